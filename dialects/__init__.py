@@ -1,0 +1,1 @@
+"""What programs look like and mean: the `graph` dialect and what its types are made of."""

@@ -1,0 +1,19 @@
+"""The `graph` dialect: tensor programs as ONNX means them, each op in one normalised spelling.
+
+Ops live in one file per family; `base` says how an op is declared.
+"""
+
+from .base import (
+    Graph,
+    GraphOp,
+    TypeRuleError,
+    builder,
+    create,
+    evaluate_op,
+    graph_op,
+    map_group,
+)
+from .elementwise import *  # noqa: F403
+from .movement import *  # noqa: F403
+from .shape import *  # noqa: F403
+from .types import TensorType, from_mlir, to_mlir, type_of

@@ -1,0 +1,87 @@
+"""Attributes of `graph` ops as Python values.
+
+An op declares an attribute by annotating its name with one of the kinds below; builders take and
+rules receive plain Python values, MLIR holds the attribute.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...mlir import ir
+from ..symbolic import Dim, parse_dim
+from . import constants
+from .types import dtype_of, element_type
+
+
+@dataclass(frozen=True)
+class AttributeKind:
+    """How Python values of one kind become MLIR attributes and come back.
+
+    `write` raises TypeError or ValueError on a value, `read` on an attribute, of another kind.
+    """
+
+    name: str
+    write: Callable[[Any], ir.Attribute]
+    read: Callable[[ir.Attribute], Any]
+
+
+def _i64() -> ir.Type:
+    return ir.IntegerType.get_signless(64)
+
+
+def _write_size(size: int | Dim) -> ir.Attribute:
+    if isinstance(size, Dim):
+        return ir.StringAttr.get(str(size))
+    return ir.IntegerAttr.get(_i64(), int(size))
+
+
+def _read_size(attribute: ir.Attribute) -> int | Dim:
+    if isinstance(attribute, ir.StringAttr):
+        return parse_dim(attribute.value)
+    return ir.IntegerAttr(attribute).value
+
+
+Int = AttributeKind(
+    "integer",
+    lambda value: ir.IntegerAttr.get(_i64(), int(value)),
+    lambda attribute: ir.IntegerAttr(attribute).value,
+)
+Float = AttributeKind(
+    "float",
+    lambda value: ir.FloatAttr.get(ir.F64Type.get(), float(value)),
+    lambda attribute: ir.FloatAttr(attribute).value,
+)
+Bool = AttributeKind(
+    "bool",
+    lambda value: ir.BoolAttr.get(bool(value)),
+    lambda attribute: ir.BoolAttr(attribute).value,
+)
+Str = AttributeKind(
+    "string",
+    lambda value: ir.StringAttr.get(value),
+    lambda attribute: ir.StringAttr(attribute).value,
+)
+Ints = AttributeKind(
+    "list of integers",
+    lambda values: ir.DenseI64ArrayAttr.get([int(v) for v in values]),
+    lambda attribute: tuple(ir.DenseI64ArrayAttr(attribute)),
+)
+Sizes = AttributeKind(
+    "list of integers and symbolic dimensions",
+    lambda sizes: ir.ArrayAttr.get([_write_size(s) for s in sizes]),
+    lambda attribute: tuple(_read_size(a) for a in ir.ArrayAttr(attribute)),
+)
+Strs = AttributeKind(
+    "list of strings",
+    lambda values: ir.ArrayAttr.get([ir.StringAttr.get(v) for v in values]),
+    lambda attribute: tuple(ir.StringAttr(a).value for a in ir.ArrayAttr(attribute)),
+)
+ElementType = AttributeKind(
+    "element type",
+    lambda dtype: ir.TypeAttr.get(element_type(np.dtype(dtype))),
+    lambda attribute: dtype_of(ir.TypeAttr(attribute).value),
+)
+Elements = AttributeKind("elements", constants.write, constants.read)

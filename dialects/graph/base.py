@@ -1,0 +1,268 @@
+"""The `graph` dialect: how an op is declared, built, verified and evaluated.
+
+An op is a class. Its annotations declare operands (`Tensor`, `OptionalTensor`, `Tensors`) and
+attributes (the kinds of `attributes`), in the order of its builder's parameters; two static
+methods say what it means:
+
+``infer(*operand types, **attributes)`` gives the result type(s), or raises `TypeRuleError`;
+``evaluate(*operand arrays, **attributes)`` gives the result array(s), in numpy.
+
+Everything else follows from these: the IRDL definition, the builder that infers its result, the
+verifier, constant folding and the interpreter.
+
+    class TransposeOp(GraphOp, name="transpose"):
+        x: Tensor
+        perm: Ints
+
+        @staticmethod
+        def infer(x, *, perm):
+            return x.with_shape(x.shape[axis] for axis in perm)
+
+        @staticmethod
+        def evaluate(x, *, perm):
+            return np.transpose(x, perm)
+
+    transpose = builder(TransposeOp)      # transpose(value, perm=[1, 0]) -> value
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import VerificationError
+from ...mlir import ext, ir
+from .attributes import AttributeKind
+from .types import TensorType, to_mlir, type_of
+
+
+class TypeRuleError(ValueError):
+    """Operands or attributes that an op does not accept."""
+
+
+@dataclass(frozen=True)
+class OperandKind:
+    """How many values an operand stands for."""
+
+    annotation: Any
+
+
+@dataclass(frozen=True)
+class ResultKind:
+    """How many values a result stands for. An op that declares none has one, ``result``."""
+
+    annotation: Any
+
+
+Tensor = OperandKind(ext.Operand[ir.RankedTensorType])
+OptionalTensor = OperandKind(ext.Operand[ir.RankedTensorType] | None)
+Tensors = OperandKind(Sequence[ext.Operand[ir.RankedTensorType]])
+Result = ResultKind(ext.Result[ir.RankedTensorType])
+Results = ResultKind(Sequence[ext.Result[ir.RankedTensorType]])
+
+
+class Graph(ext.Dialect, name="graph"):
+    """Tensor programs as ONNX means them, each op in one normalised spelling."""
+
+    @classmethod
+    def load(cls) -> None:
+        """Register the dialect in the current context; a second call does nothing."""
+        if ir.Context.current.is_dialect_loaded(cls.DIALECT_NAMESPACE):
+            return
+        super().load()
+        cls._mlir_module = None  # or the context, and every constant in it, would live on
+
+
+class GraphOp(Graph.Operation):
+    """Base of the dialect's ops; see the module's docstring."""
+
+    # Not annotated: `dialects.ext` would take annotated names for fields of the op.
+    op_classes = {}  # every op class by its full name, "graph.relu"
+    operand_names = ()
+    attribute_kinds = {}
+    pure = True
+
+    @staticmethod
+    def infer(*operands: Any, **attrs: Any) -> Any:
+        """The result type, or a tuple of them. TypeRuleError when operands do not fit."""
+        raise NotImplementedError
+
+    @staticmethod
+    def evaluate(*operands: Any, **attrs: Any) -> Any:
+        """The result array, or a tuple of them."""
+        raise NotImplementedError
+
+    @classmethod
+    def __init_subclass__(cls, *, name: str | None = None, pure: bool = True, **kwargs: Any):
+        if name is None:
+            super().__init_subclass__(**kwargs)
+            return
+        declared = dict(cls.__dict__.get("__annotations__", {}))
+        cls.pure = pure
+        cls.operand_names = tuple(k for k, v in declared.items() if isinstance(v, OperandKind))
+        kinds = {k: v for k, v in declared.items() if isinstance(v, AttributeKind)}
+        cls.attribute_kinds = {**cls.attribute_kinds, **kinds}
+        cls.__annotations__ = _ext_annotations(declared)
+        traits = kwargs.pop("traits", [])
+        super().__init_subclass__(
+            name=name, traits=[*traits, *([ext.Pure] if pure else [])], **kwargs
+        )
+        GraphOp.op_classes[f"graph.{name}"] = cls
+
+    @property
+    def operand_groups(self) -> dict[str, Any]:
+        """Operands by declared name: a value, None, or a list of values."""
+        return {name: _plain(getattr(self, name)) for name in self.operand_names}
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes by declared name, as Python values."""
+        attributes = self.operation.attributes
+        return {name: kind.read(attributes[name]) for name, kind in self.attribute_kinds.items()}
+
+    @classmethod
+    def infer_types(cls, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[TensorType, ...]:
+        """Result types for operand groups given as types. TypeRuleError says what is wrong."""
+        result = cls.infer(*operands, **attrs)
+        return (result,) if isinstance(result, TensorType) else tuple(result)
+
+    @staticmethod
+    def verify_invariants(op: Any) -> bool:
+        """Called by MLIR's verifier: the result types are those that the type rule gives."""
+        view = op if isinstance(op, GraphOp) else op.opview
+        try:
+            view.verify_op()
+        except (TypeRuleError, ValueError, TypeError, KeyError, IndexError) as error:
+            op.location.emit_error(f"'{view.operation.name}' op {error}")
+            return False
+        return True
+
+    def verify_op(self) -> None:
+        """Raise TypeRuleError when this op breaks its type rule."""
+        types = [map_group(type_of, group) for group in self.operand_groups.values()]
+        expected = self.infer_types(types, self.attrs)
+        actual = tuple(type_of(result) for result in self.operation.results)
+        if expected != actual:
+            wants, has = (", ".join(map(str, t)) for t in (expected, actual))
+            raise TypeRuleError(f"has result type {has}, but its type rule gives {wants}")
+
+
+def builder(op_class: type[GraphOp]) -> Callable[..., Any]:
+    """The function that builds `op_class`: operands by position, attributes by keyword.
+
+    It infers the result types, creates the op at the current insertion point and location, and
+    returns its result (a tuple when the op has several). TypeRuleError when operands do not fit.
+    """
+
+    def build(*operands: Any, **attrs: Any) -> Any:
+        missing = op_class.attribute_kinds.keys() ^ attrs.keys()
+        if missing:
+            raise TypeError(f"{op_class.OPERATION_NAME}: attributes {sorted(missing)} do not match")
+        if len(operands) != len(op_class.operand_names):
+            raise TypeError(f"{op_class.OPERATION_NAME} takes {op_class.operand_names}")
+        written = {name: op_class.attribute_kinds[name].write(v) for name, v in attrs.items()}
+        plain = {name: op_class.attribute_kinds[name].read(a) for name, a in written.items()}
+        types = [map_group(type_of, group) for group in operands]
+        results = op_class.infer_types(types, plain)
+        created = create(op_class, operands, written, results)
+        values = tuple(created.operation.results)
+        return values[0] if len(values) == 1 else values
+
+    build.__name__ = op_class.OPERATION_NAME.removeprefix("graph.")
+    build.__doc__ = op_class.__doc__
+    return build
+
+
+def create(
+    op_class: type[GraphOp],
+    operands: Sequence[Any],
+    attributes: dict[str, ir.Attribute],
+    results: Sequence[TensorType],
+    regions: int = 0,
+) -> GraphOp:
+    """Create an op from operand groups, MLIR attributes and result types, without a type rule."""
+    segments = op_class._ODS_OPERAND_SEGMENTS
+    flat: list[ir.Value] = []
+    sizes: list[int] = []
+    for group in operands:
+        values = (
+            [] if group is None else list(group) if isinstance(group, list | tuple) else [group]
+        )
+        flat += values
+        sizes.append(len(values))
+    attributes = dict(attributes)
+    if segments is not None:
+        attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(sizes)
+    if op_class._ODS_RESULT_SEGMENTS is not None:
+        attributes["resultSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(results)])
+    operation = ir.Operation.create(
+        op_class.OPERATION_NAME,
+        results=[to_mlir(t) for t in results],
+        operands=flat,
+        attributes=attributes,
+        regions=regions,
+    )
+    view = operation.opview
+    assert isinstance(view, op_class), f"{op_class.OPERATION_NAME} is not loaded in this context"
+    return view
+
+
+def evaluate_op(op: GraphOp, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
+    """Run an op's numpy meaning on operand groups given as arrays.
+
+    Arrays come back with the result types' element types. VerificationError names the node when
+    the meaning gives another shape than the type rule promised.
+    """
+    with np.errstate(all="ignore"):  # IEEE results, as compiled code gives them
+        results = type(op).evaluate(*operands, **op.attrs)
+    results = results if isinstance(results, tuple | list) else (results,)
+    arrays = []
+    for value, array in zip(op.operation.results, results, strict=True):
+        type_ = type_of(value)
+        array = np.asarray(array).astype(type_.dtype, copy=False)
+        if type_.is_static and array.shape != type_.shape:
+            raise VerificationError(
+                f"{op.operation.name} at {op.location}: evaluates to shape {array.shape}, "
+                f"but its type is {type_}"
+            )
+        arrays.append(array)
+    return tuple(arrays)
+
+
+def graph_op(operation: Any) -> GraphOp | None:
+    """`operation` (an op, a value's owner) as a graph op, or None."""
+    if not isinstance(operation, ir.OpView | ir.Operation):
+        return None
+    view = operation.opview
+    return view if isinstance(view, GraphOp) else None
+
+
+def map_group(function: Callable[[Any], Any], group: Any) -> Any:
+    """Apply `function` to the value(s) of an operand group, keeping its form."""
+    if group is None:
+        return None
+    if isinstance(group, list | tuple):
+        return [function(value) for value in group]
+    return function(group)
+
+
+def _ext_annotations(declared: dict[str, Any]) -> dict[str, Any]:
+    """What `dialects.ext` is to see for the annotations of an op class."""
+    annotations: dict[str, Any] = {}
+    for name, kind in declared.items():
+        if isinstance(kind, OperandKind | ResultKind):
+            annotations[name] = kind.annotation
+        elif isinstance(kind, AttributeKind):
+            annotations[name] = Any  # the verifier reads attributes by kind
+        elif kind is ir.Region:
+            annotations[name] = kind
+        else:
+            raise TypeError(f"'{name}: {kind}' declares neither operand, attribute nor result")
+    if not any(isinstance(kind, ResultKind) for kind in declared.values()):
+        annotations["result"] = Result.annotation
+    return annotations
+
+
+def _plain(group: Any) -> Any:
+    return group if group is None or isinstance(group, ir.Value) else list(group)

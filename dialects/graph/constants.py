@@ -1,0 +1,114 @@
+"""Constant data: numpy arrays as MLIR elements attributes and back.
+
+Small arrays are written inline (``dense<[1, 2]>``); large ones as ``dense_resource`` blobs that
+reference the numpy buffer, so that weights are neither copied nor printed. The bindings cannot
+read a blob back; a weak table from blob name to array does, and keeps nothing alive: the blob
+holds the array for as long as the MLIR context lives.
+"""
+
+import itertools
+import re
+import weakref
+
+import ml_dtypes
+import numpy as np
+
+from ...mlir import ir
+from .types import TensorType, from_mlir, to_mlir
+
+INLINE_ELEMENTS = 16
+"""Arrays of at most this many elements are written inline."""
+
+_arrays: "weakref.WeakValueDictionary[str, np.ndarray]" = weakref.WeakValueDictionary()
+_serial = itertools.count()
+
+
+def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
+    """`array` as an elements attribute in the current context; `hint` names its blob."""
+    array = np.asarray(array, order="C")
+    type_ = to_mlir(TensorType(array.shape, array.dtype))
+    if array.size <= INLINE_ELEMENTS:
+        return _inline(array, type_)
+    name = f"{re.sub(r'[^A-Za-z0-9_.]', '_', hint)}_{next(_serial)}"
+    stored = _storage(array)
+    _arrays[name] = stored
+    return ir.DenseResourceElementsAttr.get_from_buffer(stored, name, type_)
+
+
+def read(attribute: ir.Attribute) -> np.ndarray:
+    """The array of an elements attribute; read-only, shared with the attribute where possible."""
+    type_ = from_mlir(attribute.type)  # type: ignore[attr-defined]
+    if _is_blob(attribute):
+        array = _arrays.get(_blob_name(attribute))
+        if array is None:
+            array = _parse_blob(attribute, type_)
+        array = array.view(type_.dtype).reshape(type_.shape)
+    else:
+        array = _parse_inline(ir.DenseElementsAttr(attribute), type_)
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _storage(array: np.ndarray) -> np.ndarray:
+    """`array` with a buffer format that Python's buffer protocol knows."""
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    if array.dtype.kind == "V" or array.dtype.type.__module__.startswith("ml_dtypes"):
+        return array.view(np.dtype(f"u{array.dtype.itemsize}"))
+    return array
+
+
+def _inline(array: np.ndarray, type_: ir.Type) -> ir.Attribute:
+    if array.dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+        element = ir.RankedTensorType(type_).element_type
+        values = [ir.IntegerAttr.get(element, int(v)) for v in array.ravel()]
+        return ir.DenseElementsAttr.get(values, type_)
+    if array.dtype != np.bool_ and array.dtype != np.float16:
+        array = _storage(array)
+    if array.size == 0:
+        return ir.Attribute.parse(f"dense<> : {type_}")
+    return ir.DenseElementsAttr.get(array, type=type_)
+
+
+def _parse_inline(attribute: ir.DenseElementsAttr, type_: TensorType) -> np.ndarray:
+    if type_.dtype.type.__module__.startswith("ml_dtypes"):
+        text = re.findall(r"[^\s<>,\[\]:]+", str(attribute).split(" : ")[0].removeprefix("dense"))
+        values = [_parse_scalar(token, type_.dtype) for token in text]
+        array = np.array(values, dtype=type_.dtype)
+        return (
+            np.broadcast_to(array, type_.shape) if array.size == 1 else array.reshape(type_.shape)
+        )
+    return np.array(attribute).astype(type_.dtype, copy=False).reshape(type_.shape)
+
+
+def _parse_scalar(token: str, dtype: np.dtype) -> np.ndarray:
+    if token.startswith("0x"):  # MLIR prints NaN and infinities as bits
+        bits = int(token, 16)
+        return np.array(bits, dtype=np.dtype(f"u{dtype.itemsize}")).view(dtype)
+    return np.array(float(token)).astype(dtype)
+
+
+def _is_blob(attribute: ir.Attribute) -> bool:
+    try:
+        ir.DenseResourceElementsAttr(attribute)
+    except ValueError:
+        return False
+    return True
+
+
+def _blob_name(attribute: ir.Attribute) -> str:
+    match = re.match(r'dense_resource<"?([^">]+)"?>', str(attribute))
+    assert match is not None
+    return match.group(1)
+
+
+def _parse_blob(attribute: ir.Attribute, type_: TensorType) -> np.ndarray:
+    """The bits of a blob that was read from text or bytecode, from the section it prints as."""
+    module = ir.Module.create(ir.Location.unknown())
+    module.operation.attributes["blob"] = attribute
+    match = re.search(r'"0x([0-9A-Fa-f]*)"', module.operation.get_asm(enable_debug_info=False))
+    if match is None:
+        raise ValueError(f"{attribute} has no data")
+    data = bytes.fromhex(match.group(1))[4:]  # the first four bytes state the alignment
+    return np.frombuffer(data, dtype=np.dtype(f"u{type_.dtype.itemsize}"))

@@ -1,0 +1,397 @@
+"""Elementwise ops: one result element from the operands' elements at the same place.
+
+Binary ops, comparisons and `where` broadcast as numpy does. Arithmetic needs equal element
+types; the frontend casts where ONNX allows otherwise.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...mlir import ir
+from ..symbolic import broadcast
+from .attributes import Bool, ElementType, Float, Str
+from .base import GraphOp, Tensor, TypeRuleError, builder
+from .types import Shape, TensorType, is_float, is_integer
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The numpy broadcast of `shapes`, symbolic sizes included. TypeRuleError if there is none."""
+    rank = max(map(len, shapes), default=0)
+    result: list[Any] = [1] * rank
+    for shape in shapes:
+        for axis, size in enumerate(shape, start=rank - len(shape)):
+            try:
+                result[axis] = broadcast(result[axis], size)
+            except ValueError:
+                listing = " and ".join(str(tuple(map(str, s))) for s in shapes)
+                raise TypeRuleError(f"shapes {listing} do not broadcast") from None
+    return tuple(result)
+
+
+def require_float(type_: TensorType) -> None:
+    if not is_float(type_.dtype):
+        raise TypeRuleError(f"needs a floating-point operand, not {type_.dtype}")
+
+
+def require_number(type_: TensorType) -> None:
+    if not is_float(type_.dtype) and not is_integer(type_.dtype):
+        raise TypeRuleError(f"needs a numeric operand, not {type_.dtype}")
+
+
+def require_integer(type_: TensorType) -> None:
+    if not is_integer(type_.dtype):
+        raise TypeRuleError(f"needs an integer operand, not {type_.dtype}")
+
+
+def require_bool(type_: TensorType) -> None:
+    if type_.dtype != np.bool_:
+        raise TypeRuleError(f"needs a boolean operand, not {type_.dtype}")
+
+
+def require_any(type_: TensorType) -> None:
+    del type_
+
+
+Requirement = Callable[[TensorType], None]
+
+
+class UnaryOp(GraphOp):
+    """Base of ops from one tensor to one of the same shape."""
+
+    requirement = staticmethod(require_float)
+    result_dtype = None
+
+    @classmethod
+    def infer(cls, x: TensorType, **attrs: Any) -> TensorType:
+        del attrs
+        cls.requirement(x)
+        return x if cls.result_dtype is None else x.with_dtype(cls.result_dtype)
+
+
+class BinaryOp(GraphOp):
+    """Base of broadcasting ops from two tensors of one element type."""
+
+    requirement = staticmethod(require_number)
+    result_dtype = None
+
+    @classmethod
+    def infer(cls, a: TensorType, b: TensorType, **attrs: Any) -> TensorType:
+        del attrs
+        cls.requirement(a)
+        if a.dtype != b.dtype:
+            raise TypeRuleError(f"operands have element types {a.dtype} and {b.dtype}")
+        dtype = a.dtype if cls.result_dtype is None else np.dtype(cls.result_dtype)
+        return TensorType(broadcast_shapes(a.shape, b.shape), dtype)
+
+
+def _define(base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: str, **fields: Any):
+    """An op class of `base` named `name` whose numpy meaning is `meaning`, and its builder.
+
+    Keyword arguments are attribute kinds, or class fields such as ``requirement``.
+    """
+    operands = ("x",) if base is UnaryOp else ("a", "b")
+    kinds = {
+        key: kind for key, kind in fields.items() if key not in ("requirement", "result_dtype")
+    }
+    body: dict[str, Any] = {
+        "__doc__": doc,
+        "__module__": __name__,
+        "__annotations__": {**dict.fromkeys(operands, Tensor), **kinds},
+        "evaluate": staticmethod(meaning),
+    }
+    if "requirement" in fields:
+        body["requirement"] = staticmethod(fields["requirement"])
+    if "result_dtype" in fields:
+        body["result_dtype"] = fields["result_dtype"]
+    class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
+    op_class = type(base)(class_name, (base,), body, name=name)
+    return op_class, builder(op_class)
+
+
+def unary(name: str, meaning: Callable[..., Any], doc: str, **fields: Any):
+    """Define a unary op: class and builder. Keyword arguments declare its attributes."""
+    return _define(UnaryOp, name, meaning, doc, **fields)
+
+
+def binary(name: str, meaning: Callable[..., Any], doc: str, **fields: Any):
+    """Define a broadcasting binary op: class and builder."""
+    return _define(BinaryOp, name, meaning, doc, **fields)
+
+
+def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Run `function` in at least f32: numpy has no transcendental functions for small floats."""
+
+    def call(x: np.ndarray, *rest: Any, **attrs: Any) -> np.ndarray:
+        if x.dtype in (np.float32, np.float64):
+            return function(x, *rest, **attrs)
+        wide = [array.astype(np.float32) for array in (x, *rest)]
+        return function(*wide, **attrs).astype(x.dtype)
+
+    return call
+
+
+def erf_array(x: np.ndarray) -> np.ndarray:
+    """The error function, elementwise, in the precision of `x` (f32 or f64).
+
+    Uses ``math.erf``, which numpy does not vectorise.
+    """
+    import math
+
+    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(x.dtype)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return np.where(
+        x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
+    )
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _gelu(x: np.ndarray, *, approximate: str) -> np.ndarray:
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + erf_array(x / np.sqrt(2)))
+
+
+def _number(function: Callable[..., Any], **kinds: Any) -> dict[str, Any]:
+    return {"meaning": function, "requirement": require_number, **kinds}
+
+
+AbsOp, abs_ = unary("abs", np.abs, "``|x|``.", requirement=require_number)
+NegOp, neg = unary("neg", np.negative, "``-x``.", requirement=require_number)
+SignOp, sign = unary("sign", np.sign, "-1, 0 or 1.", requirement=require_number)
+ExpOp, exp = unary("exp", _wide(np.exp), "Natural exponential.")
+LogOp, log = unary("log", _wide(np.log), "Natural logarithm.")
+SqrtOp, sqrt = unary("sqrt", _wide(np.sqrt), "Square root.")
+RsqrtOp, rsqrt = unary("rsqrt", _wide(lambda x: 1 / np.sqrt(x)), "``1 / sqrt(x)``.")
+ReciprocalOp, reciprocal = unary("reciprocal", _wide(lambda x: 1 / x), "``1 / x``.")
+SinOp, sin = unary("sin", _wide(np.sin), "Sine of radians.")
+CosOp, cos = unary("cos", _wide(np.cos), "Cosine of radians.")
+TanOp, tan = unary("tan", _wide(np.tan), "Tangent of radians.")
+AsinOp, asin = unary("asin", _wide(np.arcsin), "Arc sine, in radians.")
+AcosOp, acos = unary("acos", _wide(np.arccos), "Arc cosine, in radians.")
+AtanOp, atan = unary("atan", _wide(np.arctan), "Arc tangent, in radians.")
+SinhOp, sinh = unary("sinh", _wide(np.sinh), "Hyperbolic sine.")
+CoshOp, cosh = unary("cosh", _wide(np.cosh), "Hyperbolic cosine.")
+TanhOp, tanh = unary("tanh", _wide(np.tanh), "Hyperbolic tangent.")
+AsinhOp, asinh = unary("asinh", _wide(np.arcsinh), "Inverse hyperbolic sine.")
+AcoshOp, acosh = unary("acosh", _wide(np.arccosh), "Inverse hyperbolic cosine.")
+AtanhOp, atanh = unary("atanh", _wide(np.arctanh), "Inverse hyperbolic tangent.")
+ErfOp, erf = unary("erf", _wide(erf_array), "The error function.")
+SigmoidOp, sigmoid = unary("sigmoid", _wide(_sigmoid), "``1 / (1 + exp(-x))``.")
+ReluOp, relu = unary(
+    "relu",
+    lambda x: np.maximum(x, np.zeros((), x.dtype)),
+    "``max(x, 0)``.",
+    requirement=require_number,
+)
+FloorOp, floor = unary("floor", _wide(np.floor), "Largest integer not above.")
+CeilOp, ceil = unary("ceil", _wide(np.ceil), "Smallest integer not below.")
+RoundOp, round_ = unary("round", _wide(np.rint), "Nearest integer, halves to even.")
+SoftplusOp, softplus = unary("softplus", _wide(_softplus), "``log(1 + exp(x))``.")
+SoftsignOp, softsign = unary("softsign", _wide(lambda x: x / (1 + np.abs(x))), "``x / (1 + |x|)``.")
+MishOp, mish = unary(
+    "mish", _wide(lambda x: x * np.tanh(_softplus(x))), "``x * tanh(softplus(x))``."
+)
+GeluOp, gelu = unary(
+    "gelu",
+    _wide(_gelu),
+    "Gaussian error linear unit (Hendrycks and Gimpel, 2016); `approximate` is ``none`` or ``tanh``.",
+    approximate=Str,
+)
+LeakyReluOp, leaky_relu = unary(
+    "leaky_relu",
+    _wide(lambda x, *, alpha: np.where(x < 0, alpha * x, x)),
+    "``alpha * x`` below 0, else ``x``.",
+    alpha=Float,
+)
+EluOp, elu = unary(
+    "elu",
+    _wide(lambda x, *, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
+    "``alpha * (exp(x) - 1)`` below 0, else ``x``.",
+    alpha=Float,
+)
+SeluOp, selu = unary(
+    "selu",
+    _wide(
+        lambda x, *, alpha, gamma: gamma * np.where(x <= 0, alpha * np.expm1(np.minimum(x, 0)), x)
+    ),
+    "``gamma * elu(x)`` with its own `alpha`.",
+    alpha=Float,
+    gamma=Float,
+)
+CeluOp, celu = unary(
+    "celu",
+    _wide(
+        lambda x, *, alpha: (
+            np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(np.minimum(x, 0) / alpha))
+        )
+    ),
+    "Continuously differentiable elu.",
+    alpha=Float,
+)
+SwishOp, swish = unary(
+    "swish",
+    _wide(lambda x, *, alpha: x * _sigmoid(alpha * x)),
+    "``x * sigmoid(alpha * x)``.",
+    alpha=Float,
+)
+HardSigmoidOp, hard_sigmoid = unary(
+    "hard_sigmoid",
+    _wide(lambda x, *, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
+    "``clip(alpha * x + beta, 0, 1)``.",
+    alpha=Float,
+    beta=Float,
+)
+ThresholdedReluOp, thresholded_relu = unary(
+    "thresholded_relu",
+    _wide(lambda x, *, alpha: np.where(x > alpha, x, 0)),
+    "``x`` above `alpha`, else 0.",
+    alpha=Float,
+)
+ShrinkOp, shrink = unary(
+    "shrink",
+    _wide(
+        lambda x, *, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
+    ),
+    "Soft or hard shrinkage: 0 within ``[-lambd, lambd]``, outside moved by `bias`.",
+    bias=Float,
+    lambd=Float,
+)
+IsNanOp, is_nan = unary("is_nan", np.isnan, "Whether NaN.", result_dtype=np.bool_)
+IsInfOp, is_inf = unary(
+    "is_inf",
+    lambda x, *, negative, positive: (
+        (np.isneginf(x.astype(np.float32)) & negative)
+        | (np.isposinf(x.astype(np.float32)) & positive)
+    ),
+    "Whether infinite, of the signs asked for.",
+    result_dtype=np.bool_,
+    negative=Bool,
+    positive=Bool,
+)
+NotOp, not_ = unary("not", np.logical_not, "Logical negation.", requirement=require_bool)
+BitwiseNotOp, bitwise_not = unary(
+    "bitwise_not", np.bitwise_not, "Each bit inverted.", requirement=require_integer
+)
+
+
+def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Division; integers truncate towards zero, as in C."""
+    if not is_integer(a.dtype):
+        return np.divide(a, b)
+    quotient = np.floor_divide(a, b)
+    exact = quotient * b == a
+    return np.where(~exact & ((a < 0) != (b < 0)), quotient + 1, quotient).astype(a.dtype)
+
+
+def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+
+
+def _shift(direction: str) -> Callable[..., np.ndarray]:
+    operation = np.left_shift if direction == "left" else np.right_shift
+    return lambda a, b: np.where(b < a.dtype.itemsize * 8, operation(a, b), 0).astype(a.dtype)
+
+
+AddOp, add = binary("add", np.add, "``a + b``.")
+SubOp, sub = binary("sub", np.subtract, "``a - b``.")
+MulOp, mul = binary("mul", np.multiply, "``a * b``.")
+DivOp, div = binary("div", _divide, "``a / b``; integers truncate towards zero.")
+PowOp, pow_ = binary("pow", _power, "``a ** b``.")
+ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.")
+FmodOp, fmod = binary("fmod", np.fmod, "Remainder with the sign of `a`, as in C.")
+MaxOp, max_ = binary("max", np.maximum, "The larger; NaN wins.")
+MinOp, min_ = binary("min", np.minimum, "The smaller; NaN wins.")
+PreluOp, prelu = binary(
+    "prelu", lambda a, b: np.where(a < 0, a * b, a), "``a * b`` where `a` is negative, else `a`."
+)
+EqualOp, equal = binary(
+    "equal", np.equal, "``a == b``.", requirement=require_any, result_dtype=np.bool_
+)
+LessOp, less = binary("less", np.less, "``a < b``.", result_dtype=np.bool_)
+LessOrEqualOp, less_or_equal = binary(
+    "less_or_equal", np.less_equal, "``a <= b``.", result_dtype=np.bool_
+)
+GreaterOp, greater = binary("greater", np.greater, "``a > b``.", result_dtype=np.bool_)
+GreaterOrEqualOp, greater_or_equal = binary(
+    "greater_or_equal", np.greater_equal, "``a >= b``.", result_dtype=np.bool_
+)
+AndOp, and_ = binary("and", np.logical_and, "Logical and.", requirement=require_bool)
+OrOp, or_ = binary("or", np.logical_or, "Logical or.", requirement=require_bool)
+XorOp, xor = binary("xor", np.logical_xor, "Logical exclusive or.", requirement=require_bool)
+BitwiseAndOp, bitwise_and = binary(
+    "bitwise_and", np.bitwise_and, "Bits set in both.", requirement=require_integer
+)
+BitwiseOrOp, bitwise_or = binary(
+    "bitwise_or", np.bitwise_or, "Bits set in either.", requirement=require_integer
+)
+BitwiseXorOp, bitwise_xor = binary(
+    "bitwise_xor", np.bitwise_xor, "Bits set in one of both.", requirement=require_integer
+)
+ShiftLeftOp, shift_left = binary(
+    "shift_left", _shift("left"), "`a` moved left by `b` bits.", requirement=require_integer
+)
+ShiftRightOp, shift_right = binary(
+    "shift_right", _shift("right"), "`a` moved right by `b` bits.", requirement=require_integer
+)
+
+
+class WhereOp(GraphOp, name="where"):
+    """``a`` where `condition` holds, else ``b``; the three broadcast."""
+
+    condition: Tensor
+    a: Tensor
+    b: Tensor
+
+    @staticmethod
+    def infer(condition: TensorType, a: TensorType, b: TensorType) -> TensorType:
+        require_bool(condition)
+        if a.dtype != b.dtype:
+            raise TypeRuleError(f"operands have element types {a.dtype} and {b.dtype}")
+        return TensorType(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
+
+    @staticmethod
+    def evaluate(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.where(condition, a, b)
+
+
+class CastOp(GraphOp, name="cast"):
+    """Conversion of element type, as ONNX's Cast: floats to integers truncate."""
+
+    x: Tensor
+    to: ElementType
+
+    @staticmethod
+    def infer(x: TensorType, *, to: np.dtype) -> TensorType:
+        return x.with_dtype(to)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, to: np.dtype) -> np.ndarray:
+        return x.astype(to)
+
+
+where = builder(WhereOp)
+cast = builder(CastOp)
+
+
+def is_elementwise(op: GraphOp) -> bool:
+    """Whether `op` computes each result element from the operand elements at its place."""
+    return isinstance(op, UnaryOp | BinaryOp | WhereOp | CastOp)
+
+
+def splat_like(value: float, like: ir.Value) -> ir.Value:
+    """A scalar constant of `like`'s element type."""
+    from .shape import constant
+    from .types import type_of
+
+    return constant(value=np.array(value).astype(type_of(like).dtype))
+
+
+_ = ml_dtypes  # registers the small float types with numpy

@@ -1,0 +1,182 @@
+"""Data movement: the same elements in another shape or order."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..symbolic import Dim, ceildiv, decide_equal, floordiv
+from .attributes import Int, Ints, Sizes
+from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
+from .elementwise import broadcast_shapes
+from .types import Shape, TensorType
+
+
+def element_count(shape: Shape) -> int | Dim:
+    """The number of elements of `shape`."""
+    count: int | Dim = 1
+    for size in shape:
+        count = count * size
+    return count
+
+
+def require_axis(axis: int, rank: int) -> None:
+    if not 0 <= axis < rank:
+        raise TypeRuleError(f"axis {axis} is outside a tensor of rank {rank}")
+
+
+class ReshapeOp(GraphOp, name="reshape"):
+    """The elements of `x`, in row-major order, in `shape`."""
+
+    x: Tensor
+    shape: Sizes
+
+    @staticmethod
+    def infer(x: TensorType, *, shape: Shape) -> TensorType:
+        have, want = element_count(x.shape), element_count(shape)
+        if isinstance(have, int) and isinstance(want, int) and have != want:
+            raise TypeRuleError(f"cannot reshape {x} ({have} elements) to {want} elements")
+        return x.with_shape(shape)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, shape: Shape) -> np.ndarray:
+        if x.dtype != object and any(isinstance(size, Dim) for size in shape):
+            raise TypeRuleError("a symbolic shape cannot be evaluated")
+        return np.reshape(x, shape)
+
+
+class TransposeOp(GraphOp, name="transpose"):
+    """Axes reordered: result axis ``i`` is operand axis ``perm[i]``."""
+
+    x: Tensor
+    perm: Ints
+
+    @staticmethod
+    def infer(x: TensorType, *, perm: tuple[int, ...]) -> TensorType:
+        if sorted(perm) != list(range(x.rank)):
+            raise TypeRuleError(f"perm {list(perm)} is not a permutation of {x.rank} axes")
+        return x.with_shape(x.shape[axis] for axis in perm)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, perm: tuple[int, ...]) -> np.ndarray:
+        return np.transpose(x, perm)
+
+
+class ExpandOp(GraphOp, name="expand"):
+    """Broadcast to `shape`, as numpy does."""
+
+    x: Tensor
+    shape: Sizes
+
+    @staticmethod
+    def infer(x: TensorType, *, shape: Shape) -> TensorType:
+        if broadcast_shapes(x.shape, shape) != shape:
+            raise TypeRuleError(f"{x} does not expand to shape {tuple(map(str, shape))}")
+        return x.with_shape(shape)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, shape: Shape) -> np.ndarray:
+        return np.broadcast_to(x, shape)
+
+
+class ConcatOp(GraphOp, name="concat"):
+    """Tensors joined along `axis`."""
+
+    xs: Tensors
+    axis: Int
+
+    @staticmethod
+    def infer(xs: Sequence[TensorType], *, axis: int) -> TensorType:
+        if not xs:
+            raise TypeRuleError("needs at least one operand")
+        require_axis(axis, xs[0].rank)
+        total: int | Dim = 0
+        for x in xs:
+            _require_alike_except(xs[0], x, axis)
+            total = total + x.shape[axis]
+        shape = list(xs[0].shape)
+        shape[axis] = total
+        for other in range(len(shape)):  # a known size decides an unknown one
+            if other != axis:
+                known = [x.shape[other] for x in xs if isinstance(x.shape[other], int)]
+                shape[other] = known[0] if known else shape[other]
+        return xs[0].with_shape(shape)
+
+    @staticmethod
+    def evaluate(xs: Sequence[np.ndarray], *, axis: int) -> np.ndarray:
+        return np.concatenate(xs, axis=axis)
+
+
+def _require_alike_except(a: TensorType, b: TensorType, axis: int) -> None:
+    if a.rank != b.rank or a.dtype != b.dtype:
+        raise TypeRuleError(f"cannot join {a} and {b}: ranks or element types differ")
+    for i, (left, right) in enumerate(zip(a.shape, b.shape, strict=True)):
+        if i != axis and isinstance(left, int) and isinstance(right, int) and left != right:
+            raise TypeRuleError(f"cannot join {a} and {b} along axis {axis}: axis {i} differs")
+
+
+class SliceOp(GraphOp, name="slice"):
+    """``x[starts:stops:steps]`` with one entry for each axis.
+
+    `starts` and `sizes` are within bounds (the frontend clamps); ``sizes[i]`` elements are taken
+    from ``starts[i]``, each ``steps[i]`` apart. Steps may be negative, not 0.
+    """
+
+    x: Tensor
+    starts: Sizes
+    sizes: Sizes
+    steps: Ints
+
+    @staticmethod
+    def infer(x: TensorType, *, starts: Shape, sizes: Shape, steps: tuple[int, ...]) -> TensorType:
+        if not len(starts) == len(sizes) == len(steps) == x.rank:
+            raise TypeRuleError(f"needs {x.rank} starts, sizes and steps")
+        for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
+            extent = x.shape[axis]
+            if step == 0:
+                raise TypeRuleError("a step of 0")
+            if not all(isinstance(value, int) for value in (extent, start, size)) or size == 0:
+                continue
+            last = start + (size - 1) * step
+            if not (0 <= start < extent and 0 <= last < extent):  # type: ignore[operator]
+                raise TypeRuleError(f"axis {axis}: {start}..{last} is outside 0..{extent - 1}")
+        return x.with_shape(sizes)
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, *, starts: Shape, sizes: Shape, steps: tuple[int, ...]
+    ) -> np.ndarray:
+        for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
+            x = np.take(x, start + np.arange(size) * step, axis=axis)  # type: ignore[operator]
+        return x
+
+
+class PadOp(GraphOp, name="pad"):
+    """`value` (a scalar) around `x`: ``low[i]`` elements before and ``high[i]`` after axis ``i``."""
+
+    x: Tensor
+    value: Tensor
+    low: Sizes
+    high: Sizes
+
+    @staticmethod
+    def infer(x: TensorType, value: TensorType, *, low: Shape, high: Shape) -> TensorType:
+        if value.rank != 0 or value.dtype != x.dtype:
+            raise TypeRuleError(f"pads {x} with a {value}")
+        if not len(low) == len(high) == x.rank:
+            raise TypeRuleError(f"needs {x.rank} sizes before and after")
+        if any(isinstance(p, int) and p < 0 for p in (*low, *high)):
+            raise TypeRuleError("negative padding; slice instead")
+        sizes = (a + x + b for a, x, b in zip(low, x.shape, high, strict=True))
+        return x.with_shape(sizes)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, value: np.ndarray, *, low: Shape, high: Shape) -> np.ndarray:
+        return np.pad(x, list(zip(low, high, strict=True)), constant_values=value)
+
+
+reshape = builder(ReshapeOp)
+transpose = builder(TransposeOp)
+expand = builder(ExpandOp)
+concat = builder(ConcatOp)
+slice_ = builder(SliceOp)
+pad = builder(PadOp)

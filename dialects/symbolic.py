@@ -1,0 +1,351 @@
+"""Symbolic dimensions: integer polynomials over named sizes.
+
+A dimension is an ``int`` or a `Dim`. A `Dim` is a polynomial with integer coefficients whose
+indeterminates are *atoms*: a named size (``batch``), or an operation that a polynomial cannot
+express (``floordiv(h - 1, 2)``). Arithmetic keeps a normal form, so two dimensions are equal as
+Python values exactly when their normal forms are, and a `Dim` that loses its last atom becomes
+an ``int``. Named sizes are never negative.
+
+>>> batch, seq = Dim.symbol("batch"), Dim.symbol("seq")
+>>> str(batch * seq + seq - 1)
+'batch*seq + seq - 1'
+>>> parse_dim("2*batch - batch - batch + 3")
+3
+"""
+
+import ast
+import functools
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+class UndecidableError(Exception):
+    """A question about symbolic sizes whose answer depends on their values."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An atom: `function` of dimensions, such as ``floordiv(h - 1, 2)``."""
+
+    function: str
+    arguments: tuple["int | Dim", ...]
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+
+Atom = str | Call
+Monomial = tuple[Atom, ...]  # sorted by spelling; () is the constant term
+
+
+class Dim:
+    """A polynomial over named sizes. Build with `Dim.symbol` and arithmetic; immutable."""
+
+    __slots__ = ("_hash", "terms")
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __init__(self, terms: Mapping[Monomial, int]):
+        ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), tuple(map(str, term[0]))))
+        self.terms = tuple(ordered)
+        self._hash = hash(self.terms)
+
+    @staticmethod
+    def symbol(name: str) -> "Dim":
+        if not is_symbol_name(name):
+            raise ValueError(f"'{name}' is not a name for a dimension")
+        return Dim({(name,): 1})
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether this is one named size and nothing else."""
+        if len(self.terms) != 1:
+            return False
+        monomial, coefficient = self.terms[0]
+        return coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], str)
+
+    def symbols(self) -> set[str]:
+        """The names this dimension depends on."""
+        found: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if isinstance(atom, str):
+                    found.add(atom)
+                else:
+                    found |= {s for a in atom.arguments if isinstance(a, Dim) for s in a.symbols()}
+        return found
+
+    def evaluate(self, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
+        """Replace the named sizes found in `sizes`; an ``int`` once none is left."""
+        total: int | Dim = 0
+        for monomial, coefficient in self.terms:
+            product: int | Dim = coefficient
+            for atom in monomial:
+                product = product * _evaluate_atom(atom, sizes)
+            total = total + product
+        return total
+
+    @property
+    def minimum(self) -> int | None:
+        """A lower bound (sizes are at least 0), or None when the form shows none."""
+        if any(coefficient < 0 for monomial, coefficient in self.terms if monomial):
+            return None
+        if not all(_is_nonnegative(atom) for monomial, _ in self.terms for atom in monomial):
+            return None
+        return dict(self.terms).get((), 0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in self.terms:
+            magnitude = abs(coefficient)
+            factors = [str(atom) for atom in monomial]
+            if magnitude != 1 or not factors:
+                factors.insert(0, str(magnitude))
+            sign = "-" if coefficient < 0 else "+"
+            text += ("-" if sign == "-" else "") if not text else f" {sign} "
+            text += "*".join(factors)
+        return text
+
+    def __repr__(self) -> str:
+        return f"Dim({str(self)!r})"
+
+    def __add__(self, other: "int | Dim") -> "int | Dim":
+        if (right := _terms(other)) is None:
+            return NotImplemented
+        total = dict(self.terms)
+        for monomial, coefficient in right.items():
+            total[monomial] = total.get(monomial, 0) + coefficient
+        return _normalized(total)
+
+    def __mul__(self, other: "int | Dim") -> "int | Dim":
+        if (right := _terms(other)) is None:
+            return NotImplemented
+        product: dict[Monomial, int] = {}
+        for left_monomial, left_coefficient in self.terms:
+            for right_monomial, right_coefficient in right.items():
+                monomial = tuple(sorted(left_monomial + right_monomial, key=str))
+                value = left_coefficient * right_coefficient
+                product[monomial] = product.get(monomial, 0) + value
+        return _normalized(product)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __neg__(self) -> "int | Dim":
+        return self * -1
+
+    def __sub__(self, other: "int | Dim") -> "int | Dim":
+        return self + other * -1
+
+    def __rsub__(self, other: "int | Dim") -> "int | Dim":
+        return self * -1 + other
+
+    def __floordiv__(self, other: "int | Dim") -> "int | Dim":
+        return floordiv(self, other)
+
+    def __mod__(self, other: "int | Dim") -> "int | Dim":
+        return self - floordiv(self, other) * other
+
+
+def is_symbol_name(name: str) -> bool:
+    """Whether `name` can name a dimension: letters, digits, ``_``, ``.``, not only digits."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) is not None and name not in FUNCTIONS
+
+
+def floordiv(a: "int | Dim", b: "int | Dim") -> "int | Dim":
+    """``a // b``, exact where the polynomial divides."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    if a == b:
+        return 1
+    if isinstance(a, int) and a == 0:
+        return 0
+    if isinstance(b, int):
+        return _floordiv_int(_dim(a), b)
+    quotient = _divide_monomial(a, b)
+    return quotient if quotient is not None else _call("floordiv", a, b)
+
+
+def ceildiv(a: "int | Dim", b: "int | Dim") -> "int | Dim":
+    """``-(-a // b)``."""
+    return -floordiv(-a, b) if isinstance(a, int) else floordiv(a + b - 1, b)
+
+
+def maximum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
+    """The larger of two sizes, decided where their difference shows its sign."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    if a == b or at_least(a, b):
+        return a
+    return b if at_least(b, a) else _call("max", a, b)
+
+
+def minimum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
+    """The smaller of two sizes, decided where their difference shows its sign."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    if a == b or at_least(b, a):
+        return a
+    return b if at_least(a, b) else _call("min", a, b)
+
+
+def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
+    """The common size of two sizes that broadcast: ``b`` where ``a`` is 1, else ``a``.
+
+    Raises ValueError when both are known and neither is 1 nor equal to the other.
+    """
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int) and isinstance(b, int):
+        raise ValueError(f"sizes {a} and {b} do not broadcast")
+    if isinstance(a, int):
+        return a
+    if isinstance(b, int):
+        return b
+    return _call("broadcast", *sorted((a, b), key=str))
+
+
+def at_least(a: "int | Dim", b: "int | Dim") -> bool:
+    """Whether ``a >= b`` for every value of the named sizes (False also when unknown)."""
+    difference = a - b
+    if isinstance(difference, int):
+        return difference >= 0
+    return difference.minimum is not None and difference.minimum >= 0
+
+
+def decide_equal(a: "int | Dim", b: "int | Dim") -> bool:
+    """Whether two sizes are equal; UndecidableError when that depends on their values."""
+    difference = a - b
+    if isinstance(difference, int):
+        return difference == 0
+    for side in (difference, -difference):
+        if isinstance(side, Dim) and side.minimum is not None and side.minimum > 0:
+            return False
+    raise UndecidableError(f"whether {a} equals {b} depends on the sizes")
+
+
+FUNCTIONS: dict[str, Callable[..., "int | Dim"]] = {
+    "floordiv": floordiv,
+    "max": maximum,
+    "min": minimum,
+    "broadcast": broadcast,
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def parse_dim(text: str) -> "int | Dim":
+    """Read what ``str(dim)`` writes. Raises ValueError on anything else."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        return _from_syntax(tree.body)
+    except (SyntaxError, KeyError, TypeError, ZeroDivisionError, RecursionError) as error:
+        raise ValueError(f"'{text}' is not a dimension") from error
+
+
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: floordiv,
+}
+
+
+def _from_syntax(node: ast.expr) -> "int | Dim":
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.Name(id=name):
+            return Dim.symbol(name)
+        case ast.Attribute():
+            return Dim.symbol(ast.unparse(node))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_from_syntax(operand)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _OPERATORS[type(op)](_from_syntax(left), _from_syntax(right))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return FUNCTIONS[name](*map(_from_syntax, arguments))
+    raise ValueError(f"'{ast.unparse(node)}' is not a dimension")
+
+
+def _dim(value: "int | Dim") -> Dim:
+    return value if isinstance(value, Dim) else Dim({(): value})
+
+
+def _terms(value: object) -> dict[Monomial, int] | None:
+    if isinstance(value, Dim):
+        return dict(value.terms)
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return {(): number}
+
+
+def _normalized(terms: dict[Monomial, int]) -> "int | Dim":
+    kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    if not kept or set(kept) == {()}:
+        return kept.get((), 0)
+    return Dim(kept)
+
+
+def _call(function: str, *arguments: "int | Dim") -> Dim:
+    return Dim({(Call(function, arguments),): 1})
+
+
+def _evaluate_atom(atom: Atom, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
+    if isinstance(atom, str):
+        return sizes.get(atom, Dim({(atom,): 1}))
+    arguments = [a.evaluate(sizes) if isinstance(a, Dim) else a for a in atom.arguments]
+    return FUNCTIONS[atom.function](*arguments)
+
+
+def _is_nonnegative(atom: Atom) -> bool:
+    if isinstance(atom, str):
+        return True
+    bounds = [a if isinstance(a, int) else a.minimum for a in atom.arguments]
+    if atom.function == "max":
+        return any(bound is not None and bound >= 0 for bound in bounds)
+    return all(bound is not None and bound >= 0 for bound in bounds)
+
+
+def _floordiv_int(a: Dim, b: int) -> "int | Dim":
+    """Pull the part that divides evenly out of ``a // b``."""
+    if b == 1:
+        return a
+    whole = {m: c // b for m, c in a.terms if c % b == 0}
+    rest = _normalized({m: c for m, c in a.terms if c % b != 0})
+    outside = _normalized(whole)
+    if isinstance(rest, int):
+        return outside + rest // b
+    constant = dict(a.terms).get((), 0)
+    if constant % b:  # keep the constant's remainder small and positive: one spelling per value
+        rest = rest - constant + constant % b
+        outside = outside + constant // b
+    return outside + _call("floordiv", rest, b)
+
+
+def _divide_monomial(a: "int | Dim", b: Dim) -> "int | Dim | None":
+    """``a / b`` when ``b`` is one monomial that divides every term of ``a``."""
+    if len(b.terms) != 1:
+        return None
+    divisor, divisor_coefficient = b.terms[0]
+    quotient: dict[Monomial, int] = {}
+    for monomial, coefficient in _dim(a).terms:
+        left = list(monomial)
+        if coefficient % divisor_coefficient or any(
+            left.count(x) < divisor.count(x) for x in divisor
+        ):
+            return None
+        for atom in divisor:
+            left.remove(atom)
+        quotient[tuple(left)] = coefficient // divisor_coefficient
+    return _normalized(quotient)
