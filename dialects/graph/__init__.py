@@ -17,3 +17,4 @@ from .elementwise import *  # noqa: F403
 from .movement import *  # noqa: F403
 from .shape import *  # noqa: F403
 from .types import TensorType, from_mlir, to_mlir, type_of
+from .symbolic_values import known_sizes, symbolic_value

@@ -25,10 +25,12 @@ _serial = itertools.count()
 
 def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     """`array` as an elements attribute in the current context; `hint` names its blob."""
-    array = np.asarray(array, order="C")
     type_ = to_mlir(TensorType(array.shape, array.dtype))
     if array.size <= INLINE_ELEMENTS:
         return _inline(array, type_)
+    if not any(array.strides):  # one element, broadcast
+        return ir.DenseElementsAttr.get_splat(type_, _inline_scalar(array))
+    array = np.ascontiguousarray(array)
     name = f"{re.sub(r'[^A-Za-z0-9_.]', '_', hint)}_{next(_serial)}"
     stored = _storage(array)
     _arrays[name] = stored
@@ -60,15 +62,20 @@ def _storage(array: np.ndarray) -> np.ndarray:
 
 
 def _inline(array: np.ndarray, type_: ir.Type) -> ir.Attribute:
+    if array.size == 0:
+        return ir.Attribute.parse(f"dense<> : {type_}")
     if array.dtype in (ml_dtypes.int4, ml_dtypes.uint4):
         element = ir.RankedTensorType(type_).element_type
         values = [ir.IntegerAttr.get(element, int(v)) for v in array.ravel()]
         return ir.DenseElementsAttr.get(values, type_)
     if array.dtype != np.bool_ and array.dtype != np.float16:
         array = _storage(array)
-    if array.size == 0:
-        return ir.Attribute.parse(f"dense<> : {type_}")
     return ir.DenseElementsAttr.get(array, type=type_)
+
+
+def _inline_scalar(array: np.ndarray) -> ir.Attribute:
+    scalar = _inline(array.ravel()[:1], to_mlir(TensorType((1,), array.dtype)))
+    return ir.DenseElementsAttr(scalar).get_splat_value()
 
 
 def _parse_inline(attribute: ir.DenseElementsAttr, type_: TensorType) -> np.ndarray:
@@ -79,6 +86,9 @@ def _parse_inline(attribute: ir.DenseElementsAttr, type_: TensorType) -> np.ndar
         return (
             np.broadcast_to(array, type_.shape) if array.size == 1 else array.reshape(type_.shape)
         )
+    if attribute.is_splat:
+        first = np.asarray(attribute).ravel()[:1].astype(type_.dtype)
+        return np.broadcast_to(first.reshape(()), type_.shape)
     return np.array(attribute).astype(type_.dtype, copy=False).reshape(type_.shape)
 
 

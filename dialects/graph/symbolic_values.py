@@ -1,0 +1,157 @@
+"""What is known at compile time of a small integer tensor: its elements as sizes.
+
+Models compute shapes in the graph (Shape, Gather, Concat, Reshape). Running the ops' own numpy
+meanings on arrays of `Dim` objects gives the elements of such a tensor as integers and symbolic
+dimensions, without a special analysis per op. Only the ops whose numpy meaning asks for the
+value of an element have an entry below.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...mlir import ir
+from ..symbolic import (
+    Dim,
+    UndecidableError,
+    at_least,
+    decide_equal,
+    floordiv,
+    maximum,
+    minimum,
+)
+from .base import GraphOp, graph_op, map_group
+from .types import TensorType, is_float, type_of
+
+MAX_ELEMENTS = 64
+"""Larger tensors are data, not sizes."""
+
+
+def symbolic_value(value: ir.Value) -> np.ndarray | None:
+    """The elements of `value` as an object array of ``int`` and `Dim`, or None when unknown.
+
+    Looks through the ops that compute `value`; its shape is the tensor's.
+    """
+    return _Evaluation().value(value)
+
+
+def known_sizes(value: ir.Value) -> tuple[int | Dim, ...] | None:
+    """The elements of a tensor of rank 0 or 1, flattened, or None when unknown."""
+    array = symbolic_value(value)
+    return None if array is None else tuple(array.ravel())
+
+
+class _Evaluation:
+    """One query; remembers what it computed on the way."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Value, np.ndarray | None] = {}
+
+    def value(self, value: ir.Value) -> np.ndarray | None:
+        if value not in self._known:
+            self._known[value] = self._compute(value)
+        return self._known[value]
+
+    def _compute(self, value: ir.Value) -> np.ndarray | None:
+        op = graph_op(value.owner)
+        if op is None or not _may_hold_sizes(type_of(value)):
+            return None
+        if not op.operand_names:
+            return _as_sizes(type(op).evaluate(**op.attrs))
+        if type(op).__name__ == "ShapeOp":
+            return _as_sizes(np.array(type_of(op.operation.operands[0]).shape, dtype=object))
+        if not op.pure or not all(_may_hold_sizes(type_of(v)) for v in op.operation.operands):
+            return None
+        groups = [map_group(self.value, group) for group in op.operand_groups.values()]
+        if any(g is None or (isinstance(g, list) and None in map(type, g)) for g in groups):
+            return None
+        return _evaluate(op, groups)
+
+
+def _may_hold_sizes(type_: TensorType) -> bool:
+    if is_float(type_.dtype) or not type_.is_static:
+        return False
+    return int(np.prod(type_.shape)) <= MAX_ELEMENTS
+
+
+def _evaluate(op: GraphOp, operands: list[Any]) -> np.ndarray | None:
+    if any(group is None or (isinstance(group, list) and any(v is None for v in group)) for group in operands):
+        return None
+    meaning = _MEANINGS.get(op.operation.name, type(op).evaluate)
+    try:
+        return _as_sizes(meaning(*operands, **op.attrs))
+    except (UndecidableError, TypeError, ValueError, AttributeError):
+        return None  # this op's meaning needs the value of a symbolic element
+
+
+def _as_sizes(array: Any) -> np.ndarray | None:
+    array = np.asarray(array)
+    if array.dtype == object:
+        return array
+    sizes = np.empty(array.shape, dtype=object)
+    sizes[...] = np.vectorize(int, otypes=[object])(array) if array.size else array
+    return sizes
+
+
+def _elementwise(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    count = function.__code__.co_argcount if hasattr(function, "__code__") else 2
+    return lambda *operands, **attrs: np.frompyfunc(function, count, 1)(*operands)
+
+
+def _divide(a: int | Dim, b: int | Dim) -> int | Dim:
+    if not (at_least(a, 0) and at_least(b, 1)) and (isinstance(a, Dim) or isinstance(b, Dim)):
+        if not at_least(b, 0):
+            raise UndecidableError("division rounds towards zero; the signs are unknown")
+    if isinstance(a, int) and isinstance(b, int):
+        return int(a / b) if abs(a) < 2**52 else a // b
+    return floordiv(a, b)
+
+
+def _less(a: int | Dim, b: int | Dim) -> bool:
+    if at_least(a, b):
+        return False
+    if at_least(b, a + 1):
+        return True
+    raise UndecidableError(f"whether {a} is less than {b} depends on the sizes")
+
+
+def _not(a: int | Dim) -> bool:
+    return decide_equal(a, 0)
+
+
+def _choose(condition: int | Dim, a: int | Dim, b: int | Dim) -> int | Dim:
+    return a if not _not(condition) else b
+
+
+def _power(a: int | Dim, b: int | Dim) -> int | Dim:
+    if not isinstance(b, int) or b < 0:
+        raise UndecidableError("a symbolic exponent")
+    product: int | Dim = 1
+    for _ in range(b):
+        product = product * a
+    return product
+
+
+def _same(x: np.ndarray, **attrs: Any) -> np.ndarray:
+    del attrs
+    return x
+
+
+_MEANINGS: dict[str, Callable[..., Any]] = {
+    "graph.cast": _same,
+    "graph.bind_sizes": _same,
+    "graph.div": _elementwise(_divide),
+    "graph.max": _elementwise(maximum),
+    "graph.min": _elementwise(minimum),
+    "graph.pow": _elementwise(_power),
+    "graph.equal": _elementwise(lambda a, b: int(decide_equal(a, b))),
+    "graph.less": _elementwise(lambda a, b: int(_less(a, b))),
+    "graph.greater": _elementwise(lambda a, b: int(_less(b, a))),
+    "graph.less_or_equal": _elementwise(lambda a, b: int(not _less(b, a))),
+    "graph.greater_or_equal": _elementwise(lambda a, b: int(not _less(a, b))),
+    "graph.not": _elementwise(lambda a: int(_not(a))),
+    "graph.and": _elementwise(lambda a, b: int(not _not(a) and not _not(b))),
+    "graph.or": _elementwise(lambda a, b: int(not _not(a) or not _not(b))),
+    "graph.where": _elementwise(_choose),
+}

@@ -1,0 +1,1 @@
+"""How programs come in: one folder for each model format."""

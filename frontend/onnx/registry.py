@@ -1,0 +1,117 @@
+"""The table of ONNX converters.
+
+A converter's signature *is* the operator's schema: positional parameters are the inputs, in
+order (``None`` when left out), ``*rest`` takes a variadic input, keyword-only parameters are
+the attributes with ONNX's defaults. An unknown attribute or a wrong number of inputs is
+therefore an error without any code. A converter returns one value, or a tuple of them.
+
+    @onnx_op("LeakyRelu")
+    def leaky_relu(x, *, alpha=0.01):
+        return graph.leaky_relu(x, alpha=alpha)
+
+A converter serves every opset from `since` on until another entry of the same operator with a
+larger `since`. A new entry is made only where the meaning or the form changed; wider element
+types or broadcasting do not count.
+
+A keyword-only parameter named ``node`` receives the `Node` being converted.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...mlir import ir
+
+
+class UnsupportedError(Exception):
+    """Raised by a converter for a form of its operator that graphc does not support."""
+
+
+@dataclass
+class Node:
+    """What a converter may ask about the node it converts."""
+
+    name: str
+    op_type: str
+    domain: str
+    opset: int
+    outputs: tuple[str, ...]
+    """Names of the outputs, "" for those nobody asked for."""
+    fresh_name: Callable[[str], str] = field(repr=False, default=str)
+    """A name for a new symbolic dimension, unique in the model."""
+
+    def wants(self, index: int) -> bool:
+        """Whether output `index` is used."""
+        return index < len(self.outputs) and self.outputs[index] != ""
+
+
+@dataclass(frozen=True)
+class Converter:
+    """One entry of the table."""
+
+    op_type: str
+    domain: str
+    since: int
+    function: Callable[..., Any]
+
+    def convert(self, node: Node, inputs: list[ir.Value | None], attributes: dict[str, Any]) -> Any:
+        """Call the converter. TypeError when inputs or attributes do not fit its signature."""
+        signature = inspect.signature(self.function)
+        extra = {"node": node} if "node" in signature.parameters else {}
+        positional = [p for p in signature.parameters.values() if p.kind != p.KEYWORD_ONLY]
+        if not any(p.kind == p.VAR_POSITIONAL for p in positional):
+            inputs = inputs[: _count_given(inputs, len(positional))]
+        bound = signature.bind(*inputs, **attributes, **extra)
+        return self.function(*bound.args, **bound.kwargs)
+
+
+def _count_given(inputs: list[ir.Value | None], accepted: int) -> int:
+    """Trailing inputs that are left out need no parameter."""
+    count = len(inputs)
+    while count > accepted and inputs[count - 1] is None:
+        count -= 1
+    return count
+
+
+_table: dict[tuple[str, str], list[Converter]] = {}
+
+
+def onnx_op(op_type: str, since: int = 1, domain: str = "") -> Callable[..., Any]:
+    """Register the decorated function as the converter of `op_type` from opset `since` on."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        entries = _table.setdefault((domain, op_type), [])
+        entries.append(Converter(op_type, domain, since, function))
+        entries.sort(key=lambda entry: entry.since)
+        return function
+
+    return register
+
+
+def find_converter(domain: str, op_type: str, opset: int) -> Converter | None:
+    """The entry that serves `op_type` at `opset`, or None."""
+    _load_families()
+    entries = [e for e in _table.get((domain, op_type), ()) if e.since <= opset]
+    return entries[-1] if entries else None
+
+
+def converters() -> list[Converter]:
+    """Every entry, sorted by domain, operator and opset."""
+    _load_families()
+    return sorted((e for es in _table.values() for e in es), key=lambda e: (e.domain, e.op_type, e.since))
+
+
+_loaded = False
+
+
+def _load_families() -> None:
+    """Import the family files beside this one, which fill the table."""
+    global _loaded
+    if not _loaded:
+        package = __package__ or ""
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            importlib.import_module(f"{package}.{module.name}")
+        _loaded = True
