@@ -1,0 +1,124 @@
+"""The models that are measured: published architectures with random weights.
+
+Nothing is downloaded: each model is built from a configuration class of ``transformers``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from .weights import randomise
+
+SEED = 20240607
+IMAGE_SIZE = 224
+TOKENS = 128
+
+DynamicAxes = Mapping[str, Mapping[int, str]]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model ready to be exported: the module, what goes in, and how its ends are called."""
+
+    module: nn.Module
+    inputs: Mapping[str, torch.Tensor]
+    outputs: tuple[str, ...]
+    dynamic_axes: DynamicAxes = field(default_factory=dict)
+
+
+class Named(nn.Module):
+    """Calls a ``transformers`` model by input names and returns plain tensors."""
+
+    def __init__(self, model: nn.Module, inputs: tuple[str, ...], outputs: tuple[str, ...]):
+        super().__init__()
+        self.model = model
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        result = self.model(**dict(zip(self.inputs, tensors, strict=True)))
+        return tuple(result[name] for name in self.outputs)
+
+
+def resnet50(batch: int = 1) -> Architecture:
+    """ResNet-50 (v1.5), 224x224, 1000 classes."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    return _image_model(ResNetForImageClassification(ResNetConfig(num_labels=1000)), batch)
+
+
+def mobilenetv2(batch: int = 1) -> Architecture:
+    """MobileNetV2 at width 1.0, with the symmetric padding of the PyTorch original."""
+    from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
+
+    config = MobileNetV2Config(num_labels=1000, tf_padding=False)
+    return _image_model(MobileNetV2ForImageClassification(config), batch)
+
+
+def vit(batch: int = 1) -> Architecture:
+    """ViT base, patches of 16x16, 1000 classes."""
+    from transformers import ViTConfig, ViTForImageClassification
+
+    return _image_model(ViTForImageClassification(ViTConfig(num_labels=1000)), batch)
+
+
+def bert(batch: int = 1, dynamic: bool = False) -> Architecture:
+    """BERT base, uncased vocabulary: the encoder and the pooled output."""
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig())
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    return _text_model(model, names, ("last_hidden_state", "pooler_output"), batch, dynamic)
+
+
+def gpt2(batch: int = 1, dynamic: bool = False) -> Architecture:
+    """GPT-2 (124 M), a whole prompt at once without a cache, logits of every position."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(use_cache=False))
+    return _text_model(model, ("input_ids", "attention_mask"), ("logits",), batch, dynamic)
+
+
+ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
+    "resnet50": resnet50,
+    "resnet50-b8": lambda: resnet50(batch=8),
+    "mobilenetv2": mobilenetv2,
+    "bert": bert,
+    "bert-dynamic": lambda: bert(dynamic=True),
+    "gpt2": gpt2,
+    "gpt2-dynamic": lambda: gpt2(dynamic=True),
+    "vit": vit,
+}
+
+
+def _image_model(model: nn.Module, batch: int) -> Architecture:
+    generator = torch.Generator().manual_seed(SEED)
+    shape = (3, IMAGE_SIZE, IMAGE_SIZE)
+    randomise(model, SEED, calibration=torch.randn(4, *shape, generator=generator))
+    inputs = {"pixel_values": torch.randn(batch, *shape, generator=generator)}
+    outputs = ("logits",)
+    return Architecture(Named(model, tuple(inputs), outputs).eval(), inputs, outputs)
+
+
+def _text_model(
+    model: nn.Module, names: tuple[str, ...], outputs: tuple[str, ...], batch: int, dynamic: bool
+) -> Architecture:
+    randomise(model, SEED, calibration=None)
+    # Traces and exports bake a size of one in: an example of a symbolic batch has two rows.
+    shape = (2 if dynamic else batch, TOKENS)
+    generator = torch.Generator().manual_seed(SEED)
+    vocabulary = model.config.vocab_size
+    candidates = {
+        "input_ids": torch.randint(vocabulary, shape, generator=generator),
+        "attention_mask": torch.ones(shape, dtype=torch.int64),
+        "token_type_ids": torch.randint(2, shape, generator=generator),
+    }
+    inputs = {name: candidates[name] for name in names}
+    axes: DynamicAxes = {}
+    if dynamic:
+        per_token = {0: "batch", 1: "seq"}
+        pooled = {"pooler_output": {0: "batch"}}
+        axes = {name: pooled.get(name, per_token) for name in (*names, *outputs)}
+    return Architecture(Named(model, names, outputs).eval(), inputs, outputs, axes)

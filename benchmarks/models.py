@@ -1,0 +1,173 @@
+"""Export the benchmark models to ONNX: ``python -m graphc.benchmarks.models resnet50 bert``.
+
+Both of PyTorch's exporters are offered, since their graphs differ. ``f16`` is what ``model.half()``
+exports: weights, arithmetic and floating-point inputs and outputs in half precision, which is how
+half-precision ONNX files of these models are commonly made.
+"""
+
+import argparse
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from .feeds import example_inputs
+
+__all__ = ["EXPORTERS", "PRECISIONS", "example_inputs", "export", "main", "model_path", "names"]
+
+EXPORTERS = ("torchscript", "dynamo")
+PRECISIONS = ("f32", "f16")
+DEFAULT_FOLDER = Path(__file__).resolve().parent.parent / "models"
+TORCHSCRIPT_OPSET = 17
+
+
+def names() -> tuple[str, ...]:
+    """All models that can be exported."""
+    from .architectures import ARCHITECTURES
+
+    return tuple(ARCHITECTURES)
+
+
+def file_name(name: str, exporter: str, precision: str) -> str:
+    """``bert.onnx`` for the defaults, ``bert-dynamo-f16.onnx`` with everything else."""
+    parts = [name]
+    parts += [exporter] if exporter != EXPORTERS[0] else []
+    parts += [precision] if precision != PRECISIONS[0] else []
+    return "-".join(parts) + ".onnx"
+
+
+def model_path(
+    name: str,
+    exporter: str = "torchscript",
+    precision: str = "f32",
+    folder: str | Path = DEFAULT_FOLDER,
+) -> Path:
+    """Path of an exported model; the export happens where the file is missing."""
+    path = Path(folder) / file_name(name, exporter, precision)
+    if not path.exists():
+        export(name, exporter, precision, path)
+    return path
+
+
+def export(name: str, exporter: str, precision: str, path: Path) -> None:
+    """Build model `name` and write it to `path`, whole or not at all."""
+    import torch
+
+    from .architectures import ARCHITECTURES, Architecture
+
+    if name not in ARCHITECTURES:
+        raise ValueError(f"no model '{name}'; there are: {', '.join(ARCHITECTURES)}")
+    if exporter not in EXPORTERS or precision not in PRECISIONS:
+        raise ValueError(f"unknown exporter '{exporter}' or precision '{precision}'")
+    model = ARCHITECTURES[name]()
+    if precision == "f16":
+        inputs = {n: t.half() if t.is_floating_point() else t for n, t in model.inputs.items()}
+        model = Architecture(model.module.half(), inputs, model.outputs, model.dynamic_axes)
+    write = _export_torchscript if exporter == "torchscript" else _export_dynamo
+    with torch.no_grad(), _replaced_when_done(path) as partial:
+        write(model, partial)
+
+
+def _export_torchscript(model, path: Path) -> None:
+    import torch
+
+    with warnings.catch_warnings():
+        # Tracing warns of every shape it fixes, and of its own deprecation.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            model.module,
+            tuple(model.inputs.values()),
+            str(path),
+            input_names=list(model.inputs),
+            output_names=list(model.outputs),
+            dynamic_axes={n: dict(axes) for n, axes in model.dynamic_axes.items()} or None,
+            opset_version=TORCHSCRIPT_OPSET,
+            dynamo=False,
+        )
+
+
+def _export_dynamo(model, path: Path) -> None:
+    import torch
+
+    shapes = None
+    if model.dynamic_axes:
+        dims = {"batch": torch.export.Dim("batch"), "seq": torch.export.Dim("seq", max=512)}
+        axes = [model.dynamic_axes[name] for name in model.inputs]
+        shapes = (tuple({axis: dims[dim] for axis, dim in a.items()} for a in axes),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            model.module,
+            tuple(model.inputs.values()),
+            str(path),
+            input_names=list(model.inputs),
+            output_names=list(model.outputs),
+            dynamic_shapes=shapes,
+            external_data=False,
+            dynamo=True,
+            verbose=False,
+        )
+
+
+@contextmanager
+def _replaced_when_done(path: Path) -> Iterator[Path]:
+    """Yield a fresh file beside `path` that takes its place once the block succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".partial-") as folder:
+        partial = Path(folder) / path.name
+        yield partial
+        os.replace(partial, path)
+
+
+def describe(path: Path) -> str:
+    """Size, opset, and the spread of each output under ONNX Runtime: a sign of life."""
+    import onnx
+    import onnxruntime
+
+    model = onnx.load(path, load_external_data=False)
+    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    del model
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    results = session.run(None, example_inputs(path))
+    spread = ", ".join(
+        f"{output.name}{list(result.shape)} std {_std(result):.3g}"
+        for output, result in zip(session.get_outputs(), results, strict=True)
+    )
+    return f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB, opset {opset}; {spread}"
+
+
+def _std(result: np.ndarray) -> float:
+    return float(np.std(result.astype(np.float64)))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Export the benchmark models to ONNX.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models, as listed by --list")
+    parser.add_argument("--list", action="store_true", help="print the names and leave")
+    parser.add_argument("--exporter", choices=EXPORTERS, default="torchscript")
+    parser.add_argument("--precision", choices=PRECISIONS, default="f32")
+    parser.add_argument("-o", "--output", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    parser.add_argument("--force", action="store_true", help="export again where a file exists")
+    options = parser.parse_args(arguments)
+    if options.list:
+        print("\n".join(names()))
+        return
+    if not options.names:
+        parser.error("name at least one model, or use --list")
+    unknown = sorted(set(options.names) - set(names()))
+    if unknown:
+        parser.error(f"no model {', '.join(unknown)}; there are: {', '.join(names())}")
+    for name in options.names:
+        path = options.output / file_name(name, options.exporter, options.precision)
+        if options.force or not path.exists():
+            export(name, options.exporter, options.precision, path)
+        print(describe(path), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Random weights under which every parameter of a model matters.
+
+Framework defaults are no good for comparing runtimes: BatchNorm that does nothing, biases that are
+zero, attention that is uniform and activations that die out with depth all hide mistakes. Here
+every bias and every scale is random, and variance stays near one through the whole model.
+"""
+
+import torch
+from torch import nn
+
+# Transformers' own dense layer, which stores its weight as (in, out).
+TRANSPOSED_LINEAR = "Conv1D"
+
+
+def randomise(model: nn.Module, seed: int, calibration: torch.Tensor | None) -> None:
+    """Fill `model` with seeded weights, in place.
+
+    Statistics of BatchNorm are taken from one pass over `calibration`, as training would leave
+    them, so that what follows a normalisation is neither dead nor saturated.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for module in model.modules():
+            _fill(module, generator)
+        _fill_free_parameters(model, generator)
+    if calibration is not None:
+        _calibrate_batch_norm(model, calibration)
+    model.eval()
+
+
+def _fill(module: nn.Module, generator: torch.Generator) -> None:
+    """Give one layer its weights; containers and unknown layers are left alone."""
+    if isinstance(module, nn.Conv2d):
+        # Kaiming, for the ReLU that follows.
+        _normal(module.weight, (2.0 / module.weight[0].numel()) ** 0.5, generator)
+    elif isinstance(module, nn.Linear):
+        _normal(module.weight, module.in_features**-0.5, generator)
+    elif type(module).__name__ == TRANSPOSED_LINEAR:
+        _normal(module.weight, module.weight.shape[0] ** -0.5, generator)
+    elif isinstance(module, nn.Embedding):
+        _normal(module.weight, 1.0, generator)
+        return
+    elif isinstance(module, nn.BatchNorm2d | nn.LayerNorm):
+        module.weight.uniform_(0.6, 1.4, generator=generator)
+    else:
+        return
+    if module.bias is not None:
+        _normal(module.bias, 0.1, generator)
+
+
+def _fill_free_parameters(model: nn.Module, generator: torch.Generator) -> None:
+    """Class tokens and learned positions: parameters that belong to no layer."""
+    for name, parameter in model.named_parameters():
+        if name.rpartition(".")[2] not in {"weight", "bias"}:
+            _normal(parameter, 0.5, generator)
+
+
+def _calibrate_batch_norm(model: nn.Module, batch: torch.Tensor) -> None:
+    """Set running statistics to those of `batch`, exactly (momentum 1)."""
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 1.0
+    model.train()
+    with torch.no_grad():
+        model(batch)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+
+
+def _normal(parameter: torch.Tensor, std: float, generator: torch.Generator) -> None:
+    parameter.normal_(0.0, std, generator=generator)
