@@ -82,10 +82,10 @@ def _parse_inline(attribute: ir.DenseElementsAttr, type_: TensorType) -> np.ndar
     if type_.dtype.type.__module__.startswith("ml_dtypes"):
         text = re.findall(r"[^\s<>,\[\]:]+", str(attribute).split(" : ")[0].removeprefix("dense"))
         values = [_parse_scalar(token, type_.dtype) for token in text]
-        array = np.array(values, dtype=type_.dtype)
-        return (
-            np.broadcast_to(array, type_.shape) if array.size == 1 else array.reshape(type_.shape)
-        )
+        array = np.array(values).astype(type_.dtype)
+        if array.size == 1 and type_.shape:
+            return np.broadcast_to(array.reshape(()), type_.shape)
+        return array.reshape(type_.shape)
     if attribute.is_splat:
         first = np.asarray(attribute).ravel()[:1].astype(type_.dtype)
         return np.broadcast_to(first.reshape(()), type_.shape)

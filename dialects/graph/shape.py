@@ -22,6 +22,20 @@ class ConstantOp(GraphOp, name="constant"):
         return value
 
 
+class ShapeOp(GraphOp, name="shape"):
+    """The sizes of `x`, as a tensor of rank 1 (i64)."""
+
+    x: Tensor
+
+    @staticmethod
+    def infer(x: TensorType) -> TensorType:
+        return TensorType((x.rank,), np.dtype(np.int64))
+
+    @staticmethod
+    def evaluate(x: np.ndarray) -> np.ndarray:
+        return np.array(x.shape, dtype=np.int64)
+
+
 class SizesOp(GraphOp, name="sizes"):
     """The given sizes, symbolic ones included, as a tensor of rank 1 (i64)."""
 
@@ -62,5 +76,7 @@ class BindSizesOp(GraphOp, name="bind_sizes", pure=False):
 
 
 constant = builder(ConstantOp)
+shape = builder(ShapeOp)
 sizes = builder(SizesOp)
-bind_sizes = builder(BindSizesOp)
+bind_shape = builder(ShapeOp)
+sizes = builder(BindSizesOp)

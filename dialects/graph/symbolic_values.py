@@ -22,6 +22,7 @@ from ..symbolic import (
     minimum,
 )
 from .base import GraphOp, graph_op, map_group
+from .shape import ShapeOp
 from .types import TensorType, is_float, type_of
 
 MAX_ELEMENTS = 64
@@ -59,12 +60,12 @@ class _Evaluation:
             return None
         if not op.operand_names:
             return _as_sizes(type(op).evaluate(**op.attrs))
-        if type(op).__name__ == "ShapeOp":
+        if isinstance(op, ShapeOp):
             return _as_sizes(np.array(type_of(op.operation.operands[0]).shape, dtype=object))
         if not op.pure or not all(_may_hold_sizes(type_of(v)) for v in op.operation.operands):
             return None
         groups = [map_group(self.value, group) for group in op.operand_groups.values()]
-        if any(g is None or (isinstance(g, list) and None in map(type, g)) for g in groups):
+        if any(_has_unknown(group) for group in groups):
             return None
         return _evaluate(op, groups)
 
@@ -75,9 +76,11 @@ def _may_hold_sizes(type_: TensorType) -> bool:
     return int(np.prod(type_.shape)) <= MAX_ELEMENTS
 
 
+def _has_unknown(group: Any) -> bool:
+    return group is None or (isinstance(group, list) and any(value is None for value in group))
+
+
 def _evaluate(op: GraphOp, operands: list[Any]) -> np.ndarray | None:
-    if any(group is None or (isinstance(group, list) and any(v is None for v in group)) for group in operands):
-        return None
     meaning = _MEANINGS.get(op.operation.name, type(op).evaluate)
     try:
         return _as_sizes(meaning(*operands, **op.attrs))
@@ -100,11 +103,10 @@ def _elementwise(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
 
 
 def _divide(a: int | Dim, b: int | Dim) -> int | Dim:
-    if not (at_least(a, 0) and at_least(b, 1)) and (isinstance(a, Dim) or isinstance(b, Dim)):
-        if not at_least(b, 0):
-            raise UndecidableError("division rounds towards zero; the signs are unknown")
     if isinstance(a, int) and isinstance(b, int):
-        return int(a / b) if abs(a) < 2**52 else a // b
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    if not (at_least(a, 0) and at_least(b, 0)):
+        raise UndecidableError("division rounds towards zero, and a sign is unknown")
     return floordiv(a, b)
 
 
