@@ -13,8 +13,8 @@ from .base import (
     graph_op,
     map_group,
 )
-from .elementwise import *  # noqa: F403
-from .movement import *  # noqa: F403
-from .shape import *  # noqa: F403
-from .types import TensorType, from_mlir, to_mlir, type_of
+from .elementwise import *
+from .movement import *
+from .shapes import *
 from .symbolic_values import known_sizes, symbolic_value
+from .types import TensorType, from_mlir, to_mlir, type_of

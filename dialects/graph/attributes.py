@@ -12,7 +12,7 @@ import numpy as np
 
 from ...mlir import ir
 from ..symbolic import Dim, parse_dim
-from . import constants
+from . import elements
 from .types import dtype_of, element_type
 
 
@@ -84,4 +84,4 @@ ElementType = AttributeKind(
     lambda dtype: ir.TypeAttr.get(element_type(np.dtype(dtype))),
     lambda attribute: dtype_of(ir.TypeAttr(attribute).value),
 )
-Elements = AttributeKind("elements", constants.write, constants.read)
+Elements = AttributeKind("elements", elements.write, elements.read)

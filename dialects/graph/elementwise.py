@@ -388,7 +388,7 @@ def is_elementwise(op: GraphOp) -> bool:
 
 def splat_like(value: float, like: ir.Value) -> ir.Value:
     """A scalar constant of `like`'s element type."""
-    from .shape import constant
+    from .shapes import constant
     from .types import type_of
 
     return constant(value=np.array(value).astype(type_of(like).dtype))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..symbolic import Dim, ceildiv, decide_equal, floordiv
+from ..symbolic import Dim
 from .attributes import Int, Ints, Sizes
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes

@@ -22,7 +22,7 @@ from ..symbolic import (
     minimum,
 )
 from .base import GraphOp, graph_op, map_group
-from .shape import ShapeOp
+from .shapes import ShapeOp
 from .types import TensorType, is_float, type_of
 
 MAX_ELEMENTS = 64
