@@ -6,6 +6,7 @@ half-precision ONNX files of these models are commonly made.
 """
 
 import argparse
+import logging
 import os
 import tempfile
 import warnings
@@ -93,6 +94,8 @@ def _export_torchscript(model, path: Path) -> None:
 def _export_dynamo(model, path: Path) -> None:
     import torch
 
+    # Otherwise it warns of every optional package it would also have supported.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     shapes = None
     if model.dynamic_axes:
         dims = {"batch": torch.export.Dim("batch"), "seq": torch.export.Dim("seq", max=512)}
