@@ -1,0 +1,48 @@
+"""How programs run: targets, the backend compiler, modules on disk, and models ready to run.
+
+Nothing is imported until it is asked for, so that a tool that only compiles does not load the
+runtime, and a program that only runs models does not load the compiler.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .compiler import ProgressEvent, compile_module
+    from .metadata import ModelMetadata, TensorSpec
+    from .model import CompiledModel, load
+    from .targets import Target, resolve_target
+
+_EXPORTS = {
+    "CompiledModel": "model",
+    "ModelMetadata": "metadata",
+    "ProgressEvent": "compiler",
+    "Target": "targets",
+    "TensorSpec": "metadata",
+    "compile_module": "compiler",
+    "load": "model",
+    "resolve_target": "targets",
+}
+
+__all__ = [
+    "CompiledModel",
+    "ModelMetadata",
+    "ProgressEvent",
+    "Target",
+    "TensorSpec",
+    "compile_module",
+    "load",
+    "resolve_target",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

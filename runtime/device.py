@@ -1,0 +1,106 @@
+"""Devices, one per driver and worker count, shared by all models of the process."""
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DeviceError, UsageError
+from .cpu import usable_cpus
+
+# Creating an instance, a driver, a context or an executable writes unguarded process-wide state
+# inside IREE, so that all of it happens under this lock. Running a model does not take it.
+setup_lock = threading.RLock()
+
+
+@dataclass
+class Device:
+    """An opened HAL device.
+
+    `threads` is the number of workers that share one call. Device memory dies with the device, so
+    whoever hands out memory of it keeps a reference to it.
+    """
+
+    hal: Any
+    threads: int
+    forked: bool = False
+
+    def check_usable(self) -> None:
+        """Raises `DeviceError` in a forked child, where calls would wait for workers forever."""
+        if self.forked:
+            raise DeviceError(
+                "this process was forked after the model was loaded, and worker threads do not "
+                "survive a fork: load the model in the child, or start it with 'spawn'"
+            )
+
+
+_instance: Any = None
+_devices: dict[tuple[str, int], Device] = {}
+
+
+def _forget_workers() -> None:
+    for device in _devices.values():
+        device.forked = device.threads > 1
+    _devices.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_workers)
+
+
+def vm_instance() -> Any:
+    """The one `iree.runtime.VmInstance` of the process (types are registered per instance)."""
+    global _instance
+    with setup_lock:
+        if _instance is None:
+            _instance = import_runtime().VmInstance()
+        return _instance
+
+
+def open_device(driver: str, threads: int | None = None) -> Device:
+    """The device of `driver`, made at the first call and then shared.
+
+    `threads` counts for ``local-task`` alone and defaults to the processors this process may use.
+    Each count has its own set of workers, so that models opened with different counts live side by
+    side. One worker means ``local-sync``: the caller's own thread, with no hand-over.
+
+    Raises `UsageError` for a count below 1, `DeviceError` where the device cannot be opened.
+    """
+    if driver == "local-task":
+        threads = usable_cpus() if threads is None else threads
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise UsageError(f"threads must be a positive integer, not {threads!r}")
+        if threads == 1:
+            driver = "local-sync"
+    else:
+        threads = 1
+    with setup_lock:
+        device = _devices.get((driver, threads))
+        if device is None:
+            device = _devices[driver, threads] = _create(driver, threads)
+        return device
+
+
+def _create(driver: str, threads: int) -> Device:
+    runtime = import_runtime()
+    binding = runtime._binding
+    try:
+        if driver == "local-task":
+            # The worker count is a process-wide flag, read when a driver is created. So the driver
+            # must be new: the cached one keeps the count of whoever came first.
+            runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
+        hal = binding.create_hal_driver(driver).create_default_device()
+    except (RuntimeError, ValueError) as error:
+        raise DeviceError(f"cannot open device '{driver}': {error}") from error
+    return Device(hal, threads)
+
+
+def import_runtime() -> Any:
+    """`iree.runtime`, imported when it is first needed. Raises `DeviceError` if not installed."""
+    try:
+        import iree.runtime
+    except ImportError as error:
+        raise DeviceError(
+            f"running a model needs the package iree-base-runtime: {error}"
+        ) from error
+    return iree.runtime

@@ -1,0 +1,51 @@
+"""Element types: numpy dtypes, and what they are called at the ABI of a compiled module."""
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """One element type.
+
+    `hal` is the name of the HAL element type in `iree.runtime.HalElementType`. Integers have no
+    sign at the ABI: what a bit pattern means is the operation's affair.
+    """
+
+    dtype: np.dtype
+    mlir: tuple[str, ...]
+    hal: str
+
+
+def _rows() -> dict[str, ElementType]:
+    table: tuple[tuple[type, tuple[str, ...], str], ...] = (
+        (np.bool_, ("i1", "i8"), "BOOL_8"),
+        (np.int8, ("i8", "si8"), "INT_8"),
+        (np.int16, ("i16", "si16"), "INT_16"),
+        (np.int32, ("i32", "si32"), "INT_32"),
+        (np.int64, ("i64", "si64"), "INT_64"),
+        (np.uint8, ("i8", "ui8"), "INT_8"),
+        (np.uint16, ("i16", "ui16"), "INT_16"),
+        (np.uint32, ("i32", "ui32"), "INT_32"),
+        (np.uint64, ("i64", "ui64"), "INT_64"),
+        (np.float16, ("f16",), "FLOAT_16"),
+        (np.float32, ("f32",), "FLOAT_32"),
+        (np.float64, ("f64",), "FLOAT_64"),
+        (np.complex64, ("complex<f32>",), "COMPLEX_64"),
+        (np.complex128, ("complex<f64>",), "COMPLEX_128"),
+        (ml_dtypes.bfloat16, ("bf16",), "BFLOAT_16"),
+        (ml_dtypes.float8_e4m3fn, ("f8E4M3FN",), "FLOAT_8_E4M3_FN"),
+        (ml_dtypes.float8_e4m3fnuz, ("f8E4M3FNUZ",), "FLOAT_8_E4M3_FNUZ"),
+        (ml_dtypes.float8_e5m2, ("f8E5M2",), "FLOAT_8_E5M2"),
+        (ml_dtypes.float8_e5m2fnuz, ("f8E5M2FNUZ",), "FLOAT_8_E5M2_FNUZ"),
+    )
+    return {
+        (dtype := np.dtype(scalar)).name: ElementType(dtype, mlir, hal)
+        for scalar, mlir, hal in table
+    }
+
+
+ELEMENT_TYPES: dict[str, ElementType] = _rows()
+"""Every element type that a compiled model takes and gives, by the name of its dtype."""

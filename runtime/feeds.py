@@ -1,0 +1,161 @@
+"""Checking what a caller feeds to a model, before anything runs."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import FeedError
+from .elements import ELEMENT_TYPES
+from .metadata import TensorSpec, format_shape
+
+
+class FeedBinder:
+    """Turns feeds by name into arrays in the order of the model's inputs."""
+
+    def __init__(self, inputs: Sequence[TensorSpec]):
+        self._inputs = tuple((spec, ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs)
+        self._names = tuple(spec.name for spec in inputs)
+        self._symbolic = any(isinstance(dim, str) for spec in inputs for dim in spec.shape)
+
+    def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+        """One array per input, of its dtype (in any byte order), its rank and its shape.
+
+        The arrays may be strided or read-only, and are the caller's own wherever possible. Raises
+        `FeedError` with everything that is wrong, not only the first.
+        """
+        if not isinstance(feeds, Mapping):
+            raise FeedError(f"feeds must map input names to arrays, not be a {_kind(feeds)}")
+        problems = self._check_names(feeds) if feeds.keys() != set(self._names) else []
+        arrays = []
+        for spec, dtype in self._inputs:
+            if spec.name not in feeds:
+                continue
+            array = feeds[spec.name]
+            # The fast path: an array that already is what the model wants.
+            if type(array) is not np.ndarray or array.dtype != dtype:
+                array = _convert(array, spec, dtype, problems)
+                if array is None:
+                    continue
+            if array.shape != spec.shape and not _fits(array.shape, spec.shape):
+                problems.append(f"input '{spec.name}' {_expected(spec, array)}")
+            arrays.append(array)
+        if self._symbolic and not problems:
+            problems = self._check_dims(arrays)
+        if problems:
+            raise FeedError("\n".join(problems))
+        return arrays
+
+    def name_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Feeds by name, of positional arguments in the order of the inputs and named ones."""
+        if len(args) > len(self._names):
+            raise FeedError(
+                f"the model has {len(self._names)} input(s) "
+                f"({', '.join(self._names)}), {len(args)} were given"
+            )
+        feeds = dict(zip(self._names, args, strict=False))
+        if twice := feeds.keys() & kwargs.keys():
+            listing = ", ".join(f"'{name}'" for name in self._names if name in twice)
+            raise FeedError(f"input {listing} is given twice, by position and by name")
+        return feeds | kwargs
+
+    def _check_names(self, feeds: Mapping[str, Any]) -> list[str]:
+        problems = []
+        missing = [spec for spec, _ in self._inputs if spec.name not in feeds]
+        problems += [f"input '{spec.name}' is missing: expected {_type(spec)}" for spec in missing]
+        for name in feeds:
+            if name not in self._names:
+                near = difflib.get_close_matches(str(name), self._names, n=1, cutoff=0.5)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                inputs = ", ".join(self._names) or "none"
+                problems.append(f"the model has no input '{name}'{hint} (inputs: {inputs})")
+        return problems
+
+    def _check_dims(self, arrays: Sequence[np.ndarray]) -> list[str]:
+        """Dimensions of one name must have one size."""
+        problems = []
+        first: dict[str, tuple[int, str]] = {}
+        for (spec, _), array in zip(self._inputs, arrays, strict=True):
+            for dim, size in zip(spec.shape, array.shape, strict=True):
+                if not isinstance(dim, str) or dim == "":
+                    continue
+                known, owner = first.setdefault(dim, (size, spec.name))
+                if known != size:
+                    problems.append(
+                        f"input '{spec.name}' has {dim} = {size}, "
+                        f"but input '{owner}' has {dim} = {known}"
+                    )
+        return problems
+
+
+def _fits(given: tuple[int, ...], expected: tuple[int | str, ...]) -> bool:
+    return len(given) == len(expected) and all(
+        isinstance(dim, str) or dim == size for dim, size in zip(expected, given, strict=True)
+    )
+
+
+def _convert(
+    value: Any, spec: TensorSpec, dtype: np.dtype, problems: list[str]
+) -> np.ndarray | None:
+    """`value` as an array of `dtype`, or ``None`` with the reason added to `problems`."""
+    where = f"input '{spec.name}'"
+    try:
+        array = _as_array(value)
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        problems.append(f"{where} cannot be read as an array: {_kind(value)}: {error}")
+        return None
+    if array.dtype.newbyteorder("=") == dtype:
+        return array
+    if not hasattr(value, "dtype") and (cast := _cast_literal(array, dtype)) is not None:
+        return cast
+    hint = ""
+    if array.dtype.kind in "biufcV" and not array.dtype.hasobject:
+        hint = f"; graphc does not cast: pass {spec.name}.astype({_spell(dtype)})"
+    problems.append(f"{where} {_expected(spec, array)}{hint}")
+    return None
+
+
+def _as_array(value: Any) -> np.ndarray:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    if value is None:
+        raise TypeError("there is no value")
+    return np.asarray(value)
+
+
+def _cast_literal(array: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """Python numbers have no width: they take the input's type where it can hold them."""
+    kind, wanted = array.dtype.kind, dtype.kind
+    floating = wanted == "f" or dtype.name in ("bfloat16",) or dtype.name.startswith("float8")
+    if array.size == 0 and array.dtype == np.float64:  # what numpy makes of []
+        return array.astype(dtype)
+    if kind == "f" and (floating or wanted == "c"):
+        return array.astype(dtype)
+    if kind in "iu" and (wanted in "iuc" or floating):
+        with np.errstate(all="ignore"):
+            cast = array.astype(dtype)
+            exact = np.array_equal(cast.astype(array.dtype), array)
+        return cast if exact and (wanted not in "u" or not np.any(array < 0)) else None
+    return None
+
+
+def _expected(spec: TensorSpec, array: np.ndarray) -> str:
+    text = f"must be {_type(spec)}, given {array.dtype.name}{format_shape(array.shape)}"
+    if len(array.shape) != len(spec.shape):
+        text += f" (rank {len(array.shape)} instead of {len(spec.shape)})"
+    return text
+
+
+def _type(spec: TensorSpec) -> str:
+    return f"{spec.dtype}{format_shape(spec.shape)}"
+
+
+def _spell(dtype: np.dtype) -> str:
+    return f"np.{dtype.name}" if hasattr(np, dtype.name) else f"ml_dtypes.{dtype.name}"
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__

@@ -1,0 +1,147 @@
+"""What a compiled module says about itself: its inputs, its outputs and how it was made.
+
+The metadata travels inside the ``.vmfb``, as JSON in the reflection attributes of its entry
+function, so that it cannot be separated from the code it describes and IREE's own tools still run
+the file.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..errors import ModuleFileError
+
+FORMAT_VERSION = 1
+"""Version of the JSON below. A reader accepts its own version only."""
+
+REFLECTION_KEY = "graphc"
+"""The key of the JSON in the ``iree.reflection`` dictionary of the entry function."""
+
+ENTRY_FUNCTION = "main"
+"""The function of the module that runs the model."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Name, shape and element type of one input or output.
+
+    A dimension is a size, or a name (``"batch"``) where it is only known when the model runs.
+    An output may have an expression of names (``"2*h + 1"``), or ``""`` where nothing is known.
+    `dtype` is a numpy or ml_dtypes name, such as ``"float32"`` or ``"bfloat16"``.
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}{format_shape(self.shape)}"
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """The description that a module carries.
+
+    `dims` holds the symbolic dimensions that were fixed when the model was compiled, `options` the
+    options of the compilation, `versions` the packages that took part in it.
+    """
+
+    name: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    dims: dict[str, int] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+
+    def to_json(self) -> str:
+        """The metadata as one line of ASCII JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelMetadata":
+        """Reads what `to_json` wrote.
+
+        Raises `ModuleFileError` where `text` is no JSON, is of another format version, or lacks a
+        field, has one too many, or has one of the wrong type.
+        """
+        try:
+            raw = json.loads(text)
+        except ValueError as error:
+            raise ModuleFileError(f"the module's metadata is not JSON: {error}") from None
+        if not isinstance(raw, dict):
+            raise ModuleFileError("the module's metadata is not a JSON object")
+        version = raw.get("format_version")
+        if version != FORMAT_VERSION or isinstance(version, bool):
+            raise ModuleFileError(
+                f"the module's metadata has format version {version!r}; "
+                f"this graphc reads version {FORMAT_VERSION}: compile the model again"
+            )
+        _check_fields("the module's metadata", raw, cls)
+        return cls(
+            name=_typed(raw, "name", str),
+            inputs=_tensors(raw, "inputs"),
+            outputs=_tensors(raw, "outputs"),
+            dims=_mapping(raw, "dims", int),
+            options=_mapping(raw, "options", object),
+            versions=_mapping(raw, "versions", str),
+            format_version=version,
+        )
+
+
+def format_shape(shape: tuple[int | str, ...]) -> str:
+    """``[batch, 3, ?]`` for ``("batch", 3, "")``."""
+    return "[" + ", ".join(str(dim) if dim != "" else "?" for dim in shape) + "]"
+
+
+def _check_fields(where: str, raw: dict[str, Any], cls: type) -> None:
+    expected = set(cls.__dataclass_fields__)
+    missing, unknown = sorted(expected - raw.keys()), sorted(raw.keys() - expected)
+    if missing or unknown:
+        parts = [f"lacks {', '.join(missing)}"] if missing else []
+        parts += [f"has unknown {', '.join(unknown)}"] if unknown else []
+        raise ModuleFileError(f"{where} {' and '.join(parts)}")
+
+
+def _is_a(value: object, kind: type) -> bool:
+    # bool is an int to Python, and never one here.
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
+def _typed(raw: dict[str, Any], key: str, kind: type) -> Any:
+    if not _is_a(raw[key], kind):
+        raise ModuleFileError(
+            f"the module's metadata has {key} = {raw[key]!r}, which is no {kind.__name__}"
+        )
+    return raw[key]
+
+
+def _mapping(raw: dict[str, Any], key: str, kind: type) -> dict[str, Any]:
+    mapping = _typed(raw, key, dict)
+    for name, value in mapping.items():
+        if not _is_a(value, kind):
+            raise ModuleFileError(
+                f"the module's metadata has {key}[{name!r}] = {value!r}, "
+                f"which is no {kind.__name__}"
+            )
+    return mapping
+
+
+def _tensors(raw: dict[str, Any], key: str) -> tuple[TensorSpec, ...]:
+    tensors = []
+    for item in _typed(raw, key, list):
+        where = f"the module's metadata, in {key},"
+        if not isinstance(item, dict):
+            raise ModuleFileError(f"{where} has {item!r}, which is no tensor")
+        _check_fields(where, item, TensorSpec)
+        shape = _typed(item, "shape", list)
+        for dim in shape:
+            if not (_is_a(dim, str) or (_is_a(dim, int) and dim >= 0)):
+                raise ModuleFileError(f"{where} has dimension {dim!r}")
+        tensors.append(
+            TensorSpec(_typed(item, "name", str), tuple(shape), _typed(item, "dtype", str))
+        )
+    names = [tensor.name for tensor in tensors]
+    if len(set(names)) != len(names):
+        raise ModuleFileError(f"the module's metadata names a tensor twice in {key}: {names}")
+    return tuple(tensors)

@@ -1,0 +1,131 @@
+"""`CompiledModel`: a model that is ready to run."""
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModuleFileError, UnknownTargetError, UsageError
+from .device import open_device
+from .feeds import FeedBinder
+from .metadata import ModelMetadata, TensorSpec
+from .module_file import read_module
+from .output_file import write_atomically
+from .session import Session
+from .targets import resolve_target
+
+
+def load(
+    source: str | os.PathLike[str] | bytes, *, threads: int | None = None, report: Any = None
+) -> "CompiledModel":
+    """Loads a ``.vmfb`` that graphc made, from a path or from its bytes.
+
+    `threads` is the number of workers that share one call; by default every processor that this
+    process may use. `report` is handed through to `CompiledModel.report`.
+
+    Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
+    `DeviceError` where this machine cannot run it, `UsageError` for impossible `threads`.
+    """
+    file = read_module(source if isinstance(source, (bytes, bytearray)) else Path(source))
+    target = file.metadata.options.get("target", "cpu")
+    try:
+        driver = resolve_target(target).driver
+    except UnknownTargetError as error:
+        raise ModuleFileError(f"{file.origin}: made for a target unknown here: {error}") from error
+    session = Session(file, open_device(driver, threads))
+    return CompiledModel(session, file.metadata, file.contents, report)
+
+
+class CompiledModel:
+    """A compiled model: numpy arrays in, numpy arrays out.
+
+    Made by `graphc.compile` and `graphc.load`. Runs from several threads take turns; load the model
+    again where they should overlap. Close it, or use it in a ``with`` statement, to free its memory
+    before the garbage collector does.
+    """
+
+    def __init__(
+        self, session: Session, metadata: ModelMetadata, contents: memoryview, report: Any = None
+    ):
+        self.metadata = metadata
+        """What the module says about itself."""
+        self.report = report
+        """What happened while the model was compiled; ``None`` for a loaded model."""
+        self._session = session
+        self._contents: memoryview | None = contents
+        self._binder = FeedBinder(metadata.inputs)
+        self._output_names = [spec.name for spec in metadata.outputs]
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Name, shape and element type of every input, in the order of positional arguments."""
+        return self.metadata.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, shape and element type of every output, in the order of results."""
+        return self.metadata.outputs
+
+    def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+        """Runs the model on `feeds`, arrays by input name.
+
+        Gives one array per name in `output_names`, all outputs for ``None``. Feeds are numpy
+        arrays, anything with ``__dlpack__`` on the CPU, or Python numbers and lists of them. The
+        results belong to the caller.
+
+        Raises `FeedError` for feeds that do not fit, `UsageError` for unknown output names and
+        closed models, `ExecutionError` where the run fails.
+        """
+        chosen = None if output_names is None else self._indices(output_names)
+        outputs = self._session.invoke(self._binder.bind(feeds))
+        return outputs if chosen is None else [outputs[index] for index in chosen]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Runs the model on inputs by position, by name, or both.
+
+        Gives the output of a model that has one, a tuple of all otherwise. Raises as `run` does.
+        """
+        feeds = self._binder.name_arguments(args, kwargs)
+        outputs = self._session.invoke(self._binder.bind(feeds))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
+        if self._contents is None:
+            raise UsageError(f"model '{self.metadata.name}' is closed")
+        write_atomically(Path(path), self._contents)
+
+    def close(self) -> None:
+        """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
+        self._session.close()
+        self._contents = None
+
+    def __enter__(self) -> "CompiledModel":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"<CompiledModel '{self.metadata.name}' ({inputs}) -> ({outputs})>"
+
+    def _indices(self, names: Sequence[str]) -> list[int]:
+        if isinstance(names, str):
+            raise UsageError(f"output_names must be a sequence of names, not the string '{names}'")
+        for name in names:
+            if name not in self._output_names:
+                near = difflib.get_close_matches(name, self._output_names, n=1, cutoff=0.5)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                known = ", ".join(self._output_names)
+                raise UsageError(f"the model has no output '{name}'{hint} (outputs: {known})")
+        return [self._output_names.index(name) for name in names]

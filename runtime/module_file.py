@@ -1,0 +1,162 @@
+"""Reading a ``.vmfb``: is it whole, is it ours, and what does it say about itself?
+
+IREE checks the structure of a module but not its contents, and runs the machine code in it as it
+finds it. A damaged file must therefore be found before IREE sees it. A module is a zip archive too
+(IREE calls the form polyglot), whose entries hold all code and all constants, so the checksums
+are there already: every one of them is verified here.
+"""
+
+import io
+import mmap
+import re
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModuleFileError
+from .device import import_runtime, setup_lock, vm_instance
+from .elements import ELEMENT_TYPES
+from .memory import aligned_empty
+from .metadata import ENTRY_FUNCTION, REFLECTION_KEY, ModelMetadata, TensorSpec
+
+_ZIP_MAGIC = b"PK\x03\x04"
+_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_TENSOR = re.compile(r"(?:%\w+: )?tensor<((?:[\d?]+x)*)([^>]+(?:<\w+>)?)>")
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A module that passed every check, mapped or copied into memory."""
+
+    origin: str
+    contents: memoryview
+    metadata: ModelMetadata
+    module: Any
+    function: Any
+
+
+def read_module(source: str | Path | bytes) -> ModuleFile:
+    """Reads a module from a path (which is mapped, not read) or from bytes (which are copied).
+
+    Raises `ModuleFileError`, with the path and the reason, where it is not a whole module of
+    graphc's that this version can run.
+    """
+    origin, contents = _open(source)
+    try:
+        _check_archive(contents)
+        module, function = _load(contents)
+        metadata = _read_metadata(function)
+        _check_signature(metadata, function.reflection.get("iree.abi.declaration", ""))
+    except ModuleFileError as error:
+        raise ModuleFileError(f"{origin}: {error}") from error.__cause__
+    return ModuleFile(origin, contents, metadata, module, function)
+
+
+def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        buffer = aligned_empty((len(source),), np.dtype(np.uint8))
+        buffer[:] = np.frombuffer(source, np.uint8)
+        return "<bytes>", memoryview(buffer).toreadonly()
+    path = Path(source)
+    try:
+        with path.open("rb") as file:
+            # An empty file cannot be mapped.
+            if path.stat().st_size == 0:
+                return str(path), memoryview(b"")
+            return str(path), memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise ModuleFileError(f"{path}: {error.strerror or error}") from error
+
+
+def _check_archive(contents: memoryview) -> None:
+    """Verifies the checksum of every entry, and that both zip directories agree on them."""
+    if len(contents) == 0:
+        raise ModuleFileError("the file is empty")
+    if contents[: len(_ZIP_MAGIC)] != _ZIP_MAGIC:
+        raise ModuleFileError("the file is no compiled module (.vmfb) of graphc")
+    try:
+        with zipfile.ZipFile(io.BytesIO(contents)) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        raise ModuleFileError(f"the file is truncated or damaged ({error})") from None
+    for entry in entries:
+        data = _entry_data(contents, entry)
+        if data is None or zlib.crc32(data) != entry.CRC:
+            raise ModuleFileError(f"the file is damaged (in its part '{entry.filename}')")
+
+
+def _entry_data(contents: memoryview, entry: zipfile.ZipInfo) -> memoryview | None:
+    """The bytes of `entry`, or ``None`` where its local header is not what it should be."""
+    begin = entry.header_offset
+    if begin < 0 or begin + _LOCAL_HEADER.size > len(contents):
+        return None
+    fields = _LOCAL_HEADER.unpack_from(contents, begin)
+    magic, _, _, method, _, _, crc, _, _, name_length, extra_length = fields
+    begin += _LOCAL_HEADER.size
+    name = bytes(contents[begin : begin + name_length])
+    begin += name_length + extra_length
+    stored = method == entry.compress_type == zipfile.ZIP_STORED
+    if magic != _ZIP_MAGIC or not stored or crc != entry.CRC or name != entry.filename.encode():
+        return None
+    return contents[begin : begin + entry.file_size]
+
+
+def _load(contents: memoryview) -> tuple[Any, Any]:
+    runtime = import_runtime()
+    with setup_lock:
+        try:
+            module = runtime.VmModule.wrap_buffer(vm_instance(), contents)
+            function = module.lookup_function(ENTRY_FUNCTION)
+        except (RuntimeError, ValueError) as error:
+            version = runtime.version.VERSION
+            raise ModuleFileError(
+                f"the IREE runtime {version} installed here does not accept the module: {error}"
+            ) from error
+    if function is None:
+        raise ModuleFileError(f"the module was not made by graphc: no function {ENTRY_FUNCTION}")
+    return module, function
+
+
+def _read_metadata(function: Any) -> ModelMetadata:
+    text = function.reflection.get(REFLECTION_KEY)
+    if text is None:
+        raise ModuleFileError("the module was not made by graphc: it carries no metadata")
+    return ModelMetadata.from_json(text)
+
+
+def _check_signature(metadata: ModelMetadata, declaration: str) -> None:
+    """Holds the metadata against the signature that IREE recorded.
+
+    The compiled code trusts its arguments, so what feeds are checked against must be the truth.
+    `declaration` reads like ``sync func @main(%x: tensor<?x4xf32>) -> (%y: tensor<4xf32>)``.
+    """
+    arguments, arrow, results = declaration.partition(" -> ")
+    for what, specs, text in (
+        ("input", metadata.inputs, arguments),
+        ("output", metadata.outputs, results if arrow else ""),
+    ):
+        types = _TENSOR.findall(text)
+        if len(types) != len(specs):
+            raise ModuleFileError(
+                f"the metadata names {len(specs)} {what}s, the code has {len(types)}"
+            )
+        for spec, (dims, element) in zip(specs, types, strict=True):
+            if not _agrees(spec, dims.split("x")[:-1], element):
+                raise ModuleFileError(
+                    f"the metadata has {what} {spec}, the code has tensor<{dims}{element}>"
+                )
+
+
+def _agrees(spec: TensorSpec, dims: list[str], element: str) -> bool:
+    known = ELEMENT_TYPES.get(spec.dtype)
+    if known is None or element not in known.mlir or len(dims) != len(spec.shape):
+        return False
+    return all(
+        dim == "?" if isinstance(size, str) else dim == str(size)
+        for size, dim in zip(spec.shape, dims, strict=True)
+    )
