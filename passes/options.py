@@ -1,0 +1,166 @@
+"""Pass options: dataclass fields as ``{key=value ...}`` and back."""
+
+import dataclasses
+import difflib
+import enum
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+class OptionError(ValueError):
+    """Options that a pass does not take. `problems` lists all of them."""
+
+    def __init__(self, problems: list[str]):
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+def option_name(field_name: str) -> str:
+    """The spelling of a field in a pipeline: kebab-case, without the underscore of ``from_``."""
+    return field_name.rstrip("_").replace("_", "-")
+
+
+def option_types(cls: type) -> dict[str, Any]:
+    """Option name to type, in the order of the fields of the dataclass `cls`."""
+    hints = typing.get_type_hints(cls)
+    return {option_name(f.name): hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def build(cls: type, options: Mapping[str, str]) -> Any:
+    """An instance of the dataclass `cls` from option texts. OptionError lists what is wrong."""
+    hints = option_types(cls)
+    fields = {option_name(f.name): f for f in dataclasses.fields(cls)}
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for name, text in options.items():
+        if name not in fields:
+            problems.append(f"no option '{name}'{suggestion(name, fields)}")
+            continue
+        try:
+            values[fields[name].name] = parse_value(text, hints[name])
+        except ValueError as error:
+            problems.append(f"option '{name}': {error}")
+    missing = [name for name, f in fields.items() if _is_required(f) and name not in options]
+    problems += [f"option '{name}' is required" for name in missing]
+    if problems:
+        raise OptionError(problems)
+    return cls(**values)
+
+
+def render(instance: Any) -> str:
+    """The options of a dataclass that differ from their defaults: ``a=1 b=x``, or empty."""
+    parts: list[str] = []
+    for field in dataclasses.fields(instance):
+        value = getattr(instance, field.name)
+        if _is_required(field) or value != _default(field):
+            parts.append(f"{option_name(field.name)}={quote(format_value(value))}")
+    return " ".join(parts)
+
+
+def describe(cls: type) -> list[tuple[str, str, str]]:
+    """Of each option of `cls`: name, type and default, as text."""
+    types_ = option_types(cls)
+    rows: list[tuple[str, str, str]] = []
+    for field in dataclasses.fields(cls):
+        name = option_name(field.name)
+        default = "required" if _is_required(field) else format_value(_default(field))
+        rows.append((name, type_name(types_[name]), default))
+    return rows
+
+
+def parse_value(text: str, type_: Any) -> Any:
+    """Read `text` as a value of `type_`. ValueError says what was expected."""
+    origin = typing.get_origin(type_)
+    if origin is tuple:
+        element = typing.get_args(type_)[0]
+        return tuple(parse_value(part, element) for part in split_list(text))
+    if origin is typing.Literal:
+        return _choose(text, {str(value): value for value in typing.get_args(type_)})
+    if origin in (typing.Union, types.UnionType):
+        (inner,) = (arg for arg in typing.get_args(type_) if arg is not type(None))
+        return None if text == "none" else parse_value(text, inner)
+    if isinstance(type_, type) and issubclass(type_, enum.Enum):
+        return _choose(text, {str(member.value): member for member in type_})
+    if type_ is bool:
+        return _choose(text, {"true": True, "false": False, "1": True, "0": False, "": True})
+    if type_ is str:
+        return text
+    try:
+        return type_(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not {_article(type_name(type_))}") from None
+
+
+def format_value(value: Any) -> str:
+    """What `parse_value` reads back."""
+    if isinstance(value, tuple):
+        return ",".join(map(format_value, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "none"
+    return str(value.value) if isinstance(value, enum.Enum) else str(value)
+
+
+def type_name(type_: Any) -> str:
+    """How help texts and errors call `type_`."""
+    origin = typing.get_origin(type_)
+    if origin is tuple:
+        return f"list of {type_name(typing.get_args(type_)[0])}"
+    if origin is typing.Literal:
+        return "|".join(map(str, typing.get_args(type_)))
+    if origin in (typing.Union, types.UnionType):
+        return type_name(next(a for a in typing.get_args(type_) if a is not type(None)))
+    if isinstance(type_, type) and issubclass(type_, enum.Enum):
+        return "|".join(str(member.value) for member in type_)
+    return {int: "integer", float: "number", bool: "bool", str: "string"}[type_]
+
+
+def split_list(text: str) -> list[str]:
+    """The comma-separated parts of `text`; commas within brackets do not separate."""
+    parts: list[str] = []
+    depth, start = 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def quote(text: str) -> str:
+    """`text` as one word of an option list."""
+    special = any(letter.isspace() or letter in "{}'\"" for letter in text)
+    if not special:
+        return text
+    return f"'{text}'" if "'" not in text else f'"{text}"'
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A hint at the nearest of the `known` names, or an empty text."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def _choose(text: str, choices: Mapping[str, Any]) -> Any:
+    if text not in choices:
+        names = [name for name in choices if name not in ("", "0", "1")] or list(choices)
+        raise ValueError(f"'{text}' is not one of {', '.join(names)}{suggestion(text, names)}")
+    return choices[text]
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default

@@ -1,0 +1,52 @@
+"""Small questions that rewrites ask about the graph."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..dialects import graph
+from ..mlir import ir
+
+Op = TypeVar("Op", bound=ir.OpView)
+
+
+def producer(value: ir.Value, op_class: type[Op]) -> Op | None:
+    """The op of `op_class` that `value` is a result of, or None."""
+    owner = value.owner
+    if not isinstance(owner, ir.Operation | ir.OpView):
+        return None
+    view = owner.opview
+    return view if isinstance(view, op_class) else None
+
+
+def has_one_use(value: ir.Value) -> bool:
+    """Whether exactly one operand refers to `value`."""
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
+
+
+def is_dead(op: Any) -> bool:
+    """Whether no result of `op` is used."""
+    return all(next(iter(result.uses), None) is None for result in op.operation.results)
+
+
+def constant_array(value: ir.Value) -> np.ndarray | None:
+    """The data of a ``graph.constant``, or None when `value` is another op's result."""
+    constant = producer(value, graph.ConstantOp)
+    return None if constant is None else constant.attrs["value"]
+
+
+def constant_scalar(value: ir.Value) -> Any:
+    """The element of a ``graph.constant`` that holds exactly one, as a numpy scalar; or None."""
+    constant = producer(value, graph.ConstantOp)
+    if constant is None:
+        return None
+    type_ = ir.RankedTensorType(value.type)
+    if any(size != 1 for size in type_.shape):
+        return None
+    return constant.attrs["value"].reshape(())[()]
+
+
+def same_type(a: ir.Value, b: ir.Value) -> bool:
+    """Whether `a` can stand where `b` stands."""
+    return a.type == b.type

@@ -1,0 +1,96 @@
+"""What passes did: which rewrites fired where, which declined and why, and how long it took."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+SHOWN_NODES = 4
+"""The text form names at most this many nodes per line."""
+
+
+@dataclass
+class RewriteStatistics:
+    """How often a rewrite fired, and where and why it declined.
+
+    A node that declined and was rewritten later counts as rewritten only.
+    """
+
+    count: int = 0
+    nodes: list[str] = field(default_factory=list)
+    """The names of the nodes rewritten, one entry per time."""
+    declined: dict[str, list[str]] = field(default_factory=dict)
+    """Reason to the names of the nodes that have the shape but were left alone."""
+
+    def record_fired(self, node: str) -> None:
+        self.count += 1
+        self.nodes.append(node)
+        for reason in [reason for reason, nodes in self.declined.items() if node in nodes]:
+            self.declined[reason].remove(node)
+            if not self.declined[reason]:
+                del self.declined[reason]
+
+    def record_declined(self, node: str, reason: str) -> None:
+        nodes = self.declined.setdefault(reason, [])
+        if node not in nodes:
+            nodes.append(node)
+
+
+class PassRecord(NamedTuple):
+    """One pass that ran. `changed` is None when nobody looked."""
+
+    name: str
+    seconds: float
+    changed: bool | None = None
+
+
+@dataclass
+class Report:
+    """What a compilation did; users meet it as ``model.report``."""
+
+    rewrites: dict[str, RewriteStatistics] = field(default_factory=dict)
+    passes: list[PassRecord] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Named sizes in bytes, or counts; the driver fills them in."""
+
+    def statistics(self, rewrite: str) -> RewriteStatistics:
+        """The statistics of one rewrite; made on first use."""
+        return self.rewrites.setdefault(rewrite, RewriteStatistics())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        return {
+            "rewrites": {
+                name: {"count": s.count, "nodes": list(s.nodes), "declined": dict(s.declined)}
+                for name, s in sorted(self.rewrites.items())
+            },
+            "passes": [record._asdict() for record in self.passes],
+            "sizes": dict(sorted(self.sizes.items())),
+        }
+
+    def __str__(self) -> str:
+        lines = [*self._rewrite_lines(), *self._pass_lines()]
+        lines += [f"  {name}: {size:,}" for name, size in sorted(self.sizes.items())]
+        return "\n".join(lines) or "nothing was rewritten"
+
+    def _rewrite_lines(self) -> list[str]:
+        lines: list[str] = []
+        for name, statistics in sorted(self.rewrites.items()):
+            if statistics.count:
+                lines.append(f"  {statistics.count:5} x {name}: {_listing(statistics.nodes)}")
+            for reason, nodes in sorted(statistics.declined.items()):
+                lines.append(f"  {len(nodes):5} declined by {name}, {reason}: {_listing(nodes)}")
+        return ["rewrites:", *lines] if lines else []
+
+    def _pass_lines(self) -> list[str]:
+        total = sum(record.seconds for record in self.passes)
+        lines = [
+            f"  {1000 * record.seconds:8.1f} ms {record.name}"
+            + (" (no change)" if record.changed is False else "")
+            for record in self.passes
+        ]
+        return [f"passes: {1000 * total:.1f} ms", *lines] if lines else []
+
+
+def _listing(nodes: list[str]) -> str:
+    shown = ", ".join(nodes[:SHOWN_NODES])
+    rest = len(nodes) - SHOWN_NODES
+    return f"{shown} and {rest} more" if rest > 0 else shown
