@@ -68,6 +68,10 @@ def export(name: str, exporter: str, precision: str, path: Path) -> None:
     if precision == "f16":
         inputs = {n: t.half() if t.is_floating_point() else t for n, t in model.inputs.items()}
         model = Architecture(model.module.half(), inputs, model.outputs, model.dynamic_axes)
+        if exporter == "torchscript":
+            # This exporter turns the boolean mask of fused attention into single-precision values
+            # and writes a model with mixed types, which no runtime takes.
+            model.module.model.set_attn_implementation("eager")
     write = _export_torchscript if exporter == "torchscript" else _export_dynamo
     with torch.no_grad(), _replaced_when_done(path) as partial:
         write(model, partial)

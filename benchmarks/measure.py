@@ -1,0 +1,111 @@
+"""Fair timing on a machine that is never quite idle.
+
+What is compared runs interleaved: rounds of short bursts, one burst for each contestant in each
+round, the order turning from round to round. Ratios are taken within a round, so that what slows
+the machine down for a while slows all contestants down alike.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to measure."""
+
+    rounds: int = 10
+    burst_seconds: float = 0.5
+    burst_runs: int = 3
+    warmup_runs: int = 3
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds of every run, grouped by round."""
+
+    rounds: tuple[tuple[float, ...], ...]
+
+    @property
+    def median(self) -> float:
+        """The middle one of all runs."""
+        return median(self._all)
+
+    @property
+    def best(self) -> float:
+        """The fastest run."""
+        return min(self._all)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """The tenth and the ninetieth percentile of all runs."""
+        low, high = np.percentile(self._all, (10, 90))
+        return float(low), float(high)
+
+    def ratio(self, other: "Timing") -> float:
+        """Time of this over time of `other`: the median over rounds of the ratio of medians."""
+        pairs = zip(self.rounds, other.rounds, strict=True)
+        return median(median(mine) / median(theirs) for mine, theirs in pairs)
+
+    @property
+    def _all(self) -> tuple[float, ...]:
+        return tuple(run for runs in self.rounds for run in runs)
+
+
+def interleave(
+    contestants: Mapping[str, Callable[[], object]],
+    plan: Plan,
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, Timing]:
+    """Time all `contestants` against each other; `progress` is told of each finished round."""
+    for run in contestants.values():
+        for _ in range(plan.warmup_runs):
+            run()
+    names = list(contestants)
+    bursts: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
+    for round_number in range(plan.rounds):
+        turn = round_number % len(names)
+        for name in names[turn:] + names[:turn]:
+            # Lets the worker threads of the one before fall asleep.
+            time.sleep(PAUSE_SECONDS)
+            bursts[name].append(_burst(contestants[name], plan))
+        progress(round_number + 1)
+    return {name: Timing(tuple(runs)) for name, runs in bursts.items()}
+
+
+def _burst(run: Callable[[], object], plan: Plan) -> tuple[float, ...]:
+    """Milliseconds of one burst; its first run, which finds the caches cold, does not count."""
+    run()
+    times: list[float] = []
+    end = time.perf_counter() + plan.burst_seconds
+    while len(times) < plan.burst_runs or time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return tuple(times)
+
+
+def largest_difference(result: np.ndarray, reference: np.ndarray) -> float:
+    """Largest difference, relative to the largest value of `reference`.
+
+    Infinite where shapes differ, or where one is finite (or of another sign) and the other not.
+    """
+    if result.shape != reference.shape:
+        return float("inf")
+    if reference.size == 0:
+        return 0.0
+    kind = np.complex128 if np.iscomplexobj(reference) else np.float64
+    ours, theirs = np.asarray(result, kind), np.asarray(reference, kind)
+    finite = np.isfinite(theirs)
+    if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
+        return float("inf")
+    if not np.isfinite(ours[finite]).all():
+        return float("inf")
+    difference = np.abs(ours[finite] - theirs[finite]).max(initial=0.0)
+    scale = np.abs(theirs[finite]).max(initial=0.0)
+    return float(difference / scale) if scale else float(difference)

@@ -1,0 +1,160 @@
+"""The runtimes that are compared: each loads a model and runs a feed, all on the same terms.
+
+Same thread count, single precision, batch as given, results as numpy arrays in the order of the
+model's outputs. Every peer is set up the way its own documentation advises for low latency.
+"""
+
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+Feed = Mapping[str, np.ndarray]
+
+
+class PeerError(RuntimeError):
+    """A runtime that cannot take a model. The message says which, and why."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A model loaded in one runtime."""
+
+    name: str
+    options: Mapping[str, object]
+    compile_seconds: float
+    run: Callable[[Feed], list[np.ndarray]]
+
+
+def load_graphc(path: Path, threads: int) -> Peer:
+    """graphc itself, with its defaults."""
+    import graphc
+
+    start = time.perf_counter()
+    try:
+        model = graphc.compile(str(path), target="cpu", threads=threads)
+    except graphc.errors.GraphcError as error:
+        raise PeerError(f"graphc cannot compile {path.name}: {error}") from error
+    seconds = time.perf_counter() - start
+
+    def run(feed: Feed) -> list[np.ndarray]:
+        return [np.asarray(output) for output in model.run(None, dict(feed))]
+
+    return Peer("graphc", {"target": "cpu", "threads": threads}, seconds, run)
+
+
+def load_onnxruntime(path: Path, threads: int) -> Peer:
+    """ONNX Runtime's CPU provider, all graph optimisations."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    start = time.perf_counter()
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    seconds = time.perf_counter() - start
+    effective = session.get_session_options()
+    shown = {
+        "version": onnxruntime.__version__,
+        "providers": ",".join(session.get_providers()),
+        "intra_op_num_threads": effective.intra_op_num_threads,
+        "graph_optimization_level": effective.graph_optimization_level.name,
+        "execution_mode": effective.execution_mode.name,
+    }
+    return Peer("onnxruntime", shown, seconds, lambda feed: session.run(None, dict(feed)))
+
+
+def load_openvino(path: Path, threads: int) -> Peer:
+    """OpenVINO's CPU plugin for latency; single precision pinned, since it may choose bf16."""
+    import openvino
+
+    core = openvino.Core()
+    asked = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+    }
+    start = time.perf_counter()
+    compiled = core.compile_model(core.read_model(str(path)), "CPU", asked)
+    seconds = time.perf_counter() - start
+    request = compiled.create_infer_request()
+    # Its arrays are views of the plugin's memory: the fastest way out that it offers.
+    sharing = {"share_inputs": True, "share_outputs": True}
+
+    def run(feed: Feed) -> list[np.ndarray]:
+        results = request.infer(dict(feed), **sharing)
+        return [results[port] for port in compiled.outputs]
+
+    shown = {"version": openvino.__version__.partition("-")[0]}
+    shown |= {key: str(compiled.get_property(key)) for key in asked}
+    return Peer("openvino", shown | sharing, seconds, run)
+
+
+def load_iree(path: Path, threads: int) -> Peer:
+    """IREE as it comes: its own ONNX importer and the flags its guide for CPUs advises."""
+    import iree.compiler
+    import iree.runtime
+
+    flags = [
+        "--iree-hal-target-device=local",
+        "--iree-hal-local-target-device-backends=llvm-cpu",
+        "--iree-llvmcpu-target-cpu=host",
+        "--iree-opt-level=O2",
+        "--iree-opt-data-tiling",
+    ]
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        mlir, vmfb = Path(folder, "model.mlir"), Path(folder, "model.vmfb")
+        importer = "iree.compiler.tools.import_onnx"
+        _call("iree", [sys.executable, "-m", importer, str(path), "-o", str(mlir)])
+        compiler = "iree.compiler.tools.scripts.iree_compile"
+        _call("iree", [sys.executable, "-m", compiler, *flags, str(mlir), "-o", str(vmfb)])
+        binary = vmfb.read_bytes()
+    seconds = time.perf_counter() - start
+    iree.runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
+    config = iree.runtime.Config("local-task")
+    module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
+    function = iree.runtime.load_vm_module(module, config)
+    entry = next(name for name in function.vm_module.function_names if not name.startswith("__"))
+
+    def run(feed: Feed) -> list[np.ndarray]:
+        results = function[entry](*feed.values())
+        several = results if isinstance(results, tuple | list) else (results,)
+        return [result.to_host() for result in several]
+
+    shown = {"version": iree.compiler.version.VERSION, "flags": " ".join(flags)}
+    return Peer("iree", shown, seconds, run)
+
+
+LOADERS: Mapping[str, Callable[[Path, int], Peer]] = {
+    "graphc": load_graphc,
+    "onnxruntime": load_onnxruntime,
+    "openvino": load_openvino,
+    "iree": load_iree,
+}
+
+
+def processor() -> str:
+    """The processor's name, as the system gives it."""
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _call(peer: str, command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        errors = [line for line in lines if "error" in line.lower()]
+        raise PeerError(f"{peer}: {(errors or lines)[0]}")

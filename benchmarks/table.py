@@ -1,0 +1,41 @@
+"""Plain-text tables and command-line pieces that the scripts here share."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell: the first flush left, the others flush right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [header, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if index else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def add_dim_option(parser: argparse.ArgumentParser) -> None:
+    """``--dim seq=32``, repeatable."""
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        type=_dim,
+        metavar="NAME=SIZE",
+        help="size of a symbolic dimension (default: batch=1, seq=128)",
+    )
+
+
+def dims_of(options: argparse.Namespace) -> Mapping[str, int]:
+    """What ``--dim`` said."""
+    return dict(options.dim)
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, separator, size = text.partition("=")
+    if not (name and separator and size.isdigit()):
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=SIZE")
+    return name, int(size)
