@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,6 @@ def load_openvino(path: Path, threads: int) -> Peer:
 
 def load_iree(path: Path, threads: int) -> Peer:
     """IREE as it comes: its own ONNX importer and the flags its guide for CPUs advises."""
-    import iree.compiler
     import iree.runtime
 
     flags = [
@@ -123,14 +123,16 @@ def load_iree(path: Path, threads: int) -> Peer:
     config = iree.runtime.Config("local-task")
     module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
     function = iree.runtime.load_vm_module(module, config)
-    entry = next(name for name in function.vm_module.function_names if not name.startswith("__"))
+    names = function.vm_module.function_names
+    # Beside each function stands an asynchronous form of it; the importer adds an initialiser.
+    entry = next(n for n in names if not n.startswith("__") and not n.endswith("$async"))
 
     def run(feed: Feed) -> list[np.ndarray]:
         results = function[entry](*feed.values())
         several = results if isinstance(results, tuple | list) else (results,)
         return [result.to_host() for result in several]
 
-    shown = {"version": iree.compiler.version.VERSION, "flags": " ".join(flags)}
+    shown = {"version": metadata.version("iree-base-compiler"), "flags": " ".join(flags)}
     return Peer("iree", shown, seconds, run)
 
 
