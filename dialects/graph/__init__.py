@@ -13,8 +13,18 @@ from .base import (
     graph_op,
     map_group,
 )
+from .elements import write as write_elements
 from .elementwise import *
 from .movement import *
 from .shapes import *
 from .symbolic_values import known_sizes, symbolic_value
-from .types import TensorType, from_mlir, to_mlir, type_of
+from .types import (
+    TensorType,
+    element_type,
+    from_mlir,
+    is_float,
+    is_integer,
+    is_unsigned,
+    to_mlir,
+    type_of,
+)

@@ -7,10 +7,8 @@ types; the frontend casts where ONNX allows otherwise.
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from ...mlir import ir
 from ..symbolic import broadcast
 from .attributes import Bool, ElementType, Float, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
@@ -202,7 +200,7 @@ MishOp, mish = unary(
 GeluOp, gelu = unary(
     "gelu",
     _wide(_gelu),
-    "Gaussian error linear unit (Hendrycks and Gimpel, 2016); `approximate` is ``none`` or ``tanh``.",
+    "Gaussian error linear unit (Hendrycks and Gimpel, 2016); `approximate`: ``none``, ``tanh``.",
     approximate=Str,
 )
 LeakyReluOp, leaky_relu = unary(
@@ -384,14 +382,3 @@ cast = builder(CastOp)
 def is_elementwise(op: GraphOp) -> bool:
     """Whether `op` computes each result element from the operand elements at its place."""
     return isinstance(op, UnaryOp | BinaryOp | WhereOp | CastOp)
-
-
-def splat_like(value: float, like: ir.Value) -> ir.Value:
-    """A scalar constant of `like`'s element type."""
-    from .shapes import constant
-    from .types import type_of
-
-    return constant(value=np.array(value).astype(type_of(like).dtype))
-
-
-_ = ml_dtypes  # registers the small float types with numpy

@@ -151,7 +151,7 @@ class SliceOp(GraphOp, name="slice"):
 
 
 class PadOp(GraphOp, name="pad"):
-    """`value` (a scalar) around `x`: ``low[i]`` elements before and ``high[i]`` after axis ``i``."""
+    """`value` (a scalar) around `x`: ``low[i]`` before and ``high[i]`` after axis ``i``."""
 
     x: Tensor
     value: Tensor

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from ...mlir import ir
 from ..symbolic import Dim
 from .attributes import Elements, Sizes, Strs
 from .base import GraphOp, Tensor, TypeRuleError, builder
-from .types import Shape, TensorType, is_integer
+from .types import Shape, TensorType, is_integer, type_of
 
 
 class ConstantOp(GraphOp, name="constant"):
@@ -20,20 +21,6 @@ class ConstantOp(GraphOp, name="constant"):
     @staticmethod
     def evaluate(*, value: np.ndarray) -> np.ndarray:
         return value
-
-
-class ShapeOp(GraphOp, name="shape"):
-    """The sizes of `x`, as a tensor of rank 1 (i64)."""
-
-    x: Tensor
-
-    @staticmethod
-    def infer(x: TensorType) -> TensorType:
-        return TensorType((x.rank,), np.dtype(np.int64))
-
-    @staticmethod
-    def evaluate(x: np.ndarray) -> np.ndarray:
-        return np.array(x.shape, dtype=np.int64)
 
 
 class SizesOp(GraphOp, name="sizes"):
@@ -76,7 +63,10 @@ class BindSizesOp(GraphOp, name="bind_sizes", pure=False):
 
 
 constant = builder(ConstantOp)
-shape = builder(ShapeOp)
 sizes = builder(SizesOp)
-bind_shape = builder(ShapeOp)
-sizes = builder(BindSizesOp)
+bind_sizes = builder(BindSizesOp)
+
+
+def splat_like(value: float, like: ir.Value) -> ir.Value:
+    """A scalar constant of `like`'s element type."""
+    return constant(value=np.array(value).astype(type_of(like).dtype))

@@ -22,7 +22,6 @@ from ..symbolic import (
     minimum,
 )
 from .base import GraphOp, graph_op, map_group
-from .shapes import ShapeOp
 from .types import TensorType, is_float, type_of
 
 MAX_ELEMENTS = 64
@@ -60,8 +59,6 @@ class _Evaluation:
             return None
         if not op.operand_names:
             return _as_sizes(type(op).evaluate(**op.attrs))
-        if isinstance(op, ShapeOp):
-            return _as_sizes(np.array(type_of(op.operation.operands[0]).shape, dtype=object))
         if not op.pure or not all(_may_hold_sizes(type_of(v)) for v in op.operation.operands):
             return None
         groups = [map_group(self.value, group) for group in op.operand_groups.values()]

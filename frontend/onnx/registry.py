@@ -23,6 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import onnx
+
+from ...errors import InvalidModelError
 from ...mlir import ir
 
 
@@ -40,8 +43,10 @@ class Node:
     opset: int
     outputs: tuple[str, ...]
     """Names of the outputs, "" for those nobody asked for."""
-    fresh_name: Callable[[str], str] = field(repr=False, default=str)
+    fresh_name: Callable[[str], str] = field(repr=False)
     """A name for a new symbolic dimension, unique in the model."""
+    import_subgraph: Callable[[onnx.GraphProto], list[ir.Value]] = field(repr=False)
+    """Import a subgraph that takes no inputs in place of the node; gives its outputs."""
 
     def wants(self, index: int) -> bool:
         """Whether output `index` is used."""
@@ -58,13 +63,16 @@ class Converter:
     function: Callable[..., Any]
 
     def convert(self, node: Node, inputs: list[ir.Value | None], attributes: dict[str, Any]) -> Any:
-        """Call the converter. TypeError when inputs or attributes do not fit its signature."""
+        """Call the converter. InvalidModelError when inputs or attributes do not fit it."""
         signature = inspect.signature(self.function)
         extra = {"node": node} if "node" in signature.parameters else {}
         positional = [p for p in signature.parameters.values() if p.kind != p.KEYWORD_ONLY]
         if not any(p.kind == p.VAR_POSITIONAL for p in positional):
             inputs = inputs[: _count_given(inputs, len(positional))]
-        bound = signature.bind(*inputs, **attributes, **extra)
+        try:
+            bound = signature.bind(*inputs, **attributes, **extra)
+        except TypeError as error:
+            raise InvalidModelError(f"{self.op_type} (opset {node.opset}): {error}") from None
         return self.function(*bound.args, **bound.kwargs)
 
 
@@ -101,7 +109,9 @@ def find_converter(domain: str, op_type: str, opset: int) -> Converter | None:
 def converters() -> list[Converter]:
     """Every entry, sorted by domain, operator and opset."""
     _load_families()
-    return sorted((e for es in _table.values() for e in es), key=lambda e: (e.domain, e.op_type, e.since))
+    return sorted(
+        (e for es in _table.values() for e in es), key=lambda e: (e.domain, e.op_type, e.since)
+    )
 
 
 _loaded = False

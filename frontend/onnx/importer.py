@@ -1,0 +1,386 @@
+"""ONNX to the `graph` dialect.
+
+This module only imports: it turns a ModelProto into one MLIR function, node by node, with the
+converters of `registry`. It optimises nothing and runs no pipeline. Each op it creates is located
+at its node's name. What no converter covers is expanded from a function body, the model's own or
+the one that ONNX ships; what then remains is refused, all of it at once.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from ...dialects import graph
+from ...dialects.symbolic import Dim, is_symbol_name, parse_dim
+from ...errors import (
+    InvalidDimError,
+    InvalidModelError,
+    UnsupportedModelError,
+    UnsupportedNode,
+    VerificationError,
+)
+from ...mlir import func, ir
+from .attributes import read_attribute, read_attributes
+from .loading import Source, load_model
+from .registry import Node, UnsupportedError, find_converter
+from .tensors import check_shape, dtype_of, to_array
+
+MAX_OPSET = 28
+"""The newest ai.onnx opset whose meaning the converters were written against."""
+
+_STANDARD = ("", "ai.onnx")
+
+
+def import_onnx(
+    source: Source, *, dims: Mapping[str, int] | None = None, context: ir.Context | None = None
+) -> ir.Module:
+    """Import a model: a path, its bytes, or a ModelProto.
+
+    `dims` gives symbolic dimensions a size. The module holds one public function, ``@main``, with
+    the names of inputs and outputs as ``graph.name`` attributes. Raises InvalidModelError,
+    UnsupportedModelError (with all nodes that are not supported) or InvalidDimError.
+    """
+    model, folder = load_model(source)
+    with context or ir.Context(), ir.Location.unknown():
+        graph.Graph.load()
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            _Importer(model, folder, dict(dims or {})).import_model()
+        _verify(module)
+        return module
+
+
+def _verify(module: ir.Module) -> None:
+    try:
+        module.operation.verify()
+    except ir.MLIRError as error:
+        raise VerificationError(f"the imported program does not verify: {error}") from error
+
+
+@dataclass
+class _Scope:
+    """Names that are visible at one place: of a graph, a subgraph, or a function body."""
+
+    opsets: Mapping[str, int]
+    values: dict[str, ir.Value] = field(default_factory=dict)
+    initializers: dict[str, onnx.TensorProto] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    prefix: str = ""
+    outer: "_Scope | None" = None
+    poisoned: set[str] = field(default_factory=set)
+    """Values whose node is not supported."""
+
+
+class _Importer:
+    def __init__(self, model: onnx.ModelProto, folder: Path | None, dims: dict[str, int]):
+        self.model = model
+        self.folder = folder
+        self.dims = dims
+        self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+        self.unsupported: list[UnsupportedNode] = []
+        self.symbols: set[str] = set()
+
+    def import_model(self) -> None:
+        graph_proto = self.model.graph
+        scope = _Scope(_read_opsets(self.model.opset_import))
+        self._define_initializers(graph_proto, scope)
+        inputs = [i for i in graph_proto.input if i.name not in scope.initializers]
+        types = [self._input_type(i) for i in inputs]
+        self._check_dims()
+        function = func.FuncOp("main", ([graph.to_mlir(t) for t in types], []))
+        block = function.add_entry_block()
+        for info, argument in zip(inputs, block.arguments, strict=True):
+            _define(scope, info.name, argument, "graph input")
+        with ir.InsertionPoint(block):
+            self._import_nodes(graph_proto.node, scope)
+            if self.unsupported:
+                raise UnsupportedModelError(self.unsupported)
+            results = [self._lookup(scope, o.name, "graph output") for o in graph_proto.output]
+            for info, value in zip(graph_proto.output, results, strict=True):
+                _check_declared(info, graph.type_of(value))
+            func.ReturnOp(results)
+        signature = ir.FunctionType.get(
+            [a.type for a in block.arguments], [value.type for value in results]
+        )
+        function.attributes["function_type"] = ir.TypeAttr.get(signature)
+        function.arg_attrs = _names(info.name for info in inputs)
+        function.attributes["res_attrs"] = _names(info.name for info in graph_proto.output)
+
+    # Inputs
+
+    def _define_initializers(self, graph_proto: onnx.GraphProto, scope: _Scope) -> None:
+        if graph_proto.sparse_initializer:
+            raise InvalidModelError("sparse initializers are not supported")
+        for tensor in graph_proto.initializer:
+            if not tensor.name or tensor.name in scope.initializers:
+                raise InvalidModelError(f"initializer '{tensor.name}' is unnamed or defined twice")
+            scope.initializers[tensor.name] = tensor
+
+    def _input_type(self, info: onnx.ValueInfoProto) -> graph.TensorType:
+        what = f"input '{info.name}'"
+        if not info.type.HasField("tensor_type"):
+            kind = info.type.WhichOneof("value") or "no type"
+            self._refuse_input(info.name, f"inputs of kind {kind}")
+        tensor = info.type.tensor_type
+        dtype = dtype_of(tensor.elem_type, what)
+        if dtype.hasobject:
+            self._refuse_input(info.name, "string tensors")
+        if not tensor.HasField("shape"):
+            self._refuse_input(info.name, "inputs of unknown rank")
+        shape = [self._input_size(info.name, i, d) for i, d in enumerate(tensor.shape.dim)]
+        check_shape([size for size in shape if isinstance(size, int)], dtype, what)
+        return graph.TensorType(tuple(shape), dtype)
+
+    def _refuse_input(self, name: str, reason: str) -> None:
+        raise UnsupportedModelError(
+            [UnsupportedNode(name, "", "graph input", 0, f"{reason} are not supported")]
+        )
+
+    def _input_size(self, name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> int | Dim:
+        if dim.HasField("dim_value"):
+            return dim.dim_value
+        size = _read_dim_param(dim.dim_param or f"{name}_{axis}")
+        self.symbols |= size.symbols() if isinstance(size, Dim) else set()
+        return size.evaluate(self.dims) if isinstance(size, Dim) else size
+
+    def _check_dims(self) -> None:
+        unknown = sorted(set(self.dims) - self.symbols)
+        if unknown:
+            known = ", ".join(sorted(self.symbols)) or "none"
+            raise InvalidDimError(
+                f"no dimension named {', '.join(unknown)}; the model has: {known}"
+            )
+        for name, size in self.dims.items():
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                raise InvalidDimError(f"dimension '{name}' cannot be {size!r}")
+
+    # Nodes
+
+    def _import_nodes(self, nodes: Iterable[onnx.NodeProto], scope: _Scope) -> None:
+        for index, node in enumerate(nodes):
+            name = scope.prefix + (node.name or f"{node.op_type}_{index}")
+            try:
+                with ir.Location.name(name):
+                    self._import_node(node, name, scope)
+            except UnsupportedError as error:
+                self._refuse(node, name, scope, str(error))
+            except graph.TypeRuleError as error:
+                raise InvalidModelError(f"node '{name}' ({node.op_type}): {error}") from error
+            except InvalidModelError as error:
+                if f"'{name}'" in str(error):
+                    raise
+                raise type(error)(f"node '{name}' ({node.op_type}): {error}") from error
+
+    def _refuse(self, node: onnx.NodeProto, name: str, scope: _Scope, reason: str) -> None:
+        opset = scope.opsets.get(_domain(node.domain), 0)
+        self.unsupported.append(UnsupportedNode(name, node.domain, node.op_type, opset, reason))
+        scope.poisoned |= set(node.output)
+
+    def _import_node(self, proto: onnx.NodeProto, name: str, scope: _Scope) -> None:
+        if any(_is_poisoned(scope, given) for given in proto.input if given):
+            scope.poisoned |= set(proto.output)
+            return
+        domain = _domain(proto.domain)
+        if domain not in scope.opsets:
+            raise InvalidModelError(f"domain '{proto.domain}' is not among the opset imports")
+        opset = scope.opsets[domain]
+        inputs = [self._lookup(scope, n, f"node '{name}'") if n else None for n in proto.input]
+        attributes = read_attributes(proto, scope.attributes, self.folder)
+        function = self.functions.get((proto.domain, proto.op_type, proto.overload))
+        converter = find_converter(domain, proto.op_type, opset)
+        if function is not None:
+            results = self._inline(function, name, inputs, attributes)
+        elif converter is not None:
+            node = Node(
+                name, proto.op_type, domain, opset, tuple(proto.output), self._fresh_symbol,
+                lambda subgraph: self._import_subgraph(subgraph, name, scope),
+            )  # fmt: skip
+            results = converter.convert(node, inputs, attributes)
+        else:
+            body = _standard_body(proto, inputs, opset)
+            results = self._inline(body, name, inputs, attributes)
+        results = list(results) if isinstance(results, Sequence) else [results]
+        _require_enough(results, proto)
+        for output, value in zip(proto.output, results, strict=False):
+            if output:
+                _define(scope, output, value, f"node '{name}'")
+
+    def _inline(
+        self,
+        function: onnx.FunctionProto,
+        name: str,
+        inputs: Sequence[ir.Value | None],
+        attributes: dict[str, Any],
+    ) -> list[ir.Value]:
+        """Import the body of `function` in place of a node."""
+        if len(inputs) > len(function.input):
+            raise InvalidModelError(f"{function.name} takes at most {len(function.input)} inputs")
+        defaults = {a.name: read_attribute(a, self.folder) for a in function.attribute_proto}
+        scope = _Scope(
+            _read_opsets(function.opset_import),
+            attributes={**defaults, **attributes},
+            prefix=f"{name}/",
+        )
+        for parameter, value in zip(function.input, inputs, strict=False):
+            if value is not None:
+                scope.values[parameter] = value
+        self._import_nodes(function.node, scope)
+        if scope.poisoned & set(function.output):
+            raise UnsupportedError(f"its function body ({function.name}) holds unsupported nodes")
+        return [
+            self._lookup(scope, output, f"function '{function.name}'") for output in function.output
+        ]
+
+    def _import_subgraph(
+        self, subgraph: onnx.GraphProto, name: str, scope: _Scope
+    ) -> list[ir.Value]:
+        """Import a subgraph without inputs in place; it sees the names of `scope`."""
+        inner = _Scope(scope.opsets, attributes=scope.attributes, prefix=f"{name}/", outer=scope)
+        self._define_initializers(subgraph, inner)
+        self._import_nodes(subgraph.node, inner)
+        if inner.poisoned & {o.name for o in subgraph.output}:
+            raise UnsupportedError("its subgraph holds unsupported nodes")
+        return [self._lookup(inner, o.name, f"subgraph of '{name}'") for o in subgraph.output]
+
+    def _lookup(self, scope: _Scope, name: str, what: str) -> ir.Value:
+        found: _Scope | None = scope
+        while found is not None:
+            if name in found.values:
+                return found.values[name]
+            if name in found.initializers:
+                return self._materialise(found, name)
+            found = found.outer
+        raise InvalidModelError(f"{what} uses '{name}', which nothing before it defines")
+
+    def _materialise(self, scope: _Scope, name: str) -> ir.Value:
+        """Create the constant for an initializer at its first use."""
+        tensor = scope.initializers.pop(name)
+        array = to_array(tensor, self.folder)
+        tensor.ClearField("raw_data")
+        if array.dtype.hasobject:
+            raise UnsupportedError(f"initializer '{name}' holds strings")
+        with ir.Location.name(name):
+            scope.values[name] = graph.constant(value=array)
+        return scope.values[name]
+
+    def _fresh_symbol(self, hint: str) -> str:
+        base = _symbol_name(hint)
+        name, serial = base, 0
+        while name in self.symbols:
+            serial += 1
+            name = f"{base}_{serial}"
+        self.symbols.add(name)
+        return name
+
+
+def _domain(domain: str) -> str:
+    return "" if domain in _STANDARD else domain
+
+
+def _read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    opsets = {_domain(entry.domain): entry.version for entry in imports}
+    version = opsets.get("", 1)
+    if version > MAX_OPSET:
+        raise InvalidModelError(
+            f"the model uses opset {version} of ai.onnx; this version knows up to {MAX_OPSET}"
+        )
+    return opsets
+
+
+def _define(scope: _Scope, name: str, value: ir.Value, what: str) -> None:
+    if name in scope.values or name in scope.initializers:
+        raise InvalidModelError(f"{what} defines '{name}', which is already defined")
+    scope.values[name] = value
+
+
+def _is_poisoned(scope: _Scope | None, name: str) -> bool:
+    while scope is not None:
+        if name in scope.poisoned:
+            return True
+        scope = scope.outer
+    return False
+
+
+def _require_enough(results: Sequence[ir.Value], proto: onnx.NodeProto) -> None:
+    wanted = [output for output in proto.output[len(results) :] if output]
+    if wanted:
+        raise UnsupportedError(f"output(s) {', '.join(wanted)} are not supported")
+
+
+def _read_dim_param(text: str) -> int | Dim:
+    """A dimension's name, or an expression of names as newer exporters write them."""
+    try:
+        return parse_dim(text)
+    except ValueError:
+        return Dim.symbol(_symbol_name(text))
+
+
+def _symbol_name(text: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return name if is_symbol_name(name) else f"d_{name}"
+
+
+def _check_declared(info: onnx.ValueInfoProto, type_: graph.TensorType) -> None:
+    """Refuse a declared output type that the computed one contradicts."""
+    tensor = info.type.tensor_type
+    if not info.type.HasField("tensor_type") or not tensor.elem_type:
+        return
+    dtype = dtype_of(tensor.elem_type, f"output '{info.name}'")
+    if dtype != type_.dtype:
+        raise InvalidModelError(
+            f"output '{info.name}' is declared as {dtype}, but is {type_.dtype}"
+        )
+    if not tensor.HasField("shape"):
+        return
+    declared = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+    agree = len(declared) == type_.rank and all(
+        want is None or not isinstance(have, int) or want == have
+        for want, have in zip(declared, type_.shape, strict=True)
+    )
+    if not agree:
+        raise InvalidModelError(f"output '{info.name}' is declared as {declared}, but is {type_}")
+
+
+def _standard_body(
+    proto: onnx.NodeProto, inputs: Sequence[ir.Value | None], opset: int
+) -> onnx.FunctionProto:
+    """The function body that ONNX ships for a standard operator. UnsupportedError if none."""
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, opset, _domain(proto.domain))
+    except onnx.defs.SchemaError:
+        raise UnsupportedError("no such operator is known") from None
+    if schema.has_function:
+        body = schema.function_body
+    elif schema.has_context_dependent_function:
+        types = [_type_proto(value) for value in inputs]
+        data = schema.get_context_dependent_function(
+            proto.SerializeToString(), [t.SerializeToString() for t in types]
+        )
+        body = onnx.FunctionProto()
+        body.ParseFromString(data)
+    else:
+        raise UnsupportedError("the operator is not supported")
+    if not body.node:
+        raise UnsupportedError("the operator is not supported in this form")
+    if not body.opset_import:
+        body.opset_import.append(onnx.helper.make_opsetid("", opset))
+    return body
+
+
+def _type_proto(value: ir.Value | None) -> onnx.TypeProto:
+    if value is None:
+        return onnx.TypeProto()
+    type_ = graph.type_of(value)
+    shape = [size if isinstance(size, int) else str(size) for size in type_.shape]
+    elem_type = onnx.helper.np_dtype_to_tensor_dtype(type_.dtype)
+    return onnx.helper.make_tensor_type_proto(elem_type, shape)
+
+
+def _names(names: Iterable[str]) -> ir.Attribute:
+    return ir.ArrayAttr.get(
+        [ir.DictAttr.get({"graph.name": ir.StringAttr.get(name)}) for name in names]
+    )

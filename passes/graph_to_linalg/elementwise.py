@@ -1,0 +1,111 @@
+"""Elementwise ops, alone or in groups, as one ``linalg.generic`` with parallel loops."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .generic import loop_index, parallel, projection
+from .lowering import Lowering, lowers, scalar_constant
+from .scalar import apply_scalar_rule
+
+ScalarBody = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
+
+
+def lower_elementwise(
+    ctx: Lowering,
+    type_: graph.TensorType,
+    leaves: Mapping[ir.Value, ir.Value],
+    body: ScalarBody,
+) -> ir.Value:
+    """A tensor of `type_` whose elements `body` computes from the elements of `leaves`.
+
+    `leaves` maps graph values, which broadcast to `type_`, to their lowered tensors; `body`
+    receives the scalar of each graph value. Splat constants become scalars in the body. An axis
+    whose size may or may not be 1 is read with an index chosen at run time.
+    """
+    splats = {value: splat for value in leaves if (splat := splat_of(value)) is not None}
+    direct = [v for v in leaves if v not in splats and _map_of(v, type_) is not None]
+    indirect = [v for v in leaves if v not in splats and v not in direct]
+    choices = {value: _index_choices(ctx, value, type_) for value in indirect}
+    maps = [_map_of(value, type_) for value in direct]
+
+    def scalars(*elements: ir.Value) -> ir.Value:
+        found = dict(zip(direct, elements, strict=True))
+        for value, splat in splats.items():
+            found[value] = scalar_constant(splat, graph.type_of(value).dtype)
+        for value, choose in choices.items():
+            found[value] = tensor.extract(leaves[value], choose())
+        return body(found)
+
+    inputs = [leaves[value] for value in direct]
+    return parallel(inputs, [m for m in maps if m is not None], ctx.empty(type_), scalars)
+
+
+def splat_of(value: ir.Value) -> np.generic | None:
+    """The one value of all elements when `value` is such a constant."""
+    op = graph.graph_op(value.owner)
+    if not isinstance(op, graph.ConstantOp):
+        return None
+    array = op.attrs["value"]
+    if array.size == 1 or (array.size > 1 and not any(array.strides)):
+        return array.reshape(-1)[0] if array.size == 1 else array[(0,) * array.ndim]
+    return None
+
+
+def _map_of(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:
+    """The indexing map that broadcasts `value` to `type_`, or None if run time decides."""
+    shape = graph.type_of(value).shape
+    axes: list[int | None] = []
+    for size, loop in zip(shape, range(type_.rank - len(shape), type_.rank), strict=True):
+        if size == type_.shape[loop]:
+            axes.append(loop)
+        elif size == 1:
+            axes.append(None)
+        else:
+            return None
+    return projection(type_.rank, axes)
+
+
+def _index_choices(
+    ctx: Lowering, value: ir.Value, type_: graph.TensorType
+) -> Callable[[], list[ir.Value]]:
+    """How to index `value` inside a loop over `type_`.
+
+    The last element serves every position behind it: that broadcasts an axis of one element, and
+    keeps every access inside the tensor whatever the sizes are at run time.
+    """
+    shape = graph.type_of(value).shape
+    last = [ctx.index(size - 1) for size in shape]
+    first_loop = type_.rank - len(shape)
+
+    def choose() -> list[ir.Value]:
+        return [arith.minsi(loop_index(first_loop + axis), last[axis]) for axis in range(len(last))]
+
+    return choose
+
+
+def evaluate_scalars(
+    ops: Sequence[graph.GraphOp], scalars: Mapping[ir.Value, ir.Value]
+) -> dict[ir.Value, ir.Value]:
+    """Run the scalar rules of `ops`, in order, from the scalars of their operands."""
+    known = dict(scalars)
+    for op in ops:
+        operands = [known[value] for value in op.operation.operands]
+        known[op.operation.results[0]] = apply_scalar_rule(op, operands)
+    return known
+
+
+def lower_op(ctx: Lowering, op: graph.GraphOp, *operands: ir.Value) -> ir.Value:
+    """One elementwise op."""
+    leaves = dict(zip(op.operation.operands, operands, strict=True))
+    result = op.operation.results[0]
+    return lower_elementwise(
+        ctx, graph.type_of(result), leaves, lambda known: evaluate_scalars([op], known)[result]
+    )
+
+
+for _op_class in graph.GraphOp.op_classes.values():
+    if issubclass(_op_class, graph.UnaryOp | graph.BinaryOp | graph.WhereOp | graph.CastOp):
+        lowers(_op_class)(lower_op)

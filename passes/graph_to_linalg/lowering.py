@@ -1,0 +1,160 @@
+"""How `graph` ops become linalg: rules, and the context they work in.
+
+A rule is a function decorated with the op class it lowers. It receives the context, the op
+(for its types and attributes) and the lowered operands, and *returns* the lowered result(s);
+placing, locating, replacing and wrapping of errors is the driver's work (`convert`).
+
+    @lowers(graph.TransposeOp)
+    def transpose(ctx, op, x):
+        ...
+        return value
+
+Lowered tensors have plain types: no encodings, signless integers. Sizes are asked for as
+`Dim` expressions (`ctx.index`), so no rule ever chains ``tensor.dim``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.symbolic import Call, Dim
+from ...mlir import arith, ir, tensor
+
+Size = int | Dim
+Rule = Callable[..., Any]
+
+_rules: dict[str, Rule] = {}
+
+
+def lowers(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
+    """Register the decorated function as the lowering rule of `op_classes`."""
+
+    def register(rule: Rule) -> Rule:
+        for op_class in op_classes:
+            _rules[op_class.OPERATION_NAME] = rule
+        return rule
+
+    return register
+
+
+def find_rule(op_name: str) -> Rule | None:
+    """The rule that lowers the op named `op_name` (``graph.relu``), or None."""
+    return _rules.get(op_name)
+
+
+def lowered_operations() -> list[str]:
+    """Names of all ops that have a rule."""
+    return sorted(_rules)
+
+
+def plain_element(dtype: np.dtype) -> ir.Type:
+    """The MLIR element type of `dtype` after lowering: integers are signless."""
+    element = graph.element_type(dtype)
+    if isinstance(element, ir.IntegerType) and not element.is_signless:
+        return ir.IntegerType.get_signless(element.width)
+    return element
+
+
+def plain_type(type_: graph.TensorType) -> ir.RankedTensorType:
+    """The MLIR type of `type_` after lowering."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    sizes = [size if isinstance(size, int) else dynamic for size in type_.shape]
+    return ir.RankedTensorType.get(sizes, plain_element(type_.dtype))
+
+
+class Lowering:
+    """The state of lowering one function: lowered values and the values of symbolic sizes."""
+
+    def __init__(self) -> None:
+        self.values: dict[ir.Value, ir.Value] = {}
+        self._symbols: dict[str, ir.Value] = {}
+        self._computed: dict[Size, ir.Value] = {}
+
+    # Sizes
+
+    def bind(self, symbol: str, value: ir.Value) -> None:
+        """Say that the named size `symbol` is `value` (an index) from here on."""
+        self._symbols.setdefault(symbol, value)
+
+    def knows(self, symbol: str) -> bool:
+        return symbol in self._symbols
+
+    def index(self, size: Size) -> ir.Value:
+        """`size` as an index value; computed once, at the first place that asks for it.
+
+        Must not be called while the body of a region op is being built.
+        """
+        if size not in self._computed:
+            self._computed[size] = self._compute(size)
+        return self._computed[size]
+
+    def mixed(self, sizes: Sequence[Size]) -> list[Any]:
+        """`sizes` as MLIR's builders of mixed sizes take them: ints and index values."""
+        return [size if isinstance(size, int) else self.index(size) for size in sizes]
+
+    def _compute(self, size: Size) -> ir.Value:
+        if isinstance(size, int):
+            return arith.constant(ir.IndexType.get(), size)
+        total: ir.Value | None = None
+        for monomial, coefficient in size.terms:
+            product: ir.Value | None = None
+            for atom in monomial:
+                factor = self._symbols[atom] if isinstance(atom, str) else self._call(atom)
+                product = factor if product is None else arith.muli(product, factor)
+            if product is None:
+                product = self.index(coefficient)
+            elif coefficient != 1:
+                product = arith.muli(product, self.index(coefficient))
+            total = product if total is None else arith.addi(total, product)
+        assert total is not None
+        return total
+
+    def _call(self, call: Call) -> ir.Value:
+        a, b = (self.index(argument) for argument in call.arguments)
+        match call.function:
+            case "floordiv":
+                return arith.floordivsi(a, b)
+            case "max":
+                return arith.maxsi(a, b)
+            case "min":
+                return arith.minsi(a, b)
+            case "broadcast":
+                is_one = arith.cmpi(arith.CmpIPredicate.eq, a, self.index(1))
+                return arith.select(is_one, b, a)
+        raise AssertionError(f"no lowering for {call}")
+
+    # Tensors
+
+    def empty(self, type_: graph.TensorType) -> ir.Value:
+        """An uninitialised tensor of `type_`."""
+        return tensor.empty(self.mixed(type_.shape), plain_element(type_.dtype))
+
+    def filled(self, type_: graph.TensorType, value: float) -> ir.Value:
+        """A tensor of `type_` with every element equal to `value`."""
+        from .generic import fill
+
+        return fill(self.scalar(value, type_.dtype), self.empty(type_))
+
+    def scalar(self, value: Any, dtype: np.dtype) -> ir.Value:
+        """A scalar constant of the element type of `dtype`."""
+        return scalar_constant(value, dtype)
+
+    def cast(self, value: ir.Value, type_: graph.TensorType) -> ir.Value:
+        """`value` with exactly the static sizes that `type_` states."""
+        wanted = plain_type(type_)
+        return value if value.type == wanted else tensor.cast(wanted, value)
+
+
+def scalar_constant(value: Any, dtype: np.dtype) -> ir.Value:
+    """A scalar ``arith.constant`` of the lowered element type of `dtype`."""
+    element = plain_element(dtype)
+    if graph.is_float(dtype):
+        return arith.constant(element, float(value))
+    if dtype == np.bool_:
+        return arith.constant(element, ir.IntegerAttr.get(element, int(bool(value))))
+    bits = dtype.itemsize * 8 if dtype.name not in ("int4", "uint4") else 4
+    number = int(value) & ((1 << bits) - 1)
+    signed = number - (1 << bits) if number >> (bits - 1) else number
+    return arith.constant(element, ir.IntegerAttr.get(element, signed))

@@ -1,0 +1,189 @@
+"""Data movement: reshape, transpose, expand, concatenate, slice, pad."""
+
+from collections.abc import Sequence
+
+from ...dialects import graph
+from ...dialects.symbolic import Dim
+from ...mlir import arith, ir, linalg, tensor
+from .elementwise import lower_elementwise
+from .generic import loop_index, parallel
+from .lowering import Lowering, Size, lowers, plain_type
+
+Groups = list[tuple[list[int], list[int]]]
+
+
+@lowers(graph.ReshapeOp)
+def reshape(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    """Collapse the axes that merge, then expand those that split."""
+    source, target = graph.type_of(op.x), graph.type_of(op.result)
+    groups = _groups(source.shape, target.shape)
+    middle: list[Size] = [graph.element_count([source.shape[a] for a in old]) for old, _ in groups]
+    if any(len(old) != 1 for old, _ in groups):
+        collapsed = plain_type(source.with_shape(middle))
+        x = tensor.collapse_shape(collapsed, x, [old for old, _ in groups])
+    if all(len(new) == 1 for _, new in groups):
+        return ctx.cast(x, target)
+    return _expand(ctx, x, target, [new for _, new in groups])
+
+
+def _expand(
+    ctx: Lowering, x: ir.Value, target: graph.TensorType, groups: Sequence[Sequence[int]]
+) -> ir.Value:
+    dynamic = ir.ShapedType.get_dynamic_size()
+    static = [size if isinstance(size, int) else dynamic for size in target.shape]
+    sizes = [ctx.index(size) for size in target.shape if isinstance(size, Dim)]
+    return tensor.expand_shape(plain_type(target), x, groups, sizes, static)
+
+
+def _groups(source: Sequence[Size], target: Sequence[Size]) -> Groups:
+    """Pair up runs of axes with equal element counts, as short as possible.
+
+    Every run has at least one axis on each side, except when a side has rank 0.
+    """
+    if not source or not target:
+        return [(list(range(len(source))), list(range(len(target))))] if source or target else []
+    groups: Groups = []
+    i = j = 0
+    while i < len(source) and j < len(target):
+        end = _next_group(source, target, i, j)
+        if end is None:  # the rest cannot be told apart: one group
+            break
+        groups.append((list(range(i, end[0])), list(range(j, end[1]))))
+        i, j = end
+    rest = (list(range(i, len(source))), list(range(j, len(target))))
+    if rest[0] and rest[1]:
+        groups.append(rest)
+    elif rest[0] or rest[1]:  # trailing unit axes join the last group
+        old, new = groups.pop()
+        groups.append((old + rest[0], new + rest[1]))
+    return groups
+
+
+def _next_group(
+    source: Sequence[Size], target: Sequence[Size], i: int, j: int
+) -> tuple[int, int] | None:
+    """The shortest runs from axes `i` and `j` on with equal element counts."""
+    best: tuple[int, int] | None = None
+    left: Size = 1
+    for a in range(i, len(source)):
+        left = left * source[a]
+        right: Size = 1
+        for b in range(j, len(target)):
+            right = right * target[b]
+            if left == right and (best is None or a - i + b - j < sum(best) - 2 - i - j):
+                best = (a + 1, b + 1)
+    return best
+
+
+@lowers(graph.TransposeOp)
+def transpose(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    output = ctx.empty(graph.type_of(op.result))
+    transposed = linalg.transpose(x, outs=[output], permutation=list(op.attrs["perm"]))
+    return transposed.operation.results[0]
+
+
+@lowers(graph.ExpandOp)
+def expand(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    return lower_elementwise(ctx, graph.type_of(op.result), {op.x: x}, lambda known: known[op.x])
+
+
+@lowers(graph.ConcatOp)
+def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value:
+    """Insert each operand at its place in the result."""
+    type_, axis = graph.type_of(op.result), op.attrs["axis"]
+    result = ctx.empty(type_)
+    start: Size = 0
+    for x, value in zip(xs, op.xs, strict=True):
+        shape = graph.type_of(value).shape
+        offsets: list[Size] = [0] * type_.rank
+        offsets[axis] = start
+        result = insert_slice(ctx, x, result, offsets, shape)
+        start = start + shape[axis]
+    return result
+
+
+@lowers(graph.SliceOp)
+def slice_(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    attrs = op.attrs
+    starts, sizes, steps = attrs["starts"], attrs["sizes"], attrs["steps"]
+    if all(step > 0 for step in steps):
+        return extract_slice(ctx, x, starts, sizes, steps, graph.type_of(op.result))
+    first = [ctx.index(start) for start in starts]
+    strides = [ctx.index(step) for step in steps]
+
+    def element() -> ir.Value:
+        indices = []
+        for axis in range(len(steps)):
+            offset = arith.muli(loop_index(axis), strides[axis])
+            indices.append(arith.addi(first[axis], offset))
+        return tensor.extract(x, indices)
+
+    return parallel([], [], ctx.empty(graph.type_of(op.result)), element)
+
+
+@lowers(graph.PadOp)
+def pad(ctx: Lowering, op: graph.GraphOp, x: ir.Value, value: ir.Value) -> ir.Value:
+    attrs = op.attrs
+    scalar = tensor.extract(value, [])
+    return pad_tensor(ctx, x, scalar, attrs["low"], attrs["high"], graph.type_of(op.result))
+
+
+def _split_sizes(ctx: Lowering, sizes: Sequence[Size]) -> tuple[list[ir.Value], list[int]]:
+    """Sizes as MLIR's pairs of dynamic operands and static attributes."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    static = [size if isinstance(size, int) else dynamic for size in sizes]
+    return [ctx.index(size) for size in sizes if isinstance(size, Dim)], static
+
+
+def extract_slice(
+    ctx: Lowering,
+    x: ir.Value,
+    offsets: Sequence[Size],
+    sizes: Sequence[Size],
+    strides: Sequence[int],
+    type_: graph.TensorType,
+) -> ir.Value:
+    """``tensor.extract_slice`` of `x`, of type `type_`."""
+    offset_values, static_offsets = _split_sizes(ctx, offsets)
+    size_values, static_sizes = _split_sizes(ctx, sizes)
+    return tensor.extract_slice(
+        plain_type(type_), x, offset_values, size_values, [],
+        static_offsets, static_sizes, list(strides),
+    )  # fmt: skip
+
+
+def insert_slice(
+    ctx: Lowering,
+    x: ir.Value,
+    into: ir.Value,
+    offsets: Sequence[Size],
+    sizes: Sequence[Size],
+) -> ir.Value:
+    """``tensor.insert_slice`` of `x` into `into`."""
+    offset_values, static_offsets = _split_sizes(ctx, offsets)
+    size_values, static_sizes = _split_sizes(ctx, sizes)
+    return tensor.insert_slice(
+        x, into, offset_values, size_values, [],
+        static_offsets, static_sizes, [1] * len(sizes),
+    )  # fmt: skip
+
+
+def pad_tensor(
+    ctx: Lowering,
+    x: ir.Value,
+    scalar: ir.Value,
+    low: Sequence[Size],
+    high: Sequence[Size],
+    type_: graph.TensorType,
+) -> ir.Value:
+    """``tensor.pad`` of `x` with `scalar`, of type `type_`."""
+    low_values, static_low = _split_sizes(ctx, low)
+    high_values, static_high = _split_sizes(ctx, high)
+    op = tensor.PadOp(plain_type(type_), x, low_values, high_values, static_low, static_high)
+    index = ir.IndexType.get()
+    block = op.regions[0].blocks.append(
+        *[index] * type_.rank, arg_locs=[ir.Location.current] * type_.rank
+    )
+    with ir.InsertionPoint(block):
+        tensor.YieldOp(scalar)
+    return op.operation.results[0]

@@ -1,0 +1,418 @@
+"""What elementwise ops do to one element.
+
+A scalar rule receives the op and one lowered scalar per operand and returns the result scalar.
+Being free of loops, the same rules serve single ops, fused elementwise groups and the epilogues
+of contractions.
+"""
+
+import math as pymath
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, math
+from .lowering import plain_element, scalar_constant
+
+Scalar = ir.Value
+ScalarRule = Callable[..., Scalar]
+
+_rules: dict[str, ScalarRule] = {}
+
+
+def scalar_rule(*op_classes: type[graph.GraphOp]) -> Callable[[ScalarRule], ScalarRule]:
+    """Register the decorated function as the scalar rule of `op_classes`."""
+
+    def register(rule: ScalarRule) -> ScalarRule:
+        for op_class in op_classes:
+            _rules[op_class.OPERATION_NAME] = rule
+        return rule
+
+    return register
+
+
+def has_scalar_rule(op: graph.GraphOp) -> bool:
+    return op.operation.name in _rules
+
+
+def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:
+    """The result of `op` for one element."""
+    return _rules[op.operation.name](op, *operands)
+
+
+def _operand_dtype(op: graph.GraphOp) -> np.dtype:
+    return graph.type_of(op.operation.operands[0]).dtype
+
+
+def _like(value: float, x: Scalar) -> Scalar:
+    """A float constant of `x`'s type."""
+    return arith.constant(x.type, float(value))
+
+
+# Floats. Functions that no target computes in 16 bits run in f32.
+
+
+def _in_f32(function: Callable[..., Scalar]) -> ScalarRule:
+    def rule(op: graph.GraphOp, *operands: Scalar) -> Scalar:
+        narrow = operands[0].type
+        if str(narrow) in ("f32", "f64"):
+            return function(op, *operands)
+        f32 = ir.F32Type.get()
+        wide = [arith.extf(f32, x) for x in operands]
+        return arith.truncf(narrow, function(op, *wide))
+
+    return rule
+
+
+def _float(op_class: type[graph.GraphOp], function: Callable[[Scalar], Scalar]) -> None:
+    scalar_rule(op_class)(_in_f32(lambda op, x: function(x)))
+
+
+_float(graph.ExpOp, math.exp)
+_float(graph.LogOp, math.log)
+_float(graph.SqrtOp, math.sqrt)
+_float(graph.RsqrtOp, math.rsqrt)
+_float(graph.SinOp, math.sin)
+_float(graph.CosOp, math.cos)
+_float(graph.TanOp, math.tan)
+_float(graph.AsinOp, math.asin)
+_float(graph.AcosOp, math.acos)
+_float(graph.AtanOp, math.atan)
+_float(graph.SinhOp, math.sinh)
+_float(graph.CoshOp, math.cosh)
+_float(graph.TanhOp, math.tanh)
+_float(graph.AsinhOp, math.asinh)
+_float(graph.AcoshOp, math.acosh)
+_float(graph.AtanhOp, math.atanh)
+_float(graph.ErfOp, math.erf)
+_float(graph.FloorOp, math.floor)
+_float(graph.CeilOp, math.ceil)
+_float(graph.RoundOp, math.roundeven)
+_float(graph.ReciprocalOp, lambda x: arith.divf(_like(1, x), x))
+
+
+def _sigmoid(x: Scalar) -> Scalar:
+    one = _like(1, x)
+    return arith.divf(one, arith.addf(one, math.exp(arith.negf(x))))
+
+
+def _softplus(x: Scalar) -> Scalar:
+    """``max(x, 0) + log1p(exp(-|x|))``, which does not overflow."""
+    tail = math.log1p(math.exp(arith.negf(math.absf(x))))
+    return arith.addf(arith.maximumf(x, _like(0, x)), tail)
+
+
+def _expm1_below_0(x: Scalar) -> Scalar:
+    return math.expm1(arith.minimumf(x, _like(0, x)))
+
+
+def _is(predicate: str, a: Scalar, b: Scalar) -> Scalar:
+    return arith.cmpf(getattr(arith.CmpFPredicate, predicate), a, b)
+
+
+_float(graph.SigmoidOp, _sigmoid)
+_float(graph.SoftplusOp, _softplus)
+_float(graph.MishOp, lambda x: arith.mulf(x, math.tanh(_softplus(x))))
+_float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(_like(1, x), math.absf(x))))
+
+
+@scalar_rule(graph.GeluOp)
+@_in_f32
+def gelu(op, x):
+    half = arith.mulf(x, _like(0.5, x))
+    if op.attrs["approximate"] == "tanh":
+        cube = arith.mulf(arith.mulf(x, x), x)
+        inner = arith.addf(x, arith.mulf(cube, _like(0.044715, x)))
+        bent = math.tanh(arith.mulf(inner, _like(pymath.sqrt(2 / pymath.pi), x)))
+    else:
+        bent = math.erf(arith.mulf(x, _like(pymath.sqrt(0.5), x)))
+    return arith.mulf(half, arith.addf(bent, _like(1, x)))
+
+
+@scalar_rule(graph.LeakyReluOp)
+@_in_f32
+def leaky_relu(op, x):
+    return arith.select(_is("OLT", x, _like(0, x)), arith.mulf(x, _like(op.attrs["alpha"], x)), x)
+
+
+@scalar_rule(graph.EluOp)
+@_in_f32
+def elu(op, x):
+    below = arith.mulf(_like(op.attrs["alpha"], x), _expm1_below_0(x))
+    return arith.select(_is("OLT", x, _like(0, x)), below, x)
+
+
+@scalar_rule(graph.SeluOp)
+@_in_f32
+def selu(op, x):
+    below = arith.mulf(_like(op.attrs["alpha"], x), _expm1_below_0(x))
+    both = arith.select(_is("OLE", x, _like(0, x)), below, x)
+    return arith.mulf(_like(op.attrs["gamma"], x), both)
+
+
+@scalar_rule(graph.CeluOp)
+@_in_f32
+def celu(op, x):
+    alpha, zero = _like(op.attrs["alpha"], x), _like(0, x)
+    bent = math.expm1(arith.divf(arith.minimumf(x, zero), alpha))
+    return arith.addf(arith.maximumf(x, zero), arith.minimumf(zero, arith.mulf(alpha, bent)))
+
+
+@scalar_rule(graph.SwishOp)
+@_in_f32
+def swish(op, x):
+    return arith.mulf(x, _sigmoid(arith.mulf(x, _like(op.attrs["alpha"], x))))
+
+
+@scalar_rule(graph.HardSigmoidOp)
+@_in_f32
+def hard_sigmoid(op, x):
+    line = arith.addf(arith.mulf(x, _like(op.attrs["alpha"], x)), _like(op.attrs["beta"], x))
+    return arith.minimumf(arith.maximumf(line, _like(0, x)), _like(1, x))
+
+
+@scalar_rule(graph.ThresholdedReluOp)
+@_in_f32
+def thresholded_relu(op, x):
+    return arith.select(_is("OGT", x, _like(op.attrs["alpha"], x)), x, _like(0, x))
+
+
+@scalar_rule(graph.ShrinkOp)
+@_in_f32
+def shrink(op, x):
+    bias, lambd = _like(op.attrs["bias"], x), _like(op.attrs["lambd"], x)
+    above = arith.select(_is("OGT", x, lambd), arith.subf(x, bias), _like(0, x))
+    return arith.select(_is("OLT", x, arith.negf(lambd)), arith.addf(x, bias), above)
+
+
+@scalar_rule(graph.IsNanOp)
+def is_nan(op, x):
+    return arith.cmpf(arith.CmpFPredicate.UNO, x, x)
+
+
+@scalar_rule(graph.IsInfOp)
+def is_inf(op, x):
+    found = scalar_constant(False, np.dtype(np.bool_))
+    for asked, value in (("negative", -pymath.inf), ("positive", pymath.inf)):
+        if op.attrs[asked]:
+            found = arith.ori(found, _is("OEQ", x, _like(value, x)))
+    return found
+
+
+# Numbers: a float, a signed and an unsigned form.
+
+
+def _number(
+    op_class: type[graph.GraphOp],
+    for_float: Callable[..., Scalar],
+    for_signed: Callable[..., Scalar],
+    for_unsigned: Callable[..., Scalar] | None = None,
+) -> None:
+    def rule(op: graph.GraphOp, *operands: Scalar) -> Scalar:
+        dtype = _operand_dtype(op)
+        if graph.is_float(dtype):
+            return for_float(*operands)
+        if graph.is_unsigned(dtype) or dtype == np.bool_:
+            return (for_unsigned or for_signed)(*operands)
+        return for_signed(*operands)
+
+    scalar_rule(op_class)(rule)
+
+
+def _int_like(value: int, x: Scalar) -> Scalar:
+    return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))
+
+
+def _sign_float(x: Scalar) -> Scalar:
+    one, zero = _like(1, x), _like(0, x)
+    return arith.select(
+        _is("OGT", x, zero), one, arith.select(_is("OLT", x, zero), _like(-1, x), x)
+    )
+
+
+def _sign_signed(x: Scalar) -> Scalar:
+    return arith.maxsi(_int_like(-1, x), arith.minsi(_int_like(1, x), x))
+
+
+_number(graph.AddOp, arith.addf, arith.addi)
+_number(graph.SubOp, arith.subf, arith.subi)
+_number(graph.MulOp, arith.mulf, arith.muli)
+_number(graph.MaxOp, arith.maximumf, arith.maxsi, arith.maxui)
+_number(graph.MinOp, arith.minimumf, arith.minsi, arith.minui)
+_number(graph.AbsOp, math.absf, math.absi, lambda x: x)
+_number(graph.NegOp, arith.negf, lambda x: arith.subi(_int_like(0, x), x))
+_number(graph.SignOp, _sign_float, _sign_signed, lambda x: arith.minui(_int_like(1, x), x))
+_number(
+    graph.ReluOp,
+    lambda x: arith.maximumf(x, _like(0, x)),
+    lambda x: arith.maxsi(x, _int_like(0, x)),
+    lambda x: x,
+)
+
+
+def _guarded(divide: Callable[[Scalar, Scalar], Scalar], signed: bool) -> Callable[..., Scalar]:
+    """Integer division never traps: by 0 it gives 0, and MIN / -1 wraps to MIN."""
+
+    def call(a: Scalar, b: Scalar) -> Scalar:
+        zero, one = _int_like(0, b), _int_like(1, b)
+        unsafe = arith.cmpi(arith.CmpIPredicate.eq, b, zero)
+        result_for_zero = zero
+        minus = None
+        if signed:
+            minus = arith.cmpi(arith.CmpIPredicate.eq, b, _int_like(-1, b))
+            unsafe_or_minus = arith.ori(unsafe, minus)
+        else:
+            unsafe_or_minus = unsafe
+        quotient = divide(a, arith.select(unsafe_or_minus, one, b))
+        if minus is not None:
+            by_minus = arith.subi(zero, a) if divide is arith.divsi else zero
+            quotient = arith.select(minus, by_minus, quotient)
+        return arith.select(unsafe, result_for_zero, quotient)
+
+    return call
+
+
+def _remainder(truncated: Callable[..., Scalar]) -> Callable[..., Scalar]:
+    """The remainder that takes the sign of the divisor, from the one of C."""
+
+    def call(a: Scalar, b: Scalar) -> Scalar:
+        rest = truncated(a, b)
+        zero = _int_like(0, b)
+        differs = arith.cmpi(arith.CmpIPredicate.slt, arith.xori(rest, b), zero)
+        nonzero = arith.cmpi(arith.CmpIPredicate.ne, rest, zero)
+        return arith.select(arith.andi(differs, nonzero), arith.addi(rest, b), rest)
+
+    return call
+
+
+def _remainder_float(a: Scalar, b: Scalar) -> Scalar:
+    rest = arith.remf(a, b)
+    zero = _like(0, b)
+    differs = arith.xori(_is("OLT", rest, zero), _is("OLT", b, zero))
+    return arith.select(arith.andi(differs, _is("ONE", rest, zero)), arith.addf(rest, b), rest)
+
+
+_number(graph.DivOp, arith.divf, _guarded(arith.divsi, True), _guarded(arith.divui, False))
+_number(graph.FmodOp, arith.remf, _guarded(arith.remsi, True), _guarded(arith.remui, False))
+_number(
+    graph.ModOp,
+    _remainder_float,
+    _remainder(_guarded(arith.remsi, True)),
+    _guarded(arith.remui, False),
+)
+
+
+@scalar_rule(graph.PreluOp)
+def prelu(op, x, slope):
+    if graph.is_float(_operand_dtype(op)):
+        return arith.select(_is("OLT", x, _like(0, x)), arith.mulf(x, slope), x)
+    if graph.is_unsigned(_operand_dtype(op)):
+        return x
+    negative = arith.cmpi(arith.CmpIPredicate.slt, x, _int_like(0, x))
+    return arith.select(negative, arith.muli(x, slope), x)
+
+
+@scalar_rule(graph.PowOp)
+def pow_(op, a, b):
+    dtype = _operand_dtype(op)
+    if graph.is_float(dtype):
+        return _in_f32(lambda op, a, b: math.powf(a, b))(op, a, b)
+    wide = ir.F64Type.get()
+    convert = arith.uitofp if graph.is_unsigned(dtype) else arith.sitofp
+    power = math.powf(convert(wide, a), convert(wide, b))
+    return (arith.fptoui if graph.is_unsigned(dtype) else arith.fptosi)(a.type, power)
+
+
+# Comparisons and logic
+
+
+def _comparison(op_class: type[graph.GraphOp], on_floats: str, on_integers: str) -> None:
+    def rule(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
+        dtype = _operand_dtype(op)
+        if graph.is_float(dtype):
+            return _is(on_floats, a, b)
+        unsigned = graph.is_unsigned(dtype) or dtype == np.bool_
+        sign = "" if on_integers == "eq" else "u" if unsigned else "s"
+        return arith.cmpi(getattr(arith.CmpIPredicate, sign + on_integers), a, b)
+
+    scalar_rule(op_class)(rule)
+
+
+_comparison(graph.EqualOp, "OEQ", "eq")
+_comparison(graph.LessOp, "OLT", "lt")
+_comparison(graph.LessOrEqualOp, "OLE", "le")
+_comparison(graph.GreaterOp, "OGT", "gt")
+_comparison(graph.GreaterOrEqualOp, "OGE", "ge")
+
+scalar_rule(graph.AndOp, graph.BitwiseAndOp)(lambda op, a, b: arith.andi(a, b))
+scalar_rule(graph.OrOp, graph.BitwiseOrOp)(lambda op, a, b: arith.ori(a, b))
+scalar_rule(graph.XorOp, graph.BitwiseXorOp)(lambda op, a, b: arith.xori(a, b))
+scalar_rule(graph.NotOp)(lambda op, x: arith.xori(x, _int_like(1, x)))
+scalar_rule(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _int_like(-1, x)))
+
+
+def _shift(shift: Callable[..., Scalar]) -> ScalarRule:
+    def rule(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
+        width = _int_like(a.type.width, b)
+        fits = arith.cmpi(arith.CmpIPredicate.ult, b, width)
+        zero = _int_like(0, a)
+        return arith.select(fits, shift(a, arith.select(fits, b, zero)), zero)
+
+    return rule
+
+
+scalar_rule(graph.ShiftLeftOp)(_shift(arith.shli))
+scalar_rule(graph.ShiftRightOp)(_shift(arith.shrui))
+scalar_rule(graph.WhereOp)(lambda op, condition, a, b: arith.select(condition, a, b))
+
+
+@scalar_rule(graph.CastOp)
+def cast(op, x):
+    return convert_scalar(x, _operand_dtype(op), op.attrs["to"])
+
+
+def convert_scalar(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
+    """`x`, of element type `source`, as `target`; ONNX's Cast."""
+    if source == target:
+        return x
+    wanted = plain_element(target)
+    if target == np.bool_:
+        if graph.is_float(source):
+            return arith.cmpf(arith.CmpFPredicate.UNE, x, _like(0, x))
+        return arith.cmpi(arith.CmpIPredicate.ne, x, _int_like(0, x))
+    if graph.is_float(source):
+        return _from_float(x, target, wanted)
+    unsigned = graph.is_unsigned(source) or source == np.bool_
+    if graph.is_float(target):
+        return (arith.uitofp if unsigned else arith.sitofp)(wanted, x)
+    if wanted.width == x.type.width:
+        return x
+    if wanted.width < x.type.width:
+        return arith.trunci(wanted, x)
+    return (arith.extui if unsigned else arith.extsi)(wanted, x)
+
+
+def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
+    if graph.is_float(target):
+        have, want = x.type.width, wanted.width
+        if have == want:  # f16 and bf16 meet in f32
+            return arith.truncf(wanted, arith.extf(ir.F32Type.get(), x))
+        return arith.truncf(wanted, x) if want < have else arith.extf(wanted, x)
+    return _float_to_integer(x, target, wanted)
+
+
+def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
+    """Truncate. Out of range MLIR's conversions are poison, so the value is clamped before."""
+    info = np.iinfo(target)
+    if str(x.type) in ("f16", "bf16"):
+        x = arith.extf(ir.F32Type.get(), x)
+    float_type = np.dtype(np.float32 if str(x.type) == "f32" else np.float64).type
+    high = float_type(info.max)
+    if int(high) > info.max:
+        high = np.nextafter(high, float_type(0))
+    low = float_type(info.min)
+    clamped = arith.minnumf(arith.maxnumf(x, _like(float(low), x)), _like(float(high), x))
+    number = arith.select(arith.cmpf(arith.CmpFPredicate.UNO, x, x), _like(0, x), clamped)
+    convert: Any = arith.fptoui if graph.is_unsigned(target) else arith.fptosi
+    return convert(wanted, number)

@@ -1,0 +1,34 @@
+"""Constants, and sizes as data."""
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .lowering import Lowering, lowers, plain_type
+
+
+@lowers(graph.ConstantOp)
+def constant(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
+    del ctx
+    attribute = op.operation.attributes["value"]
+    wanted = plain_type(graph.type_of(op.result))
+    if attribute.type == wanted:
+        return arith.constant(wanted, attribute)
+    array = op.attrs["value"]  # unsigned: the same bits, signless
+    signed = array.view(np.dtype(f"i{array.dtype.itemsize}"))
+    return arith.constant(wanted, graph.write_elements(signed))
+
+
+@lowers(graph.SizesOp)
+def sizes(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
+    element = ir.IntegerType.get_signless(64)
+    values = [arith.index_cast(element, ctx.index(size)) for size in op.attrs["sizes"]]
+    return tensor.from_elements(plain_type(graph.type_of(op.result)), values)
+
+
+@lowers(graph.BindSizesOp)
+def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    for position, name in enumerate(op.attrs["names"]):
+        indices = [ctx.index(position)] if graph.type_of(op.x).rank else []
+        ctx.bind(name, arith.index_cast(ir.IndexType.get(), tensor.extract(x, indices)))
+    return x
