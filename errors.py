@@ -6,6 +6,7 @@ All derive from `GraphcError`, so one ``except`` catches them; the tools print t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class GraphcError(Exception):
@@ -69,10 +70,16 @@ class VerificationError(GraphcError):
 
 
 class PassError(GraphcError):
-    """A pass failed. `pass_name` says which; the cause is chained."""
+    """A pass failed. `pass_name` says which; the cause is chained.
 
-    def __init__(self, message: str, pass_name: str = ""):
+    `reproducer` holds the program from before the pass and the rest of the pipeline: its text is
+    ``str(error.reproducer)``, and ``error.reproducer.save(stem)`` writes it to a file and returns
+    the command that runs it. None when the failure happened outside a pipeline.
+    """
+
+    def __init__(self, message: str, pass_name: str = "", reproducer: Any = None):
         self.pass_name = pass_name
+        self.reproducer = reproducer
         super().__init__(message)
 
 

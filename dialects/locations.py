@@ -15,6 +15,8 @@ MAX_FUSED = 16
 
 def leaves(location: ir.Location) -> Iterator[ir.Location]:
     """The sources of `location`: fused locations taken apart, unknown ones left out."""
+    if type(location) is ir.Location:  # as exceptions carry them: not of their own class yet
+        location = ir.Location.from_attr(location.attr, location.context)
     if isinstance(location, ir.FusedLoc):
         for part in location.locations:
             yield from leaves(part)
