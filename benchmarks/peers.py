@@ -57,6 +57,7 @@ def load_onnxruntime(path: Path, threads: int) -> Peer:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     start = time.perf_counter()
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -95,7 +96,7 @@ def load_openvino(path: Path, threads: int) -> Peer:
         return [results[port] for port in compiled.outputs]
 
     shown = {"version": openvino.__version__.partition("-")[0]}
-    shown |= {key: str(compiled.get_property(key)) for key in asked}
+    shown |= {key: _plain(compiled.get_property(key)) for key in asked}
     return Peer("openvino", shown | sharing, seconds, run)
 
 
@@ -132,7 +133,11 @@ def load_iree(path: Path, threads: int) -> Peer:
         several = results if isinstance(results, tuple | list) else (results,)
         return [result.to_host() for result in several]
 
-    shown = {"version": metadata.version("iree-base-compiler"), "flags": " ".join(flags)}
+    shown = {
+        "version": metadata.version("iree-base-compiler"),
+        "flags": " ".join(flags),
+        "task_topology_group_count": threads,
+    }
     return Peer("iree", shown, seconds, run)
 
 
@@ -152,6 +157,11 @@ def processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def _plain(value: object) -> str:
+    """A property of OpenVINO as text, without the decoration of its type objects."""
+    return getattr(value, "type_name", None) or getattr(value, "name", None) or str(value)
 
 
 def _call(peer: str, command: list[str]) -> None:

@@ -1,0 +1,140 @@
+"""What graphc does, in a minute: ``python examples/demo.py`` (or ``make demo``).
+
+First a classifier of handwritten digits, compiled and asked about images it has not learned from;
+then ResNet-50, compared with ONNX Runtime: same answer, and how long both take. Needs graphc and
+onnxruntime; nothing is downloaded.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import graphc
+import numpy as np
+import onnxruntime
+from graphc.benchmarks.light import write_light_model
+from graphc.benchmarks.measure import Plan, Timing, interleave, largest_difference
+from graphc.benchmarks.table import format_table
+
+EXAMPLES = Path(__file__).resolve().parent
+SHADES = " ░▒▓█"
+BRIGHTEST = 16
+SHOWN = 6
+
+
+def digits(threads: int) -> None:
+    """Compile the digits classifier and ask it about every held-out image."""
+    path = EXAMPLES / "digits.onnx"
+    print("1. Handwritten digits\n")
+    with step(f"compiling {path.name}"):
+        model = graphc.compile(str(path), target="cpu", threads=threads)
+    with np.load(EXAMPLES / "digits_heldout.npz") as held_out:
+        images, labels = held_out["images"], held_out["labels"]
+    batch = images.astype(np.float32)
+    logits = model(batch)
+    answers = logits.argmax(axis=1)
+    print()
+    print(drawing(images[:SHOWN, 0]))
+    print("   ".join(f"{_word(a, t):<16}" for a, t in zip(answers, labels[:SHOWN], strict=False)))
+    print()
+
+    session = onnxruntime_session(path, threads)
+    (expected,) = session.run(None, {model.inputs[0].name: batch})
+    agreeing = int((answers == expected.argmax(axis=1)).sum())
+    right = int((answers == labels).sum())
+    print(f"right answers: {right} of {len(labels)} held out ({right / len(labels):.1%})")
+    print(f"the same answer as ONNX Runtime: {agreeing} of {len(labels)}, ", end="")
+    print(f"largest difference {largest_difference(logits, expected):.1e} of the largest logit\n")
+
+
+def resnet(threads: int, plan: Plan) -> None:
+    """Compile ResNet-50 and compare it with ONNX Runtime, in results and in time."""
+    print("2. ResNet-50\n")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "light_resnet50.onnx")
+        with step("filling the onnx package's light_resnet50 with random weights"):
+            write_light_model("light_resnet50", path)
+        with step("compiling it with graphc"):
+            model = graphc.compile(str(path), target="cpu", threads=threads)
+        with step("loading it in ONNX Runtime"):
+            session = onnxruntime_session(path, threads)
+    name = model.inputs[0].name
+    image = np.random.default_rng(0).standard_normal((1, 3, 224, 224), np.float32)
+    feed = {name: image}
+    (ours,) = model.run(None, feed)
+    (theirs,) = session.run(None, feed)
+    with step("timing both in turns"):
+        timings = interleave(
+            {
+                "graphc": lambda: model.run(None, feed),
+                "ONNX Runtime": lambda: session.run(None, feed),
+            },
+            plan,
+        )
+    print()
+    print(comparison(timings, largest_difference(ours, theirs)))
+    print("\nrewrites that fired:")
+    for rewrite, statistics in sorted(model.report.rewrites.items()):
+        if statistics.count:
+            print(f"  {statistics.count:4} x {rewrite}")
+
+
+def comparison(timings: Mapping[str, Timing], difference: float) -> str:
+    """The table of the second part."""
+    reference = timings["ONNX Runtime"]
+    rows = [
+        (name, f"{timing.median:.1f}", f"{timing.ratio(reference):.2f}", shown)
+        for (name, timing), shown in zip(
+            timings.items(), (f"{difference:.1e} of the largest", "-"), strict=True
+        )
+    ]
+    return format_table(("", "median ms", "time ratio", "largest difference"), rows)
+
+
+def onnxruntime_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    """ONNX Runtime on the CPU, all optimisations, as many threads as graphc has."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def drawing(images: np.ndarray) -> str:
+    """Images side by side, each pixel two characters wide."""
+    levels = images.astype(np.int64) * (len(SHADES) - 1) // BRIGHTEST
+    return "\n".join("   ".join(_line(image[row]) for image in levels) for row in range(8))
+
+
+def _line(levels: np.ndarray) -> str:
+    return "".join(SHADES[level] * 2 for level in levels)
+
+
+def _word(answer: int, truth: int) -> str:
+    return f"{answer} (right)" if answer == truth else f"{answer} (it is a {truth})"
+
+
+@contextmanager
+def step(what: str) -> Iterator[None]:
+    """Say what is going on, then how long it took."""
+    print(f"  {what} ...", end="", flush=True)
+    start = time.perf_counter()
+    yield
+    print(f" {time.perf_counter() - start:.1f} s", flush=True)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
+    parser.add_argument("--rounds", type=int, default=8, metavar="N", help="rounds of timing")
+    options = parser.parse_args()
+    digits(options.threads)
+    resnet(options.threads, Plan(rounds=options.rounds))
+
+
+if __name__ == "__main__":
+    main()
