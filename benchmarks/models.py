@@ -55,7 +55,8 @@ def model_path(
 
 
 def export(name: str, exporter: str, precision: str, path: Path) -> None:
-    """Build model `name` and write it to `path`, whole or not at all."""
+    """Build model `name` and write it to `path`, whole and valid or not at all."""
+    import onnx
     import torch
 
     from .architectures import ARCHITECTURES, Architecture
@@ -75,6 +76,7 @@ def export(name: str, exporter: str, precision: str, path: Path) -> None:
     write = _export_torchscript if exporter == "torchscript" else _export_dynamo
     with torch.no_grad(), _replaced_when_done(path) as partial:
         write(model, partial)
+        onnx.checker.check_model(partial, full_check=True)
 
 
 def _export_torchscript(model, path: Path) -> None:
