@@ -1,0 +1,63 @@
+"""What all command-line tools share: exit codes and how errors look."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from ..errors import GraphcError, UsageError
+
+OK, FAILED, USAGE = 0, 1, 2
+INTERRUPTED = 128 + 2
+BROKEN_PIPE = 128 + 13
+
+
+def run_tool(body: Callable[[], int]) -> int:
+    """Run a tool's `body` and return its exit code, with errors printed as ``error: ...``.
+
+    0: success; 1: the input is at fault; 2: the command line is; 130: Ctrl-C. An exception that
+    graphc did not raise on purpose is a bug and keeps its traceback.
+    """
+    try:
+        code = body()
+        sys.stdout.flush()
+    except UsageError as error:
+        print_error(str(error))
+        return USAGE
+    except (GraphcError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            return _quiet_broken_pipe()
+        print_error(_text(error))
+        return FAILED
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def print_error(message: str) -> None:
+    """``error: message`` on standard error; further lines are indented."""
+    first, *rest = message.splitlines() or [""]
+    print(f"error: {first}", *(f"  {line}" for line in rest), sep="\n", file=sys.stderr)
+
+
+def print_note(message: str) -> None:
+    """``note: message`` on standard error."""
+    print(f"note: {message}", file=sys.stderr)
+
+
+def exit_with(main: Callable[[Sequence[str] | None], int]) -> NoReturn:
+    """End the process with the exit code of `main`."""
+    sys.exit(main(None))
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _quiet_broken_pipe() -> int:
+    """Nobody reads on: keep the interpreter from complaining when it flushes at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE

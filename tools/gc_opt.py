@@ -1,0 +1,323 @@
+"""gc-opt: run passes over programs, as mlir-opt does."""
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import GraphcError, InvalidModelError, PassError, PipelineError, UsageError
+from ..mlir import ir
+from ..passes import options as pass_options
+from ..passes import syntax
+from ..passes.pipeline import Pipeline, run_pipeline, verify
+from ..passes.printing import IrPrinter
+from ..passes.registry import load_plugin
+from ..passes.report import Report
+from ..passes.reproducer import pipeline_of
+from . import expected_diagnostics, listings, program
+from .cli import FAILED, OK, exit_with, print_error, print_note, run_tool
+
+USAGE = "gc-opt [options] [--a-pass[=options] ...] [file]"
+EPILOG = """\
+Every pass is a flag, ours and MLIR's; they run in the order given:
+  gc-opt --graph-simplify --cse model.onnx
+  gc-opt --graph-fold-constants=max-bytes=4096 --canonicalize program.mlir -o out.mlir
+  gc-opt --pass-pipeline='func.func(graph-simplify,cse),symbol-dce' program.mlir
+The file is MLIR text, MLIR bytecode, or an ONNX model (by its suffix); without one, or with -,
+standard input is read. --list-passes shows our passes with their options.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    parser = _parser()
+    return run_tool(lambda: _run(*parser.parse_known_args(arguments)))
+
+
+def _run(flags: argparse.Namespace, rest: list[str]) -> int:
+    for plugin in flags.load_plugin:
+        load_plugin(plugin)
+    if flags.list_passes:
+        print(listings.passes())
+        return OK
+    if flags.show_dialects:
+        print(listings.dialects())
+        return OK
+    files = [word for word in rest if word == "-" or not word.startswith("-")]
+    if len(files) > 1:
+        raise UsageError(f"one file at a time, not {' '.join(files)}")
+    path = files[0] if files else "-"
+    pipeline = _pipeline(flags, [word for word in rest if word not in files])
+    data = program.read_input(path)
+    if flags.run_reproducer:
+        pipeline = _recorded_pipeline(data, path)
+    return _Session(flags, path, pipeline).run(data)
+
+
+def _pipeline(flags: argparse.Namespace, pass_flags: list[str]) -> Pipeline:
+    """The pipeline of ``--pass-pipeline``, or of the pass flags."""
+    if flags.pass_pipeline is not None:
+        if pass_flags:
+            raise UsageError(f"--pass-pipeline and {pass_flags[0]} exclude each other")
+        return Pipeline.parse(flags.pass_pipeline)
+    elements: list[syntax.Element] = []
+    for flag in pass_flags:
+        name, _, text = flag.lstrip("-").partition("=")
+        elements.append(syntax.Element(name, text))
+    try:
+        return Pipeline.parse(syntax.render(elements))
+    except PipelineError as error:
+        raise PipelineError(f"{error}\n(--help lists the options of gc-opt itself)") from error
+
+
+def _recorded_pipeline(data: bytes, path: str) -> Pipeline:
+    text = pipeline_of(program.decode(data, path))
+    if text is None:
+        raise InvalidModelError(f"{path} is not a reproducer: it carries no pipeline")
+    return Pipeline.parse(text)
+
+
+@dataclass
+class _Session:
+    """One run over one file."""
+
+    flags: argparse.Namespace
+    path: str
+    pipeline: Pipeline
+    report: Report = field(default_factory=Report)
+
+    def run(self, data: bytes) -> int:
+        outputs: list[str | bytes] = []
+        failed = False
+        for part in self._parts(data):
+            if self.flags.verify_diagnostics:
+                failed |= not self._verify_diagnostics(part)
+                continue
+            try:
+                outputs.append(self._process(part))
+            except PassError as error:
+                print_error(str(error))
+                self._write_reproducer(error)
+                failed = True
+            except InvalidModelError as error:
+                print_error(str(error))
+                failed = True
+        self._write(outputs)
+        if self.flags.mlir_timing or self.flags.report:
+            print(self.report, file=sys.stderr)
+        return FAILED if failed else OK
+
+    def _parts(self, data: bytes) -> list[str | bytes]:
+        if self._is_onnx() or data.startswith(program.BYTECODE_MAGIC):
+            if self.flags.split_input_file:
+                raise UsageError("--split-input-file is for MLIR text")
+            return [data]
+        text = program.decode(data, self.path)
+        return [*program.split(text)] if self.flags.split_input_file else [text]
+
+    def _is_onnx(self) -> bool:
+        return self.path.endswith(".onnx")
+
+    def _process(self, part: str | bytes) -> str | bytes:
+        """Parse, run and print one part."""
+        context = program.new_context(self.flags.allow_unregistered_dialect)
+        module = self._load(part, context)
+        run_pipeline(
+            module,
+            self.pipeline,
+            report=self.report,
+            verify_each=self.flags.verify_each,
+            observers=[self._printer()],
+        )
+        if self.flags.verify_roundtrip:
+            self._verify_roundtrip(module)
+        if self.flags.emit_bytecode:
+            return program.bytecode(module)
+        return module.operation.get_asm(**self._asm_options()) + "\n"
+
+    def _load(self, part: str | bytes, context: ir.Context) -> ir.Module:
+        if self._is_onnx():
+            assert isinstance(part, bytes)
+            return program.import_model(self.path, part, context)
+        return program.parse(part, self.path, context)
+
+    def _verify_diagnostics(self, part: str | bytes) -> bool:
+        if isinstance(part, bytes):
+            raise UsageError("--verify-diagnostics is for MLIR text")
+        produced: list[expected_diagnostics.Diagnostic] = []
+        context = program.new_context(self.flags.allow_unregistered_dialect)
+
+        def handle(diagnostic: Any) -> bool:
+            produced.extend(expected_diagnostics.from_mlir(diagnostic))
+            return True
+
+        handler = context.attach_diagnostic_handler(handle)
+        try:
+            module = self._load(part, context)
+            run_pipeline(module, self.pipeline, verify_each=self.flags.verify_each)
+        except GraphcError as error:
+            produced += expected_diagnostics.from_error(error)
+        finally:
+            handler.detach()
+        expected = expected_diagnostics.expectations(part)
+        problems = expected_diagnostics.mismatches(expected, produced, self.path)
+        for problem in problems:
+            print_error(problem)
+        return not problems
+
+    def _verify_roundtrip(self, module: ir.Module) -> None:
+        """Text and bytecode must read back as the same program."""
+        text = module.operation.get_asm(enable_debug_info=True)
+        for form in (text, program.bytecode(module)):
+            context = program.new_context(self.flags.allow_unregistered_dialect)
+            again = program.parse(form, "the printed program", context)
+            verify(again)
+            if program.normal_form(again) != program.normal_form(module):
+                kind = "text" if isinstance(form, str) else "bytecode"
+                raise InvalidModelError(f"{self.path}: the program changes when read as {kind}")
+
+    def _printer(self) -> IrPrinter:
+        flags = self.flags
+        return IrPrinter(
+            before=flags.mlir_print_ir_before_all or flags.mlir_print_ir_before,
+            after=flags.mlir_print_ir_after_all
+            or flags.mlir_print_ir_after_change
+            or flags.mlir_print_ir_after,
+            only_changes=flags.mlir_print_ir_after_change,
+            **self._asm_options(),
+        )
+
+    def _asm_options(self) -> dict[str, Any]:
+        return {
+            "enable_debug_info": self.flags.mlir_print_debuginfo,
+            "large_elements_limit": self.flags.mlir_elide_elementsattrs_if_larger,
+            "print_generic_op_form": self.flags.mlir_print_op_generic,
+        }
+
+    def _write_reproducer(self, error: PassError) -> None:
+        if error.reproducer is None or self.flags.run_reproducer:
+            return
+        stem = self.flags.mlir_pass_pipeline_crash_reproducer
+        if stem is None:
+            stem = f"{tempfile.mkdtemp(prefix='gc-opt-')}/reproducer"
+        command = error.reproducer.save(stem)
+        plugins = "".join(f" --load-plugin={shlex.quote(p)}" for p in self.flags.load_plugin)
+        print_note(f"to reproduce: {command}{plugins}")
+
+    def _write(self, outputs: list[str | bytes]) -> None:
+        if not outputs or self.flags.verify_diagnostics:
+            return
+        texts = [output for output in outputs if isinstance(output, str)]
+        if len(texts) == len(outputs):
+            program.write_output(f"{program.SEPARATOR}\n".join(texts), self.flags.o)
+        elif len(outputs) == 1:
+            program.write_output(outputs[0], self.flags.o)
+        else:
+            raise UsageError("--emit-bytecode writes one program; leave out --split-input-file")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gc-opt",
+        usage=USAGE,
+        description="Run passes over an MLIR program or an ONNX model and print the result.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_pipeline_options(parser.add_argument_group("what to run"))
+    _add_output_options(parser.add_argument_group("input and output"))
+    _add_check_options(parser.add_argument_group("checks"))
+    _add_trace_options(parser.add_argument_group("what happens in between"))
+    return parser
+
+
+def _add_pipeline_options(group: Any) -> None:
+    group.add_argument("--pass-pipeline", metavar="TEXT", help="the passes, in mlir-opt's grammar")
+    group.add_argument(
+        "--load-plugin",
+        metavar="PLUGIN",
+        action="append",
+        default=[],
+        help="a Python file or module that registers passes",
+    )
+    group.add_argument(
+        "--run-reproducer", action="store_true", help="run the pipeline that the file carries"
+    )
+    group.add_argument("--list-passes", action="store_true", help="show our passes and stop")
+    group.add_argument("--show-dialects", action="store_true", help="show the dialects and stop")
+
+
+def _add_output_options(group: Any) -> None:
+    group.add_argument("-o", metavar="FILE", default="-", help="where to write (default: stdout)")
+    group.add_argument("--emit-bytecode", action="store_true", help="write MLIR bytecode")
+    group.add_argument(
+        "--split-input-file",
+        action="store_true",
+        help=f"the parts between '{program.SEPARATOR}' lines are programs of their own",
+    )
+    group.add_argument(
+        "--allow-unregistered-dialect", action="store_true", help="accept ops nobody defined"
+    )
+    group.add_argument(
+        "--mlir-elide-elementsattrs-if-larger",
+        metavar="N",
+        type=int,
+        help="print constants of more than N elements as '...'",
+    )
+    group.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")
+    group.add_argument("--mlir-print-op-generic", action="store_true", help="print generic form")
+
+
+def _add_check_options(group: Any) -> None:
+    group.add_argument(
+        "--verify-each",
+        type=lambda text: pass_options.parse_value(text, bool),
+        default=True,
+        metavar="BOOL",
+        help="verify after each pass that changed the program (default: true)",
+    )
+    group.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="compare diagnostics with the file's 'expected-error {{...}}' comments",
+    )
+    group.add_argument(
+        "--verify-roundtrip",
+        action="store_true",
+        help="check that text and bytecode read back as the same program",
+    )
+    group.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="STEM",
+        help="where a failing pass leaves its reproducer, without suffix (default: a new folder)",
+    )
+
+
+def _add_trace_options(group: Any) -> None:
+    for moment in ("before", "after"):
+        group.add_argument(
+            f"--mlir-print-ir-{moment}",
+            metavar="PASSES",
+            type=lambda text: text.split(","),
+            default=[],
+            help=f"print the program {moment} these passes",
+        )
+        group.add_argument(
+            f"--mlir-print-ir-{moment}-all", action="store_true", help=f"... {moment} every pass"
+        )
+    group.add_argument(
+        "--mlir-print-ir-after-change", action="store_true", help="... after each that changed it"
+    )
+    group.add_argument("--mlir-timing", action="store_true", help="print how long passes took")
+    group.add_argument(
+        "--report", action="store_true", help="print what was rewritten, and why not"
+    )
+
+
+if __name__ == "__main__":
+    exit_with(main)
