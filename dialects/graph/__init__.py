@@ -15,6 +15,7 @@ from .base import (
 )
 from .elements import write as write_elements
 from .elementwise import *
+from .fusion import *
 from .movement import *
 from .shapes import *
 from .symbolic_values import known_sizes, symbolic_value

@@ -43,23 +43,34 @@ class TypeRuleError(ValueError):
 
 @dataclass(frozen=True)
 class OperandKind:
-    """How many values an operand stands for."""
+    """How many values an operand stands for: `slots` of them at most."""
 
-    annotation: Any
+    optional: bool = False
+    slots: int = 1
+
+    def annotations(self, name: str) -> dict[str, Any]:
+        """The fields that `dialects.ext` sees for an operand called `name`."""
+        one = ext.Operand[ir.RankedTensorType]
+        if self.slots == 1:
+            return {name: one | None if self.optional else one}
+        return {f"{name}_{slot}": one | None for slot in range(self.slots)}
 
 
 @dataclass(frozen=True)
 class ResultKind:
-    """How many values a result stands for. An op that declares none has one, ``result``."""
+    """A result. An op that declares none has one, called ``result``."""
 
     annotation: Any
 
 
-Tensor = OperandKind(ext.Operand[ir.RankedTensorType])
-OptionalTensor = OperandKind(ext.Operand[ir.RankedTensorType] | None)
-Tensors = OperandKind(Sequence[ext.Operand[ir.RankedTensorType]])
+MAX_TENSORS = 8
+"""IRDL gives all elements of a variadic operand one type, so `Tensors` is this many optional
+operands instead; builders of ops that take more chain them."""
+
+Tensor = OperandKind()
+OptionalTensor = OperandKind(optional=True)
+Tensors = OperandKind(slots=MAX_TENSORS)
 Result = ResultKind(ext.Result[ir.RankedTensorType])
-Results = ResultKind(Sequence[ext.Result[ir.RankedTensorType]])
 
 
 class Graph(ext.Dialect, name="graph"):
@@ -80,6 +91,7 @@ class GraphOp(Graph.Operation):
     # Not annotated: `dialects.ext` would take annotated names for fields of the op.
     op_classes = {}  # every op class by its full name, "graph.relu"
     operand_names = ()
+    operand_kinds = ()
     attribute_kinds = {}
     pure = True
 
@@ -94,26 +106,41 @@ class GraphOp(Graph.Operation):
         raise NotImplementedError
 
     @classmethod
-    def __init_subclass__(cls, *, name: str | None = None, pure: bool = True, **kwargs: Any):
+    def __init_subclass__(
+        cls,
+        *,
+        name: str | None = None,
+        pure: bool = True,
+        has_result: bool = True,
+        **kwargs: Any,
+    ):
         if name is None:
             super().__init_subclass__(**kwargs)
             return
         declared = dict(cls.__dict__.get("__annotations__", {}))
         cls.pure = pure
         cls.operand_names = tuple(k for k, v in declared.items() if isinstance(v, OperandKind))
+        cls.operand_kinds = tuple(v for v in declared.values() if isinstance(v, OperandKind))
         kinds = {k: v for k, v in declared.items() if isinstance(v, AttributeKind)}
         cls.attribute_kinds = {**cls.attribute_kinds, **kinds}
-        cls.__annotations__ = _ext_annotations(declared)
+        cls.__annotations__ = _ext_annotations(declared, has_result)
         traits = kwargs.pop("traits", [])
         super().__init_subclass__(
             name=name, traits=[*traits, *([ext.Pure] if pure else [])], **kwargs
         )
+        for key, kind in declared.items():
+            if isinstance(kind, OperandKind) and kind.slots > 1:
+                setattr(cls, key, _tensors(key))
         GraphOp.op_classes[f"graph.{name}"] = cls
+
+    def run(self, *operands: Any) -> Any:
+        """This op's numpy meaning on operand groups given as arrays."""
+        return type(self).evaluate(*operands, **self.attrs)
 
     @property
     def operand_groups(self) -> dict[str, Any]:
         """Operands by declared name: a value, None, or a list of values."""
-        return {name: _plain(getattr(self, name)) for name in self.operand_names}
+        return {name: getattr(self, name) for name in self.operand_names}
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -182,20 +209,18 @@ def create(
     regions: int = 0,
 ) -> GraphOp:
     """Create an op from operand groups, MLIR attributes and result types, without a type rule."""
-    segments = op_class._ODS_OPERAND_SEGMENTS
     flat: list[ir.Value] = []
-    sizes: list[int] = []
-    for group in operands:
-        values = (
-            [] if group is None else list(group) if isinstance(group, list | tuple) else [group]
-        )
-        flat += values
-        sizes.append(len(values))
+    present: list[int] = []
+    for kind, group in zip(op_class.operand_kinds, operands, strict=True):
+        values = list(group) if isinstance(group, list | tuple) else [group]
+        if len(values) > kind.slots:
+            raise TypeRuleError(f"{len(values)} tensors where {kind.slots} fit")
+        given = [value for value in values if value is not None]
+        flat += given
+        present += [1] * len(given) + [0] * (kind.slots - len(given))
     attributes = dict(attributes)
-    if segments is not None:
-        attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(sizes)
-    if op_class._ODS_RESULT_SEGMENTS is not None:
-        attributes["resultSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(results)])
+    if op_class._ODS_OPERAND_SEGMENTS is not None:
+        attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(present)
     operation = ir.Operation.create(
         op_class.OPERATION_NAME,
         results=[to_mlir(t) for t in results],
@@ -215,7 +240,7 @@ def evaluate_op(op: GraphOp, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
     the meaning gives another shape than the type rule promised.
     """
     with np.errstate(all="ignore"):  # IEEE results, as compiled code gives them
-        results = type(op).evaluate(*operands, **op.attrs)
+        results = op.run(*operands)
     results = results if isinstance(results, tuple | list) else (results,)
     arrays = []
     for value, array in zip(op.operation.results, results, strict=True):
@@ -247,11 +272,13 @@ def map_group(function: Callable[[Any], Any], group: Any) -> Any:
     return function(group)
 
 
-def _ext_annotations(declared: dict[str, Any]) -> dict[str, Any]:
+def _ext_annotations(declared: dict[str, Any], has_result: bool) -> dict[str, Any]:
     """What `dialects.ext` is to see for the annotations of an op class."""
     annotations: dict[str, Any] = {}
     for name, kind in declared.items():
-        if isinstance(kind, OperandKind | ResultKind):
+        if isinstance(kind, OperandKind):
+            annotations |= kind.annotations(name)
+        elif isinstance(kind, ResultKind):
             annotations[name] = kind.annotation
         elif isinstance(kind, AttributeKind):
             annotations[name] = Any  # the verifier reads attributes by kind
@@ -259,10 +286,14 @@ def _ext_annotations(declared: dict[str, Any]) -> dict[str, Any]:
             annotations[name] = kind
         else:
             raise TypeError(f"'{name}: {kind}' declares neither operand, attribute nor result")
-    if not any(isinstance(kind, ResultKind) for kind in declared.values()):
+    if has_result and not any(isinstance(kind, ResultKind) for kind in declared.values()):
         annotations["result"] = Result.annotation
     return annotations
 
 
-def _plain(group: Any) -> Any:
-    return group if group is None or isinstance(group, ir.Value) else list(group)
+def _tensors(name: str) -> property:
+    """The accessor of a `Tensors` operand: the values that are there, as a list."""
+    slots = [f"{name}_{slot}" for slot in range(MAX_TENSORS)]
+    return property(
+        lambda self: [value for slot in slots if (value := getattr(self, slot)) is not None]
+    )

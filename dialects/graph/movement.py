@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...mlir import ir
 from ..symbolic import Dim
 from .attributes import Int, Ints, Sizes
-from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
+from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes
 from .types import Shape, TensorType
 
@@ -177,6 +178,16 @@ class PadOp(GraphOp, name="pad"):
 reshape = builder(ReshapeOp)
 transpose = builder(TransposeOp)
 expand = builder(ExpandOp)
-concat = builder(ConcatOp)
+_concat = builder(ConcatOp)
+
+
+def concat(xs: Sequence[ir.Value], *, axis: int) -> ir.Value:
+    """Build the `graph.concat` of any number of tensors: one op, or a chain of them."""
+    joined = list(xs)
+    while len(joined) > 1:
+        joined = [_concat(joined[:MAX_TENSORS], axis=axis), *joined[MAX_TENSORS:]]
+    return joined[0]
+
+
 slice_ = builder(SliceOp)
 pad = builder(PadOp)

@@ -49,7 +49,8 @@ def import_onnx(
         graph.Graph.load()
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
-            _Importer(model, folder, dict(dims or {})).import_model()
+            owned = not isinstance(source, onnx.ModelProto)
+            _Importer(model, folder, dict(dims or {}), owned).import_model()
         _verify(module)
         return module
 
@@ -76,8 +77,11 @@ class _Scope:
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, folder: Path | None, dims: dict[str, int]):
+    def __init__(
+        self, model: onnx.ModelProto, folder: Path | None, dims: dict[str, int], owned: bool
+    ):
         self.model = model
+        self.owned = owned
         self.folder = folder
         self.dims = dims
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -260,7 +264,8 @@ class _Importer:
         """Create the constant for an initializer at its first use."""
         tensor = scope.initializers.pop(name)
         array = to_array(tensor, self.folder)
-        tensor.ClearField("raw_data")
+        if self.owned:
+            tensor.ClearField("raw_data")  # the array holds the data now
         if array.dtype.hasobject:
             raise UnsupportedError(f"initializer '{name}' holds strings")
         with ir.Location.name(name):

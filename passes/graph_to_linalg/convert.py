@@ -2,14 +2,33 @@
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...dialects import graph
 from ...dialects.symbolic import Dim
-from ...errors import GraphcError, LoweringError
 from ...mlir import func, ir, tensor
-from .lowering import Lowering, find_rule, plain_type
+from ..base import FUNCTION, Pass, PassState
+from ..registry import register
+from .lowering import Lowering, lower_op, plain_type
+
+
+@register
+@dataclass(frozen=True)
+class ConvertGraphToLinalg(Pass):
+    """Lower every `graph` op to linalg, tensor, arith and math.
+
+    %1 = "graph.relu"(%0) : (tensor<?xf32, ["n"]>) -> tensor<?xf32, ["n"]>
+    -->
+    %1 = linalg.generic {...} ins(%0 : tensor<?xf32>) outs(...) { arith.maximumf ... }
+    """
+
+    name = "convert-graph-to-linalg"
+    anchor = FUNCTION
+
+    def run(self, op: Any, state: PassState) -> None:
+        del state
+        lower_function(op)
 
 
 def lower_function(function: func.FuncOp) -> None:
@@ -27,7 +46,7 @@ def lower_function(function: func.FuncOp) -> None:
     for op in operations:
         if isinstance(op.opview, graph.GraphOp):
             with ir.InsertionPoint(op), op.operation.location:
-                _lower_op(ctx, op.opview)
+                lower_op(ctx, op.opview)
         else:
             _remap_operands(ctx, op)
     for op in reversed(operations):
@@ -52,31 +71,6 @@ def _lower_arguments(ctx: Lowering, block: ir.Block) -> None:
         for axis, size in enumerate(type_.shape):
             if isinstance(size, Dim) and size.is_symbol and not ctx.knows(str(size)):
                 ctx.bind(str(size), tensor.dim(argument, ctx.index(axis)))
-
-
-def _lower_op(ctx: Lowering, op: graph.GraphOp) -> None:
-    rule = find_rule(op.operation.name)
-    if rule is None:
-        raise LoweringError(f"{describe(op)}: no lowering to linalg")
-    groups = [
-        graph.map_group(lambda value: ctx.values[value], group)
-        for group in op.operand_groups.values()
-    ]
-    try:
-        lowered = rule(ctx, op, *groups)
-    except GraphcError:
-        raise
-    except Exception as error:
-        raise LoweringError(f"{describe(op)}: {type(error).__name__}: {error}") from error
-    results: Sequence[ir.Value] = [lowered] if isinstance(lowered, ir.Value) else list(lowered)
-    for old, new in zip(op.operation.results, results, strict=True):
-        ctx.values[old] = ctx.cast(new, graph.type_of(old))
-
-
-def describe(op: graph.GraphOp) -> str:
-    """`op` as errors name it: node, op, operand types."""
-    types = ", ".join(str(graph.type_of(v)) for v in op.operation.operands)
-    return f"{op.operation.location}: {op.operation.name}({types})"
 
 
 def _remap_operands(ctx: Lowering, op: Any) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...dialects.symbolic import Call, Dim
+from ...errors import GraphcError, LoweringError
 from ...mlir import arith, ir, tensor
 
 Size = int | Dim
@@ -145,6 +146,34 @@ class Lowering:
         """`value` with exactly the static sizes that `type_` states."""
         wanted = plain_type(type_)
         return value if value.type == wanted else tensor.cast(wanted, value)
+
+
+def lower_op(ctx: Lowering, op: graph.GraphOp) -> None:
+    """Lower `op` at the current insertion point and location, and remember its results.
+
+    LoweringError names the node, the op and its operand types, when there is no rule or it fails.
+    """
+    rule = find_rule(op.operation.name)
+    if rule is None:
+        raise LoweringError(f"{describe(op)}: no lowering to linalg")
+    groups = [
+        graph.map_group(ctx.values.__getitem__, group) for group in op.operand_groups.values()
+    ]
+    try:
+        lowered = rule(ctx, op, *groups)
+    except GraphcError:
+        raise
+    except Exception as error:
+        raise LoweringError(f"{describe(op)}: {type(error).__name__}: {error}") from error
+    results: Sequence[ir.Value] = [lowered] if isinstance(lowered, ir.Value) else list(lowered)
+    for old, new in zip(op.operation.results, results, strict=True):
+        ctx.values[old] = ctx.cast(new, graph.type_of(old))
+
+
+def describe(op: graph.GraphOp) -> str:
+    """`op` as errors name it: node, op, operand types."""
+    types = ", ".join(str(graph.type_of(v)) for v in op.operation.operands)
+    return f"{op.operation.location}: {op.operation.name}({types})"
 
 
 def scalar_constant(value: Any, dtype: np.dtype) -> ir.Value:

@@ -1,0 +1,90 @@
+"""Groups of ops that become one kernel."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...mlir import ir
+from .attributes import Str
+from .base import GraphOp, Tensor, TypeRuleError, create, evaluate_op, map_group
+from .types import type_of
+
+
+class YieldOp(GraphOp, name="yield", pure=False, has_result=False, traits=[ir.IsTerminatorTrait]):
+    """Ends a region; `x` is the region's result."""
+
+    x: Tensor
+
+    @staticmethod
+    def infer(x: Any) -> tuple[()]:
+        del x
+        return ()
+
+
+class FusedOp(GraphOp, name="fused"):
+    """Ops that are computed in one pass over memory.
+
+    The region uses the values around it directly; its last op yields the result. `kind` is
+    ``epilogue`` (the first op is a contraction, the rest elementwise on its result) or
+    ``elementwise``.
+    """
+
+    kind: Str
+    body: ir.Region
+
+    def verify_op(self) -> None:
+        if self.yielded.type != self.operation.results[0].type:
+            raise TypeRuleError("its region yields another type than its result")
+        if self.attrs["kind"] not in ("epilogue", "elementwise"):
+            raise TypeRuleError(f"kind '{self.attrs['kind']}' is unknown")
+
+    @property
+    def ops(self) -> list[GraphOp]:
+        """The ops of the region, in order, without its terminator."""
+        return [op.operation.opview for op in list(self._block.operations)[:-1]]
+
+    @property
+    def yielded(self) -> ir.Value:
+        """The value inside the region that is the result."""
+        return list(self._block.operations)[-1].operation.operands[0]
+
+    @property
+    def captured(self) -> list[ir.Value]:
+        """The values from outside that the region uses, each once, in order of first use."""
+        inside = {op.operation.results[0] for op in self.ops}
+        used = (value for op in self.ops for value in op.operation.operands)
+        return [value for value in dict.fromkeys(used) if value not in inside]
+
+    @property
+    def _block(self) -> ir.Block:
+        return self.operation.regions[0].blocks[0]
+
+    def run_region(self, captured: Mapping[ir.Value, np.ndarray]) -> np.ndarray:
+        """The numpy meaning, from the arrays of the captured values."""
+        known = dict(captured)
+        for op in self.ops:
+            groups = [map_group(known.__getitem__, group) for group in op.operand_groups.values()]
+            (known[op.operation.results[0]],) = evaluate_op(op, groups)
+        return known[self.yielded]
+
+
+def fuse(ops: Sequence[GraphOp], *, kind: str) -> ir.Value:
+    """Build a `graph.fused` of copies of `ops` at the current insertion point.
+
+    `ops` are in order of definition, each with one result; the last one's is the result. The
+    originals stay, for the caller to erase.
+    """
+    last = ops[-1].operation.results[0]
+    fused = create(FusedOp, [], {"kind": Str.write(kind)}, [type_of(last)], regions=1)
+    block = ir.Block.create_at_start(fused.operation.regions[0], [])
+    copies: dict[ir.Value, ir.Value] = {}
+    with ir.InsertionPoint(block):
+        for op in ops:
+            copy = op.operation.clone()
+            for index, operand in enumerate(op.operation.operands):
+                copy.operands[index] = copies.get(operand, operand)
+            copies[op.operation.results[0]] = copy.results[0]
+        with fused.operation.location:
+            create(YieldOp, [copies[last]], {}, [])
+    return fused.operation.results[0]
