@@ -1,0 +1,53 @@
+"""graphc: a graph compiler whose every stage is Python.
+
+    model = graphc.compile("model.onnx")     # or graphc.load("model.vmfb")
+    y = model(x)
+
+Names are imported when they are first used, so that ``graphc.load`` needs neither the compiler
+nor ONNX.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .driver import compile
+    from .errors import GraphcError
+    from .frontend.onnx import import_onnx
+    from .passes.pipeline import run_pipeline
+    from .passes.report import Report
+    from .runtime import CompiledModel, TensorSpec, load
+
+_EXPORTS = {
+    "CompiledModel": ".runtime",
+    "GraphcError": ".errors",
+    "Report": ".passes.report",
+    "TensorSpec": ".runtime",
+    "compile": ".driver",
+    "import_onnx": ".frontend.onnx",
+    "load": ".runtime",
+    "run_pipeline": ".passes.pipeline",
+}
+
+__all__ = [
+    "CompiledModel",
+    "GraphcError",
+    "Report",
+    "TensorSpec",
+    "compile",
+    "import_onnx",
+    "load",
+    "run_pipeline",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'graphc' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_EXPORTS[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

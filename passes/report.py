@@ -55,6 +55,10 @@ class Report:
         """The statistics of one rewrite; made on first use."""
         return self.rewrites.setdefault(rewrite, RewriteStatistics())
 
+    def record_stage(self, name: str, seconds: float) -> None:
+        """Note how long a stage outside the pass pipeline took."""
+        self.passes.append(PassRecord(name, seconds))
+
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
         return {

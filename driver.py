@@ -1,0 +1,232 @@
+"""From a model to something that runs: the one place that knows frontend, passes and runtime."""
+
+import importlib.metadata
+import io
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .dialects import graph
+from .errors import OutputError, UsageError
+from .frontend.onnx import import_onnx
+from .mlir import ir
+from .passes.pipeline import Pipeline, run_pipeline
+from .passes.pipelines import graph_pipeline, lowering_pipeline
+from .passes.report import Report
+from .runtime import (
+    CompiledModel,
+    ModelMetadata,
+    Target,
+    TensorSpec,
+    compile_module,
+    load,
+    resolve_target,
+)
+from .runtime.child_process import ProgressEvent
+from .runtime.cpu import usable_cpus
+from .runtime.metadata import REFLECTION_KEY
+
+Progress = Callable[[ProgressEvent], None]
+VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile; see `compile`."""
+
+    target: Target
+    threads: int
+    dims: Mapping[str, int]
+    pipeline: str
+    opt_level: int = 3
+    data_tiling: bool | None = None
+    extra_flags: Sequence[str] = ()
+    timeout: float | None = None
+    progress: Progress | None = None
+    save_temps: Path | None = None
+
+
+@dataclass
+class Compilation:
+    """A model on its way: the module as it stands, and what has happened to it."""
+
+    module: ir.Module
+    name: str
+    options: Options
+    report: Report = field(default_factory=Report)
+    started: float = field(default_factory=time.monotonic)
+
+    def graph_passes(self) -> None:
+        """Run the graph pipeline."""
+        self._run("graph", self.options.pipeline)
+
+    def lower(self) -> None:
+        """Lower to linalg and put the metadata where the compiled module will carry it."""
+        metadata = describe(self.module, self.name, self.options)
+        self._run("linalg", lowering_pipeline())
+        with self.module.context:
+            reflection = {REFLECTION_KEY: ir.StringAttr.get(metadata.to_json())}
+            function = main_function(self.module)
+            function.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
+            for kind in ("arg_attrs", "res_attrs"):  # the backend does not know graph.name
+                if kind in function.attributes:
+                    del function.attributes[kind]
+
+    def bytecode(self) -> bytes:
+        """The module as MLIR bytecode."""
+        buffer = io.BytesIO()
+        self.module.operation.write_bytecode(buffer)
+        return buffer.getvalue()
+
+    def backend(self) -> bytes:
+        """Compile the lowered module to the contents of a ``.vmfb``."""
+        options = self.options
+        bytecode = self.bytecode()
+        self.report.sizes["bytecode bytes"] = len(bytecode)
+        start = time.perf_counter()
+        contents = compile_module(
+            bytecode,
+            target=options.target,
+            threads=options.threads,
+            opt_level=options.opt_level,
+            data_tiling=bool(options.data_tiling),
+            extra_flags=options.extra_flags,
+            timeout=options.timeout,
+            progress=options.progress,
+            save_temps=options.save_temps,
+        )
+        self.report.record_stage("backend", time.perf_counter() - start)
+        self.report.sizes["module bytes"] = len(contents)
+        return contents
+
+    def save_text(self, stage: str) -> None:
+        """With `save_temps`, keep the program as text, constants elided."""
+        folder = self.options.save_temps
+        if folder is None:
+            return
+        text = self.module.operation.get_asm(large_elements_limit=32, enable_debug_info=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{self.name}.{stage}.mlir").write_text(text)
+        except OSError as error:
+            raise OutputError(f"cannot write to '{folder}': {error.strerror}") from error
+
+    def _run(self, stage: str, pipeline: str) -> None:
+        with self._reporting(stage):
+            run_pipeline(self.module, pipeline, report=self.report)
+        self.save_text(stage)
+
+    @contextmanager
+    def _reporting(self, stage: str) -> Iterator[None]:
+        if self.options.progress is not None:
+            self.options.progress(ProgressEvent(stage, time.monotonic() - self.started))
+        yield
+
+
+def compile(
+    model: "str | os.PathLike[str] | bytes | Any",
+    target: str | Target = "cpu",
+    *,
+    dims: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    pipeline: str | None = None,
+    opt_level: int = 3,
+    data_tiling: bool | None = None,
+    extra_flags: Sequence[str] = (),
+    timeout: float | None = None,
+    progress: Progress | None = None,
+    save_temps: str | os.PathLike[str] | None = None,
+) -> CompiledModel:
+    """Compile an ONNX model and load it, ready to run.
+
+    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of
+    the table of targets (``cpu``, ``cpu:x86-64-v3``). `dims` fixes symbolic dimensions
+    (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
+    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). `opt_level` (0
+    to 3) and `data_tiling` steer the backend, `extra_flags` are handed to it, `timeout` (seconds)
+    bounds it. `progress` is called with a `ProgressEvent` now and then; an exception it raises
+    stops the compilation. `save_temps` names a folder for the program after every stage.
+
+    Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
+    InvalidDimError, PipelineError, UnknownTargetError, PassError, LoweringError, BackendError.
+    """
+    options = make_options(
+        target, dims, threads, pipeline, opt_level=opt_level, data_tiling=data_tiling,
+        extra_flags=tuple(extra_flags), timeout=timeout, progress=progress,
+        save_temps=None if save_temps is None else Path(save_temps),
+    )  # fmt: skip
+    compilation = begin(model, options)
+    compilation.graph_passes()
+    compilation.lower()
+    contents = compilation.backend()
+    report = compilation.report
+    del compilation  # the weights are in the module now
+    return load(contents, threads=options.threads, report=report)
+
+
+def make_options(
+    target: str | Target,
+    dims: Mapping[str, int] | None,
+    threads: int | None,
+    pipeline: str | None,
+    **rest: Any,
+) -> Options:
+    """Resolve names and defaults, so that a bad one shows before any work is done."""
+    row = resolve_target(target)
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise UsageError(f"threads must be a positive integer, not {threads!r}")
+    text = graph_pipeline(row.pipeline) if pipeline is None else pipeline
+    Pipeline.parse(text)
+    return Options(row, threads or usable_cpus(), dict(dims or {}), text, **rest)
+
+
+def begin(model: Any, options: Options) -> Compilation:
+    """Import `model`."""
+    name = Path(model).stem if isinstance(model, str | os.PathLike) else "model"
+    if options.progress is not None:
+        options.progress(ProgressEvent("import", 0.0))
+    start = time.perf_counter()
+    module = import_onnx(model, dims=options.dims)
+    compilation = Compilation(module, name, options)
+    compilation.report.record_stage("import", time.perf_counter() - start)
+    compilation.save_text("imported")
+    return compilation
+
+
+def main_function(module: ir.Module) -> Any:
+    """The entry function of a module."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.sym_name.value == "main":
+            return op
+    raise UsageError("the module has no function @main")
+
+
+def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
+    """What the compiled module will say about itself; read from the `graph` program."""
+    function = main_function(module)
+    signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    return ModelMetadata(
+        name=name,
+        inputs=_specs(function, "arg_attrs", signature.inputs),
+        outputs=_specs(function, "res_attrs", signature.results),
+        dims=dict(options.dims),
+        options={
+            "target": options.target.spelling,
+            "threads": options.threads,
+            "opt_level": options.opt_level,
+        },
+        versions={package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES},
+    )
+
+
+def _specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpec, ...]:
+    names = [ir.StringAttr(ir.DictAttr(a)["graph.name"]).value for a in function.attributes[kind]]
+    specs = []
+    for name, type_ in zip(names, map(graph.from_mlir, types), strict=True):
+        shape = tuple(size if isinstance(size, int) else str(size) for size in type_.shape)
+        specs.append(TensorSpec(name, shape, type_.dtype.name))
+    return tuple(specs)
