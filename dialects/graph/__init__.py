@@ -17,6 +17,7 @@ from .elements import write as write_elements
 from .elementwise import *
 from .fusion import *
 from .movement import *
+from .reassociation import reassociation
 from .shapes import *
 from .symbolic_values import known_sizes, symbolic_value
 from .types import (

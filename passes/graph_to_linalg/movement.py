@@ -9,14 +9,12 @@ from .elementwise import lower_elementwise
 from .generic import loop_index, parallel
 from .lowering import Lowering, Size, lowers, plain_type
 
-Groups = list[tuple[list[int], list[int]]]
-
 
 @lowers(graph.ReshapeOp)
 def reshape(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     """Collapse the axes that merge, then expand those that split."""
     source, target = graph.type_of(op.x), graph.type_of(op.result)
-    groups = _groups(source.shape, target.shape)
+    groups = graph.reassociation(source.shape, target.shape)
     middle: list[Size] = [graph.element_count([source.shape[a] for a in old]) for old, _ in groups]
     if any(len(old) != 1 for old, _ in groups):
         collapsed = plain_type(source.with_shape(middle))
@@ -33,46 +31,6 @@ def _expand(
     static = [size if isinstance(size, int) else dynamic for size in target.shape]
     sizes = [ctx.index(size) for size in target.shape if isinstance(size, Dim)]
     return tensor.expand_shape(plain_type(target), x, groups, sizes, static)
-
-
-def _groups(source: Sequence[Size], target: Sequence[Size]) -> Groups:
-    """Pair up runs of axes with equal element counts, as short as possible.
-
-    Every run has at least one axis on each side, except when a side has rank 0.
-    """
-    if not source or not target:
-        return [(list(range(len(source))), list(range(len(target))))] if source or target else []
-    groups: Groups = []
-    i = j = 0
-    while i < len(source) and j < len(target):
-        end = _next_group(source, target, i, j)
-        if end is None:  # the rest cannot be told apart: one group
-            break
-        groups.append((list(range(i, end[0])), list(range(j, end[1]))))
-        i, j = end
-    rest = (list(range(i, len(source))), list(range(j, len(target))))
-    if rest[0] and rest[1]:
-        groups.append(rest)
-    elif rest[0] or rest[1]:  # trailing unit axes join the last group
-        old, new = groups.pop()
-        groups.append((old + rest[0], new + rest[1]))
-    return groups
-
-
-def _next_group(
-    source: Sequence[Size], target: Sequence[Size], i: int, j: int
-) -> tuple[int, int] | None:
-    """The shortest runs from axes `i` and `j` on with equal element counts."""
-    best: tuple[int, int] | None = None
-    left: Size = 1
-    for a in range(i, len(source)):
-        left = left * source[a]
-        right: Size = 1
-        for b in range(j, len(target)):
-            right = right * target[b]
-            if left == right and (best is None or a - i + b - j < sum(best) - 2 - i - j):
-                best = (a + 1, b + 1)
-    return best
 
 
 @lowers(graph.TransposeOp)
