@@ -16,8 +16,10 @@ from .base import (
 from .elements import write as write_elements
 from .elementwise import *
 from .fusion import *
+from .indexing import *
 from .movement import *
 from .reassociation import reassociation
+from .reduction import *
 from .shapes import *
 from .symbolic_values import known_sizes, symbolic_value
 from .types import (
