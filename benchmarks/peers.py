@@ -40,14 +40,15 @@ def load_graphc(path: Path, threads: int) -> Peer:
     start = time.perf_counter()
     try:
         model = graphc.compile(str(path), target="cpu", threads=threads)
-    except graphc.errors.GraphcError as error:
+    except graphc.GraphcError as error:
         raise PeerError(f"graphc cannot compile {path.name}: {error}") from error
     seconds = time.perf_counter() - start
 
     def run(feed: Feed) -> list[np.ndarray]:
         return [np.asarray(output) for output in model.run(None, dict(feed))]
 
-    return Peer("graphc", {"target": "cpu", "threads": threads}, seconds, run)
+    shown = {"version": model.metadata.versions["graphc"], **model.metadata.options}
+    return Peer("graphc", shown, seconds, run)
 
 
 def load_onnxruntime(path: Path, threads: int) -> Peer:

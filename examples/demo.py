@@ -7,6 +7,7 @@ onnxruntime; nothing is downloaded.
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -30,8 +31,7 @@ def digits(threads: int) -> None:
     """Compile the digits classifier and ask it about every held-out image."""
     path = EXAMPLES / "digits.onnx"
     print("1. Handwritten digits\n")
-    with step(f"compiling {path.name}"):
-        model = graphc.compile(str(path), target="cpu", threads=threads)
+    model = compiled(path, threads)
     with np.load(EXAMPLES / "digits_heldout.npz") as held_out:
         images, labels = held_out["images"], held_out["labels"]
     batch = images.astype(np.float32)
@@ -58,8 +58,7 @@ def resnet(threads: int, plan: Plan) -> None:
         path = Path(folder, "light_resnet50.onnx")
         with step("filling the onnx package's light_resnet50 with random weights"):
             write_light_model("light_resnet50", path)
-        with step("compiling it with graphc"):
-            model = graphc.compile(str(path), target="cpu", threads=threads)
+        model = compiled(path, threads)
         with step("loading it in ONNX Runtime"):
             session = onnxruntime_session(path, threads)
     name = model.inputs[0].name
@@ -95,6 +94,18 @@ def comparison(timings: Mapping[str, Timing], difference: float) -> str:
     return format_table(("", "median ms", "time ratio", "largest difference"), rows)
 
 
+def compiled(path: Path, threads: int) -> graphc.CompiledModel:
+    """Compile the model at `path`; on a terminal, the stage it is in shows meanwhile."""
+
+    def show(event) -> None:
+        if sys.stdout.isatty():
+            print(f"\r\x1b[K  {what} ... {event.stage}, {event.elapsed:.0f} s", end="", flush=True)
+
+    what = f"compiling {path.name} with graphc"
+    with step(what):
+        return graphc.compile(str(path), target="cpu", threads=threads, progress=show)
+
+
 def onnxruntime_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     """ONNX Runtime on the CPU, all optimisations, as many threads as graphc has."""
     options = onnxruntime.SessionOptions()
@@ -123,7 +134,8 @@ def step(what: str) -> Iterator[None]:
     print(f"  {what} ...", end="", flush=True)
     start = time.perf_counter()
     yield
-    print(f" {time.perf_counter() - start:.1f} s", flush=True)
+    line_start = f"\r\x1b[K  {what} ..." if sys.stdout.isatty() else ""
+    print(f"{line_start} {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def main() -> None:
