@@ -69,6 +69,7 @@ Ints = AttributeKind(
     lambda values: ir.DenseI64ArrayAttr.get([int(v) for v in values]),
     lambda attribute: tuple(ir.DenseI64ArrayAttr(attribute)),
 )
+Size = AttributeKind("integer or symbolic dimension", _write_size, _read_size)
 Sizes = AttributeKind(
     "list of integers and symbolic dimensions",
     lambda sizes: ir.ArrayAttr.get([_write_size(s) for s in sizes]),

@@ -1,0 +1,372 @@
+"""Indexing: elements taken from, and put to, places that are computed.
+
+An index counts from the end when it is negative. Indices outside an axis are an error in ONNX
+that compiled code cannot raise; the ops here define it away and never touch memory outside a
+tensor: reads take the nearest element of the axis, writes are left out.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..symbolic import Dim
+from .attributes import Bool, Int, Size, Str
+from .base import GraphOp, Result, Tensor, TypeRuleError, builder
+from .elementwise import require_integer, require_number
+from .movement import require_axis
+from .reduction import wide
+from .types import Shape, TensorType, is_float
+
+_I64 = np.dtype(np.int64)
+REDUCTIONS = ("none", "add", "mul", "max", "min")
+"""How an update meets the element at its place; ``none`` replaces it."""
+
+
+def _positions(indices: np.ndarray, extent: int) -> np.ndarray:
+    """`indices` (or an object array of them) counted from the front; some may be outside."""
+    positions = indices.astype(np.int64)
+    return np.where(positions < 0, positions + extent, positions)
+
+
+def _clamped(indices: np.ndarray, extent: int) -> np.ndarray:
+    return np.clip(_positions(indices, extent), 0, max(extent - 1, 0))
+
+
+class GatherOp(GraphOp, name="gather"):
+    """Slices of `x` along `axis`, one for each index (ONNX Gather).
+
+    The axes of `indices` stand in the place of `axis`.
+    """
+
+    x: Tensor
+    indices: Tensor
+    axis: Int
+
+    @staticmethod
+    def infer(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
+        require_integer(indices)
+        require_axis(axis, x.rank)
+        _require_elements(x, x.shape[axis], indices)
+        return x.with_shape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+        return np.take(x, _clamped(indices, x.shape[axis]), axis=axis)
+
+
+def _require_elements(x: TensorType, extent: int | Dim, indices: TensorType) -> None:
+    if extent == 0 and 0 not in indices.shape and indices.is_static:
+        raise TypeRuleError(f"cannot take elements from an empty axis of {x}")
+
+
+class GatherElementsOp(GraphOp, name="gather_elements"):
+    """``result[i, j] = x[indices[i, j], j]`` for `axis` 0, likewise for others (GatherElements)."""
+
+    x: Tensor
+    indices: Tensor
+    axis: Int
+
+    @staticmethod
+    def infer(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
+        require_integer(indices)
+        require_axis(axis, x.rank)
+        _require_within(x, indices, axis)
+        _require_elements(x, x.shape[axis], indices)
+        return x.with_shape(indices.shape)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+        box = tuple(slice(size) for size in indices.shape)
+        within = x[tuple(slice(None) if i == axis else part for i, part in enumerate(box))]
+        return np.take_along_axis(within, _clamped(indices, x.shape[axis]), axis=axis)
+
+
+def _require_within(x: TensorType, indices: TensorType, axis: int) -> None:
+    """`indices` has the rank of `x` and is no larger except along `axis`."""
+    if x.rank != indices.rank:
+        raise TypeRuleError(f"indices of rank {indices.rank} for a tensor of rank {x.rank}")
+    for i, (have, wanted) in enumerate(zip(x.shape, indices.shape, strict=True)):
+        known = isinstance(have, int) and isinstance(wanted, int)
+        if i != axis and known and wanted > have:  # type: ignore[operator]
+            raise TypeRuleError(f"indices {indices} are larger than {x} along axis {i}")
+
+
+class GatherNdOp(GraphOp, name="gather_nd"):
+    """Slices of `x` at the places that the last axis of `indices` lists (ONNX GatherND).
+
+    The first `batch_dims` axes of both are the same and are kept.
+    """
+
+    x: Tensor
+    indices: Tensor
+    batch_dims: Int
+
+    @staticmethod
+    def infer(x: TensorType, indices: TensorType, *, batch_dims: int) -> TensorType:
+        depth = _index_depth(x, indices, batch_dims)
+        rest = x.shape[batch_dims + depth :]
+        for a, b in zip(x.shape[:batch_dims], indices.shape[:batch_dims], strict=True):
+            if isinstance(a, int) and isinstance(b, int) and a != b:
+                raise TypeRuleError(f"batch axes of {x} and {indices} differ")
+        return x.with_shape((*indices.shape[:-1], *rest))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
+        places = [
+            _clamped(indices[..., i], x.shape[batch_dims + i]) for i in range(indices.shape[-1])
+        ]
+        outer = indices.ndim - 1
+        batch = [
+            np.arange(x.shape[i]).reshape([-1 if i == j else 1 for j in range(outer)])
+            for i in range(batch_dims)
+        ]
+        if not batch and not places:
+            return np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
+        taken = x[tuple(np.broadcast_arrays(*batch, *places))]
+        return np.broadcast_to(taken, (*indices.shape[:-1], *taken.shape[outer:]))
+
+
+def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
+    """How many axes of `x` each entry of `indices` addresses."""
+    require_integer(indices)
+    if not 0 <= batch_dims < max(indices.rank, 1) or batch_dims > x.rank or not indices.rank:
+        raise TypeRuleError(f"{batch_dims} batch axes do not fit {x} and indices {indices}")
+    depth = indices.shape[-1]
+    if not isinstance(depth, int) or depth > x.rank - batch_dims:
+        raise TypeRuleError(f"entries of {depth} indices do not fit {x}")
+    return depth
+
+
+_COMBINE: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
+def _require_reduction(x: TensorType, updates: TensorType, reduction: str) -> None:
+    if reduction not in REDUCTIONS:
+        raise TypeRuleError(f"reduction '{reduction}' is not one of {', '.join(REDUCTIONS)}")
+    if x.dtype != updates.dtype:
+        raise TypeRuleError(f"updates {updates} for a tensor {x}")
+    if reduction != "none":
+        require_number(x)
+
+
+def _put(
+    x: np.ndarray,
+    places: Sequence[np.ndarray],
+    valid: np.ndarray,
+    updates: np.ndarray,
+    reduction: str,
+) -> np.ndarray:
+    """`x` with the valid `updates` put, in order, at `places`: one index array per leading axis."""
+    result = x.astype(wide(x).dtype) if reduction != "none" else x.copy()
+    if not places:
+        for update in updates.reshape(-1, *x.shape)[valid.ravel()]:
+            result = _COMBINE[reduction](result, update) if reduction != "none" else update
+        return np.asarray(result).astype(x.dtype)
+    target = tuple(place[valid] for place in places)
+    if reduction == "none":
+        result[target] = updates[valid]
+    else:
+        _COMBINE[reduction].at(result, target, updates[valid].astype(result.dtype))
+    return result.astype(x.dtype)
+
+
+class ScatterElementsOp(GraphOp, name="scatter_elements"):
+    """`x` with ``result[indices[i, j], j] = updates[i, j]`` for `axis` 0, likewise for others.
+
+    ONNX ScatterElements. `reduction` (see `REDUCTIONS`) combines with the element at the place;
+    with ``none``, the last of several updates to one place wins.
+    """
+
+    x: Tensor
+    indices: Tensor
+    updates: Tensor
+    axis: Int
+    reduction: Str
+
+    @staticmethod
+    def infer(
+        x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str
+    ) -> TensorType:
+        require_integer(indices)
+        require_axis(axis, x.rank)
+        _require_within(x, indices, axis)
+        _require_reduction(x, updates, reduction)
+        _require_same_shape(indices.shape, updates.shape)
+        return x
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str
+    ) -> np.ndarray:
+        places = list(np.indices(indices.shape))
+        places[axis] = _positions(indices, x.shape[axis])
+        valid = (places[axis] >= 0) & (places[axis] < x.shape[axis])
+        return _put(x, places, valid, updates, reduction)
+
+
+def _require_same_shape(a: Shape, b: Shape) -> None:
+    differ = len(a) != len(b) or any(
+        isinstance(p, int) and isinstance(q, int) and p != q for p, q in zip(a, b, strict=True)
+    )
+    if differ:
+        shapes = " and ".join(str(tuple(map(str, s))) for s in (a, b))
+        raise TypeRuleError(f"indices and updates have shapes {shapes}")
+
+
+class ScatterNdOp(GraphOp, name="scatter_nd"):
+    """`x` with slices replaced: ``result[indices[i]] = updates[i]`` for each entry (ScatterND).
+
+    The last axis of `indices` lists a place; `reduction` as in `scatter_elements`.
+    """
+
+    x: Tensor
+    indices: Tensor
+    updates: Tensor
+    reduction: Str
+
+    @staticmethod
+    def infer(
+        x: TensorType, indices: TensorType, updates: TensorType, *, reduction: str
+    ) -> TensorType:
+        depth = _index_depth(x, indices, 0)
+        _require_reduction(x, updates, reduction)
+        _require_same_shape((*indices.shape[:-1], *x.shape[depth:]), updates.shape)
+        return x
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str
+    ) -> np.ndarray:
+        valid = np.ones(indices.shape[:-1], np.bool_)
+        places = []
+        for axis in range(indices.shape[-1]):
+            places.append(_positions(indices[..., axis], x.shape[axis]))
+            valid &= (places[-1] >= 0) & (places[-1] < x.shape[axis])
+        return _put(x, places, valid, updates, reduction)
+
+
+class RangeOp(GraphOp, name="range"):
+    """``start + i * delta`` for ``i`` from 0 to ``size - 1``; `start` and `delta` are scalars.
+
+    ONNX Range, whose limit decides `size`.
+    """
+
+    start: Tensor
+    delta: Tensor
+    size: Size
+
+    @staticmethod
+    def infer(start: TensorType, delta: TensorType, *, size: int | Dim) -> TensorType:
+        require_number(start)
+        if start.rank or delta.rank or start.dtype != delta.dtype:
+            raise TypeRuleError(f"needs two scalars of one type, not {start} and {delta}")
+        return start.with_shape((size,))
+
+    @staticmethod
+    def evaluate(start: np.ndarray, delta: np.ndarray, *, size: int) -> np.ndarray:
+        if start.dtype == object or is_float(start.dtype):
+            return (wide(start) + np.arange(size) * wide(delta)).astype(start.dtype)
+        return start + np.arange(size).astype(start.dtype) * delta
+
+
+class TopKOp(GraphOp, name="top_k"):
+    """The `k` largest (or smallest) elements along `axis`, and where they were (ONNX TopK).
+
+    Results are in order, whether or not `sorted` asks for it; equal elements keep their order.
+    NaN counts as the largest value.
+    """
+
+    x: Tensor
+    values: Result
+    indices: Result
+    k: Size
+    axis: Int
+    largest: Bool
+    sorted: Bool
+
+    @staticmethod
+    def infer(
+        x: TensorType, *, k: int | Dim, axis: int, largest: bool, sorted: bool
+    ) -> tuple[TensorType, TensorType]:
+        del largest, sorted
+        require_number(x)
+        require_axis(axis, x.rank)
+        extent = x.shape[axis]
+        if isinstance(k, int) and (k < 0 or (isinstance(extent, int) and k > extent)):
+            raise TypeRuleError(f"cannot take {k} elements from axis {axis} of {x}")
+        shape = tuple(k if i == axis else size for i, size in enumerate(x.shape))
+        return x.with_shape(shape), TensorType(shape, _I64)
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, *, k: int, axis: int, largest: bool, sorted: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        del sorted
+        keys = wide(x)
+        if largest:  # from the end, so that equal elements come out in their own order
+            order = x.shape[axis] - 1 - np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
+            order = np.flip(order, axis)
+        else:
+            order = np.argsort(keys, axis=axis, kind="stable")
+        indices = np.take(order, np.arange(k), axis=axis)
+        return np.take_along_axis(x, indices, axis=axis), indices
+
+
+class TriluOp(GraphOp, name="trilu"):
+    """The upper or lower triangle of the last two axes, the rest 0 (ONNX Trilu).
+
+    Diagonal `k` (0 is the main one, 1 the next to its right) is the last that is kept.
+    """
+
+    x: Tensor
+    k: Size
+    upper: Bool
+
+    @staticmethod
+    def infer(x: TensorType, *, k: int | Dim, upper: bool) -> TensorType:
+        del k, upper
+        if x.rank < 2:
+            raise TypeRuleError(f"needs matrices, not {x}")
+        return x
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, k: int, upper: bool) -> np.ndarray:
+        distance = np.arange(x.shape[-1]) - np.arange(x.shape[-2])[:, None]
+        kept = distance >= k if upper else distance <= k
+        return np.where(kept, x, np.zeros((), x.dtype))
+
+
+class NonZeroOp(GraphOp, name="non_zero"):
+    """Where `x` is not 0, in row-major order: one row of positions per axis (ONNX NonZero).
+
+    `count` is how many there are; the frontend counts them first and names the size.
+    """
+
+    x: Tensor
+    count: Size
+
+    @staticmethod
+    def infer(x: TensorType, *, count: int | Dim) -> TensorType:
+        return TensorType((x.rank, count), _I64)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, count: int) -> np.ndarray:
+        del count
+        return np.stack(np.nonzero(x)) if x.ndim else np.zeros((0, int(bool(x))), np.int64)
+
+
+gather = builder(GatherOp)
+gather_elements = builder(GatherElementsOp)
+gather_nd = builder(GatherNdOp)
+scatter_elements = builder(ScatterElementsOp)
+scatter_nd = builder(ScatterNdOp)
+range_ = builder(RangeOp)
+top_k = builder(TopKOp)
+trilu = builder(TriluOp)
+non_zero = builder(NonZeroOp)
