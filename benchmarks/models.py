@@ -2,7 +2,8 @@
 
 Both of PyTorch's exporters are offered, since their graphs differ. ``f16`` is what ``model.half()``
 exports: weights, arithmetic and floating-point inputs and outputs in half precision, which is how
-half-precision ONNX files of these models are commonly made.
+half-precision ONNX files of these models are commonly made. The ``light_...`` models of the onnx
+package are listed too; they exist as they are, opset 9 and single precision.
 """
 
 import argparse
@@ -17,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from .feeds import example_inputs
+from .light import light_names, write_light_model
 
-__all__ = ["EXPORTERS", "PRECISIONS", "example_inputs", "export", "main", "model_path", "names"]
+__all__ = ["EXPORTERS", "PRECISIONS", "example_inputs", "main", "make", "model_path", "names"]
 
 EXPORTERS = ("torchscript", "dynamo")
 PRECISIONS = ("f32", "f16")
@@ -30,7 +32,7 @@ def names() -> tuple[str, ...]:
     """All models that can be exported."""
     from .architectures import ARCHITECTURES
 
-    return tuple(ARCHITECTURES)
+    return (*ARCHITECTURES, *light_names())
 
 
 def file_name(name: str, exporter: str, precision: str) -> str:
@@ -50,12 +52,25 @@ def model_path(
     """Path of an exported model; the export happens where the file is missing."""
     path = Path(folder) / file_name(name, exporter, precision)
     if not path.exists():
-        export(name, exporter, precision, path)
+        make(name, exporter, precision, path)
     return path
 
 
+def make(name: str, exporter: str, precision: str, path: Path) -> None:
+    """Write model `name` to `path`, whole or not at all."""
+    if exporter not in EXPORTERS or precision not in PRECISIONS:
+        raise ValueError(f"unknown exporter '{exporter}' or precision '{precision}'")
+    if name not in light_names():
+        export(name, exporter, precision, path)
+    elif (exporter, precision) == (EXPORTERS[0], PRECISIONS[0]):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_light_model(name, path)
+    else:
+        raise ValueError(f"'{name}' exists in {PRECISIONS[0]} and from no other exporter")
+
+
 def export(name: str, exporter: str, precision: str, path: Path) -> None:
-    """Build model `name` and write it to `path`, whole and valid or not at all."""
+    """Export architecture `name` to `path`, whole and valid or not at all."""
     import onnx
     import torch
 
@@ -63,8 +78,6 @@ def export(name: str, exporter: str, precision: str, path: Path) -> None:
 
     if name not in ARCHITECTURES:
         raise ValueError(f"no model '{name}'; there are: {', '.join(ARCHITECTURES)}")
-    if exporter not in EXPORTERS or precision not in PRECISIONS:
-        raise ValueError(f"unknown exporter '{exporter}' or precision '{precision}'")
     model = ARCHITECTURES[name]()
     if precision == "f16":
         inputs = {n: t.half() if t.is_floating_point() else t for n, t in model.inputs.items()}
@@ -174,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.names:
         path = options.output / file_name(name, options.exporter, options.precision)
         if options.force or not path.exists():
-            export(name, options.exporter, options.precision, path)
+            make(name, options.exporter, options.precision, path)
         print(describe(path), flush=True)
 
 
