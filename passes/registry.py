@@ -74,7 +74,17 @@ def known_passes() -> dict[str, type[Pass]]:
 
 
 def find_pass(name: str) -> type[Pass] | None:
-    """The pass class called `name`, or None when it is not ours."""
+    """The pass class called `name`, or None when it is not ours.
+
+    Looks into the module of the same name first (`graph-simplify` is in `graph_simplify.py`), so
+    that one pass does not cost the import of all.
+    """
+    if name not in _passes:
+        module = f"{__package__}.{name.replace('-', '_')}"
+        if importlib.util.find_spec(module) is not None:
+            importlib.import_module(module)
+    if name in _passes or name in MLIR_PASSES:
+        return _passes.get(name)
     return known_passes().get(name)
 
 
@@ -83,7 +93,6 @@ def load_plugin(plugin: str) -> None:
 
     UsageError when it cannot be found or fails to import.
     """
-    _import_builtin_passes()
     try:
         if plugin.endswith(".py"):
             _import_file(Path(plugin))

@@ -1,0 +1,116 @@
+"""Programs evaluated in numpy, op by op: the reference that compiled code is held to.
+
+outputs = evaluate_function(function, [x, mask])
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import FeedError, VerificationError
+from ...mlir import ir
+from ..locations import node_name
+from ..symbolic import Dim
+from .base import GraphOp, graph_op, map_group
+from .fusion import FusedOp
+from .shapes import BindSizesOp
+from .types import TensorType, type_of
+
+Observer = Callable[[GraphOp, tuple[np.ndarray, ...]], None]
+
+
+def evaluate_function(
+    function: Any, inputs: Sequence[Any], observe: Observer | None = None
+) -> tuple[np.ndarray, ...]:
+    """The results of `function` (a ``func.func`` of graph ops) on arrays.
+
+    Symbolic dimensions take their values from the shapes of the inputs. `observe` is called with
+    each op and its results. FeedError when the inputs do not fit the signature.
+    """
+    block = function.regions[0].blocks[0]
+    with function.operation.context, ir.Location.unknown():
+        evaluation = _Evaluation(observe)
+        evaluation.bind_arguments(block.arguments, inputs)
+        return evaluation.run(block)
+
+
+class _Evaluation:
+    def __init__(self, observe: Observer | None):
+        self.observe = observe
+        self.values: dict[ir.Value, np.ndarray] = {}
+        self.sizes: dict[str, int] = {}
+
+    def bind_arguments(self, arguments: Sequence[ir.Value], inputs: Sequence[Any]) -> None:
+        if len(inputs) != len(arguments):
+            raise FeedError(f"{len(inputs)} inputs for {len(arguments)} arguments")
+        arrays = [np.asarray(array) for array in inputs]
+        types = [type_of(argument) for argument in arguments]
+        for index, (type_, array) in enumerate(zip(types, arrays, strict=True)):
+            _check_element_type(index, type_, array)
+            for size, extent in zip(type_.shape, array.shape, strict=True):
+                if isinstance(size, Dim) and size.is_symbol:
+                    self.sizes.setdefault(str(size), extent)
+        for index, (type_, array) in enumerate(zip(types, arrays, strict=True)):
+            expected = self.resolve(type_.shape)
+            if array.shape != expected:
+                raise FeedError(f"input {index} has shape {array.shape}, expected {expected}")
+        self.values.update(zip(arguments, arrays, strict=True))
+
+    def run(self, block: ir.Block) -> tuple[np.ndarray, ...]:
+        """Evaluate the ops of `block`; returns the operands of its terminator."""
+        *operations, terminator = list(block.operations)
+        for operation in operations:
+            op = graph_op(operation)
+            if op is None:
+                raise VerificationError(f"{operation.operation.name} has no meaning in numpy")
+            results = self._evaluate(op)
+            self.values.update(zip(op.operation.results, results, strict=True))
+            if self.observe is not None:
+                self.observe(op, results)
+        return tuple(self.values[value] for value in terminator.operation.operands)
+
+    def resolve(self, attribute: Any) -> Any:
+        """`attribute` with its symbolic dimensions replaced by their sizes."""
+        if isinstance(attribute, tuple):
+            return tuple(map(self.resolve, attribute))
+        return attribute.evaluate(self.sizes) if isinstance(attribute, Dim) else attribute
+
+    def _evaluate(self, op: GraphOp) -> tuple[np.ndarray, ...]:
+        if isinstance(op, FusedOp):
+            return self.run(op.operation.regions[0].blocks[0])
+        operands = [
+            map_group(self.values.__getitem__, group) for group in op.operand_groups.values()
+        ]
+        if isinstance(op, BindSizesOp):
+            self.sizes.update(_bound_sizes(op, operands[0]))
+        attrs = {name: self.resolve(value) for name, value in op.attrs.items()}
+        with np.errstate(all="ignore"):  # IEEE results, as compiled code gives them
+            results = type(op).evaluate(*operands, **attrs)
+        results = results if isinstance(results, tuple | list) else (results,)
+        pairs = zip(op.operation.results, results, strict=False)
+        return tuple(self._typed(op, value, array) for value, array in pairs)
+
+    def _typed(self, op: GraphOp, value: ir.Value, array: Any) -> np.ndarray:
+        """`array` in the element type of `value`, after a check of its shape."""
+        type_ = type_of(value)
+        array = np.asarray(array).astype(type_.dtype, copy=False)
+        expected = self.resolve(type_.shape)
+        if array.shape != expected:
+            raise VerificationError(
+                f"{op.operation.name} at '{node_name(op)}' evaluates to shape {array.shape}, "
+                f"but its type {type_} says {expected}"
+            )
+        return array
+
+
+def _bound_sizes(op: BindSizesOp, array: np.ndarray) -> Mapping[str, int]:
+    sizes = dict(zip(op.attrs["names"], (int(size) for size in array.ravel()), strict=True))
+    if any(size < 0 for size in sizes.values()):
+        raise VerificationError(f"negative size at '{node_name(op)}': {sizes}")
+    return sizes
+
+
+def _check_element_type(index: int, type_: TensorType, array: np.ndarray) -> None:
+    if array.dtype != type_.dtype or array.ndim != type_.rank:
+        raise FeedError(f"input {index} is {array.dtype}{list(array.shape)}, expected {type_}")

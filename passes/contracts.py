@@ -1,0 +1,163 @@
+"""Contracts: what a program may contain at the borders between stages.
+
+- *imported*: what the frontend hands over. Graph ops on tensors whose every size is known or has
+  a name.
+- *graph*: what the lowering accepts. The same, and every function returns what it says.
+- *linalg*: what the backend accepts. No graph op and no type of the graph dialect is left.
+
+A contract is a table; its check lists all violations at once, each with its node.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..dialects import graph
+from ..dialects.locations import node_name
+from ..errors import VerificationError
+from ..mlir import ir
+from .pipeline import verify
+
+MAX_LISTED = 20
+"""An error lists at most this many violations, and the number of the others."""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Legal dialects, legal ops beyond them, and illegal ops within them."""
+
+    name: str
+    dialects: frozenset[str]
+    ops: frozenset[str] = frozenset()
+    illegal_ops: frozenset[str] = frozenset()
+    graph_types: bool = True
+    """Whether tensors are those of the graph dialect, or plain ones."""
+
+
+_STRUCTURE = frozenset({"builtin.module", "func.func", "func.return", "func.call"})
+
+IMPORTED = Contract("imported", dialects=frozenset({"graph"}), ops=_STRUCTURE)
+
+GRAPH = Contract("graph", dialects=frozenset({"graph"}), ops=_STRUCTURE)
+
+LINALG = Contract(
+    "linalg",
+    dialects=frozenset(
+        {
+            "arith",
+            "flow",
+            "func",
+            "hal",
+            "iree_linalg_ext",
+            "linalg",
+            "math",
+            "scf",
+            "tensor",
+            "util",
+        }
+    ),
+    ops=frozenset({"builtin.module", "cf.assert"}),
+    # The backend parses another spelling of these; `linalg.generic` says the same.
+    illegal_ops=frozenset(
+        f"linalg.{name}"
+        for name in (
+            "abs",
+            "add",
+            "broadcast",
+            "ceil",
+            "copy",
+            "div",
+            "div_unsigned",
+            "elementwise",
+            "erf",
+            "exp",
+            "floor",
+            "log",
+            "map",
+            "max",
+            "min",
+            "mul",
+            "negf",
+            "powf",
+            "reciprocal",
+            "round",
+            "rsqrt",
+            "select",
+            "sqrt",
+            "square",
+            "sub",
+            "tanh",
+        )
+    ),
+    graph_types=False,
+)
+
+
+def check_imported(module: ir.Module) -> None:
+    """VerificationError unless `module` is what a frontend may hand over."""
+    check(module, IMPORTED)
+
+
+def check_graph(module: ir.Module) -> None:
+    """VerificationError unless `module` can be lowered."""
+    check(module, GRAPH)
+
+
+def check_linalg(module: ir.Module) -> None:
+    """VerificationError unless `module` can be handed to the backend."""
+    check(module, LINALG)
+
+
+def check(module: ir.Module, contract: Contract) -> None:
+    """Verify `module` and hold it to `contract`. VerificationError lists all violations."""
+    verify(module)
+    problems = [
+        f"{node_name(op)}: {problem}"
+        for op in _operations(module.operation)
+        for problem in _problems(op, contract)
+    ]
+    if not problems:
+        return
+    rest = len(problems) - MAX_LISTED
+    listing = "\n".join(problems[:MAX_LISTED]) + (f"\nand {rest} more" if rest > 0 else "")
+    raise VerificationError(f"the program breaks the {contract.name} contract:\n{listing}")
+
+
+def _problems(op: ir.Operation, contract: Contract) -> Iterator[str]:
+    dialect = op.name.partition(".")[0]
+    if op.name in contract.illegal_ops or (
+        dialect not in contract.dialects and op.name not in contract.ops
+    ):
+        yield f"{op.name} is not legal"
+        return
+    values = [*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)]
+    for value in values:
+        problem = _type_problem(value.type, contract)
+        if problem is not None:
+            yield f"{op.name} {problem}"
+
+
+def _type_problem(type_: ir.Type, contract: Contract) -> str | None:
+    if not isinstance(type_, ir.RankedTensorType):
+        return f"has a value of type {type_}" if contract.graph_types else None
+    if contract.graph_types:
+        try:
+            graph.from_mlir(type_)
+        except ValueError as error:
+            return str(error)
+        return None
+    if type_.encoding is not None:
+        return f"keeps the encoding of {type_}"
+    element = type_.element_type
+    if isinstance(element, ir.IntegerType) and not element.is_signless:
+        return f"keeps the signedness of {type_}"
+    return None
+
+
+def _operations(op: Any) -> Iterator[ir.Operation]:
+    """`op` and all operations within, in program order."""
+    yield op.operation
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _operations(inner)

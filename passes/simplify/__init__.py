@@ -1,0 +1,18 @@
+"""Algebraic simplifications, one idea per rewrite, grouped by what they are about.
+
+Each docstring says when a rewrite is exact. *Exact* means bit for bit; the other ones keep every
+finite result within one rounding, and never make a NaN or an infinity where there was none.
+"""
+
+from . import arithmetic, casts, chains, movement, powers, selection, slicing
+
+REWRITES = (
+    *arithmetic.REWRITES,
+    *powers.REWRITES,
+    *chains.REWRITES,
+    *casts.REWRITES,
+    *movement.REWRITES,
+    *slicing.REWRITES,
+    *selection.REWRITES,
+)
+"""All simplifications, in the order in which they are tried."""

@@ -1,0 +1,102 @@
+"""Two constants in a row become one."""
+
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.graph.types import is_float, is_integer
+from ..query import has_one_use, producer
+from ..rewrite import Decline, Rewrite, rewrite
+from .operands import is_finite_normal, right_scalar, scalar_constant, scalar_operand
+
+
+class MulChain(Rewrite):
+    """``(x * c) * d  -->  x * (c * d)``.
+
+    Exact for integers. For floats one rounding less; declined when ``c * d`` leaves the normal
+    range, because then a finite result could become infinite, or lose its digits.
+    """
+
+    name = "mul-chain"
+    root = graph.MulOp
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        outer = scalar_operand(op)
+        if outer is None or not has_one_use(outer[0]):
+            return None
+        inner_op = producer(outer[0], graph.MulOp)
+        inner = scalar_operand(inner_op) if inner_op is not None else None
+        return None if inner is None else {"x": inner[0], "c": inner[1], "d": outer[1]}
+
+    def check(self, op: Any, x: Any, c: Any, d: Any) -> str | None:
+        return _range_problem(op, _product(c, d), "product")
+
+    def rewrite(self, op: Any, x: Any, c: Any, d: Any) -> Any:
+        return graph.mul(x, scalar_constant(_product(c, d), x))
+
+
+class DivChain(Rewrite):
+    """``(x / c) / d  -->  x / (c * d)`` for floats, under the conditions of `MulChain`."""
+
+    name = "div-chain"
+    root = graph.DivOp
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        inner = producer(op.a, graph.DivOp)
+        if inner is None or not has_one_use(op.a) or not is_float(graph.type_of(op.a).dtype):
+            return None
+        c, d = right_scalar(inner), right_scalar(op)
+        return None if c is None or d is None else {"x": inner.a, "c": c, "d": d}
+
+    def check(self, op: Any, x: Any, c: Any, d: Any) -> str | None:
+        return _range_problem(op, _product(c, d), "product")
+
+    def rewrite(self, op: Any, x: Any, c: Any, d: Any) -> Any:
+        return graph.div(x, scalar_constant(_product(c, d), x))
+
+
+@rewrite(graph.AddOp)
+def add_chain(op: Any) -> Any:
+    """``(x + c) + d  -->  x + (c + d)`` for integers, which wrap around alike. Exact.
+
+    Not for floats: ``(x + 1e20) - 1e20`` is not ``x``.
+    """
+    outer = scalar_operand(op)
+    if outer is None or not is_integer(graph.type_of(op.a).dtype) or not has_one_use(outer[0]):
+        return None
+    inner_op = producer(outer[0], graph.AddOp)
+    inner = scalar_operand(inner_op) if inner_op is not None else None
+    if inner is None:
+        return None
+    with np.errstate(over="ignore"):
+        total = inner[1] + outer[1]
+    return graph.add(inner[0], scalar_constant(total, inner[0]))
+
+
+@rewrite(graph.DivOp)
+def div_by_power_of_two(op: Any) -> Any:
+    """``x / c  -->  x * (1 / c)`` for floats where ``c`` is a power of two. Exact."""
+    c = right_scalar(op)
+    if c is None or not is_float(graph.type_of(op.a).dtype) or not is_finite_normal(c):
+        return None
+    if abs(np.frexp(float(c))[0]) != 0.5:
+        return None
+    inverse = np.asarray(1 / float(c)).astype(graph.type_of(op.a).dtype)
+    if not is_finite_normal(inverse):
+        return Decline("the reciprocal leaves the normal range")
+    return graph.mul(op.a, scalar_constant(inverse, op.a))
+
+
+def _product(c: Any, d: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return c * d
+
+
+def _range_problem(op: Any, value: Any, what: str) -> str | None:
+    if is_integer(graph.type_of(op.a).dtype) or is_finite_normal(value):
+        return None
+    return f"the {what} of the constants leaves the normal range"
+
+
+REWRITES = (MulChain(), DivChain(), add_chain, div_by_power_of_two)
