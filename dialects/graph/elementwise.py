@@ -379,6 +379,5 @@ where = builder(WhereOp)
 cast = builder(CastOp)
 
 
-def is_elementwise(op: GraphOp) -> bool:
-    """Whether `op` computes each result element from the operand elements at its place."""
-    return isinstance(op, UnaryOp | BinaryOp | WhereOp | CastOp)
+ELEMENTWISE = (UnaryOp, BinaryOp, WhereOp, CastOp)
+"""Classes of the ops that compute each element from the operands' elements at its place."""
