@@ -1,0 +1,54 @@
+# The targets print what they do. Everything they need is set up in .venv; the second time is quick.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types lit pytest docs wheel bench clean
+
+help:  ## Show the targets
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml
+	@echo "== setting up $(VENV) (Python and all packages graphc needs)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "graphc needs Python 3.11 or newer; set PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@touch $@
+
+demo: $(STAMP)  ## Classify handwritten digits and run ResNet-50
+	@$(BIN)/python examples/demo.py
+
+test: lint types lit pytest  ## Run everything that CI runs
+
+lint: $(STAMP)  ## ruff
+	@echo "== lint"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## pyright
+	@echo "== types"
+	@$(BIN)/pyright
+
+lit: $(STAMP)  ## FileCheck tests
+	@echo "== lit"
+	@$(BIN)/lit -q test
+
+pytest: $(STAMP)  ## Python tests
+	@echo "== pytest"
+	@$(BIN)/python -m pytest -q test
+
+docs: $(STAMP)  ## Write the generated pages of docs/
+	@$(BIN)/python -m graphc.tools.docs
+
+wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from another folder
+	@sh tools/check_wheel.sh $(PYTHON)
+
+bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, openvino)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@$(BIN)/python -m graphc.benchmarks.compare
+
+clean:  ## Remove what was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
