@@ -2,20 +2,22 @@
 
 - *imported*: what the frontend hands over. Graph ops on tensors whose every size is known or has
   a name.
-- *graph*: what the lowering accepts. The same, and every function returns what it says.
+- *graph*: what the lowering accepts: the same, of the ops that have a lowering.
 - *linalg*: what the backend accepts. No graph op and no type of the graph dialect is left.
 
 A contract is a table; its check lists all violations at once, each with its node.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..dialects import graph
 from ..dialects.locations import node_name
 from ..errors import VerificationError
 from ..mlir import ir
+from .graph_to_linalg.convert import load_rules
+from .graph_to_linalg.lowering import find_rule
 from .pipeline import verify
 
 MAX_LISTED = 20
@@ -32,13 +34,21 @@ class Contract:
     illegal_ops: frozenset[str] = frozenset()
     graph_types: bool = True
     """Whether tensors are those of the graph dialect, or plain ones."""
+    is_supported: Callable[[str], bool] = field(default=lambda name: True)
+    """Whether the next stage knows what to do with a legal op, given its name."""
 
 
 _STRUCTURE = frozenset({"builtin.module", "func.func", "func.return", "func.call"})
 
 IMPORTED = Contract("imported", dialects=frozenset({"graph"}), ops=_STRUCTURE)
 
-GRAPH = Contract("graph", dialects=frozenset({"graph"}), ops=_STRUCTURE)
+
+def _has_lowering(op_name: str) -> bool:
+    load_rules()
+    return op_name in _STRUCTURE or op_name == "graph.yield" or find_rule(op_name) is not None
+
+
+GRAPH = Contract("graph", dialects=frozenset({"graph"}), ops=_STRUCTURE, is_supported=_has_lowering)
 
 LINALG = Contract(
     "linalg",
@@ -130,6 +140,8 @@ def _problems(op: ir.Operation, contract: Contract) -> Iterator[str]:
     ):
         yield f"{op.name} is not legal"
         return
+    if not contract.is_supported(op.name):
+        yield f"{op.name} has no lowering"
     values = [*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)]
     for value in values:
         problem = _type_problem(value.type, contract)

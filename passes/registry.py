@@ -69,23 +69,24 @@ def register(cls: P) -> P:
 
 def known_passes() -> dict[str, type[Pass]]:
     """Our passes and the loaded plugins' by name, sorted."""
-    _import_builtin_passes()
+    for module in _builtin_modules():
+        importlib.import_module(f"{__package__}.{module}")
     return dict(sorted(_passes.items()))
 
 
 def find_pass(name: str) -> type[Pass] | None:
     """The pass class called `name`, or None when it is not ours.
 
-    Looks into the module of the same name first (`graph-simplify` is in `graph_simplify.py`), so
-    that one pass does not cost the import of all.
+    Imports modules of this folder until the pass is there, those that the name mentions first
+    (`graph-simplify` is in `graph_simplify.py`): one pass does not cost the import of all.
     """
-    if name not in _passes:
-        module = f"{__package__}.{name.replace('-', '_')}"
-        if importlib.util.find_spec(module) is not None:
-            importlib.import_module(module)
-    if name in _passes or name in MLIR_PASSES:
-        return _passes.get(name)
-    return known_passes().get(name)
+    if name not in _passes and name not in MLIR_PASSES:
+        mentioned = name.replace("-", "_")
+        for module in sorted(_builtin_modules(), key=lambda stem: (stem not in mentioned, stem)):
+            importlib.import_module(f"{__package__}.{module}")
+            if name in _passes:
+                break
+    return _passes.get(name)
 
 
 def load_plugin(plugin: str) -> None:
@@ -142,11 +143,9 @@ def mlir_pass_problem(name: str, options: str) -> str | None:
     return None
 
 
-@functools.cache
-def _import_builtin_passes() -> None:
-    package = sys.modules[__package__]
-    for module in pkgutil.iter_modules(package.__path__, f"{__package__}."):
-        importlib.import_module(module.name)
+def _builtin_modules() -> list[str]:
+    """The names of the modules and packages in this folder."""
+    return [module.name for module in pkgutil.iter_modules(sys.modules[__package__].__path__)]
 
 
 def _import_file(path: Path) -> None:

@@ -37,7 +37,7 @@ def lower_function(function: func.FuncOp) -> None:
     LoweringError names the node, its op and operand types, for an op without a rule and for a
     rule that fails.
     """
-    _load_rules()
+    load_rules()
     block = function.entry_block
     ctx = Lowering()
     operations = list(block.operations)
@@ -92,7 +92,7 @@ def _retype_function(function: func.FuncOp, block: ir.Block) -> None:
 _loaded = False
 
 
-def _load_rules() -> None:
+def load_rules() -> None:
     """Import the rule files beside this one, which fill the table."""
     global _loaded
     if not _loaded:
