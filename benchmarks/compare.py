@@ -138,12 +138,15 @@ def _difference(
 
 
 def machine() -> dict[str, object]:
-    """Where the numbers come from."""
+    """Where the numbers come from, and how busy it was before."""
     return {
         "processor": processor(),
         "cpus": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
+        # Above zero before anything is measured, the machine is shared, which hurts the runtimes
+        # whose idle threads spin more than the others: ratios are then not worth quoting.
+        "load average": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
     }
 
 
