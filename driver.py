@@ -103,15 +103,19 @@ class Compilation:
         self.report.sizes["module bytes"] = len(contents)
         return contents
 
+    def text(self) -> str:
+        """The program as it stands, with locations; large constants elided."""
+        asm = self.module.operation.get_asm
+        return asm(large_elements_limit=32, enable_debug_info=True)
+
     def save_text(self, stage: str) -> None:
         """With `save_temps`, keep the program as text, constants elided."""
         folder = self.options.save_temps
         if folder is None:
             return
-        text = self.module.operation.get_asm(large_elements_limit=32, enable_debug_info=True)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"{self.name}.{stage}.mlir").write_text(text)
+            (folder / f"{self.name}.{stage}.mlir").write_text(self.text())
         except OSError as error:
             raise OutputError(f"cannot write to '{folder}': {error.strerror}") from error
 

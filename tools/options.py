@@ -1,0 +1,70 @@
+"""Command-line options that the tools which compile have in common."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidDimError
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `compile_arguments` reads."""
+    group = parser.add_argument_group("compilation")
+    group.add_argument(
+        "--target", default="cpu", help="where it runs: cpu, cpu:x86-64-v3, ... (cpu)"
+    )
+    group.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension"
+    )
+    group.add_argument("--threads", type=int, help="workers (default: the usable processors)")
+    group.add_argument(
+        "--pass-pipeline", metavar="PIPELINE", help="graph passes instead of the default ones"
+    )
+    group.add_argument(
+        "--opt-level", type=int, choices=range(4), default=3, help="backend effort (3)"
+    )
+    group.add_argument(
+        "--data-tiling",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="repack matrix operands into tiles (default: decided per model)",
+    )
+    group.add_argument(
+        "--backend-flag",
+        action="append",
+        default=[],
+        metavar="FLAG",
+        help="hand FLAG to the backend compiler as it is",
+    )
+    group.add_argument("--timeout", type=float, metavar="SECONDS", help="give the backend up after")
+    group.add_argument(
+        "--save-temps", type=Path, metavar="DIR", help="keep the program after every stage"
+    )
+
+
+def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of `graphc.compile` from parsed options."""
+    return {
+        "target": flags.target,
+        "dims": parse_dims(flags.dim),
+        "threads": flags.threads,
+        "pipeline": flags.pass_pipeline,
+        "opt_level": flags.opt_level,
+        "data_tiling": flags.data_tiling,
+        "extra_flags": tuple(flags.backend_flag),
+        "timeout": flags.timeout,
+        "save_temps": flags.save_temps,
+    }
+
+
+def parse_dims(texts: Sequence[str]) -> dict[str, int]:
+    """``["batch=4"]`` as ``{"batch": 4}``. Raises InvalidDimError."""
+    dims: dict[str, int] = {}
+    for text in texts:
+        name, _, size = text.partition("=")
+        try:
+            dims[name] = int(size)
+        except ValueError:
+            raise InvalidDimError(f"--dim {text}: write NAME=SIZE with a whole number") from None
+    return dims

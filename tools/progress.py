@@ -1,0 +1,35 @@
+"""A line on the terminal that says what is being done, and for how long."""
+
+import sys
+from typing import Any, TextIO
+
+
+class ProgressLine:
+    """Shows progress events on `stream` while it is a terminal; nothing otherwise.
+
+    Use it in a ``with`` statement, and hand `show` to ``compile(progress=...)``.
+    """
+
+    def __init__(self, stream: TextIO | None = None):
+        self._stream = stream or sys.stderr
+        self._active = self._stream.isatty()
+        self._width = 0
+
+    def show(self, event: Any) -> None:
+        """Replace the line by ``stage  1.2 s``."""
+        if self._active:
+            self._write(f"{event.stage:<10} {event.elapsed:6.1f} s")
+
+    def _write(self, text: str) -> None:
+        self._stream.write("\r" + text.ljust(self._width))
+        self._stream.flush()
+        self._width = len(text)
+
+    def __enter__(self) -> "ProgressLine":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._active and self._width:
+            self._write("")
+            self._stream.write("\r")
+            self._stream.flush()
