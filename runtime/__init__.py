@@ -8,7 +8,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .compiler import ProgressEvent, compile_module
+    from .child_process import ProgressEvent
+    from .compiler import compile_module
     from .metadata import ModelMetadata, TensorSpec
     from .model import CompiledModel, load
     from .targets import Target, resolve_target
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "CompiledModel": "model",
     "ModelMetadata": "metadata",
-    "ProgressEvent": "compiler",
+    "ProgressEvent": "child_process",
     "Target": "targets",
     "TensorSpec": "metadata",
     "compile_module": "compiler",

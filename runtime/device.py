@@ -1,5 +1,6 @@
 """Devices, one per driver and worker count, shared by all models of the process."""
 
+import ctypes
 import os
 import threading
 from dataclasses import dataclass
@@ -25,27 +26,32 @@ class Device:
     threads: int
     forked: bool = False
 
-    def check_usable(self) -> None:
-        """Raises `DeviceError` in a forked child, where calls would wait for workers forever."""
-        if self.forked:
-            raise DeviceError(
-                "this process was forked after the model was loaded, and worker threads do not "
-                "survive a fork: load the model in the child, or start it with 'spawn'"
-            )
+    def refuse_forked(self) -> None:
+        """Raises `DeviceError`: in a forked child, a call would wait for workers forever."""
+        raise DeviceError(
+            "this process was forked after the model was loaded, and a device does not "
+            "survive a fork: load the model in the child, or start it with 'spawn'"
+        )
 
 
 _instance: Any = None
 _devices: dict[tuple[str, int], Device] = {}
 
 
-def _forget_workers() -> None:
+def _abandon_workers() -> None:
+    """In a forked child: the threads stayed behind, so no device can be used or even freed.
+
+    Every device has threads, that of ``local-sync`` too. Freeing it would wait for them to end, so
+    each gets a reference that nobody gives back.
+    """
     for device in _devices.values():
-        device.forked = device.threads > 1
+        device.forked = True
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(device.hal))
     _devices.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_workers)
+    os.register_at_fork(after_in_child=_abandon_workers)
 
 
 def vm_instance() -> Any:

@@ -7,7 +7,8 @@ _HEAD = 1 << 18  # bytes of the log that are looked at, from its beginning
 _MAX_ERRORS = 5
 _MAX_WIDTH = 300  # of one line: a diagnostic may quote an operation with all its constants
 
-_ERROR = re.compile(r"^(?P<where>.*?):? ?\berror: (?P<what>.*)$")
+# ``<unknown>:0: error: loc("node"): text``, where a location of another kind may stand in front.
+_ERROR = re.compile(r"^(?:(?P<where>.*?): )?error: (?:loc\((?P<loc>.*?)\): )?(?P<what>.*)$")
 _NODE = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _FATAL = re.compile(r"LLVM ERROR|Assertion .* failed|out of memory|bad_alloc|^iree-lld: error")
 _NOISE = re.compile(r"^(Please report issues|PLEASE submit|Stack dump| ?#\d+ |\s*\d+\.\s|\s*$)")
@@ -36,12 +37,12 @@ def _read_error(line: str) -> str | None:
     match = _ERROR.match(line)
     if match is None:
         return line.strip() if _FATAL.search(line) else None
-    where, what = match["where"], match["what"]
-    if where.startswith("loc("):
-        nodes = [node for node in _NODE.findall(where) if node != "-"]
-        if nodes:
-            return f"at node {', '.join(repr(node) for node in nodes)}: {what}"
-    return f"{where}: {what}" if where else what
+    where, nodes, what = match["where"], _NODE.findall(match["loc"] or ""), match["what"]
+    if nodes:
+        return f"at node {', '.join(map(repr, nodes))}: {what}"
+    if where and "<unknown>" not in where:
+        return f"{Path(where).name}: {what}"  # the folder is a temporary one
+    return what
 
 
 def _clip(text: str) -> str:

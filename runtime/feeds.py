@@ -17,7 +17,8 @@ class FeedBinder:
     def __init__(self, inputs: Sequence[TensorSpec]):
         self._inputs = tuple((spec, ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs)
         self._names = tuple(spec.name for spec in inputs)
-        self._symbolic = any(isinstance(dim, str) for spec in inputs for dim in spec.shape)
+        # What the last accepted arrays looked like: who feeds the like again is not checked again.
+        self._accepted: list[tuple[type, np.dtype, tuple[int, ...]]] | None = None
 
     def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
         """One array per input, of its dtype (in any byte order), its rank and its shape.
@@ -25,40 +26,52 @@ class FeedBinder:
         The arrays may be strided or read-only, and are the caller's own wherever possible. Raises
         `FeedError` with everything that is wrong, not only the first.
         """
-        if not isinstance(feeds, Mapping):
-            raise FeedError(f"feeds must map input names to arrays, not be a {_kind(feeds)}")
-        problems = self._check_names(feeds) if feeds.keys() != set(self._names) else []
-        arrays = []
-        for spec, dtype in self._inputs:
-            if spec.name not in feeds:
-                continue
-            array = feeds[spec.name]
-            # The fast path: an array that already is what the model wants.
-            if type(array) is not np.ndarray or array.dtype != dtype:
-                array = _convert(array, spec, dtype, problems)
-                if array is None:
-                    continue
-            if array.shape != spec.shape and not _fits(array.shape, spec.shape):
-                problems.append(f"input '{spec.name}' {_expected(spec, array)}")
-            arrays.append(array)
-        if self._symbolic and not problems:
-            problems = self._check_dims(arrays)
-        if problems:
-            raise FeedError("\n".join(problems))
+        try:
+            arrays = [feeds[name] for name in self._names]
+            looks = [(type(array), array.dtype, array.shape) for array in arrays]
+        except (KeyError, TypeError, AttributeError):
+            return self._check(feeds)
+        if looks == self._accepted and len(feeds) == len(looks):
+            return arrays
+        arrays = self._check(feeds)
+        if all(kind is np.ndarray and dtype.isnative for kind, dtype, _ in looks):
+            self._accepted = looks
         return arrays
 
-    def name_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Feeds by name, of positional arguments in the order of the inputs and named ones."""
+    def bind_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[np.ndarray]:
+        """`bind`, for positional arguments in the order of the inputs and named ones."""
         if len(args) > len(self._names):
             raise FeedError(
                 f"the model has {len(self._names)} input(s) "
                 f"({', '.join(self._names)}), {len(args)} were given"
             )
         feeds = dict(zip(self._names, args, strict=False))
-        if twice := feeds.keys() & kwargs.keys():
-            listing = ", ".join(f"'{name}'" for name in self._names if name in twice)
-            raise FeedError(f"input {listing} is given twice, by position and by name")
-        return feeds | kwargs
+        if kwargs:
+            if twice := feeds.keys() & kwargs.keys():
+                listing = ", ".join(f"'{name}'" for name in self._names if name in twice)
+                raise FeedError(f"input {listing} is given twice, by position and by name")
+            feeds |= kwargs
+        return self.bind(feeds)
+
+    def _check(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+        if not isinstance(feeds, Mapping):
+            raise FeedError(f"feeds must map input names to arrays, not be a {_kind(feeds)}")
+        problems = self._check_names(feeds)
+        arrays = []
+        for spec, dtype in self._inputs:
+            if spec.name not in feeds:
+                continue
+            array = _convert(feeds[spec.name], spec, dtype, problems)
+            if array is None:
+                continue
+            if not _fits(array.shape, spec.shape):
+                problems.append(f"input '{spec.name}' {_expected(spec, array)}")
+            arrays.append(array)
+        if not problems:
+            problems = self._check_dims(arrays)
+        if problems:
+            raise FeedError("\n".join(problems))
+        return arrays
 
     def _check_names(self, feeds: Mapping[str, Any]) -> list[str]:
         problems = []

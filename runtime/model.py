@@ -89,8 +89,7 @@ class CompiledModel:
 
         Gives the output of a model that has one, a tuple of all otherwise. Raises as `run` does.
         """
-        feeds = self._binder.name_arguments(args, kwargs)
-        outputs = self._session.invoke(self._binder.bind(feeds))
+        outputs = self._session.invoke(self._binder.bind_arguments(args, kwargs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -26,7 +26,7 @@ from .metadata import ENTRY_FUNCTION, REFLECTION_KEY, ModelMetadata, TensorSpec
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
-_TENSOR = re.compile(r"(?:%\w+: )?tensor<((?:[\d?]+x)*)([^>]+(?:<\w+>)?)>")
+_TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,45 @@ def _check_archive(contents: memoryview) -> None:
     if contents[: len(_ZIP_MAGIC)] != _ZIP_MAGIC:
         raise ModuleFileError("the file is no compiled module (.vmfb) of graphc")
     try:
-        with zipfile.ZipFile(io.BytesIO(contents)) as archive:
+        with zipfile.ZipFile(_Reader(contents)) as archive:
             entries = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise ModuleFileError(f"the file is truncated or damaged ({error})") from None
     for entry in entries:
         data = _entry_data(contents, entry)
         if data is None or zlib.crc32(data) != entry.CRC:
-            raise ModuleFileError(f"the file is damaged (in its part '{entry.filename}')")
+            raise ModuleFileError(f"the file is damaged (in its part {entry.filename!r})")
+
+
+class _Reader(io.RawIOBase):
+    """A file over memory that, unlike `io.BytesIO`, does not copy all of it."""
+
+    def __init__(self, contents: memoryview):
+        self._contents = contents
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: len(self._contents)}
+        position = base[whence] + offset
+        if position < 0:
+            raise OSError("seek before the beginning")
+        self._position = position
+        return position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, target: Any) -> int:
+        piece = self._contents[self._position : self._position + len(target)]
+        target[: len(piece)] = piece
+        self._position += len(piece)
+        return len(piece)
 
 
 def _entry_data(contents: memoryview, entry: zipfile.ZipInfo) -> memoryview | None:

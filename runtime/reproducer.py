@@ -1,6 +1,6 @@
-"""Keeping what is needed to repeat a failed compilation.
+"""Keeping what is needed to repeat a compilation.
 
-Reproducers live in the user's cache (``~/.cache/graphc/reproducers``, or below
+Reproducers of failures live in the user's cache (``~/.cache/graphc/reproducers``, or below
 ``$XDG_CACHE_HOME``), one folder per distinct failure, the last few of them.
 """
 
@@ -8,7 +8,6 @@ import hashlib
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +15,27 @@ _KEPT = 8  # reproducers hold all weights of a model, so only the newest stay
 
 
 @dataclass(frozen=True)
-class Reproducer:
-    """Where the input is kept. `folder` is ``None`` where it could not be; `note` says so."""
+class Reproduction:
+    """One run of the backend compiler: what it read, how it was called, what it said."""
+
+    compiler: Path
+    source: Path
+    flags: tuple[str, ...]
+    log: Path
+
+    def command(self, source: Path, output: Path) -> list[str]:
+        return [str(self.compiler), str(source), *self.flags, "-o", str(output)]
+
+
+@dataclass(frozen=True)
+class KeptReproducer:
+    """Where a run is kept: `command` repeats it, `note` tells the user.
+
+    `folder` is ``None`` where it could not be kept.
+    """
 
     folder: str | None
-    source: Path
+    command: str
     note: str
 
 
@@ -30,42 +45,43 @@ def reproducer_root() -> Path:
     return Path(cache).expanduser() / "graphc" / "reproducers"
 
 
-def command_line(compiler: Path, source: Path, flags: Sequence[str]) -> str:
-    """A line for the shell that compiles `source` again, and writes beside it."""
-    output = source.with_suffix(".vmfb")
-    return shlex.join([str(compiler), str(source), *flags, "-o", str(output)])
-
-
 def keep_reproducer(
-    source: Path, compiler: Path, flags: Sequence[str], log: Path, folder: Path | None
-) -> Reproducer:
-    """Copies the input, the command and the log into `folder`, or into one of its own."""
+    run: Reproduction, folder: Path | None, output: Path | None = None
+) -> KeptReproducer:
+    """Copies a run into `folder`, or into one of its own below `reproducer_root`."""
     try:
         if folder is None:
             root = reproducer_root()
-            folder = root / _fingerprint(source, flags)
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
+            folder = root / _fingerprint(run)
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.touch()
             _prune(root)
         else:
+            folder = folder.absolute()
             folder.mkdir(parents=True, exist_ok=True)
-        kept = folder.absolute() / "module.mlir"
-        shutil.copyfile(source, kept)
-        shutil.copyfile(log, folder / "diagnostics.txt")
-        (folder / "command.sh").write_text(command_line(compiler, kept, flags) + "\n")
+        source = folder / "module.mlir"
+        if source != run.source:
+            shutil.copyfile(run.source, source)
+        command = shlex.join(run.command(source, folder / "module.vmfb"))
+        shutil.copyfile(run.log, folder / run.log.name)
+        (folder / "command.sh").write_text(command + "\n")
+        if output is not None:
+            shutil.copyfile(output, folder / "module.vmfb")
     except OSError as error:
-        return Reproducer(None, source, f"(no reproducer could be kept: {error})")
-    return Reproducer(str(folder), kept, f"reproducer: {folder} (see command.sh there)")
+        # The failure itself matters more than the copy of it.
+        command = shlex.join(run.command(run.source, Path("module.vmfb")))
+        return KeptReproducer(None, command, f"(no reproducer could be kept: {error})")
+    return KeptReproducer(str(folder), command, f"reproducer: {folder} (run command.sh there)")
 
 
-def _fingerprint(source: Path, flags: Sequence[str]) -> str:
-    with source.open("rb") as file:
+def _fingerprint(run: Reproduction) -> str:
+    with run.source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
-    digest.update("\0".join(flags).encode())
+    digest.update("\0".join(run.flags).encode())
     return digest.hexdigest()[:12]
 
 
 def _prune(root: Path) -> None:
     folders = sorted(root.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for folder in folders[_KEPT:]:
-        shutil.rmtree(folder, ignore_errors=True)
+    for old in folders[_KEPT:]:
+        shutil.rmtree(old)

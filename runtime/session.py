@@ -5,7 +5,6 @@ copied into buffers that are made once and bound once; large ones are used where
 are aligned. Small outputs are copied out, large ones are handed out where the device wrote them.
 """
 
-import operator
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -33,13 +32,14 @@ class Session:
         self._name = file.metadata.name
         self._device = device
         self._function = file.function
+        self._view_type = runtime.HalBufferView
         self._lock = threading.Lock()
         self._slots = [
             _InputSlot(runtime, device, ELEMENT_TYPES[spec.dtype].hal)
             for spec in file.metadata.inputs
         ]
         self._outputs = [ELEMENT_TYPES[spec.dtype].dtype for spec in file.metadata.outputs]
-        self._views: list[Any] = []
+        self._views: list[Any] = [None] * len(self._slots)
         self._arguments = runtime.VmVariantList(0)
         with setup_lock:
             try:
@@ -54,12 +54,12 @@ class Session:
         The outputs belong to the caller: they share no memory with the inputs, with each other or
         with a later call, and outlive the session. Raises `ExecutionError`.
         """
-        view_type = self._runtime.HalBufferView
         results = self._runtime.VmVariantList(len(self._outputs))
         with self._lock:
             if self._context is None:
                 raise UsageError(f"model '{self._name}' is closed")
-            self._device.check_usable()
+            if self._device.forked:
+                self._device.refuse_forked()
             arguments = self._bind(inputs)
             try:
                 self._context.invoke(self._function, arguments, results)
@@ -67,7 +67,7 @@ class Session:
                 raise ExecutionError(f"model '{self._name}' failed: {error}") from error
             outputs: list[np.ndarray] = []
             for index, dtype in enumerate(self._outputs):
-                view = results.get_as_object(index, view_type)
+                view = results.get_as_object(index, self._view_type)
                 outputs.append(self._take(view, dtype, inputs, outputs))
             return outputs
 
@@ -79,12 +79,16 @@ class Session:
 
     def _bind(self, inputs: Sequence[np.ndarray]) -> Any:
         """The argument list of the call; that of the last call where nothing moved."""
-        views = [slot.place(array) for slot, array in zip(self._slots, inputs, strict=True)]
-        if len(views) != len(self._views) or not all(map(operator.is_, views, self._views)):
-            self._arguments = self._runtime.VmVariantList(len(views))
-            for view in views:
+        moved = False
+        for index, array in enumerate(inputs):
+            view = self._slots[index].place(array)
+            if view is not self._views[index]:
+                self._views[index] = view
+                moved = True
+        if moved:
+            self._arguments = self._runtime.VmVariantList(len(inputs))
+            for view in self._views:
                 self._arguments.push_ref(view)
-            self._views = views
         return self._arguments
 
     def _take(

@@ -1,0 +1,79 @@
+"""Running a child process that can be watched, cancelled and timed out, and leaves nothing."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_HEARTBEAT = 0.2  # seconds between two progress events
+
+
+@dataclass(frozen=True)
+class ProgressEvent:
+    """A sign of life: what is being done, and for how long (in seconds)."""
+
+    stage: str
+    elapsed: float
+
+
+def run_child(
+    command: Sequence[str],
+    log: Path,
+    *,
+    stage: str,
+    timeout: float | None = None,
+    progress: Callable[[ProgressEvent], None] | None = None,
+) -> int | None:
+    """Runs `command` with its output in `log`. Answers with its exit code, ``None`` on a timeout.
+
+    The code is negative where a signal ended the process. Whatever ends the wait, an exception
+    raised by `progress` and Ctrl-C included, the process and its children are gone on return.
+    """
+    start = time.monotonic()
+    # Output goes to a file: no pipe that can fill up, no memory that can run out. The process leads
+    # a group of its own, so that what it started (a linker) can be ended with it.
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        while True:
+            elapsed = time.monotonic() - start
+            if timeout is not None and elapsed >= timeout:
+                return None
+            if progress is not None:
+                progress(ProgressEvent(stage, elapsed))
+            left = _HEARTBEAT if timeout is None else min(_HEARTBEAT, timeout - elapsed)
+            try:
+                return process.wait(left)
+            except subprocess.TimeoutExpired:
+                continue
+    finally:
+        _end(process)
+
+
+def describe_exit(code: int) -> str:
+    """``crashed (SIGSEGV)`` or ``failed (exit code 1)``."""
+    if code >= 0:
+        return f"failed (exit code {code})"
+    try:
+        return f"crashed ({signal.Signals(-code).name})"
+    except ValueError:  # a real-time signal has no name
+        return f"crashed (signal {-code})"
+
+
+def _end(process: subprocess.Popen) -> None:
+    if process.poll() is not None:
+        return
+    if os.name == "posix":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()

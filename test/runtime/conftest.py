@@ -1,0 +1,163 @@
+"""Small modules as MLIR text, with the metadata that the driver would put into them."""
+
+import functools
+import json
+
+import pytest
+from graphc.runtime import (
+    ModelMetadata,
+    TensorSpec,
+    compile_module,
+    load,
+    resolve_target,
+)
+
+MLIR_TYPES = {
+    "bool": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "i8",
+    "uint16": "i16",
+    "uint32": "i32",
+    "uint64": "i64",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "complex<f32>",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+}
+
+
+def tensor_type(spec: TensorSpec) -> str:
+    dims = "".join(f"{'?' if isinstance(dim, str) else dim}x" for dim in spec.shape)
+    return f"tensor<{dims}{MLIR_TYPES[spec.dtype]}>"
+
+
+def module(inputs, outputs, body, *, name="model", metadata=None, **options):
+    """The text of a module whose arguments are called %a0, %a1, ... in `body`."""
+    if metadata is None:
+        metadata = ModelMetadata(name, tuple(inputs), tuple(outputs), options=options).to_json()
+    arguments = ", ".join(f"%a{i}: {tensor_type(spec)}" for i, spec in enumerate(inputs))
+    results = ", ".join(tensor_type(spec) for spec in outputs)
+    attribute = f"attributes {{iree.reflection = {{graphc = {json.dumps(metadata)}}}}}"
+    if metadata == "":
+        attribute = ""
+    return f"func.func @main({arguments}) -> ({results}) {attribute} {{\n{body}\n}}\n".encode()
+
+
+def add(**options):
+    """z = x + y, with a dynamic batch that both inputs share."""
+    x, y, z = (TensorSpec(name, ("batch", 4), "float32") for name in "xyz")
+    body = """
+      %r = arith.addf %a0, %a1 : tensor<?x4xf32>
+      return %r : tensor<?x4xf32>"""
+    return module([x, y], [z], body, name="add", **options)
+
+
+def doubled():
+    """Every element type, in and out: each output is its input twice over."""
+    inputs = [TensorSpec(f"in_{dtype}", ("n",), dtype) for dtype in MLIR_TYPES]
+    outputs = [TensorSpec(f"out_{dtype}", ("2*n",), dtype) for dtype in MLIR_TYPES]
+    lines = []
+    for i, spec in enumerate(inputs):
+        kind = tensor_type(spec)
+        lines.append(f"%r{i} = tensor.concat dim(0) %a{i}, %a{i} : ({kind}, {kind}) -> {kind}")
+    values = ", ".join(f"%r{i}" for i in range(len(inputs)))
+    kinds = ", ".join(map(tensor_type, outputs))
+    lines.append(f"return {values} : {kinds}")
+    return module(inputs, outputs, "\n".join(lines), name="doubled")
+
+
+LARGE = 1 << 16
+
+
+def aliases():
+    """Returns its input, a constant, and one sum twice: what outputs might share."""
+    kind = f"tensor<{LARGE}xf32>"
+    specs = [TensorSpec(name, (LARGE,), "float32") for name in ("x", "same", "one", "sum", "sum2")]
+    body = f"""
+      %c = arith.constant dense<1.0> : {kind}
+      %r = arith.addf %a0, %c : {kind}
+      return %a0, %c, %r, %r : {kind}, {kind}, {kind}, {kind}"""
+    return module(specs[:1], specs[1:], body, name="aliases")
+
+
+def scalar():
+    """y = x + x of rank 0."""
+    body = """
+      %r = arith.addf %a0, %a0 : tensor<f32>
+      return %r : tensor<f32>"""
+    return module(
+        [TensorSpec("x", (), "float32")], [TensorSpec("y", (), "float32")], body, name="scalar"
+    )
+
+
+def allocate():
+    """Gives as many zeros as its input says: asking for too many fails when it runs."""
+    body = """
+      %n = tensor.extract %a0[] : tensor<i64>
+      %i = arith.index_cast %n : i64 to index
+      %z = arith.constant 0.0 : f32
+      %e = tensor.empty(%i) : tensor<?xf32>
+      %r = linalg.fill ins(%z : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+      return %r : tensor<?xf32>"""
+    return module(
+        [TensorSpec("n", (), "int64")], [TensorSpec("y", ("",), "float32")], body, name="allocate"
+    )
+
+
+def spin():
+    """Busy for a while on one thread: a matmul of 256 x 256, 200 times over."""
+    kind = "tensor<256x256xf32>"
+    body = f"""
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c200 = arith.constant 200 : index
+      %z = arith.constant 0.0 : f32
+      %e = tensor.empty() : {kind}
+      %r = scf.for %i = %c0 to %c200 step %c1 iter_args(%acc = %a0) -> ({kind}) {{
+        %f = linalg.fill ins(%z : f32) outs(%e : {kind}) -> {kind}
+        %m = linalg.matmul ins(%acc, %a0 : {kind}, {kind}) outs(%f : {kind}) -> {kind}
+        scf.yield %m : {kind}
+      }}
+      return %r : {kind}"""
+    spec = TensorSpec("x", (256, 256), "float32")
+    return module([spec], [TensorSpec("y", (256, 256), "float32")], body, name="spin")
+
+
+MODELS = {build.__name__: build for build in (add, doubled, aliases, scalar, allocate, spin)}
+
+
+@functools.cache
+def _compile(name: str) -> bytes:
+    return compile_module(MODELS[name](), target=resolve_target("cpu"), threads=2)
+
+
+@pytest.fixture(scope="session")
+def source():
+    """``source("add")``: the text of a model above; ``source("add", target="x")`` with options."""
+    return lambda name, **options: MODELS[name](**options)
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """``compiled("add")``: the bytes of a model above, compiled once."""
+    return _compile
+
+
+@pytest.fixture(params=[1, 2], ids=["one-thread", "two-threads"])
+def model(request):
+    """``model("add")``: a loaded model, on either kind of device."""
+    opened = []
+
+    def open_model(name):
+        opened.append(load(_compile(name), threads=request.param))
+        return opened[-1]
+
+    yield open_model
+    for each in opened:
+        each.close()
