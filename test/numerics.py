@@ -1,0 +1,244 @@
+"""Compare what graphc computes with what others do.
+
+A compile costs most of a second, so tests put many small cases into one model:
+
+    cases = Cases(opset=18)
+    cases.add("Relu", x)
+    cases.add("ReduceSum", Feed(x, ["batch", 4]), const([1]), keepdims=0)
+    cases.compare_with_onnxruntime()
+    cases.compare_evaluation()
+"""
+
+import contextlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.reference
+import onnxruntime
+from graphc.dialects import graph
+from graphc.dialects.graph.interpreter import evaluate_function
+from graphc.frontend.onnx import import_onnx
+from graphc.mlir import func, ir
+from graphc.passes.graph_to_linalg.convert import lower_function
+from graphc.runtime import (
+    CompiledModel,
+    ModelMetadata,
+    TensorSpec,
+    compile_module,
+    load,
+    resolve_target,
+)
+from onnx import helper, numpy_helper
+
+IR_VERSION = 10
+TOLERANCE = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
+"""Relative and absolute, by the element type of the result."""
+
+
+@dataclass(frozen=True)
+class Feed:
+    """An input of a case, with names for some of its dimensions."""
+
+    array: np.ndarray
+    dims: Sequence[int | str]
+
+
+@dataclass(frozen=True)
+class Const:
+    """An input of a case that the model knows."""
+
+    array: np.ndarray
+
+
+def const(values: Any, dtype: Any = None) -> Const:
+    """An initializer; integers are int64 and floats float32 unless `dtype` says otherwise."""
+    array = np.asarray(values, dtype)
+    if dtype is None and array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return Const(array)
+
+
+@dataclass
+class Cases:
+    """Nodes without connections among them, as one model."""
+
+    opset: int = 21
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    initializers: list[onnx.TensorProto] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    feeds: dict[str, np.ndarray] = field(default_factory=dict)
+    tolerances: dict[str, float] = field(default_factory=dict)
+
+    def add(
+        self,
+        op_type: str,
+        *inputs: "np.ndarray | Feed | Const | None",
+        outputs: int = 1,
+        tolerance: float | None = None,
+        **attributes: Any,
+    ) -> None:
+        """One node: an array is fed, a `Const` is an initializer, None is left out."""
+        case = f"{op_type}_{len(self.nodes)}"
+        names = [self._input(f"{case}_in{i}", given) for i, given in enumerate(inputs)]
+        results = [f"{case}_out{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op_type, names, results, name=case, **attributes))
+        self.outputs += results
+        if tolerance is not None:
+            self.tolerances |= dict.fromkeys(results, tolerance)
+
+    def _input(self, name: str, given: "np.ndarray | Feed | Const | None") -> str:
+        if given is None:
+            return ""
+        if isinstance(given, Const):
+            self.initializers.append(numpy_helper.from_array(given.array, name))
+            return name
+        feed = given if isinstance(given, Feed) else Feed(given, given.shape)
+        kind = helper.np_dtype_to_tensor_dtype(feed.array.dtype)
+        self.inputs.append(helper.make_tensor_value_info(name, kind, list(feed.dims)))
+        self.feeds[name] = feed.array
+        return name
+
+    def model(self) -> onnx.ModelProto:
+        outputs = [onnx.ValueInfoProto(name=name) for name in self.outputs]
+        proto = helper.make_graph(self.nodes, "cases", self.inputs, outputs, self.initializers)
+        return helper.make_model(
+            proto, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION
+        )
+
+    def compare_with_onnxruntime(self) -> None:
+        """Compiled results against those of ONNX Runtime."""
+        compare_with_onnxruntime(self.model(), self.feeds, tolerances=self.tolerances)
+
+    def compare_evaluation(self) -> None:
+        """The ops' numpy meanings against the reference evaluator of ONNX."""
+        compare_evaluation(self.model(), self.feeds, tolerances=self.tolerances)
+
+    def compare_compiled_with_evaluation(self) -> None:
+        """Compiled results against the ops' numpy meanings, where no other implementation is."""
+        model = self.model()
+        expected = evaluate(model, self.feeds)
+        compare(run_compiled(model, self.feeds), expected, self.outputs, self.tolerances)
+
+
+def compare_with_onnxruntime(
+    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any
+) -> None:
+    """Check the compiled `model` against ONNX Runtime on `feeds`."""
+    expected = run_onnxruntime(model, feeds)
+    compare(run_compiled(model, feeds), expected, output_names(model), **options)
+
+
+def compare_evaluation(
+    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any
+) -> None:
+    """Check the numpy meanings of the ops of `model` against ONNX's reference evaluator."""
+    with np.errstate(all="ignore"):
+        expected = onnx.reference.ReferenceEvaluator(model).run(None, dict(feeds))
+    compare(evaluate(model, feeds), expected, output_names(model), **options)
+
+
+def compare(
+    actual: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    names: Sequence[str],
+    tolerances: Mapping[str, float] | None = None,
+) -> None:
+    """Check results by element type, shape and value; reports every one that differs."""
+    problems = []
+    for name, have, want in zip(names, actual, expected, strict=True):
+        tolerance = (tolerances or {}).get(name, TOLERANCE.get(have.dtype.name, 0.0))
+        problem = _difference(have, np.asarray(want), tolerance)
+        if problem:
+            problems.append(f"{name}: {problem}")
+    assert not problems, "\n".join(problems)
+
+
+def _difference(have: np.ndarray, want: np.ndarray, tolerance: float) -> str:
+    if (have.dtype, have.shape) != (want.dtype, want.shape):
+        return f"is {have.dtype}{list(have.shape)}, not {want.dtype}{list(want.shape)}"
+    if tolerance == 0:
+        equal = have == want
+    else:
+        wide = [array.astype(np.float64) for array in (have, want)]
+        equal = np.isclose(*wide, rtol=tolerance, atol=tolerance, equal_nan=True)
+    if equal.all():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(~equal)[0])
+    return f"{(~equal).sum()} of {equal.size} differ; at {at}: {have[at]} is not {want[at]}"
+
+
+def output_names(model: onnx.ModelProto) -> list[str]:
+    return [info.name for info in model.graph.output]
+
+
+def run_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What ONNX Runtime computes, its own rewrites off."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, dict(feeds))
+
+
+def evaluate(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What the imported `model` means in numpy."""
+    module = import_onnx(model)
+    with module.context:
+        (function,) = module.body.operations
+        arguments = [feeds[info.name] for info in fed_inputs(model)]
+        return list(evaluate_function(function, arguments))
+
+
+def run_compiled(
+    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any
+) -> list[np.ndarray]:
+    """What the compiled `model` computes. `options` are those of `compile_module`."""
+    with contextlib.closing(compile_model(model, **options)) as compiled:
+        return compiled.run(None, dict(feeds))
+
+
+def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
+    """Import, lower and compile `model` as it is, without any rewrite."""
+    module = import_onnx(model)
+    with module.context as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = True  # the reflection attribute below is IREE's
+        (function,) = module.body.operations
+        _describe(function, [i.name for i in fed_inputs(model)], output_names(model))
+        lower_function(function)
+        assert module.operation.verify()
+        bytecode = io.BytesIO()
+        module.operation.write_bytecode(bytecode)
+    target = resolve_target("cpu")
+    return load(compile_module(bytecode.getvalue(), target=target, threads=1, **options), threads=1)
+
+
+def fed_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    known = {tensor.name for tensor in model.graph.initializer}
+    return [info for info in model.graph.input if info.name not in known]
+
+
+def _describe(function: func.FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Attach the metadata that the runtime reads."""
+    block = function.entry_block
+    results = list(block.operations)[-1].operation.operands
+    metadata = ModelMetadata(
+        "cases", _specs(inputs, block.arguments), _specs(outputs, results)
+    ).to_json()
+    reflection = ir.DictAttr.get({"graphc": ir.StringAttr.get(metadata)})
+    function.attributes["iree.reflection"] = reflection
+
+
+def _specs(names: Sequence[str], values: Sequence[ir.Value]) -> tuple[TensorSpec, ...]:
+    specs = []
+    for name, value in zip(names, values, strict=True):
+        type_ = graph.type_of(value)
+        sizes = [size if isinstance(size, int) else str(size) for size in type_.shape]
+        specs.append(TensorSpec(name, tuple(sizes), type_.dtype.name))
+    return tuple(specs)
