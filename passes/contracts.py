@@ -121,11 +121,7 @@ def check_linalg(module: ir.Module) -> None:
 def check(module: ir.Module, contract: Contract) -> None:
     """Verify `module` and hold it to `contract`. VerificationError lists all violations."""
     verify(module)
-    problems = [
-        f"{node_name(op)}: {problem}"
-        for op in _operations(module.operation)
-        for problem in _problems(op, contract)
-    ]
+    problems = list(_violations(module.operation, contract))
     if not problems:
         return
     rest = len(problems) - MAX_LISTED
@@ -133,20 +129,24 @@ def check(module: ir.Module, contract: Contract) -> None:
     raise VerificationError(f"the program breaks the {contract.name} contract:\n{listing}")
 
 
-def _problems(op: ir.Operation, contract: Contract) -> Iterator[str]:
-    dialect = op.name.partition(".")[0]
-    if op.name in contract.illegal_ops or (
-        dialect not in contract.dialects and op.name not in contract.ops
-    ):
-        yield f"{op.name} is not legal"
+def _violations(op: Any, contract: Contract) -> Iterator[str]:
+    """What is wrong with `op` and, unless it is illegal itself, with the ops within."""
+    operation = op.operation
+    name, where = operation.name, node_name(operation)
+    legal = name in contract.ops or name.partition(".")[0] in contract.dialects
+    if not legal or name in contract.illegal_ops:
+        yield f"{where}: {name} is not legal"
         return
-    if not contract.is_supported(op.name):
-        yield f"{op.name} has no lowering"
-    values = [*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)]
-    for value in values:
+    if not contract.is_supported(name):
+        yield f"{where}: {name} has no lowering"
+    blocks = [block for region in operation.regions for block in region.blocks]
+    for value in (*operation.results, *(a for block in blocks for a in block.arguments)):
         problem = _type_problem(value.type, contract)
         if problem is not None:
-            yield f"{op.name} {problem}"
+            yield f"{where}: {name} {problem}"
+    for block in blocks:
+        for inner in block.operations:
+            yield from _violations(inner, contract)
 
 
 def _type_problem(type_: ir.Type, contract: Contract) -> str | None:
@@ -164,12 +164,3 @@ def _type_problem(type_: ir.Type, contract: Contract) -> str | None:
     if isinstance(element, ir.IntegerType) and not element.is_signless:
         return f"keeps the signedness of {type_}"
     return None
-
-
-def _operations(op: Any) -> Iterator[ir.Operation]:
-    """`op` and all operations within, in program order."""
-    yield op.operation
-    for region in op.operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _operations(inner)

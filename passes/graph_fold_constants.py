@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dialects import graph
 from ..dialects.locations import fuse_locations, node_name
+from ..dialects.symbolic import Dim
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .query import has_one_use, is_dead, producer
@@ -89,7 +90,13 @@ def _is_foldable(op: graph.GraphOp) -> bool:
         and len(operation.regions) == 0
         and all(graph.type_of(result).is_static for result in operation.results)
         and all(producer(value, graph.ConstantOp) is not None for value in operation.operands)
+        and not any(map(_is_symbolic, op.attrs.values()))
     )
+
+
+def _is_symbolic(attribute: Any) -> bool:
+    parts = attribute if isinstance(attribute, tuple) else (attribute,)
+    return any(isinstance(part, Dim) for part in parts)
 
 
 def _array(value: ir.Value | None) -> np.ndarray | None:

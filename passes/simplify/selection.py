@@ -37,6 +37,14 @@ def max_zero_to_relu(op: Any) -> Any:
     return graph.relu(found[0]) if found is not None and found[1] == 0 else None
 
 
+@rewrite(graph.ReluOp)
+def relu_of_max(op: Any) -> Any:
+    """``relu(max(x, c))  -->  relu(x)`` for ``c <= 0``."""
+    inner = producer(op.x, graph.MaxOp)
+    found = scalar_operand(inner) if inner is not None else None
+    return graph.relu(found[0]) if found is not None and found[1] <= 0 else None
+
+
 class BoundChain(Rewrite):
     """``max(max(x, c), d)  -->  max(x, max(c, d))``, and the same for min."""
 
@@ -77,4 +85,11 @@ def _as_result(op: Any, value: Any) -> Any:
     return graph.expand(value, shape=graph.type_of(result).shape)
 
 
-REWRITES = (where_decided, relu_of_relu, max_zero_to_relu, BoundChain(), max_of_relu)
+REWRITES = (
+    where_decided,
+    relu_of_relu,
+    relu_of_max,
+    BoundChain(),
+    max_zero_to_relu,
+    max_of_relu,
+)

@@ -1,0 +1,59 @@
+// RUN: gc-opt --graph-fold-constants=max-bytes=64 %s | filecheck %s
+// RUN: gc-opt --graph-fold-constants=max-bytes=64 --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+
+// CHECK-LABEL: @chain
+// CHECK-NEXT: "graph.constant"() {value = dense<[2, 4]> : tensor<2xi64>}
+// CHECK-NEXT: return
+func.func @chain() -> tensor<2xi64> {
+  %0 = "graph.constant"() {value = dense<[1, 2]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %1 = "graph.add"(%0, %0) : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  return %1 : tensor<2xi64>
+}
+
+// CHECK-LABEL: @sizes
+// CHECK-NEXT: "graph.constant"() {value = dense<[3, 8]> : tensor<2xi64>}
+// CHECK-NEXT: "graph.sizes"
+// CHECK-NEXT: return
+func.func @sizes(%x: tensor<?xf32, ["n"]>) -> (tensor<2xi64>, tensor<1xi64>) {
+  %0 = "graph.sizes"() {sizes = [3, 8]} : () -> tensor<2xi64>
+  %1 = "graph.sizes"() {sizes = ["n"]} : () -> tensor<1xi64>
+  return %0, %1 : tensor<2xi64>, tensor<1xi64>
+}
+
+// What an input takes part in stays.
+// CHECK-LABEL: @input
+// CHECK: graph.add
+func.func @input(%x: tensor<2xi64>) -> tensor<2xi64> {
+  %0 = "graph.constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+  %1 = "graph.add"(%x, %0) : (tensor<2xi64>, tensor<i64>) -> tensor<2xi64>
+  return %1 : tensor<2xi64>
+}
+
+// The operand has another use: folding would keep both.
+// CHECK-LABEL: @growth
+// CHECK: graph.transpose
+// REPORT-DAG: 1 declined by fold-constants, the constants would grow by 96 bytes
+func.func @growth() -> (tensor<4x6xf32>, tensor<6x4xf32>) {
+  %0 = "graph.constant"() {value = dense<1.0> : tensor<4x6xf32>} : () -> tensor<4x6xf32>
+  %1 = "graph.transpose"(%0) {perm = array<i64: 1, 0>} : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  return %0, %1 : tensor<4x6xf32>, tensor<6x4xf32>
+}
+
+// The operand dies: nothing grows.
+// CHECK-LABEL: @no_growth
+// CHECK-NEXT: graph.constant
+// CHECK-NEXT: return
+func.func @no_growth() -> tensor<6x4xf32> {
+  %0 = "graph.constant"() {value = dense<1.0> : tensor<4x6xf32>} : () -> tensor<4x6xf32>
+  %1 = "graph.transpose"(%0) {perm = array<i64: 1, 0>} : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  return %1 : tensor<6x4xf32>
+}
+
+// CHECK-LABEL: @broadcast
+// CHECK: graph.expand
+// REPORT-DAG: 1 declined by fold-constants, broadcasting is cheaper than reading the result
+func.func @broadcast() -> tensor<2000xf32> {
+  %0 = "graph.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %1 = "graph.expand"(%0) {shape = [2000]} : (tensor<f32>) -> tensor<2000xf32>
+  return %1 : tensor<2000xf32>
+}
