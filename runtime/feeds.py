@@ -29,8 +29,8 @@ class FeedBinder:
         try:
             arrays = [feeds[name] for name in self._names]
             looks = [(type(array), array.dtype, array.shape) for array in arrays]
-        except (KeyError, TypeError, AttributeError):
-            return self._check(feeds)
+        except (LookupError, TypeError, AttributeError):
+            return self._check(feeds)  # which says what is wrong, or converts what has no dtype
         if looks == self._accepted and len(feeds) == len(looks):
             return arrays
         arrays = self._check(feeds)

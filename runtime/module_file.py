@@ -6,6 +6,7 @@ finds it. A damaged file must therefore be found before IREE sees it. A module i
 are there already: every one of them is verified here.
 """
 
+import importlib.metadata
 import io
 import mmap
 import re
@@ -144,9 +145,10 @@ def _load(contents: memoryview) -> tuple[Any, Any]:
             module = runtime.VmModule.wrap_buffer(vm_instance(), contents)
             function = module.lookup_function(ENTRY_FUNCTION)
         except (RuntimeError, ValueError) as error:
-            version = runtime.version.VERSION
+            version = importlib.metadata.version("iree-base-runtime")
             raise ModuleFileError(
-                f"the IREE runtime {version} installed here does not accept the module: {error}"
+                f"the IREE runtime {version} installed here does not accept the module: "
+                + " ".join(str(error).split())
             ) from error
     if function is None:
         raise ModuleFileError(f"the module was not made by graphc: no function {ENTRY_FUNCTION}")

@@ -89,6 +89,8 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                     "--iree-input-demote-f64-to-f32=false",
                     # The default of 32 KiB refuses attention blocks that run well.
                     "--iree-llvmcpu-stack-allocation-limit=262144",
+                    # With them, no two compilations of a model give the same bytes.
+                    "--iree-llvmcpu-debug-symbols=false",
                 ),
                 variants=_cpu_variants(),
                 variant="host",
