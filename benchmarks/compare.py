@@ -57,10 +57,10 @@ class Row:
         """The row as `HEADER` names it."""
         return (
             self.runtime,
-            f"{self.median_ms:.2f}",
-            f"{self.p10_ms:.2f}",
-            f"{self.p90_ms:.2f}",
-            f"{self.best_ms:.2f}",
+            f"{self.median_ms:.4g}",
+            f"{self.p10_ms:.4g}",
+            f"{self.p90_ms:.4g}",
+            f"{self.best_ms:.4g}",
             _optional(self.ratio_to_best_peer, ".2f"),
             _optional(self.ratio_to_onnxruntime, ".2f"),
             _optional(self.difference, ".1e"),
