@@ -161,6 +161,10 @@ class _DeviceMemory:
             "typestr": "|u1",
         }
 
+    def __del__(self) -> None:
+        # A buffer goes back to its device, so it must go first.
+        self._mapped = None
+
 
 def _refuse(origin: str, error: Exception) -> None:
     text = str(error)

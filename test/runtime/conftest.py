@@ -3,6 +3,7 @@
 import functools
 import json
 
+import numpy as np
 import pytest
 from graphc.runtime import (
     ModelMetadata,
@@ -161,3 +162,17 @@ def model(request):
     yield open_model
     for each in opened:
         each.close()
+
+
+@pytest.fixture(scope="session")
+def aligned():
+    """``aligned(array)``: a copy that begins where compiled code wants arrays to begin."""
+
+    def copy(array):
+        raw = np.empty(array.nbytes + 64, np.uint8)
+        offset = -raw.ctypes.data % 64
+        result = raw[offset : offset + array.nbytes].view(array.dtype).reshape(array.shape)
+        result[...] = array
+        return result
+
+    return copy

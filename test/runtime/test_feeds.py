@@ -58,6 +58,15 @@ def test_arrays_of_any_layout_are_accepted(add, x):
     np.testing.assert_array_equal(add(x, x), (x + x).astype(np.float32))
 
 
+def test_large_aligned_arrays_of_any_kind_are_accepted(add, aligned):
+    plain = np.random.default_rng(0).random((1 << 15, 4), np.float32)
+    swapped = aligned(plain.astype(">f4"))
+    locked = aligned(plain)
+    locked.flags.writeable = False
+    for x in (aligned(plain), swapped, locked, aligned(plain)[::-1][::-1]):
+        np.testing.assert_array_equal(add(x, x), 2 * plain)
+
+
 def test_a_subclass_of_ndarray_and_any_mapping_are_accepted(add):
     class Array(np.ndarray):
         pass
