@@ -106,7 +106,7 @@ class Constant(Pattern):
         if self.accept is not None:
             element = constant_scalar(value)
             if element is None or not self.accept(element):
-                found = "a tensor" if element is None else element
+                found = "a tensor" if element is None else str(element)
                 trace.fail(captures, value, f"expected {self.wanted}, found {found}")
                 return
         yield from _captured(self.name, value, captures, trace)
