@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModuleFileError
+from ..errors import DeviceError, ModuleFileError
+from .cpu_features import missing_features
 from .device import import_runtime, setup_lock, vm_instance
 from .elements import ELEMENT_TYPES
 from .memory import aligned_empty
@@ -45,11 +46,17 @@ def read_module(source: str | Path | bytes) -> ModuleFile:
     """Reads a module from a path (which is mapped, not read) or from bytes (which are copied).
 
     Raises `ModuleFileError`, with the path and the reason, where it is not a whole module of
-    graphc's that this version can run.
+    graphc's that this version can run, and `DeviceError` where the processor cannot run it.
     """
     origin, contents = _open(source)
     try:
-        _check_archive(contents)
+        bytecode = _check_archive(contents)
+        if missing := missing_features(bytecode):
+            raise DeviceError(
+                f"{origin}: the module was compiled for a processor with "
+                f"{', '.join(missing)}, which this one lacks; compile it for a target such as "
+                "cpu:x86-64-v3 (AVX2) or cpu:x86-64-v2"
+            )
         module, function = _load(contents)
         metadata = _read_metadata(function)
         _check_signature(metadata, function.reflection.get("iree.abi.declaration", ""))
@@ -74,8 +81,11 @@ def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
         raise ModuleFileError(f"{path}: {error.strerror or error}") from error
 
 
-def _check_archive(contents: memoryview) -> None:
-    """Verifies the checksum of every entry, and that both zip directories agree on them."""
+def _check_archive(contents: memoryview) -> memoryview:
+    """Verifies the checksum of every entry, and that both zip directories agree on them.
+
+    Answers with the first entry, the bytecode; large constants and machine code follow it.
+    """
     if len(contents) == 0:
         raise ModuleFileError("the file is empty")
     if contents[: len(_ZIP_MAGIC)] != _ZIP_MAGIC:
@@ -85,10 +95,13 @@ def _check_archive(contents: memoryview) -> None:
             entries = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise ModuleFileError(f"the file is truncated or damaged ({error})") from None
+    bytecode = None
     for entry in entries:
         data = _entry_data(contents, entry)
         if data is None or zlib.crc32(data) != entry.CRC:
             raise ModuleFileError(f"the file is damaged (in its part {entry.filename!r})")
+        bytecode = bytecode if bytecode is not None else data
+    return bytecode if bytecode is not None else contents
 
 
 class _Reader(io.RawIOBase):
