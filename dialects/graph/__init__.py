@@ -3,6 +3,7 @@
 Ops live in one file per family; `base` says how an op is declared.
 """
 
+from .attention import *
 from .base import (
     Graph,
     GraphOp,
@@ -13,11 +14,15 @@ from .base import (
     graph_op,
     map_group,
 )
+from .contraction import *
+from .convolution import *
 from .elements import write as write_elements
 from .elementwise import *
 from .fusion import *
 from .indexing import *
 from .movement import *
+from .normalization import *
+from .pooling import *
 from .reassociation import reassociation
 from .reduction import *
 from .shapes import *

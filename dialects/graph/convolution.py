@@ -1,0 +1,167 @@
+"""Convolutions."""
+
+import numpy as np
+
+from ..symbolic import Dim
+from .attributes import Int, Ints, Str
+from .base import GraphOp, Tensor, TypeRuleError, builder
+from .contraction import require_equal_sizes
+from .elementwise import require_number
+from .types import Shape, TensorType, is_float
+from .window import (
+    from_channels_first,
+    join_layout,
+    output_sizes,
+    split_layout,
+    to_channels_first,
+    windows,
+)
+
+
+def conv_weight_parts(w: TensorType, layout: str) -> tuple[int | Dim, int | Dim, Shape]:
+    """Output channels, input channels per group, and kernel sizes of a convolution's weights."""
+    if w.rank < 3:
+        raise TypeRuleError(f"weights need rank 3 or more, not {w}")
+    if layout == "channels_first":
+        return w.shape[0], w.shape[1], w.shape[2:]
+    return w.shape[-1], w.shape[-2], w.shape[:-2]
+
+
+def _require_static(kernel: Shape) -> tuple[int, ...]:
+    if not all(isinstance(size, int) for size in kernel):
+        raise TypeRuleError("the kernel's sizes must be known")
+    return kernel  # type: ignore[return-value]
+
+
+def _require_divisible(channels: int | Dim, groups: int, what: str) -> None:
+    if groups < 1 or (isinstance(channels, int) and channels % groups):
+        raise TypeRuleError(f"{channels} {what} do not split into {groups} groups")
+
+
+class ConvOp(GraphOp, name="conv"):
+    """Convolution (ONNX Conv 22, without bias), on any number of spatial axes.
+
+    ``channels_first``: `x` [N, C, spatial...], `w` [F, C/groups, kernel...], result [N, F, out...];
+    ``channels_last``: `x` [N, spatial..., C], `w` [kernel..., C/groups, F], result [N, out..., F].
+    """
+
+    x: Tensor
+    w: Tensor
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+    groups: Int
+    layout: Str
+
+    @staticmethod
+    def infer(x, w, *, strides, dilations, low, high, groups, layout):
+        require_number(x)
+        if x.dtype != w.dtype:
+            raise TypeRuleError(f"operands have element types {x.dtype} and {w.dtype}")
+        if x.rank != w.rank:
+            raise TypeRuleError(f"input {x} and weights {w} differ in rank")
+        batch, channels, extents = split_layout(x.shape, layout)
+        features, per_group, kernel = conv_weight_parts(w, layout)
+        _require_divisible(channels, groups, "input channels")
+        _require_divisible(features, groups, "output channels")
+        require_equal_sizes(per_group * groups, channels, "weights' and input's channels")
+        kernel = _require_static(kernel)
+        out = output_sizes(extents, kernel, strides, dilations, low, high)
+        return x.with_shape(join_layout(batch, features, out, layout))
+
+    @staticmethod
+    def evaluate(x, w, *, strides, dilations, low, high, groups, layout):
+        dtype = x.dtype
+        wide = np.float32 if is_float(dtype) and dtype.itemsize < 4 else dtype
+        image = to_channels_first(x, layout).astype(wide)
+        spatial = image.ndim - 2
+        if layout == "channels_last":
+            w = np.transpose(w, (spatial + 1, spatial, *range(spatial)))
+        weights = w.astype(wide)
+        view = windows(image, weights.shape[2:], strides, dilations, low, high, 0)
+        inputs, features = image.shape[1] // groups, weights.shape[0] // groups
+        axes = [1, *range(2 + spatial, 2 + 2 * spatial)]
+        parts = [
+            np.tensordot(
+                view[:, g * inputs : (g + 1) * inputs],
+                weights[g * features : (g + 1) * features],
+                axes=(axes, list(range(1, 2 + spatial))),
+            )
+            for g in range(groups)
+        ]
+        result = np.moveaxis(np.concatenate(parts, axis=-1), -1, 1)
+        return from_channels_first(result, layout).astype(dtype)
+
+
+class ConvTransposeOp(GraphOp, name="conv_transpose"):
+    """Transposed convolution (ONNX ConvTranspose 22, without bias).
+
+    `w` is [C, F/groups, kernel...] in both layouts. `low` and `high` are cut off the full result,
+    `output_padding` is added behind it.
+    """
+
+    x: Tensor
+    w: Tensor
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+    output_padding: Ints
+    groups: Int
+    layout: Str
+
+    @staticmethod
+    def infer(x, w, *, strides, dilations, low, high, output_padding, groups, layout):
+        require_number(x)
+        if x.dtype != w.dtype or x.rank != w.rank:
+            raise TypeRuleError(f"input {x} and weights {w} differ in rank or element type")
+        batch, channels, extents = split_layout(x.shape, layout)
+        require_equal_sizes(w.shape[0], channels, "weights' and input's channels")
+        _require_divisible(channels, groups, "input channels")
+        kernel = _require_static(w.shape[2:])
+        lists = (kernel, strides, dilations, low, high, output_padding)
+        if any(len(values) != len(extents) for values in lists):
+            raise TypeRuleError(f"needs {len(extents)} entries of strides, dilations and padding")
+        out = tuple(
+            (extent - 1) * stride + dilation * (k - 1) + 1 + extra - before - after
+            for extent, k, stride, dilation, before, after, extra in zip(
+                extents, *lists, strict=True
+            )
+        )
+        if any(isinstance(size, int) and size < 1 for size in out):
+            raise TypeRuleError(f"the result would have sizes {out}")
+        return x.with_shape(join_layout(batch, w.shape[1] * groups, out, layout))
+
+    @staticmethod
+    def evaluate(x, w, *, strides, dilations, low, high, output_padding, groups, layout):
+        dtype = x.dtype
+        wide = np.float32 if is_float(dtype) and dtype.itemsize < 4 else dtype
+        image, weights = to_channels_first(x, layout).astype(wide), w.astype(wide)
+        kernel, spatial = weights.shape[2:], image.shape[2:]
+        full = [
+            (s - 1) * stride + d * (k - 1) + 1 + extra
+            for s, stride, d, k, extra in zip(
+                spatial, strides, dilations, kernel, output_padding, strict=True
+            )
+        ]
+        inputs, features = image.shape[1] // groups, weights.shape[1]
+        result = np.zeros((image.shape[0], features * groups, *full), wide)
+        for group in range(groups):
+            part = image[:, group * inputs : (group + 1) * inputs]
+            taps = weights[group * inputs : (group + 1) * inputs]
+            into = result[:, group * features : (group + 1) * features]
+            for tap in np.ndindex(*kernel):
+                places = tuple(
+                    slice(d * t, d * t + (s - 1) * stride + 1, stride)
+                    for d, t, s, stride in zip(dilations, tap, spatial, strides, strict=True)
+                )
+                product = np.tensordot(part, taps[(..., *tap)], axes=([1], [0]))
+                into[(slice(None), slice(None), *places)] += np.moveaxis(product, -1, 1)
+        inner = tuple(slice(a, f - b) for a, b, f in zip(low, high, full, strict=True))
+        cropped = result[(slice(None), slice(None), *inner)]
+        return from_channels_first(cropped, layout).astype(dtype)
+
+
+conv = builder(ConvOp)
+conv_transpose = builder(ConvTransposeOp)

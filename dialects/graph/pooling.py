@@ -1,0 +1,129 @@
+"""Pooling over windows."""
+
+import numpy as np
+
+from .attributes import Bool, Int, Ints, Str
+from .base import GraphOp, Tensor, builder
+from .elementwise import require_number
+from .types import TensorType, is_float
+from .window import (
+    from_channels_first,
+    join_layout,
+    output_sizes,
+    split_layout,
+    to_channels_first,
+    windows,
+)
+
+
+class Pool(GraphOp):
+    """Base of pooling ops."""
+
+    @staticmethod
+    def infer(x, *, kernel, strides, dilations, low, high, layout, **rest) -> TensorType:
+        del rest
+        require_number(x)
+        batch, channels, extents = split_layout(x.shape, layout)
+        out = output_sizes(extents, kernel, strides, dilations, low, high)
+        return x.with_shape(join_layout(batch, channels, out, layout))
+
+
+def _lowest(dtype: np.dtype) -> float:
+    return -np.inf if is_float(dtype) else np.iinfo(dtype).min
+
+
+def _kernel_axes(rank: int) -> tuple[int, ...]:
+    return tuple(range(rank, 2 * rank - 2))
+
+
+class MaxPoolOp(Pool, name="max_pool"):
+    """The largest element of each window (ONNX MaxPool 22); padding never wins, NaN does."""
+
+    x: Tensor
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+    layout: Str
+
+    @staticmethod
+    def evaluate(x, *, layout, **window):
+        image = to_channels_first(x, layout)
+        view = windows(image, **window, value=_lowest(x.dtype))
+        return from_channels_first(view.max(axis=_kernel_axes(image.ndim)), layout)
+
+
+class AveragePoolOp(Pool, name="average_pool"):
+    """The mean of each window (ONNX AveragePool 22).
+
+    `count_include_pad`: whether elements of the padding count as zeros. `extra` is padding at the
+    end that never counts: what rounding up the number of windows (ceil_mode) adds.
+    """
+
+    x: Tensor
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+    extra: Ints
+    count_include_pad: Bool
+    layout: Str
+
+    @staticmethod
+    def infer(x, *, high, extra, **rest) -> TensorType:
+        return Pool.infer(x, high=[a + b for a, b in zip(high, extra, strict=True)], **rest)
+
+    @staticmethod
+    def evaluate(x, *, layout, high, extra, count_include_pad, **window):
+        image = to_channels_first(x, layout)
+        wide = image.astype(np.float64 if x.dtype == np.float64 else np.float32)
+        full = [a + b for a, b in zip(high, extra, strict=True)]
+        axes = _kernel_axes(image.ndim)
+        total = windows(wide, **window, high=full, value=0).sum(axis=axes)
+        counts = average_pool_counts(
+            image.shape[2:], high=high, extra=extra, count_include_pad=count_include_pad, **window
+        )
+        return from_channels_first(total / counts, layout).astype(x.dtype)
+
+
+def average_pool_counts(
+    spatial, *, kernel, strides, dilations, low, high, extra, count_include_pad
+) -> np.ndarray:
+    """How many elements each window of an average pool divides by: [out...]."""
+    ones = np.ones((1, 1, *spatial), np.float32)
+    if count_include_pad:
+        pads = [(0, 0), (0, 0), *zip(low, high, strict=True)]
+        ones = np.pad(ones, pads, constant_values=1)
+        low, high = [0] * len(spatial), extra
+    else:
+        high = [a + b for a, b in zip(high, extra, strict=True)]
+    view = windows(ones, kernel, strides, dilations, low, high, 0)
+    return view.sum(axis=_kernel_axes(ones.ndim))[0, 0]
+
+
+class LpPoolOp(Pool, name="lp_pool"):
+    """The `p`-norm of each window (ONNX LpPool 22)."""
+
+    x: Tensor
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+    p: Int
+    layout: Str
+
+    @staticmethod
+    def evaluate(x, *, layout, p, **window):
+        image = to_channels_first(x, layout)
+        wide = image.astype(np.float64 if x.dtype == np.float64 else np.float32)
+        powers = np.abs(windows(wide, **window, value=0)) ** p
+        norm = powers.sum(axis=_kernel_axes(image.ndim)) ** (1 / p)
+        return from_channels_first(norm, layout).astype(x.dtype)
+
+
+max_pool = builder(MaxPoolOp)
+average_pool = builder(AveragePoolOp)
+lp_pool = builder(LpPoolOp)
