@@ -74,7 +74,9 @@ def range_(start, limit, delta, *, node, stash_type=1):
 def _known_number(value: ir.Value) -> int | float | Dim | None:
     """The value of a scalar where it is known, looking through conversions of sizes to floats."""
     owner = graph.graph_op(value.owner)
-    while isinstance(owner, graph.CastOp | graph.ReshapeOp):
+    while isinstance(owner, graph.ReshapeOp) or (
+        isinstance(owner, graph.CastOp) and graph.is_integer(graph.type_of(owner.x).dtype)
+    ):
         value = owner.x
         owner = graph.graph_op(value.owner)
     if isinstance(owner, graph.ConstantOp) and owner.attrs["value"].size == 1:

@@ -1,0 +1,114 @@
+"""Pooling."""
+
+from ...dialects import graph
+from .registry import UnsupportedError, onnx_op
+from .windows import Window, resolve_window
+
+
+def _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode) -> Window:
+    type_ = graph.type_of(x)
+    if type_.rank < 3:
+        raise graph.TypeRuleError(f"pooling needs an image, not {type_}")
+    return resolve_window(
+        type_.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, bool(ceil_mode)
+    )
+
+
+@onnx_op("MaxPool")
+def max_pool(
+    x,
+    *,
+    node,
+    kernel_shape,
+    auto_pad="NOTSET",
+    ceil_mode=0,
+    dilations=None,
+    pads=None,
+    storage_order=0,
+    strides=None,
+):
+    del storage_order  # concerns the indices only
+    if node.wants(1):
+        raise UnsupportedError("the output Indices")
+    window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    return graph.max_pool(
+        x,
+        kernel=window.kernel,
+        strides=window.strides,
+        dilations=window.dilations,
+        low=window.low,
+        high=[a + b for a, b in zip(window.high, window.extra, strict=True)],
+        layout="channels_first",
+    )
+
+
+@onnx_op("AveragePool")
+def average_pool(
+    x,
+    *,
+    kernel_shape,
+    auto_pad="NOTSET",
+    ceil_mode=0,
+    count_include_pad=0,
+    dilations=None,
+    pads=None,
+    strides=None,
+):
+    window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    return graph.average_pool(
+        x,
+        kernel=window.kernel,
+        strides=window.strides,
+        dilations=window.dilations,
+        low=window.low,
+        high=window.high,
+        extra=window.extra,
+        count_include_pad=bool(count_include_pad),
+        layout="channels_first",
+    )
+
+
+@onnx_op("LpPool", since=2)
+def lp_pool(
+    x,
+    *,
+    kernel_shape,
+    auto_pad="NOTSET",
+    ceil_mode=0,
+    dilations=None,
+    p=2,
+    pads=None,
+    strides=None,
+):
+    window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    return graph.lp_pool(
+        x,
+        kernel=window.kernel,
+        strides=window.strides,
+        dilations=window.dilations,
+        low=window.low,
+        high=[a + b for a, b in zip(window.high, window.extra, strict=True)],
+        p=p,
+        layout="channels_first",
+    )
+
+
+def _spatial_axes(x) -> list[int]:
+    return list(range(2, graph.type_of(x).rank))
+
+
+@onnx_op("GlobalAveragePool")
+def global_average_pool(x):
+    return graph.reduce_mean(x, axes=_spatial_axes(x), keepdims=True)
+
+
+@onnx_op("GlobalMaxPool")
+def global_max_pool(x):
+    return graph.reduce_max(x, axes=_spatial_axes(x), keepdims=True)
+
+
+@onnx_op("GlobalLpPool", since=2)
+def global_lp_pool(x, *, p=2):
+    powers = graph.pow_(graph.abs_(x), graph.splat_like(p, x))
+    total = graph.reduce_sum(powers, axes=_spatial_axes(x), keepdims=True)
+    return graph.pow_(total, graph.splat_like(1 / p, x))
