@@ -8,7 +8,7 @@ from graphc.dialects.symbolic import parse_dim
 from graphc.mlir import func, ir
 
 ALIVE: list[ir.Module] = []
-"""Ops do not keep their module alive; the `context` fixture of test/passes empties this list."""
+"""Ops do not keep their module alive; `context` fixtures empty this list."""
 
 
 def build_module(body: Callable[..., Any], *types: str) -> ir.Module:
