@@ -4,7 +4,12 @@ Each docstring says how exact a rewrite is. *But for rounding* means that the co
 the same formula with roundings in other places, usually fewer.
 """
 
-from . import activations
+from . import activations, fold_into_norm, normalization, softmax
 
-REWRITES = (*activations.REWRITES,)
+REWRITES = (
+    *activations.REWRITES,
+    *normalization.REWRITES,
+    *fold_into_norm.REWRITES,
+    *softmax.REWRITES,
+)
 """All that recognise composites, in the order in which they are tried."""
