@@ -39,11 +39,19 @@ def constant_array(value: ir.Value) -> np.ndarray | None:
 def constant_scalar(value: ir.Value) -> Any:
     """The element of a ``graph.constant`` that holds exactly one, as a numpy scalar; or None."""
     constant = producer(value, graph.ConstantOp)
-    if constant is None:
+    if constant is None or any(size != 1 for size in ir.RankedTensorType(value.type).shape):
         return None
-    type_ = ir.RankedTensorType(value.type)
-    if any(size != 1 for size in type_.shape):
-        return None
+    attribute = constant.operation.attributes["value"]
+    if isinstance(attribute, ir.DenseFPElementsAttr | ir.DenseIntElementsAttr):
+        try:
+            element = attribute[0]
+        except TypeError:  # the bindings know the common element types only
+            return _only_element(constant)
+        return graph.type_of(value).dtype.type(element)
+    return _only_element(constant)
+
+
+def _only_element(constant: graph.ConstantOp) -> Any:
     return constant.attrs["value"].reshape(())[()]
 
 
