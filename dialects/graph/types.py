@@ -70,6 +70,7 @@ _FLOATS = {
 }
 _NAMES = {**{dtype: row[0] for dtype, row in _INTEGERS.items()}, **_FLOATS}
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_COMMON = {ir.F32Type: np.dtype(np.float32), ir.F16Type: np.dtype(np.float16)}  # without spelling
 
 
 def dtype_name(dtype: np.dtype) -> str:
@@ -97,7 +98,9 @@ def element_type(dtype: np.dtype) -> ir.Type:
 
 def dtype_of(element: ir.Type) -> np.dtype:
     """The numpy dtype of an MLIR element type. ValueError when it is not one of ours."""
-    dtype = _DTYPES.get(str(element))
+    dtype = _COMMON.get(type(element))
+    if dtype is None:
+        dtype = _DTYPES.get(str(element))
     if dtype is None:
         raise ValueError(f"element type {element} is not supported")
     return dtype
