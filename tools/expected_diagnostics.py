@@ -20,7 +20,7 @@ _COMMENT = re.compile(
     r"expected-(error|warning|remark|note)(-re)?"
     r"\s*(?:@([+-]\d+|above|below|unknown))?\s*\{\{(.*?)\}\}"
 )
-_PLACE = re.compile(r"-:(\d+):\d+")
+_PLACE = re.compile(r'"?-"?:(\d+):\d+')
 
 
 @dataclass(frozen=True)
