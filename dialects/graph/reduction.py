@@ -76,6 +76,12 @@ class ReduceMeanOp(Reduction, name="reduce_mean"):
     axes: Ints
     keepdims: Bool
 
+    @classmethod
+    def infer(cls, x: TensorType, *, axes: tuple[int, ...], keepdims: bool) -> TensorType:
+        if is_integer(x.dtype) and x.dtype.itemsize < 4:
+            raise TypeRuleError(f"needs floats or integers of 32 bits or more, not {x.dtype}")
+        return super().infer(x, axes=axes, keepdims=keepdims)
+
     @staticmethod
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
         count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))

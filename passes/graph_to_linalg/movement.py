@@ -12,8 +12,17 @@ from .lowering import Lowering, Size, lowers, plain_type
 
 @lowers(graph.ReshapeOp)
 def reshape(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    """Collapse the axes that merge, then expand those that split."""
-    source, target = graph.type_of(op.x), graph.type_of(op.result)
+    return reshape_tensor(ctx, x, graph.type_of(op.x), graph.type_of(op.result))
+
+
+def reshape_tensor(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
+) -> ir.Value:
+    """`x`, of type `source`, as `target`: collapse the axes that merge, expand those that split."""
+    if source.shape == target.shape:
+        return x
+    if not source.rank or not target.rank:
+        return _reshape_scalar(ctx, x, source, target)
     groups = graph.reassociation(source.shape, target.shape)
     middle: list[Size] = [graph.element_count([source.shape[a] for a in old]) for old, _ in groups]
     if any(len(old) != 1 for old, _ in groups):
@@ -22,6 +31,19 @@ def reshape(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     if all(len(new) == 1 for _, new in groups):
         return ctx.cast(x, target)
     return _expand(ctx, x, target, [new for _, new in groups])
+
+
+def _reshape_scalar(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
+) -> ir.Value:
+    """A reshape of one element, from or to rank 0."""
+    if source.rank:
+        x = ctx.cast(x, source.with_shape([1] * source.rank))
+        x = tensor.collapse_shape(plain_type(source.with_shape([])), x, [])
+    if target.rank:
+        ones = [1] * target.rank
+        x = tensor.expand_shape(plain_type(target.with_shape(ones)), x, [], [], ones)
+    return ctx.cast(x, target)
 
 
 def _expand(

@@ -209,15 +209,25 @@ def _number(
     for_signed: Callable[..., Scalar],
     for_unsigned: Callable[..., Scalar] | None = None,
 ) -> None:
-    def rule(op: graph.GraphOp, *operands: Scalar) -> Scalar:
-        dtype = _operand_dtype(op)
+    def on_numbers(dtype: np.dtype, *operands: Scalar) -> Scalar:
         if graph.is_float(dtype):
             return for_float(*operands)
         if graph.is_unsigned(dtype) or dtype == np.bool_:
             return (for_unsigned or for_signed)(*operands)
         return for_signed(*operands)
 
-    scalar_rule(op_class)(rule)
+    _number_rules[op_class] = on_numbers
+    scalar_rule(op_class)(lambda op, *operands: on_numbers(_operand_dtype(op), *operands))
+
+
+_number_rules: dict[type[graph.GraphOp], ScalarRule] = {}
+
+
+def apply_number_rule(
+    op_class: type[graph.GraphOp], dtype: np.dtype, *operands: Scalar
+) -> Scalar:
+    """What `op_class`, an arithmetic op without attributes, does to scalars of `dtype`."""
+    return _number_rules[op_class](dtype, *operands)
 
 
 def _int_like(value: int, x: Scalar) -> Scalar:

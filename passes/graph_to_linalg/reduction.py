@@ -1,0 +1,229 @@
+"""Reductions as ``linalg.generic`` with reduction loops; running sums as scans."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .generic import fill, generic, loop_index, parallel, projection
+from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
+from .scalar import apply_number_rule, convert_scalar
+
+Combine = Callable[[ir.Value, ir.Value], ir.Value]
+
+_F32 = np.dtype(np.float32)
+_BOOL = np.dtype(np.bool_)
+
+
+def accumulator(dtype: np.dtype) -> np.dtype:
+    """The element type that sums of `dtype` are held in: narrow floats are summed in f32."""
+    return _F32 if graph.is_float(dtype) and dtype.itemsize < 4 else dtype
+
+
+def reduce_axes(
+    ctx: Lowering,
+    x: ir.Value,
+    type_: graph.TensorType,
+    axes: Sequence[int],
+    initial: Any,
+    combine: Combine,
+) -> ir.Value:
+    """`x`, of `type_`, combined over `axes`, which are left out of the result.
+
+    The result has the accumulator's element type.
+    """
+    wide = accumulator(type_.dtype)
+    kept = [axis for axis in range(type_.rank) if axis not in axes]
+    result = graph.TensorType(tuple(type_.shape[axis] for axis in kept), wide)
+    output = fill(scalar_constant(initial, wide), ctx.empty(result))
+
+    def body(element: ir.Value, total: ir.Value) -> ir.Value:
+        return combine(convert_scalar(element, type_.dtype, wide), total)
+
+    (reduced,) = generic(
+        [x],
+        [ir.AffineMap.get_identity(type_.rank)],
+        [output],
+        [projection(type_.rank, kept)],
+        ["reduction" if axis in axes else "parallel" for axis in range(type_.rank)],
+        body,
+    )
+    return reduced
+
+
+def keep_axes(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: Sequence[int]
+) -> ir.Value:
+    """`x` as a tensor of `type_`, which has axes of size 1 at `axes` in addition."""
+    if not axes:
+        return x
+    groups: list[list[int]] = []
+    leading: list[int] = []
+    for axis in range(type_.rank):
+        if axis not in axes:
+            groups.append([*leading, axis])
+            leading = []
+        elif groups:
+            groups[-1].append(axis)
+        else:
+            leading.append(axis)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    static = [size if isinstance(size, int) else dynamic for size in type_.shape]
+    sizes = [ctx.index(size) for size in type_.shape if not isinstance(size, int)]
+    return tensor.expand_shape(plain_type(type_), x, groups, sizes, static)
+
+
+def _each(
+    ctx: Lowering,
+    x: ir.Value,
+    type_: graph.TensorType,
+    function: Callable[[ir.Value], ir.Value],
+) -> ir.Value:
+    """`function` of each element of `x`, as a tensor of `type_`."""
+    return parallel([x], [ir.AffineMap.get_identity(type_.rank)], ctx.empty(type_), function)
+
+
+def _finish(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    reduced: ir.Value,
+    function: Callable[[ir.Value], ir.Value] | None = None,
+) -> ir.Value:
+    """Apply `function` to what was reduced, narrow it, and put the kept axes back."""
+    source, result = graph.type_of(op.operation.operands[0]), graph.type_of(op.operation.results[0])
+    axes, wide = op.attrs["axes"], accumulator(source.dtype)
+    if function is not None or wide != source.dtype:
+        squeezed = source.with_shape(graph.reduced_shape(source.shape, axes, False))
+
+        def narrow(total: ir.Value) -> ir.Value:
+            total = total if function is None else function(total)
+            return convert_scalar(total, wide, source.dtype)
+
+        reduced = _each(ctx, reduced, squeezed, narrow)
+    return keep_axes(ctx, reduced, result, axes) if op.attrs["keepdims"] else reduced
+
+
+def _reduction(
+    op_class: type[graph.GraphOp],
+    scalar_class: type[graph.GraphOp],
+    initial: Callable[[np.dtype], Any],
+) -> None:
+    """Lower `op_class` by combining with the scalar form of `scalar_class`."""
+
+    @lowers(op_class)
+    def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+        type_ = graph.type_of(op.operation.operands[0])
+        wide = accumulator(type_.dtype)
+        reduced = reduce_axes(
+            ctx, x, type_, op.attrs["axes"], initial(wide),
+            lambda element, total: apply_number_rule(scalar_class, wide, element, total),
+        )  # fmt: skip
+        return _finish(ctx, op, reduced)
+
+
+_reduction(graph.ReduceSumOp, graph.AddOp, lambda dtype: 0)
+_reduction(graph.ReduceProdOp, graph.MulOp, lambda dtype: 1)
+_reduction(graph.ReduceMaxOp, graph.MaxOp, graph.lowest)
+_reduction(graph.ReduceMinOp, graph.MinOp, graph.highest)
+
+
+@lowers(graph.ReduceMeanOp)
+def reduce_mean(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    type_ = graph.type_of(op.operation.operands[0])
+    wide = accumulator(type_.dtype)
+    count = graph.element_count([type_.shape[axis] for axis in op.attrs["axes"]])
+    reduced = reduce_axes(
+        ctx, x, type_, op.attrs["axes"], 0,
+        lambda element, total: apply_number_rule(graph.AddOp, wide, element, total),
+    )  # fmt: skip
+    divisor = _count_scalar(ctx, count, wide)
+    return _finish(
+        ctx, op, reduced, lambda total: apply_number_rule(graph.DivOp, wide, total, divisor)
+    )
+
+
+def _count_scalar(ctx: Lowering, count: Size, dtype: np.dtype) -> ir.Value:
+    """`count` as a scalar of `dtype`."""
+    if isinstance(count, int):
+        return scalar_constant(count, dtype)
+    i64 = np.dtype(np.int64)
+    return convert_scalar(arith.index_cast(plain_element(i64), ctx.index(count)), i64, dtype)
+
+
+def _arg(
+    op_class: type[graph.GraphOp],
+    extreme: type[graph.GraphOp],
+    initial: Callable[[np.dtype], Any],
+) -> None:
+    """Lower `op_class` in two vectorisable steps: the extreme element, then where it is.
+
+    The second step takes the smallest (or largest) position that holds the extreme element, or
+    a NaN: the extreme element is NaN when there is one.
+    """
+
+    @lowers(op_class)
+    def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+        type_, attrs = graph.type_of(op.operation.operands[0]), op.attrs
+        axis, wide = attrs["axis"], accumulator(type_.dtype)
+        found = reduce_axes(
+            ctx, x, type_, [axis], initial(wide),
+            lambda element, best: apply_number_rule(extreme, wide, element, best),
+        )  # fmt: skip
+        squeezed = type_.with_shape(graph.reduced_shape(type_.shape, (axis,), False))
+        places = _places(ctx, x, found, type_, axis, attrs["last_index"])
+        i64 = np.dtype(np.int64)
+        places = _each(
+            ctx, places, squeezed.with_dtype(i64),
+            lambda place: convert_scalar(place, _PLACE, i64),
+        )  # fmt: skip
+        result = graph.type_of(op.operation.results[0])
+        return keep_axes(ctx, places, result, [axis]) if attrs["keepdims"] else places
+
+
+_PLACE = np.dtype(np.int32)
+
+
+def _places(
+    ctx: Lowering,
+    x: ir.Value,
+    extreme: ir.Value,
+    type_: graph.TensorType,
+    axis: int,
+    last: bool,
+) -> ir.Value:
+    """The first or last position along `axis` where `x` is `extreme`, or NaN."""
+    kept = [i for i in range(type_.rank) if i != axis]
+    wide = accumulator(type_.dtype)
+    place_type = graph.TensorType(tuple(type_.shape[i] for i in kept), _PLACE)
+    start = 0 if last else np.iinfo(_PLACE).max
+    never = scalar_constant(start, _PLACE)
+    output = fill(never, ctx.empty(place_type))
+    choose = graph.MaxOp if last else graph.MinOp
+    element = plain_element(_PLACE)
+
+    def body(value: ir.Value, best: ir.Value, place: ir.Value) -> ir.Value:
+        here = is_same_or_nan(convert_scalar(value, type_.dtype, wide), best, wide)
+        position = arith.index_cast(element, loop_index(axis))
+        candidate = arith.select(here, position, never)
+        return apply_number_rule(choose, _PLACE, candidate, place)
+
+    identity, projected = ir.AffineMap.get_identity(type_.rank), projection(type_.rank, kept)
+    (places,) = generic(
+        [x, extreme], [identity, projected], [output], [projected],
+        ["reduction" if i == axis else "parallel" for i in range(type_.rank)], body,
+    )  # fmt: skip
+    return places
+
+
+def is_same_or_nan(value: ir.Value, other: ir.Value, dtype: np.dtype) -> ir.Value:
+    """Inside a body: whether two scalars are equal, or the first is NaN."""
+    if not graph.is_float(dtype):
+        return arith.cmpi(arith.CmpIPredicate.eq, value, other)
+    same = arith.cmpf(arith.CmpFPredicate.OEQ, value, other)
+    return arith.ori(same, arith.cmpf(arith.CmpFPredicate.UNO, value, value))
+
+
+_arg(graph.ArgMaxOp, graph.MaxOp, graph.lowest)
+_arg(graph.ArgMinOp, graph.MinOp, graph.highest)
