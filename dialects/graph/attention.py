@@ -1,4 +1,4 @@
-"""Attention."""
+"""Attention, and the rotation of queries and keys by their positions."""
 
 import numpy as np
 
@@ -6,15 +6,22 @@ from .attributes import Bool, Float
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import broadcast_shapes, require_float
-from .normalization import SoftmaxOp
+from .types import TensorType
+
+
+def _require_broadcast(what: str, shape: tuple, to: tuple) -> None:
+    if len(shape) > len(to) or broadcast_shapes(shape, to) != to:
+        raise TypeRuleError(f"{what} {list(map(str, shape))} does not broadcast to {to}")
 
 
 class AttentionOp(GraphOp, name="attention"):
-    """Scaled dot-product attention: ``softmax(q k^T * scale + mask) v`` (Vaswani et al., 2017).
+    """``softmax(q k^T * scale + mask) v`` (Vaswani et al., 2017; ONNX Attention).
 
-    `q` [..., S, D], `k` [..., T, D], `v` [..., T, E]; the axes before broadcast. `mask` broadcasts
-    to [..., S, T]: a float is added, a bool keeps where true. `causal`: position s sees t <= s
-    only, counted from the start of both.
+    `q` is ``[..., S, D]``, `k` ``[..., T, D]``, `v` ``[..., T, E]``; the result is ``[..., S, E]``.
+    The leading axes of `k` and `v` broadcast to those of `q`: a group of query heads may share a
+    key. `mask` broadcasts to ``[..., S, T]``: floats are added to the scores, booleans say which
+    keys are seen. With `causal`, query ``i`` sees the keys up to ``i``. A query that sees no key
+    gives zeros.
     """
 
     q: Tensor
@@ -25,34 +32,95 @@ class AttentionOp(GraphOp, name="attention"):
     causal: Bool
 
     @staticmethod
-    def infer(q, k, v, mask, *, scale, causal):
+    def infer(
+        q: TensorType,
+        k: TensorType,
+        v: TensorType,
+        mask: TensorType | None,
+        *,
+        scale: float,
+        causal: bool,
+    ) -> TensorType:
         del scale, causal
         require_float(q)
-        if min(q.rank, k.rank, v.rank) < 2 or not q.dtype == k.dtype == v.dtype:
-            raise TypeRuleError(f"needs matrices of one element type, not {q}, {k}, {v}")
-        require_equal_sizes(q.shape[-1], k.shape[-1], "the widths of queries and keys")
-        require_equal_sizes(k.shape[-2], v.shape[-2], "the numbers of keys and values")
-        batch = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-        scores = (*batch, q.shape[-2], k.shape[-2])
-        if mask is not None and broadcast_shapes(mask.shape, scores) != scores:
-            raise TypeRuleError(f"a mask of type {mask} does not fit scores of shape {scores}")
-        if mask is not None and mask.dtype not in (q.dtype, np.bool_):
-            raise TypeRuleError(f"a mask is {q.dtype} or bool, not {mask.dtype}")
-        return q.with_shape((*batch, q.shape[-2], v.shape[-1]))
+        if not q.rank == k.rank == v.rank >= 2 or not q.dtype == k.dtype == v.dtype:
+            raise TypeRuleError(f"ranks or element types of {q}, {k} and {v} differ")
+        require_equal_sizes(q.shape[-1], k.shape[-1], f"sizes of a query {q} and a key {k}")
+        require_equal_sizes(k.shape[-2], v.shape[-2], f"numbers of keys {k} and values {v}")
+        for operand in (k, v):
+            _require_broadcast("heads", operand.shape[:-2], q.shape[:-2])
+        if mask is not None:
+            if mask.dtype != np.bool_ and mask.dtype != q.dtype:
+                raise TypeRuleError(f"scores of {q} are masked by a {mask}")
+            _require_broadcast("mask", mask.shape, (*q.shape[:-1], k.shape[-2]))
+        return q.with_shape((*q.shape[:-1], v.shape[-1]))
 
     @staticmethod
-    def evaluate(q, k, v, mask, *, scale, causal):
+    def evaluate(
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        mask: np.ndarray | None,
+        *,
+        scale: float,
+        causal: bool,
+    ) -> np.ndarray:
         wide = np.float64 if q.dtype == np.float64 else np.float32
-        scores = np.matmul(q.astype(wide), np.swapaxes(k.astype(wide), -1, -2)) * wide(scale)
-        lowest = np.finfo(wide).min
+        scores = q.astype(wide) @ np.swapaxes(k.astype(wide), -1, -2) * wide(scale)
         if mask is not None:
-            keeps = mask.dtype == np.bool_
-            scores = np.where(mask, scores, lowest) if keeps else scores + mask.astype(wide)
+            scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
         if causal:
-            visible = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
-            scores = np.where(visible, scores, lowest)
-        weights = SoftmaxOp.evaluate(np.maximum(scores, lowest), axis=scores.ndim - 1)
-        return np.matmul(weights, v.astype(wide)).astype(q.dtype)
+            scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+        lowest = np.finfo(wide).min
+        e = np.exp(scores - np.max(scores, axis=-1, keepdims=True, initial=lowest))
+        total = np.sum(e, axis=-1, keepdims=True)
+        return ((e @ v.astype(wide)) / np.where(total == 0, 1, total)).astype(q.dtype)
+
+
+class RotaryEmbeddingOp(GraphOp, name="rotary_embedding"):
+    """Pairs of elements turned by an angle (Su et al., 2021; ONNX RotaryEmbedding).
+
+    `cos` and `sin` broadcast to ``[..., R / 2]``; of the last axis of `x` the first ``R`` elements
+    are turned and the others kept. A pair ``(a, b)`` becomes
+    ``(a * cos - b * sin, b * cos + a * sin)``; pair ``i`` is elements ``2 i`` and ``2 i + 1`` if
+    `interleaved`, else ``i`` and ``R / 2 + i``.
+    """
+
+    x: Tensor
+    cos: Tensor
+    sin: Tensor
+    interleaved: Bool
+
+    @staticmethod
+    def infer(x: TensorType, cos: TensorType, sin: TensorType, *, interleaved: bool) -> TensorType:
+        del interleaved
+        require_float(x)
+        if cos != sin or cos.dtype != x.dtype or not cos.rank or not x.rank:
+            raise TypeRuleError(f"cannot turn {x} by cosines {cos} and sines {sin}")
+        half, size = cos.shape[-1], x.shape[-1]
+        if not isinstance(half, int) or not isinstance(size, int) or not 2 <= 2 * half <= size:
+            raise TypeRuleError(f"{half} pairs do not fit a last axis of {size}")
+        _require_broadcast("cosines", cos.shape[:-1], x.shape[:-1])
+        return x
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, cos: np.ndarray, sin: np.ndarray, *, interleaved: bool
+    ) -> np.ndarray:
+        wide = np.float64 if x.dtype == np.float64 else np.float32
+        half = cos.shape[-1]
+        cos, sin = cos.astype(wide), sin.astype(wide)
+        y = x.astype(wide)
+        first, second = (
+            (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
+            if interleaved
+            else (slice(0, half), slice(half, 2 * half))
+        )
+        a, b = y[..., first].copy(), y[..., second].copy()
+        y[..., first] = a * cos - b * sin
+        y[..., second] = b * cos + a * sin
+        return y.astype(x.dtype)
 
 
 attention = builder(AttentionOp)
+rotary_embedding = builder(RotaryEmbeddingOp)

@@ -1,38 +1,45 @@
-"""Contractions: sums of products over shared axes."""
+"""Contractions: products of tensors summed over shared axes.
+
+Floats of 16 bits are summed in f32 and rounded once. Integers of 8 and 16 bits, of either
+signedness, give sums of type i32; wider integers keep their type and wrap around.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..symbolic import Dim, UndecidableError, decide_equal
 from .attributes import Str
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes, require_number
-from .types import TensorType, is_float
+from .types import Shape, TensorType, is_float, is_integer
 
 
-def _accumulate(function, *operands: np.ndarray) -> np.ndarray:
-    """Run `function` with small floats widened, so that sums are not rounded at every step."""
-    dtype = operands[0].dtype
-    if is_float(dtype) and dtype.itemsize < 4:
-        return function(*(x.astype(np.float32) for x in operands)).astype(dtype)
-    return function(*operands)
+def product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The element type of a contraction of operands of types `a` and `b`."""
+    if all(is_integer(dtype) and dtype.itemsize < 4 for dtype in (a, b)):
+        return np.dtype(np.int32)
+    if a != b:
+        raise TypeRuleError(f"operands have element types {a} and {b}")
+    return a
 
 
-def require_equal_sizes(a: int | Dim, b: int | Dim, what: str) -> None:
-    """TypeRuleError when two sizes differ for every value of the named sizes."""
-    try:
-        same = decide_equal(a, b)
-    except UndecidableError:
-        return
-    if not same:
-        raise TypeRuleError(f"{what} are {a} and {b}")
+def require_equal_sizes(a: int | object, b: int | object, what: str) -> None:
+    """TypeRuleError when two sizes are known and differ."""
+    if isinstance(a, int) and isinstance(b, int) and a != b:
+        raise TypeRuleError(f"{what} differ: {a} and {b}")
+
+
+def _summable(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`x` in the type that a contraction with result type `dtype` sums in."""
+    if is_float(dtype):
+        return x.astype(np.float32) if dtype.itemsize < 4 else x
+    return x.astype(dtype)
 
 
 class MatmulOp(GraphOp, name="matmul"):
-    """Matrix product over the last two axes; the axes before broadcast (ONNX MatMul 13).
+    """Matrix product of the last two axes; the leading axes broadcast (ONNX MatMul).
 
-    `a` [..., M, K], `b` [..., K, N]; result [..., M, N]. Operands of rank 1 are the frontend's.
+    ``[..., M, K] x [..., K, N] -> [..., M, N]``, both operands of rank 2 at least.
     """
 
     a: Tensor
@@ -40,24 +47,52 @@ class MatmulOp(GraphOp, name="matmul"):
 
     @staticmethod
     def infer(a: TensorType, b: TensorType) -> TensorType:
-        require_number(a)
-        if a.dtype != b.dtype:
-            raise TypeRuleError(f"operands have element types {a.dtype} and {b.dtype}")
-        if a.rank < 2 or b.rank < 2:
-            raise TypeRuleError(f"needs operands of rank 2 or more, not {a} and {b}")
-        require_equal_sizes(a.shape[-1], b.shape[-2], "the contracted sizes")
+        for operand in (a, b):
+            require_number(operand)
+            if operand.rank < 2:
+                raise TypeRuleError(f"needs matrices, not {operand}")
+        require_equal_sizes(a.shape[-1], b.shape[-2], f"inner sizes of {a} and {b}")
         batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        return a.with_shape((*batch, a.shape[-2], b.shape[-1]))
+        return TensorType((*batch, a.shape[-2], b.shape[-1]), product_dtype(a.dtype, b.dtype))
 
     @staticmethod
     def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return _accumulate(np.matmul, a, b)
+        dtype = product_dtype(a.dtype, b.dtype)
+        return np.matmul(_summable(a, dtype), _summable(b, dtype)).astype(dtype)
+
+
+def parse_equation(equation: str) -> tuple[list[str], str]:
+    """The letters of each operand, and of the result, of a normalised einsum equation.
+
+    TypeRuleError unless it reads ``ab,bc->ac``: small letters only, an explicit result in which
+    no letter is doubled and each occurs in an operand.
+    """
+    operands, arrow, result = equation.partition("->")
+    letters = operands.split(",")
+    plain = all(c.isascii() and c.islower() for c in "".join([*letters, result]))
+    if not arrow or not plain:
+        raise TypeRuleError(f"'{equation}' is not a normalised einsum equation")
+    if len(set(result)) != len(result) or set(result) - set("".join(letters)):
+        raise TypeRuleError(f"'{equation}': the result doubles a letter, or names a new one")
+    return letters, result
+
+
+def letter_sizes(operands: Sequence[str], shapes: Sequence[Shape]) -> dict[str, int | object]:
+    """The size that each letter of an equation stands for. A size of 1 broadcasts."""
+    sizes: dict[str, int | object] = {}
+    for letters, shape in zip(operands, shapes, strict=True):
+        if len(letters) != len(shape):
+            raise TypeRuleError(f"'{letters}' names {len(letters)} axes of {len(shape)}")
+        for letter, size in zip(letters, shape, strict=True):
+            (sizes[letter],) = broadcast_shapes((sizes.get(letter, 1),), (size,))
+    return sizes
 
 
 class EinsumOp(GraphOp, name="einsum"):
-    """Einstein summation (ONNX Einsum 12).
+    """Einstein summation (ONNX Einsum): products summed over letters the result leaves out.
 
-    `equation` is explicit (``ij,jk->ik``), in lower-case letters, without ellipsis or spaces.
+    `equation` is explicit and without ellipsis, ``"bij,bjk->bik"``. A letter that an operand
+    doubles takes its diagonal.
     """
 
     xs: Tensors
@@ -65,27 +100,20 @@ class EinsumOp(GraphOp, name="einsum"):
 
     @staticmethod
     def infer(xs: Sequence[TensorType], *, equation: str) -> TensorType:
-        terms, arrow, result = equation.partition("->")
-        letters = terms.split(",")
-        if not arrow or len(letters) != len(xs):
-            raise TypeRuleError(f"equation '{equation}' does not fit {len(xs)} operands")
-        sizes: dict[str, int | Dim] = {}
-        for x, term in zip(xs, letters, strict=True):
-            if len(term) != x.rank:
-                raise TypeRuleError(f"'{term}' does not name the axes of {x}")
-            for letter, size in zip(term, x.shape, strict=True):
-                known = sizes.setdefault(letter, size)
-                if known == 1:
-                    sizes[letter] = size
-                elif size != 1:
-                    require_equal_sizes(known, size, f"the sizes of '{letter}'")
-        if not set(result) <= set(sizes):
-            raise TypeRuleError(f"equation '{equation}' makes up an axis")
+        letters, result = parse_equation(equation)
+        if len(letters) != len(xs):
+            raise TypeRuleError(f"'{equation}' is for {len(letters)} operands, not {len(xs)}")
+        for x in xs:
+            require_number(x)
+            if x.dtype != xs[0].dtype:
+                raise TypeRuleError(f"operands have element types {xs[0].dtype} and {x.dtype}")
+        sizes = letter_sizes(letters, [x.shape for x in xs])
         return xs[0].with_shape(sizes[letter] for letter in result)
 
     @staticmethod
     def evaluate(xs: Sequence[np.ndarray], *, equation: str) -> np.ndarray:
-        return _accumulate(lambda *arrays: np.einsum(equation, *arrays, optimize=True), *xs)
+        dtype = xs[0].dtype
+        return np.einsum(equation, *(_summable(x, dtype) for x in xs)).astype(dtype)
 
 
 matmul = builder(MatmulOp)

@@ -1,20 +1,37 @@
-"""Normalisations: elements relative to statistics of their neighbours along some axes."""
+"""Normalisations: elements scaled by statistics of their neighbourhood.
+
+Statistics are taken in f32 for f16 and bf16.
+"""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from .attributes import Float, Int
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
+from .contraction import require_equal_sizes
 from .elementwise import broadcast_shapes, require_float
 from .movement import require_axis
 from .types import TensorType
 
 
-def _widened(x: np.ndarray) -> np.ndarray:
-    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
+def _in_f32(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Run a meaning on operands that are f32 at least; the result takes the type of the first."""
+
+    def call(x: np.ndarray, *rest: np.ndarray | None, **attrs: float) -> np.ndarray:
+        wide = [
+            operand.astype(np.float32)
+            if operand is not None and operand.dtype.itemsize < 4
+            else operand
+            for operand in (x, *rest)
+        ]
+        return function(*wide, **attrs).astype(x.dtype)
+
+    return call
 
 
-class _AlongAxis(GraphOp):
-    """Base: one float tensor, normalised along one axis."""
+class _SoftmaxOp(GraphOp):
+    """Base of the ops that normalise exponentials along one axis."""
 
     @staticmethod
     def infer(x: TensorType, *, axis: int) -> TensorType:
@@ -23,45 +40,56 @@ class _AlongAxis(GraphOp):
         return x
 
 
-class SoftmaxOp(_AlongAxis, name="softmax"):
-    """``exp(x) / sum(exp(x))`` along `axis` (ONNX Softmax 13)."""
+def _shifted(x: np.ndarray, axis: int) -> np.ndarray:
+    """`x` less its largest element along `axis`."""
+    return x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+
+
+class SoftmaxOp(_SoftmaxOp, name="softmax"):
+    """``exp(x) / sum(exp(x))`` along `axis` (ONNX Softmax from opset 13 on)."""
 
     x: Tensor
     axis: Int
 
     @staticmethod
-    def evaluate(x, *, axis):
-        wide = _widened(x)
-        powers = np.exp(wide - wide.max(axis=axis, keepdims=True, initial=-np.inf))
-        return (powers / powers.sum(axis=axis, keepdims=True)).astype(x.dtype)
+    @_in_f32
+    def evaluate(x: np.ndarray, *, axis: int) -> np.ndarray:
+        e = np.exp(_shifted(x, axis))
+        return e / np.sum(e, axis=axis, keepdims=True)
 
 
-class LogSoftmaxOp(_AlongAxis, name="log_softmax"):
-    """``log(softmax(x))`` along `axis` (ONNX LogSoftmax 13)."""
+class LogSoftmaxOp(_SoftmaxOp, name="log_softmax"):
+    """``log(softmax(x))`` along `axis` (ONNX LogSoftmax from opset 13 on)."""
 
     x: Tensor
     axis: Int
 
     @staticmethod
-    def evaluate(x, *, axis):
-        wide = _widened(x)
-        shifted = wide - wide.max(axis=axis, keepdims=True, initial=-np.inf)
-        return (shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))).astype(x.dtype)
+    @_in_f32
+    def evaluate(x: np.ndarray, *, axis: int) -> np.ndarray:
+        shifted = _shifted(x, axis)
+        return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
-def _require_scale(x: TensorType, scale: TensorType | None, axis: int) -> None:
-    """`scale` must broadcast to the normalised axes of `x`."""
-    if scale is None:
-        return
-    inner = x.shape[axis:]
-    if scale.dtype != x.dtype or broadcast_shapes(scale.shape, inner) != inner:
-        raise TypeRuleError(f"a scale or bias of type {scale} does not fit axes {axis}.. of {x}")
+def _infer_norm(x: TensorType, *parameters: TensorType | None, axis: int) -> TensorType:
+    require_float(x)
+    require_axis(axis, x.rank)
+    for parameter in parameters:
+        if parameter is None:
+            continue
+        if parameter.dtype != x.dtype:
+            raise TypeRuleError(f"{x} is scaled or shifted by a {parameter}")
+        if parameter.rank > x.rank or broadcast_shapes(x.shape, parameter.shape) != x.shape:
+            raise TypeRuleError(f"{parameter} does not broadcast to {x}")
+    return x
 
 
 class LayerNormOp(GraphOp, name="layer_norm"):
-    """``(x - mean) / sqrt(variance + epsilon) * scale + bias`` (ONNX LayerNormalization 17).
+    """Mean 0 and variance 1 over the axes from `axis` on, then scaled and shifted.
 
-    Mean and variance are taken over all axes from `axis` on; `scale` and `bias` broadcast to them.
+    ``(x - mean) / sqrt(variance + epsilon) * scale + bias`` (ONNX LayerNormalization; with a scale
+    per channel also InstanceNormalization and GroupNormalization). `scale` and `bias` broadcast
+    to `x`.
     """
 
     x: Tensor
@@ -71,25 +99,29 @@ class LayerNormOp(GraphOp, name="layer_norm"):
     epsilon: Float
 
     @staticmethod
-    def infer(x, scale, bias, *, axis, epsilon):
+    def infer(
+        x: TensorType, scale: TensorType, bias: TensorType | None, *, axis: int, epsilon: float
+    ) -> TensorType:
         del epsilon
-        require_float(x)
-        require_axis(axis, x.rank)
-        _require_scale(x, scale, axis)
-        _require_scale(x, bias, axis)
-        return x
+        return _infer_norm(x, scale, bias, axis=axis)
 
     @staticmethod
-    def evaluate(x, scale, bias, *, axis, epsilon):
-        wide, axes = _widened(x), tuple(range(axis, x.ndim))
-        centred = wide - wide.mean(axis=axes, keepdims=True)
-        variance = np.square(centred).mean(axis=axes, keepdims=True)
-        result = centred / np.sqrt(variance + wide.dtype.type(epsilon)) * scale
-        return (result if bias is None else result + bias).astype(x.dtype)
+    @_in_f32
+    def evaluate(
+        x: np.ndarray, scale: np.ndarray, bias: np.ndarray | None, *, axis: int, epsilon: float
+    ) -> np.ndarray:
+        axes = tuple(range(axis, x.ndim))
+        centred = x - np.mean(x, axis=axes, keepdims=True)
+        variance = np.mean(np.square(centred), axis=axes, keepdims=True)
+        y = centred / np.sqrt(variance + x.dtype.type(epsilon)) * scale
+        return y if bias is None else y + bias
 
 
 class RmsNormOp(GraphOp, name="rms_norm"):
-    """``x / sqrt(mean(x^2) + epsilon) * scale`` (ONNX RMSNormalization 23), as `layer_norm`."""
+    """Mean square 1 over the axes from `axis` on, then scaled (ONNX RMSNormalization).
+
+    ``x / sqrt(mean(x * x) + epsilon) * scale``; `scale` broadcasts to `x`.
+    """
 
     x: Tensor
     scale: Tensor
@@ -97,25 +129,22 @@ class RmsNormOp(GraphOp, name="rms_norm"):
     epsilon: Float
 
     @staticmethod
-    def infer(x, scale, *, axis, epsilon):
+    def infer(x: TensorType, scale: TensorType, *, axis: int, epsilon: float) -> TensorType:
         del epsilon
-        require_float(x)
-        require_axis(axis, x.rank)
-        _require_scale(x, scale, axis)
-        return x
+        return _infer_norm(x, scale, axis=axis)
 
     @staticmethod
-    def evaluate(x, scale, *, axis, epsilon):
-        wide, axes = _widened(x), tuple(range(axis, x.ndim))
-        square = np.square(wide).mean(axis=axes, keepdims=True)
-        return (wide / np.sqrt(square + wide.dtype.type(epsilon)) * scale).astype(x.dtype)
+    @_in_f32
+    def evaluate(x: np.ndarray, scale: np.ndarray, *, axis: int, epsilon: float) -> np.ndarray:
+        square = np.mean(np.square(x), axis=tuple(range(axis, x.ndim)), keepdims=True)
+        return x / np.sqrt(square + x.dtype.type(epsilon)) * scale
 
 
 class BatchNormOp(GraphOp, name="batch_norm"):
-    """``(x - mean) / sqrt(variance + epsilon) * scale + bias`` with given statistics.
+    """Normalisation by given statistics of each channel (ONNX BatchNormalization, inference).
 
-    Inference (ONNX BatchNormalization 15). The other operands have one element per channel;
-    `axis` is the channels' axis.
+    ``(x - mean) / sqrt(variance + epsilon) * scale + bias``; the four parameters have rank 1,
+    the size of channel axis `axis`, and may be of a wider float type than `x`.
     """
 
     x: Tensor
@@ -127,61 +156,48 @@ class BatchNormOp(GraphOp, name="batch_norm"):
     epsilon: Float
 
     @staticmethod
-    def infer(x, scale, bias, mean, variance, *, axis, epsilon):
+    def infer(x: TensorType, *parameters: TensorType, axis: int, epsilon: float) -> TensorType:
         del epsilon
         require_float(x)
         require_axis(axis, x.rank)
-        for operand in (scale, bias, mean, variance):
-            if operand.rank != 1 or broadcast_shapes(operand.shape, (x.shape[axis],)) != (
-                x.shape[axis],
-            ):
-                raise TypeRuleError(f"{operand} does not have one element per channel of {x}")
+        for parameter in parameters:
+            require_float(parameter)
+            if parameter.rank != 1:
+                raise TypeRuleError(f"needs one parameter per channel, not {parameter}")
+            require_equal_sizes(
+                x.shape[axis], parameter.shape[0], f"channels of {x} and its statistics"
+            )
         return x
 
     @staticmethod
-    def evaluate(x, scale, bias, mean, variance, *, axis, epsilon):
-        shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-        wide = _widened(x)
-        scale, bias, mean, variance = (
-            a.astype(wide.dtype).reshape(shape) for a in (scale, bias, mean, variance)
-        )
-        factor = scale / np.sqrt(variance + wide.dtype.type(epsilon))
-        return ((wide - mean) * factor + bias).astype(x.dtype)
+    @_in_f32
+    def evaluate(
+        x: np.ndarray,
+        scale: np.ndarray,
+        bias: np.ndarray,
+        mean: np.ndarray,
+        variance: np.ndarray,
+        *,
+        axis: int,
+        epsilon: float,
+    ) -> np.ndarray:
+        def along(parameter: np.ndarray) -> np.ndarray:
+            return parameter.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+
+        deviation = np.sqrt(variance + variance.dtype.type(epsilon))
+        return (x - along(mean)) * along(scale / deviation) + along(bias)
 
 
-class InstanceNormOp(GraphOp, name="instance_norm"):
-    """Each channel of each image by its own mean and variance (ONNX InstanceNormalization 22).
-
-    `x` is [N, C, spatial...]; `scale` and `bias` are [C].
-    """
-
-    x: Tensor
-    scale: Tensor
-    bias: Tensor
-    epsilon: Float
-
-    @staticmethod
-    def infer(x, scale, bias, *, epsilon):
-        del epsilon
-        require_float(x)
-        if x.rank < 3 or scale.rank != 1 or bias.rank != 1:
-            raise TypeRuleError(f"needs an image, scale [C] and bias [C], not {x}, {scale}, {bias}")
-        return x
-
-    @staticmethod
-    def evaluate(x, scale, bias, *, epsilon):
-        wide, axes = _widened(x), tuple(range(2, x.ndim))
-        shape = (-1, *[1] * (x.ndim - 2))
-        centred = wide - wide.mean(axis=axes, keepdims=True)
-        variance = np.square(centred).mean(axis=axes, keepdims=True)
-        result = centred / np.sqrt(variance + wide.dtype.type(epsilon))
-        return (result * scale.reshape(shape) + bias.reshape(shape)).astype(x.dtype)
+def lrn_window(size: int) -> tuple[int, int]:
+    """How many neighbours before and after an element belong to its window of `size`."""
+    return (size - 1) // 2, size // 2
 
 
 class LrnOp(GraphOp, name="lrn"):
-    """Local response normalisation across `axis` (ONNX LRN 13).
+    """Local response normalisation across `axis` (ONNX LRN; Krizhevsky et al., 2012).
 
-    ``x / (bias + alpha / size * square_sum) ** beta``, the squares summed over `size` neighbours.
+    ``x / (bias + alpha / size * sum(x * x)) ** beta``, the sum over a window of `size` elements
+    around each one.
     """
 
     x: Tensor
@@ -192,22 +208,25 @@ class LrnOp(GraphOp, name="lrn"):
     size: Int
 
     @staticmethod
-    def infer(x, *, axis, alpha, beta, bias, size):
+    def infer(
+        x: TensorType, *, axis: int, alpha: float, beta: float, bias: float, size: int
+    ) -> TensorType:
         del alpha, beta, bias
         require_float(x)
         require_axis(axis, x.rank)
         if size < 1:
-            raise TypeRuleError("size must be positive")
+            raise TypeRuleError(f"a window of {size} elements")
         return x
 
     @staticmethod
-    def evaluate(x, *, axis, alpha, beta, bias, size):
-        wide = np.moveaxis(_widened(x), axis, -1)
-        before, after = (size - 1) // 2, size // 2
-        pads = [(0, 0)] * (x.ndim - 1) + [(before, after)]
-        squares = np.lib.stride_tricks.sliding_window_view(np.pad(wide**2, pads), size, axis=-1)
-        result = wide / (bias + alpha / size * squares.sum(axis=-1)) ** beta
-        return np.moveaxis(result, -1, axis).astype(x.dtype)
+    @_in_f32
+    def evaluate(
+        x: np.ndarray, *, axis: int, alpha: float, beta: float, bias: float, size: int
+    ) -> np.ndarray:
+        pads = [lrn_window(size) if i == axis else (0, 0) for i in range(x.ndim)]
+        squares = np.square(np.pad(x, pads))
+        windows = np.lib.stride_tricks.sliding_window_view(squares, size, axis=axis)
+        return x / (bias + alpha / size * windows.sum(axis=-1)) ** beta
 
 
 softmax = builder(SoftmaxOp)
@@ -215,5 +234,4 @@ log_softmax = builder(LogSoftmaxOp)
 layer_norm = builder(LayerNormOp)
 rms_norm = builder(RmsNormOp)
 batch_norm = builder(BatchNormOp)
-instance_norm = builder(InstanceNormOp)
 lrn = builder(LrnOp)
