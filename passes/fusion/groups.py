@@ -80,9 +80,10 @@ class _Grower:
         found = {}
         for user in _users(op):
             view = graph.graph_op(user)
-            if isinstance(view, graph.ELEMENTWISE) and _result(view) not in self.taken:
-                if graph.type_of(_result(view)).shape == shape:
-                    found[_result(view)] = view
+            if not isinstance(view, graph.ELEMENTWISE) or _result(view) in self.taken:
+                continue
+            if graph.type_of(_result(view)).shape == shape:
+                found[_result(view)] = view
         return found
 
     def _is_before(self, value: ir.Value, start: int) -> bool:
