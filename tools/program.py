@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from ..dialects import graph
+from ..dialects import graph, iree
 from ..errors import InvalidModelError, OutputError
 from ..mlir import ir
 from ..passes.diagnostics import diagnostic_text
@@ -43,6 +43,7 @@ def new_context(allow_unregistered: bool = False) -> ir.Context:
     context.allow_unregistered_dialects = allow_unregistered
     with context:
         graph.Graph.load()
+        iree.load()
     return context
 
 

@@ -5,7 +5,7 @@ import pkgutil
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...dialects.symbolic import Dim
 from ...mlir import func, ir, tensor
 from ..base import FUNCTION, Pass, PassState
@@ -38,6 +38,7 @@ def lower_function(function: func.FuncOp) -> None:
     rule that fails.
     """
     load_rules()
+    iree.load()
     block = function.entry_block
     ctx = Lowering()
     operations = list(block.operations)

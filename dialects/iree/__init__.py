@@ -1,0 +1,15 @@
+"""The few ops of IREE's own dialects that the lowering emits.
+
+The bindings do not know these dialects. Defining what we use of them with the same machinery as
+our own keeps their ops typed and verified; the hand-off carries them to IREE by name.
+"""
+
+from .base import Iree
+from .flow import dispatch_region
+from .linalg_ext import LinalgExt, scan, scatter
+
+
+def load() -> None:
+    """Register the dialects in the current context; a second call does nothing."""
+    Iree.load()
+    LinalgExt.load()
