@@ -4,12 +4,13 @@ Each docstring says how exact a rewrite is. *But for rounding* means that the co
 the same formula with roundings in other places, usually fewer.
 """
 
-from . import activations, fold_into_norm, normalization, softmax
+from . import activations, attention, fold_into_norm, normalization, softmax
 
 REWRITES = (
     *activations.REWRITES,
     *normalization.REWRITES,
     *fold_into_norm.REWRITES,
     *softmax.REWRITES,
+    *attention.REWRITES,
 )
 """All that recognise composites, in the order in which they are tried."""
