@@ -106,7 +106,7 @@ class Compilation:
     def text(self) -> str:
         """The program as it stands, with locations; large constants elided."""
         asm = self.module.operation.get_asm
-        return asm(large_elements_limit=32, enable_debug_info=True)
+        return asm(large_elements_limit=32, large_resource_limit=32, enable_debug_info=True)
 
     def save_text(self, stage: str) -> None:
         """With `save_temps`, keep the program as text, constants elided."""
