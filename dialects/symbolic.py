@@ -211,7 +211,31 @@ def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
         return a
     if isinstance(b, int):
         return b
+    for size, other in ((a, b), (b, a)):
+        if _is_bounded_by(other, size):
+            return size
+        if size in _arguments(other, "broadcast"):
+            return other
     return _call("broadcast", *sorted((a, b), key=str))
+
+
+def _is_bounded_by(a: Dim, b: Dim) -> bool:
+    """Whether `a` is ``min(b, n)``, n being positive: then it broadcasts with `b` only to `b`.
+
+    Positions that a model slices from a table of n have such a size.
+    """
+    arguments = _arguments(a, "min")
+    return b in arguments and all(x == b or (isinstance(x, int) and x > 0) for x in arguments)
+
+
+def _arguments(a: Dim, function: str) -> tuple[int | Dim, ...]:
+    """The arguments of `a` where it is a call of `function` and nothing else."""
+    if len(a.terms) != 1:
+        return ()
+    monomial, coefficient = a.terms[0]
+    if coefficient != 1 or len(monomial) != 1 or not isinstance(monomial[0], Call):
+        return ()
+    return monomial[0].arguments if monomial[0].function == function else ()
 
 
 def at_least(a: "int | Dim", b: "int | Dim") -> bool:
