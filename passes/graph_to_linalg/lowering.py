@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from ...dialects import graph
+from ...dialects.locations import location_names
 from ...dialects.symbolic import Call, Dim
 from ...errors import GraphcError, LoweringError
-from ...mlir import arith, ir, tensor
+from ...mlir import arith, cf, ir, tensor
 
 Size = int | Dim
 Rule = Callable[..., Any]
@@ -94,6 +95,17 @@ class Lowering:
     def mixed(self, sizes: Sequence[Size]) -> list[Any]:
         """`sizes` as MLIR's builders of mixed sizes take them: ints and index values."""
         return [size if isinstance(size, int) else self.index(size) for size in sizes]
+
+    def require(self, condition: ir.Value, message: str) -> None:
+        """End the run with an error that says `message` unless `condition` (an i1) holds."""
+        node = "+".join(location_names(ir.Location.current))
+        cf.assert_(condition, f"{node}: {message}" if node else message)
+
+    def require_equal(self, a: Size, b: Size, message: str) -> None:
+        """`require` that two sizes are equal, unless they are known to be."""
+        if a != b:
+            equal = arith.cmpi(arith.CmpIPredicate.eq, self.index(a), self.index(b))
+            self.require(equal, message)
 
     def _compute(self, size: Size) -> ir.Value:
         if isinstance(size, int):

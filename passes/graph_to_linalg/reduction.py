@@ -53,9 +53,7 @@ def reduce_axes(
     return reduced
 
 
-def keep_axes(
-    ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: Sequence[int]
-) -> ir.Value:
+def keep_axes(ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: Sequence[int]) -> ir.Value:
     """`x` as a tensor of `type_`, which has axes of size 1 at `axes` in addition."""
     if not axes:
         return x

@@ -223,9 +223,7 @@ def _number(
 _number_rules: dict[type[graph.GraphOp], ScalarRule] = {}
 
 
-def apply_number_rule(
-    op_class: type[graph.GraphOp], dtype: np.dtype, *operands: Scalar
-) -> Scalar:
+def apply_number_rule(op_class: type[graph.GraphOp], dtype: np.dtype, *operands: Scalar) -> Scalar:
     """What `op_class`, an arithmetic op without attributes, does to scalars of `dtype`."""
     return _number_rules[op_class](dtype, *operands)
 

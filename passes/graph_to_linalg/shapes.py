@@ -30,5 +30,8 @@ def sizes(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
 def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     for position, name in enumerate(op.attrs["names"]):
         indices = [ctx.index(position)] if graph.type_of(op.x).rank else []
-        ctx.bind(name, arith.index_cast(ir.IndexType.get(), tensor.extract(x, indices)))
+        size = arith.index_cast(ir.IndexType.get(), tensor.extract(x, indices))
+        not_negative = arith.cmpi(arith.CmpIPredicate.sge, size, ctx.index(0))
+        ctx.require(not_negative, f"size '{name}' is negative")
+        ctx.bind(name, size)
     return x

@@ -1,0 +1,168 @@
+"""Contractions: a named op of linalg where one fits, else a generic one.
+
+Transposed operands need no care here: the backend reads a transpose through the maps of the
+contraction that uses it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, linalg, tensor
+from .elementwise import lower_elementwise
+from .generic import generic, loop_index, parallel, projection
+from .lowering import Lowering, lowers
+from .movement import reshape_tensor
+from .reduction import accumulator
+from .scalar import convert_scalar
+
+
+@lowers(graph.MatmulOp)
+def matmul(ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value) -> ir.Value:
+    """A matrix on the right serves all rows of the left operand at once.
+
+    ``[..., M, K] x [K, N]`` is one product of a matrix of ``[... * M, K]``; equal batches are one
+    batch; batches that broadcast are read through the maps of a generic contraction.
+    """
+    left, right, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
+    if all(size == 1 for size in right.shape[:-2]):
+        rows = graph.element_count(left.shape[:-1])
+        flat = [(rows, left.shape[-1]), right.shape[-2:], (rows, result.shape[-1])]
+    elif left.shape[:-2] == right.shape[:-2]:
+        batch = graph.element_count(result.shape[:-2])
+        flat = [(batch, *t.shape[-2:]) for t in (left, right, result)]
+    else:
+        return _broadcast_product(ctx, op, a, b)
+    a = reshape_tensor(ctx, a, left, left.with_shape(flat[0]))
+    b = reshape_tensor(ctx, b, right, right.with_shape(flat[1]))
+    product = result.with_shape(flat[2])
+    y = multiply(ctx, a, left.with_shape(flat[0]), b, right.with_shape(flat[1]), product)
+    return reshape_tensor(ctx, y, product, result)
+
+
+def multiply(
+    ctx: Lowering,
+    a: ir.Value,
+    left: graph.TensorType,
+    b: ir.Value,
+    right: graph.TensorType,
+    result: graph.TensorType,
+) -> ir.Value:
+    """``[M, K] x [K, N]``, or a batch of such; narrow floats are summed in f32."""
+    signs = {graph.is_unsigned(t.dtype) for t in (left, right)}
+    if len(signs) > 1:
+        rank = result.rank
+        batch = list(range(rank - 2))
+        axes = [[*batch, rank - 2, rank], [*batch, rank, rank - 1]]
+        return contract(ctx, [a, b], [left, right], axes, result, loops=rank + 1)
+    wide = result.with_dtype(accumulator(result.dtype))
+    build = linalg.matmul if result.rank == 2 else linalg.batch_matmul
+    cast = linalg.TypeFn.cast_unsigned if signs == {True} else None
+    y = build(a, b, outs=[ctx.filled(wide, 0)], cast=cast)
+    return convert_elements(ctx, y, wide, result)
+
+
+def contract(
+    ctx: Lowering,
+    inputs: Sequence[ir.Value],
+    types: Sequence[graph.TensorType],
+    axes: Sequence[Sequence[int | None]],
+    result: graph.TensorType,
+    loops: int,
+) -> ir.Value:
+    """The product of `inputs` summed over the loops behind those of the result.
+
+    ``axes[i]`` holds the loop along which each axis of input ``i`` is read, None for its first
+    element. The result's axes are the first loops.
+    """
+    wide = result.with_dtype(accumulator(result.dtype))
+    is_float = graph.is_float(wide.dtype)
+    multiply_scalars, add = (arith.mulf, arith.addf) if is_float else (arith.muli, arith.addi)
+
+    def body(*scalars: ir.Value) -> ir.Value:
+        *factors, total = scalars
+        product: ir.Value | None = None
+        for factor, type_ in zip(factors, types, strict=True):
+            factor = convert_scalar(factor, type_.dtype, wide.dtype)
+            product = factor if product is None else multiply_scalars(product, factor)
+        return add(total, product)
+
+    (y,) = generic(
+        inputs,
+        [projection(loops, each) for each in axes],
+        [ctx.filled(wide, 0)],
+        [projection(loops, list(range(result.rank)))],
+        ["parallel"] * result.rank + ["reduction"] * (loops - result.rank),
+        body,
+    )
+    return convert_elements(ctx, y, wide, result)
+
+
+def convert_elements(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
+) -> ir.Value:
+    """`x` with the element type of `target`."""
+    if source.dtype == target.dtype:
+        return x
+    return parallel(
+        [x],
+        [ir.AffineMap.get_identity(source.rank)],
+        ctx.empty(target),
+        lambda element: convert_scalar(element, source.dtype, target.dtype),
+    )
+
+
+def _broadcast_product(
+    ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value
+) -> ir.Value:
+    result = graph.type_of(op.result)
+    rank = result.rank
+    inputs, types, axes = [], [], []
+    for value, lowered, matrix in ((op.a, a, [rank - 2, rank]), (op.b, b, [rank, rank - 1])):
+        type_ = graph.type_of(value)
+        skipped = rank - type_.rank
+        wanted = type_.with_shape((*result.shape[skipped:-2], *type_.shape[-2:]))
+        lowered, type_ = _decide_broadcast(ctx, value, lowered, wanted)
+        batch = [None if s == 1 else i for i, s in enumerate(type_.shape[:-2], start=skipped)]
+        inputs.append(lowered)
+        types.append(type_)
+        axes.append([*batch, *matrix])
+    return contract(ctx, inputs, types, axes, result, loops=rank + 1)
+
+
+def _decide_broadcast(
+    ctx: Lowering, value: ir.Value, lowered: ir.Value, wanted: graph.TensorType
+) -> tuple[ir.Value, graph.TensorType]:
+    """`lowered` with axes that are 1 or those of `wanted`: others are repeated at run time."""
+    type_ = graph.type_of(value)
+    known = all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True))
+    if known:
+        return lowered, type_
+    repeated = lower_elementwise(ctx, wanted, {value: lowered}, lambda known: known[value])
+    return repeated, wanted
+
+
+@lowers(graph.EinsumOp)
+def einsum(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value:
+    """One generic: a parallel loop per letter of the result, a reduction loop per other letter."""
+    terms, letters = graph.parse_equation(op.attrs["equation"])
+    result = graph.type_of(op.result)
+    order = letters + "".join(sorted(set("".join(terms)) - set(letters)))
+    sizes = graph.letter_sizes(terms, [graph.type_of(x).shape for x in op.xs])
+    inputs, types, axes = [], [], []
+    for value, lowered, term in zip(op.xs, xs, terms, strict=True):
+        wanted = result.with_shape(sizes[letter] for letter in term)
+        lowered, type_ = _decide_broadcast(ctx, value, lowered, wanted)
+        lowered, type_, term = _diagonal(ctx, lowered, type_, term)
+        inputs.append(lowered)
+        types.append(type_)
+        axes.append(
+            [
+                None if size == 1 else order.index(letter)
+                for letter, size in zip(term, type_.shape, strict=True)
+            ]
+        )
+    if len(order) == result.rank and all(size == 1 for t in types for size in t.shape):
+        pass
+    return contract(ctx, inputs, types, axes, result, loops=len(order))

@@ -1,0 +1,255 @@
+"""Reads and writes at computed places. Nothing outside of a tensor is touched: see `graph`."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...dialects import graph, iree
+from ...mlir import arith, ir, tensor
+from .generic import generic, loop_index, parallel, projection
+from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
+from .movement import reshape_tensor
+from .scalar import apply_number_rule
+
+_I64 = np.dtype(np.int64)
+
+
+class Axis:
+    """An axis that is indexed at run time. Made outside of a body, used inside.
+
+    `reads` says how many elements are taken: an empty axis has none to take.
+    """
+
+    def __init__(self, ctx: Lowering, extent: Size, dtype: np.dtype, reads: Size):
+        if not isinstance(extent, int):
+            enough = arith.cmpi(arith.CmpIPredicate.ne, ctx.index(extent), ctx.index(0))
+            none = arith.cmpi(arith.CmpIPredicate.eq, ctx.index(reads), ctx.index(0))
+            ctx.require(arith.ori(enough, none), "indexes an empty axis")
+        self._unsigned = graph.is_unsigned(dtype)
+        self._extent, self._last = ctx.index(extent), ctx.index(extent - 1)
+        self._zero = ctx.index(0)
+
+    def position(self, index: ir.Value) -> ir.Value:
+        """`index` (an integer) as an index that counts from the front; it may be outside."""
+        if self._unsigned:
+            return arith.index_castui(ir.IndexType.get(), index)
+        position = arith.index_cast(ir.IndexType.get(), index)
+        negative = arith.cmpi(arith.CmpIPredicate.slt, position, self._zero)
+        return arith.select(negative, arith.addi(position, self._extent), position)
+
+    def clamped(self, position: ir.Value) -> ir.Value:
+        """`position`, or the nearest on the axis."""
+        return arith.maxsi(arith.minsi(position, self._last), self._zero)
+
+    def holds(self, position: ir.Value) -> ir.Value:
+        """Whether `position` is on the axis."""
+        return arith.cmpi(arith.CmpIPredicate.ult, position, self._extent)
+
+
+@lowers(graph.GatherOp)
+def gather(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
+    source, places = graph.type_of(op.x), graph.type_of(op.indices)
+    return take(ctx, x, source, indices, places, op.attrs["axis"])
+
+
+def take(
+    ctx: Lowering,
+    x: ir.Value,
+    source: graph.TensorType,
+    indices: ir.Value,
+    places: graph.TensorType,
+    axis: int,
+) -> ir.Value:
+    """The slices of `x`, of type `source`, at `indices`, of type `places`, along `axis`."""
+    shape = (*source.shape[:axis], *places.shape, *source.shape[axis + 1 :])
+    result = source.with_shape(shape)
+    along = Axis(ctx, source.shape[axis], places.dtype, graph.element_count(result.shape))
+    index_loops = list(range(axis, axis + places.rank))
+    slice_loops = [i for i in range(result.rank) if i not in index_loops]
+    zero = scalar_constant(0, source.dtype)
+
+    def element(index: ir.Value) -> ir.Value:
+        # An index that is read in the body is known not to vary along a slice, so that slices are
+        # read with vector loads; the index that comes as an operand keeps the loops apart.
+        again = tensor.extract(indices, [loop_index(loop) for loop in index_loops])
+        coordinates = [loop_index(loop) for loop in slice_loops]
+        coordinates.insert(axis, along.clamped(along.position(again)))
+        found = tensor.extract(x, coordinates)
+        return arith.select(along.holds(along.position(index)), found, zero)
+
+    map_ = projection(result.rank, index_loops)
+    return parallel([indices], [map_], ctx.empty(result), element)
+
+
+@lowers(graph.GatherElementsOp)
+def gather_elements(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    axis, zero = op.attrs["axis"], scalar_constant(0, source.dtype)
+    count = graph.element_count(result.shape)
+    along = Axis(ctx, source.shape[axis], graph.type_of(op.indices).dtype, count)
+
+    def element(index: ir.Value) -> ir.Value:
+        position = along.position(index)
+        coordinates = [loop_index(loop) for loop in range(result.rank)]
+        coordinates[axis] = along.clamped(position)
+        return arith.select(along.holds(position), tensor.extract(x, coordinates), zero)
+
+    identity = ir.AffineMap.get_identity(result.rank)
+    return parallel([indices], [identity], ctx.empty(result), element)
+
+
+@lowers(graph.GatherNdOp)
+def gather_nd(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
+    """Number the indexed axes through, and take rows of what they collapse to."""
+    source, places = graph.type_of(op.x), graph.type_of(op.indices)
+    batch, depth = op.attrs["batch_dims"], places.shape[-1]
+    rows, rows_type = _as_rows(ctx, x, source, batch + depth)
+    numbers = _row_numbers(ctx, indices, places, source.shape[: batch + depth], batch, outside=-1)
+    numbers_type = graph.TensorType(places.shape[:-1], _I64)
+    return take(ctx, rows, rows_type, numbers, numbers_type, 0)
+
+
+def _as_rows(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: int
+) -> tuple[ir.Value, graph.TensorType]:
+    """`x` with its first `axes` axes as one."""
+    count = graph.element_count(type_.shape[:axes])
+    rows = type_.with_shape((count, *type_.shape[axes:]))
+    return reshape_tensor(ctx, x, type_, rows), rows
+
+
+def _row_numbers(
+    ctx: Lowering,
+    indices: ir.Value,
+    places: graph.TensorType,
+    extents: Sequence[Size],
+    batch: int,
+    outside: int | None,
+) -> ir.Value:
+    """The number, among all places of axes of `extents`, of each entry of `indices` (i64).
+
+    The first `batch` extents are counted through by the loops, the others by the last axis of
+    `indices`. An entry outside gives `outside`, or the nearest place when that is None.
+    """
+    shape = places.shape[:-1]
+    result = graph.TensorType(shape, _I64)
+    reads = graph.element_count(shape)
+    axes = [Axis(ctx, extent, places.dtype, reads) for extent in extents]
+    sizes = [ctx.index(extent) for extent in extents]
+    columns = [ctx.index(i) for i in range(len(extents) - batch)]
+    element = plain_element(_I64)
+
+    def number() -> ir.Value:
+        loops = [loop_index(i) for i in range(len(shape))]
+        total, inside = ctx_zero, true
+        for i, axis in enumerate(axes):
+            if i < batch:
+                position = loops[i]
+            else:
+                found = tensor.extract(indices, [*loops, columns[i - batch]])
+                position = axis.position(found)
+                inside = arith.andi(inside, axis.holds(position))
+                position = axis.clamped(position)
+            total = arith.addi(arith.muli(total, sizes[i]), position)
+        total = arith.index_cast(element, total)
+        return total if missing is None else arith.select(inside, total, missing)
+
+    ctx_zero, true = ctx.index(0), scalar_constant(True, np.dtype(np.bool_))
+    missing = None if outside is None else scalar_constant(outside, _I64)
+    return parallel([], [], ctx.empty(result), number)
+
+
+@lowers(graph.ScatterElementsOp)
+def scatter_elements(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value, updates: ir.Value
+) -> ir.Value:
+    source, places = graph.type_of(op.x), graph.type_of(op.indices)
+    rows, rows_type = _as_rows(ctx, x, source, source.rank)
+    numbers = _element_numbers(ctx, indices, places, source.shape, op.attrs["axis"])
+    numbers_type = places.with_dtype(_I64)
+    updates_type = graph.type_of(op.updates)
+    rows = _put(
+        ctx, rows, rows_type, numbers, numbers_type, updates, updates_type, op.attrs["reduction"]
+    )
+    return reshape_tensor(ctx, rows, rows_type, source)
+
+
+def _element_numbers(
+    ctx: Lowering,
+    indices: ir.Value,
+    places: graph.TensorType,
+    extents: Sequence[Size],
+    axis: int,
+) -> ir.Value:
+    """The number of the element that each of `indices`, along `axis`, stands for (i64)."""
+    along = Axis(ctx, extents[axis], places.dtype, graph.element_count(places.shape))
+    sizes = [ctx.index(extent) for extent in extents]
+    zero, element = ctx.index(0), plain_element(_I64)
+
+    def number(index: ir.Value) -> ir.Value:
+        total = zero
+        for i, size in enumerate(sizes):
+            position = along.clamped(along.position(index)) if i == axis else loop_index(i)
+            total = arith.addi(arith.muli(total, size), position)
+        return arith.index_cast(element, total)
+
+    identity = ir.AffineMap.get_identity(places.rank)
+    return parallel([indices], [identity], ctx.empty(places.with_dtype(_I64)), number)
+
+
+@lowers(graph.ScatterNdOp)
+def scatter_nd(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value, updates: ir.Value
+) -> ir.Value:
+    source, places = graph.type_of(op.x), graph.type_of(op.indices)
+    depth = places.shape[-1]
+    rows, rows_type = _as_rows(ctx, x, source, depth)
+    numbers = _row_numbers(ctx, indices, places, source.shape[:depth], 0, outside=None)
+    numbers_type = graph.TensorType(places.shape[:-1], _I64)
+    updates_type = graph.type_of(op.updates)
+    rows = _put(
+        ctx, rows, rows_type, numbers, numbers_type, updates, updates_type, op.attrs["reduction"]
+    )
+    return reshape_tensor(ctx, rows, rows_type, source)
+
+
+_COMBINE = {"add": graph.AddOp, "mul": graph.MulOp, "max": graph.MaxOp, "min": graph.MinOp}
+
+
+def _put(
+    ctx: Lowering,
+    rows: ir.Value,
+    rows_type: graph.TensorType,
+    numbers: ir.Value,
+    numbers_type: graph.TensorType,
+    updates: ir.Value,
+    updates_type: graph.TensorType,
+    reduction: str,
+) -> ir.Value:
+    """`rows` with `updates` at the rows that `numbers` says, in order."""
+    count = graph.element_count(numbers_type.shape)
+    if count == 0 or 0 in rows_type.shape:
+        return rows
+    column = numbers_type.with_shape((count, 1))
+    numbers = reshape_tensor(ctx, numbers, numbers_type, column)
+    flat = updates_type.with_shape((count, *rows_type.shape[1:]))
+    updates = reshape_tensor(ctx, updates, updates_type, flat)
+
+    def combine(update: ir.Value, element: ir.Value) -> ir.Value:
+        if reduction == "none":
+            return update
+        return apply_number_rule(_COMBINE[reduction], rows_type.dtype, element, update)
+
+    return iree.scatter(updates, numbers, rows, [0], combine)
+
+
+@lowers(graph.RangeOp)
+def range_(ctx: Lowering, op: graph.GraphOp, start: ir.Value, delta: ir.Value) -> ir.Value:
+    result = graph.type_of(op.result)
+    convert = _from_index(result.dtype)
+
+    def element(first: ir.Value, step: ir.Value) -> ir.Value:
+        return convert(loop_index(0), first, step)
+
+    scalar = projection(1, [])
+    return parallel([start, delta], [scalar, scalar], ctx.empty(result), element)
