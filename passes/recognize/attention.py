@@ -64,10 +64,12 @@ class Attention(Rewrite):
         return used_elsewhere(op, [x for x in leaves if x is not None], scores.products)
 
     def rewrite(self, op, *, scores, v):
-        mask = _mask(scores)
-        causal = mask is not None and masks.is_causal(mask)
-        if causal or (mask is not None and masks.hides_nothing(mask)):
-            mask = None
+        given = scores.condition if scores.bias is None else scores.bias
+        causal = given is not None and masks.is_causal(given, scores.keeps)
+        is_needed = (
+            given is not None and not causal and not masks.hides_nothing(given, scores.keeps)
+        )
+        mask = _mask(scores) if is_needed else None
         k = swapped(scores.k_transposed)
         return graph.attention(scores.q, k, v, mask, scale=scores.scale, causal=causal)
 
@@ -160,9 +162,9 @@ def _mask_type(scores: Scores) -> graph.TensorType | None:
 
 
 def _mask(scores: Scores) -> ir.Value | None:
-    """The mask: a bias, or a condition. One that fills with a number is added.
+    """The mask, built from the condition if that is what there is.
 
-    Adding the number differs from putting it only in rows that are hidden as a whole.
+    Where a finite number is put it is added instead: both differ in rows hidden as a whole only.
     """
     if scores.bias is not None or scores.condition is None or scores.filler is None:
         return scores.bias

@@ -21,13 +21,16 @@ def is_minus_infinity(value: ir.Value) -> bool:
     return constant_number(value) == -np.inf
 
 
-def hides_nothing(mask: ir.Value) -> bool:
-    """Whether `mask` is a constant that changes no score."""
+def hides_nothing(mask: ir.Value, keeps: bool = True) -> bool:
+    """Whether `mask` is a constant that changes no score.
+
+    A boolean mask shows the positions where it is `keeps`.
+    """
     array = constant_array(mask)
-    return array is not None and bool((array == (array.dtype == np.bool_)).all())
+    return array is not None and bool((array == (array.dtype == np.bool_ and keeps)).all())
 
 
-def is_causal(mask: ir.Value) -> bool:
+def is_causal(mask: ir.Value, keeps: bool = True) -> bool:
     """Whether `mask` is a constant that shows positions up to each row's own, and hides the rest.
 
     It is so for all batches and heads, if it has such axes.
@@ -36,7 +39,7 @@ def is_causal(mask: ir.Value) -> bool:
     if array is None or array.ndim < 2 or array.shape[-2] < 2:
         return False
     if array.dtype == np.bool_:
-        visible, hidden = array, ~array
+        visible, hidden = array == keeps, array != keeps
     else:
         visible, hidden = array == 0, array.astype(np.float64) <= HIDDEN
     triangle = np.tri(*array.shape[-2:], dtype=bool)
