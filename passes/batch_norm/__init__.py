@@ -1,0 +1,6 @@
+"""Batch normalisation, and other constants for each channel, folded into weights and biases."""
+
+from . import affine, normalization
+
+REWRITES = (*normalization.REWRITES, *affine.REWRITES)
+"""In the order in which they are tried."""
