@@ -27,7 +27,7 @@ def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     """`array` as an elements attribute in the current context; `hint` names its blob."""
     type_ = to_mlir(TensorType(array.shape, array.dtype))
     if array.size <= INLINE_ELEMENTS:
-        return _inline(array, type_)
+        return _inline(np.asarray(array, order="C"), type_)
     if not any(array.strides):  # one element, broadcast
         return ir.DenseElementsAttr.get_splat(type_, _inline_scalar(array))
     array = np.ascontiguousarray(array)
