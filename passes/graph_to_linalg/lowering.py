@@ -114,7 +114,7 @@ class Lowering:
         for monomial, coefficient in size.terms:
             product: ir.Value | None = None
             for atom in monomial:
-                factor = self._symbols[atom] if isinstance(atom, str) else self._call(atom)
+                factor = self._symbol(atom) if isinstance(atom, str) else self._call(atom)
                 product = factor if product is None else arith.muli(product, factor)
             if product is None:
                 product = self.index(coefficient)
@@ -123,6 +123,11 @@ class Lowering:
             total = product if total is None else arith.addi(total, product)
         assert total is not None
         return total
+
+    def _symbol(self, name: str) -> ir.Value:
+        if name not in self._symbols:
+            raise LookupError(f"nothing gives the size '{name}' a value")
+        return self._symbols[name]
 
     def _call(self, call: Call) -> ir.Value:
         a, b = (self.index(argument) for argument in call.arguments)

@@ -1,0 +1,79 @@
+// RUN: gc-opt --graph-fuse-epilogue --split-input-file %s | filecheck %s
+// RUN: gc-opt --graph-fuse-epilogue=max-operands=3 --split-input-file %s | filecheck %s --check-prefix=THREE
+// RUN: gc-opt --graph-fuse-epilogue --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: not gc-opt --graph-fuse-epilogue=max-operands=many %s 2>&1 | filecheck %s --check-prefix=OPTION
+
+// OPTION: error: graph-fuse-epilogue: option 'max-operands': 'many' is not an integer
+// REPORT: 3 x fuse-epilogue: product
+
+// Bias, activation and residual join the product, in order.
+// CHECK-LABEL: @bias_activation_residual
+// CHECK-NEXT: graph.fused
+// CHECK-NEXT: graph.matmul
+// CHECK-NEXT: graph.add
+// CHECK-NEXT: graph.relu
+// CHECK-NEXT: graph.add
+// CHECK-NEXT: graph.yield
+// CHECK-NEXT: kind = "epilogue"
+// CHECK-NEXT: return
+// THREE-LABEL: @bias_activation_residual
+// THREE: graph.relu
+// THREE-NEXT: graph.yield
+// THREE: graph.add
+// THREE-NEXT: return
+func.func @bias_activation_residual(%x: tensor<?x8xf32, ["n"]>, %w: tensor<8x4xf32>, %b: tensor<4xf32>, %r: tensor<?x4xf32, ["n"]>) -> tensor<?x4xf32, ["n"]> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<?x8xf32, ["n"]>, tensor<8x4xf32>) -> tensor<?x4xf32, ["n"]> loc("product")
+  %1 = "graph.add"(%0, %b) : (tensor<?x4xf32, ["n"]>, tensor<4xf32>) -> tensor<?x4xf32, ["n"]>
+  %2 = "graph.relu"(%1) : (tensor<?x4xf32, ["n"]>) -> tensor<?x4xf32, ["n"]>
+  %3 = "graph.add"(%2, %r) : (tensor<?x4xf32, ["n"]>, tensor<?x4xf32, ["n"]>) -> tensor<?x4xf32, ["n"]>
+  return %3 : tensor<?x4xf32, ["n"]>
+}
+
+// -----
+
+// The sum is used outside: the group ends with it.
+// CHECK-LABEL: @used_outside
+// CHECK: graph.matmul
+// CHECK-NEXT: graph.add
+// CHECK-NEXT: graph.yield
+// CHECK: graph.relu
+// CHECK-NEXT: return
+func.func @used_outside(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>, %b: tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %1 = "graph.add"(%0, %b) : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %2 = "graph.relu"(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %1, %2 : tensor<2x4xf32>, tensor<2x4xf32>
+}
+
+// -----
+
+// Both sides of a join may come from the group.
+// CHECK-LABEL: @silu
+// CHECK: graph.matmul
+// CHECK-NEXT: graph.sigmoid
+// CHECK-NEXT: graph.mul
+// CHECK-NEXT: graph.yield
+func.func @silu(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %1 = "graph.sigmoid"(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = "graph.mul"(%0, %1) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+
+// -----
+
+// Neither a broadcast of the product, nor a reduction, nor an operand that is computed later.
+// CHECK-LABEL: @left_alone
+// CHECK-NOT: graph.fused
+// CHECK: return
+func.func @left_alone(%x: tensor<1x8xf32>, %w: tensor<8x4xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<1xf32>, tensor<1x4xf32>) {
+  %0 = "graph.matmul"(%x, %w) : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
+  %1 = "graph.add"(%0, %y) : (tensor<1x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %2 = "graph.matmul"(%x, %w) : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
+  %3 = "graph.reduce_sum"(%2) {axes = array<i64: 1>, keepdims = false} : (tensor<1x4xf32>) -> tensor<1xf32>
+  %4 = "graph.matmul"(%x, %w) : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
+  %5 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %6 = "graph.slice"(%5) {starts = [0, 0], sizes = [1, 4], steps = array<i64: 1, 1>} : (tensor<1x8xf32>) -> tensor<1x4xf32>
+  %7 = "graph.mul"(%4, %6) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %1, %3, %7 : tensor<3x4xf32>, tensor<1xf32>, tensor<1x4xf32>
+}
