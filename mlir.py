@@ -6,7 +6,7 @@ means editing this file alone.
 
 from torch_mlir import ir, passmanager, rewrite
 from torch_mlir._mlir_libs._mlir import globals as _globals
-from torch_mlir.dialects import arith, ext, func, linalg, math, memref, scf, tensor, vector
+from torch_mlir.dialects import arith, cf, ext, func, linalg, math, memref, scf, tensor, vector
 
 # Where the bindings look for the op classes of a dialect: ours stand here. Without this they
 # search the file system again at each op they hand to Python.
@@ -14,6 +14,7 @@ _globals.append_dialect_search_prefix(f"{__package__}.dialects")
 
 __all__ = [
     "arith",
+    "cf",
     "ext",
     "func",
     "ir",

@@ -89,6 +89,8 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                     # a 197x768x768 matmul takes 2.6 ms instead of 8.6, a softmax of 2364 rows of
                     # 197 takes 0.7 ms instead of 4.5, and no op tried became slower.
                     "--iree-llvmcpu-vector-pproc-strategy=peel",
+                    # Sizes that only the run knows are checked; code relies on them.
+                    "--iree-opt-strip-assertions=false",
                     # float64 models stay float64.
                     "--iree-input-demote-f64-to-f32=false",
                     # The default of 32 KiB refuses attention blocks that run well.
