@@ -2,7 +2,7 @@
 
 An index counts from the end when it is negative. Indices outside an axis are an error in ONNX
 that compiled code cannot raise; the ops here define it away and never touch memory outside a
-tensor: reads take the nearest element of the axis, writes are left out.
+tensor: reads give 0, writes go to the nearest place.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +33,11 @@ def _clamped(indices: np.ndarray, extent: int) -> np.ndarray:
     return np.clip(_positions(indices, extent), 0, max(extent - 1, 0))
 
 
+def _outside(indices: np.ndarray, extent: int) -> np.ndarray:
+    positions = _positions(indices, extent)
+    return (positions < 0) | (positions >= extent)
+
+
 class GatherOp(GraphOp, name="gather"):
     """Slices of `x` along `axis`, one for each index (ONNX Gather).
 
@@ -52,7 +57,14 @@ class GatherOp(GraphOp, name="gather"):
 
     @staticmethod
     def evaluate(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
-        return np.take(x, _clamped(indices, x.shape[axis]), axis=axis)
+        outside = _outside(indices, x.shape[axis])
+        taken = np.take(x, _clamped(indices, x.shape[axis]), axis=axis)
+        after = (1,) * (x.ndim - axis - 1)
+        return _zero_where(np.reshape(outside, (*outside.shape, *after)), taken)
+
+
+def _zero_where(condition: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.where(condition, np.zeros((), x.dtype), x) if condition.any() else x
 
 
 def _require_elements(x: TensorType, extent: int | Dim, indices: TensorType) -> None:
@@ -79,7 +91,8 @@ class GatherElementsOp(GraphOp, name="gather_elements"):
     def evaluate(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
         box = tuple(slice(size) for size in indices.shape)
         within = x[tuple(slice(None) if i == axis else part for i, part in enumerate(box))]
-        return np.take_along_axis(within, _clamped(indices, x.shape[axis]), axis=axis)
+        taken = np.take_along_axis(within, _clamped(indices, x.shape[axis]), axis=axis)
+        return _zero_where(_outside(indices, x.shape[axis]), taken)
 
 
 def _require_within(x: TensorType, indices: TensorType, axis: int) -> None:
@@ -113,18 +126,14 @@ class GatherNdOp(GraphOp, name="gather_nd"):
 
     @staticmethod
     def evaluate(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
-        places = [
-            _clamped(indices[..., i], x.shape[batch_dims + i]) for i in range(indices.shape[-1])
-        ]
-        outer = indices.ndim - 1
-        batch = [
-            np.arange(x.shape[i]).reshape([-1 if i == j else 1 for j in range(outer)])
-            for i in range(batch_dims)
-        ]
-        if not batch and not places:
-            return np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
+        depth, outer = indices.shape[-1], indices.ndim - 1
+        extents = x.shape[batch_dims : batch_dims + depth]
+        places = [_clamped(indices[..., i], extent) for i, extent in enumerate(extents)]
+        outside = [_outside(indices[..., i], extent) for i, extent in enumerate(extents)]
+        batch = np.indices(indices.shape[:-1], sparse=True)[:batch_dims]
         taken = x[tuple(np.broadcast_arrays(*batch, *places))]
-        return np.broadcast_to(taken, (*indices.shape[:-1], *taken.shape[outer:]))
+        after = (1,) * (taken.ndim - outer)
+        return _zero_where(np.any(outside, axis=0).reshape(indices.shape[:-1] + after), taken)
 
 
 def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
@@ -133,7 +142,7 @@ def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
     if not 0 <= batch_dims < max(indices.rank, 1) or batch_dims > x.rank or not indices.rank:
         raise TypeRuleError(f"{batch_dims} batch axes do not fit {x} and indices {indices}")
     depth = indices.shape[-1]
-    if not isinstance(depth, int) or depth > x.rank - batch_dims:
+    if not isinstance(depth, int) or not 1 <= depth <= x.rank - batch_dims:
         raise TypeRuleError(f"entries of {depth} indices do not fit {x}")
     return depth
 
@@ -156,24 +165,20 @@ def _require_reduction(x: TensorType, updates: TensorType, reduction: str) -> No
 
 
 def _put(
-    x: np.ndarray,
-    places: Sequence[np.ndarray],
-    valid: np.ndarray,
-    updates: np.ndarray,
-    reduction: str,
+    x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray, reduction: str
 ) -> np.ndarray:
-    """`x` with the valid `updates` put, in order, at `places`: one index array per leading axis."""
-    result = x.astype(wide(x).dtype) if reduction != "none" else x.copy()
-    if not places:
-        for update in updates.reshape(-1, *x.shape)[valid.ravel()]:
-            result = _COMBINE[reduction](result, update) if reduction != "none" else update
-        return np.asarray(result).astype(x.dtype)
-    target = tuple(place[valid] for place in places)
+    """`x` with `updates` put, in order, at `places`: one index array per leading axis."""
+    result = x.copy()
+    target = tuple(place.ravel() for place in places)
+    updates = updates.reshape(-1, *x.shape[len(places) :])
     if reduction == "none":
-        result[target] = updates[valid]
+        result[target] = updates
+    elif is_float(x.dtype) and x.dtype.itemsize < 4:  # `ufunc.at` knows no bfloat16
+        for *place, update in zip(*target, updates, strict=True):
+            result[tuple(place)] = _COMBINE[reduction](result[tuple(place)], update)
     else:
-        _COMBINE[reduction].at(result, target, updates[valid].astype(result.dtype))
-    return result.astype(x.dtype)
+        _COMBINE[reduction].at(result, target, updates)
+    return result
 
 
 class ScatterElementsOp(GraphOp, name="scatter_elements"):
@@ -205,9 +210,8 @@ class ScatterElementsOp(GraphOp, name="scatter_elements"):
         x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str
     ) -> np.ndarray:
         places = list(np.indices(indices.shape))
-        places[axis] = _positions(indices, x.shape[axis])
-        valid = (places[axis] >= 0) & (places[axis] < x.shape[axis])
-        return _put(x, places, valid, updates, reduction)
+        places[axis] = _clamped(indices, x.shape[axis])
+        return _put(x, places, updates, reduction)
 
 
 def _require_same_shape(a: Shape, b: Shape) -> None:
@@ -243,12 +247,9 @@ class ScatterNdOp(GraphOp, name="scatter_nd"):
     def evaluate(
         x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str
     ) -> np.ndarray:
-        valid = np.ones(indices.shape[:-1], np.bool_)
-        places = []
-        for axis in range(indices.shape[-1]):
-            places.append(_positions(indices[..., axis], x.shape[axis]))
-            valid &= (places[-1] >= 0) & (places[-1] < x.shape[axis])
-        return _put(x, places, valid, updates, reduction)
+        depth = indices.shape[-1]
+        places = [_clamped(indices[..., axis], x.shape[axis]) for axis in range(depth)]
+        return _put(x, places, updates, reduction)
 
 
 class RangeOp(GraphOp, name="range"):
@@ -270,9 +271,8 @@ class RangeOp(GraphOp, name="range"):
 
     @staticmethod
     def evaluate(start: np.ndarray, delta: np.ndarray, *, size: int) -> np.ndarray:
-        if start.dtype == object or is_float(start.dtype):
-            return (wide(start) + np.arange(size) * wide(delta)).astype(start.dtype)
-        return start + np.arange(size).astype(start.dtype) * delta
+        positions = np.arange(size).astype(wide(start).dtype)
+        return (wide(start) + positions * wide(delta)).astype(start.dtype)
 
 
 class TopKOp(GraphOp, name="top_k"):

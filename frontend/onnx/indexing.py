@@ -202,12 +202,13 @@ def reverse_sequence(x, lengths, *, batch_axis=1, time_axis=0):
     front = [batch_axis, time_axis]
     perm = [*front, *(i for i in range(rank) if i not in front)]
     x = graph.transpose(x, perm=perm)
-    batch, time = graph.type_of(x).shape[:2]
-    at = positions(time)
-    length = graph.reshape(graph.cast(lengths, to=np.int64), shape=[batch, 1])
+    at = positions(graph.type_of(x).shape[1])
+    length = graph.cast(lengths, to=np.int64)
+    length = graph.reshape(length, shape=[*graph.type_of(length).shape, 1])
     mirrored = graph.sub(graph.sub(length, graph.splat_like(1, length)), at)
     places = graph.where(graph.less(at, length), mirrored, at)
-    x = graph.gather_nd(x, graph.reshape(places, shape=[batch, time, 1]), batch_dims=1)
+    places = graph.reshape(places, shape=[*graph.type_of(places).shape, 1])
+    x = graph.gather_nd(x, places, batch_dims=1)
     return graph.transpose(x, perm=np.argsort(perm).tolist())
 
 

@@ -1,13 +1,14 @@
 """Reads and writes at computed places. Nothing outside of a tensor is touched: see `graph`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .generic import generic, loop_index, parallel, projection
-from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
+from .dispatch import apart, settled
+from .generic import loop_index, parallel, projection
+from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
 from .scalar import apply_number_rule
 
@@ -83,19 +84,30 @@ def take(
 
 @lowers(graph.GatherElementsOp)
 def gather_elements(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
-    source, result = graph.type_of(op.x), graph.type_of(op.result)
-    axis, zero = op.attrs["axis"], scalar_constant(0, source.dtype)
-    count = graph.element_count(result.shape)
-    along = Axis(ctx, source.shape[axis], graph.type_of(op.indices).dtype, count)
+    source, places = graph.type_of(op.x), graph.type_of(op.indices)
+    return take_elements(ctx, x, source, indices, places, op.attrs["axis"])
+
+
+def take_elements(
+    ctx: Lowering,
+    x: ir.Value,
+    source: graph.TensorType,
+    indices: ir.Value,
+    places: graph.TensorType,
+    axis: int,
+) -> ir.Value:
+    """For each place in `indices`, of type `places`, the element of `x` that many along `axis`."""
+    zero = scalar_constant(0, source.dtype)
+    along = Axis(ctx, source.shape[axis], places.dtype, graph.element_count(places.shape))
 
     def element(index: ir.Value) -> ir.Value:
         position = along.position(index)
-        coordinates = [loop_index(loop) for loop in range(result.rank)]
+        coordinates = [loop_index(loop) for loop in range(places.rank)]
         coordinates[axis] = along.clamped(position)
         return arith.select(along.holds(position), tensor.extract(x, coordinates), zero)
 
-    identity = ir.AffineMap.get_identity(result.rank)
-    return parallel([indices], [identity], ctx.empty(result), element)
+    identity = ir.AffineMap.get_identity(places.rank)
+    return parallel([indices], [identity], ctx.empty(places.with_dtype(source.dtype)), element)
 
 
 @lowers(graph.GatherNdOp)
@@ -141,7 +153,7 @@ def _row_numbers(
 
     def number() -> ir.Value:
         loops = [loop_index(i) for i in range(len(shape))]
-        total, inside = ctx_zero, true
+        total, inside = zero, true
         for i, axis in enumerate(axes):
             if i < batch:
                 position = loops[i]
@@ -154,7 +166,7 @@ def _row_numbers(
         total = arith.index_cast(element, total)
         return total if missing is None else arith.select(inside, total, missing)
 
-    ctx_zero, true = ctx.index(0), scalar_constant(True, np.dtype(np.bool_))
+    zero, true = ctx.index(0), scalar_constant(True, np.dtype(np.bool_))
     missing = None if outside is None else scalar_constant(outside, _I64)
     return parallel([], [], ctx.empty(result), number)
 
@@ -193,8 +205,8 @@ def _element_numbers(
             total = arith.addi(arith.muli(total, size), position)
         return arith.index_cast(element, total)
 
-    identity = ir.AffineMap.get_identity(places.rank)
-    return parallel([indices], [identity], ctx.empty(places.with_dtype(_I64)), number)
+    identity, result = ir.AffineMap.get_identity(places.rank), places.with_dtype(_I64)
+    return parallel([indices], [identity], ctx.empty(result), number)
 
 
 @lowers(graph.ScatterNdOp)
@@ -240,16 +252,6 @@ def _put(
             return update
         return apply_number_rule(_COMBINE[reduction], rows_type.dtype, element, update)
 
-    return iree.scatter(updates, numbers, rows, [0], combine)
-
-
-@lowers(graph.RangeOp)
-def range_(ctx: Lowering, op: graph.GraphOp, start: ir.Value, delta: ir.Value) -> ir.Value:
-    result = graph.type_of(op.result)
-    convert = _from_index(result.dtype)
-
-    def element(first: ir.Value, step: ir.Value) -> ir.Value:
-        return convert(loop_index(0), first, step)
-
-    scalar = projection(1, [])
-    return parallel([start, delta], [scalar, scalar], ctx.empty(result), element)
+    numbers = settled(ctx, numbers, column)
+    updates = settled(ctx, updates, flat)
+    return apart(ctx, rows_type, lambda: iree.scatter(updates, numbers, rows, [0], combine))

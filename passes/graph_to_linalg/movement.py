@@ -30,6 +30,8 @@ def reshape_tensor(
         x = tensor.collapse_shape(collapsed, x, [old for old, _ in groups])
     if all(len(new) == 1 for _, new in groups):
         return ctx.cast(x, target)
+    counts = [graph.element_count([target.shape[a] for a in new]) for _, new in groups]
+    x = ctx.cast(x, target.with_shape(counts))  # as static as what it expands to
     return _expand(ctx, x, target, [new for _, new in groups])
 
 

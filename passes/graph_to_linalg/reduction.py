@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
+from .dispatch import apart, settled
 from .generic import fill, generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
 from .scalar import apply_number_rule, convert_scalar
@@ -225,3 +226,67 @@ def is_same_or_nan(value: ir.Value, other: ir.Value, dtype: np.dtype) -> ir.Valu
 
 _arg(graph.ArgMaxOp, graph.MaxOp, graph.lowest)
 _arg(graph.ArgMinOp, graph.MinOp, graph.highest)
+
+
+def running(
+    ctx: Lowering,
+    x: ir.Value,
+    type_: graph.TensorType,
+    axis: int,
+    combine: type[graph.GraphOp],
+    start: int,
+    inclusive: bool = True,
+) -> ir.Value:
+    """The running combination of `x`, of `type_`, along `axis`, from `start` on."""
+    if 0 in type_.shape:
+        return ctx.empty(type_)
+    totals = type_.with_shape(graph.reduced_shape(type_.shape, (axis,), False))
+    x = settled(ctx, x, type_)
+    sizes, outer_sizes = ctx.mixed(type_.shape), ctx.mixed(totals.shape)
+    element = plain_element(type_.dtype)
+
+    def scan() -> ir.Value:
+        first = fill(scalar_constant(start, type_.dtype), tensor.empty(outer_sizes, element))
+        return iree.scan(
+            x, tensor.empty(sizes, element), first, axis, inclusive,
+            lambda total, new: apply_number_rule(combine, type_.dtype, total, new),
+        )  # fmt: skip
+
+    return apart(ctx, type_, scan)
+
+
+def _cumulative(op_class: type[graph.GraphOp], combine: type[graph.GraphOp], start: int) -> None:
+    @lowers(op_class)
+    def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+        type_, attrs = graph.type_of(op.operation.operands[0]), op.attrs
+        wide = accumulator(type_.dtype)
+        backwards = attrs["axis"] if attrs["reverse"] else None
+        x = _converted(ctx, x, type_, wide, backwards)
+        x = running(
+            ctx, x, type_.with_dtype(wide), attrs["axis"], combine, start, not attrs["exclusive"]
+        )
+        return _converted(ctx, x, type_.with_dtype(wide), type_.dtype, backwards)
+
+
+def _converted(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, dtype: np.dtype, flip: int | None
+) -> ir.Value:
+    """`x` in another element type, with the order along axis `flip` reversed."""
+    if flip is None:
+        if dtype == type_.dtype:
+            return x
+        return _each(
+            ctx, x, type_.with_dtype(dtype), lambda e: convert_scalar(e, type_.dtype, dtype)
+        )
+    last = ctx.index(type_.shape[flip] - 1)
+
+    def element() -> ir.Value:
+        places = [loop_index(axis) for axis in range(type_.rank)]
+        places[flip] = arith.subi(last, places[flip])
+        return convert_scalar(tensor.extract(x, places), type_.dtype, dtype)
+
+    return parallel([], [], ctx.empty(type_.with_dtype(dtype)), element)
+
+
+_cumulative(graph.CumsumOp, graph.AddOp, 0)
+_cumulative(graph.CumprodOp, graph.MulOp, 1)

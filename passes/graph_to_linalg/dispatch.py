@@ -1,0 +1,42 @@
+"""What is one dispatch, and what is not computed within it.
+
+The backend computes cheap operands of a scatter or a scan within it: all of them, on its stack,
+which overflows. Such ops stand apart, on operands that are in memory before.
+"""
+
+from collections.abc import Callable
+
+from ...dialects import graph, iree
+from ...mlir import ir
+from .generic import parallel
+from .lowering import Lowering, plain_type
+
+
+def apart(ctx: Lowering, type_: graph.TensorType, build: Callable[[], ir.Value]) -> ir.Value:
+    """What `build` gives, of `type_`, as a dispatch of its own."""
+    sizes = [size for size in ctx.mixed(type_.shape) if isinstance(size, ir.Value)]
+    return iree.dispatch_region(plain_type(type_), sizes, build)
+
+
+def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """`x`, of `type_`, from memory: copied there if the backend might compute it again."""
+    if _is_in_memory(x):
+        return x
+    identity = ir.AffineMap.get_identity(type_.rank)
+    return apart(
+        ctx, type_, lambda: parallel([x], [identity], ctx.empty(type_), lambda element: element)
+    )
+
+
+def _is_in_memory(x: ir.Value) -> bool:
+    """Whether `x` is an argument or a dispatch, in another shape maybe."""
+    while isinstance(x.owner, ir.Operation | ir.OpView):
+        if x.owner.operation.name == "flow.dispatch.region":
+            return True
+        if x.owner.operation.name not in _VIEWS:
+            return False
+        x = x.owner.operation.operands[0]
+    return True
+
+
+_VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")

@@ -1,0 +1,117 @@
+"""Ops whose elements depend on where they are: ranges, triangles, positions of what is true."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...dialects import graph, iree
+from ...mlir import arith, ir
+from .dispatch import apart, settled
+from .generic import fill, loop_index, parallel, projection
+from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
+from .movement import extract_slice, reshape_tensor
+from .reduction import accumulator, running
+from .scalar import apply_number_rule, convert_scalar
+
+_I64 = np.dtype(np.int64)
+
+
+@lowers(graph.RangeOp)
+def range_(ctx: Lowering, op: graph.GraphOp, start: ir.Value, delta: ir.Value) -> ir.Value:
+    result = graph.type_of(op.result)
+    dtype, wide = result.dtype, accumulator(result.dtype)
+
+    def element(first: ir.Value, step: ir.Value) -> ir.Value:
+        position = arith.index_cast(plain_element(_I64), loop_index(0))
+        first, step = (convert_scalar(x, dtype, wide) for x in (first, step))
+        way = apply_number_rule(graph.MulOp, wide, convert_scalar(position, _I64, wide), step)
+        value = apply_number_rule(graph.AddOp, wide, first, way)
+        return convert_scalar(value, wide, dtype)
+
+    scalar = projection(1, [])
+    return parallel([start, delta], [scalar, scalar], ctx.empty(result), element)
+
+
+@lowers(graph.TriluOp)
+def trilu(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    type_ = graph.type_of(op.x)
+    diagonal, zero = ctx.index(op.attrs["k"]), scalar_constant(0, type_.dtype)
+    predicate = arith.CmpIPredicate.sge if op.attrs["upper"] else arith.CmpIPredicate.sle
+
+    def element(value: ir.Value) -> ir.Value:
+        distance = arith.subi(loop_index(type_.rank - 1), loop_index(type_.rank - 2))
+        return arith.select(arith.cmpi(predicate, distance, diagonal), value, zero)
+
+    return parallel([x], [ir.AffineMap.get_identity(type_.rank)], ctx.empty(type_), element)
+
+
+@lowers(graph.NonZeroOp)
+def non_zero(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    """Number the true elements through; put the place of each into the slot of its number.
+
+    What is false goes to one slot behind, which is cut off.
+    """
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    if 0 in result.shape or 0 in source.shape:
+        return ctx.empty(result)
+    total, count = graph.element_count(source.shape), op.attrs["count"]
+    flat = source.with_shape((total,))
+    mask = reshape_tensor(ctx, x, source, flat)
+    slots = _slots(ctx, mask, flat, count)
+    buffer = graph.TensorType((count + 1,), _I64)
+    every = flat.with_dtype(_I64)
+    places = settled(ctx, parallel([], [], ctx.empty(every), _position), every)
+    numbers = fill(scalar_constant(0, _I64), ctx.empty(buffer))
+    numbers = apart(
+        ctx, buffer, lambda: iree.scatter(places, slots, numbers, [0], lambda place, old: place)
+    )
+    found = buffer.with_shape((count,))
+    numbers = extract_slice(ctx, numbers, [0], [count], [1], found)
+    return _unravel(ctx, numbers, source.shape, result)
+
+
+def _position() -> ir.Value:
+    return arith.index_cast(plain_element(_I64), loop_index(0))
+
+
+def _slots(ctx: Lowering, mask: ir.Value, flat: graph.TensorType, count: Size) -> ir.Value:
+    """For each element of `mask`, how many before it are true, or `count` if it is not."""
+    identity = ir.AffineMap.get_identity(1)
+    counts = flat.with_dtype(_I64)
+    is_true = _truth(flat.dtype)
+    one, zero = scalar_constant(1, _I64), scalar_constant(0, _I64)
+    ones = parallel(
+        [mask], [identity], ctx.empty(counts), lambda e: arith.select(is_true(e), one, zero)
+    )
+    before = running(ctx, ones, counts, 0, graph.AddOp, 0, inclusive=False)
+    behind = arith.index_cast(plain_element(_I64), ctx.index(count))
+
+    def slot(element: ir.Value, number: ir.Value) -> ir.Value:
+        return arith.select(is_true(element), arith.minsi(number, behind), behind)
+
+    slots = parallel([mask, before], [identity, identity], ctx.empty(counts), slot)
+    column = counts.with_shape((*counts.shape, 1))
+    return reshape_tensor(ctx, settled(ctx, slots, counts), counts, column)
+
+
+def _truth(dtype: np.dtype) -> Callable[[ir.Value], ir.Value]:
+    return lambda element: convert_scalar(element, dtype, np.dtype(np.bool_))
+
+
+def _unravel(
+    ctx: Lowering, numbers: ir.Value, shape: Sequence[Size], result: graph.TensorType
+) -> ir.Value:
+    """The coordinates in a tensor of `shape` of each of `numbers`, one row per axis."""
+    extents = [ctx.index(size) for size in shape]
+    axes = [ctx.index(axis) for axis in range(len(shape))]
+
+    def coordinate(number: ir.Value) -> ir.Value:
+        rest = arith.index_cast(ir.IndexType.get(), number)
+        row, wanted = loop_index(0), rest
+        for axis, extent in reversed(list(zip(axes, extents, strict=True))):
+            here = arith.cmpi(arith.CmpIPredicate.eq, row, axis)
+            wanted = arith.select(here, arith.remui(rest, extent), wanted)
+            rest = arith.divui(rest, extent)
+        return arith.index_cast(plain_element(_I64), wanted)
+
+    return parallel([numbers], [projection(2, [1])], ctx.empty(result), coordinate)

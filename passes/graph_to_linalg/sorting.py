@@ -1,0 +1,199 @@
+"""The k first elements in order, by a heap."""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...dialects import graph, iree
+from ...mlir import arith, ir, tensor
+from .dispatch import apart
+from .generic import parallel
+from .indexing import take_elements
+from .loops import for_each, for_range, if_, while_
+from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
+from .movement import reshape_tensor
+from .scalar import convert_scalar
+
+_I64 = np.dtype(np.int64)
+
+
+@lowers(graph.TopKOp)
+def top_k(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    source, (values, indices) = graph.type_of(op.x), map(graph.type_of, op.operation.results)
+    if 0 in values.shape:
+        return ctx.empty(values), ctx.empty(indices)
+    key_type = source.with_dtype(_key_dtype(source.dtype))
+    identity = ir.AffineMap.get_identity(source.rank)
+
+    def keys_of(element: ir.Value) -> ir.Value:
+        return _key(element, source.dtype, op.attrs["largest"])
+
+    keys = apart(ctx, key_type, lambda: parallel([x], [identity], ctx.empty(key_type), keys_of))
+    order = _Selection(ctx, keys, key_type, indices, op.attrs["axis"]).build()
+    return take_elements(ctx, x, source, order, indices, op.attrs["axis"]), order
+
+
+def _key_dtype(dtype: np.dtype) -> np.dtype:
+    """The signed integer type that holds sort keys of elements of `dtype`."""
+    return np.dtype(f"i{max(dtype.itemsize, 4 if graph.is_float(dtype) else 1)}")
+
+
+def _key(x: ir.Value, dtype: np.dtype, largest: bool) -> ir.Value:
+    """Inside a body: an integer that is the larger, the earlier `x` comes in the order."""
+    key_dtype = _key_dtype(dtype)
+    info = np.iinfo(key_dtype)
+    if graph.is_float(dtype):
+        key = _float_key(x, dtype, key_dtype)
+    elif graph.is_unsigned(dtype):
+        key = arith.xori(x, scalar_constant(info.min, key_dtype))
+    else:
+        key = x
+    return key if largest else arith.xori(key, scalar_constant(-1, key_dtype))
+
+
+def _float_key(x: ir.Value, dtype: np.dtype, key_dtype: np.dtype) -> ir.Value:
+    """The bits of `x`, turned so that they compare as integers; NaN is the largest, -0 is 0."""
+    info = np.iinfo(key_dtype)
+    wide = np.dtype(f"f{key_dtype.itemsize}")
+    x = convert_scalar(x, dtype, wide)
+    nan = arith.cmpf(arith.CmpFPredicate.UNO, x, x)
+    bits = arith.bitcast(plain_element(key_dtype), arith.addf(x, scalar_constant(0, wide)))
+    sign = arith.shrsi(bits, scalar_constant(info.bits - 1, key_dtype))
+    ordered = arith.xori(bits, arith.andi(sign, scalar_constant(info.max, key_dtype)))
+    return arith.select(nan, scalar_constant(info.max, key_dtype), ordered)
+
+
+class _Selection:
+    """Builds one dispatch that finds the positions of the first elements along an axis.
+
+    For each row, the positions found so far form a heap in the result itself, its root the one
+    that comes last; a better element replaces the root. In the end the heap is sorted in place.
+    """
+
+    def __init__(
+        self,
+        ctx: Lowering,
+        keys: ir.Value,
+        keys_type: graph.TensorType,
+        result: graph.TensorType,
+        axis: int,
+    ):
+        extent, k = keys_type.shape[axis], result.shape[axis]
+        self.ctx, self.keys, self.result, self.axis = ctx, keys, result, axis
+        self.extent, self.k = ctx.index(extent), ctx.index(k)
+        # The backend takes unit axes out of results, wrongly where loops build them: be flat.
+        self.flat = result.with_shape((graph.element_count(result.shape),))
+        self.sizes = ctx.mixed(self.flat.shape)
+        self.strides = [
+            ctx.index(graph.element_count(result.shape[i + 1 :])) for i in range(result.rank)
+        ]
+        self.outer = [ctx.index(size) for i, size in enumerate(result.shape) if i != axis]
+        self.zero, self.one, self.two = (ctx.index(i) for i in range(3))
+        fits = arith.cmpi(arith.CmpIPredicate.ule, self.k, self.extent)
+        ctx.require(fits, f"takes {k} elements of an axis of {extent}")
+        none = arith.cmpi(arith.CmpIPredicate.eq, self.k, self.zero)
+        self.candidates = arith.select(none, self.zero, self.extent)
+
+    def build(self) -> ir.Value:
+        dynamic = [size for size in self.sizes if isinstance(size, ir.Value)]
+        flat = iree.dispatch_region(plain_type(self.flat), dynamic, self._all_rows)
+        return reshape_tensor(self.ctx, flat, self.flat, self.result)
+
+    def _all_rows(self) -> ir.Value:
+        empty = tensor.empty(self.sizes, plain_element(_I64))
+        return for_each(self.outer, empty, self._row)
+
+    def _row(self, outer: list[ir.Value], heap: ir.Value) -> ir.Value:
+        row = _Row(self, outer)
+        heap = for_range(self.k, heap, lambda i, heap: row.put(heap, i, row.as_element(i)))
+        half = arith.divui(self.k, self.two)
+        heap = for_range(half, heap, lambda i, heap: row.sift(heap, _minus(half, i), self.k))
+        heap = for_range(self.candidates, heap, row.offer, start=self.k)
+        return for_range(self.k, heap, lambda i, heap: row.retire(heap, _minus(self.k, i)))
+
+
+def _minus(count: ir.Value, i: ir.Value) -> ir.Value:
+    """``count - 1 - i``."""
+    one = arith.constant(ir.IndexType.get(), 1)
+    return arith.subi(arith.subi(count, one), i)
+
+
+class _Row:
+    """The heap of one row: ops on it give the changed tensor."""
+
+    def __init__(self, selection: _Selection, outer: Sequence[ir.Value]):
+        self.all, self.outer = selection, list(outer)
+        self.first = self._offset(selection.zero)
+
+    def _at(self, position: ir.Value) -> list[ir.Value]:
+        return [*self.outer[: self.all.axis], position, *self.outer[self.all.axis :]]
+
+    def _offset(self, slot: ir.Value) -> ir.Value:
+        places = zip(self._at(slot), self.all.strides, strict=True)
+        return functools.reduce(arith.addi, (arith.muli(at, stride) for at, stride in places))
+
+    def _slot(self, slot: ir.Value) -> list[ir.Value]:
+        stride = self.all.strides[self.all.axis]
+        return [arith.addi(self.first, arith.muli(slot, stride))]
+
+    def as_element(self, position: ir.Value) -> ir.Value:
+        return arith.index_cast(plain_element(_I64), position)
+
+    def get(self, heap: ir.Value, slot: ir.Value) -> ir.Value:
+        return tensor.extract(heap, self._slot(slot))
+
+    def put(self, heap: ir.Value, slot: ir.Value, element: ir.Value) -> ir.Value:
+        return tensor.insert(element, heap, self._slot(slot))
+
+    def _key(self, element: ir.Value) -> ir.Value:
+        position = arith.index_cast(ir.IndexType.get(), element)
+        return tensor.extract(self.all.keys, self._at(position))
+
+    def _later(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Whether element `a` comes after `b`: its key is less, or equal further back."""
+        predicate = arith.CmpIPredicate
+        key_a, key_b = self._key(a), self._key(b)
+        tie = arith.andi(arith.cmpi(predicate.eq, key_a, key_b), arith.cmpi(predicate.sgt, a, b))
+        return arith.ori(arith.cmpi(predicate.slt, key_a, key_b), tie)
+
+    def offer(self, position: ir.Value, heap: ir.Value) -> ir.Value:
+        """Let the element at `position` replace the root if it comes before it."""
+        new, root = self.as_element(position), self.get(heap, self.all.zero)
+        better = self._later(root, new)
+        return if_(
+            better,
+            heap,
+            lambda: self.sift(self.put(heap, self.all.zero, new), self.all.zero, self.all.k),
+        )
+
+    def retire(self, heap: ir.Value, last: ir.Value) -> ir.Value:
+        """Move the root, the last in order, to slot `last`, behind what is then the heap."""
+        root, other = self.get(heap, self.all.zero), self.get(heap, last)
+        heap = self.put(self.put(heap, self.all.zero, other), last, root)
+        return self.sift(heap, self.all.zero, last)
+
+    def sift(self, heap: ir.Value, slot: ir.Value, end: ir.Value) -> ir.Value:
+        """Move the element in `slot` down until none below it, before `end`, comes later."""
+        predicate = arith.CmpIPredicate
+
+        def left(slot: ir.Value) -> ir.Value:
+            return arith.addi(arith.muli(slot, self.all.two), self.all.one)
+
+        def more(heap: ir.Value, slot: ir.Value, active: ir.Value) -> ir.Value:
+            return arith.andi(active, arith.cmpi(predicate.ult, left(slot), end))
+
+        def step(heap: ir.Value, slot: ir.Value, active: ir.Value) -> list[ir.Value]:
+            first = left(slot)
+            second = arith.addi(first, self.all.one)
+            second = arith.select(arith.cmpi(predicate.ult, second, end), second, first)
+            a, b, own = (self.get(heap, s) for s in (first, second, slot))
+            take_b = self._later(b, a)
+            child, below = arith.select(take_b, second, first), arith.select(take_b, b, a)
+            swap = self._later(below, own)
+            heap = self.put(heap, slot, arith.select(swap, below, own))
+            heap = self.put(heap, child, arith.select(swap, own, below))
+            return [heap, child, swap]
+
+        active = scalar_constant(True, np.dtype(np.bool_))
+        return while_([heap, slot, active], more, step)[0]
