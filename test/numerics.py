@@ -41,7 +41,7 @@ TOLERANCE = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6
 
 @dataclass(frozen=True)
 class Feed:
-    """An input of a case, with names for some of its dimensions."""
+    """An input of a case, with names, the case's own, for some of its dimensions."""
 
     array: np.ndarray
     dims: Sequence[int | str]
@@ -84,22 +84,24 @@ class Cases:
     ) -> None:
         """One node: an array is fed, a `Const` is an initializer, None is left out."""
         case = f"{op_type}_{len(self.nodes)}"
-        names = [self._input(f"{case}_in{i}", given) for i, given in enumerate(inputs)]
+        names = [self._input(case, i, given) for i, given in enumerate(inputs)]
         results = [f"{case}_out{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op_type, names, results, name=case, **attributes))
         self.outputs += results
         if tolerance is not None:
             self.tolerances |= dict.fromkeys(results, tolerance)
 
-    def _input(self, name: str, given: "np.ndarray | Feed | Const | None") -> str:
+    def _input(self, case: str, index: int, given: "np.ndarray | Feed | Const | None") -> str:
         if given is None:
             return ""
+        name = f"{case}_in{index}"
         if isinstance(given, Const):
             self.initializers.append(numpy_helper.from_array(given.array, name))
             return name
         feed = given if isinstance(given, Feed) else Feed(given, given.shape)
         kind = helper.np_dtype_to_tensor_dtype(feed.array.dtype)
-        self.inputs.append(helper.make_tensor_value_info(name, kind, list(feed.dims)))
+        dims = [f"{case}_{dim}" if isinstance(dim, str) else dim for dim in feed.dims]
+        self.inputs.append(helper.make_tensor_value_info(name, kind, dims))
         self.feeds[name] = feed.array
         return name
 
@@ -111,7 +113,7 @@ class Cases:
         )
 
     def compare_with_onnxruntime(self) -> None:
-        """Compiled results against those of ONNX Runtime."""
+        """Compiled results, and the ops' numpy meanings, against ONNX Runtime."""
         compare_with_onnxruntime(self.model(), self.feeds, tolerances=self.tolerances)
 
     def compare_evaluation(self) -> None:
@@ -128,8 +130,9 @@ class Cases:
 def compare_with_onnxruntime(
     model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any
 ) -> None:
-    """Check the compiled `model` against ONNX Runtime on `feeds`."""
+    """Check the compiled `model` and its meaning in numpy against ONNX Runtime on `feeds`."""
     expected = run_onnxruntime(model, feeds)
+    compare(evaluate(model, feeds), expected, output_names(model), what="evaluated", **options)
     compare(run_compiled(model, feeds), expected, output_names(model), **options)
 
 
@@ -147,6 +150,7 @@ def compare(
     expected: Sequence[np.ndarray],
     names: Sequence[str],
     tolerances: Mapping[str, float] | None = None,
+    what: str = "compiled",
 ) -> None:
     """Check results by element type, shape and value; reports every one that differs."""
     problems = []
@@ -154,7 +158,7 @@ def compare(
         tolerance = (tolerances or {}).get(name, TOLERANCE.get(have.dtype.name, 0.0))
         problem = _difference(have, np.asarray(want), tolerance)
         if problem:
-            problems.append(f"{name}: {problem}")
+            problems.append(f"{name}, {what}, {problem}")
     assert not problems, "\n".join(problems)
 
 
