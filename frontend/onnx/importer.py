@@ -205,8 +205,9 @@ class _Importer:
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:
-            body = _standard_body(proto, inputs, opset)
-            results = self._inline(body, name, inputs, attributes)
+            schema = _standard_schema(proto, opset)
+            body = _standard_body(schema, proto, inputs, opset)
+            results = self._inline(body, name, inputs, {**_defaults(schema), **attributes})
         results = list(results) if isinstance(results, Sequence) else [results]
         _require_enough(results, proto)
         for output, value in zip(proto.output, results, strict=False):
@@ -350,14 +351,27 @@ def _check_declared(info: onnx.ValueInfoProto, type_: graph.TensorType) -> None:
         raise InvalidModelError(f"output '{info.name}' is declared as {declared}, but is {type_}")
 
 
-def _standard_body(
-    proto: onnx.NodeProto, inputs: Sequence[ir.Value | None], opset: int
-) -> onnx.FunctionProto:
-    """The function body that ONNX ships for a standard operator. UnsupportedError if none."""
+def _standard_schema(proto: onnx.NodeProto, opset: int) -> onnx.defs.OpSchema:
+    """ONNX's description of a standard operator. UnsupportedError if there is none."""
     try:
-        schema = onnx.defs.get_schema(proto.op_type, opset, _domain(proto.domain))
+        return onnx.defs.get_schema(proto.op_type, opset, _domain(proto.domain))
     except onnx.defs.SchemaError:
         raise UnsupportedError("no such operator is known") from None
+
+
+def _defaults(schema: onnx.defs.OpSchema) -> dict[str, Any]:
+    """What the attributes are that a node may leave out; the function body does not say."""
+    given = (attribute.default_value for attribute in schema.attributes.values())
+    return {default.name: read_attribute(default, None) for default in given if default.type}
+
+
+def _standard_body(
+    schema: onnx.defs.OpSchema,
+    proto: onnx.NodeProto,
+    inputs: Sequence[ir.Value | None],
+    opset: int,
+) -> onnx.FunctionProto:
+    """The function body that ONNX ships for a standard operator. UnsupportedError if none."""
     if schema.has_function:
         body = schema.function_body
     elif schema.has_context_dependent_function:
