@@ -1,101 +1,119 @@
-"""Contractions: MatMul, Gemm, Einsum and their integer forms."""
+"""Matrix products."""
 
-import re
-import string
+from collections.abc import Callable
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
-from .registry import onnx_op
+from .registry import UnsupportedError, onnx_op
+
+Product = Callable[[ir.Value, ir.Value], ir.Value]
+
+
+def matmul_of_any_rank(a: ir.Value, b: ir.Value, product: Product = graph.matmul) -> ir.Value:
+    """numpy's matmul: a vector on the left is a row, on the right a column, of a matrix."""
+    a_shape, b_shape = graph.type_of(a).shape, graph.type_of(b).shape
+    if not a_shape or not b_shape:
+        raise graph.TypeRuleError("cannot multiply matrices with a scalar")
+    if len(a_shape) == 1:
+        a = graph.reshape(a, shape=[1, *a_shape])
+    if len(b_shape) == 1:
+        b = graph.reshape(b, shape=[*b_shape, 1])
+    y = product(a, b)
+    *batch, rows, columns = graph.type_of(y).shape
+    if len(a_shape) > 1 and len(b_shape) > 1:
+        return y
+    kept = [rows] * (len(a_shape) > 1) + [columns] * (len(b_shape) > 1)
+    return graph.reshape(y, shape=[*batch, *kept])
 
 
 @onnx_op("MatMul")
 def matmul(a, b):
-    """Operands of rank 1 get a unit axis, which the result loses again."""
-    left, right = graph.type_of(a), graph.type_of(b)
-    if left.rank == 0 or right.rank == 0:
-        raise graph.TypeRuleError("a matrix product of a scalar")
-    if left.rank == 1:
-        a = graph.reshape(a, shape=[1, *left.shape])
-    if right.rank == 1:
-        b = graph.reshape(b, shape=[*right.shape, 1])
-    product = graph.matmul(a, b)
-    shape = list(graph.type_of(product).shape)
-    if right.rank == 1:
-        del shape[-1]
-    if left.rank == 1:
-        del shape[-1 if right.rank == 1 else -2]
-    return product if min(left.rank, right.rank) > 1 else graph.reshape(product, shape=shape)
+    return matmul_of_any_rank(a, b)
 
 
-@onnx_op("Gemm", since=6)
+@onnx_op("Gemm", since=7)
 def gemm(a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=0):  # noqa: N803
-    if graph.type_of(a).rank != 2 or graph.type_of(b).rank != 2:
-        raise graph.TypeRuleError("Gemm takes matrices")
-    if transA:
-        a = graph.transpose(a, perm=[1, 0])
-    if transB:
-        b = graph.transpose(b, perm=[1, 0])
-    product = _scaled(graph.matmul(a, b), alpha)
-    return product if c is None else graph.add(product, _scaled(c, beta))
+    """``alpha * A' B' + beta * C``."""
+    y = graph.matmul(_transposed(a, transA), _transposed(b, transB))
+    y = _scaled(y, alpha)
+    return y if c is None or beta == 0 else graph.add(y, _scaled(c, beta))
+
+
+def _transposed(x: ir.Value, wanted: int) -> ir.Value:
+    if graph.type_of(x).rank != 2:
+        raise graph.TypeRuleError(f"needs a matrix, not {graph.type_of(x)}")
+    return graph.transpose(x, perm=[1, 0]) if wanted else x
 
 
 def _scaled(x: ir.Value, factor: float) -> ir.Value:
-    return x if factor == 1 else graph.mul(x, graph.splat_like(factor, x))
-
-
-@onnx_op("Einsum", since=12)
-def einsum(*xs, equation):
-    normal = normalize_equation(equation, [graph.type_of(x).rank for x in xs])
-    return graph.einsum(list(xs), equation=normal)
-
-
-def normalize_equation(equation: str, ranks: list[int]) -> str:
-    """`equation` made explicit, without spaces, capitals or ellipsis. TypeRuleError if it is wrong.
-
-    Ranks are those of the operands.
-    """
-    terms, arrow, result = equation.replace(" ", "").partition("->")
-    operands = terms.split(",")
-    if len(operands) != len(ranks) or not re.fullmatch(r"[A-Za-z,.]*", terms + result):
-        raise graph.TypeRuleError(f"equation '{equation}' does not fit {len(ranks)} operands")
-    used = sorted(set(re.findall(r"[A-Za-z]", terms + result)))
-    free = [x for x in string.ascii_letters if x not in used]
-    width = max(
-        (r - len(t) + 3 for t, r in zip(operands, ranks, strict=True) if "..." in t), default=0
-    )
-    hidden = "".join(free[:width])
-    spelled = []
-    for term, rank in zip(operands, ranks, strict=True):
-        missing = rank - len(term.replace("...", ""))
-        spelled.append(term.replace("...", hidden[len(hidden) - missing :] if missing else ""))
-    if arrow:
-        output = result.replace("...", hidden)
-    else:
-        letters = "".join(spelled)
-        once = sorted(x for x in set(letters) - set(hidden) if letters.count(x) == 1)
-        output = hidden + "".join(once)
-    letters = dict.fromkeys("".join([*spelled, output]))
-    if len(letters) > 26:
-        raise graph.TypeRuleError(f"equation '{equation}' names more than 26 axes")
-    rename = str.maketrans(dict(zip(letters, string.ascii_lowercase, strict=False)))
-    return f"{','.join(spelled)}->{output}".translate(rename)
+    if factor == 1:
+        return x
+    if graph.is_integer(graph.type_of(x).dtype) and factor != int(factor):
+        raise UnsupportedError(f"integers scaled by {factor}")
+    return graph.mul(x, graph.splat_like(factor, x))
 
 
 @onnx_op("MatMulInteger", since=10)
 def matmul_integer(a, b, a_zero_point=None, b_zero_point=None):
-    left, right = _centred(a, a_zero_point, row=True), _centred(b, b_zero_point, row=False)
-    return matmul(left, right)
+    """Zero points have one element, or one per row of `a` and one per column of `b`."""
+    a_zero = _zero_point(a_zero_point, row=True)
+    b_zero = _zero_point(b_zero_point, row=False)
+    return matmul_of_any_rank(a, b, lambda a, b: integer_product(a, b, a_zero, b_zero))
 
 
-def _centred(x: ir.Value, zero_point: ir.Value | None, row: bool) -> ir.Value:
-    """`x` minus its zero point, in i32; one zero point for all, or one per row or column."""
-    wide = graph.cast(x, to=np.int32)
-    if zero_point is None:
-        return wide
-    offset = graph.cast(zero_point, to=np.int32)
-    type_ = graph.type_of(offset)
-    if row and type_.rank == 1 and type_.shape[0] != 1:
-        offset = graph.reshape(offset, shape=[*type_.shape, 1])
-    return graph.sub(wide, offset)
+def _zero_point(value: ir.Value | None, *, row: bool) -> ir.Value | None:
+    """A zero point in a form that broadcasts to the operand it belongs to."""
+    if value is None or graph.type_of(value).rank != 1:
+        return value
+    (count,) = graph.type_of(value).shape
+    return graph.reshape(value, shape=[count, 1] if row else [1, count])
+
+
+def integer_product(
+    a: ir.Value, b: ir.Value, a_zero: ir.Value | None, b_zero: ir.Value | None
+) -> ir.Value:
+    """``(a - a_zero) (b - b_zero)`` of 8-bit matrices as i32, the product itself on 8 bits.
+
+    ``a b - a_zero colsum(b) - (rowsum(a) - K a_zero) b_zero``, where what belongs to weights is
+    constant. Unsigned operands move to the signed range first, with their zero points: targets
+    multiply signed bytes best.
+    """
+    a, a_zero = _as_signed(a, a_zero)
+    b, b_zero = _as_signed(b, b_zero)
+    y = graph.matmul(a, b)
+    if a_zero is not None:
+        y = graph.sub(y, graph.mul(a_zero, _sum_over(b, -2)))
+    if b_zero is not None:
+        rows = _sum_over(a, -1)
+        if a_zero is not None:
+            (depth,) = graph.type_of(a).shape[-1:]
+            count = graph.cast(graph.reshape(graph.sizes(sizes=[depth]), shape=[]), to=np.int32)
+            rows = graph.sub(rows, graph.mul(a_zero, count))
+        y = graph.sub(y, graph.mul(rows, b_zero))
+    return y
+
+
+def _as_signed(x: ir.Value, zero: ir.Value | None) -> tuple[ir.Value, ir.Value | None]:
+    """`x` as i8, and its zero point as i32, None when it is 0."""
+    dtype = graph.type_of(x).dtype
+    if dtype not in (np.int8, np.uint8):
+        raise graph.TypeRuleError(f"needs integers of 8 bits, not {dtype}")
+    owner = None if zero is None else graph.graph_op(zero.owner)
+    if isinstance(owner, graph.ConstantOp) and not owner.attrs["value"].any():
+        zero = None
+    if zero is not None:
+        zero = graph.cast(zero, to=np.int32)
+    if dtype == np.int8:
+        return x, zero
+    middle = graph.constant(value=np.array(128, np.int32))
+    moved = graph.sub(graph.cast(x, to=np.int32), middle)
+    below = graph.constant(value=np.array(-128, np.int32))
+    return graph.cast(moved, to=np.int8), below if zero is None else graph.sub(zero, middle)
+
+
+def _sum_over(x: ir.Value, axis: int) -> ir.Value:
+    """The sums of an i8 matrix along `axis`, as i32, with that axis kept."""
+    axis += graph.type_of(x).rank
+    return graph.reduce_sum(graph.cast(x, to=np.int32), axes=[axis], keepdims=True)

@@ -1,4 +1,6 @@
-"""Normalisations."""
+"""Normalisations and softmax."""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -7,102 +9,151 @@ from ...mlir import ir
 from .registry import UnsupportedError, onnx_op
 from .shapes import normalize_axis
 
-
-def _flattened(build, x: ir.Value, axis: int) -> ir.Value:
-    """Before opset 13: `x` as a matrix of the axes before `axis` and those from it on."""
-    shape = graph.type_of(x).shape
-    axis = normalize_axis(axis, len(shape))
-    if axis == len(shape) - 1:
-        return build(x, axis=axis)
-    rows, columns = graph.element_count(shape[:axis]), graph.element_count(shape[axis:])
-    return graph.reshape(build(graph.reshape(x, shape=[rows, columns]), axis=1), shape=shape)
+AlongAxis = Callable[..., ir.Value]
 
 
-@onnx_op("Softmax")
-def softmax_1(x, *, axis=1):
-    return _flattened(graph.softmax, x, axis)
+def _along_axis(op_type: str, build: AlongAxis) -> None:
+    """Register `op_type`. Before opset 13 it works on `x` flattened to a matrix at `axis`."""
+
+    @onnx_op(op_type)
+    def flattened(x, *, axis=1):
+        shape = graph.type_of(x).shape
+        axis = normalize_axis(axis, len(shape))
+        if axis == len(shape) - 1:
+            return build(x, axis=axis)
+        rows, columns = graph.element_count(shape[:axis]), graph.element_count(shape[axis:])
+        y = build(graph.reshape(x, shape=[rows, columns]), axis=1)
+        return graph.reshape(y, shape=shape)
+
+    @onnx_op(op_type, since=13)
+    def along(x, *, axis=-1):
+        return build(x, axis=normalize_axis(axis, graph.type_of(x).rank))
 
 
-@onnx_op("Softmax", since=13)
-def softmax(x, *, axis=-1):
-    return graph.softmax(x, axis=normalize_axis(axis, graph.type_of(x).rank))
+def _hardmax(x: ir.Value, *, axis: int) -> ir.Value:
+    """1 at the first of the largest elements, else 0."""
+    largest = graph.equal(x, graph.reduce_max(x, axes=[axis], keepdims=True))
+    count = graph.cumsum(graph.cast(largest, to=np.int32), axis=axis, exclusive=True, reverse=False)
+    first = graph.equal(count, graph.constant(value=np.array(0, np.int32)))
+    return graph.cast(graph.and_(largest, first), to=graph.type_of(x).dtype)
 
 
-@onnx_op("LogSoftmax")
-def log_softmax_1(x, *, axis=1):
-    return _flattened(graph.log_softmax, x, axis)
+_along_axis("Softmax", graph.softmax)
+_along_axis("LogSoftmax", graph.log_softmax)
+_along_axis("Hardmax", _hardmax)
 
 
-@onnx_op("LogSoftmax", since=13)
-def log_softmax(x, *, axis=-1):
-    return graph.log_softmax(x, axis=normalize_axis(axis, graph.type_of(x).rank))
-
-
-@onnx_op("BatchNormalization", since=7)
-def batch_normalization_7(x, scale, bias, mean, variance, *, node, epsilon=1e-5, momentum=0.9):
-    del momentum
-    if any(node.wants(i) for i in range(1, 5)):
-        raise UnsupportedError("training mode")
-    return graph.batch_norm(x, scale, bias, mean, variance, axis=1, epsilon=epsilon)
-
-
-@onnx_op("BatchNormalization", since=14)
-def batch_normalization(
-    x, scale, bias, mean, variance, *, node, epsilon=1e-5, momentum=0.9, training_mode=0
-):
-    if training_mode:
-        raise UnsupportedError("training mode")
-    dtype = graph.type_of(x).dtype
-    scale, bias, mean, variance = (
-        v if graph.type_of(v).dtype == dtype else graph.cast(v, to=dtype)
-        for v in (scale, bias, mean, variance)
-    )
-    return batch_normalization_7(
-        x, scale, bias, mean, variance, node=node, epsilon=epsilon, momentum=momentum
-    )
-
-
-@onnx_op("InstanceNormalization", since=6)
-def instance_normalization(x, scale, bias, *, epsilon=1e-5):
-    return graph.instance_norm(x, scale, bias, epsilon=epsilon)
-
-
-@onnx_op("LRN")
-def lrn(x, *, size, alpha=1e-4, beta=0.75, bias=1.0):
-    return graph.lrn(x, axis=1, alpha=alpha, beta=beta, bias=bias, size=size)
+def _cast(x: ir.Value, dtype: np.dtype) -> ir.Value:
+    return x if graph.type_of(x).dtype == dtype else graph.cast(x, to=dtype)
 
 
 @onnx_op("LayerNormalization", since=17)
 def layer_normalization(x, scale, bias=None, *, node, axis=-1, epsilon=1e-5, stash_type=1):
-    del stash_type  # statistics are always computed in f32 at least
-    type_ = graph.type_of(x)
-    axis = normalize_axis(axis, type_.rank)
-    result = graph.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
-    if not node.wants(1) and not node.wants(2):
-        return result
-    wide = x if type_.dtype in (np.float32, np.float64) else graph.cast(x, to=np.float32)
-    axes = list(range(axis, type_.rank))
-    mean = graph.reduce_mean(wide, axes=axes, keepdims=True)
-    centred = graph.sub(wide, mean)
+    del stash_type  # statistics are taken in f32 at least
+    axis = normalize_axis(axis, graph.type_of(x).rank)
+    y = graph.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
+    return y if not (node.wants(1) or node.wants(2)) else (y, *_statistics(x, axis, epsilon))
+
+
+def _statistics(x: ir.Value, axis: int, epsilon: float) -> tuple[ir.Value, ir.Value]:
+    """Mean and inverse deviation over the axes from `axis` on, in f32."""
+    axes = list(range(axis, graph.type_of(x).rank))
+    x = _cast(x, np.dtype(np.float32))
+    mean = graph.reduce_mean(x, axes=axes, keepdims=True)
+    centred = graph.sub(x, mean)
     variance = graph.reduce_mean(graph.mul(centred, centred), axes=axes, keepdims=True)
-    deviation = graph.rsqrt(graph.add(variance, graph.splat_like(epsilon, variance)))
-    return result, mean, deviation
+    return mean, graph.rsqrt(graph.add(variance, graph.splat_like(epsilon, variance)))
 
 
 @onnx_op("RMSNormalization", since=23)
 def rms_normalization(x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
+    """The result has the element type of `scale`."""
     del stash_type
+    kinds = graph.type_of(x).dtype, graph.type_of(scale).dtype
+    wide = max(kinds, key=lambda dtype: dtype.itemsize)
     axis = normalize_axis(axis, graph.type_of(x).rank)
-    return graph.rms_norm(x, scale, axis=axis, epsilon=epsilon)
+    y = graph.rms_norm(_cast(x, wide), _cast(scale, wide), axis=axis, epsilon=epsilon)
+    return _cast(y, kinds[1])
+
+
+@onnx_op("BatchNormalization", since=7)
+def batch_normalization_7(
+    x, scale, bias, mean, variance, *, node, epsilon=1e-5, momentum=0.9, spatial=1
+):
+    if not spatial and graph.type_of(x).rank > 2:
+        raise UnsupportedError("spatial=0, statistics for each position")
+    return batch_normalization(
+        x, scale, bias, mean, variance, node=node, epsilon=epsilon, momentum=momentum
+    )
+
+
+@onnx_op("BatchNormalization", since=9)
+def batch_normalization(
+    x, scale, bias, mean, variance, *, node, epsilon=1e-5, momentum=0.9, training_mode=0
+):
+    del momentum
+    if training_mode or any(node.outputs[1:]):
+        raise UnsupportedError("training mode")
+    return graph.batch_norm(x, scale, bias, mean, variance, axis=1, epsilon=epsilon)
+
+
+def _per_channel(parameter: ir.Value, rank: int) -> ir.Value:
+    """A parameter of rank 1 in a shape that broadcasts along axis 1 of `rank`."""
+    (count,) = graph.type_of(parameter).shape
+    return graph.reshape(parameter, shape=[count, *[1] * (rank - 2)])
+
+
+@onnx_op("InstanceNormalization", since=6)
+def instance_normalization(x, scale, bias, *, epsilon=1e-5):
+    rank = graph.type_of(x).rank
+    scale, bias = _per_channel(scale, rank), _per_channel(bias, rank)
+    return graph.layer_norm(x, scale, bias, axis=2, epsilon=epsilon)
+
+
+def _group_normalization(
+    x: ir.Value, scale: ir.Value, bias: ir.Value, groups: int, epsilon: float, per_group: bool
+) -> ir.Value:
+    """Channels split into groups: ``[N, G, C / G, ...]``, normalised from axis 2 on."""
+    batch, channels, *spatial = shape = graph.type_of(x).shape
+    if groups < 1 or (isinstance(channels, int) and channels % groups):
+        raise graph.TypeRuleError(f"{channels} channels in {groups} groups")
+    depth = channels // groups
+    ones = [1] * len(spatial)
+    kept = [groups, 1, *ones] if per_group else [groups, depth, *ones]
+    grouped = graph.reshape(x, shape=[batch, groups, depth, *spatial])
+    scale, bias = graph.reshape(scale, shape=kept), graph.reshape(bias, shape=kept)
+    y = graph.layer_norm(grouped, scale, bias, axis=2, epsilon=epsilon)
+    return graph.reshape(y, shape=shape)
+
+
+@onnx_op("GroupNormalization", since=18)
+def group_normalization_18(x, scale, bias, *, num_groups, epsilon=1e-5):
+    return _group_normalization(x, scale, bias, num_groups, epsilon, per_group=True)
+
+
+@onnx_op("GroupNormalization", since=21)
+def group_normalization(x, scale, bias, *, num_groups, epsilon=1e-5, stash_type=1):
+    del stash_type
+    return _group_normalization(x, scale, bias, num_groups, epsilon, per_group=False)
+
+
+@onnx_op("LRN")
+def lrn(x, *, size, alpha=0.0001, beta=0.75, bias=1.0):
+    return graph.lrn(x, axis=1, alpha=alpha, beta=beta, bias=bias, size=size)
 
 
 @onnx_op("LpNormalization")
 def lp_normalization(x, *, axis=-1, p=2):
-    axis = normalize_axis(axis, graph.type_of(x).rank)
+    """``x / norm``, and 0 where the norm is 0."""
     if p not in (1, 2):
-        raise graph.TypeRuleError(f"p is {p}; it must be 1 or 2")
-    powers = graph.abs_(x) if p == 1 else graph.mul(x, x)
-    total = graph.reduce_sum(powers, axes=[axis], keepdims=True)
-    norm = total if p == 1 else graph.sqrt(total)
-    zero = graph.equal(norm, graph.splat_like(0, norm))
-    return graph.div(x, graph.where(zero, graph.splat_like(1, norm), norm))
+        raise graph.TypeRuleError(f"p must be 1 or 2, not {p}")
+    dtype = graph.type_of(x).dtype
+    axes = [normalize_axis(axis, graph.type_of(x).rank)]
+    wide = _cast(x, np.dtype(np.float32)) if dtype.itemsize < 4 else x
+    if p == 1:
+        norm = graph.reduce_sum(graph.abs_(wide), axes=axes, keepdims=True)
+    else:
+        norm = graph.sqrt(graph.reduce_sum(graph.mul(wide, wide), axes=axes, keepdims=True))
+    zero = graph.splat_like(0, norm)
+    ratio = graph.div(wide, norm)
+    return _cast(graph.where(graph.equal(norm, zero), zero, ratio), dtype)
