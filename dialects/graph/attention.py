@@ -5,13 +5,17 @@ import numpy as np
 from .attributes import Bool, Float
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
-from .elementwise import broadcast_shapes, require_float
-from .types import TensorType
+from .elementwise import require_float
+from .types import Shape, TensorType
 
 
-def _require_broadcast(what: str, shape: tuple, to: tuple) -> None:
-    if len(shape) > len(to) or broadcast_shapes(shape, to) != to:
-        raise TypeRuleError(f"{what} {list(map(str, shape))} does not broadcast to {to}")
+def _require_broadcast(what: str, shape: Shape, to: Shape) -> None:
+    """TypeRuleError when `shape` is known not to broadcast to `to`."""
+    known = zip(reversed(shape), reversed(to), strict=False)
+    fits = all(a in (1, b) for a, b in known if isinstance(a, int) and isinstance(b, int))
+    if len(shape) > len(to) or not fits:
+        listing = " to ".join(str(tuple(map(str, s))) for s in (shape, to))
+        raise TypeRuleError(f"{what} do not broadcast: {listing}")
 
 
 class AttentionOp(GraphOp, name="attention"):
@@ -52,7 +56,7 @@ class AttentionOp(GraphOp, name="attention"):
         if mask is not None:
             if mask.dtype != np.bool_ and mask.dtype != q.dtype:
                 raise TypeRuleError(f"scores of {q} are masked by a {mask}")
-            _require_broadcast("mask", mask.shape, (*q.shape[:-1], k.shape[-2]))
+            _require_broadcast("masks", mask.shape, (*q.shape[:-1], k.shape[-2]))
         return q.with_shape((*q.shape[:-1], v.shape[-1]))
 
     @staticmethod
@@ -95,12 +99,14 @@ class RotaryEmbeddingOp(GraphOp, name="rotary_embedding"):
     def infer(x: TensorType, cos: TensorType, sin: TensorType, *, interleaved: bool) -> TensorType:
         del interleaved
         require_float(x)
-        if cos != sin or cos.dtype != x.dtype or not cos.rank or not x.rank:
+        if not x.dtype == cos.dtype == sin.dtype or not x.rank * cos.rank * sin.rank:
             raise TypeRuleError(f"cannot turn {x} by cosines {cos} and sines {sin}")
         half, size = cos.shape[-1], x.shape[-1]
         if not isinstance(half, int) or not isinstance(size, int) or not 2 <= 2 * half <= size:
             raise TypeRuleError(f"{half} pairs do not fit a last axis of {size}")
-        _require_broadcast("cosines", cos.shape[:-1], x.shape[:-1])
+        require_equal_sizes(half, sin.shape[-1], "numbers of cosines and sines")
+        for angles in (cos, sin):
+            _require_broadcast("angles", angles.shape[:-1], x.shape[:-1])
         return x
 
     @staticmethod
