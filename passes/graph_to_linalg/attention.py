@@ -1,99 +1,223 @@
-"""Attention, decomposed: a batched product, softmax, a batched product.
+"""Attention, decomposed, and rotary embeddings.
 
-The backend's own attention op is many times slower on processors than these three.
+The backend's own attention op is many times slower on processors than a batched product, a
+softmax and a batched product.
 """
+
+import math as pymath
 
 import numpy as np
 
 from ...dialects import graph
-from ...mlir import arith, ir, linalg
-from .contraction import broadcast, contract, converted
+from ...mlir import arith, ir
+from .contraction import decide_broadcast, multiply
+from .elementwise import lower_elementwise
 from .generic import loop_index, parallel, projection
-from .lowering import Lowering, lowers, scalar_constant
-from .movement import reshape_tensor
-from .normalization import softmax_tensor
+from .lowering import Lowering, Size, lowers, scalar_constant
+from .movement import extract_slice, insert_slice, reshape_tensor
+from .normalization import Rows
 from .reduction import accumulator
 from .scalar import convert_scalar
 
+Value = ir.Value
+Type = graph.TensorType
+
 
 @lowers(graph.AttentionOp)
-def attention(ctx: Lowering, op: graph.GraphOp, q, k, v, mask) -> ir.Value:
+def attention(
+    ctx: Lowering, op: graph.GraphOp, q: Value, k: Value, v: Value, mask: Value | None
+) -> Value:
+    """``exp(q k' - max) v / sum``: the sum divides the result, which is smaller than the weights.
+
+    Measured on 12 heads of 128x64, one thread: 0.95 ms with the division on the weights, 0.72 ms
+    so. The scaled keys are copied transposed, which the backend would otherwise read across
+    rows: the first product takes 0.22 ms instead of 0.91.
+    """
     result = graph.type_of(op.result)
-    types = [graph.type_of(x) for x in (op.q, op.k, op.v)]
-    lead = result.shape[:-2]
+    lead = _lead_of_keys(op)
     batch = graph.element_count(lead)
-    flat = []
-    for value, type_ in zip((q, k, v), types, strict=True):
-        full = type_.with_shape((*lead, *type_.shape[-2:]))
-        value = broadcast(ctx, value, type_, full)
-        merged = full.with_shape((batch, *full.shape[-2:]))
-        flat.append((reshape_tensor(ctx, value, full, merged), merged))
-    (q, q_type), (k, k_type), (v, _) = flat
+    rows = graph.element_count((*result.shape[len(lead) : -2], result.shape[-2]))
+    k, key = _with_lead(ctx, op.k, k, lead)
+    v, value = _with_lead(ctx, op.v, v, lead)
+    query = result.with_shape((batch, rows, key.shape[-1]))
+    q = reshape_tensor(ctx, q, graph.type_of(op.q), query)
+    key_scale, score_scale = _split_scale(op.attrs["scale"])
+    k, key = _transposed_and_scaled(ctx, k, key, key_scale)
+
     wide = accumulator(result.dtype)
-    scores = graph.TensorType((batch, q_type.shape[1], k_type.shape[1]), wide)
-    q = _scaled(ctx, q, q_type, op.attrs["scale"])
-    value = contract(ctx, _product_with_transposed, q, k, scores)
-    value = _masked(ctx, op, value, scores, lead, mask)
-    weights = softmax_tensor(ctx, value, scores, 2)
-    weights = converted(ctx, weights, scores, scores.with_dtype(result.dtype))
-    merged = result.with_shape((batch, *result.shape[-2:]))
-    return reshape_tensor(
-        ctx, contract(ctx, linalg.batch_matmul, weights, v, merged), merged, result
-    )
+    scores = Type((batch, rows, key.shape[-1]), wide)
+    s = multiply(ctx, q, query, k, key, scores)
+    s = _masked(ctx, op, s, scores, score_scale, mask)
+    loops = Rows(ctx, scores, [2])
+    top = loops.largest(s, float(np.finfo(wide).min))
+    weights, total = loops.exponentials(s, top, result.dtype)
+
+    product = Type((batch, rows, result.shape[-1]), wide)
+    y = multiply(ctx, weights, scores.with_dtype(result.dtype), v, value, product)
+    y = _divided(ctx, y, product.with_dtype(result.dtype), total)
+    return reshape_tensor(ctx, y, product.with_dtype(result.dtype), result)
 
 
-def _scaled(ctx: Lowering, q: ir.Value, type_: graph.TensorType, scale: float) -> ir.Value:
-    """Scaling the queries touches less memory than scaling the scores."""
+def _lead_of_keys(op: graph.GraphOp) -> tuple[Size, ...]:
+    """The leading axes of the queries along which keys differ.
+
+    Those behind them count as more queries: heads in a group look at the same keys.
+    """
+    lead = graph.type_of(op.q).shape[:-2]
+    count = len(lead)
+    while count and all(graph.type_of(x).shape[count - 1] == 1 for x in (op.k, op.v)):
+        count -= 1
+    return lead[:count]
+
+
+def _with_lead(
+    ctx: Lowering, value: Value, lowered: Value, lead: tuple[Size, ...]
+) -> tuple[Value, Type]:
+    """Keys or values as ``[batch, T, D]``, repeated for the leading axes they lack."""
+    type_ = graph.type_of(value)
+    ones = [1] * (type_.rank - 2 - len(lead))
+    full = type_.with_shape((*lead, *ones, *type_.shape[-2:]))
+    if full != type_:
+        lowered = lower_elementwise(ctx, full, {value: lowered}, lambda known: known[value])
+    flat = type_.with_shape((graph.element_count(lead), *type_.shape[-2:]))
+    return reshape_tensor(ctx, lowered, full, flat), flat
+
+
+def _split_scale(scale: float) -> tuple[float, float]:
+    """What keys and what scores are multiplied by; never 1 for the keys.
+
+    A transposition that computes nothing would be folded into the product again.
+    """
+    return (0.5, 2.0) if scale == 1 else (scale, 1.0)
+
+
+def _transposed_and_scaled(
+    ctx: Lowering, k: Value, type_: Type, scale: float
+) -> tuple[Value, Type]:
+    """``[batch, T, D] -> [batch, D, T]``."""
+    batch, keys, depth = type_.shape
     wide = accumulator(type_.dtype)
 
-    def element(s: ir.Value) -> ir.Value:
-        product = arith.mulf(convert_scalar(s, type_.dtype, wide), scalar_constant(scale, wide))
+    def element(scalar: Value) -> Value:
+        factor = scalar_constant(scale, wide)
+        product = arith.mulf(convert_scalar(scalar, type_.dtype, wide), factor)
         return convert_scalar(product, wide, type_.dtype)
 
-    return parallel([q], [ir.AffineMap.get_identity(type_.rank)], ctx.empty(type_), element)
+    result = type_.with_shape((batch, depth, keys))
+    return parallel([k], [projection(3, [0, 2, 1])], ctx.empty(result), element), result
 
 
-def _product_with_transposed(a: ir.Value, b: ir.Value, outs) -> ir.Value:
-    """``a b^T`` per batch: the second operand is read transposed, not copied."""
-    d = [ir.AffineExpr.get_dim(i) for i in range(4)]
-    maps = [[d[0], d[1], d[3]], [d[0], d[2], d[3]], [d[0], d[1], d[2]]]
-    return linalg.batch_matmul(
-        a,
-        b,
-        outs=outs,
-        indexing_maps=[ir.AffineMap.get(4, 0, m) for m in maps],
-    )
-
-
-def _masked(ctx, op, scores, type_, lead, mask) -> ir.Value:
-    """Scores with the mask applied. What must not be seen gets a finite lowest score."""
+def _masked(
+    ctx: Lowering, op: graph.GraphOp, s: Value, type_: Type, scale: float, mask: Value | None
+) -> Value:
+    """Scores, scaled, with -inf for the keys that a query does not see."""
     causal = op.attrs["causal"]
-    if mask is None and not causal:
-        return scores
-    full = type_.with_shape((*lead, *type_.shape[1:]))
-    scores = reshape_tensor(ctx, scores, type_, full)
-    inputs, maps = [scores], [ir.AffineMap.get_identity(full.rank)]
-    mask_type = None
+    if mask is None and not causal and scale == 1:
+        return s
+    lead = graph.type_of(op.q).shape[:-1]
+    full = type_.with_shape((*lead, type_.shape[-1]))
+    inputs, maps = [reshape_tensor(ctx, s, type_, full)], [ir.AffineMap.get_identity(full.rank)]
     if mask is not None:
-        mask_type = graph.type_of(op.mask)
-        first = full.rank - mask_type.rank
-        axes = [None if size == 1 else first + i for i, size in enumerate(mask_type.shape)]
+        given = graph.type_of(op.mask)
+        skipped = full.rank - given.rank
+        wanted = given.with_shape(full.shape[skipped:])
+        mask, type_of_mask = decide_broadcast(ctx, op.mask, mask, wanted)
+        axes = [None if n == 1 else i for i, n in enumerate(type_of_mask.shape, start=skipped)]
         inputs.append(mask)
         maps.append(projection(full.rank, axes))
-    lowest = float(np.finfo(full.dtype).min)
 
-    def element(score: ir.Value, *masks: ir.Value) -> ir.Value:
-        low = scalar_constant(lowest, full.dtype)
-        if mask_type is not None and mask_type.dtype == np.bool_:
-            score = arith.select(masks[0], score, low)
-        elif mask_type is not None:
-            bias = convert_scalar(masks[0], mask_type.dtype, full.dtype)
-            score = arith.maximumf(arith.addf(score, bias), low)
+    def element(score: Value, *masks: Value) -> Value:
+        hidden = scalar_constant(-pymath.inf, full.dtype)
+        if scale != 1:
+            score = arith.mulf(score, scalar_constant(scale, full.dtype))
+        if masks and given.dtype == np.bool_:
+            score = arith.select(masks[0], score, hidden)
+        elif masks:
+            score = arith.addf(score, convert_scalar(masks[0], given.dtype, full.dtype))
         if causal:
             row, column = loop_index(full.rank - 2), loop_index(full.rank - 1)
-            seen = arith.cmpi(arith.CmpIPredicate.sle, column, row)
-            score = arith.select(seen, score, low)
+            seen = arith.cmpi(arith.CmpIPredicate.ule, column, row)
+            score = arith.select(seen, score, hidden)
         return score
 
     masked = parallel(inputs, maps, ctx.empty(full), element)
     return reshape_tensor(ctx, masked, full, type_)
+
+
+def _divided(ctx: Lowering, y: Value, type_: Type, total: Value) -> Value:
+    """`y` over the total weight of each row, and zeros where no key has any."""
+    wide = accumulator(type_.dtype)
+
+    def element(scalar: Value, total: Value) -> Value:
+        none = arith.cmpf(arith.CmpFPredicate.OEQ, total, scalar_constant(0, wide))
+        divisor = arith.select(none, scalar_constant(1, wide), total)
+        return convert_scalar(arith.divf(scalar, divisor), wide, type_.dtype)
+
+    maps = [projection(3, [0, 1, 2]), projection(3, [0, 1])]
+    return parallel([y, total], maps, ctx.empty(type_), element)
+
+
+@lowers(graph.RotaryEmbeddingOp)
+def rotary_embedding(ctx: Lowering, op: graph.GraphOp, x: Value, cos: Value, sin: Value) -> Value:
+    """Both elements of each pair are read for either: one loop, which writes in order."""
+    type_ = graph.type_of(op.x)
+    half = graph.type_of(op.cos).shape[-1]
+    pair_axis = type_.rank if op.attrs["interleaved"] else type_.rank - 1
+    pairs = [half, 2] if op.attrs["interleaved"] else [2, half]
+    turned = type_.with_shape((*type_.shape[:-1], 2 * half))
+    paired = type_.with_shape((*type_.shape[:-1], *pairs))
+    zeros = [0] * type_.rank
+    part = extract_slice(ctx, x, zeros, turned.shape, [1] * type_.rank, turned)
+    members = _members(ctx, reshape_tensor(ctx, part, turned, paired), paired, pair_axis)
+    y = _turned(ctx, op, members, (cos, sin), paired, pair_axis)
+    y = reshape_tensor(ctx, y, paired, turned)
+    return y if turned == type_ else insert_slice(ctx, y, x, zeros, turned.shape)
+
+
+def _members(ctx: Lowering, x: Value, type_: Type, pair_axis: int) -> list[Value]:
+    """The first and the second elements of the pairs, without the axis of the pairs."""
+    one = type_.with_shape(1 if i == pair_axis else s for i, s in enumerate(type_.shape))
+    flat = type_.with_shape(s for i, s in enumerate(type_.shape) if i != pair_axis)
+    members = []
+    for which in range(2):
+        offsets = [which if i == pair_axis else 0 for i in range(type_.rank)]
+        member = extract_slice(ctx, x, offsets, one.shape, [1] * type_.rank, one)
+        members.append(reshape_tensor(ctx, member, one, flat))
+    return members
+
+
+def _turned(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    members: list[Value],
+    angles: tuple[Value, Value],
+    type_: Type,
+    pair_axis: int,
+) -> Value:
+    """``(a cos - b sin, b cos + a sin)`` for the members ``(a, b)`` of each pair."""
+    wide = accumulator(type_.dtype)
+    loops = [i for i in range(type_.rank) if i != pair_axis]
+    maps = [projection(type_.rank, loops)] * 2
+    inputs = list(members)
+    flat = [type_.shape[i] for i in loops]
+    for value, lowered in zip((op.cos, op.sin), angles, strict=True):
+        given = graph.type_of(value)
+        skipped = len(flat) - given.rank
+        lowered, read = decide_broadcast(ctx, value, lowered, given.with_shape(flat[skipped:]))
+        axes = [
+            None if size == 1 and flat[i] != 1 else loops[i]
+            for i, size in enumerate(read.shape, start=skipped)
+        ]
+        inputs.append(lowered)
+        maps.append(projection(type_.rank, axes))
+
+    def element(*scalars: Value) -> Value:
+        a, b, cos, sin = (convert_scalar(s, type_.dtype, wide) for s in scalars)
+        first = arith.subf(arith.mulf(a, cos), arith.mulf(b, sin))
+        second = arith.addf(arith.mulf(b, cos), arith.mulf(a, sin))
+        index = loop_index(pair_axis)
+        zero = arith.constant(ir.IndexType.get(), 0)
+        is_first = arith.cmpi(arith.CmpIPredicate.eq, index, zero)
+        return convert_scalar(arith.select(is_first, first, second), wide, type_.dtype)
+
+    return parallel(inputs, maps, ctx.empty(type_), element)

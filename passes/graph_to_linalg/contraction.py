@@ -4,9 +4,9 @@ Transposed operands need no care here: the backend reads a transpose through the
 contraction that uses it.
 """
 
-from collections.abc import Sequence
-
-import numpy as np
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...dialects import graph
 from ...mlir import arith, ir, linalg, tensor
@@ -55,15 +55,23 @@ def multiply(
         rank = result.rank
         batch = list(range(rank - 2))
         axes = [[*batch, rank - 2, rank], [*batch, rank, rank - 1]]
-        return contract(ctx, [a, b], [left, right], axes, result, loops=rank + 1)
-    wide = result.with_dtype(accumulator(result.dtype))
-    build = linalg.matmul if result.rank == 2 else linalg.batch_matmul
+        return generic_product(ctx, [a, b], [left, right], axes, result, loops=rank + 1)
+    named = linalg.matmul if result.rank == 2 else linalg.batch_matmul
     cast = linalg.TypeFn.cast_unsigned if signs == {True} else None
-    y = build(a, b, outs=[ctx.filled(wide, 0)], cast=cast)
-    return convert_elements(ctx, y, wide, result)
+    return contract(ctx, functools.partial(named, cast=cast), a, b, result)
 
 
 def contract(
+    ctx: Lowering, build: Callable[..., Any], a: ir.Value, b: ir.Value, type_: graph.TensorType
+) -> ir.Value:
+    """A named contraction that gives `type_`; narrow floats are summed in f32."""
+    wide = type_.with_dtype(accumulator(type_.dtype))
+    product = build(a, b, outs=[ctx.filled(wide, 0)])
+    y = product if isinstance(product, ir.Value) else product.operation.results[0]
+    return converted(ctx, y, wide, type_)
+
+
+def generic_product(
     ctx: Lowering,
     inputs: Sequence[ir.Value],
     types: Sequence[graph.TensorType],
@@ -96,10 +104,10 @@ def contract(
         ["parallel"] * result.rank + ["reduction"] * (loops - result.rank),
         body,
     )
-    return convert_elements(ctx, y, wide, result)
+    return converted(ctx, y, wide, result)
 
 
-def convert_elements(
+def converted(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
 ) -> ir.Value:
     """`x` with the element type of `target`."""
@@ -113,9 +121,7 @@ def convert_elements(
     )
 
 
-def _broadcast_product(
-    ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value
-) -> ir.Value:
+def _broadcast_product(ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value) -> ir.Value:
     result = graph.type_of(op.result)
     rank = result.rank
     inputs, types, axes = [], [], []
@@ -123,21 +129,20 @@ def _broadcast_product(
         type_ = graph.type_of(value)
         skipped = rank - type_.rank
         wanted = type_.with_shape((*result.shape[skipped:-2], *type_.shape[-2:]))
-        lowered, type_ = _decide_broadcast(ctx, value, lowered, wanted)
+        lowered, type_ = decide_broadcast(ctx, value, lowered, wanted)
         batch = [None if s == 1 else i for i, s in enumerate(type_.shape[:-2], start=skipped)]
         inputs.append(lowered)
         types.append(type_)
         axes.append([*batch, *matrix])
-    return contract(ctx, inputs, types, axes, result, loops=rank + 1)
+    return generic_product(ctx, inputs, types, axes, result, loops=rank + 1)
 
 
-def _decide_broadcast(
+def decide_broadcast(
     ctx: Lowering, value: ir.Value, lowered: ir.Value, wanted: graph.TensorType
 ) -> tuple[ir.Value, graph.TensorType]:
     """`lowered` with axes that are 1 or those of `wanted`: others are repeated at run time."""
     type_ = graph.type_of(value)
-    known = all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True))
-    if known:
+    if all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True)):
         return lowered, type_
     repeated = lower_elementwise(ctx, wanted, {value: lowered}, lambda known: known[value])
     return repeated, wanted
@@ -153,16 +158,29 @@ def einsum(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value
     inputs, types, axes = [], [], []
     for value, lowered, term in zip(op.xs, xs, terms, strict=True):
         wanted = result.with_shape(sizes[letter] for letter in term)
-        lowered, type_ = _decide_broadcast(ctx, value, lowered, wanted)
-        lowered, type_, term = _diagonal(ctx, lowered, type_, term)
+        lowered, type_ = decide_broadcast(ctx, value, lowered, wanted)
+        if len(set(term)) < len(term):
+            lowered, type_, term = _diagonal(ctx, lowered, type_, term)
+        repeats = [a == 1 and sizes[b] != 1 for a, b in zip(type_.shape, term, strict=True)]
         inputs.append(lowered)
         types.append(type_)
         axes.append(
-            [
-                None if size == 1 else order.index(letter)
-                for letter, size in zip(term, type_.shape, strict=True)
-            ]
+            [None if r else order.index(letter) for r, letter in zip(repeats, term, strict=True)]
         )
-    if len(order) == result.rank and all(size == 1 for t in types for size in t.shape):
-        pass
-    return contract(ctx, inputs, types, axes, result, loops=len(order))
+    return generic_product(ctx, inputs, types, axes, result, loops=len(order))
+
+
+def _diagonal(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, term: str
+) -> tuple[ir.Value, graph.TensorType, str]:
+    """The elements of `x` at equal places of the axes that share a letter."""
+    letters = "".join(dict.fromkeys(term))
+    diagonal = type_.with_shape(type_.shape[term.index(letter)] for letter in letters)
+    last = [ctx.index(size - 1) for size in type_.shape]
+
+    def element() -> ir.Value:
+        places = [loop_index(letters.index(letter)) for letter in term]
+        inside = [arith.minsi(place, end) for place, end in zip(places, last, strict=True)]
+        return tensor.extract(x, inside)
+
+    return parallel([], [], ctx.empty(diagonal), element), diagonal, letters
