@@ -1,0 +1,168 @@
+"""Normalisations against ONNX Runtime, and where it lacks them the reference evaluator."""
+
+import numpy as np
+import pytest
+from graphc.errors import UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
+
+from ...numerics import Cases, Feed, const
+
+_random = np.random.default_rng(0)
+
+
+def _floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return _random.standard_normal(shape).astype(dtype)
+
+
+def test_softmax():
+    cases = Cases(opset=13)
+    for op_type in ("Softmax", "LogSoftmax", "Hardmax"):
+        for axis in (0, 1, -1):
+            cases.add(op_type, _floats(2, 3, 5), axis=axis)
+        cases.add(op_type, Feed(_floats(3, 4, 2), ["n", "m", 2]), axis=1)
+        cases.add(op_type, 100 * _floats(2, 37))
+    cases.add("Softmax", Feed(_floats(3, 40), ["n", "m"]))
+    cases.add("Softmax", _floats(2, 5000))
+    cases.add("Hardmax", np.ones((2, 3), np.float32))
+    x = _floats(4, 6)
+    x[0] = -np.inf
+    x[1, 2:] = -np.inf
+    x[2, 3] = np.nan
+    cases.add("Softmax", x)
+    cases.add("Softmax", _floats(2, 3).astype(np.float64))
+    cases.add("Softmax", _floats(2, 130, dtype=np.float16))
+    cases.add("LogSoftmax", _floats(2, 13, dtype=np.float64))
+    cases.compare_with_onnxruntime()
+
+
+def test_softmax_of_nothing():
+    cases = Cases(opset=13)
+    cases.add("Softmax", _floats(0, 3))
+    cases.add("Softmax", _floats(3, 0))
+    cases.add("LogSoftmax", Feed(_floats(0, 3), ["n", 3]))
+    cases.compare_compiled_with_evaluation()
+
+
+def test_softmax_before_opset_13_flattens():
+    cases = Cases(opset=11)
+    for op_type in ("Softmax", "LogSoftmax", "Hardmax"):
+        cases.add(op_type, _floats(2, 3, 5))
+        cases.add(op_type, _floats(2, 3, 5), axis=-1)
+    cases.add("Softmax", _floats(2, 3, 5), axis=0)
+    cases.add("Softmax", Feed(_floats(3, 4, 2), ["n", "m", 2]), axis=1)
+    cases.compare_with_onnxruntime()
+
+
+def test_layer_normalization():
+    cases = Cases(opset=17)
+    x = 3 * _floats(2, 3, 20) + 5
+    cases.add("LayerNormalization", x, _floats(20), _floats(20))
+    cases.add("LayerNormalization", x, _floats(20), tolerance=5e-6)
+    cases.add("LayerNormalization", x, _floats(3, 20), _floats(3, 20), axis=1, epsilon=0.1)
+    cases.add("LayerNormalization", x, _floats(2, 3, 20), const(_floats(2, 3, 20)), axis=-3)
+    cases.add("LayerNormalization", x, _floats(20), _floats(20), outputs=3)
+    cases.add("LayerNormalization", x, _floats(3, 20), _floats(3, 20), outputs=3, axis=1)
+    cases.add("LayerNormalization", Feed(x, ["n", "m", 20]), _floats(20), _floats(20))
+    cases.add(
+        "LayerNormalization", Feed(x, ["n", "m", "d"]), Feed(_floats(20), ["d"]), tolerance=5e-6
+    )
+    cases.add("LayerNormalization", 1000 + _floats(2, 48), _floats(48), tolerance=1e-4)
+    cases.add("LayerNormalization", x.astype(np.float64), *(_floats(20).astype(np.float64),) * 2,
+              tolerance=1e-6)  # fmt: skip
+    cases.add("LayerNormalization", x.astype(np.float16), *(_floats(20, dtype=np.float16),) * 2,
+              tolerance=4e-3)  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
+def test_rms_normalization():
+    cases = Cases(opset=23)
+    x = 3 * _floats(2, 3, 20) + 5
+    cases.add("RMSNormalization", x, _floats(20))
+    cases.add("RMSNormalization", x, _floats(3, 20), axis=1, epsilon=0.1)
+    cases.add("RMSNormalization", Feed(x, ["n", "m", 20]), _floats(20))
+    cases.add("RMSNormalization", x.astype(np.float16), _floats(20, dtype=np.float16))
+    cases.compare_with_onnxruntime()
+
+
+def test_rms_normalization_takes_the_type_of_the_scale():
+    cases = Cases(opset=23)
+    x = 3 * _floats(2, 3, 20) + 5
+    cases.add("RMSNormalization", x.astype(np.float16), _floats(20))
+    cases.add("RMSNormalization", x, _floats(20, dtype=np.float16))
+    cases.compare_compiled_with_evaluation()
+
+
+def _statistics(channels: int) -> list[np.ndarray]:
+    return [*(_floats(channels) for _ in range(3)), np.abs(_floats(channels)) + 0.1]
+
+
+@pytest.mark.parametrize("opset", [7, 9, 15])
+def test_batch_normalization(opset: int):
+    cases = Cases(opset=opset)
+    for shape in [(2, 3, 4, 5), (2, 3), (2, 3, 7)]:
+        cases.add("BatchNormalization", _floats(*shape), *map(const, _statistics(3)))
+    x = _floats(2, 3, 4, 5)
+    cases.add("BatchNormalization", Feed(x, ["n", "c", "h", "w"]), *_statistics(3), epsilon=0.1)
+    if opset == 15:
+        cases.add("BatchNormalization", x.astype(np.float16), *_statistics(3))
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize(
+    ("opset", "attributes", "outputs"), [(15, {"training_mode": 1}, 3), (9, {}, 5)]
+)
+def test_batch_normalization_does_not_train(opset, attributes, outputs):
+    cases = Cases(opset=opset)
+    cases.add(
+        "BatchNormalization", _floats(2, 3, 4), *_statistics(3), outputs=outputs, **attributes
+    )
+    with pytest.raises(UnsupportedModelError, match="training mode"):
+        import_onnx(cases.model())
+
+
+def test_instance_normalization():
+    cases = Cases(opset=6)
+    for shape in [(2, 3, 4, 5), (2, 3, 7), (1, 3, 2, 3, 4)]:
+        cases.add("InstanceNormalization", _floats(*shape), _floats(3), _floats(3))
+    x = _floats(2, 3, 4, 5)
+    cases.add("InstanceNormalization", Feed(x, ["n", 3, "h", "w"]), _floats(3), _floats(3))
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_group_normalization(opset: int):
+    cases = Cases(opset=opset)
+    x = _floats(2, 6, 4, 5)
+    for groups in (1, 2, 6):
+        scales = [_floats(6 if opset == 21 else groups) for _ in range(2)]
+        cases.add("GroupNormalization", x, *scales, num_groups=groups, epsilon=0.01)
+        feed = Feed(x, ["n", 6, "h", "w"])
+        cases.add("GroupNormalization", feed, *scales, num_groups=groups)
+    cases.compare_with_onnxruntime()
+
+
+def test_lrn():
+    cases = Cases(opset=13)
+    x = 3 * _floats(2, 7, 3, 4)
+    for size in (1, 3, 5):
+        cases.add("LRN", x, size=size)
+        cases.add("LRN", x, size=size, alpha=0.5, beta=0.6, bias=2.0)
+    cases.add("LRN", Feed(x, ["n", "c", "h", "w"]), size=3, alpha=1.0)
+    cases.compare_with_onnxruntime()
+
+
+def test_lp_normalization():
+    cases = Cases(opset=22)
+    x = _floats(2, 3, 4)
+    x[0, :, 1] = 0
+    for axis in (-1, 1):
+        cases.add("LpNormalization", x, axis=axis)
+        cases.add("LpNormalization", np.abs(x), axis=axis, p=1)
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_mean_variance_normalization():
+    cases = Cases(opset=13)
+    cases.add("MeanVarianceNormalization", _floats(2, 3, 4, 5), tolerance=1e-5)
+    cases.compare_with_onnxruntime()
