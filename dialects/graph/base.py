@@ -161,9 +161,18 @@ class GraphOp(Graph.Operation):
         try:
             view.verify_op()
         except (TypeRuleError, ValueError, TypeError, KeyError, IndexError) as error:
-            op.location.emit_error(f"'{view.operation.name}' op {error}")
+            lacks = view.missing_attributes()
+            reason = f"lacks the attributes {', '.join(lacks)}" if lacks else error
+            op.location.emit_error(f"'{view.operation.name}' op {reason}")
             return False
         return True
+
+    def missing_attributes(self) -> list[str]:
+        """Names of attributes that every op of its kind has and this one does not."""
+        wanted = [*self.attribute_kinds]
+        if self._ODS_OPERAND_SEGMENTS is not None:
+            wanted.append("operandSegmentSizes")
+        return [name for name in wanted if name not in self.operation.attributes]
 
     def verify_op(self) -> None:
         """Raise TypeRuleError when this op breaks its type rule."""

@@ -24,7 +24,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
             try:
                 result[axis] = broadcast(result[axis], size)
             except ValueError:
-                listing = " and ".join(str(tuple(map(str, s))) for s in shapes)
+                listing = " and ".join(f"[{', '.join(map(str, s))}]" for s in shapes)
                 raise TypeRuleError(f"shapes {listing} do not broadcast") from None
     return tuple(result)
 

@@ -1,0 +1,33 @@
+// RUN: gc-opt --convert-graph-to-linalg --canonicalize --split-input-file %s | filecheck %s
+
+// Indices are brought into bounds before anything is read.
+// CHECK-LABEL: @gather
+// CHECK: arith.addi
+// CHECK: arith.{{maxsi|select|minsi}}
+// CHECK: tensor.extract
+func.func @gather(%x: tensor<10x4xf32>, %i: tensor<?xi64, ["n"]>) -> tensor<?x4xf32, ["n"]> {
+  %0 = "graph.gather"(%x, %i) {axis = 0 : i64} : (tensor<10x4xf32>, tensor<?xi64, ["n"]>) -> tensor<?x4xf32, ["n"]>
+  return %0 : tensor<?x4xf32, ["n"]>
+}
+
+// -----
+
+// CHECK-LABEL: @range
+// CHECK: linalg.index
+// CHECK: arith.muli
+// CHECK: arith.addi
+func.func @range(%s: tensor<i64>, %d: tensor<i64>) -> tensor<6xi64> {
+  %0 = "graph.range"(%s, %d) {size = 6 : i64} : (tensor<i64>, tensor<i64>) -> tensor<6xi64>
+  return %0 : tensor<6xi64>
+}
+
+// -----
+
+// CHECK-LABEL: @trilu
+// CHECK: linalg.index
+// CHECK: arith.cmpi sge
+// CHECK: arith.select
+func.func @trilu(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = "graph.trilu"(%x) {k = 0 : i64, upper = true} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}

@@ -1,0 +1,61 @@
+// RUN: gc-opt --convert-graph-to-linalg --canonicalize --split-input-file %s | filecheck %s
+
+// Merging and splitting axes moves nothing.
+// CHECK-LABEL: @reshape
+// CHECK: tensor.collapse_shape %arg0 {{.*}}0, 1{{.*}} : tensor<2x3x4xf32> into tensor<6x4xf32>
+// CHECK: tensor.expand_shape %arg1
+// CHECK-NOT: linalg
+// CHECK: return
+func.func @reshape(%x: tensor<2x3x4xf32>, %y: tensor<?x6xf32, ["n"]>) -> (tensor<6x4xf32>, tensor<?x2x3xf32, ["n"]>) {
+  %0 = "graph.reshape"(%x) {shape = [6, 4]} : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
+  %1 = "graph.reshape"(%y) {shape = ["n", 2, 3]} : (tensor<?x6xf32, ["n"]>) -> tensor<?x2x3xf32, ["n"]>
+  return %0, %1 : tensor<6x4xf32>, tensor<?x2x3xf32, ["n"]>
+}
+
+// -----
+
+// CHECK-LABEL: @transpose
+// CHECK: linalg.{{transpose|generic}}
+// CHECK: return
+func.func @transpose(%x: tensor<2x?xf32, ["n"]>) -> tensor<?x2xf32, ["n"]> {
+  %0 = "graph.transpose"(%x) {perm = array<i64: 1, 0>} : (tensor<2x?xf32, ["n"]>) -> tensor<?x2xf32, ["n"]>
+  return %0 : tensor<?x2xf32, ["n"]>
+}
+
+// -----
+
+// Only the rows asked for are read; a negative step reads from the end of its range.
+// CHECK-LABEL: @slice
+// CHECK: tensor.extract_slice %arg0[2, 0] [3, 4] [2, 1]
+// CHECK: linalg.generic
+// CHECK: return
+func.func @slice(%x: tensor<8x4xf32>) -> (tensor<3x4xf32>, tensor<8x4xf32>) {
+  %0 = "graph.slice"(%x) {starts = [2, 0], sizes = [3, 4], steps = array<i64: 2, 1>} : (tensor<8x4xf32>) -> tensor<3x4xf32>
+  %1 = "graph.slice"(%x) {starts = [7, 0], sizes = [8, 4], steps = array<i64: -1, 1>} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0, %1 : tensor<3x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// The size of the result is the sum of those of the operands.
+// CHECK-LABEL: @concat
+// CHECK: arith.addi
+// CHECK: tensor.empty({{%.*}}) : tensor<?x4xf32>
+// CHECK-COUNT-2: tensor.insert_slice
+// CHECK: return
+func.func @concat(%x: tensor<?x4xf32, ["n"]>, %y: tensor<2x4xf32>) -> tensor<?x4xf32, ["n + 2"]> {
+  %0 = "graph.concat"(%x, %y) {axis = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<?x4xf32, ["n"]>, tensor<2x4xf32>) -> tensor<?x4xf32, ["n + 2"]>
+  return %0 : tensor<?x4xf32, ["n + 2"]>
+}
+
+// -----
+
+// CHECK-LABEL: @expand_and_pad
+// CHECK: linalg.generic
+// CHECK: {{tensor.pad|tensor.insert_slice}}
+// CHECK: return
+func.func @expand_and_pad(%x: tensor<1x4xf32>, %v: tensor<f32>) -> tensor<5x4xf32> {
+  %0 = "graph.expand"(%x) {shape = [3, 4]} : (tensor<1x4xf32>) -> tensor<3x4xf32>
+  %1 = "graph.pad"(%0, %v) {low = [2, 0], high = [0, 0]} : (tensor<3x4xf32>, tensor<f32>) -> tensor<5x4xf32>
+  return %1 : tensor<5x4xf32>
+}

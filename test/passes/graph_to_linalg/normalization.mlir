@@ -1,0 +1,50 @@
+// RUN: gc-opt --convert-graph-to-linalg --canonicalize --split-input-file %s | filecheck %s
+
+// The largest is subtracted before the exponential.
+// CHECK-LABEL: @softmax
+// CHECK: arith.maximumf
+// CHECK: arith.subf
+// CHECK: math.exp
+// CHECK: arith.addf
+// CHECK: arith.divf
+// CHECK: return
+func.func @softmax(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
+  %0 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>
+  return %0 : tensor<?x8xf32, ["n"]>
+}
+
+// -----
+
+// Without a bias nothing is added at the end.
+// CHECK-LABEL: @rms_norm
+// CHECK: "reduction"
+// CHECK: arith.mulf
+// CHECK: math.{{rsqrt|sqrt}}
+// CHECK: return
+func.func @rms_norm(%x: tensor<2x8xf32>, %s: tensor<8xf32>) -> tensor<2x8xf32> {
+  %0 = "graph.rms_norm"(%x, %s) {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+  return %0 : tensor<2x8xf32>
+}
+
+// -----
+
+// Statistics of halves are kept in f32.
+// CHECK-LABEL: @layer_norm
+// CHECK: arith.extf
+// CHECK: arith.addf {{.*}} : f32
+// CHECK: arith.truncf
+func.func @layer_norm(%x: tensor<2x8xf16>, %s: tensor<8xf16>) -> tensor<2x8xf16> {
+  %0 = "graph.layer_norm"(%x, %s) {axis = 1 : i64, epsilon = 1.0e-5 : f64, operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<2x8xf16>, tensor<8xf16>) -> tensor<2x8xf16>
+  return %0 : tensor<2x8xf16>
+}
+
+// -----
+
+// Given statistics need no reduction.
+// CHECK-LABEL: @batch_norm
+// CHECK-NOT: "reduction"
+// CHECK: return
+func.func @batch_norm(%x: tensor<2x8xf32>, %s: tensor<8xf32>) -> tensor<2x8xf32> {
+  %0 = "graph.batch_norm"(%x, %s, %s, %s, %s) {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+  return %0 : tensor<2x8xf32>
+}
