@@ -89,12 +89,13 @@ class _Importer:
         self.symbols: set[str] = set()
 
     def import_model(self) -> None:
+        self._check_sizes()
         graph_proto = self.model.graph
         scope = _Scope(_read_opsets(self.model.opset_import))
         self._define_initializers(graph_proto, scope)
         inputs = [i for i in graph_proto.input if i.name not in scope.initializers]
         types = [self._input_type(i) for i in inputs]
-        self._check_dims()
+        self._check_dim_names()
         function = func.FuncOp("main", ([graph.to_mlir(t) for t in types], []))
         block = function.add_entry_block()
         for info, argument in zip(inputs, block.arguments, strict=True):
@@ -135,8 +136,14 @@ class _Importer:
             self._refuse_input(info.name, "string tensors")
         if not tensor.HasField("shape"):
             self._refuse_input(info.name, "inputs of unknown rank")
-        shape = [self._input_size(info.name, i, d) for i, d in enumerate(tensor.shape.dim)]
-        check_shape([size for size in shape if isinstance(size, int)], dtype, what)
+        dims = tensor.shape.dim
+        check_shape([d.dim_value for d in dims if d.HasField("dim_value")], dtype, what)
+        shape = [self._input_size(info.name, i, d) for i, d in enumerate(dims)]
+        try:
+            check_shape([size for size in shape if isinstance(size, int)], dtype, what)
+        except InvalidModelError as error:
+            given = ", ".join(f"{name}={size}" for name, size in self.dims.items())
+            raise InvalidDimError(f"with {given}, {error}") from error
         return graph.TensorType(tuple(shape), dtype)
 
     def _refuse_input(self, name: str, reason: str) -> None:
@@ -151,16 +158,18 @@ class _Importer:
         self.symbols |= size.symbols() if isinstance(size, Dim) else set()
         return size.evaluate(self.dims) if isinstance(size, Dim) else size
 
-    def _check_dims(self) -> None:
+    def _check_sizes(self) -> None:
+        for name, size in self.dims.items():
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                raise InvalidDimError(f"dimension '{name}' cannot be {size!r}")
+
+    def _check_dim_names(self) -> None:
         unknown = sorted(set(self.dims) - self.symbols)
         if unknown:
             known = ", ".join(sorted(self.symbols)) or "none"
             raise InvalidDimError(
                 f"no dimension named {', '.join(unknown)}; the model has: {known}"
             )
-        for name, size in self.dims.items():
-            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-                raise InvalidDimError(f"dimension '{name}' cannot be {size!r}")
 
     # Nodes
 
@@ -185,13 +194,14 @@ class _Importer:
         scope.poisoned |= set(node.output)
 
     def _import_node(self, proto: onnx.NodeProto, name: str, scope: _Scope) -> None:
-        if any(_is_poisoned(scope, given) for given in proto.input if given):
-            scope.poisoned |= set(proto.output)
-            return
         domain = _domain(proto.domain)
         if domain not in scope.opsets:
             raise InvalidModelError(f"domain '{proto.domain}' is not among the opset imports")
         opset = scope.opsets[domain]
+        if any(_is_poisoned(scope, given) for given in proto.input if given):
+            self._require_known(proto, domain, opset)
+            scope.poisoned |= set(proto.output)
+            return
         inputs = [self._lookup(scope, n, f"node '{name}'") if n else None for n in proto.input]
         attributes = read_attributes(proto, scope.attributes, self.folder)
         function = self.functions.get((proto.domain, proto.op_type, proto.overload))
@@ -213,6 +223,15 @@ class _Importer:
         for output, value in zip(proto.output, results, strict=False):
             if output:
                 _define(scope, output, value, f"node '{name}'")
+
+    def _require_known(self, proto: onnx.NodeProto, domain: str, opset: int) -> None:
+        """UnsupportedError for an operator that could not be imported, whatever its inputs."""
+        if (proto.domain, proto.op_type, proto.overload) in self.functions:
+            return
+        if find_converter(domain, proto.op_type, opset) is None:
+            schema = _standard_schema(proto, opset)
+            if not (schema.has_function or schema.has_context_dependent_function):
+                raise UnsupportedError("the operator is not supported")
 
     def _inline(
         self,
