@@ -22,6 +22,7 @@ from .fusion import *
 from .indexing import *
 from .movement import *
 from .normalization import *
+from .packing import *
 from .pooling import *
 from .reassociation import reassociation
 from .reduction import *

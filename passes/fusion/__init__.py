@@ -8,7 +8,13 @@ from ..base import FUNCTION, Pass, PassState
 from ..registry import register
 from .groups import fuse_groups
 
-CONTRACTIONS = (graph.ConvOp, graph.ConvTransposeOp, graph.MatmulOp, graph.EinsumOp)
+CONTRACTIONS = (
+    graph.ConvOp,
+    graph.ConvTransposeOp,
+    graph.EinsumOp,
+    graph.MatmulOp,
+    graph.PackedMatmulOp,
+)
 
 
 @register

@@ -1,0 +1,79 @@
+"""Matrix products on weights that were laid out for the registers of a processor."""
+
+import numpy as np
+
+from .attributes import Int, Ints
+from .base import GraphOp, Tensor, TypeRuleError, builder
+from .contraction import MatmulOp, require_equal_sizes
+from .elementwise import require_float
+from .types import TensorType
+from .window import output_sizes, windows
+
+
+class PackedMatmulOp(GraphOp, name="packed_matmul"):
+    """``x w`` with `w` in panels: `x` [..., K], `w` [N/n, K, n], result [..., N].
+
+    A panel holds `n` columns side by side, so that the product reads it from front to back.
+    `rows` is how many rows of `x` are multiplied at a time: together they fill the registers.
+    """
+
+    x: Tensor
+    w: Tensor
+    rows: Int
+
+    @staticmethod
+    def infer(x: TensorType, w: TensorType, *, rows: int) -> TensorType:
+        require_float(x)
+        if x.dtype != w.dtype or w.rank != 3 or x.rank < 1 or rows < 1:
+            raise TypeRuleError(f"cannot multiply {x} by panels {w}, {rows} rows at a time")
+        require_equal_sizes(x.shape[-1], w.shape[1], "the contracted sizes")
+        return x.with_shape((*x.shape[:-1], w.shape[0] * w.shape[2]))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int) -> np.ndarray:
+        del rows
+        return MatmulOp.evaluate(np.atleast_2d(x), unpack_weights(w)).reshape(*x.shape[:-1], -1)
+
+
+def pack_weights(w: np.ndarray, width: int) -> np.ndarray:
+    """[K, N] as panels [N/width, K, width]."""
+    depth, columns = w.shape
+    return np.ascontiguousarray(w.reshape(depth, columns // width, width).transpose(1, 0, 2))
+
+
+def unpack_weights(w: np.ndarray) -> np.ndarray:
+    """Panels [N/width, K, width] as [K, N]."""
+    return w.transpose(1, 0, 2).reshape(w.shape[1], -1)
+
+
+class Im2colOp(GraphOp, name="im2col"):
+    """Every window of an image as a row: [N, spatial..., C] to [N, out..., kernel... * C].
+
+    Window attributes as for `conv`; the image is channels last and padded with zeros.
+    """
+
+    x: Tensor
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+
+    @staticmethod
+    def infer(x: TensorType, *, kernel, strides, dilations, low, high) -> TensorType:
+        if x.rank < 3:
+            raise TypeRuleError(f"{x} is not an image")
+        out = output_sizes(x.shape[1:-1], kernel, strides, dilations, low, high)
+        return x.with_shape((x.shape[0], *out, x.shape[-1] * int(np.prod(kernel))))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, kernel, strides, dilations, low, high) -> np.ndarray:
+        image = np.moveaxis(x, -1, 1)
+        view = windows(image, kernel, strides, dilations, low, high, 0)
+        spatial = x.ndim - 2
+        rows = np.moveaxis(view, 1, -1)  # [N, out..., kernel..., C]
+        return rows.reshape(*rows.shape[: 1 + spatial], -1)
+
+
+packed_matmul = builder(PackedMatmulOp)
+im2col = builder(Im2colOp)

@@ -1,0 +1,162 @@
+"""Constant weights laid out for the registers of the target."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dialects import graph
+from ..mlir import ir
+from .base import FUNCTION, Pass, PassState
+from .greedy import apply_rewrites
+from .query import constant_array
+from .registry import register
+from .rewrite import Rewrite
+
+LANES = {128: 4, 256: 8, 512: 16}
+"""Elements of f32 in a vector, by its bits."""
+VECTORS = {128: 4, 256: 2, 512: 4}
+"""Vectors side by side in a panel. What is left of the registers holds that many rows."""
+ACCUMULATORS = {128: 24, 256: 12, 512: 28}
+"""Registers that may hold sums: all of 32 (or of 16, with 256 bits), less the operands."""
+
+IM2COL_ROWS = 512
+"""A convolution with more places than this is left alone: rows of windows would fill the caches."""
+MIN_DEPTH = 16
+"""Shorter sums do not pay."""
+
+
+@register
+@dataclass(frozen=True)
+class GraphPackWeights(Pass):
+    """Multiply by constant weights in panels that fill the vector registers.
+
+    %1 = "graph.matmul"(%x, %w) : 128x768, 768x3072
+    -->
+    %1 = "graph.packed_matmul"(%x, %w') {rows = 4} : 128x768, 48x768x64
+
+    Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
+    larger one, on few places, of `graph.im2col`. Exact up to the order of sums.
+    """
+
+    name = "graph-pack-weights"
+    anchor = FUNCTION
+    vector_bits: int = 0
+    """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.vector_bits in LANES:
+            rewrites = [rule(self.vector_bits) for rule in (PackMatmul, PackConv)]
+            apply_rewrites(op, rewrites, state)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile: `rows` rows by `width` columns."""
+
+    rows: int
+    width: int
+
+
+def choose_tile(rows: int, columns: int, vector_bits: int) -> Tile | None:
+    """The tile for a product of so many rows and columns; None when no panel divides the columns.
+
+    Rows that divide evenly are worth more than a few registers; four are enough to hide latency.
+    """
+    lanes = LANES[vector_bits]
+    for vectors in range(VECTORS[vector_bits], 0, -1):
+        if columns % (vectors * lanes):
+            continue
+        most = max(1, ACCUMULATORS[vector_bits] // vectors)
+        enough = min(most, max(4, 16 // vectors))
+        wanted = [*range(enough, most + 1), *range(enough - 1, 1, -1)]
+        even = [r for r in wanted if rows % r == 0]
+        return Tile(even[0] if even else min(enough, rows), vectors * lanes)
+    return None
+
+
+class _Pack(Rewrite):
+    """Base of rewrites to packed products; holds the width of vectors."""
+
+    def __init__(self, vector_bits: int):
+        self.vector_bits = vector_bits
+
+    def _tile(self, rows: Any, weights: np.ndarray) -> Tile | str:
+        """The tile for `rows` rows by `weights` [K, N], or why there is none."""
+        if not isinstance(rows, int) or rows < 1:
+            return "the number of rows is not known at compile time"
+        if weights.dtype != np.float32:
+            return "only f32 is packed"
+        if weights.shape[0] < MIN_DEPTH:
+            return "the sums are too short"
+        tile = choose_tile(rows, weights.shape[1], self.vector_bits)
+        return "no panel divides the columns" if tile is None else tile
+
+
+class PackMatmul(_Pack):
+    """``matmul(x, constant)  -->  packed_matmul(x, panels)``."""
+
+    name = "pack-matmul"
+    root = graph.MatmulOp
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        weights = constant_array(op.b)
+        return None if weights is None or weights.ndim != 2 else {"weights": weights}
+
+    def check(self, op: Any, weights: np.ndarray) -> str | None:
+        tile = self._tile(_rows(op.a), weights)
+        return tile if isinstance(tile, str) else None
+
+    def rewrite(self, op: Any, weights: np.ndarray) -> ir.Value:
+        tile = self._tile(_rows(op.a), weights)
+        assert isinstance(tile, Tile)
+        return _packed(op.a, weights, tile)
+
+
+class PackConv(_Pack):
+    """``conv(x, constant)  -->  packed_matmul(im2col(x), panels)``, without im2col for 1x1."""
+
+    name = "pack-conv"
+    root = graph.ConvOp
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        attrs = op.attrs
+        if attrs["layout"] != "channels_last" or attrs["groups"] != 1:
+            return None
+        weights = constant_array(op.w)
+        return None if weights is None else {"weights": weights, "attrs": attrs}
+
+    def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        rows = _rows(op.result)
+        matrix = weights.reshape(-1, weights.shape[-1])
+        tile = self._tile(rows, matrix)
+        if isinstance(tile, str):
+            return tile
+        if not _is_pointwise(weights, attrs) and rows > IM2COL_ROWS:
+            return "too many windows to lay out as rows"
+        return None
+
+    def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+        matrix = weights.reshape(-1, weights.shape[-1])
+        tile = self._tile(_rows(op.result), matrix)
+        assert isinstance(tile, Tile)
+        x = op.x
+        if not _is_pointwise(weights, attrs):
+            window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
+            x = graph.im2col(x, kernel=weights.shape[:-2], **window)
+        return _packed(x, matrix, tile)
+
+
+def _rows(x: ir.Value) -> Any:
+    return graph.element_count(graph.type_of(x).shape[:-1])
+
+
+def _is_pointwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
+    return all(size == 1 for size in (*weights.shape[:-2], *attrs["strides"])) and not any(
+        (*attrs["low"], *attrs["high"])
+    )
+
+
+def _packed(x: ir.Value, weights: np.ndarray, tile: Tile) -> ir.Value:
+    panels = graph.constant(value=graph.pack_weights(weights, tile.width))
+    return graph.packed_matmul(x, panels, rows=tile.rows)
