@@ -4,7 +4,7 @@ Each docstring says when a rewrite is exact. *Exact* means bit for bit; the othe
 finite result within one rounding, and never make a NaN or an infinity where there was none.
 """
 
-from . import arithmetic, casts, chains, movement, powers, selection, slicing
+from . import arithmetic, casts, chains, expansion, indexing, movement, powers, selection, slicing
 
 REWRITES = (
     *arithmetic.REWRITES,
@@ -14,5 +14,7 @@ REWRITES = (
     *movement.REWRITES,
     *slicing.REWRITES,
     *selection.REWRITES,
+    *indexing.REWRITES,
+    *expansion.REWRITES,
 )
 """All simplifications, in the order in which they are tried."""

@@ -27,6 +27,15 @@ def c(value: Any, dtype: Any = np.float32) -> Any:
     return graph.constant(value=np.asarray(value, dtype))
 
 
+def counted(size: Any) -> Any:
+    """0, 1, 2, ... as many as `size`."""
+    return graph.range_(c(0, np.int64), c(1, np.int64), size=size)
+
+
+def column(size: Any) -> Any:
+    return graph.reshape(counted(size), shape=[size, 1])
+
+
 @dataclass(frozen=True)
 class Example:
     """A program on which `rewrite` fires, leaving `ops`."""
@@ -185,6 +194,85 @@ EXAMPLES = [
     Example("max-of-relu", lambda x: graph.max_(graph.relu(x), c(2)), ["max"]),
     Example("add-zero", lambda x: graph.add(c(0, np.int32), x), [], INT),
     Example("add-zero", lambda x: graph.add(x, c(-0.0)), []),
+    Example(
+        "gather-of-sizes",
+        lambda x: graph.gather(graph.sizes(sizes=[N, 7]), c([[1], [-2]], np.int64), axis=0),
+        ["sizes", "reshape"],
+        ("nxf32",),
+    ),
+    Example(
+        "gather-in-order",
+        lambda x: graph.gather(
+            graph.reshape(x, shape=[2 * N]),
+            graph.add(
+                graph.mul(column(2), graph.sizes(sizes=[N])),
+                graph.reshape(counted(N), shape=[1, N]),
+            ),
+            axis=0,
+        ),
+        [],
+        ("2xnxf32",),
+    ),
+    Example(
+        "gather-in-order",
+        lambda x: graph.gather(x, c([[0], [1], [2]], np.int64), axis=1),
+        ["reshape"],
+    ),
+    Example(
+        "gather-nd-in-order",
+        lambda x: graph.gather_nd(
+            x,
+            graph.concat(
+                [
+                    graph.expand(graph.reshape(counted(4), shape=[4, 1, 1, 1]), shape=[4, 1, 3, 1]),
+                    graph.expand(graph.reshape(counted(3), shape=[1, 1, 3, 1]), shape=[4, 1, 3, 1]),
+                ],
+                axis=3,
+            ),
+            batch_dims=0,
+        ),
+        ["reshape"],
+    ),
+    Example(
+        "comparison-decided",
+        lambda x: graph.and_(x, graph.greater_or_equal(counted(N), c(0, np.int64))),
+        [],
+        ("nxi1",),
+    ),
+    Example(
+        "comparison-decided",
+        lambda x: graph.and_(x, graph.less(c(-1, np.int64), graph.sub(column(4), c(0, np.int64)))),
+        [],
+        ("4x3xi1",),
+    ),
+    Example("logical-constant", lambda x: graph.and_(c(True, np.bool_), x), [], ("nxi1",)),
+    Example("logical-constant", lambda x: graph.or_(x, c([False], np.bool_)), [], ("nxi1",)),
+    Example(
+        "logical-constant",
+        lambda x: graph.and_(c([[True], [True]], np.bool_), x),
+        ["expand"],
+        ("nxi1",),
+    ),
+    Example(
+        "mask-of-expand",
+        lambda m: graph.where(graph.expand(m, shape=[5, N]), c(0), c(-1)),
+        ["where", "expand"],
+        ("nxi1",),
+    ),
+    Example(
+        "mask-of-expand",
+        lambda m, y: graph.and_(y, graph.expand(m, shape=[5, N])),
+        ["and"],
+        ("nxi1", "5xnxi1"),
+    ),
+    Example(
+        "attention-of-expanded-mask",
+        lambda q, m: graph.attention(
+            q, q, q, graph.expand(m, shape=[2, 1, N, N]), scale=1.0, causal=False
+        ),
+        ["attention"],
+        ("2x3xnx4xf32", "nxi1"),
+    ),
 ]
 
 
@@ -267,6 +355,36 @@ LEFT_ALONE = [
         "more operands than one op takes",
         lambda x: graph.concat([graph.concat([x] * 5, axis=0)] + [x] * 5, axis=0),
         ("2xf32",),
+    ),
+    (
+        "indices out of order",
+        lambda x: graph.gather(x, c([0, 2, 1], np.int64), axis=0),
+        ("3xf32",),
+    ),
+    (
+        "some of the indices",
+        lambda x: graph.gather(x, counted(N), axis=0),
+        ("8xf32",),
+    ),
+    (
+        "places out of order",
+        lambda x: graph.gather_nd(
+            x,
+            graph.concat(
+                [
+                    graph.expand(graph.reshape(counted(4), shape=[1, 4, 1]), shape=[3, 4, 1]),
+                    graph.expand(graph.reshape(counted(3), shape=[3, 1, 1]), shape=[3, 4, 1]),
+                ],
+                axis=2,
+            ),
+            batch_dims=0,
+        ),
+        ("4x3xf32",),
+    ),
+    (
+        "a triangle",
+        lambda x: graph.and_(x, graph.less_or_equal(counted(4), column(4))),
+        ("4x4xi1",),
     ),
     (
         "a condition that differs",
