@@ -10,7 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..errors import FeedError, GraphcError, UsageError
+from ..dialects.symbolic import Dim, parse_dim
+from ..errors import FeedError, GraphcError, InvalidDimError, UsageError
+from ..runtime.metadata import TensorSpec
 from .cli import FAILED, OK, exit_with, run_tool
 from .options import add_compile_options, compile_arguments, parse_dims
 from .progress import ProgressLine
@@ -35,8 +37,12 @@ def _run(flags: argparse.Namespace) -> int:
     targets = dict(map(_binding, flags.output))
     if flags.repeat < 1:
         raise UsageError("--repeat takes a positive number")
+    if flags.compare is not None and Path(flags.model).suffix == ".vmfb":
+        raise UsageError("--compare needs the .onnx model, not a .vmfb")
     with _open(flags) as model:
-        feeds = make_feeds(model.inputs, given, parse_dims(flags.dim), flags.seed)
+        dims = parse_dims(flags.dim)
+        check_dims(dims, model.inputs, model.metadata.dims)
+        feeds = make_feeds(model.inputs, given, dims, flags.seed)
         names = [spec.name for spec in model.outputs]
         unknown = sorted(set(targets) - set(names))
         if unknown:
@@ -88,8 +94,33 @@ def _write(path: Path, array: np.ndarray) -> None:
     write_atomically(path, buffer.getbuffer())
 
 
+def check_dims(
+    dims: Mapping[str, int], specs: Sequence[TensorSpec], fixed: Mapping[str, int]
+) -> None:
+    """InvalidDimError for a name that is no dimension, or one that was `fixed` at another size."""
+    known = set(fixed).union(*(_symbols(size) for spec in specs for size in spec.shape))
+    for name, size in dims.items():
+        if name not in known:
+            listing = ", ".join(sorted(known)) or "none"
+            raise InvalidDimError(f"no dimension named {name}; the model has: {listing}")
+        if fixed.get(name, size) != size:
+            raise InvalidDimError(f"dimension '{name}' is {fixed[name]} in this model, not {size}")
+
+
+def _symbols(size: int | str) -> set[str]:
+    dim = parse_dim(str(size))
+    return dim.symbols() if isinstance(dim, Dim) else set()
+
+
+def _extent(size: int | str, sizes: Mapping[str, int]) -> int:
+    """A size as a number; what is not in `sizes` is 1."""
+    known = {name: sizes.get(name, 1) for name in _symbols(size)}
+    dim = parse_dim(str(size))
+    return int(dim.evaluate(known)) if isinstance(dim, Dim) else dim
+
+
 def make_feeds(
-    specs: Sequence[Any], given: Mapping[str, np.ndarray], dims: Mapping[str, int], seed: int
+    specs: Sequence[TensorSpec], given: Mapping[str, np.ndarray], dims: Mapping[str, int], seed: int
 ) -> dict[str, np.ndarray]:
     """`given` inputs and random ones for the rest, with sizes from `dims` and from `given`.
 
@@ -109,7 +140,7 @@ def make_feeds(
     for spec in specs:
         feeds[spec.name] = given.get(spec.name)
         if feeds[spec.name] is None:
-            shape = [size if isinstance(size, int) else sizes.get(size, 1) for size in spec.shape]
+            shape = [_extent(size, sizes) for size in spec.shape]
             feeds[spec.name] = _random(random, shape, spec.dtype)
     return feeds
 
@@ -141,8 +172,6 @@ def _compare(
     flags: argparse.Namespace, feeds: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray]
 ) -> int:
     """Print the largest differences from ONNX Runtime; FAILED beyond the tolerance."""
-    if Path(flags.model).suffix == ".vmfb":
-        raise UsageError("--compare needs the .onnx model, not a .vmfb")
     try:
         import onnxruntime
     except ImportError as error:

@@ -62,9 +62,13 @@ def parse_dims(texts: Sequence[str]) -> dict[str, int]:
     """``["batch=4"]`` as ``{"batch": 4}``. Raises InvalidDimError."""
     dims: dict[str, int] = {}
     for text in texts:
-        name, _, size = text.partition("=")
+        name, _, number = text.partition("=")
         try:
-            dims[name] = int(size)
+            size = int(number)
         except ValueError:
-            raise InvalidDimError(f"--dim {text}: write NAME=SIZE with a whole number") from None
+            size = -1
+        if not name or size < 0:
+            raise InvalidDimError(f"--dim {text}: write NAME=SIZE with a whole number from 0 on")
+        if dims.setdefault(name, size) != size:
+            raise InvalidDimError(f"--dim {text}: {name} is given as {dims[name]}, too")
     return dims

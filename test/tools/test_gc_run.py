@@ -1,0 +1,142 @@
+"""gc-run: feeds, results, comparison and timing."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from graphc.errors import InvalidDimError
+from graphc.runtime import TensorSpec
+from graphc.tools.gc_run import check_dims, main, make_feeds, relative_difference
+from small_models import dense_result
+
+X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
+
+
+def save(path, array):
+    np.save(path, array)
+    return path
+
+
+def test_inputs_and_outputs_in_files(vmfb_file, tmp_path, capsys):
+    x, y = save(tmp_path / "x.npy", X), tmp_path / "y.npy"
+    assert main([str(vmfb_file), "--input", f"x=@{x}", "--output", f"y=@{y}"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("y: float32[2, 3]\n")
+    assert err == ""
+    np.testing.assert_allclose(np.load(y), dense_result(X), rtol=1e-6)
+
+
+def test_random_inputs_are_seeded(vmfb_file, tmp_path):
+    def run(seed):
+        y = tmp_path / "y.npy"
+        arguments = ["--seed", str(seed), "--dim", "batch=3", "--output", f"y=@{y}"]
+        assert main([str(vmfb_file), *arguments]) == 0
+        return np.load(y)
+
+    first = run(1)
+    assert first.shape == (3, 3)
+    np.testing.assert_array_equal(first, run(1))
+    assert not np.array_equal(first, run(2))
+
+
+def test_repeat_prints_times(vmfb_file, capsys):
+    assert main([str(vmfb_file), "--repeat=5", "--threads=1"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("5 runs: median ")
+
+
+def test_compare_with_onnx_runtime(onnx_file, capsys):
+    assert main([str(onnx_file), "--compare=onnxruntime", "--dim", "batch=2"]) == 0
+    assert "y: largest difference from ONNX Runtime" in capsys.readouterr().out
+    arguments = ["--compare=onnxruntime", "--tolerance=-1", "--pass-pipeline=canonicalize"]
+    assert main([str(onnx_file), *arguments]) == 1
+    assert "> -1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--input", "x"], 2, "'x': write NAME=@FILE.npy"),
+        (["--input", "x=@missing.npy"], 1, "cannot read 'missing.npy': No such file"),
+        (["--input", "z=@x.npy"], 1, "no input z (inputs: x)"),
+        (["--input", "x=@text.npy"], 1, "'text.npy' is not a .npy file"),
+        (["--input", "x=@rank.npy"], 1, "'x'"),
+        (["--input", "x=@shape.npy"], 1, "'x'"),
+        (["--input", "x=@dtype.npy"], 1, "'x'"),
+        (["--output", "z=@y.npy"], 2, "no output z (outputs: y)"),
+        (["--repeat=0"], 2, "--repeat takes a positive number"),
+        (["--dim", "batch=x"], 2, "--dim batch=x"),
+        (["--dim", "bach=3"], 2, "bach"),
+        (["--dim", "batch=-3"], 2, "batch"),
+        (["--threads=0"], 2, "threads"),
+        (["--compare=onnxruntime"], 2, "--compare needs the .onnx model"),
+    ],
+)
+def test_bad_arguments(vmfb_file, tmp_path, monkeypatch, refused, arguments, code, message):
+    monkeypatch.chdir(tmp_path)
+    save("x.npy", X)
+    save("rank.npy", X[0])
+    save("shape.npy", X[:, :3])
+    save("dtype.npy", X.astype(np.float64))
+    (tmp_path / "text.npy").write_text("no array")
+    refused(main, [vmfb_file, *arguments], code, message)
+    assert not (tmp_path / "y.npy").exists()
+
+
+def test_outputs_that_cannot_be_written(vmfb_file, tmp_path, capsys):
+    assert main([str(vmfb_file), "--output", f"y=@{tmp_path}/no/y.npy"]) == 1
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_damaged_modules(vmfb_file, tmp_path, refused):
+    whole = vmfb_file.read_bytes()
+    for name, contents in {
+        "half": whole[: len(whole) // 2],
+        "empty": b"",
+        "text": b"x" * 99,
+    }.items():
+        path = tmp_path / f"{name}.vmfb"
+        path.write_bytes(contents)
+        refused(main, [path], 1, f"{name}.vmfb")
+    refused(main, [tmp_path / "missing.vmfb"], 1, "missing.vmfb")
+    refused(main, [tmp_path / "missing.onnx"], 1, "missing.onnx")
+
+
+def test_feeds_take_sizes_from_dims_and_from_each_other():
+    specs = [TensorSpec("ids", ("batch", "seq"), "int64"), TensorSpec("mask", ("batch", 1), "bool")]
+    feeds = make_feeds(specs, {"mask": np.ones((2, 1), bool)}, {"seq": 5}, seed=0)
+    assert feeds["ids"].shape == (2, 5)
+    assert set(np.unique(feeds["ids"])) <= {0, 1}
+    (pair,) = make_feeds([TensorSpec("pair", ("2*n", "n"), "float32")], {}, {"n": 3}, 0).values()
+    assert pair.shape == (6, 3)
+    feeds = make_feeds(specs, {}, {}, seed=0)
+    assert (feeds["ids"].shape, feeds["mask"].dtype) == ((1, 1), np.bool_)
+
+
+def test_dims_are_those_of_the_model():
+    specs = [TensorSpec("x", ("n", "2*m", 3), "float32")]
+    check_dims({"n": 1, "m": 2, "k": 4}, specs, {"k": 4})
+    with pytest.raises(InvalidDimError, match="'k' is 4 in this model, not 5"):
+        check_dims({"k": 5}, specs, {"k": 4})
+    with pytest.raises(InvalidDimError, match="no dimension named o; the model has: k, m, n"):
+        check_dims({"o": 5}, specs, {"k": 4})
+
+
+def test_relative_difference():
+    a = np.array([1.0, 2.0, np.inf, np.nan])
+    assert relative_difference(a, a) == 0
+    assert relative_difference(np.array([1.0, 4.0]), np.array([1.0, 5.0])) == pytest.approx(0.2)
+    assert relative_difference(a, a[:2]) == np.inf
+    assert relative_difference(a, np.array([1.0, 2.0, np.inf, 0.0])) == np.inf
+    assert relative_difference(np.zeros(0), np.zeros(0)) == 0
+
+
+def test_the_command(vmfb_file, tmp_path):
+    command = [sys.executable, "-m", "graphc.tools.gc_run", str(vmfb_file)]
+    done = subprocess.run([*command, "--dim", "batch=2"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.startswith("y: float32[2, 3]")
+    done = subprocess.run([*command, "--input", "q=@q"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
