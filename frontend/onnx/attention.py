@@ -125,7 +125,7 @@ def _padded_mask(mask: ir.Value, keys: Size) -> ir.Value:
     """A mask for fewer keys hides the others."""
     type_ = graph.type_of(mask)
     short = type_.shape[-1]
-    if short == keys or short == 1 or not (isinstance(short, int) and isinstance(keys, int)):
+    if not (isinstance(short, int) and isinstance(keys, int)) or short == 1 or short >= keys:
         return mask
     hidden = False if type_.dtype == np.bool_ else -np.inf
     low = [0] * type_.rank

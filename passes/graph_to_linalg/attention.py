@@ -9,13 +9,13 @@ import math as pymath
 import numpy as np
 
 from ...dialects import graph
-from ...mlir import arith, ir
+from ...mlir import arith, ir, tensor
 from .contraction import decide_broadcast, multiply
-from .elementwise import lower_elementwise
+from .elementwise import broadcast_map, index_choices, lower_elementwise
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
 from .movement import extract_slice, insert_slice, reshape_tensor
-from .normalization import Rows
+from .normalization import Elements, Rows
 from .reduction import accumulator
 from .scalar import convert_scalar
 
@@ -47,15 +47,19 @@ def attention(
     wide = accumulator(result.dtype)
     scores = Type((batch, rows, key.shape[-1]), wide)
     s = multiply(ctx, q, query, k, key, scores)
-    s = _masked(ctx, op, s, scores, score_scale, mask)
-    loops = Rows(ctx, scores, [2])
-    top = loops.largest(s, float(np.finfo(wide).min))
-    weights, total = loops.exponentials(s, top, result.dtype)
+    full = Type((*result.shape[:-1], key.shape[-1]), wide)
+    loops = Rows(ctx, full, [full.rank - 1])
+    seen = _masked(ctx, op, reshape_tensor(ctx, s, scores, full), full, score_scale, mask)
+    top = loops.largest(seen, float(np.finfo(wide).min))
+    weights, total = loops.exponentials(seen, top, result.dtype)
 
+    narrow = result.dtype
+    weights = reshape_tensor(ctx, weights, full.with_dtype(narrow), scores.with_dtype(narrow))
+    total = reshape_tensor(ctx, total, loops.row_type, Type((batch, rows), wide))
     product = Type((batch, rows, result.shape[-1]), wide)
-    y = multiply(ctx, weights, scores.with_dtype(result.dtype), v, value, product)
-    y = _divided(ctx, y, product.with_dtype(result.dtype), total)
-    return reshape_tensor(ctx, y, product.with_dtype(result.dtype), result)
+    y = multiply(ctx, weights, scores.with_dtype(narrow), v, value, product)
+    y = _divided(ctx, y, product.with_dtype(narrow), total)
+    return reshape_tensor(ctx, y, product.with_dtype(narrow), result)
 
 
 def _lead_of_keys(op: graph.GraphOp) -> tuple[Size, ...]:
@@ -109,39 +113,37 @@ def _transposed_and_scaled(
 
 def _masked(
     ctx: Lowering, op: graph.GraphOp, s: Value, type_: Type, scale: float, mask: Value | None
-) -> Value:
+) -> Elements:
     """Scores, scaled, with -inf for the keys that a query does not see."""
     causal = op.attrs["causal"]
-    if mask is None and not causal and scale == 1:
-        return s
-    lead = graph.type_of(op.q).shape[:-1]
-    full = type_.with_shape((*lead, type_.shape[-1]))
-    inputs, maps = [reshape_tensor(ctx, s, type_, full)], [ir.AffineMap.get_identity(full.rank)]
+    inputs, maps = [s], [ir.AffineMap.get_identity(type_.rank)]
+    choose = None
     if mask is not None:
         given = graph.type_of(op.mask)
-        skipped = full.rank - given.rank
-        wanted = given.with_shape(full.shape[skipped:])
-        mask, type_of_mask = decide_broadcast(ctx, op.mask, mask, wanted)
-        axes = [None if n == 1 else i for i, n in enumerate(type_of_mask.shape, start=skipped)]
-        inputs.append(mask)
-        maps.append(projection(full.rank, axes))
+        read = broadcast_map(op.mask, type_)
+        if read is None:  # run time decides where the mask repeats
+            choose = index_choices(ctx, op.mask, type_)
+        else:
+            inputs.append(mask)
+            maps.append(read)
 
     def element(score: Value, *masks: Value) -> Value:
-        hidden = scalar_constant(-pymath.inf, full.dtype)
+        hidden = scalar_constant(-pymath.inf, type_.dtype)
+        if choose is not None:
+            masks = (tensor.extract(mask, choose()),)
         if scale != 1:
-            score = arith.mulf(score, scalar_constant(scale, full.dtype))
+            score = arith.mulf(score, scalar_constant(scale, type_.dtype))
         if masks and given.dtype == np.bool_:
             score = arith.select(masks[0], score, hidden)
         elif masks:
-            score = arith.addf(score, convert_scalar(masks[0], given.dtype, full.dtype))
+            score = arith.addf(score, convert_scalar(masks[0], given.dtype, type_.dtype))
         if causal:
-            row, column = loop_index(full.rank - 2), loop_index(full.rank - 1)
-            seen = arith.cmpi(arith.CmpIPredicate.ule, column, row)
-            score = arith.select(seen, score, hidden)
+            row, column = loop_index(type_.rank - 2), loop_index(type_.rank - 1)
+            in_sight = arith.cmpi(arith.CmpIPredicate.ule, column, row)
+            score = arith.select(in_sight, score, hidden)
         return score
 
-    masked = parallel(inputs, maps, ctx.empty(full), element)
-    return reshape_tensor(ctx, masked, full, type_)
+    return Elements(inputs, maps, element)
 
 
 def _divided(ctx: Lowering, y: Value, type_: Type, total: Value) -> Value:

@@ -26,10 +26,10 @@ def lower_elementwise(
     whose size may or may not be 1 is read with an index chosen at run time.
     """
     splats = {value: splat for value in leaves if (splat := splat_of(value)) is not None}
-    direct = [v for v in leaves if v not in splats and _map_of(v, type_) is not None]
+    direct = [v for v in leaves if v not in splats and broadcast_map(v, type_) is not None]
     indirect = [v for v in leaves if v not in splats and v not in direct]
-    choices = {value: _index_choices(ctx, value, type_) for value in indirect}
-    maps = [_map_of(value, type_) for value in direct]
+    choices = {value: index_choices(ctx, value, type_) for value in indirect}
+    maps = [broadcast_map(value, type_) for value in direct]
 
     def scalars(*elements: ir.Value) -> ir.Value:
         found = dict(zip(direct, elements, strict=True))
@@ -54,7 +54,7 @@ def splat_of(value: ir.Value) -> np.generic | None:
     return None
 
 
-def _map_of(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:
+def broadcast_map(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:
     """The indexing map that broadcasts `value` to `type_`, or None if run time decides."""
     shape = graph.type_of(value).shape
     axes: list[int | None] = []
@@ -68,7 +68,7 @@ def _map_of(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:
     return projection(type_.rank, axes)
 
 
-def _index_choices(
+def index_choices(
     ctx: Lowering, value: ir.Value, type_: graph.TensorType
 ) -> Callable[[], list[ir.Value]]:
     """How to index `value` inside a loop over `type_`.

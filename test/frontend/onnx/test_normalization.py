@@ -66,7 +66,7 @@ def test_layer_normalization():
     cases.add(
         "LayerNormalization", Feed(x, ["n", "m", "d"]), Feed(_floats(20), ["d"]), tolerance=5e-6
     )
-    cases.add("LayerNormalization", 1000 + _floats(2, 48), _floats(48), tolerance=1e-4)
+    cases.add("LayerNormalization", 1000 + _floats(2, 48), _floats(48), tolerance=1e-3)
     cases.add("LayerNormalization", x.astype(np.float64), *(_floats(20).astype(np.float64),) * 2,
               tolerance=1e-6)  # fmt: skip
     cases.add("LayerNormalization", x.astype(np.float16), *(_floats(20, dtype=np.float16),) * 2,
