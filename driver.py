@@ -183,7 +183,7 @@ def make_options(
     row = resolve_target(target)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise UsageError(f"threads must be a positive integer, not {threads!r}")
-    text = graph_pipeline(row.pipeline) if pipeline is None else pipeline
+    text = graph_pipeline(row.pipeline, row.vector_bits) if pipeline is None else pipeline
     Pipeline.parse(text)
     return Options(row, threads or usable_cpus(), dict(dims or {}), text, **rest)
 

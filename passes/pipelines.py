@@ -1,6 +1,7 @@
 """The default pipelines, one per target, each a list read from top to bottom.
 
-A line is a pass and the reason it stands where it stands.
+A line is a pass and the reason it stands where it stands. ``{vector_bits}`` is filled in with what
+the target has.
 """
 
 _CLEAN = ("canonicalize", "cse")
@@ -25,6 +26,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
+        "graph-pack-weights{{vector-bits={vector_bits}}}",  # on weights as they finally are
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     ),
@@ -38,9 +40,12 @@ LOWERING = (
 """From the `graph` dialect to what the backend takes."""
 
 
-def graph_pipeline(name: str) -> str:
-    """The text of the default pipeline called `name`. KeyError when there is none."""
-    return ",".join(PIPELINES[name])
+def graph_pipeline(name: str, vector_bits: int) -> str:
+    """The text of the default pipeline called `name`, for vectors of so many bits.
+
+    KeyError when there is none of that name.
+    """
+    return ",".join(PIPELINES[name]).format(vector_bits=vector_bits)
 
 
 def lowering_pipeline() -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ..errors import UnknownTargetError
+from .cpu_features import vector_bits
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Target:
     def spelling(self) -> str:
         """The full spelling, ``cpu:host``."""
         return f"{self.name}:{self.variant}"
+
+    @property
+    def vector_bits(self) -> int:
+        """Width of a vector register of the processor; 0 where that means nothing."""
+        return vector_bits(self.variant) if self.name == "cpu" else 0
 
     def flags(self, *, threads: int, opt_level: int, data_tiling: bool) -> list[str]:
         """The flags of the backend compiler, in order; a later flag overrides an earlier one."""

@@ -7,7 +7,7 @@ from .lowering import Lowering, lowers
 from .movement import extract_slice, pad_tensor, reshape_tensor
 from .tiles import tile_hint
 
-CACHED_BYTES = 1 << 20
+CACHED_BYTES = 2 << 20
 """A block of rows that is used again for every panel should fit the second-level cache."""
 MIN_BLOCKS = 4
 """Pieces of work that a product should split into, for threads to share."""
