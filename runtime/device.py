@@ -9,6 +9,10 @@ from typing import Any
 from ..errors import DeviceError, UsageError
 from .cpu import usable_cpus
 
+STACK_BYTES = 1 << 20
+"""Of each worker. The backend keeps tiles on the stack, and the spilled registers of unrolled
+loops come on top: more than the 128 KiB that a worker has by default."""
+
 # Creating an instance, a driver, a context or an executable writes unguarded process-wide state
 # inside IREE, so that all of it happens under this lock. Running a model does not take it.
 setup_lock = threading.RLock()
@@ -94,7 +98,9 @@ def _create(driver: str, threads: int) -> Device:
         if driver == "local-task":
             # The worker count is a process-wide flag, read when a driver is created. So the driver
             # must be new: the cached one keeps the count of whoever came first.
-            runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
+            runtime.flags.parse_flags(
+                f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
+            )
         hal = binding.create_hal_driver(driver).create_default_device()
     except (RuntimeError, ValueError) as error:
         raise DeviceError(f"cannot open device '{driver}': {error}") from error
