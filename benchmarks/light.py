@@ -36,9 +36,14 @@ def light_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _folder().glob("light_*.onnx")))
 
 
+def light_file(name: str) -> Path:
+    """Where the onnx package keeps the model `name`."""
+    return _folder() / f"{name}.onnx"
+
+
 def light_model(name: str, seed: int = 0) -> onnx.ModelProto:
     """The model `name`, as the onnx package has it but for its weights."""
-    model = onnx.load(_folder() / f"{name}.onnx")
+    model = onnx.load(light_file(name))
     rng = np.random.default_rng(seed)
     graph = model.graph
     initial = {tensor.name: tensor for tensor in graph.initializer}
