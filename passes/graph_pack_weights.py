@@ -64,8 +64,8 @@ def choose_tile(rows: int, columns: int, vector_bits: int) -> Tile | None:
     Rows that divide evenly are worth more than a few registers; four are enough to hide latency.
     """
     lanes = LANES[vector_bits]
-    for vectors in range(VECTORS[vector_bits], 0, -1):
-        if columns % (vectors * lanes):
+    for vectors in (4, 2, 1):  # the backend handles powers of two well
+        if vectors > VECTORS[vector_bits] or columns % (vectors * lanes):
             continue
         most = max(1, ACCUMULATORS[vector_bits] // vectors)
         enough = min(most, max(4, 16 // vectors))

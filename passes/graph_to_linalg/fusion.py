@@ -4,21 +4,27 @@ from ...dialects import graph
 from ...mlir import ir
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
+from .packing import packed_epilogue
 
 
 @lowers(graph.FusedOp)
 def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
-    ops = op.ops
+    root, *rest = op.ops
+    result = graph.type_of(op.operation.results[0])
+    steps = rest if op.attrs["kind"] == "epilogue" else op.ops
+    inside = {each.operation.results[0] for each in steps}
+    used = dict.fromkeys(value for each in steps for value in each.operation.operands)
+    outside = [value for value in used if value not in inside]
+
+    def body(known):
+        return evaluate_scalars(steps, known)[op.yielded]
+
+    if isinstance(root, graph.PackedMatmulOp):
+        leaves = {value: ctx.values[value] for value in outside if value in ctx.values}
+        together = packed_epilogue(ctx, root, leaves, result, body)
+        if together is not None:
+            return together
     if op.attrs["kind"] == "epilogue":
-        with ops[0].operation.location:
-            lower_op(ctx, ops[0])
-        ops = ops[1:]
-    inside = {each.operation.results[0] for each in ops}
-    used = dict.fromkeys(value for each in ops for value in each.operation.operands)
-    leaves = {value: ctx.values[value] for value in used if value not in inside}
-    return lower_elementwise(
-        ctx,
-        graph.type_of(op.operation.results[0]),
-        leaves,
-        lambda known: evaluate_scalars(ops, known)[op.yielded],
-    )
+        with root.operation.location:
+            lower_op(ctx, root)
+    return lower_elementwise(ctx, result, {value: ctx.values[value] for value in outside}, body)

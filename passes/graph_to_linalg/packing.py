@@ -1,9 +1,17 @@
-"""Products by packed weights: a generic, with the tiles that the packing was made for."""
+"""Products by packed weights: a generic, with the tiles that the packing was made for.
+
+The product is computed as [rows, panels, width]; so is an epilogue, which the backend then
+computes together with it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...dialects import graph
 from ...mlir import arith, ir
-from .generic import generic, projection
-from .lowering import Lowering, lowers
+from .elementwise import splat_of
+from .generic import generic, parallel, projection
+from .lowering import Lowering, Size, lowers, scalar_constant
 from .movement import extract_slice, pad_tensor, reshape_tensor
 from .tiles import tile_hint
 
@@ -13,25 +21,76 @@ MIN_BLOCKS = 4
 """Pieces of work that a product should split into, for threads to share."""
 
 
+@dataclass(frozen=True)
+class Panels:
+    """A result [..., N] while it is computed: [padded rows, panels, width]."""
+
+    ctx: Lowering
+    result: graph.TensorType
+    rows: int
+    type: graph.TensorType
+
+    def enter(self, x: ir.Value, source: graph.TensorType) -> tuple[ir.Value, ir.AffineMap] | None:
+        """`x`, which broadcasts to the result, in this form, and how it is read; None if neither
+        all of its rows, nor all of its columns, are there or one."""
+        rows, columns = self.result.shape[:-1], self.result.shape[-1]
+        shape = (*[1] * (self.result.rank - source.rank), *source.shape)
+        whole = shape[:-1] == rows
+        if not whole and any(size != 1 for size in shape[:-1]):
+            return None
+        if shape[-1] not in (1, columns):
+            return None
+        inner = self.type.shape[1:] if shape[-1] == columns else (1, 1)
+        form = source.with_shape((self.rows if whole else 1, *inner))
+        x = reshape_tensor(self.ctx, x, source, form)
+        if whole:
+            x, form = self._padded(x, form)
+        axes = [axis if size != 1 else None for axis, size in enumerate(form.shape)]
+        return x, projection(3, axes)
+
+    def leave(self, y: ir.Value) -> ir.Value:
+        """The result from what was computed."""
+        type_ = self.type
+        if self.rows != type_.shape[0]:
+            kept = type_.with_shape((self.rows, *type_.shape[1:]))
+            y = extract_slice(self.ctx, y, (0, 0, 0), kept.shape, (1, 1, 1), kept)
+            type_ = kept
+        return reshape_tensor(self.ctx, y, type_, self.result)
+
+    def _padded(self, x: ir.Value, form: graph.TensorType) -> tuple[ir.Value, graph.TensorType]:
+        return pad_rows(self.ctx, x, form, self.type.shape[0])
+
+
+def pad_rows(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, rows: Size
+) -> tuple[ir.Value, graph.TensorType]:
+    """`x` with zeros behind it, up to `rows` places of its first axis."""
+    if type_.shape[0] == rows:
+        return x, type_
+    zeros = [0] * type_.rank
+    padded = type_.with_shape((rows, *type_.shape[1:]))
+    high = [rows - type_.shape[0], *zeros[1:]]
+    return pad_tensor(ctx, x, ctx.scalar(0, type_.dtype), zeros, high, padded), padded
+
+
 @lowers(graph.PackedMatmulOp)
 def packed_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    source, panels, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
-    count, depth, width = panels.shape
+    y, panels = packed_product(ctx, op, x, w)
+    return panels.leave(y)
+
+
+def packed_product(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value
+) -> tuple[ir.Value, Panels]:
+    """The product in the form in which it is computed."""
+    source, weights, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
+    count, depth, width = weights.shape
     rows, step = graph.element_count(source.shape[:-1]), op.attrs["rows"]
     flat = source.with_shape((rows, depth))
-    x = reshape_tensor(ctx, x, source, flat)
-    padded = -(-rows // step) * step
-    if padded != rows:  # part of a tile would run one element at a time
-        zero = ctx.scalar(0, flat.dtype)
-        flat = flat.with_shape((padded, depth))
-        x = pad_tensor(ctx, x, zero, (0, 0), (padded - rows, 0), flat)
-    product = result.with_shape((padded, count, width))
-    y = _product(ctx, x, w, product, step, block_rows(padded, step, depth, count))
-    if padded != rows:
-        kept = product.with_shape((rows, count, width))
-        y = extract_slice(ctx, y, (0, 0, 0), kept.shape, (1, 1, 1), kept)
-        product = kept
-    return reshape_tensor(ctx, y, product, result)
+    padded = -(-rows // step) * step  # part of a tile would run one element at a time
+    x, _ = pad_rows(ctx, reshape_tensor(ctx, x, source, flat), flat, padded)
+    panels = Panels(ctx, result, rows, result.with_shape((padded, count, width)))
+    return _product(ctx, x, w, panels.type, step, block_rows(padded, step, depth, count)), panels
 
 
 def _product(ctx, x, w, type_: graph.TensorType, step: int, block: int) -> ir.Value:
@@ -68,6 +127,41 @@ def block_rows(rows: int, step: int, depth: int, panels: int) -> int:
     fitting = [b for b in blocks if b * depth * 4 <= CACHED_BYTES] or blocks[:1]
     shared = [b for b in fitting if rows // b * panels >= MIN_BLOCKS] or blocks[:1]
     return shared[-1]
+
+
+def packed_epilogue(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    leaves: Mapping[ir.Value, ir.Value],
+    result: graph.TensorType,
+    body: Callable[[Mapping[ir.Value, ir.Value]], ir.Value],
+) -> ir.Value | None:
+    """A packed product and what `body` makes of it and `leaves`, as `lower_elementwise` does.
+
+    None where an operand does not fit the form in which the product is computed.
+    """
+    root = op.operation.results[0]
+    y, panels = packed_product(ctx, op, ctx.values[op.x], ctx.values[op.w])
+    splats = {value: splat for value in leaves if (splat := splat_of(value)) is not None}
+    entered = {
+        value: panels.enter(lowered, graph.type_of(value))
+        for value, lowered in leaves.items()
+        if value not in splats and value != root
+    }
+    if any(each is None for each in entered.values()):
+        return None
+    inputs: Sequence[ir.Value] = [y, *(each[0] for each in entered.values() if each)]
+    maps = [ir.AffineMap.get_identity(3), *(each[1] for each in entered.values() if each)]
+
+    def scalars(*elements: ir.Value) -> ir.Value:
+        found = dict(zip([root, *entered], elements, strict=True))
+        for value, splat in splats.items():
+            found[value] = scalar_constant(splat, graph.type_of(value).dtype)
+        return body(found)
+
+    wide = panels.type.with_dtype(result.dtype)
+    whole = Panels(ctx, result, panels.rows, wide)
+    return whole.leave(parallel(inputs, maps, ctx.empty(wide), scalars))
 
 
 @lowers(graph.Im2colOp)
