@@ -19,6 +19,10 @@ from .types import TensorType, from_mlir, to_mlir
 INLINE_ELEMENTS = 16
 """Arrays of at most this many elements are written inline."""
 
+INLINE_BF16 = 256
+"""And those of bf16 of at most so many bytes: the backend moves them into kernels, where it widens
+them to f32, and fails at that when they are blobs."""
+
 _arrays: "weakref.WeakValueDictionary[str, np.ndarray]" = weakref.WeakValueDictionary()
 _serial = itertools.count()
 
@@ -26,7 +30,7 @@ _serial = itertools.count()
 def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     """`array` as an elements attribute in the current context; `hint` names its blob."""
     type_ = to_mlir(TensorType(array.shape, array.dtype))
-    if array.size <= INLINE_ELEMENTS:
+    if array.size <= INLINE_ELEMENTS or _is_small_bf16(array):
         return _inline(np.asarray(array, order="C"), type_)
     if not any(array.strides):  # one element, broadcast
         return ir.DenseElementsAttr.get_splat(type_, _inline_scalar(array))
@@ -50,6 +54,10 @@ def read(attribute: ir.Attribute) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def _is_small_bf16(array: np.ndarray) -> bool:
+    return array.dtype == ml_dtypes.bfloat16 and array.nbytes <= INLINE_BF16
 
 
 def _storage(array: np.ndarray) -> np.ndarray:
