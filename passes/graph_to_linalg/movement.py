@@ -6,7 +6,7 @@ from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, linalg, tensor
 from .elementwise import lower_elementwise
-from .generic import loop_index, parallel
+from .generic import fill, loop_index, parallel
 from .lowering import Lowering, Size, lowers, plain_type
 
 
@@ -158,7 +158,14 @@ def pad_tensor(
     high: Sequence[Size],
     type_: graph.TensorType,
 ) -> ir.Value:
-    """``tensor.pad`` of `x` with `scalar`, of type `type_`."""
+    """`x` with `scalar` around it, of type `type_`.
+
+    The backend fuses a ``tensor.pad`` into what reads it, and fails at that when sizes are not
+    known: those are written out as a copy.
+    """
+    if not type_.is_static:
+        shape = [s - a - b for s, a, b in zip(type_.shape, low, high, strict=True)]
+        return insert_slice(ctx, x, fill(scalar, ctx.empty(type_)), low, shape)
     low_values, static_low = _split_sizes(ctx, low)
     high_values, static_high = _split_sizes(ctx, high)
     op = tensor.PadOp(plain_type(type_), x, low_values, high_values, static_low, static_high)
