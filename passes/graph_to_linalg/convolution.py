@@ -1,145 +1,255 @@
-"""Convolutions: named linalg ops where there is one, a generic otherwise."""
+"""Convolutions, channels last, as matrix products and named convolutions of the backend.
 
-from collections.abc import Sequence
+The backend computes two-dimensional convolutions well, and no others. Where a kernel extends along
+one axis only, a convolution is a sum of matrix products, one for each of its taps; with three axes
+or more, a sum of convolutions with an axis less. Groups are convolved one by one.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ...dialects import graph
-from ...mlir import arith, ir, linalg
-from .contraction import contract, converted
-from .generic import generic
-from .lowering import Lowering, lowers
-from .movement import insert_slice, pad_tensor, reshape_tensor
+from ...mlir import ir, linalg
+from .contraction import converted
+from .generic import parallel, projection
+from .lowering import Lowering, Size, lowers
+from .movement import insert_slice, pad_tensor
+from .operands import Operand, known, operand
 from .reduction import accumulator
-from .scalar import convert_scalar
+
+MAX_TAPS = 16
+"""Longer kernels along one axis are gathered before one matrix product."""
+
+BLOCK = 16
+"""Channels that a group must have to be worth a convolution of its own."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Where the kernel lands: one entry per spatial axis, padding left out."""
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+    @property
+    def inner(self) -> "Windows":
+        """Without the first axis."""
+        return Windows(self.strides[1:], self.dilations[1:])
+
+    def named(self, build: Callable[..., Any], *operands: Operand, output: ir.Value) -> ir.Value:
+        """A named convolution of linalg that adds to `output`."""
+        inputs = [each.value for each in operands]
+        op = build(*inputs, outs=[output], strides=self.strides, dilations=self.dilations)
+        return op if isinstance(op, ir.Value) else op.operation.results[0]
 
 
 @lowers(graph.ConvOp)
 def conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
     attrs = op.attrs
-    types = [graph.type_of(v) for v in (op.x, op.w, op.result)]
-    if _is_matmul(attrs, types[1]):
-        return _as_matmul(ctx, x, w, *types)
-    named = _named(attrs, *types[:2])
-    depthwise = named in (linalg.depthwise_conv_2d_nhwc_hwc,)
-    x, image = _padded(ctx, x, types[0], attrs, fused=depthwise)
-    if named is None:
-        return _generic(ctx, attrs, x, w, image, types[1], types[2])
-    if depthwise:  # [h, w, 1, C] -> [h, w, C]
-        kernel = types[1]
-        w = reshape_tensor(ctx, w, kernel, kernel.with_shape((*kernel.shape[:2], kernel.shape[3])))
-
-    def build(a: ir.Value, b: ir.Value, outs: Sequence[ir.Value]) -> Any:
-        return named(a, b, outs=outs, strides=attrs["strides"], dilations=attrs["dilations"])
-
-    return contract(ctx, build, x, w, types[2])
-
-
-def _is_matmul(attrs: dict[str, Any], w: graph.TensorType) -> bool:
-    """A channels-last 1x1 convolution that keeps every place is one matrix product."""
-    return (
-        attrs["layout"] == "channels_last"
-        and attrs["groups"] == 1
-        and all(size == 1 for size in (*w.shape[:-2], *attrs["strides"]))
-        and not any((*attrs["low"], *attrs["high"]))
-    )
-
-
-def _as_matmul(ctx, x, w, image, weights, result) -> ir.Value:
-    rows = graph.element_count(image.shape[:-1])
-    flat = result.with_shape((rows, result.shape[-1]))
-    x = reshape_tensor(ctx, x, image, image.with_shape((rows, image.shape[-1])))
-    w = reshape_tensor(ctx, w, weights, weights.with_shape(weights.shape[-2:]))
-    return reshape_tensor(ctx, contract(ctx, linalg.matmul, x, w, flat), flat, result)
-
-
-def _named(attrs: dict[str, Any], x: graph.TensorType, w: graph.TensorType) -> Any:
-    """The named op that computes this convolution, or None."""
-    spatial = x.rank - 2
+    image, weights, result = operand(ctx, op.x, x), operand(ctx, op.w, w), graph.type_of(op.result)
     if attrs["layout"] == "channels_last":
-        if attrs["groups"] == 1:
-            return {
-                1: linalg.conv_1d_nwc_wcf,
-                2: linalg.conv_2d_nhwc_hwcf,
-                3: linalg.conv_3d_ndhwc_dhwcf,
-            }.get(spatial)
-        if spatial == 2 and attrs["groups"] == x.shape[-1] == w.shape[-1]:
-            return linalg.depthwise_conv_2d_nhwc_hwc
-        return None
-    if attrs["groups"] == 1:
-        return {1: linalg.conv_1d_ncw_fcw, 2: linalg.conv_2d_nchw_fchw}.get(spatial)
-    return None
+        return convolve(image, weights, result, attrs).value
+    rank = result.rank
+    last, first = [0, *range(2, rank), 1], [0, rank - 1, *range(1, rank - 1)]
+    moved = result.with_shape(result.shape[axis] for axis in last)
+    y = convolve(image.transposed(last), weights.transposed([*range(2, rank), 1, 0]), moved, attrs)
+    return y.transposed(first).value
 
 
-def _padded(
-    ctx: Lowering, x: ir.Value, type_: graph.TensorType, attrs: dict[str, Any], fused: bool
-) -> tuple[ir.Value, graph.TensorType]:
-    """`x` with zeros around it.
+def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
+    """`x` [N, spatial..., C] with `w` [kernel..., C/groups, F]; `attrs` as those of `graph.conv`.
 
-    The backend fuses a ``tensor.pad`` into its consumer: that pays for depthwise convolutions,
-    while dense ones run better on a padded copy.
+    The result is of type `result`; narrow floats are summed in f32.
     """
-    low, high = _over_all_axes(attrs, "low"), _over_all_axes(attrs, "high")
+    ctx, groups = x.ctx, attrs["groups"]
+    windows = Windows(attrs["strides"], attrs["dilations"])
+    total = result.with_dtype(accumulator(result.dtype))
+    if groups == 1:
+        x = _padded_copy(x, attrs)
+        value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
+    elif groups == x.shape[-1]:
+        x = _padded(_repeat_channels(x, w.shape[-1]), attrs)
+        w = w.reshaped([*w.shape[:-2], w.shape[-1]])
+        value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
+    else:
+        value = _convolve_groups(_padded_copy(x, attrs), w, groups, windows, total)
+    return Operand(ctx, result, converted(ctx, value, total, result))
+
+
+def _padded_copy(x: Operand, attrs: dict[str, Any]) -> Operand:
+    """`x` with zeros around it, in memory: dense convolutions run best on that."""
+    padding = _padding(x, attrs)
+    if padding is None:
+        return x
+    low, _, type_ = padding
+    copy = insert_slice(x.ctx, x.value, x.ctx.filled(type_, 0), low, x.shape)
+    return Operand(x.ctx, type_, copy)
+
+
+def _padded(x: Operand, attrs: dict[str, Any]) -> Operand:
+    """`x` with zeros around it, which the backend reads through: best for depthwise ones."""
+    padding = _padding(x, attrs)
+    if padding is None:
+        return x
+    low, high, type_ = padding
+    zero = x.ctx.scalar(0, type_.dtype)
+    return Operand(x.ctx, type_, pad_tensor(x.ctx, x.value, zero, low, high, type_))
+
+
+def _padding(
+    x: Operand, attrs: dict[str, Any]
+) -> tuple[tuple[int, ...], tuple[int, ...], graph.TensorType] | None:
+    low, high = (0, *attrs["low"], 0), (0, *attrs["high"], 0)
     if not any((*low, *high)):
-        return x, type_
-    padded = type_.with_shape(a + s + b for a, s, b in zip(low, type_.shape, high, strict=True))
-    if fused:
-        return pad_tensor(ctx, x, ctx.scalar(0, type_.dtype), low, high, padded), padded
-    return insert_slice(ctx, x, ctx.filled(padded, 0), low, type_.shape), padded
+        return None
+    sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
+    return low, high, x.type.with_shape(sizes)
 
 
-def _over_all_axes(attrs: dict[str, Any], name: str) -> tuple[int, ...]:
-    first = attrs["layout"] == "channels_first"
-    return (0, 0, *attrs[name]) if first else (0, *attrs[name], 0)
+# Dense
 
 
-def _generic(ctx, attrs, x, w, image, weights, result) -> ir.Value:
-    """Any groups, layout and number of spatial axes.
-
-    Loops: batch, group, features of a group, places; then channels of a group, kernel. A grouped
-    operand has its channels split in two axes.
-    """
-    spatial, groups = image.rank - 2, attrs["groups"]
-    last = attrs["layout"] == "channels_last"
-    d = ir.AffineExpr.get_dim
-    count = 4 + 2 * spatial
-    n, g, f, c = d(0), d(1), d(2), d(3 + spatial)
-    places = [d(3 + i) for i in range(spatial)]
-    taps = [d(4 + spatial + i) for i in range(spatial)]
-    windows = [
-        p * s + t * q
-        for p, s, t, q in zip(places, attrs["strides"], taps, attrs["dilations"], strict=True)
-    ]
-    image_map = [n, *windows, g, c] if last else [n, g, c, *windows]
-    weight_map = [*taps, c, g, f] if last else [g, f, c, *taps]
-    result_map = [n, *places, g, f] if last else [n, g, f, *places]
-    channel = -1 if last else 1
-    split_image = _split_axis(image, channel, groups)
-    split_weights = _split_axis(weights, -1 if last else 0, groups)
-    split_result = _split_axis(result, channel, groups)
-    wide = split_result.with_dtype(accumulator(result.dtype))
-
-    def body(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
-        a, b = (convert_scalar(v, result.dtype, wide.dtype) for v in (a, b))
-        if graph.is_float(wide.dtype):
-            return arith.addf(arith.mulf(a, b), total)
-        return arith.addi(arith.muli(a, b), total)
-
-    maps = [ir.AffineMap.get(count, 0, m) for m in (image_map, weight_map, result_map)]
-    (value,) = generic(
-        [
-            reshape_tensor(ctx, x, image, split_image),
-            reshape_tensor(ctx, w, weights, split_weights),
-        ],
-        maps[:2],
-        [ctx.filled(wide, 0)],
-        maps[2:],
-        ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial),
-        body,
-    )
-    return reshape_tensor(ctx, converted(ctx, value, wide, split_result), split_result, result)
+def _add_dense(
+    x: Operand, w: Operand, windows: Windows, total: graph.TensorType, output: ir.Value
+) -> ir.Value:
+    """`output`, of type `total`, plus the convolution of padded `x` with all of `w`."""
+    kernel = w.shape[:-2]
+    extended = sum(size != 1 for size in kernel)
+    strided = any(stride != 1 for stride in windows.strides)
+    if len(kernel) == 2 and (extended == 2 or (extended == 0 and strided)):
+        return windows.named(linalg.conv_2d_nhwc_hwcf, x, w, output=output)
+    if extended <= 1 and math.prod(kernel) <= MAX_TAPS:
+        return _add_products(x, w, windows, total, output)
+    if len(kernel) > 1:
+        return _add_taps(_add_dense, x, w, windows, total, output)
+    x = _gathered(x, kernel[0], windows, total.shape[1])
+    return _add_product(x, w.reshaped([1, kernel[0] * w.shape[1], w.shape[2]]), total, output)
 
 
-def _split_axis(type_: graph.TensorType, axis: int, groups: int) -> graph.TensorType:
-    axis %= type_.rank
-    size = type_.shape[axis]
-    return type_.with_shape((*type_.shape[:axis], groups, size // groups, *type_.shape[axis + 1 :]))
+def _add_products(
+    x: Operand, w: Operand, windows: Windows, total: graph.TensorType, output: ir.Value
+) -> ir.Value:
+    """Sum over all taps: one matrix product for each."""
+    kernel = w.shape[:-2]
+    matrices = w.reshaped([math.prod(kernel), *w.shape[-2:]])
+    for index, tap in enumerate(itertools.product(*map(range, kernel))):
+        part = x
+        steps = zip(tap, windows.dilations, total.shape[1:-1], windows.strides, strict=True)
+        for axis, (place, dilation, places, stride) in enumerate(steps, start=1):
+            part = part.sliced(axis, place * dilation, places, stride)
+        output = _add_product(part, matrices.sliced(0, index, 1), total, output)
+    return output
+
+
+def _add_product(x: Operand, w: Operand, total: graph.TensorType, output: ir.Value) -> ir.Value:
+    """`output` plus one matrix product over all places."""
+    channels, features = w.shape[-2:]
+    places = graph.element_count(x.shape[:-1])
+    x, w = x.reshaped([places, channels]), w.reshaped([channels, features])
+    sums = Operand(x.ctx, total, output).reshaped([places, features])
+    product = linalg.matmul(x.value, w.value, outs=[sums.value])
+    return replace(sums, lowered=product).reshaped(total.shape).value
+
+
+def _add_taps(
+    add: Callable[..., ir.Value],
+    x: Operand,
+    w: Operand,
+    windows: Windows,
+    total: graph.TensorType,
+    output: ir.Value,
+) -> ir.Value:
+    """Sum over the kernel's first axis, whose places join the batch."""
+    places = total.shape[1]
+    batch = x.shape[0] * places
+    inner = total.with_shape([batch, *total.shape[2:]])
+    sums = Operand(x.ctx, total, output).reshaped(inner.shape).value
+    for tap in range(w.shape[0]):
+        part = x.sliced(1, tap * windows.dilations[0], places, windows.strides[0])
+        part = part.reshaped([batch, *x.shape[2:]])
+        sums = add(part, w.sliced(0, tap, 1).reshaped(w.shape[1:]), windows.inner, inner, sums)
+    return Operand(x.ctx, inner, sums).reshaped(total.shape).value
+
+
+def _gathered(x: Operand, taps: int, windows: Windows, places: Size) -> Operand:
+    """[N, L, C] -> [N, places, taps * C]: what each place of a kernel along one axis covers."""
+    batch, _, channels = x.shape
+    type_ = x.type.with_shape([batch, places, taps, channels])
+    n, place, tap, channel = (ir.AffineExpr.get_dim(i) for i in range(4))
+    position = place * windows.strides[0] + tap * windows.dilations[0]
+    reads = ir.AffineMap.get(4, 0, [n, position, channel])
+    copied = parallel([x.value], [reads], x.ctx.empty(type_), lambda element: element)
+    return Operand(x.ctx, type_, copied).reshaped([batch, places, taps * channels])
+
+
+# Depthwise
+
+
+def _add_depthwise(
+    x: Operand, w: Operand, windows: Windows, total: graph.TensorType, output: ir.Value
+) -> ir.Value:
+    """`output` plus each channel of padded `x` convolved with its kernel; `w` [kernel..., C]."""
+    axes = len(windows.strides)
+    if axes == 1:
+        return windows.named(linalg.depthwise_conv_1d_nwc_wc, x, w, output=output)
+    if axes == 2:
+        return windows.named(linalg.depthwise_conv_2d_nhwc_hwc, x, w, output=output)
+    return _add_taps(_add_depthwise, x, w, windows, total, output)
+
+
+def _repeat_channels(x: Operand, features: Size) -> Operand:
+    """Each channel as often in a row as a depthwise convolution makes features of it."""
+    channels = x.shape[-1]
+    times = features // channels
+    if times == 1:
+        return x
+    type_ = x.type.with_shape([*x.shape, times])
+    reads = projection(type_.rank, list(range(x.type.rank)))
+    repeated = parallel([x.value], [reads], x.ctx.empty(type_), lambda element: element)
+    return Operand(x.ctx, type_, repeated).reshaped([*x.shape[:-1], channels * times])
+
+
+# Groups
+
+
+def _convolve_groups(
+    x: Operand, w: Operand, groups: int, windows: Windows, total: graph.TensorType
+) -> ir.Value:
+    """One dense convolution after the other, each into its place among the features."""
+    ctx, (per_group, features) = x.ctx, w.shape[-2:]
+    together = _groups_together(groups, per_group) if w.array is not None else 1
+    inputs, outputs = per_group * together, features // groups * together
+    result = ctx.empty(total)
+    part = total.with_shape([*total.shape[:-1], outputs])
+    for block in range(groups // together):
+        channels = x.sliced(-1, block * inputs, inputs)
+        weights = w.sliced(-1, block * outputs, outputs)
+        if together > 1:
+            assert weights.array is not None
+            weights = known(ctx, _block_diagonal(weights.array, together))
+        value = _add_dense(channels, weights, windows, part, ctx.filled(part, 0))
+        start = [0] * (total.rank - 1) + [block * outputs]
+        result = insert_slice(ctx, value, result, start, part.shape)
+    return result
+
+
+def _groups_together(groups: int, per_group: int) -> int:
+    """How many small groups to compute as one dense convolution, with zeros between them."""
+    divisors = (n for n in range(1, groups + 1) if groups % n == 0)
+    return next(n for n in divisors if n * per_group >= BLOCK or n == groups)
+
+
+def _block_diagonal(w: np.ndarray, groups: int) -> np.ndarray:
+    """Weights [kernel..., C, groups * F] as those of one group: [kernel..., groups * C, ...]."""
+    channels, features = w.shape[-2], w.shape[-1] // groups
+    dense = np.zeros((*w.shape[:-2], groups * channels, groups * features), w.dtype)
+    for group in range(groups):
+        inputs = slice(group * channels, (group + 1) * channels)
+        outputs = slice(group * features, (group + 1) * features)
+        dense[..., inputs, outputs] = w[..., outputs]
+    return dense

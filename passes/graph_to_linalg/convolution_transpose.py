@@ -1,0 +1,144 @@
+"""Transposed convolutions, as convolutions."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .convolution import convolve
+from .generic import loop_index, parallel
+from .lowering import Lowering, lowers
+from .movement import pad_tensor
+from .operands import Operand, known, operand
+
+
+@lowers(graph.ConvTransposeOp)
+def conv_transpose(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    attrs = op.attrs
+    image, weights, result = operand(ctx, op.x, x), operand(ctx, op.w, w), graph.type_of(op.result)
+    rank = result.rank
+    first = attrs["layout"] == "channels_first"
+    if first:
+        last = [0, *range(2, rank), 1]
+        image = image.transposed(last)
+        result = result.with_shape(result.shape[axis] for axis in last)
+    strided = any(stride != 1 for stride in attrs["strides"])
+    dilated = any(dilation != 1 for dilation in attrs["dilations"])
+    if strided and not dilated and weights.array is not None:
+        y = _interleaved(image, weights.array, result, attrs)
+    else:
+        y = _stuffed(image, weights, result, attrs)
+    return (y.transposed([0, rank - 1, *range(1, rank - 1)]) if first else y).value
+
+
+def _interleaved(
+    x: Operand, w: np.ndarray, result: graph.TensorType, attrs: dict[str, Any]
+) -> Operand:
+    """One convolution gives, at each place, all results that a stride sets apart.
+
+    Along an axis, result ``q * stride + r`` is the sum over ``j`` of place ``q - j`` times tap
+    ``r + stride * j``: for each ``r`` a convolution of its own, here in the features.
+    """
+    groups, strides = attrs["groups"], attrs["strides"]
+    axes = len(strides)
+    taps = [
+        -(-(k + extra) // stride)
+        for k, extra, stride in zip(w.shape[2:], attrs["output_padding"], strides, strict=True)
+    ]
+    weights = known(x.ctx, _phases(w, groups, strides, taps))
+    places = [size + tap - 1 for size, tap in zip(x.shape[1:-1], taps, strict=True)]
+    per_group, batch = result.shape[-1] // groups, x.shape[0]
+    type_ = result.with_shape([batch, *places, weights.shape[-1]])
+    ones, around = (1,) * axes, [tap - 1 for tap in taps]
+    window = {"strides": ones, "dilations": ones, "low": around, "high": around, "groups": groups}
+    y = convolve(x, weights, type_, window)
+    y = y.reshaped([batch, *places, groups, *strides, per_group])
+    pairs = [axis for i in range(axes) for axis in (1 + i, 2 + axes + i)]
+    y = y.transposed([0, *pairs, 1 + axes, 2 + 2 * axes])
+    full = [size * stride for size, stride in zip(places, strides, strict=True)]
+    return _cropped(y.reshaped([batch, *full, result.shape[-1]]), attrs["low"], result)
+
+
+def _phases(w: np.ndarray, groups: int, strides: Any, taps: list[int]) -> np.ndarray:
+    """[C, F, kernel...] -> [taps..., C/groups, groups * strides... * F], taps in reverse."""
+    axes = len(strides)
+    wanted = [tap * stride for tap, stride in zip(taps, strides, strict=True)]
+    behind = [(0, more - k) for more, k in zip(wanted, w.shape[2:], strict=True)]
+    w = np.pad(w, [(0, 0), (0, 0), *behind])
+    split = itertools.chain.from_iterable(zip(taps, strides, strict=True))
+    w = w.reshape(groups, w.shape[0] // groups, w.shape[1], *split)
+    outer, phases = [3 + 2 * i for i in range(axes)], [4 + 2 * i for i in range(axes)]
+    w = np.flip(w, outer).transpose([*outer, 1, 0, *phases, 2])
+    return w.reshape(*taps, w.shape[axes], -1)
+
+
+def _stuffed(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
+    """A convolution of `x` with zeros between its places, by the kernel in reverse."""
+    strides, dilations, axes = attrs["strides"], attrs["dilations"], len(attrs["strides"])
+    kernel, groups = w.shape[2:], attrs["groups"]
+    spans = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
+    before = [span - low for span, low in zip(spans, attrs["low"], strict=True)]
+    after = [
+        span - high + extra - (stride - 1)
+        for span, high, extra, stride in zip(
+            spans, attrs["high"], attrs["output_padding"], strides, strict=True
+        )
+    ]
+    low, high = ([max(size, 0) for size in sizes] for sizes in (before, after))
+    x = _spread(x, strides)
+    sizes = [
+        size + a + b - span
+        for size, a, b, span in zip(x.shape[1:-1], low, high, spans, strict=True)
+    ]
+    type_ = result.with_shape([x.shape[0], *sizes, result.shape[-1]])
+    window = {
+        "strides": (1,) * axes, "dilations": dilations, "low": low, "high": high, "groups": groups,
+    }  # fmt: skip
+    y = convolve(x, _reversed(w, groups), type_, window)
+    return _cropped(y, [max(-size, 0) for size in before], result)
+
+
+def _spread(x: Operand, strides: tuple[int, ...]) -> Operand:
+    """`x` with ``stride - 1`` zeros behind each place of each axis."""
+    if all(stride == 1 for stride in strides):
+        return x
+    batch, *spatial, channels = x.shape
+    apart = [size for place in spatial for size in (place, 1)]
+    x = x.reshaped([batch, *apart, channels])
+    high = [0, *(zeros for stride in strides for zeros in (0, stride - 1)), 0]
+    type_ = x.type.with_shape(size + zeros for size, zeros in zip(x.shape, high, strict=True))
+    zero = x.ctx.scalar(0, type_.dtype)
+    value = pad_tensor(x.ctx, x.value, zero, [0] * type_.rank, high, type_)
+    full = [place * stride for place, stride in zip(spatial, strides, strict=True)]
+    return Operand(x.ctx, type_, value).reshaped([batch, *full, channels])
+
+
+def _reversed(w: Operand, groups: int) -> Operand:
+    """[C, F, kernel...] -> [kernel..., C/groups, groups * F], taps from last to first."""
+    channels, features, *kernel = w.shape
+    axes = len(kernel)
+    split = w.reshaped([groups, channels // groups, features, *kernel])
+    last = split.transposed([*range(3, 3 + axes), 1, 0, 2])
+    last = last.reshaped([*kernel, channels // groups, groups * features])
+    if last.array is not None:
+        return known(w.ctx, np.flip(last.array, list(range(axes))))
+    if math.prod(kernel) == 1:
+        return last
+    ends, source = [w.ctx.index(size - 1) for size in kernel], last.value
+
+    def element() -> ir.Value:
+        places = [loop_index(axis) for axis in range(axes + 2)]
+        taps = [arith.subi(end, place) for end, place in zip(ends, places, strict=False)]
+        return tensor.extract(source, [*taps, *places[axes:]])
+
+    return Operand(w.ctx, last.type, parallel([], [], w.ctx.empty(last.type), element))
+
+
+def _cropped(x: Operand, low: Any, result: graph.TensorType) -> Operand:
+    """The part of `x` from `low` on that has the sizes of `result`."""
+    for axis, start in enumerate(low, start=1):
+        x = x.sliced(axis, start, result.shape[axis])
+    return x

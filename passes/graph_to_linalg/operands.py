@@ -1,0 +1,89 @@
+"""Tensors that a rule takes apart: their data where it is known, else the ops that move it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, linalg
+from .lowering import Lowering, Size, plain_type
+from .movement import extract_slice, reshape_tensor
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A lowered tensor with its type.
+
+    `array` is its data when that is known at compile time: moving it around then happens in
+    numpy, and only what comes out becomes a constant of the program.
+    """
+
+    ctx: Lowering
+    type: graph.TensorType
+    lowered: ir.Value | None
+    array: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[Size, ...]:
+        return self.type.shape
+
+    @property
+    def value(self) -> ir.Value:
+        """The tensor."""
+        if self.lowered is not None:
+            return self.lowered
+        assert self.array is not None
+        return constant_tensor(self.array)
+
+    def reshaped(self, shape: Sequence[Size]) -> "Operand":
+        """The same elements in another shape."""
+        type_ = self.type.with_shape(shape)
+        if self.array is not None:
+            return Operand(self.ctx, type_, None, self.array.reshape(type_.shape))  # type: ignore[arg-type]
+        return Operand(self.ctx, type_, reshape_tensor(self.ctx, self.value, self.type, type_))
+
+    def transposed(self, perm: Sequence[int]) -> "Operand":
+        """Axis ``i`` of the result is axis ``perm[i]``."""
+        type_ = self.type.with_shape(self.shape[axis] for axis in perm)
+        if self.array is not None:
+            return Operand(self.ctx, type_, None, self.array.transpose(perm))
+        op = linalg.transpose(self.value, outs=[self.ctx.empty(type_)], permutation=list(perm))
+        return Operand(self.ctx, type_, op.operation.results[0])
+
+    def sliced(self, axis: int, start: Size, size: Size, step: int = 1) -> "Operand":
+        """`size` places along `axis`, from `start` on, each `step` apart."""
+        axis %= self.type.rank
+        if (start, size, step) == (0, self.shape[axis], 1):
+            return self
+        shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
+        type_ = self.type.with_shape(shape)
+        if self.array is not None:
+            places = (slice(None),) * axis + (slice(start, start + (size - 1) * step + 1, step),)
+            return Operand(self.ctx, type_, None, self.array[places])
+        starts: list[Size] = [0] * self.type.rank
+        steps = [1] * self.type.rank
+        starts[axis], steps[axis] = start, step
+        part = extract_slice(self.ctx, self.value, starts, shape, steps, type_)
+        return Operand(self.ctx, type_, part)
+
+
+def operand(ctx: Lowering, value: ir.Value, lowered: ir.Value) -> Operand:
+    """The operand `value` of a graph op, which is `lowered` by now."""
+    op = graph.graph_op(value.owner)
+    if isinstance(op, graph.ConstantOp):
+        return known(ctx, op.attrs["value"])
+    return Operand(ctx, graph.type_of(value), lowered)
+
+
+def known(ctx: Lowering, array: np.ndarray) -> Operand:
+    """An operand made of data."""
+    return Operand(ctx, graph.TensorType(array.shape, array.dtype), None, array)
+
+
+def constant_tensor(array: np.ndarray) -> ir.Value:
+    """`array` as a tensor of the program."""
+    wanted = plain_type(graph.TensorType(array.shape, array.dtype))
+    if graph.is_unsigned(array.dtype):  # the same bits, signless
+        array = array.view(np.dtype(f"i{array.dtype.itemsize}"))
+    return arith.constant(wanted, graph.write_elements(np.ascontiguousarray(array)))
