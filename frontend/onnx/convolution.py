@@ -5,7 +5,7 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import ir
 from .registry import onnx_op
-from .windows import resolve_window
+from .windows import apply_symbolic, resolve_window
 
 
 @onnx_op("Conv")
@@ -24,6 +24,7 @@ def conv(
     image, weights = graph.type_of(x), graph.type_of(w)
     kernel = _kernel(image, weights, kernel_shape)
     window = resolve_window(image.shape[2:], kernel, strides, dilations, pads, auto_pad)
+    x, window = apply_symbolic(x, window, 0)
     result = graph.conv(
         x,
         w,

@@ -1,10 +1,13 @@
 """Attributes of operators that slide windows: padding, strides, dilations, rounding."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, ceildiv, floordiv, maximum
+from ...mlir import ir
 from .registry import UnsupportedError
 
 
@@ -12,15 +15,21 @@ from .registry import UnsupportedError
 class Window:
     """Window attributes with every default resolved, one entry per spatial axis.
 
-    `extra` is padding at the end that only `ceil_mode` asked for.
+    `low` and `high` are symbolic where the padding depends on an unknown size; `apply_symbolic`
+    makes them numbers. `extra` is padding at the end that only `ceil_mode` asked for.
     """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    low: tuple[int | Dim, ...]
+    high: tuple[int | Dim, ...]
     extra: tuple[int, ...]
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether the padding depends on the sizes of the run."""
+        return any(isinstance(size, Dim) for size in (*self.low, *self.high))
 
 
 def resolve_window(
@@ -42,7 +51,7 @@ def resolve_window(
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
     low, high = _padding(extents, spans, strides, pads, auto_pad)
     extra = [0] * rank
-    if ceil_mode:
+    if ceil_mode and not auto_pad.startswith("SAME"):  # which has no incomplete windows
         extra = [_extra(*axis) for axis in zip(extents, spans, strides, low, high, strict=True)]
     return Window(*map(tuple, (kernel, strides, dilations, low, high, extra)))
 
@@ -53,7 +62,7 @@ def _padding(
     strides: Sequence[int],
     pads: Sequence[int] | None,
     auto_pad: str,
-) -> tuple[list[int], list[int]]:
+) -> tuple[list[int | Dim], list[int | Dim]]:
     rank = len(extents)
     if auto_pad in ("NOTSET", ""):
         pads = [0] * (2 * rank) if pads is None else list(pads)
@@ -65,18 +74,16 @@ def _padding(
     if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
         raise graph.TypeRuleError(f"auto_pad '{auto_pad}' is unknown")
     totals = [_same_total(*axis) for axis in zip(extents, spans, strides, strict=True)]
-    less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    less = [floordiv(total, 2) for total in totals]
+    more = [total - half for total, half in zip(totals, less, strict=True)]
     return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
 
 
-def _same_total(extent: int | Dim, span: int, stride: int) -> int:
+def _same_total(extent: int | Dim, span: int, stride: int) -> int | Dim:
     """Padding that gives ``ceil(extent / stride)`` places."""
     if stride == 1:
-        return max(span - 1, 0)
-    if not isinstance(extent, int):
-        raise UnsupportedError("auto_pad=SAME with a stride on an axis of unknown size")
-    places = -(-extent // stride)
-    return max((places - 1) * stride + span - extent, 0)
+        return span - 1
+    return maximum((ceildiv(extent, stride) - 1) * stride + span - extent, 0)
 
 
 def _extra(extent: int | Dim, span: int, stride: int, low: int, high: int) -> int:
@@ -84,9 +91,21 @@ def _extra(extent: int | Dim, span: int, stride: int, low: int, high: int) -> in
     if stride == 1:
         return 0
     if not isinstance(extent, int):
-        raise UnsupportedError("ceil_mode with a stride on an axis of unknown size")
+        if high + stride > span:
+            raise UnsupportedError("ceil_mode with windows of unknown number in the padding")
+        return stride - 1  # rounds up; no window can begin in the padding
     rest = (extent + low + high - span) % stride
     if rest == 0:
         return 0
     start = (extent + low + high - span) // stride * stride + stride
     return stride - rest if start < extent + low else 0
+
+
+def apply_symbolic(x: ir.Value, window: Window, value: float) -> tuple[ir.Value, Window]:
+    """`x` padded with `value` where the padding is symbolic, and the window without it."""
+    if not window.is_symbolic:
+        return x, window
+    zeros = (0,) * len(window.low)
+    padding = graph.constant(value=np.array(value, graph.type_of(x).dtype))
+    x = graph.pad(x, padding, low=[0, 0, *window.low], high=[0, 0, *window.high])
+    return x, replace(window, low=zeros, high=zeros)
