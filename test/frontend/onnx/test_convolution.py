@@ -1,0 +1,230 @@
+"""Convolutions against ONNX Runtime, and where it lacks them the reference evaluator."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graphc.errors import InvalidModelError
+from graphc.frontend.onnx import import_onnx
+
+from ...numerics import Cases, Const, Feed, compare, const, evaluate, run_compiled, run_onnxruntime
+
+_random = np.random.default_rng(0)
+
+
+def _floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return _random.standard_normal(shape).astype(dtype)
+
+
+def _weights(*shape: int, dtype: type = np.float32) -> Const:
+    return const(_floats(*shape) / np.sqrt(np.prod(shape[1:])), dtype)
+
+
+def _image_cases() -> tuple[Cases, Cases]:
+    """Two spatial axes: one case for each way to lower them, and what is left to resolve."""
+    cases, more = Cases(opset=11), Cases(opset=11)
+    x = _floats(2, 6, 9, 10)
+    cases.add("Conv", x, _weights(8, 6, 3, 3), const(_floats(8)), pads=[1, 1, 1, 1])
+    cases.add("Conv", x, _weights(8, 6, 2, 3), dilations=[3, 2], strides=[1, 2])
+    cases.add("Conv", x, _weights(8, 6, 1, 1), const(_floats(8)))
+    cases.add("Conv", x, _weights(8, 6, 1, 1), strides=[2, 2])
+    cases.add("Conv", x, _weights(4, 6, 1, 5), pads=[0, 2, 0, 2])
+    cases.add("Conv", x, _floats(8, 6, 3, 3))
+    cases.add("Conv", _floats(1, 1, 8, 8), _weights(4, 1, 3, 3), pads=[1, 1, 1, 1])
+    more.add("Conv", x, _weights(8, 6, 3, 3))
+    more.add("Conv", x, _weights(8, 6, 3, 2), pads=[0, 1, 2, 3], strides=[2, 1])
+    more.add("Conv", x, _weights(8, 6, 1, 1), pads=[1, 0, 0, 1])
+    more.add("Conv", x, _weights(4, 6, 5, 1), strides=[1, 2])
+    more.add("Conv", x, _weights(3, 6, 9, 10))
+    more.add("Conv", x, _weights(8, 6, 3, 3), auto_pad="SAME_UPPER", strides=[2, 3])
+    more.add("Conv", x, _weights(8, 6, 2, 4), auto_pad="SAME_LOWER", strides=[2, 1])
+    more.add("Conv", x, _weights(8, 6, 2, 4), auto_pad="VALID", kernel_shape=[2, 4])
+    return cases, more
+
+
+def _grouped_cases() -> tuple[Cases, Cases]:
+    cases, more = Cases(opset=11), Cases(opset=11)
+    x = _floats(2, 12, 7, 8)
+    cases.add("Conv", x, _weights(12, 1, 3, 3), strides=[2, 2], dilations=[2, 1], group=12)
+    cases.add("Conv", x, _weights(24, 1, 3, 3), pads=[1, 1, 1, 1], group=12)
+    cases.add("Conv", x, _weights(9, 4, 3, 3), pads=[1, 1, 1, 1], group=3)
+    cases.add("Conv", x, _floats(12, 2, 2, 2), group=6)
+    cases.add("Conv", _floats(1, 48, 5, 5), _weights(48, 16, 3, 3), group=3)
+    for group, features in ((12, 12), (6, 6), (2, 4), (4, 20)):
+        weights = _weights(features, 12 // group, 3, 3)
+        more.add("Conv", x, weights, pads=[1, 1, 1, 1], group=group)
+    more.add("Conv", x, _floats(12, 1, 3, 3), group=12)
+    more.add("Conv", x, _weights(24, 4, 1, 1), group=3)
+    return cases, more
+
+
+def _other_ranks() -> tuple[Cases, Cases]:
+    """One and three spatial axes."""
+    cases, more = Cases(opset=11), Cases(opset=11)
+    x = _floats(2, 5, 40)
+    cases.add("Conv", x, _weights(7, 5, 4), strides=[3], dilations=[2], pads=[0, 2])
+    cases.add("Conv", x, _weights(7, 5, 20), strides=[5])
+    cases.add("Conv", x, _weights(10, 1, 3), group=5)
+    more.add("Conv", x, _weights(7, 5, 3), pads=[1, 1])
+    more.add("Conv", x, _weights(7, 5, 1))
+    more.add("Conv", x, _weights(5, 1, 5), group=5, pads=[2, 2])
+    more.add("Conv", _floats(2, 4, 20), _weights(6, 2, 3), group=2)
+    x = _floats(2, 4, 5, 6, 7)
+    cases.add("Conv", x, _weights(6, 4, 2, 3, 2), pads=[1, 1, 1, 1, 1, 1], strides=[2, 1, 1])
+    cases.add("Conv", x, _weights(4, 1, 2, 3, 3), group=4)
+    more.add("Conv", x, _weights(6, 4, 2, 3, 1), strides=[2, 1, 2], dilations=[2, 1, 1])
+    more.add("Conv", x, _weights(6, 4, 1, 1, 1), strides=[2, 1, 2])
+    more.add("Conv", x, _weights(6, 4, 3, 1, 1))
+    more.add("Conv", x, _weights(6, 2, 2, 2, 2), group=2)
+    return cases, more
+
+
+def _symbolic_cases() -> tuple[Cases, Cases]:
+    cases, more = Cases(opset=11), Cases(opset=11)
+    x = Feed(_floats(2, 6, 9, 10), ["batch", 6, "height", "width"])
+    cases.add("Conv", x, _weights(8, 6, 3, 3), const(_floats(8)), pads=[1, 0, 1, 2], strides=[2, 3])
+    cases.add("Conv", x, _weights(8, 6, 1, 1))
+    cases.add("Conv", x, _weights(6, 1, 3, 3), pads=[1, 1, 1, 1], group=6)
+    cases.add("Conv", x, _weights(6, 3, 3, 3), group=2)
+    cases.add("Conv", x, _weights(8, 6, 4, 3), auto_pad="SAME_LOWER", strides=[2, 3])
+    more.add("Conv", x, _weights(8, 6, 1, 1), strides=[2, 2])
+    more.add("Conv", x, _weights(12, 1, 3, 3), group=6)
+    more.add("Conv", x, _weights(8, 6, 3, 3), auto_pad="SAME_UPPER")
+    line = Feed(_floats(2, 5, 21), ["batch", 5, "length"])
+    cases.add("Conv", line, _weights(7, 5, 3), pads=[1, 1], strides=[2])
+    more.add("Conv", line, _weights(7, 5, 18))
+    return cases, more
+
+
+def _transposed_cases() -> tuple[Cases, Cases]:
+    cases, more = Cases(opset=11), Cases(opset=11)
+    x = _floats(2, 6, 5, 4)
+    cases.add("ConvTranspose", x, _weights(6, 4, 3, 3), const(_floats(4)), pads=[1, 0, 2, 1])
+    cases.add("ConvTranspose", x, _weights(6, 4, 3, 2), strides=[2, 3], output_padding=[1, 2])
+    cases.add("ConvTranspose", x, _weights(6, 4, 3, 3), strides=[3, 1], dilations=[2, 3])
+    cases.add("ConvTranspose", x, _weights(6, 4, 3, 3), group=2, strides=[2, 1])
+    cases.add("ConvTranspose", x, _floats(6, 4, 3, 2), strides=[2, 2], pads=[0, 1, 1, 0])
+    named = Feed(x, ["batch", 6, "height", "width"])
+    cases.add("ConvTranspose", named, _weights(6, 4, 4, 4), strides=[2, 2], pads=[1, 1, 1, 1])
+    more.add("ConvTranspose", x, _weights(6, 4, 3, 3))
+    more.add("ConvTranspose", x, _weights(6, 4, 2, 2), strides=[2, 2])
+    more.add("ConvTranspose", x, _weights(6, 4, 3, 3), dilations=[2, 1], pads=[3, 1, 5, 2])
+    more.add("ConvTranspose", x, _weights(6, 1, 4, 4), group=6, strides=[2, 2])
+    more.add("ConvTranspose", x, _weights(6, 2, 3, 3), group=3)
+    more.add("ConvTranspose", x, _weights(6, 4, 3, 3), strides=[2, 2], output_shape=[10, 8])
+    more.add(
+        "ConvTranspose", x, _weights(6, 4, 3, 3), strides=[2, 2], output_shape=[10, 8],
+        auto_pad="SAME_UPPER",
+    )  # fmt: skip
+    for auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
+        more.add(
+            "ConvTranspose", x, _weights(6, 4, 3, 4), strides=[2, 2], auto_pad=auto_pad,
+            kernel_shape=[3, 4],
+        )  # fmt: skip
+    more.add("ConvTranspose", _floats(2, 3, 9), _weights(3, 2, 4), strides=[2])
+    more.add("ConvTranspose", _floats(1, 3, 4, 3, 5), _weights(3, 2, 2, 3, 2), strides=[1, 2, 2])
+    more.add("ConvTranspose", named, _weights(6, 4, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2])
+    return cases, more
+
+
+SETS = {
+    "image": _image_cases,
+    "grouped": _grouped_cases,
+    "ranks": _other_ranks,
+    "symbolic": _symbolic_cases,
+    "transposed": _transposed_cases,
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_compiled(name):
+    cases, _ = SETS[name]()
+    cases.tolerances |= dict.fromkeys(cases.outputs, 2e-5)
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_evaluation(name):
+    """The numpy meanings; the reference evaluator fails on groups of transposed convolutions."""
+    for cases in SETS[name]():
+        model, tolerances = cases.model(), dict.fromkeys(cases.outputs, 2e-5)
+        expected = run_onnxruntime(model, cases.feeds)
+        compare(evaluate(model, cases.feeds), expected, cases.outputs, tolerances)
+
+
+def test_element_types():
+    cases = Cases(opset=22)
+    for dtype, tolerance in ((np.float64, 1e-11), (np.float16, 2e-3), (ml_dtypes.bfloat16, 2e-2)):
+        x = _floats(1, 20, 6, 7, dtype=dtype)
+        options = {"pads": [1, 1, 1, 1], "tolerance": tolerance}
+        cases.add("Conv", x, _weights(8, 20, 3, 3, dtype=dtype), **options)
+        cases.add("Conv", x, _weights(20, 1, 3, 3, dtype=dtype), group=20, **options)
+        cases.add("Conv", x, _weights(4, 10, 1, 1, dtype=dtype), group=2, tolerance=tolerance)
+        cases.add("ConvTranspose", x, _weights(20, 4, 3, 3, dtype=dtype), strides=[2, 2], **options)
+    cases.compare_compiled_with_evaluation()
+
+
+def test_conv_integer():
+    cases = Cases(opset=10)
+    x, w = (_random.integers(0, 256, s).astype(np.uint8) for s in ((1, 3, 6, 7), (4, 3, 3, 3)))
+    signed = _random.integers(-128, 128, (4, 3, 3, 3)).astype(np.int8)
+    zero = const(131, np.uint8)
+    cases.add("ConvInteger", x, w)
+    cases.add("ConvInteger", x, w, zero, const(7, np.uint8), pads=[1, 1, 1, 1])
+    cases.add("ConvInteger", x, Const(signed), zero, const(-5, np.int8), strides=[2, 2])
+    cases.compare_with_onnxruntime()
+
+
+def test_conv_integer_zero_point_per_filter():
+    cases = Cases(opset=10)
+    x = _random.integers(0, 256, (1, 3, 6, 7)).astype(np.uint8)
+    w = _random.integers(-128, 128, (4, 3, 3, 3)).astype(np.int8)
+    points = np.array([1, -2, 0, 100], np.int8)
+    cases.add("ConvInteger", x, Const(w), const(131, np.uint8), Const(points), pads=[1, 1, 1, 1])
+    (actual,) = run_compiled(cases.model(), cases.feeds)
+    padded = np.pad(x.astype(np.int32) - 131, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    view = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    expected = np.einsum(
+        "nchwij,fcij->nfhw", view, w.astype(np.int32) - points[:, None, None, None]
+    )
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_empty():
+    cases = Cases(opset=11)
+    empty = Feed(_floats(0, 3, 6, 6), ["batch", 3, 6, 6])
+    cases.add("Conv", empty, _weights(4, 3, 3, 3), const(_floats(4)), pads=[1, 1, 1, 1])
+    cases.add("Conv", empty, _weights(4, 3, 1, 1))
+    cases.add("ConvTranspose", empty, _weights(3, 4, 3, 3), strides=[2, 2])
+    cases.compare_compiled_with_evaluation()
+
+
+@pytest.mark.parametrize(
+    ("weights", "attributes", "message"),
+    [
+        ((8, 5, 3, 3), {}, "5"),
+        ((8, 6, 3, 3), {"kernel_shape": [3, 2]}, r"kernel_shape \[3, 2\].*\[3, 3\]"),
+        ((8, 3, 3, 3), {"group": 4}, "6 input channels do not split into 4 groups"),
+        ((7, 3, 3, 3), {"group": 2}, "7 output channels do not split into 2 groups"),
+        ((8, 6, 3, 3), {"pads": [1, 1]}, r"pads \[1, 1\]"),
+        ((8, 6, 3, 3), {"strides": [1]}, r"strides \[1\]"),
+        ((8, 6, 3, 3), {"strides": [0, 1]}, r"strides \[0, 1\]"),
+        ((8, 6, 3, 3), {"auto_pad": "SOME"}, "SOME"),
+        ((8, 6, 9, 3), {}, "a window of 9 does not fit an axis of 5"),
+        ((8, 6, 3), {}, "do not fit each other"),
+    ],
+)
+def test_refused(weights, attributes, message):
+    cases = Cases(opset=11)
+    cases.add("Conv", _floats(1, 6, 5, 7), _weights(*weights), **attributes)
+    with pytest.raises(InvalidModelError, match=f"Conv_0.*{message}"):
+        import_onnx(cases.model())
+
+
+def test_result_shapes_are_symbolic():
+    cases = Cases(opset=11)
+    x = Feed(_floats(2, 6, 9, 10), ["batch", 6, "height", "width"])
+    cases.add("Conv", x, _weights(8, 6, 3, 3), pads=[1, 0, 1, 0], strides=[2, 1])
+    cases.add("ConvTranspose", x, _weights(6, 8, 4, 3), strides=[2, 1], pads=[1, 1, 1, 1])
+    text = str(import_onnx(cases.model()))
+    assert '"Conv_0_batch", "floordiv(Conv_0_height + 1, 2)", "Conv_0_width - 2"]' in text
+    assert '"ConvTranspose_1_batch", "2*ConvTranspose_1_height", "ConvTranspose_1_width"]' in text
