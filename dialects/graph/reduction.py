@@ -66,7 +66,7 @@ class ReduceSumOp(Reduction, name="reduce_sum"):
 
     @staticmethod
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-        return np.sum(wide(x), axis=axes, keepdims=keepdims).astype(x.dtype)
+        return np.asarray(np.sum(wide(x), axis=axes, keepdims=keepdims)).astype(x.dtype)
 
 
 class ReduceMeanOp(Reduction, name="reduce_mean"):
@@ -101,7 +101,7 @@ class ReduceProdOp(Reduction, name="reduce_prod"):
 
     @staticmethod
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-        return np.prod(wide(x), axis=axes, keepdims=keepdims).astype(x.dtype)
+        return np.asarray(np.prod(wide(x), axis=axes, keepdims=keepdims)).astype(x.dtype)
 
 
 class ReduceMaxOp(Reduction, name="reduce_max"):

@@ -97,23 +97,24 @@ def _known_count(
         return _symbolic_count(start, limit, delta)
     if delta == 0:
         raise graph.TypeRuleError("a delta of 0")
-    if any(isinstance(x, float) for x in (start, limit, delta)):
-        return max(int(np.ceil((limit - start) / delta)), 0)
-    return max(-((start - limit) // delta), 0)
+    if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
+        return max(-((start - limit) // delta), 0)
+    return max(int(np.ceil((limit - start) / delta)), 0)
 
 
 def _symbolic_count(
     start: int | float | Dim, limit: int | float | Dim, delta: int | float | Dim
 ) -> int | Dim | None:
-    whole = [
-        int(x) if isinstance(x, float) and x.is_integer() else x for x in (start, limit, delta)
-    ]
-    start, limit, delta = whole
-    if any(isinstance(x, float) for x in whole):
+    start, limit, delta = map(_whole, (start, limit, delta))
+    if isinstance(start, float) or isinstance(limit, float) or isinstance(delta, float):
         return None
     if isinstance(delta, int) and delta < 0:
         return max_size(ceildiv(start - limit, -delta), 0)
     return max_size(ceildiv(limit - start, delta), 0) if at_least(delta, 1) else None
+
+
+def _whole(x: int | float | Dim) -> int | float | Dim:
+    return int(x) if isinstance(x, float) and x.is_integer() else x
 
 
 def _computed_count(start: ir.Value, limit: ir.Value, delta: ir.Value, node: Node) -> int | Dim:

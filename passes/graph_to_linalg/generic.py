@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from ...mlir import ir, linalg
+from ...dialects import iree
+from ...mlir import arith, ir, linalg, tensor
 
 Body = Callable[..., "ir.Value | Sequence[ir.Value]"]
 
@@ -19,11 +20,14 @@ def generic(
 
     `iterators` holds ``parallel`` and ``reduction``, one per loop.
     """
+    inputs = list(inputs)
+    if "reduction" in iterators and inputs and all(map(_is_uniform, inputs)):
+        inputs[0] = _stored(inputs[0])
     all_maps = [ir.AffineMapAttr.get(m) for m in (*maps, *output_maps)]
     kinds = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in iterators]
     op = linalg.GenericOp(
         [value.type for value in outputs],
-        list(inputs),
+        inputs,
         list(outputs),
         ir.ArrayAttr.get(all_maps),
         ir.ArrayAttr.get(kinds),
@@ -36,6 +40,45 @@ def generic(
         results = [result] if isinstance(result, ir.Value) else list(result)
         linalg.YieldOp(results)
     return list(op.operation.results)
+
+
+def _is_uniform(x: ir.Value) -> bool:
+    """Whether `x` is computed from constants alone.
+
+    The backend turns such operands into scalars. A reduction with no other operand then has no
+    extent left to loop over, and is wrongly run once.
+    """
+    if isinstance(x.owner, ir.Block):
+        return False
+    op = x.owner.operation
+    if op.name in ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape"):
+        return _is_uniform(op.operands[0])
+    if op.name != "linalg.generic":
+        return op.name == "linalg.fill"
+    reads = any(inner.operation.name == "tensor.extract" for inner in op.regions[0].blocks[0])
+    return not reads and all(map(_is_uniform, op.opview.inputs))
+
+
+def _stored(x: ir.Value) -> ir.Value:
+    """`x` by way of memory: a copy in a dispatch of its own."""
+    type_ = ir.RankedTensorType(x.type)
+    index = ir.IndexType.get()
+    sizes = [
+        tensor.dim(x, arith.constant(index, axis))
+        for axis in range(type_.rank)
+        if type_.is_dynamic_dim(axis)
+    ]
+    remaining = iter(sizes)
+    mixed = [
+        next(remaining) if type_.is_dynamic_dim(i) else type_.shape[i] for i in range(type_.rank)
+    ]
+    identity = ir.AffineMap.get_identity(type_.rank)
+
+    def copy() -> ir.Value:
+        output = tensor.empty(mixed, type_.element_type)
+        return parallel([x], [identity], output, lambda element: element)
+
+    return iree.dispatch_region(type_, sizes, copy)
 
 
 def parallel(

@@ -13,6 +13,7 @@ from .movement import reshape_tensor
 from .scalar import apply_number_rule
 
 _I64 = np.dtype(np.int64)
+_NOWHERE = np.iinfo(np.int64).max
 
 
 class Axis:
@@ -116,7 +117,9 @@ def gather_nd(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) 
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     batch, depth = op.attrs["batch_dims"], places.shape[-1]
     rows, rows_type = _as_rows(ctx, x, source, batch + depth)
-    numbers = _row_numbers(ctx, indices, places, source.shape[: batch + depth], batch, outside=-1)
+    numbers = _row_numbers(
+        ctx, indices, places, source.shape[: batch + depth], batch, outside=_NOWHERE
+    )
     numbers_type = graph.TensorType(places.shape[:-1], _I64)
     return take(ctx, rows, rows_type, numbers, numbers_type, 0)
 
