@@ -106,11 +106,7 @@ class Cases:
         return name
 
     def model(self) -> onnx.ModelProto:
-        outputs = [onnx.ValueInfoProto(name=name) for name in self.outputs]
-        proto = helper.make_graph(self.nodes, "cases", self.inputs, outputs, self.initializers)
-        return helper.make_model(
-            proto, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION
-        )
+        return _model(self.nodes, self.inputs, self.outputs, self.initializers, self.opset)
 
     def compare_with_onnxruntime(self) -> None:
         """Compiled results, and the ops' numpy meanings, against ONNX Runtime."""
@@ -125,6 +121,42 @@ class Cases:
         model = self.model()
         expected = evaluate(model, self.feeds)
         compare(run_compiled(model, self.feeds), expected, self.outputs, self.tolerances)
+
+
+def build_model(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Mapping[str, tuple[Any, Sequence[int | str]]],
+    outputs: Sequence[str],
+    initializers: Mapping[str, Any] | None = None,
+    opset: int = 21,
+) -> onnx.ModelProto:
+    """A model of connected nodes. `inputs` gives element types and shapes by name."""
+    infos = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), list(shape)
+        )
+        for name, (dtype, shape) in inputs.items()
+    ]
+    tensors = [
+        numpy_helper.from_array(const(array).array, name)
+        for name, array in (initializers or {}).items()
+    ]
+    return _model(nodes, infos, outputs, tensors, opset)
+
+
+def _model(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[str],
+    initializers: Sequence[onnx.TensorProto],
+    opset: int,
+) -> onnx.ModelProto:
+    """The types of outputs are left for others to infer."""
+    infos = [onnx.ValueInfoProto(name=name) for name in outputs]
+    proto = helper.make_graph(nodes, "cases", inputs, infos, initializers)
+    return helper.make_model(
+        proto, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION
+    )
 
 
 def compare_with_onnxruntime(
