@@ -84,8 +84,9 @@ def packed_product(
 ) -> tuple[ir.Value, Panels]:
     """The product in the form in which it is computed."""
     source, weights, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
-    count, depth, width = weights.shape
-    rows, step = graph.element_count(source.shape[:-1]), op.attrs["rows"]
+    count, depth, width = weights.static_shape
+    rows = graph.static_size(graph.element_count(source.shape[:-1]))
+    step = op.attrs["rows"]
     flat = source.with_shape((rows, depth))
     padded = -(-rows // step) * step  # part of a tile would run one element at a time
     x, _ = pad_rows(ctx, reshape_tensor(ctx, x, source, flat), flat, padded)
@@ -94,28 +95,31 @@ def packed_product(
 
 
 def _product(ctx, x, w, type_: graph.TensorType, step: int, block: int) -> ir.Value:
-    """Loops: row, panel, column in the panel, depth."""
-    width = type_.shape[2]
+    """Loops: row, panel, column in the panel, depth. A single panel has no loop: the backend
+    drops loops of one step, and the tiles with them."""
+    count, width = type_.shape[1:]
+    single = count == 1
+    flat = type_.with_shape((type_.shape[0], width)) if single else type_
+    if single:
+        panels = graph.TensorType(tuple(ir.RankedTensorType(w.type).shape), type_.dtype)
+        w = reshape_tensor(ctx, w, panels, panels.with_shape(panels.shape[1:]))
 
     def body(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
         return arith.addf(total, arith.mulf(a, b))
 
-    maps = [projection(4, axes) for axes in ([0, 3], [1, 3, 2], [0, 1, 2])]
-    (y,) = generic(
-        [x, w],
-        maps[:2],
-        [ctx.filled(type_, 0)],
-        maps[2:],
-        ["parallel", "parallel", "parallel", "reduction"],
-        body,
-    )
+    axes = ([0, 2], [2, 1], [0, 1]) if single else ([0, 3], [1, 3, 2], [0, 1, 2])
+    rank = flat.rank
+    maps = [projection(rank + 1, each) for each in axes]
+    kinds = ["parallel"] * rank + ["reduction"]
+    (y,) = generic([x, w], maps[:2], [ctx.filled(flat, 0)], maps[2:], kinds, body)
+    inner = () if single else (1,)
     y.owner.attributes["compilation_info"] = tile_hint(
         "DoubleTilingExpert",
-        distribution=(block, 1, width, 0),
-        parallel=(step, 1, width, 0),
-        reduction=(0, 0, 0, 1),
+        distribution=(block, *inner, width, 0),
+        parallel=(step, *inner, width, 0),
+        reduction=(*[0] * rank, 1),
     )
-    return y
+    return reshape_tensor(ctx, y, flat, type_)
 
 
 def block_rows(rows: int, step: int, depth: int, panels: int) -> int:
@@ -173,8 +177,15 @@ def im2col(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         shape = (a + s + b for a, s, b in zip(low, source.shape, high, strict=True))
         padded = source.with_shape(shape)
         x = pad_tensor(ctx, x, ctx.scalar(0, source.dtype), low, high, padded)
-    spatial = source.rank - 2
-    loops = [ir.AffineExpr.get_dim(i) for i in range(2 + 2 * spatial)]
+    windows = source.with_shape((*result.shape[:-1], *attrs["kernel"], source.shape[-1]))
+    return reshape_tensor(ctx, _windows(ctx, x, attrs, windows), windows, result)
+
+
+def _windows(ctx: Lowering, x: ir.Value, attrs, type_: graph.TensorType) -> ir.Value:
+    """The windows of a padded image, [N, out..., kernel..., C]."""
+    spatial = len(attrs["kernel"])
+    count = 2 + 2 * spatial
+    loops = [ir.AffineExpr.get_dim(i) for i in range(count)]
     taps = loops[1 + spatial : 1 + 2 * spatial]
     places = [
         p * s + t * d
@@ -182,14 +193,12 @@ def im2col(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
             loops[1 : 1 + spatial], attrs["strides"], taps, attrs["dilations"], strict=True
         )
     ]
-    windows = source.with_shape((*result.shape[:-1], *attrs["kernel"], source.shape[-1]))
-    count = len(loops)
     (y,) = generic(
         [x],
         [ir.AffineMap.get(count, 0, [loops[0], *places, loops[-1]])],
-        [ctx.empty(windows)],
+        [ctx.empty(type_)],
         [ir.AffineMap.get_identity(count)],
         ["parallel"] * count,
         lambda element, _: element,
     )
-    return reshape_tensor(ctx, y, windows, result)
+    return y
