@@ -20,7 +20,7 @@ VECTORS = {128: 4, 256: 2, 512: 4}
 ACCUMULATORS = {128: 24, 256: 12, 512: 28}
 """Registers that may hold sums: all of 32 (or of 16, with 256 bits), less the operands."""
 
-IM2COL_ROWS = 512
+IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""
 MIN_DEPTH = 16
 """Shorter sums do not pay."""
