@@ -59,7 +59,7 @@ class Pass:
     @classmethod
     def summary(cls) -> str:
         """The first paragraph of the docstring, on one line."""
-        return " ".join(inspect.getdoc(cls).split("\n\n")[0].split()) if cls.__doc__ else ""
+        return " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
 
 
 def functions(module: ir.Module | Any) -> list[Any]:

@@ -20,10 +20,9 @@ def diagnostic_text(diagnostic: Any) -> str:
 
 def error_text(error: BaseException) -> str:
     """What went wrong, in MLIR's words where they are MLIR's."""
-    if isinstance(error, ir.MLIRError):
-        texts = [diagnostic_text(diagnostic) for diagnostic in error.error_diagnostics]
-        if texts:
-            return "\n".join(texts)
+    texts = [diagnostic_text(diagnostic) for diagnostic in getattr(error, "error_diagnostics", ())]
+    if texts:
+        return "\n".join(texts)
     return str(error) or type(error).__name__
 
 

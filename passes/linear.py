@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import graph
-from ...mlir import ir
-from ..query import constant_array, has_one_use, producer
-from ..rewrite import Decline
+from ..dialects import graph
+from ..mlir import ir
+from .query import constant_array, has_one_use, producer
+from .rewrite import Decline
 
 LINEAR_OPS = (graph.ConvOp, graph.ConvTransposeOp, graph.MatmulOp)
 
@@ -100,7 +100,7 @@ def channel_vector(value: ir.Value, type_: graph.TensorType, axis: int) -> np.nd
     full = array.reshape((1,) * (type_.rank - array.ndim) + array.shape)
     if any(size != 1 for i, size in enumerate(full.shape) if i != axis):
         return None
-    return np.broadcast_to(full.ravel().astype(np.float64), (type_.shape[axis],))
+    return np.broadcast_to(full.ravel().astype(np.float64), (graph.static_size(type_.shape[axis]),))
 
 
 def channel_constant(vector: np.ndarray, type_: graph.TensorType, axis: int) -> ir.Value:

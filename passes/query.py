@@ -1,17 +1,15 @@
 """Small questions that rewrites ask about the graph."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ..dialects import graph
 from ..mlir import ir
 
-Op = TypeVar("Op", bound=ir.OpView)
 
-
-def producer(value: ir.Value, op_class: type[Op]) -> Op | None:
-    """The op of `op_class` that `value` is a result of, or None."""
+def producer(value: ir.Value, op_class: type[Any] | tuple[type[Any], ...]) -> Any:
+    """The op of `op_class` (one, or several) that `value` is a result of, or None."""
     owner = value.owner
     if not isinstance(owner, ir.Operation | ir.OpView):
         return None

@@ -53,7 +53,7 @@ def register(cls: P) -> P:
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", cls.name):
         raise TypeError(f"{cls.__qualname__}: '{cls.name}' is not a name in kebab-case")
     parameters = getattr(cls, "__dataclass_params__", None)
-    if "__dataclass_fields__" not in cls.__dict__ or not parameters.frozen:
+    if "__dataclass_fields__" not in cls.__dict__ or not getattr(parameters, "frozen", False):
         raise TypeError(f"{cls.__qualname__} is not a frozen dataclass")
     if any(default == "required" for _, _, default in pass_options.describe(cls)):
         raise TypeError(f"{cls.__qualname__}: every option needs a default")
@@ -145,7 +145,7 @@ def mlir_pass_problem(name: str, options: str) -> str | None:
 
 def _builtin_modules() -> list[str]:
     """The names of the modules and packages in this folder."""
-    return [module.name for module in pkgutil.iter_modules(sys.modules[__package__].__path__)]
+    return [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
 
 
 def _import_file(path: Path) -> None:

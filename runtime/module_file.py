@@ -69,7 +69,7 @@ def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
     if isinstance(source, (bytes, bytearray, memoryview)):
         buffer = aligned_empty((len(source),), np.dtype(np.uint8))
         buffer[:] = np.frombuffer(source, np.uint8)
-        return "<bytes>", memoryview(buffer).toreadonly()
+        return "<bytes>", buffer.data.toreadonly()
     path = Path(source)
     try:
         with path.open("rb") as file:

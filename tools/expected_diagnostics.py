@@ -68,7 +68,7 @@ def from_mlir(diagnostic: Any) -> list[Diagnostic]:
 
 def from_error(error: GraphcError) -> list[Diagnostic]:
     """What an error says; its line is that of the first node it names by place."""
-    cause = error.__cause__
+    cause: Any = error.__cause__
     if isinstance(cause, ir.MLIRError):
         return [part for d in cause.error_diagnostics for part in from_mlir(d)]
     place = _PLACE.search(str(error))

@@ -116,7 +116,9 @@ def _extent(size: int | str, sizes: Mapping[str, int]) -> int:
     """A size as a number; what is not in `sizes` is 1."""
     known = {name: sizes.get(name, 1) for name in _symbols(size)}
     dim = parse_dim(str(size))
-    return int(dim.evaluate(known)) if isinstance(dim, Dim) else dim
+    extent = dim.evaluate(known) if isinstance(dim, Dim) else dim
+    assert isinstance(extent, int)
+    return extent
 
 
 def make_feeds(

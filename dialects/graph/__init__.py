@@ -35,6 +35,7 @@ from .types import (
     is_float,
     is_integer,
     is_unsigned,
+    static_size,
     to_mlir,
     type_of,
 )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..symbolic import Dim
 from .attributes import Str
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes, require_number
@@ -23,7 +24,7 @@ def product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
     return a
 
 
-def require_equal_sizes(a: int | object, b: int | object, what: str) -> None:
+def require_equal_sizes(a: int | Dim, b: int | Dim, what: str) -> None:
     """TypeRuleError when two sizes are known and differ."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise TypeRuleError(f"{what} differ: {a} and {b}")
@@ -77,9 +78,9 @@ def parse_equation(equation: str) -> tuple[list[str], str]:
     return letters, result
 
 
-def letter_sizes(operands: Sequence[str], shapes: Sequence[Shape]) -> dict[str, int | object]:
+def letter_sizes(operands: Sequence[str], shapes: Sequence[Shape]) -> dict[str, int | Dim]:
     """The size that each letter of an equation stands for. A size of 1 broadcasts."""
-    sizes: dict[str, int | object] = {}
+    sizes: dict[str, int | Dim] = {}
     for letters, shape in zip(operands, shapes, strict=True):
         if len(letters) != len(shape):
             raise TypeRuleError(f"'{letters}' names {len(letters)} axes of {len(shape)}")

@@ -48,7 +48,7 @@ def read(attribute: ir.Attribute) -> np.ndarray:
         array = _arrays.get(_blob_name(attribute))
         if array is None:
             array = _parse_blob(attribute, type_)
-        array = array.view(type_.dtype).reshape(type_.shape)
+        array = array.view(type_.dtype).reshape(type_.static_shape)
     else:
         array = _parse_inline(ir.DenseElementsAttr(attribute), type_)
     view = array.view()
@@ -91,13 +91,13 @@ def _parse_inline(attribute: ir.DenseElementsAttr, type_: TensorType) -> np.ndar
         text = re.findall(r"[^\s<>,\[\]:]+", str(attribute).split(" : ")[0].removeprefix("dense"))
         values = [_parse_scalar(token, type_.dtype) for token in text]
         array = np.array(values).astype(type_.dtype)
-        if array.size == 1 and type_.shape:
-            return np.broadcast_to(array.reshape(()), type_.shape)
-        return array.reshape(type_.shape)
+        if array.size == 1 and type_.rank:
+            return np.broadcast_to(array.reshape(()), type_.static_shape)
+        return array.reshape(type_.static_shape)
     if attribute.is_splat:
         first = np.asarray(attribute).ravel()[:1].astype(type_.dtype)
-        return np.broadcast_to(first.reshape(()), type_.shape)
-    return np.array(attribute).astype(type_.dtype, copy=False).reshape(type_.shape)
+        return np.broadcast_to(first.reshape(()), type_.static_shape)
+    return np.array(attribute).astype(type_.dtype, copy=False).reshape(type_.static_shape)
 
 
 def _parse_scalar(token: str, dtype: np.dtype) -> np.ndarray:

@@ -105,7 +105,8 @@ def _define(base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: st
     if "result_dtype" in fields:
         body["result_dtype"] = fields["result_dtype"]
     class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
-    op_class = type(base)(class_name, (base,), body, name=name)
+    metaclass: Any = type(base)
+    op_class = metaclass(class_name, (base,), body, name=name)
     return op_class, builder(op_class)
 
 

@@ -209,7 +209,7 @@ class ScatterElementsOp(GraphOp, name="scatter_elements"):
     def evaluate(
         x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str
     ) -> np.ndarray:
-        places = list(np.indices(indices.shape))
+        places: list[Any] = [*np.indices(indices.shape)]
         places[axis] = _clamped(indices, x.shape[axis])
         return _put(x, places, updates, reduction)
 

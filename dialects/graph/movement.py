@@ -1,6 +1,6 @@
 """Data movement: the same elements in another shape or order."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from ..symbolic import Dim
 from .attributes import Int, Ints, Sizes
 from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes
-from .types import Shape, TensorType
+from .types import Shape, StaticShape, TensorType
 
 
-def element_count(shape: Shape) -> int | Dim:
+def element_count(shape: Iterable[int | Dim]) -> int | Dim:
     """The number of elements of `shape`."""
     count: int | Dim = 1
     for size in shape:
@@ -39,7 +39,7 @@ class ReshapeOp(GraphOp, name="reshape"):
         return x.with_shape(shape)
 
     @staticmethod
-    def evaluate(x: np.ndarray, *, shape: Shape) -> np.ndarray:
+    def evaluate(x: np.ndarray, *, shape: StaticShape) -> np.ndarray:
         if x.dtype != object and any(isinstance(size, Dim) for size in shape):
             raise TypeRuleError("a symbolic shape cannot be evaluated")
         return np.reshape(x, shape)
@@ -75,7 +75,7 @@ class ExpandOp(GraphOp, name="expand"):
         return x.with_shape(shape)
 
     @staticmethod
-    def evaluate(x: np.ndarray, *, shape: Shape) -> np.ndarray:
+    def evaluate(x: np.ndarray, *, shape: StaticShape) -> np.ndarray:
         return np.broadcast_to(x, shape)
 
 
@@ -171,7 +171,9 @@ class PadOp(GraphOp, name="pad"):
         return x.with_shape(sizes)
 
     @staticmethod
-    def evaluate(x: np.ndarray, value: np.ndarray, *, low: Shape, high: Shape) -> np.ndarray:
+    def evaluate(
+        x: np.ndarray, value: np.ndarray, *, low: StaticShape, high: StaticShape
+    ) -> np.ndarray:
         return np.pad(x, list(zip(low, high, strict=True)), constant_values=value)
 
 

@@ -70,7 +70,7 @@ class _Evaluation:
 def _may_hold_sizes(type_: TensorType) -> bool:
     if is_float(type_.dtype) or not type_.is_static:
         return False
-    return int(np.prod(type_.shape)) <= MAX_ELEMENTS
+    return int(np.prod(type_.static_shape)) <= MAX_ELEMENTS
 
 
 def _has_unknown(group: Any) -> bool:

@@ -15,6 +15,14 @@ from ...mlir import ir
 from ..symbolic import Dim, parse_dim
 
 Shape = tuple[int | Dim, ...]
+StaticShape = tuple[int, ...]
+
+
+def static_size(size: int | Dim) -> int:
+    """`size` where it must be a number. ValueError when it is symbolic."""
+    if isinstance(size, Dim):
+        raise ValueError(f"size {size} is not known at compile time")
+    return size
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,11 @@ class TensorType:
     @property
     def is_static(self) -> bool:
         return all(isinstance(size, int) for size in self.shape)
+
+    @property
+    def static_shape(self) -> StaticShape:
+        """The shape of a tensor without symbolic sizes. ValueError when it has some."""
+        return tuple(map(static_size, self.shape))
 
     def with_shape(self, shape: Iterable[int | Dim]) -> "TensorType":
         return TensorType(tuple(shape), self.dtype)

@@ -370,22 +370,25 @@ def _check_declared(info: onnx.ValueInfoProto, type_: graph.TensorType) -> None:
         raise InvalidModelError(f"output '{info.name}' is declared as {declared}, but is {type_}")
 
 
-def _standard_schema(proto: onnx.NodeProto, opset: int) -> onnx.defs.OpSchema:
-    """ONNX's description of a standard operator. UnsupportedError if there is none."""
+def _standard_schema(proto: onnx.NodeProto, opset: int) -> Any:
+    """ONNX's ``OpSchema`` of a standard operator. UnsupportedError if there is none.
+
+    Any, because onnx's stubs leave out what concerns function bodies.
+    """
     try:
         return onnx.defs.get_schema(proto.op_type, opset, _domain(proto.domain))
     except onnx.defs.SchemaError:
         raise UnsupportedError("no such operator is known") from None
 
 
-def _defaults(schema: onnx.defs.OpSchema) -> dict[str, Any]:
+def _defaults(schema: Any) -> dict[str, Any]:
     """What the attributes are that a node may leave out; the function body does not say."""
     given = (attribute.default_value for attribute in schema.attributes.values())
     return {default.name: read_attribute(default, None) for default in given if default.type}
 
 
 def _standard_body(
-    schema: onnx.defs.OpSchema,
+    schema: Any,
     proto: onnx.NodeProto,
     inputs: Sequence[ir.Value | None],
     opset: int,

@@ -229,7 +229,8 @@ def pad(x, pads, constant_value=None, axes=None, *, node, mode="constant"):
     rank = graph.type_of(x).rank
     if axes is not None:
         which = [normalize_axis(a, rank) for a in require_constant(axes, "axes").tolist()]
-        given, amounts = amounts, [0] * (2 * rank)
+        given = amounts
+        amounts: list[int | Dim] = [0] * (2 * rank)
         for i, axis in enumerate(which):
             amounts[axis], amounts[rank + axis] = given[i], given[len(which) + i]
     value = graph.splat_like(0, x) if constant_value is None else constant_value

@@ -53,7 +53,9 @@ def resolve_window(
     extra = [0] * rank
     if ceil_mode and not auto_pad.startswith("SAME"):  # which has no incomplete windows
         extra = [_extra(*axis) for axis in zip(extents, spans, strides, low, high, strict=True)]
-    return Window(*map(tuple, (kernel, strides, dilations, low, high, extra)))
+    return Window(
+        tuple(kernel), tuple(strides), tuple(dilations), tuple(low), tuple(high), tuple(extra)
+    )
 
 
 def _padding(
@@ -68,7 +70,7 @@ def _padding(
         pads = [0] * (2 * rank) if pads is None else list(pads)
         if len(pads) != 2 * rank or min(pads, default=0) < 0:
             raise graph.TypeRuleError(f"pads {pads} does not fit {rank} spatial axes")
-        return pads[:rank], pads[rank:]
+        return [*pads[:rank]], [*pads[rank:]]
     if auto_pad == "VALID":
         return [0] * rank, [0] * rank
     if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
@@ -86,10 +88,12 @@ def _same_total(extent: int | Dim, span: int, stride: int) -> int | Dim:
     return maximum((ceildiv(extent, stride) - 1) * stride + span - extent, 0)
 
 
-def _extra(extent: int | Dim, span: int, stride: int, low: int, high: int) -> int:
+def _extra(extent: int | Dim, span: int, stride: int, low: int | Dim, high: int | Dim) -> int:
     """Padding that makes room for one more window, if one begins before the padding at the end."""
     if stride == 1:
         return 0
+    assert isinstance(low, int)
+    assert isinstance(high, int)
     if not isinstance(extent, int):
         if high + stride > span:
             raise UnsupportedError("ceil_mode with windows of unknown number in the padding")

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
+from ..linear import Linear, channel_constant, channel_vector, linear
 from ..rewrite import Rewrite
-from .linear import Linear, channel_constant, channel_vector, linear
 
 
 class ScaleIntoWeights(Rewrite):

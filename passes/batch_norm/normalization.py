@@ -6,9 +6,9 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
+from ..linear import Linear, channel_constant, linear
 from ..query import constant_array
 from ..rewrite import Rewrite
-from .linear import Linear, channel_constant, linear
 
 
 class BatchNormIntoWeights(Rewrite):
@@ -68,8 +68,9 @@ REWRITES = (BatchNormIntoWeights, BatchNormToLine)
 
 def _line(op: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Factor and shift for each channel, in f64; None unless all statistics are constant."""
-    arrays = [_wide(value) for value in (op.scale, op.bias, op.mean, op.variance)]
-    if any(array is None for array in arrays):
+    wide = [_wide(value) for value in (op.scale, op.bias, op.mean, op.variance)]
+    arrays = [array for array in wide if array is not None]
+    if len(arrays) != len(wide):
         return None
     size = graph.type_of(op.x).shape[op.attrs["axis"]]
     length = size if isinstance(size, int) else max(array.size for array in arrays)

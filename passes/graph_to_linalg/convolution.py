@@ -73,7 +73,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
         x = _padded_copy(x, attrs)
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
-        x = _padded(_repeat_channels(x, w.shape[-1]), attrs)
+        x = _padded(_repeat_channels(x, graph.static_size(w.shape[-1])), attrs)
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:
@@ -118,7 +118,7 @@ def _add_dense(
     x: Operand, w: Operand, windows: Windows, total: graph.TensorType, output: ir.Value
 ) -> ir.Value:
     """`output`, of type `total`, plus the convolution of padded `x` with all of `w`."""
-    kernel = w.shape[:-2]
+    kernel = [graph.static_size(size) for size in w.shape[:-2]]
     extended = sum(size != 1 for size in kernel)
     strided = any(stride != 1 for stride in windows.strides)
     if len(kernel) == 2 and (extended == 2 or (extended == 0 and strided)):
@@ -135,9 +135,9 @@ def _add_products(
     x: Operand, w: Operand, windows: Windows, total: graph.TensorType, output: ir.Value
 ) -> ir.Value:
     """Sum over all taps: one matrix product for each."""
-    kernel = w.shape[:-2]
+    kernel = [graph.static_size(size) for size in w.shape[:-2]]
     matrices = w.reshaped([math.prod(kernel), *w.shape[-2:]])
-    for index, tap in enumerate(itertools.product(*map(range, kernel))):
+    for index, tap in enumerate(itertools.product(*[range(taps) for taps in kernel])):
         part = x
         steps = zip(tap, windows.dilations, total.shape[1:-1], windows.strides, strict=True)
         for axis, (place, dilation, places, stride) in enumerate(steps, start=1):
@@ -169,7 +169,7 @@ def _add_taps(
     batch = x.shape[0] * places
     inner = total.with_shape([batch, *total.shape[2:]])
     sums = Operand(x.ctx, total, output).reshaped(inner.shape).value
-    for tap in range(w.shape[0]):
+    for tap in range(graph.static_size(w.shape[0])):
         part = x.sliced(1, tap * windows.dilations[0], places, windows.strides[0])
         part = part.reshaped([batch, *x.shape[2:]])
         sums = add(part, w.sliced(0, tap, 1).reshaped(w.shape[1:]), windows.inner, inner, sums)
@@ -202,9 +202,9 @@ def _add_depthwise(
     return _add_taps(_add_depthwise, x, w, windows, total, output)
 
 
-def _repeat_channels(x: Operand, features: Size) -> Operand:
+def _repeat_channels(x: Operand, features: int) -> Operand:
     """Each channel as often in a row as a depthwise convolution makes features of it."""
-    channels = x.shape[-1]
+    channels = graph.static_size(x.shape[-1])
     times = features // channels
     if times == 1:
         return x
@@ -221,7 +221,7 @@ def _convolve_groups(
     x: Operand, w: Operand, groups: int, windows: Windows, total: graph.TensorType
 ) -> ir.Value:
     """One dense convolution after the other, each into its place among the features."""
-    ctx, (per_group, features) = x.ctx, w.shape[-2:]
+    ctx, (per_group, features) = x.ctx, map(graph.static_size, w.shape[-2:])
     together = _groups_together(groups, per_group) if w.array is not None else 1
     inputs, outputs = per_group * together, features // groups * together
     result = ctx.empty(total)

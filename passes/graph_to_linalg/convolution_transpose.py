@@ -71,7 +71,7 @@ def _phases(w: np.ndarray, groups: int, strides: Any, taps: list[int]) -> np.nda
     split = itertools.chain.from_iterable(zip(taps, strides, strict=True))
     w = w.reshape(groups, w.shape[0] // groups, w.shape[1], *split)
     outer, phases = [3 + 2 * i for i in range(axes)], [4 + 2 * i for i in range(axes)]
-    w = np.flip(w, outer).transpose([*outer, 1, 0, *phases, 2])
+    w = np.flip(w, tuple(outer)).transpose([*outer, 1, 0, *phases, 2])
     return w.reshape(*taps, w.shape[axes], -1)
 
 
@@ -124,7 +124,7 @@ def _reversed(w: Operand, groups: int) -> Operand:
     last = split.transposed([*range(3, 3 + axes), 1, 0, 2])
     last = last.reshaped([*kernel, channels // groups, groups * features])
     if last.array is not None:
-        return known(w.ctx, np.flip(last.array, list(range(axes))))
+        return known(w.ctx, np.flip(last.array, tuple(range(axes))))
     if math.prod(kernel) == 1:
         return last
     ends, source = [w.ctx.index(size - 1) for size in kernel], last.value

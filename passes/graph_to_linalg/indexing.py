@@ -217,7 +217,7 @@ def scatter_nd(
     ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value, updates: ir.Value
 ) -> ir.Value:
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
-    depth = places.shape[-1]
+    depth = graph.static_size(places.shape[-1])
     rows, rows_type = _as_rows(ctx, x, source, depth)
     numbers = _row_numbers(ctx, indices, places, source.shape[:depth], 0, outside=None)
     numbers_type = graph.TensorType(places.shape[:-1], _I64)

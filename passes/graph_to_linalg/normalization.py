@@ -123,7 +123,8 @@ class Rows:
     def mean_factor(self) -> Callable[[], Scalar]:
         """What a sum over a row is multiplied by to give the mean; call it inside the loops."""
         if isinstance(self.count, int):
-            return lambda: self.constant(1 / max(self.count, 1))
+            count = max(self.count, 1)
+            return lambda: self.constant(1 / count)
         i64 = np.dtype(np.int64)
         count = arith.index_cast(plain_element(i64), self.ctx.index(self.count))
         factor = arith.divf(self.constant(1), convert_scalar(count, i64, self.wide))

@@ -97,7 +97,7 @@ def packed_product(
 def _product(ctx, x, w, type_: graph.TensorType, step: int, block: int) -> ir.Value:
     """Loops: row, panel, column in the panel, depth. A single panel has no loop: the backend
     drops loops of one step, and the tiles with them."""
-    count, width = type_.shape[1:]
+    count, width = map(graph.static_size, type_.shape[1:])
     single = count == 1
     flat = type_.with_shape((type_.shape[0], width)) if single else type_
     if single:

@@ -124,7 +124,8 @@ class SinkThroughElementwise(Rewrite):
         padded = (1,) * (len(perm) - len(shape)) + shape
         array = constant_array(value)
         if array is not None:
-            return graph.constant(value=np.transpose(array.reshape(padded), inverse(perm)))
+            array = array.reshape((1,) * (len(perm) - array.ndim) + array.shape)
+            return graph.constant(value=np.transpose(array, inverse(perm)))
         if padded != shape:
             value = graph.reshape(value, shape=padded)
         return transposed(value, inverse(perm))

@@ -192,7 +192,7 @@ class HardSigmoid(Rewrite):
             for x in reversed(list(operands_within(argument))):
                 found = _scale_and_factor(op, x, clip)
                 inner = polynomial(argument, x)
-                if found is None or not _is_affine(inner):
+                if found is None or inner is None or not _is_affine(inner):
                     continue
                 scale, factor = found
                 if low == 0 and is_number(scale * high, 1.0, dtype):

@@ -85,10 +85,8 @@ class NormInNarrowType(Rewrite):
 
     def rewrite(self, op, *, norm, x):
         dtype = graph.type_of(x).dtype
-        narrow = [
-            None if value is None else graph.constant(value=constant_array(value).astype(dtype))
-            for value in (norm.scale, _bias(norm))
-        ]
+        wide = [None if v is None else constant_array(v) for v in (norm.scale, _bias(norm))]
+        narrow = [None if w is None else graph.constant(value=w.astype(dtype)) for w in wide]
         return _rebuilt(norm, *narrow, x=x)
 
 
@@ -136,6 +134,7 @@ def _combined(function: np.ufunc, value: ir.Value, c: ir.Value, norm: Any) -> ir
     assert left is not None
     assert right is not None
     right = fitted(right, inner)
+    assert right is not None
     array = function(left.astype(np.float64), right.astype(np.float64))
     return graph.constant(value=array.astype(left.dtype))
 

@@ -100,13 +100,14 @@ class LayerNormAsLine(LayerNorm):
         for slope, rest in ((op.a, op.b), (op.b, op.a)):
             line, shift = producer(slope, graph.MulOp), producer(rest, graph.SubOp)
             shifted = None if shift is None else producer(shift.b, graph.MulOp)
-            if line is None or shifted is None:
+            if line is None or shift is None or shifted is None:
                 continue
             for x, inv in ((line.a, line.b), (line.b, line.a)):
                 mean = _other(shifted, inv)
                 scaled = None if mean is None else scaled_by_deviation(inv)
-                found = None if scaled is None else centred_operand(scaled.d, scaled.axes)
-                if found is not None and scaled.degree == 0 and found == (x, mean):
+                if scaled is None or scaled.degree != 0:
+                    continue
+                if centred_operand(scaled.d, scaled.axes) == (x, mean):
                     return {"x": x, "start": mean, "scaled": scaled, "beta": shift.a}
         return None
 

@@ -51,7 +51,8 @@ def gather_nd_in_order(op: Any) -> Any:
     extents = graph.type_of(op.x).shape[: len(parts)]
     forms = [affine(part) for part in parts]
     used = [_own_axis(form, size) for form, size in zip(forms, extents, strict=True)]
-    if None in used or used != sorted(set(used)):
+    known = [axis for axis in used if axis is not None]
+    if known != used or known != sorted(set(known)):
         return None
     if any(size != 1 for axis, size in enumerate(places.shape[:-1]) if axis not in used):
         return None

@@ -53,8 +53,10 @@ def concat_of_concat(op: Any) -> Any:
     operands = op.operand_groups["xs"]
     for x in operands:
         inner = producer(x, graph.ConcatOp)
-        joins = inner is not None and inner.attrs["axis"] == axis and has_one_use(x)
-        flat += inner.operand_groups["xs"] if joins else [x]
+        if inner is not None and inner.attrs["axis"] == axis and has_one_use(x):
+            flat += inner.operand_groups["xs"]
+        else:
+            flat.append(x)
     if len(flat) == len(operands) or len(flat) > MAX_TENSORS:
         return None
     return _joined(op, flat)
