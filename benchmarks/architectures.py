@@ -64,22 +64,41 @@ def vit(batch: int = 1) -> Architecture:
     return _image_model(ViTForImageClassification(ViTConfig(num_labels=1000)), batch)
 
 
-def bert(batch: int = 1, dynamic: bool = False) -> Architecture:
+def bert(batch: int = 1, dynamic: bool = False, **config: int) -> Architecture:
     """BERT base, uncased vocabulary: the encoder and the pooled output."""
     from transformers import BertConfig, BertModel
 
-    model = BertModel(BertConfig())
+    model = BertModel(BertConfig(**config))
     names = ("input_ids", "attention_mask", "token_type_ids")
     return _text_model(model, names, ("last_hidden_state", "pooler_output"), batch, dynamic)
 
 
-def gpt2(batch: int = 1, dynamic: bool = False) -> Architecture:
+def gpt2(batch: int = 1, dynamic: bool = False, **config: int) -> Architecture:
     """GPT-2 (124 M), a whole prompt at once without a cache, logits of every position."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    model = GPT2LMHeadModel(GPT2Config(use_cache=False))
+    model = GPT2LMHeadModel(GPT2Config(use_cache=False, **config))
     return _text_model(model, ("input_ids", "attention_mask"), ("logits",), batch, dynamic)
 
+
+BERT_TINY = {
+    "vocab_size": 40,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 128,
+}
+"""For tests: a few kilobytes of what exporters write for the real ones."""
+GPT2_TINY = {
+    "vocab_size": 40,
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 4,
+    "n_positions": 128,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
 
 ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
     "resnet50": resnet50,
@@ -90,6 +109,8 @@ ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
     "gpt2": gpt2,
     "gpt2-dynamic": lambda: gpt2(dynamic=True),
     "vit": vit,
+    "bert-tiny": lambda: bert(dynamic=True, **BERT_TINY),
+    "gpt2-tiny": lambda: gpt2(dynamic=True, **GPT2_TINY),
 }
 
 
