@@ -3,7 +3,7 @@
 import numpy as np
 
 from .attributes import Bool, Int, Ints, Str
-from .base import GraphOp, Tensor, builder
+from .base import GraphOp, Result, Tensor, TypeRuleError, builder
 from .elementwise import require_number
 from .types import TensorType, is_float
 from .window import (
@@ -28,7 +28,8 @@ class Pool(GraphOp):
         return x.with_shape(join_layout(batch, channels, out, layout))
 
 
-def _lowest(dtype: np.dtype) -> float:
+def lowest(dtype: np.dtype) -> float:
+    """What no element of `dtype` is below."""
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min
 
 
@@ -50,8 +51,52 @@ class MaxPoolOp(Pool, name="max_pool"):
     @staticmethod
     def evaluate(x, *, layout, **window):
         image = to_channels_first(x, layout)
-        view = windows(image, **window, value=_lowest(x.dtype))
+        view = windows(image, **window, value=lowest(x.dtype))
         return from_channels_first(view.max(axis=_kernel_axes(image.ndim)), layout)
+
+
+class MaxPoolWithIndicesOp(GraphOp, name="max_pool_with_indices"):
+    """The largest element of each window, and where it stands (ONNX MaxPool 22 with Indices).
+
+    `x` is [N, C, spatial...]. `indices` counts elements of `x` in row-major order; with
+    `storage_order` 1 the spatial axes are counted in column-major order. The first of equals wins,
+    and the first NaN of all.
+    """
+
+    x: Tensor
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+    storage_order: Int
+    y: Result
+    indices: Result
+
+    @staticmethod
+    def infer(x, *, storage_order, **window):
+        if storage_order not in (0, 1):
+            raise TypeRuleError(f"storage_order is 0 or 1, not {storage_order}")
+        y = Pool.infer(x, layout="channels_first", **window)
+        return y, y.with_dtype(np.int64)
+
+    @staticmethod
+    def evaluate(x, *, storage_order, **window):
+        axes = _kernel_axes(x.ndim)
+        view = windows(x, **window, value=lowest(x.dtype))
+        inside = windows(np.ones(x.shape, bool), **window, value=False)
+        best = view.max(axis=axes, keepdims=True)
+        wins = inside & ((view == best) | (view != view))
+        spatial = x.shape[2:]
+        counted = np.arange(np.prod(spatial, dtype=int))
+        places = counted.reshape(spatial, order="F" if storage_order else "C")
+        planes = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2]) * counted.size
+        places = planes[(..., *[None] * len(spatial))] + places
+        positions = windows(places, **window, value=-1)
+        flat = wins.reshape(*best.shape[: x.ndim], -1)
+        first = flat.argmax(axis=-1)[..., None]
+        chosen = np.take_along_axis(positions.reshape(flat.shape), first, axis=-1)
+        return best[(..., *[0] * len(axes))], chosen[..., 0]
 
 
 class AveragePoolOp(Pool, name="average_pool"):
@@ -125,5 +170,6 @@ class LpPoolOp(Pool, name="lp_pool"):
 
 
 max_pool = builder(MaxPoolOp)
+max_pool_with_indices = builder(MaxPoolWithIndicesOp)
 average_pool = builder(AveragePoolOp)
 lp_pool = builder(LpPoolOp)
