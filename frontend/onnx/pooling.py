@@ -1,8 +1,10 @@
 """Pooling."""
 
+from typing import Any
+
 from ...dialects import graph
 from .registry import UnsupportedError, onnx_op
-from .windows import Window, resolve_window
+from .windows import Window, apply_symbolic, resolve_window
 
 
 def _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode) -> Window:
@@ -27,19 +29,25 @@ def max_pool(
     storage_order=0,
     strides=None,
 ):
-    del storage_order  # concerns the indices only
-    if node.wants(1):
-        raise UnsupportedError("the output Indices")
     window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    return graph.max_pool(
-        x,
-        kernel=window.kernel,
-        strides=window.strides,
-        dilations=window.dilations,
-        low=window.low,
-        high=[a + b for a, b in zip(window.high, window.extra, strict=True)],
-        layout="channels_first",
-    )
+    if not node.wants(1):
+        lowest = graph.lowest(graph.type_of(x).dtype)
+        x, window = apply_symbolic(x, window, lowest)
+        return graph.max_pool(x, layout="channels_first", **_attributes(window))
+    if window.is_symbolic:
+        raise UnsupportedError("Indices with auto_pad=SAME and a stride on an axis of unknown size")
+    return graph.max_pool_with_indices(x, storage_order=storage_order, **_attributes(window))
+
+
+def _attributes(window: Window) -> dict[str, Any]:
+    """Of ops to which padding is padding, whoever asked for it."""
+    return {
+        "kernel": window.kernel,
+        "strides": window.strides,
+        "dilations": window.dilations,
+        "low": window.low,
+        "high": [a + b for a, b in zip(window.high, window.extra, strict=True)],
+    }
 
 
 @onnx_op("AveragePool")
@@ -55,6 +63,8 @@ def average_pool(
     strides=None,
 ):
     window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    if window.is_symbolic:
+        raise UnsupportedError("auto_pad=SAME with a stride on an axis of unknown size")
     return graph.average_pool(
         x,
         kernel=window.kernel,
@@ -81,16 +91,8 @@ def lp_pool(
     strides=None,
 ):
     window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    return graph.lp_pool(
-        x,
-        kernel=window.kernel,
-        strides=window.strides,
-        dilations=window.dilations,
-        low=window.low,
-        high=[a + b for a, b in zip(window.high, window.extra, strict=True)],
-        p=p,
-        layout="channels_first",
-    )
+    x, window = apply_symbolic(x, window, 0)
+    return graph.lp_pool(x, p=p, layout="channels_first", **_attributes(window))
 
 
 def _spatial_axes(x) -> list[int]:
