@@ -1,152 +1,223 @@
-"""Pooling over windows."""
+"""Pooling over windows, channels last.
 
-from collections.abc import Sequence
+The backend computes pools over one and two axes well. Over more, the windows of the first axis
+are the places of several pools with an axis less, whose results are combined.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...dialects import graph
-from ...dialects.graph.pooling import average_pool_counts
 from ...mlir import arith, ir, linalg, math, tensor
 from .contraction import converted
-from .generic import generic, parallel, projection
+from .generic import parallel, projection
 from .lowering import Lowering, lowers
-from .movement import pad_tensor
+from .movement import insert_slice, pad_tensor
+from .operands import Operand, known, operand
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 
+Combine = type[graph.GraphOp]
+
+
+def _on_channels_last(
+    rule: Callable[[Operand, graph.TensorType, dict[str, Any]], Operand],
+) -> Callable[..., ir.Value]:
+    """The lowering rule of an op with a layout, from one that takes and gives channels last."""
+
+    def lower(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+        attrs, image, result = op.attrs, operand(ctx, op.x, x), graph.type_of(op.result)
+        if attrs["layout"] == "channels_last":
+            return rule(image, result, attrs).value
+        rank = result.rank
+        last = [0, *range(2, rank), 1]
+        moved = result.with_shape(result.shape[axis] for axis in last)
+        y = rule(image.transposed(last), moved, attrs)
+        return y.transposed([0, rank - 1, *range(1, rank - 1)]).value
+
+    return lower
+
 
 @lowers(graph.MaxPoolOp)
-def max_pool(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
-    lowest = -np.inf if graph.is_float(source.dtype) else np.iinfo(source.dtype).min
-    x = _padded(ctx, x, source, attrs, attrs["high"], lowest)
-    return _pool(ctx, x, attrs, result, lowest, graph.MaxOp)
+@_on_channels_last
+def max_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
+    """Narrow floats are compared as f32: on some of them the backend crashes."""
+    lowest = graph.lowest(result.dtype)
+    wide = result.with_dtype(accumulator(result.dtype))
+    x = _padded(x, attrs["low"], attrs["high"], lowest)
+    y = _pool(x, attrs, wide, lowest, graph.MaxOp)
+    return Operand(x.ctx, result, converted(x.ctx, y.value, wide, result))
 
 
 @lowers(graph.AveragePoolOp)
-def average_pool(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    """Sums, times a table of reciprocal counts: only the borders differ."""
-    attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
-    high = [a + b for a, b in zip(attrs["high"], attrs["extra"], strict=True)]
+@_on_channels_last
+def average_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
+    """Sums, times a table of shares: only at the borders do they differ."""
+    high = _with_extra(attrs)
     wide = result.with_dtype(accumulator(result.dtype))
-    x = converted(ctx, x, source, source.with_dtype(wide.dtype))
-    x = _padded(ctx, x, source.with_dtype(wide.dtype), attrs, high, 0)
-    total = _pool(ctx, x, attrs, wide, 0, graph.AddOp)
-    return _divided(ctx, total, attrs, source, wide, result)
+    spatial = x.type.with_shape([1, *x.shape[1:-1], 1]).with_dtype(wide.dtype)
+    total = _pool(_padded(x, attrs["low"], high, 0), attrs, wide, 0, graph.AddOp)
+    if _is_uniform(attrs):
+        count = x.ctx.scalar(np.prod(attrs["kernel"]), wide.dtype)
+        inputs, maps = [total.value], [ir.AffineMap.get_identity(result.rank)]
+    else:
+        counts = _counts(x.ctx, spatial, result, attrs)
+        axes = [None, *range(1, result.rank - 1), None]
+        inputs = [total.value, counts.value]
+        maps = [ir.AffineMap.get_identity(result.rank), projection(result.rank, axes)]
+
+    def divide(element: ir.Value, *counted: ir.Value) -> ir.Value:
+        share = arith.divf(element, counted[0] if counted else count)
+        return convert_scalar(share, wide.dtype, result.dtype)
+
+    return Operand(x.ctx, result, parallel(inputs, maps, x.ctx.empty(result), divide))
 
 
-def _divided(ctx, total, attrs, source, wide, result) -> ir.Value:
-    first = attrs["layout"] == "channels_first"
-    spatial = source.shape[2:] if first else source.shape[1:-1]
-    window = {k: attrs[k] for k in ("kernel", "strides", "dilations", "low", "high", "extra")}
-    uniform = not any((*attrs["low"], *attrs["high"], *attrs["extra"])) or (
-        attrs["count_include_pad"] and not any(attrs["extra"])
-    )
-    rank = result.rank
-    identity = ir.AffineMap.get_identity(rank)
-    if uniform:
-        share = 1 / np.prod(attrs["kernel"])
+def _with_extra(attrs: dict[str, Any]) -> list[int]:
+    return [a + b for a, b in zip(attrs["high"], attrs["extra"], strict=True)]
 
-        def scale(s: ir.Value) -> ir.Value:
-            product = arith.mulf(s, ctx.scalar(share, wide.dtype))
-            return convert_scalar(product, wide.dtype, result.dtype)
 
-        return parallel([total], [identity], ctx.empty(result), scale)
-    counts = average_pool_counts(spatial, count_include_pad=attrs["count_include_pad"], **window)
-    table = arith.constant(
-        ir.RankedTensorType.get(list(counts.shape), ir.ShapedType(total.type).element_type),
-        graph.write_elements((1 / counts).astype(wide.dtype)),
-    )
-    axes = list(range(2, rank)) if first else list(range(1, rank - 1))
-    return parallel(
-        [total, table],
-        [identity, projection(rank, axes)],
-        ctx.empty(result),
-        lambda s, share: convert_scalar(arith.mulf(s, share), wide.dtype, result.dtype),
-    )
+def _is_uniform(attrs: dict[str, Any]) -> bool:
+    """Whether every window has as many elements as the kernel."""
+    padded = any((*attrs["low"], *attrs["high"]))
+    return not any(attrs["extra"]) and (attrs["count_include_pad"] or not padded)
+
+
+def _counts(
+    ctx: Lowering, spatial: graph.TensorType, result: graph.TensorType, attrs: dict[str, Any]
+) -> Operand:
+    """How many elements each window counts, [1, out..., 1]; a pool over ones where sizes vary."""
+    type_ = spatial.with_shape([1, *result.shape[1:-1], 1])
+    if spatial.is_static:
+        window = {name: attrs[name] for name in ("kernel", "strides", "dilations", "low", "high")}
+        counts = graph.average_pool_counts(
+            spatial.shape[1:-1],
+            extra=attrs["extra"],
+            count_include_pad=attrs["count_include_pad"],
+            **window,
+        )
+        return known(ctx, counts.astype(spatial.dtype).reshape(type_.shape))
+    ones = Operand(ctx, spatial, ctx.filled(spatial, 1))
+    if attrs["count_include_pad"]:
+        ones = _padded(ones, attrs["low"], attrs["high"], 1)
+        ones = _padded(ones, [0] * len(attrs["low"]), attrs["extra"], 0)
+    else:
+        ones = _padded(ones, attrs["low"], _with_extra(attrs), 0)
+    return _pool(ones, attrs, type_, 0, graph.AddOp)
 
 
 @lowers(graph.LpPoolOp)
-def lp_pool(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
+@_on_channels_last
+def lp_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
     wide = result.with_dtype(accumulator(result.dtype))
-    image = source.with_dtype(wide.dtype)
     p = attrs["p"]
 
-    def power(s: ir.Value) -> ir.Value:
-        size = math.absf(convert_scalar(s, source.dtype, wide.dtype))
-        return size if p == 1 else math.powf(size, ctx.scalar(p, wide.dtype))
+    def power(element: ir.Value) -> ir.Value:
+        size = math.absf(convert_scalar(element, x.type.dtype, wide.dtype))
+        if p == 1:
+            return size
+        return arith.mulf(size, size) if p == 2 else math.powf(size, x.ctx.scalar(p, wide.dtype))
 
-    identity = ir.AffineMap.get_identity(source.rank)
-    x = parallel([x], [identity], ctx.empty(image), power)
-    x = _padded(ctx, x, image, attrs, attrs["high"], 0)
-    total = _pool(ctx, x, attrs, wide, 0, graph.AddOp)
+    def root(element: ir.Value) -> ir.Value:
+        if p == 2:
+            element = math.sqrt(element)
+        elif p != 1:
+            element = math.powf(element, x.ctx.scalar(1 / p, wide.dtype))
+        return convert_scalar(element, wide.dtype, result.dtype)
 
-    def root(s: ir.Value) -> ir.Value:
-        value = s if p == 1 else math.powf(s, ctx.scalar(1 / p, wide.dtype))
-        return convert_scalar(value, wide.dtype, result.dtype)
-
-    return parallel([total], [identity], ctx.empty(result), root)
+    powers = _each(x, x.type.with_dtype(wide.dtype), power)
+    powers = _padded(powers, attrs["low"], attrs["high"], 0)
+    return _each(_pool(powers, attrs, wide, 0, graph.AddOp), result, root)
 
 
-def _padded(
-    ctx: Lowering,
-    x: ir.Value,
-    type_: graph.TensorType,
-    attrs: dict[str, Any],
-    high: Sequence[int],
-    value: float,
-) -> ir.Value:
-    """A ``tensor.pad``, which the backend fuses into the pooling."""
-    first = attrs["layout"] == "channels_first"
-    before = (0, 0, *attrs["low"]) if first else (0, *attrs["low"], 0)
-    after = (0, 0, *high) if first else (0, *high, 0)
-    if not any((*before, *after)):
+def _each(x: Operand, type_: graph.TensorType, body: Callable[..., ir.Value]) -> Operand:
+    identity = ir.AffineMap.get_identity(type_.rank)
+    return Operand(x.ctx, type_, parallel([x.value], [identity], x.ctx.empty(type_), body))
+
+
+def _padded(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
+    """`x` with `value` around its spatial axes, which the backend reads through where it can."""
+    along_one_axis = len(low) == 1
+    low, high = (0, *low, 0), (0, *high, 0)
+    if not any((*low, *high)):
         return x
-    padded = type_.with_shape(a + s + b for a, s, b in zip(before, type_.shape, after, strict=True))
-    return pad_tensor(ctx, x, ctx.scalar(value, type_.dtype), before, after, padded)
+    sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
+    type_ = x.type.with_shape(sizes)
+    if along_one_axis:
+        copy = insert_slice(x.ctx, x.value, x.ctx.filled(type_, value), low, x.shape)
+        return Operand(x.ctx, type_, copy)
+    scalar = x.ctx.scalar(value, type_.dtype)
+    return Operand(x.ctx, type_, pad_tensor(x.ctx, x.value, scalar, low, high, type_))
 
 
-def _pool(ctx, x, attrs, result, initial, combine) -> ir.Value:
-    """Combine every window, as a named op where there is one."""
-    output = ctx.filled(result, initial)
-    named = _named(attrs, result, combine)
-    if named is not None:
-        window = tensor.empty(list(attrs["kernel"]), ir.ShapedType(x.type).element_type)
-        pooled = named(
-            x, window, outs=[output], strides=attrs["strides"], dilations=attrs["dilations"]
-        )
-        return pooled if isinstance(pooled, ir.Value) else pooled.operation.results[0]
-    spatial = result.rank - 2
-    d = ir.AffineExpr.get_dim
-    first = attrs["layout"] == "channels_first"
-    offset = 2 if first else 1
-    places = [
-        d(offset + i) * s + d(result.rank + i) * q
-        for i, (s, q) in enumerate(zip(attrs["strides"], attrs["dilations"], strict=True))
-    ]
-    image = [d(0), d(1), *places] if first else [d(0), *places, d(result.rank - 1)]
-    count = result.rank + spatial
-    taps = [d(result.rank + i) for i in range(spatial)]
-    window = tensor.empty(list(attrs["kernel"]), ir.ShapedType(x.type).element_type)
-    (value,) = generic(
-        [x, window],
-        [ir.AffineMap.get(count, 0, image), ir.AffineMap.get(count, 0, taps)],
-        [output],
-        [ir.AffineMap.get(count, 0, [d(i) for i in range(result.rank)])],
-        ["parallel"] * result.rank + ["reduction"] * spatial,
-        lambda element, _, total: apply_number_rule(combine, result.dtype, element, total),
-    )
-    return value
+# Pools of padded images
 
 
-def _named(attrs: dict[str, Any], result: graph.TensorType, combine: Any) -> Any:
-    if result.rank != 4:
-        return None
-    first = attrs["layout"] == "channels_first"
+def _pool(
+    x: Operand, attrs: dict[str, Any], result: graph.TensorType, initial: float, combine: Combine
+) -> Operand:
+    """Every window of `x` combined, as `result`."""
+    window = (attrs["kernel"], attrs["strides"], attrs["dilations"])
+    return _pool_axes(x, window, result, initial, combine)
+
+
+def _pool_axes(
+    x: Operand,
+    window: tuple[tuple[int, ...], ...],
+    result: graph.TensorType,
+    initial: float,
+    combine: Combine,
+) -> Operand:
+    kernel, strides, dilations = window
+    if len(kernel) <= 2:
+        return _named_pool(x, window, result, initial, combine)
+    batch, places = x.shape[0], result.shape[1]
+    inner = result.with_shape([batch * places, *result.shape[2:]])
+    parts = []
+    for tap in range(kernel[0]):
+        part = x.sliced(1, tap * dilations[0], places, strides[0])
+        part = part.reshaped([batch * places, *x.shape[2:]])
+        rest = (kernel[1:], strides[1:], dilations[1:])
+        parts.append(_pool_axes(part, rest, inner, initial, combine))
+    return _combined(parts, combine).reshaped(result.shape)
+
+
+def _combined(parts: Sequence[Operand], combine: Combine) -> Operand:
+    """Element by element. (Pools that start from others' results the backend gets wrong.)"""
+    if len(parts) == 1:
+        return parts[0]
+    ctx, type_ = parts[0].ctx, parts[0].type
+
+    def body(*elements: ir.Value) -> ir.Value:
+        total = elements[0]
+        for element in elements[1:]:
+            total = apply_number_rule(combine, type_.dtype, total, element)
+        return total
+
+    identity = [ir.AffineMap.get_identity(type_.rank)] * len(parts)
+    values = [part.value for part in parts]
+    return Operand(ctx, type_, parallel(values, identity, ctx.empty(type_), body))
+
+
+def _named_pool(
+    x: Operand,
+    window: tuple[tuple[int, ...], ...],
+    result: graph.TensorType,
+    initial: float,
+    combine: Combine,
+) -> Operand:
+    kernel, strides, dilations = window
+    one, unsigned = len(kernel) == 1, graph.is_unsigned(result.dtype)
     if combine is graph.AddOp:
-        return linalg.pooling_nchw_sum if first else linalg.pooling_nhwc_sum
-    if graph.is_unsigned(result.dtype):
-        return None if first else linalg.pooling_nhwc_max_unsigned
-    return linalg.pooling_nchw_max if first else linalg.pooling_nhwc_max
+        build = linalg.pooling_nwc_sum if one else linalg.pooling_nhwc_sum
+    elif unsigned:
+        build = linalg.pooling_nwc_max_unsigned if one else linalg.pooling_nhwc_max_unsigned
+    else:
+        build = linalg.pooling_nwc_max if one else linalg.pooling_nhwc_max
+    shape = tensor.empty(list(kernel), ir.ShapedType(x.value.type).element_type)
+    output = x.ctx.filled(result, initial)
+    op = build(x.value, shape, outs=[output], strides=strides, dilations=dilations)
+    value = op if isinstance(op, ir.Value) else op.operation.results[0]
+    return Operand(x.ctx, result, value)

@@ -1,0 +1,100 @@
+"""Max pooling that also tells where each maximum stands."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .generic import generic, loop_index, projection
+from .lowering import Lowering, lowers
+from .movement import pad_tensor
+from .operands import Operand, operand
+
+
+@lowers(graph.MaxPoolWithIndicesOp)
+def max_pool_with_indices(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """Loops over places and taps that carry the best element and its position; -1 is none yet."""
+    attrs, source = op.attrs, graph.type_of(op.x)
+    result, indices = graph.type_of(op.y), graph.type_of(op.indices)
+    rank, axes = source.rank, source.rank - 2
+    lowest = graph.lowest(source.dtype)
+    image = operand(ctx, op.x, x)
+    padded = _padded(image, attrs, lowest)
+    d = [ir.AffineExpr.get_dim(i) for i in range(rank + axes)]
+    reads = [
+        d[2 + i] * attrs["strides"][i] + d[rank + i] * attrs["dilations"][i] for i in range(axes)
+    ]
+    kernel = tensor.empty(list(attrs["kernel"]), ir.ShapedType(x.type).element_type)
+    maps = [
+        ir.AffineMap.get(rank + axes, 0, [d[0], d[1], *reads]),
+        projection(rank + axes, list(range(rank, rank + axes))),
+    ]
+    position = _position(ctx, source, attrs)
+
+    def body(
+        element: ir.Value, _: ir.Value, best: ir.Value, at: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        inside, here = position()
+        none = arith.cmpi(arith.CmpIPredicate.slt, at, arith.constant(at.type, 0))
+        wins = arith.andi(inside, arith.ori(none, _exceeds(element, best, source.dtype)))
+        return arith.select(wins, element, best), arith.select(wins, here, at)
+
+    outputs = [ctx.filled(result, lowest), ctx.filled(indices, -1)]
+    places = projection(rank + axes, list(range(rank)))
+    iterators = ["parallel"] * rank + ["reduction"] * axes
+    y, at = generic([padded, kernel], maps, outputs, [places, places], iterators, body)
+    return y, at
+
+
+def _padded(x: Operand, attrs: dict[str, Any], value: float) -> ir.Value:
+    low, high = (0, 0, *attrs["low"]), (0, 0, *attrs["high"])
+    if not any((*low, *high)):
+        return x.value
+    sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
+    type_ = x.type.with_shape(sizes)
+    return pad_tensor(x.ctx, x.value, x.ctx.scalar(value, type_.dtype), low, high, type_)
+
+
+def _exceeds(element: ir.Value, best: ir.Value, dtype: np.dtype) -> ir.Value:
+    """Whether `element` takes the place of `best`; a NaN does, and keeps it."""
+    if graph.is_float(dtype):
+        greater = arith.cmpf(arith.CmpFPredicate.UGT, element, best)
+        return arith.andi(greater, arith.cmpf(arith.CmpFPredicate.ORD, best, best))
+    unsigned = graph.is_unsigned(dtype)
+    predicate = arith.CmpIPredicate.ugt if unsigned else arith.CmpIPredicate.sgt
+    return arith.cmpi(predicate, element, best)
+
+
+def _position(
+    ctx: Lowering, source: graph.TensorType, attrs: dict[str, Any]
+) -> Callable[[], tuple[ir.Value, ir.Value]]:
+    """Inside the loops: whether a tap reads an element, and that element's number."""
+    rank, axes = source.rank, source.rank - 2
+    extents = [ctx.index(size) for size in source.shape]
+    steps = [
+        [ctx.index(v[i]) for v in (attrs["strides"], attrs["dilations"], attrs["low"])]
+        for i in range(axes)
+    ]
+    order = list(range(axes))[:: -1 if attrs["storage_order"] else 1]
+
+    def position() -> tuple[ir.Value, ir.Value]:
+        inside: ir.Value | None = None
+        places = []
+        for i, (stride, dilation, low) in enumerate(steps):
+            start = arith.muli(loop_index(2 + i), stride)
+            offset = arith.muli(loop_index(rank + i), dilation)
+            place = arith.subi(arith.addi(start, offset), low)
+            fits = arith.cmpi(arith.CmpIPredicate.ult, place, extents[2 + i])
+            inside = fits if inside is None else arith.andi(inside, fits)
+            places.append(place)
+        number = arith.addi(arith.muli(loop_index(0), extents[1]), loop_index(1))
+        for axis in order:
+            number = arith.addi(arith.muli(number, extents[2 + axis]), places[axis])
+        assert inside is not None
+        return inside, arith.index_cast(ir.IntegerType.get_signless(64), number)
+
+    return position
