@@ -1,0 +1,190 @@
+"""Pools against ONNX Runtime."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
+
+from ...numerics import Cases, Feed, compare, evaluate, run_onnxruntime
+
+_random = np.random.default_rng(0)
+
+
+def _floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return _random.standard_normal(shape).astype(dtype)
+
+
+X = _floats(2, 5, 9, 10)
+NAMED = Feed(X, ["batch", 5, "height", "width"])
+
+
+def _max_cases() -> tuple[Cases, Cases]:
+    cases, more = Cases(opset=12), Cases(opset=12)
+    cases.add("MaxPool", X, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    cases.add("MaxPool", X, kernel_shape=[2, 3], dilations=[2, 3], strides=[1, 2])
+    cases.add("MaxPool", NAMED, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    cases.add("MaxPool", NAMED, kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_UPPER")
+    cases.add("MaxPool", _floats(2, 3, 20), kernel_shape=[3], strides=[2], pads=[1, 0])
+    cases.add("MaxPool", _floats(1, 3, 5, 6, 7), kernel_shape=[2, 3, 2], pads=[1, 1, 0, 0, 1, 1])
+    for dtype in (np.int8, np.uint8):
+        info = np.iinfo(dtype)
+        whole = _random.integers(info.min, info.max + 1, (1, 3, 6, 6)).astype(dtype)
+        cases.add("MaxPool", whole, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    more.add("MaxPool", X, kernel_shape=[2, 2])
+    more.add("MaxPool", X, kernel_shape=[4, 3], strides=[3, 2], auto_pad="SAME_LOWER")
+    more.add("MaxPool", X, kernel_shape=[4, 3], strides=[3, 2], auto_pad="VALID")
+    more.add("MaxPool", NAMED, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    for kernel, stride, pad in ((3, 2, 0), (3, 2, 1), (2, 3, 0), (2, 3, 1), (1, 4, 0), (5, 3, 2)):
+        more.add(
+            "MaxPool", X, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4,
+            ceil_mode=1,
+        )  # fmt: skip
+    return cases, more
+
+
+def _index_cases() -> tuple[Cases, Cases]:
+    cases, more = Cases(opset=12), Cases(opset=12)
+    ties = np.round(X)
+    cases.add("MaxPool", ties, outputs=2, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    cases.add("MaxPool", NAMED, outputs=2, kernel_shape=[2, 3], storage_order=1)
+    cases.add(
+        "MaxPool", _floats(1, 2, 5, 6, 7), outputs=2, kernel_shape=[2, 3, 2],
+        pads=[1, 1, 0, 0, 1, 1], storage_order=1,
+    )  # fmt: skip
+    more.add("MaxPool", X, outputs=2, kernel_shape=[2, 3], dilations=[2, 3], strides=[1, 2])
+    more.add("MaxPool", X, outputs=2, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    more.add("MaxPool", _floats(2, 3, 20), outputs=2, kernel_shape=[3], strides=[2], pads=[1, 0])
+    more.add("MaxPool", np.full((1, 1, 4, 4), -np.inf, np.float32), outputs=2, kernel_shape=[2, 2])
+    return cases, more
+
+
+def _average_cases() -> tuple[Cases, Cases]:
+    cases, more = Cases(opset=11), Cases(opset=11)
+    padded = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    cases.add("AveragePool", X, **padded)
+    cases.add("AveragePool", X, count_include_pad=1, **padded)
+    cases.add("AveragePool", NAMED, **padded)
+    cases.add("AveragePool", NAMED, kernel_shape=[3, 2], count_include_pad=1, pads=[1, 0, 1, 1])
+    cases.add("AveragePool", NAMED, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    cases.add("AveragePool", _floats(2, 3, 20), kernel_shape=[3], strides=[2], pads=[1, 0])
+    cases.add("AveragePool", _floats(1, 3, 5, 6, 7), kernel_shape=[2, 3, 2], pads=[1] * 6)
+    more.add("AveragePool", X, kernel_shape=[2, 3], strides=[1, 2])
+    more.add("AveragePool", X, kernel_shape=[4, 3], strides=[3, 2], auto_pad="SAME_LOWER")
+    more.add("AveragePool", X, kernel_shape=[4, 3], strides=[3, 2], auto_pad="SAME_UPPER")
+    for kernel, stride, pad in ((3, 2, 0), (3, 2, 1), (2, 3, 0), (5, 3, 2)):
+        for include in (0, 1):
+            more.add(
+                "AveragePool", X, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4,
+                ceil_mode=1, count_include_pad=include,
+            )  # fmt: skip
+    return cases, more
+
+
+def _norm_cases() -> tuple[Cases, Cases]:
+    cases, more = Cases(opset=11), Cases(opset=11)
+    cases.add("LpPool", X, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    cases.add("LpPool", NAMED, kernel_shape=[3, 2], p=3)
+    cases.add("GlobalLpPool", X, p=2)
+    cases.add("GlobalLpPool", X, p=3)
+    cases.add("GlobalAveragePool", NAMED)
+    cases.add("GlobalMaxPool", _floats(2, 3, 20))
+    more.add("LpPool", X, kernel_shape=[2, 3], p=1)
+    more.add("LpPool", X, kernel_shape=[2, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+    more.add("LpPool", _floats(2, 3, 20), kernel_shape=[3], strides=[2], pads=[1, 0])
+    more.add("GlobalLpPool", X, p=1)
+    return cases, more
+
+
+SETS = {
+    "max": _max_cases,
+    "indices": _index_cases,
+    "average": _average_cases,
+    "norm": _norm_cases,
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_compiled(name):
+    cases, _ = SETS[name]()
+    cases.tolerances |= dict.fromkeys(cases.outputs, 1e-5 if name in ("average", "norm") else 0)
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_evaluation(name):
+    for cases in SETS[name]():
+        model = cases.model()
+        tolerances = dict.fromkeys(cases.outputs, 1e-5 if name in ("average", "norm") else 0)
+        expected = run_onnxruntime(model, cases.feeds)
+        compare(evaluate(model, cases.feeds), expected, cases.outputs, tolerances)
+
+
+def test_dilated_average_and_lp():
+    """Which ONNX Runtime has no kernels for in every version."""
+    cases = Cases(opset=19)
+    cases.add("AveragePool", X, kernel_shape=[3, 2], dilations=[2, 3], pads=[1, 2, 1, 2])
+    cases.add("AveragePool", NAMED, kernel_shape=[3, 2], dilations=[2, 1], pads=[1, 1, 1, 1])
+    cases.add("LpPool", X, kernel_shape=[3, 2], dilations=[2, 3], ceil_mode=1, strides=[2, 2])
+    cases.compare_compiled_with_evaluation()
+
+
+def test_element_types():
+    cases = Cases(opset=22)
+    for dtype, tolerance in ((np.float64, 1e-11), (np.float16, 1e-3), (ml_dtypes.bfloat16, 1e-2)):
+        x = _floats(1, 5, 6, 7, dtype=dtype)
+        options = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "tolerance": tolerance}
+        for op_type in ("MaxPool", "AveragePool", "LpPool"):
+            cases.add(op_type, x, **options)
+    cases.compare_compiled_with_evaluation()
+
+
+def test_nan_wins():
+    cases = Cases(opset=12)
+    x = _floats(1, 2, 6, 6)
+    x[0, 0, 2, 3] = x[0, 1, 0, 0] = np.nan
+    cases.add("MaxPool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    cases.add("MaxPool", x, outputs=2, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    values, _, places = evaluate(cases.model(), cases.feeds)
+    assert np.isnan(values[0, 0, 1:4, 2:5]).all()
+    assert np.isnan(values).sum() == 9 + 4
+    assert (places[0, 0, 1:4, 2:5] == 2 * 6 + 3).all()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_empty():
+    cases = Cases(opset=12)
+    empty = Feed(_floats(0, 3, 6, 6), ["batch", 3, 6, 6])
+    cases.add("MaxPool", empty, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    cases.add("AveragePool", empty, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    cases.compare_compiled_with_evaluation()
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes", "message"),
+    [
+        ((1, 6, 5, 7), {"kernel_shape": [3]}, r"kernel_shape \[3\] does not fit 2"),
+        ((1, 6, 5, 7), {"kernel_shape": [6, 3]}, "a window of 6 does not fit an axis of 5"),
+        ((1, 6, 5, 7), {"kernel_shape": [3, 3], "pads": [-1, 0, 0, 0]}, r"pads \[-1"),
+        ((6, 5), {"kernel_shape": [3]}, "needs an image"),
+    ],
+)
+def test_refused(shape, attributes, message):
+    cases = Cases(opset=11)
+    cases.add("MaxPool", _floats(*shape), **attributes)
+    with pytest.raises(InvalidModelError, match=f"MaxPool_0.*{message}"):
+        import_onnx(cases.model())
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes"),
+    [
+        ("AveragePool", {"auto_pad": "SAME_UPPER"}),
+        ("MaxPool", {"pads": [0, 0, 2, 2], "ceil_mode": 1}),
+    ],
+)
+def test_unsupported_on_unknown_sizes(op_type, attributes):
+    cases = Cases(opset=11)
+    cases.add(op_type, NAMED, kernel_shape=[3, 3], strides=[2, 2], **attributes)
+    with pytest.raises(UnsupportedModelError, match="unknown"):
+        import_onnx(cases.model())
