@@ -1,8 +1,11 @@
 """From a model to something that runs: the one place that knows frontend, passes and runtime."""
 
+import ctypes
+import gc
 import importlib.metadata
-import io
 import os
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -76,31 +79,39 @@ class Compilation:
                 if kind in function.attributes:
                     del function.attributes[kind]
 
-    def bytecode(self) -> bytes:
-        """The module as MLIR bytecode."""
-        buffer = io.BytesIO()
-        self.module.operation.write_bytecode(buffer)
-        return buffer.getvalue()
+    def write_bytecode(self, path: Path) -> None:
+        """Write the module as MLIR bytecode, weights straight from where they lie in memory."""
+        try:
+            self.module.operation.write_bytecode(str(path))
+        except (OSError, ValueError, RuntimeError) as error:
+            raise OutputError(f"cannot write the program to '{path}': {error}") from error
 
     def backend(self) -> bytes:
-        """Compile the lowered module to the contents of a ``.vmfb``."""
-        options = self.options
-        bytecode = self.bytecode()
-        self.report.sizes["bytecode bytes"] = len(bytecode)
-        start = time.perf_counter()
-        contents = compile_module(
-            bytecode,
-            target=options.target,
-            threads=options.threads,
-            opt_level=options.opt_level,
-            data_tiling=bool(options.data_tiling),
-            extra_flags=options.extra_flags,
-            timeout=options.timeout,
-            progress=options.progress,
-            save_temps=options.save_temps,
-        )
-        self.report.record_stage("backend", time.perf_counter() - start)
-        self.report.sizes["module bytes"] = len(contents)
+        """Compile the lowered module to the contents of a ``.vmfb``.
+
+        This is the end of `module`: its weights are freed before the backend takes as much again.
+        """
+        options, report = self.options, self.report
+        with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
+            source = Path(folder, "module.mlir")
+            self.write_bytecode(source)
+            report.sizes["bytecode bytes"] = source.stat().st_size
+            del self.module
+            _give_memory_back()
+            start = time.perf_counter()
+            contents = compile_module(
+                source,
+                target=options.target,
+                threads=options.threads,
+                opt_level=options.opt_level,
+                data_tiling=bool(options.data_tiling),
+                extra_flags=options.extra_flags,
+                timeout=options.timeout,
+                progress=options.progress,
+                save_temps=options.save_temps,
+            )
+        report.record_stage("backend", time.perf_counter() - start)
+        report.sizes["module bytes"] = len(contents)
         return contents
 
     def text(self) -> str:
@@ -167,9 +178,17 @@ def compile(
     compilation.graph_passes()
     compilation.lower()
     contents = compilation.backend()
-    report = compilation.report
-    del compilation  # the weights are in the module now
-    return load(contents, threads=options.threads, report=report)
+    return load(contents, threads=options.threads, report=compilation.report)
+
+
+def _give_memory_back() -> None:
+    """Free what reference cycles hold, and with glibc the memory it keeps for later: packed
+    weights, hundreds of megabytes."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def make_options(
