@@ -57,22 +57,21 @@ def average_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) ->
     """Sums, times a table of shares: only at the borders do they differ."""
     high = _with_extra(attrs)
     wide = result.with_dtype(accumulator(result.dtype))
-    spatial = x.type.with_shape([1, *x.shape[1:-1], 1]).with_dtype(wide.dtype)
     total = _pool(_padded(x, attrs["low"], high, 0), attrs, wide, 0, graph.AddOp)
+    inputs, maps = [total.value], [ir.AffineMap.get_identity(result.rank)]
     if _is_uniform(attrs):
-        count = x.ctx.scalar(np.prod(attrs["kernel"]), wide.dtype)
-        inputs, maps = [total.value], [ir.AffineMap.get_identity(result.rank)]
+        constant = x.ctx.scalar(1 / np.prod(attrs["kernel"]), wide.dtype)
     else:
-        counts = _counts(x.ctx, spatial, result, attrs)
-        axes = [None, *range(1, result.rank - 1), None]
-        inputs = [total.value, counts.value]
-        maps = [ir.AffineMap.get_identity(result.rank), projection(result.rank, axes)]
+        spatial = x.type.with_shape([1, *x.shape[1:-1], 1]).with_dtype(wide.dtype)
+        shares = _shares(x.ctx, spatial, result, attrs)
+        inputs.append(shares.value)
+        maps.append(projection(result.rank, [None, *range(1, result.rank - 1), None]))
 
-    def divide(element: ir.Value, *counted: ir.Value) -> ir.Value:
-        share = arith.divf(element, counted[0] if counted else count)
-        return convert_scalar(share, wide.dtype, result.dtype)
+    def scale(element: ir.Value, *share: ir.Value) -> ir.Value:
+        scaled = arith.mulf(element, share[0] if share else constant)
+        return convert_scalar(scaled, wide.dtype, result.dtype)
 
-    return Operand(x.ctx, result, parallel(inputs, maps, x.ctx.empty(result), divide))
+    return Operand(x.ctx, result, parallel(inputs, maps, x.ctx.empty(result), scale))
 
 
 def _with_extra(attrs: dict[str, Any]) -> list[int]:
@@ -85,10 +84,10 @@ def _is_uniform(attrs: dict[str, Any]) -> bool:
     return not any(attrs["extra"]) and (attrs["count_include_pad"] or not padded)
 
 
-def _counts(
+def _shares(
     ctx: Lowering, spatial: graph.TensorType, result: graph.TensorType, attrs: dict[str, Any]
 ) -> Operand:
-    """How many elements each window counts, [1, out..., 1]; a pool over ones where sizes vary."""
+    """One over what each window counts, [1, out..., 1]; from a pool over ones where sizes vary."""
     type_ = spatial.with_shape([1, *result.shape[1:-1], 1])
     if spatial.is_static:
         window = {name: attrs[name] for name in ("kernel", "strides", "dilations", "low", "high")}
@@ -98,14 +97,15 @@ def _counts(
             count_include_pad=attrs["count_include_pad"],
             **window,
         )
-        return known(ctx, counts.astype(spatial.dtype).reshape(type_.shape))
+        return known(ctx, (1 / counts.astype(spatial.dtype)).reshape(type_.shape))
     ones = Operand(ctx, spatial, ctx.filled(spatial, 1))
     if attrs["count_include_pad"]:
         ones = _padded(ones, attrs["low"], attrs["high"], 1)
         ones = _padded(ones, [0] * len(attrs["low"]), attrs["extra"], 0)
     else:
         ones = _padded(ones, attrs["low"], _with_extra(attrs), 0)
-    return _pool(ones, attrs, type_, 0, graph.AddOp)
+    counts = _pool(ones, attrs, type_, 0, graph.AddOp)
+    return _each(counts, type_, lambda count: arith.divf(ctx.scalar(1, type_.dtype), count))
 
 
 @lowers(graph.LpPoolOp)
