@@ -22,6 +22,8 @@ ACCUMULATORS = {128: 24, 256: 12, 512: 28}
 
 IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""
+MIN_FILLED_PANELS = 8
+"""With fewer panels, filling up the last one with zeros costs too much."""
 MIN_DEPTH = 16
 """Shorter sums do not pay."""
 
@@ -59,20 +61,28 @@ class Tile:
 
 
 def choose_tile(rows: int, columns: int, vector_bits: int) -> Tile | None:
-    """The tile for a product of so many rows and columns; None when no panel divides the columns.
+    """The tile for a product of so many rows and columns; None when too few columns fill one.
 
     Rows that divide evenly are worth more than a few registers; four are enough to hide latency.
     """
-    lanes = LANES[vector_bits]
-    for vectors in (4, 2, 1):  # the backend handles powers of two well
-        if vectors > VECTORS[vector_bits] or columns % (vectors * lanes):
-            continue
-        most = max(1, ACCUMULATORS[vector_bits] // vectors)
-        enough = min(most, max(4, 16 // vectors))
-        wanted = [*range(enough, most + 1), *range(enough - 1, 1, -1)]
-        even = [r for r in wanted if rows % r == 0]
-        return Tile(even[0] if even else min(enough, rows), vectors * lanes)
-    return None
+    vectors = _panel_vectors(columns, vector_bits)
+    if vectors is None:
+        return None
+    most = max(1, ACCUMULATORS[vector_bits] // vectors)
+    enough = min(most, max(4, 16 // vectors))
+    wanted = [*range(enough, most + 1), *range(enough - 1, 1, -1)]
+    even = [r for r in wanted if rows % r == 0]
+    return Tile(even[0] if even else min(enough, rows), vectors * LANES[vector_bits])
+
+
+def _panel_vectors(columns: int, vector_bits: int) -> int | None:
+    """Vectors side by side in a panel: a power of two, which the backend handles well."""
+    most, lanes = VECTORS[vector_bits], LANES[vector_bits]
+    for vectors in (4, 2, 1):
+        if vectors <= most and columns % (vectors * lanes) == 0:
+            return vectors
+    filled = most * lanes  # filling up the last panel costs little when there are many
+    return most if columns >= MIN_FILLED_PANELS * filled else None
 
 
 class _Pack(Rewrite):
@@ -90,7 +100,7 @@ class _Pack(Rewrite):
         if weights.shape[0] < MIN_DEPTH:
             return "the sums are too short"
         tile = choose_tile(rows, weights.shape[1], self.vector_bits)
-        return "no panel divides the columns" if tile is None else tile
+        return "no panel fits the columns" if tile is None else tile
 
 
 class PackMatmul(_Pack):
@@ -159,4 +169,4 @@ def _is_pointwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
 
 def _packed(x: ir.Value, weights: np.ndarray, tile: Tile) -> ir.Value:
     panels = graph.constant(value=graph.pack_weights(weights, tile.width))
-    return graph.packed_matmul(x, panels, rows=tile.rows)
+    return graph.packed_matmul(x, panels, rows=tile.rows, columns=weights.shape[1])

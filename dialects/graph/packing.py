@@ -11,38 +11,45 @@ from .window import output_sizes, windows
 
 
 class PackedMatmulOp(GraphOp, name="packed_matmul"):
-    """``x w`` with `w` in panels: `x` [..., K], `w` [N/n, K, n], result [..., N].
+    """``x w`` with `w` in panels: `x` [..., K], `w` [panels, K, n], result [..., columns].
 
-    A panel holds `n` columns side by side, so that the product reads it from front to back.
-    `rows` is how many rows of `x` are multiplied at a time: together they fill the registers.
+    A panel holds `n` columns side by side, so that the product reads it from front to back; the
+    last one may be filled up. `rows` is how many rows of `x` are multiplied at a time: together
+    they fill the registers.
     """
 
     x: Tensor
     w: Tensor
     rows: Int
+    columns: Int
 
     @staticmethod
-    def infer(x: TensorType, w: TensorType, *, rows: int) -> TensorType:
+    def infer(x: TensorType, w: TensorType, *, rows: int, columns: int) -> TensorType:
         require_float(x)
         if x.dtype != w.dtype or w.rank != 3 or x.rank < 1 or rows < 1:
             raise TypeRuleError(f"cannot multiply {x} by panels {w}, {rows} rows at a time")
         require_equal_sizes(x.shape[-1], w.shape[1], "the contracted sizes")
-        return x.with_shape((*x.shape[:-1], w.shape[0] * w.shape[2]))
+        held = w.shape[0] * w.shape[2]
+        if not isinstance(held, int) or not 0 < columns <= held:
+            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+        return x.with_shape((*x.shape[:-1], columns))
 
     @staticmethod
-    def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int) -> np.ndarray:
+    def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int, columns: int) -> np.ndarray:
         del rows
-        return MatmulOp.evaluate(np.atleast_2d(x), unpack_weights(w)).reshape(*x.shape[:-1], -1)
+        matrix = unpack_weights(w)[:, :columns]
+        return MatmulOp.evaluate(np.atleast_2d(x), matrix).reshape(*x.shape[:-1], columns)
 
 
 def pack_weights(w: np.ndarray, width: int) -> np.ndarray:
-    """[K, N] as panels [N/width, K, width]."""
+    """[K, N] as panels [N/width, K, width]; zeros fill up the last one."""
+    w = np.pad(w, [(0, 0), (0, -w.shape[1] % width)])
     depth, columns = w.shape
     return np.ascontiguousarray(w.reshape(depth, columns // width, width).transpose(1, 0, 2))
 
 
 def unpack_weights(w: np.ndarray) -> np.ndarray:
-    """Panels [N/width, K, width] as [K, N]."""
+    """Panels [N/width, K, width] as [K, N], filling included."""
     return w.transpose(1, 0, 2).reshape(w.shape[1], -1)
 
 

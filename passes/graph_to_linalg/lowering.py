@@ -71,6 +71,8 @@ class Lowering:
 
     def __init__(self) -> None:
         self.values: dict[ir.Value, ir.Value] = {}
+        self.aligned: dict[ir.Value, ir.Value] = {}
+        """Lowered tensors that were cut from larger ones, for rules that would pad them again."""
         self._symbols: dict[str, ir.Value] = {}
         self._computed: dict[Size, ir.Value] = {}
 

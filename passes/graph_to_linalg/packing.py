@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from ...dialects import graph
 from ...mlir import arith, ir
+from .dispatch import apart
 from .elementwise import splat_of
 from .generic import generic, parallel, projection
-from .lowering import Lowering, Size, lowers, scalar_constant
+from .lowering import Lowering, lowers, plain_type, scalar_constant
 from .movement import extract_slice, pad_tensor, reshape_tensor
 from .tiles import tile_hint
 
@@ -23,12 +24,24 @@ MIN_BLOCKS = 4
 
 @dataclass(frozen=True)
 class Panels:
-    """A result [..., N] while it is computed: [padded rows, panels, width]."""
+    """A result [..., N] while it is computed: [rows, panels, width], both ends padded.
+
+    What lies in the padding is never read: rows do not depend on each other.
+    """
 
     ctx: Lowering
     result: graph.TensorType
-    rows: int
     type: graph.TensorType
+
+    @property
+    def rows(self) -> int:
+        """Rows of the result."""
+        return graph.static_size(graph.element_count(self.result.shape[:-1]))
+
+    @property
+    def is_padded(self) -> bool:
+        padded, count, width = self.type.shape
+        return padded != self.rows or count * width != self.result.shape[-1]
 
     def enter(self, x: ir.Value, source: graph.TensorType) -> tuple[ir.Value, ir.AffineMap] | None:
         """`x`, which broadcasts to the result, in this form, and how it is read; None if neither
@@ -36,62 +49,81 @@ class Panels:
         rows, columns = self.result.shape[:-1], self.result.shape[-1]
         shape = (*[1] * (self.result.rank - source.rank), *source.shape)
         whole = shape[:-1] == rows
-        if not whole and any(size != 1 for size in shape[:-1]):
+        if (not whole and any(size != 1 for size in shape[:-1])) or shape[-1] not in (1, columns):
             return None
-        if shape[-1] not in (1, columns):
-            return None
-        inner = self.type.shape[1:] if shape[-1] == columns else (1, 1)
-        form = source.with_shape((self.rows if whole else 1, *inner))
-        x = reshape_tensor(self.ctx, x, source, form)
-        if whole:
-            x, form = self._padded(x, form)
-        axes = [axis if size != 1 else None for axis, size in enumerate(form.shape)]
-        return x, projection(3, axes)
+        padded, count, width = self.type.shape
+        aligned = self.ctx.aligned.get(x)
+        if aligned is None or aligned.type != plain_type(self.type.with_dtype(source.dtype)):
+            flat = source.with_shape((self.rows if whole else 1, shape[-1]))
+            x = reshape_tensor(self.ctx, x, source, flat)
+            tall = padded if whole else 1
+            wide = count * width if shape[-1] != 1 else 1
+            x = pad_end(self.ctx, x, flat, (tall, wide))
+            form = (tall, count, width) if wide != 1 else (tall, 1, 1)
+            x = reshape_tensor(self.ctx, x, flat.with_shape((tall, wide)), flat.with_shape(form))
+        else:
+            x, form = aligned, self.type.shape
+        return x, projection(3, [axis if size != 1 else None for axis, size in enumerate(form)])
 
-    def leave(self, y: ir.Value) -> ir.Value:
-        """The result from what was computed."""
-        type_ = self.type
-        if self.rows != type_.shape[0]:
-            kept = type_.with_shape((self.rows, *type_.shape[1:]))
-            y = extract_slice(self.ctx, y, (0, 0, 0), kept.shape, (1, 1, 1), kept)
-            type_ = kept
-        return reshape_tensor(self.ctx, y, type_, self.result)
+    def compute(self, build: Callable[[], ir.Value]) -> ir.Value:
+        """The result of what `build` computes in this form.
 
-    def _padded(self, x: ir.Value, form: graph.TensorType) -> tuple[ir.Value, graph.TensorType]:
-        return pad_rows(self.ctx, x, form, self.type.shape[0])
+        When it is padded, `build` is a piece of work of its own: the backend would otherwise
+        compute what is kept only, and lose the even tiles.
+        """
+        if not self.is_padded:
+            return reshape_tensor(self.ctx, build(), self.type, self.result)
+        y = apart(self.ctx, self.type, build)
+        padded, count, width = self.type.shape
+        flat = self.type.with_shape((padded, count * width))
+        kept = self.type.with_shape((self.rows, self.result.shape[-1]))
+        x = reshape_tensor(self.ctx, y, self.type, flat)
+        x = extract_slice(self.ctx, x, (0, 0), kept.shape, (1, 1), kept)
+        x = reshape_tensor(self.ctx, x, kept, self.result)
+        self.ctx.aligned[x] = y
+        return x
 
 
-def pad_rows(
-    ctx: Lowering, x: ir.Value, type_: graph.TensorType, rows: Size
-) -> tuple[ir.Value, graph.TensorType]:
-    """`x` with zeros behind it, up to `rows` places of its first axis."""
-    if type_.shape[0] == rows:
-        return x, type_
-    zeros = [0] * type_.rank
-    padded = type_.with_shape((rows, *type_.shape[1:]))
-    high = [rows - type_.shape[0], *zeros[1:]]
-    return pad_tensor(ctx, x, ctx.scalar(0, type_.dtype), zeros, high, padded), padded
+def pad_end(ctx: Lowering, x: ir.Value, type_: graph.TensorType, shape: Sequence[int]) -> ir.Value:
+    """`x` with zeros behind it along every axis, up to `shape`."""
+    if type_.shape == tuple(shape):
+        return x
+    low = [0] * type_.rank
+    high = [want - graph.static_size(have) for want, have in zip(shape, type_.shape, strict=True)]
+    return pad_tensor(ctx, x, ctx.scalar(0, type_.dtype), low, high, type_.with_shape(shape))
 
 
 @lowers(graph.PackedMatmulOp)
 def packed_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    y, panels = packed_product(ctx, op, x, w)
-    return panels.leave(y)
+    panels, build = packed_product(ctx, op, x, w)
+    return panels.compute(build)
 
 
 def packed_product(
     ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value
-) -> tuple[ir.Value, Panels]:
-    """The product in the form in which it is computed."""
+) -> tuple[Panels, Callable[[], ir.Value]]:
+    """The form in which the product is computed, and what computes it."""
     source, weights, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
-    count, depth, width = weights.static_shape
-    rows = graph.static_size(graph.element_count(source.shape[:-1]))
+    count, depth, width = map(graph.static_size, weights.shape)
     step = op.attrs["rows"]
-    flat = source.with_shape((rows, depth))
+    rows = graph.static_size(graph.element_count(source.shape[:-1]))
     padded = -(-rows // step) * step  # part of a tile would run one element at a time
-    x, _ = pad_rows(ctx, reshape_tensor(ctx, x, source, flat), flat, padded)
-    panels = Panels(ctx, result, rows, result.with_shape((padded, count, width)))
-    return _product(ctx, x, w, panels.type, step, block_rows(padded, step, depth, count)), panels
+    panels = Panels(ctx, result, result.with_shape((padded, count, width)))
+    tall = source.with_shape((padded, depth))
+    aligned = ctx.aligned.get(x)
+    if aligned is not None and next(iter(ir.RankedTensorType(aligned.type).shape)) == padded:
+        form = source.with_shape(ir.RankedTensorType(aligned.type).shape)
+        if graph.element_count(form.shape) == graph.element_count(tall.shape):
+            x = reshape_tensor(ctx, aligned, form, tall)
+            return panels, _builder(ctx, x, w, panels.type, step, depth, count)
+    flat = source.with_shape((rows, depth))
+    x = pad_end(ctx, reshape_tensor(ctx, x, source, flat), flat, (padded, depth))
+    return panels, _builder(ctx, x, w, panels.type, step, depth, count)
+
+
+def _builder(ctx, x, w, type_, step, depth, count) -> Callable[[], ir.Value]:
+    block = block_rows(graph.static_size(type_.shape[0]), step, depth, count)
+    return lambda: _product(ctx, x, w, type_, step, block)
 
 
 def _product(ctx, x, w, type_: graph.TensorType, step: int, block: int) -> ir.Value:
@@ -145,7 +177,7 @@ def packed_epilogue(
     None where an operand does not fit the form in which the product is computed.
     """
     root = op.operation.results[0]
-    y, panels = packed_product(ctx, op, ctx.values[op.x], ctx.values[op.w])
+    panels, build = packed_product(ctx, op, ctx.values[op.x], ctx.values[op.w])
     splats = {value: splat for value in leaves if (splat := splat_of(value)) is not None}
     entered = {
         value: panels.enter(lowered, graph.type_of(value))
@@ -154,8 +186,9 @@ def packed_epilogue(
     }
     if any(each is None for each in entered.values()):
         return None
-    inputs: Sequence[ir.Value] = [y, *(each[0] for each in entered.values() if each)]
-    maps = [ir.AffineMap.get_identity(3), *(each[1] for each in entered.values() if each)]
+    others = [each for each in entered.values() if each is not None]
+    maps = [ir.AffineMap.get_identity(3), *(each[1] for each in others)]
+    whole = Panels(ctx, result, panels.type.with_dtype(result.dtype))
 
     def scalars(*elements: ir.Value) -> ir.Value:
         found = dict(zip([root, *entered], elements, strict=True))
@@ -163,9 +196,11 @@ def packed_epilogue(
             found[value] = scalar_constant(splat, graph.type_of(value).dtype)
         return body(found)
 
-    wide = panels.type.with_dtype(result.dtype)
-    whole = Panels(ctx, result, panels.rows, wide)
-    return whole.leave(parallel(inputs, maps, ctx.empty(wide), scalars))
+    def together() -> ir.Value:
+        inputs = [build(), *(each[0] for each in others)]
+        return parallel(inputs, maps, ctx.empty(whole.type), scalars)
+
+    return whole.compute(together)
 
 
 @lowers(graph.Im2colOp)
