@@ -33,6 +33,20 @@ class Linear:
         first = self.op.attrs.get("layout") == "channels_first"
         return 1 if first else self.type.rank - 1
 
+    @property
+    def channels(self) -> int:
+        """The size of that axis; weights are constant, so it is known."""
+        size = self.type.shape[self.axis]
+        assert isinstance(size, int)
+        return size
+
+    @property
+    def array(self) -> np.ndarray:
+        """The data of the weights."""
+        array = constant_array(self.weights)
+        assert array is not None
+        return array
+
     def problem(self) -> str | None:
         """Why the weights must stay as they are, or None."""
         if not has_one_use(self.weights):
@@ -47,15 +61,13 @@ class Linear:
 
     def scaled(self, factor: np.ndarray) -> np.ndarray:
         """The weights times `factor` (f64, one per channel), rounded once."""
-        weights = constant_array(self.weights)
-        assert weights is not None
-        wide = np.multiply(weights, self._expanded(factor), dtype=np.float64)
-        return in_range(wide, weights.dtype)
+        wide = np.multiply(self.array, self._expanded(factor), dtype=np.float64)
+        return in_range(wide, self.array.dtype)
 
     def _expanded(self, factor: np.ndarray) -> np.ndarray:
         """`factor` in a shape that broadcasts to the weights."""
         if isinstance(self.op, graph.ConvTransposeOp):  # [C, F / groups, kernel...]
-            inputs, _, *kernel = graph.type_of(self.weights).shape
+            inputs, _, *kernel = self.array.shape
             groups = self.op.attrs["groups"]
             rows = np.repeat(factor.reshape(groups, -1), inputs // groups, axis=0)
             return rows.reshape(*rows.shape, *[1] * len(kernel))

@@ -6,6 +6,7 @@ one thing, and have one form here: a polynomial in some values, or a product of 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -28,7 +29,7 @@ def polynomial(value: ir.Value, *variables: ir.Value, depth: int = MAX_DEPTH) ->
     """`value` as a polynomial in `variables` with scalar coefficients; None when it is not one."""
     if value in variables:
         return {tuple(int(v == value) for v in variables): 1.0}
-    op = graph.graph_op(value.owner)
+    op: Any = graph.graph_op(value.owner)
     constant = (0,) * len(variables)
     if isinstance(op, graph.ConstantOp):
         number = constant_number(value)
@@ -88,7 +89,7 @@ def operands_within(value: ir.Value, depth: int = MAX_DEPTH) -> Iterator[ir.Valu
     for _ in range(depth + 1):
         below: list[ir.Value] = []
         for current in level:
-            op = graph.graph_op(current.owner)
+            op: Any = graph.graph_op(current.owner)
             if current in seen or isinstance(op, graph.ConstantOp):
                 continue
             seen.add(current)
@@ -130,7 +131,7 @@ def _factors(
     value: ir.Value, through_casts: bool
 ) -> tuple[float, list[tuple[ir.Value, float]]] | None:
     """A coefficient and powers whose product `value` is, one op deep."""
-    op = graph.graph_op(value.owner)
+    op: Any = graph.graph_op(value.owner)
     if isinstance(op, graph.ConstantOp):
         number = constant_number(value)
         return (number, []) if number else None
@@ -156,10 +157,10 @@ def _factors(
 
 def without_casts(value: ir.Value) -> ir.Value:
     """`value` before conversions between float types."""
-    op = graph.graph_op(value.owner)
+    op: Any = graph.graph_op(value.owner)
     while isinstance(op, graph.CastOp) and graph.is_float(graph.type_of(op.x).dtype):
         value = op.x
-        op = graph.graph_op(value.owner)
+        op: Any = graph.graph_op(value.owner)
     return value
 
 

@@ -92,7 +92,7 @@ def _softmax(weights: ir.Value) -> graph.SoftmaxOp | None:
 def _read_scores(value: ir.Value) -> Scores | None:
     """Read what softmax is taken of."""
     value = without_casts(value)
-    op = graph.graph_op(value.owner)
+    op: Any = graph.graph_op(value.owner)
     if isinstance(op, graph.AddOp):
         for inner, bias in ((op.a, op.b), (op.b, op.a)):
             scores = _read_scores(inner) if inner.type == value.type else None
@@ -123,7 +123,7 @@ def _without_scale(value: ir.Value) -> tuple[float, ir.Value]:
     """A scalar constant and a value of the same type whose product `value` is."""
     scale = 1.0
     while True:
-        op = graph.graph_op(value.owner)
+        op: Any = graph.graph_op(value.owner)
         if isinstance(op, graph.MulOp):
             factors = [(op.a, constant_number(op.b)), (op.b, constant_number(op.a))]
         elif isinstance(op, graph.DivOp) and (divisor := constant_number(op.b)):

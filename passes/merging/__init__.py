@@ -1,0 +1,1 @@
+"""Matrix products with one left operand, as one product; and heads taken from it."""
