@@ -57,6 +57,8 @@ def _columns_in_rows(op: graph.GraphOp, b: ir.Value) -> ir.Value:
     rows = graph.element_count(graph.type_of(op.a).shape[:-1])
     if not isinstance(transpose, graph.TransposeOp) or is_few(rows):
         return b
+    if isinstance(graph.graph_op(transpose.x.owner), graph.ConstantOp):
+        return b  # the backend would copy it in every run
     *_, rows_of, columns_of = transpose.attrs["perm"]
     swaps = rows_of == len(transpose.attrs["perm"]) - 1
     return iree.optimization_barrier(b) if swaps and columns_of != rows_of else b

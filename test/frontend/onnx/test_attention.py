@@ -1,5 +1,6 @@
 """Attention and rotary embeddings against ONNX's reference evaluator and ONNX Runtime."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from graphc.errors import InvalidModelError
@@ -137,6 +138,8 @@ def test_sizes_and_types():
     q, k, v = (x.astype(np.float16) for x in _qkv())
     cases.add("Attention", q, k, v, _floats(5, 7, dtype=np.float16), is_causal=1)
     cases.add("Attention", *(x.astype(np.float64) for x in _qkv()))
+    cases.add("Attention", *(x.astype(ml_dtypes.bfloat16) for x in _qkv()))
+    cases.add("Attention", *_qkv(keys=0))
     cases.compare_compiled_with_evaluation()
 
 

@@ -1,5 +1,6 @@
 """Matrix products against ONNX Runtime, and where it lacks them the reference evaluator."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from graphc.errors import InvalidModelError
@@ -58,6 +59,14 @@ def test_matmul():
         a, b = (_integers(*shape, dtype=np.uint8).astype(dtype) for shape in ((3, 4), (4, 5)))
         cases.add("MatMul", a, b)
     cases.compare_with_onnxruntime()
+
+
+def test_brain_floats_and_products_with_transposed():
+    cases = Cases(opset=13)
+    a, b = _floats(3, 64).astype(ml_dtypes.bfloat16), _floats(64, 5).astype(ml_dtypes.bfloat16)
+    cases.add("MatMul", a, b)
+    cases.add("Gemm", _floats(16, 4), _floats(5, 4), transB=1, tolerance=1e-5)
+    cases.compare_compiled_with_evaluation()
 
 
 def test_gemm():

@@ -1,5 +1,6 @@
 """Normalisations against ONNX Runtime, and where it lacks them the reference evaluator."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from graphc.errors import UnsupportedModelError
@@ -33,6 +34,17 @@ def test_softmax():
     cases.add("Softmax", _floats(2, 130, dtype=np.float16))
     cases.add("LogSoftmax", _floats(2, 13, dtype=np.float64))
     cases.compare_with_onnxruntime()
+
+
+def test_brain_floats():
+    """Which neither ONNX Runtime nor the reference evaluator computes."""
+    cases = Cases(opset=17)
+    x, scale = (_floats(*s).astype(ml_dtypes.bfloat16) for s in ((3, 20), (20,)))
+    cases.add("Softmax", x)
+    cases.add("LayerNormalization", x, scale, scale)
+    cases.add("BatchNormalization", x, *_statistics(20))
+    cases.add("LRN", x.reshape(1, 3, 20), size=3)
+    cases.compare_compiled_with_evaluation()
 
 
 def test_softmax_of_nothing():

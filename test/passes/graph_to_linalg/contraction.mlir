@@ -50,3 +50,78 @@ func.func @einsum(%a: tensor<2x3x4xf32>, %b: tensor<2x4x5xf32>) -> tensor<2x5x3x
   %0 = "graph.einsum"(%a, %b) {equation = "bij,bjk->bki", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x5x3xf32>
   return %0 : tensor<2x5x3xf32>
 }
+
+// -----
+
+// What has one element along a batch axis is read again, not repeated.
+// CHECK-LABEL: @broadcast_batches
+// CHECK: linalg.generic
+// CHECK-SAME: ["parallel", "parallel", "parallel", "parallel", "reduction"]
+// CHECK-SAME: ins(%arg0, %arg1 : tensor<2x1x5x8xf32>, tensor<1x3x8x4xf32>)
+func.func @broadcast_batches(%a: tensor<2x1x5x8xf32>, %b: tensor<1x3x8x4xf32>) -> tensor<2x3x5x4xf32> {
+  %0 = "graph.matmul"(%a, %b) : (tensor<2x1x5x8xf32>, tensor<1x3x8x4xf32>) -> tensor<2x3x5x4xf32>
+  return %0 : tensor<2x3x5x4xf32>
+}
+
+// -----
+
+// Bytes are multiplied as bytes; their signs may differ.
+// CHECK-LABEL: @bytes
+// CHECK: linalg.matmul ins({{.*}} : tensor<3x8xi8>, tensor<8x4xi8>) outs({{.*}} : tensor<3x4xi32>)
+func.func @bytes(%a: tensor<3x8xi8>, %b: tensor<8x4xi8>) -> tensor<3x4xi32> {
+  %0 = "graph.matmul"(%a, %b) : (tensor<3x8xi8>, tensor<8x4xi8>) -> tensor<3x4xi32>
+  return %0 : tensor<3x4xi32>
+}
+
+// -----
+
+// CHECK-LABEL: @unsigned_bytes
+// CHECK: linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}
+func.func @unsigned_bytes(%a: tensor<3x8xui8>, %b: tensor<8x4xui8>) -> tensor<3x4xi32> {
+  %0 = "graph.matmul"(%a, %b) : (tensor<3x8xui8>, tensor<8x4xui8>) -> tensor<3x4xi32>
+  return %0 : tensor<3x4xi32>
+}
+
+// -----
+
+// CHECK-LABEL: @bytes_of_both_kinds
+// CHECK: arith.extui
+// CHECK: arith.extsi
+func.func @bytes_of_both_kinds(%a: tensor<3x8xui8>, %b: tensor<8x4xi8>) -> tensor<3x4xi32> {
+  %0 = "graph.matmul"(%a, %b) : (tensor<3x8xui8>, tensor<8x4xi8>) -> tensor<3x4xi32>
+  return %0 : tensor<3x4xi32>
+}
+
+// -----
+
+// Columns that are rows of what was computed are copied first.
+// CHECK-LABEL: @transposed_right
+// CHECK: %[[T:.*]] = linalg.transpose
+// CHECK: "util.optimization_barrier"(%[[T]]
+// CHECK: linalg.matmul
+func.func @transposed_right(%a: tensor<9x8xf32>, %b: tensor<4x8xf32>) -> tensor<9x4xf32> {
+  %0 = "graph.transpose"(%b) {perm = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %1 = "graph.matmul"(%a, %0) : (tensor<9x8xf32>, tensor<8x4xf32>) -> tensor<9x4xf32>
+  return %1 : tensor<9x4xf32>
+}
+
+// -----
+
+// That does not pay for one row.
+// CHECK-LABEL: @transposed_right_of_one_row
+// CHECK-NOT: util.optimization_barrier
+// CHECK: return
+func.func @transposed_right_of_one_row(%a: tensor<1x8xf32>, %b: tensor<4x8xf32>) -> tensor<1x4xf32> {
+  %0 = "graph.transpose"(%b) {perm = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %1 = "graph.matmul"(%a, %0) : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
+  return %1 : tensor<1x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @diagonal
+// CHECK: tensor.extract
+func.func @diagonal(%a: tensor<3x3xf32>) -> tensor<3xf32> {
+  %0 = "graph.einsum"(%a) {equation = "ii->i", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<3x3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}

@@ -48,3 +48,37 @@ func.func @batch_norm(%x: tensor<2x8xf32>, %s: tensor<8xf32>) -> tensor<2x8xf32>
   %0 = "graph.batch_norm"(%x, %s, %s, %s, %s) {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
   return %0 : tensor<2x8xf32>
 }
+
+// -----
+
+// Short rows: one exponential per element. Rows of unknown length do not fit the stack.
+// CHECK-LABEL: @short_rows
+// CHECK-COUNT-1: math.exp
+// CHECK-NOT: math.exp
+// CHECK: return
+func.func @short_rows(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
+  %0 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>
+  return %0 : tensor<?x8xf32, ["n"]>
+}
+
+// -----
+
+// CHECK-LABEL: @rows_of_unknown_length
+// CHECK-COUNT-2: math.exp
+// CHECK: return
+func.func @rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]> {
+  %0 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]>
+  return %0 : tensor<8x?xf32, ["n"]>
+}
+
+// -----
+
+// CHECK-LABEL: @lrn
+// CHECK: tensor.pad %arg0 low[0, 1, 0] high[0, 1, 0]
+// CHECK: math.rsqrt
+// CHECK-NOT: math.powf
+// CHECK: return
+func.func @lrn(%x: tensor<2x5x3xf32>) -> tensor<2x5x3xf32> {
+  %0 = "graph.lrn"(%x) {axis = 1 : i64, alpha = 1.0 : f64, beta = 0.75 : f64, bias = 1.0 : f64, size = 3 : i64} : (tensor<2x5x3xf32>) -> tensor<2x5x3xf32>
+  return %0 : tensor<2x5x3xf32>
+}
