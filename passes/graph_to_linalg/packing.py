@@ -26,7 +26,8 @@ MIN_BLOCKS = 4
 class Panels:
     """A result [..., N] while it is computed: [rows, panels, width], both ends padded.
 
-    What lies in the padding is never read: rows do not depend on each other.
+    What lies in the padding is never read: rows do not depend on each other. With one panel the
+    form is [rows, width]: the backend drops loops of one step, and tiles of them with it.
     """
 
     ctx: Lowering
@@ -40,8 +41,12 @@ class Panels:
 
     @property
     def is_padded(self) -> bool:
-        padded, count, width = self.type.shape
-        return padded != self.rows or count * width != self.result.shape[-1]
+        return self.type.shape[0] != self.rows or self.columns != self.result.shape[-1]
+
+    @property
+    def columns(self) -> int:
+        """Columns of the form, filling included."""
+        return graph.static_size(graph.element_count(self.type.shape[1:]))
 
     def enter(self, x: ir.Value, source: graph.TensorType) -> tuple[ir.Value, ir.AffineMap] | None:
         """`x`, which broadcasts to the result, in this form, and how it is read; None if neither
@@ -51,19 +56,20 @@ class Panels:
         whole = shape[:-1] == rows
         if (not whole and any(size != 1 for size in shape[:-1])) or shape[-1] not in (1, columns):
             return None
-        padded, count, width = self.type.shape
+        padded, *inner = self.type.shape
         aligned = self.ctx.aligned.get(x)
         if aligned is None or aligned.type != plain_type(self.type.with_dtype(source.dtype)):
             flat = source.with_shape((self.rows if whole else 1, shape[-1]))
             x = reshape_tensor(self.ctx, x, source, flat)
             tall = padded if whole else 1
-            wide = count * width if shape[-1] != 1 else 1
+            wide = self.columns if shape[-1] != 1 else 1
             x = pad_end(self.ctx, x, flat, (tall, wide))
-            form = (tall, count, width) if wide != 1 else (tall, 1, 1)
+            form = (tall, *inner) if wide != 1 else (tall, *[1] * len(inner))
             x = reshape_tensor(self.ctx, x, flat.with_shape((tall, wide)), flat.with_shape(form))
         else:
             x, form = aligned, self.type.shape
-        return x, projection(3, [axis if size != 1 else None for axis, size in enumerate(form)])
+        rank = self.type.rank
+        return x, projection(rank, [axis if size != 1 else None for axis, size in enumerate(form)])
 
     def compute(self, build: Callable[[], ir.Value]) -> ir.Value:
         """The result of what `build` computes in this form.
@@ -74,8 +80,7 @@ class Panels:
         if not self.is_padded:
             return reshape_tensor(self.ctx, build(), self.type, self.result)
         y = apart(self.ctx, self.type, build)
-        padded, count, width = self.type.shape
-        flat = self.type.with_shape((padded, count * width))
+        flat = self.type.with_shape((self.type.shape[0], self.columns))
         kept = self.type.with_shape((self.rows, self.result.shape[-1]))
         x = reshape_tensor(self.ctx, y, self.type, flat)
         x = extract_slice(self.ctx, x, (0, 0), kept.shape, (1, 1), kept)
@@ -108,13 +113,14 @@ def packed_product(
     step = op.attrs["rows"]
     rows = graph.static_size(graph.element_count(source.shape[:-1]))
     padded = -(-rows // step) * step  # part of a tile would run one element at a time
-    panels = Panels(ctx, result, result.with_shape((padded, count, width)))
+    form = (padded, width) if count == 1 else (padded, count, width)
+    panels = Panels(ctx, result, result.with_shape(form))
     tall = source.with_shape((padded, depth))
     aligned = ctx.aligned.get(x)
-    if aligned is not None and next(iter(ir.RankedTensorType(aligned.type).shape)) == padded:
-        form = source.with_shape(ir.RankedTensorType(aligned.type).shape)
-        if graph.element_count(form.shape) == graph.element_count(tall.shape):
-            x = reshape_tensor(ctx, aligned, form, tall)
+    if aligned is not None:
+        held = source.with_shape(ir.RankedTensorType(aligned.type).shape)
+        if (held.shape[0], graph.element_count(held.shape[1:])) == (padded, depth):
+            x = reshape_tensor(ctx, aligned, held, tall)
             return panels, _builder(ctx, x, w, panels.type, step, depth, count)
     flat = source.with_shape((rows, depth))
     x = pad_end(ctx, reshape_tensor(ctx, x, source, flat), flat, (padded, depth))
@@ -127,31 +133,27 @@ def _builder(ctx, x, w, type_, step, depth, count) -> Callable[[], ir.Value]:
 
 
 def _product(ctx, x, w, type_: graph.TensorType, step: int, block: int) -> ir.Value:
-    """Loops: row, panel, column in the panel, depth. A single panel has no loop: the backend
-    drops loops of one step, and the tiles with them."""
-    count, width = map(graph.static_size, type_.shape[1:])
-    single = count == 1
-    flat = type_.with_shape((type_.shape[0], width)) if single else type_
-    if single:
+    """Loops: row, panel (where there are several), column in the panel, depth."""
+    rank, width = type_.rank, type_.shape[-1]
+    if rank == 2:
         panels = graph.TensorType(tuple(ir.RankedTensorType(w.type).shape), type_.dtype)
         w = reshape_tensor(ctx, w, panels, panels.with_shape(panels.shape[1:]))
+    axes = ([0, 2], [2, 1], [0, 1]) if rank == 2 else ([0, 3], [1, 3, 2], [0, 1, 2])
 
     def body(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
         return arith.addf(total, arith.mulf(a, b))
 
-    axes = ([0, 2], [2, 1], [0, 1]) if single else ([0, 3], [1, 3, 2], [0, 1, 2])
-    rank = flat.rank
     maps = [projection(rank + 1, each) for each in axes]
     kinds = ["parallel"] * rank + ["reduction"]
-    (y,) = generic([x, w], maps[:2], [ctx.filled(flat, 0)], maps[2:], kinds, body)
-    inner = () if single else (1,)
+    (y,) = generic([x, w], maps[:2], [ctx.filled(type_, 0)], maps[2:], kinds, body)
+    inner = (1,) * (rank - 2)
     y.owner.attributes["compilation_info"] = tile_hint(
         "DoubleTilingExpert",
         distribution=(block, *inner, width, 0),
         parallel=(step, *inner, width, 0),
         reduction=(*[0] * rank, 1),
     )
-    return reshape_tensor(ctx, y, flat, type_)
+    return y
 
 
 def block_rows(rows: int, step: int, depth: int, panels: int) -> int:
@@ -187,7 +189,7 @@ def packed_epilogue(
     if any(each is None for each in entered.values()):
         return None
     others = [each for each in entered.values() if each is not None]
-    maps = [ir.AffineMap.get_identity(3), *(each[1] for each in others)]
+    maps = [ir.AffineMap.get_identity(panels.type.rank), *(each[1] for each in others)]
     whole = Panels(ctx, result, panels.type.with_dtype(result.dtype))
 
     def scalars(*elements: ir.Value) -> ir.Value:

@@ -1,0 +1,63 @@
+// RUN: gc-opt %s --graph-pack-weights=vector-bits=512 --split-input-file | filecheck %s
+// RUN: gc-opt %s --graph-pack-weights --split-input-file | filecheck %s --check-prefix=OFF
+
+// A matrix product by constant weights: panels of 64 columns, four rows at a time.
+
+// CHECK-LABEL: @matmul
+// CHECK: "graph.packed_matmul"(%arg0, %{{.*}}) {columns = 128 : i64, rows = 4 : i64}
+// CHECK-SAME: tensor<2x16x64xf32>
+// OFF-LABEL: @matmul
+// OFF-NOT: packed_matmul
+func.func @matmul(%x: tensor<8x16xf32>) -> tensor<8x128xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<16x128xf32>} : () -> tensor<16x128xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<8x16xf32>, tensor<16x128xf32>) -> tensor<8x128xf32>
+  return %y : tensor<8x128xf32>
+}
+
+// -----
+
+// Rows that four does not divide: seven does.
+
+// CHECK-LABEL: @seven_rows
+// CHECK: "graph.packed_matmul"{{.*}}rows = 7
+func.func @seven_rows(%x: tensor<49x16xf32>) -> tensor<49x64xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<16x64xf32>} : () -> tensor<16x64xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<49x16xf32>, tensor<16x64xf32>) -> tensor<49x64xf32>
+  return %y : tensor<49x64xf32>
+}
+
+// -----
+
+// A pointwise convolution is a product as it is; a larger kernel goes through rows of windows.
+
+// CHECK-LABEL: @convolutions
+// CHECK-NOT: im2col
+// CHECK: "graph.packed_matmul"
+// CHECK: "graph.im2col"{{.*}}kernel = array<i64: 3, 3>
+// CHECK: "graph.packed_matmul"
+// CHECK-SAME: tensor<1x288x16xf32>
+func.func @convolutions(%x: tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32> {
+  %a = "graph.constant"() {value = dense<0.5> : tensor<1x1x16x32xf32>} : () -> tensor<1x1x16x32xf32>
+  %b = "graph.constant"() {value = dense<0.5> : tensor<3x3x32x16xf32>} : () -> tensor<3x3x32x16xf32>
+  %1 = "graph.conv"(%x, %a) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x16xf32>, tensor<1x1x16x32xf32>) -> tensor<1x8x8x32xf32>
+  %2 = "graph.conv"(%1, %b) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x8x8x32xf32>, tensor<3x3x32x16xf32>) -> tensor<1x8x8x16xf32>
+  return %2 : tensor<1x8x8x16xf32>
+}
+
+// -----
+
+// Unknown rows, weights that are no constant, narrow results and short sums are left alone.
+
+// CHECK-LABEL: @left_alone
+// CHECK-NOT: packed_matmul
+func.func @left_alone(%x: tensor<?x16xf32, ["n"]>, %v: tensor<16x64xf32>, %z: tensor<8x16xf32>, %s: tensor<8x4xf32>)
+    -> (tensor<?x64xf32, ["n"]>, tensor<8x64xf32>, tensor<8x5xf32>, tensor<8x64xf32>) {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<16x64xf32>} : () -> tensor<16x64xf32>
+  %five = "graph.constant"() {value = dense<0.5> : tensor<16x5xf32>} : () -> tensor<16x5xf32>
+  %short = "graph.constant"() {value = dense<0.5> : tensor<4x64xf32>} : () -> tensor<4x64xf32>
+  %1 = "graph.matmul"(%x, %w) : (tensor<?x16xf32, ["n"]>, tensor<16x64xf32>) -> tensor<?x64xf32, ["n"]>
+  %2 = "graph.matmul"(%z, %v) : (tensor<8x16xf32>, tensor<16x64xf32>) -> tensor<8x64xf32>
+  %3 = "graph.matmul"(%z, %five) : (tensor<8x16xf32>, tensor<16x5xf32>) -> tensor<8x5xf32>
+  %4 = "graph.matmul"(%s, %short) : (tensor<8x4xf32>, tensor<4x64xf32>) -> tensor<8x64xf32>
+  return %1, %2, %3, %4 : tensor<?x64xf32, ["n"]>, tensor<8x64xf32>, tensor<8x5xf32>, tensor<8x64xf32>
+}

@@ -1,0 +1,66 @@
+"""Packed products give the numbers of the products they replace."""
+
+import graphc
+import numpy as np
+import onnx
+import pytest
+from graphc.passes.graph_pack_weights import choose_tile
+from onnx import TensorProto, helper, numpy_helper
+
+# rows, depth, columns: even and odd ones, columns that fill panels and columns that do not
+SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000)]
+
+
+def product_model(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray], list[np.ndarray]]:
+    """One output per size: relu(x w + bias) w2 + residual."""
+    random = np.random.default_rng(seed)
+    nodes, inputs, outputs, constants, feeds, expected = [], [], [], [], {}, []
+
+    def constant(name, *shape):
+        array = random.standard_normal(shape, np.float32)
+        constants.append(numpy_helper.from_array(array, name))
+        return array
+
+    for i, (rows, depth, columns) in enumerate(SIZES):
+        x = random.standard_normal((rows, depth), np.float32)
+        w, bias = constant(f"w{i}", depth, columns), constant(f"b{i}", columns)
+        back = constant(f"v{i}", columns, depth)
+        feeds[f"x{i}"] = x
+        inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, x.shape))
+        outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, x.shape))
+        nodes += [
+            helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]),
+            helper.make_node("Add", [f"m{i}", f"b{i}"], [f"a{i}"]),
+            helper.make_node("Relu", [f"a{i}"], [f"r{i}"]),
+            helper.make_node("MatMul", [f"r{i}", f"v{i}"], [f"n{i}"]),
+            helper.make_node("Add", [f"n{i}", f"x{i}"], [f"y{i}"]),
+        ]
+        hidden = np.maximum(x.astype(np.float64) @ w + bias, 0)
+        expected.append(hidden @ back + x)
+    graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
+    opsets = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds, expected
+
+
+@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+def test_products_with_epilogues(vector_bits):
+    model, feeds, expected = product_model(vector_bits)
+    pipeline = f"graph-pack-weights{{vector-bits={vector_bits}}},graph-fuse-epilogue,canonicalize"
+    compiled = graphc.compile(model, pipeline=pipeline)
+    assert compiled.report.rewrites["pack-matmul"].count == 2 * len(SIZES)
+    for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):
+        assert np.abs(ours - truth).max() <= 1e-5 * np.abs(truth).max()
+
+
+@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+@pytest.mark.parametrize("rows", [1, 3, 7, 128, 196, 197])
+@pytest.mark.parametrize("columns", [16, 48, 64, 1000, 768])
+def test_tiles_fit_the_registers(rows, columns, vector_bits):
+    tile = choose_tile(rows, columns, vector_bits)
+    if tile is None:
+        assert columns % 16 or vector_bits == 512
+        return
+    lanes, registers = vector_bits // 32, 16 if vector_bits == 256 else 32
+    assert tile.width % lanes == 0
+    assert tile.rows * (tile.width // lanes) < registers
+    assert 1 <= tile.rows <= rows
