@@ -61,7 +61,7 @@ class Panels:
         if aligned is None or aligned.type != plain_type(self.type.with_dtype(source.dtype)):
             flat = source.with_shape((self.rows if whole else 1, shape[-1]))
             x = reshape_tensor(self.ctx, x, source, flat)
-            tall = padded if whole else 1
+            tall = graph.static_size(padded) if whole else 1
             wide = self.columns if shape[-1] != 1 else 1
             x = pad_end(self.ctx, x, flat, (tall, wide))
             form = (tall, *inner) if wide != 1 else (tall, *[1] * len(inner))
@@ -134,7 +134,7 @@ def _builder(ctx, x, w, type_, step, depth, count) -> Callable[[], ir.Value]:
 
 def _product(ctx, x, w, type_: graph.TensorType, step: int, block: int) -> ir.Value:
     """Loops: row, panel (where there are several), column in the panel, depth."""
-    rank, width = type_.rank, type_.shape[-1]
+    rank, width = type_.rank, graph.static_size(type_.shape[-1])
     if rank == 2:
         panels = graph.TensorType(tuple(ir.RankedTensorType(w.type).shape), type_.dtype)
         w = reshape_tensor(ctx, w, panels, panels.with_shape(panels.shape[1:]))

@@ -97,7 +97,7 @@ def _shares(
             count_include_pad=attrs["count_include_pad"],
             **window,
         )
-        return known(ctx, (1 / counts.astype(spatial.dtype)).reshape(type_.shape))
+        return known(ctx, (1 / counts.astype(spatial.dtype)).reshape(type_.static_shape))
     ones = Operand(ctx, spatial, ctx.filled(spatial, 1))
     if attrs["count_include_pad"]:
         ones = _padded(ones, attrs["low"], attrs["high"], 1)
