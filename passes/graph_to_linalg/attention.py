@@ -8,9 +8,9 @@ import math as pymath
 
 import numpy as np
 
-from ...dialects import graph, iree
+from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .contraction import decide_broadcast, is_few, multiply
+from .contraction import decide_broadcast, is_few, multiply, stored
 from .elementwise import broadcast_map, index_choices, lower_elementwise
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
@@ -43,7 +43,7 @@ def attention(
     q = reshape_tensor(ctx, q, graph.type_of(op.q), query)
     k, key = _transposed_and_scaled(ctx, k, key, op.attrs["scale"])
     if op.attrs["scale"] == 1 and not is_few(rows):
-        k = iree.optimization_barrier(k)  # or the copy would be folded away
+        k = stored(ctx, k, key)  # or the copy would be folded away
 
     wide = accumulator(result.dtype)
     scores = Type((batch, rows, key.shape[-1]), wide)

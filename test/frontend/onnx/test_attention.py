@@ -78,7 +78,7 @@ def test_heads_in_the_last_axis():
     cases.add("Attention", q, k, v, **heads)
     cases.add("Attention", q, k[:, :, :4], v[:, :, :6], q_num_heads=3, kv_num_heads=1)
     feeds = [Feed(q, ["b", "s", 12]), Feed(k, ["b", "t", 12]), Feed(v, ["b", "t", 18])]
-    cases.add("Attention", *feeds, is_causal=1, **heads)
+    cases.add("Attention", *feeds, is_causal=1, scale=1.0, **heads)
     cases.add("Attention", q, k, v, Feed(_floats(5, 7), ["u", "w"]), **heads)
     _compare(cases)
 

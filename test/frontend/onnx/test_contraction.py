@@ -65,7 +65,10 @@ def test_brain_floats_and_products_with_transposed():
     cases = Cases(opset=13)
     a, b = _floats(3, 64).astype(ml_dtypes.bfloat16), _floats(64, 5).astype(ml_dtypes.bfloat16)
     cases.add("MatMul", a, b)
-    cases.add("Gemm", _floats(16, 4), _floats(5, 4), transB=1, tolerance=1e-5)
+    a, b = _floats(16, 4), _floats(5, 4)
+    cases.add("Gemm", a, b, transB=1, tolerance=1e-5)
+    fed = Feed(a, ["n", "k"]), Feed(b, ["m", "k"])
+    cases.add("Gemm", *fed, transB=1, tolerance=1e-5)
     cases.compare_compiled_with_evaluation()
 
 
