@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types lit pytest docs wheel bench clean
@@ -48,7 +49,8 @@ wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from ano
 
 bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, openvino)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
-	@$(BIN)/python -m graphc.benchmarks.compare
+	@$(BIN)/python -m graphc.benchmarks.models $(BENCH_MODELS)
+	@$(BIN)/python -m graphc.benchmarks.compare $(BENCH_MODELS:%=models/%.onnx)
 
 clean:  ## Remove what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
