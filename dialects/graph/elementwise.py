@@ -7,6 +7,7 @@ types; the frontend casts where ONNX allows otherwise.
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..symbolic import broadcast
@@ -282,16 +283,24 @@ BitwiseNotOp, bitwise_not = unary(
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Division; integers truncate towards zero, as in C."""
+    """Division; integers truncate towards zero, as in C, and by 0 give 0."""
     if not is_integer(a.dtype):
         return np.divide(a, b)
     quotient = np.floor_divide(a, b)
-    exact = quotient * b == a
+    exact = (quotient * b == a) | (b == 0)
     return np.where(~exact & ((a < 0) != (b < 0)), quotient + 1, quotient).astype(a.dtype)
 
 
 def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+    if not is_integer(a.dtype):
+        return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+    a, b = np.broadcast_arrays(a, b)
+    exponent = np.where(b.astype(np.uint64) > 63, 62 + (b & 1), b)  # of the same parity
+    result, factor = np.ones_like(a), a
+    for bit in range(6):
+        result = np.where(exponent >> bit & 1, result * factor, result)
+        factor = factor * factor
+    return np.where((b < 0) & (abs(a) != 1), 0, result).astype(a.dtype)
 
 
 def _shift(direction: str) -> Callable[..., np.ndarray]:
@@ -302,8 +311,12 @@ def _shift(direction: str) -> Callable[..., np.ndarray]:
 AddOp, add = binary("add", np.add, "``a + b``.")
 SubOp, sub = binary("sub", np.subtract, "``a - b``.")
 MulOp, mul = binary("mul", np.multiply, "``a * b``.")
-DivOp, div = binary("div", _divide, "``a / b``; integers truncate towards zero.")
-PowOp, pow_ = binary("pow", _power, "``a ** b``.")
+DivOp, div = binary("div", _divide, "``a / b``; integers truncate towards zero, by 0 give 0.")
+PowOp, pow_ = binary(
+    "pow",
+    _power,
+    "``a ** b``. Powers of integers are cut to integers; what does not fit is unspecified.",
+)
 ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.")
 FmodOp, fmod = binary("fmod", np.fmod, "Remainder with the sign of `a`, as in C.")
 MaxOp, max_ = binary("max", np.maximum, "The larger; NaN wins.")
@@ -362,7 +375,10 @@ class WhereOp(GraphOp, name="where"):
 
 
 class CastOp(GraphOp, name="cast"):
-    """Conversion of element type, as ONNX's Cast: floats to integers truncate."""
+    """Conversion of element type (ONNX Cast).
+
+    Floats to integers are cut towards zero and kept within the type's range, with 0 for NaN.
+    """
 
     x: Tensor
     to: ElementType
@@ -373,7 +389,13 @@ class CastOp(GraphOp, name="cast"):
 
     @staticmethod
     def evaluate(x: np.ndarray, *, to: np.dtype) -> np.ndarray:
-        return x.astype(to)
+        if not (is_float(x.dtype) and is_integer(to)):
+            return x.astype(to)
+        info = ml_dtypes.iinfo(to)
+        wide = np.nan_to_num(x.astype(np.float64), nan=0, posinf=np.inf, neginf=-np.inf)
+        inside = (wide >= info.min) & (wide < float(info.max) + 1)
+        limit = np.where(wide > 0, int(info.max), int(info.min)).astype(to)
+        return np.where(inside, np.where(inside, wide, 0).astype(to), limit)
 
 
 where = builder(WhereOp)

@@ -95,8 +95,12 @@ def dropout_7(x, *, node, ratio=0.5):
 
 @onnx_op("Pow", since=7)
 def pow_(a, b):
-    dtype = graph.type_of(a).dtype
-    return graph.pow_(a, b if graph.type_of(b).dtype == dtype else graph.cast(b, to=dtype))
+    """The result is of the type of `a`; a fractional power of integers is computed in f64."""
+    base, exponent = graph.type_of(a).dtype, graph.type_of(b).dtype
+    if graph.is_integer(base) and graph.is_float(exponent):
+        wide = graph.pow_(graph.cast(a, to=np.float64), graph.cast(b, to=np.float64))
+        return graph.cast(wide, to=base)
+    return graph.pow_(a, b if exponent == base else graph.cast(b, to=base))
 
 
 @onnx_op("Mod", since=10)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, math
+from . import functions
 from .lowering import plain_element, scalar_constant
 
 Scalar = ir.Value
@@ -73,47 +74,36 @@ _float(graph.ExpOp, math.exp)
 _float(graph.LogOp, math.log)
 _float(graph.SqrtOp, math.sqrt)
 _float(graph.RsqrtOp, math.rsqrt)
-_float(graph.SinOp, math.sin)
-_float(graph.CosOp, math.cos)
-_float(graph.TanOp, math.tan)
-_float(graph.AsinOp, math.asin)
-_float(graph.AcosOp, math.acos)
-_float(graph.AtanOp, math.atan)
-_float(graph.SinhOp, math.sinh)
-_float(graph.CoshOp, math.cosh)
-_float(graph.TanhOp, math.tanh)
-_float(graph.AsinhOp, math.asinh)
-_float(graph.AcoshOp, math.acosh)
-_float(graph.AtanhOp, math.atanh)
-_float(graph.ErfOp, math.erf)
+_float(graph.SinOp, functions.sin)
+_float(graph.CosOp, functions.cos)
+_float(graph.TanOp, functions.tan)
+_float(graph.AsinOp, functions.asin)
+_float(graph.AcosOp, functions.acos)
+_float(graph.AtanOp, functions.atan)
+_float(graph.SinhOp, functions.sinh)
+_float(graph.CoshOp, functions.cosh)
+_float(graph.TanhOp, functions.tanh)
+_float(graph.AsinhOp, functions.asinh)
+_float(graph.AcoshOp, functions.acosh)
+_float(graph.AtanhOp, functions.atanh)
+_float(graph.ErfOp, functions.erf)
 _float(graph.FloorOp, math.floor)
 _float(graph.CeilOp, math.ceil)
 _float(graph.RoundOp, math.roundeven)
 _float(graph.ReciprocalOp, lambda x: arith.divf(_like(1, x), x))
 
 
-def _sigmoid(x: Scalar) -> Scalar:
-    one = _like(1, x)
-    return arith.divf(one, arith.addf(one, math.exp(arith.negf(x))))
-
-
-def _softplus(x: Scalar) -> Scalar:
-    """``max(x, 0) + log1p(exp(-|x|))``, which does not overflow."""
-    tail = math.log1p(math.exp(arith.negf(math.absf(x))))
-    return arith.addf(arith.maximumf(x, _like(0, x)), tail)
-
-
 def _expm1_below_0(x: Scalar) -> Scalar:
-    return math.expm1(arith.minimumf(x, _like(0, x)))
+    return functions.expm1(arith.minimumf(x, _like(0, x)))
 
 
 def _is(predicate: str, a: Scalar, b: Scalar) -> Scalar:
     return arith.cmpf(getattr(arith.CmpFPredicate, predicate), a, b)
 
 
-_float(graph.SigmoidOp, _sigmoid)
-_float(graph.SoftplusOp, _softplus)
-_float(graph.MishOp, lambda x: arith.mulf(x, math.tanh(_softplus(x))))
+_float(graph.SigmoidOp, functions.sigmoid)
+_float(graph.SoftplusOp, functions.softplus)
+_float(graph.MishOp, lambda x: arith.mulf(x, functions.tanh(functions.softplus(x))))
 _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(_like(1, x), math.absf(x))))
 
 
@@ -121,12 +111,11 @@ _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(_like(1, x), math.ab
 @_in_f32
 def gelu(op, x):
     half = arith.mulf(x, _like(0.5, x))
-    if op.attrs["approximate"] == "tanh":
-        cube = arith.mulf(arith.mulf(x, x), x)
-        inner = arith.addf(x, arith.mulf(cube, _like(0.044715, x)))
-        bent = math.tanh(arith.mulf(inner, _like(pymath.sqrt(2 / pymath.pi), x)))
-    else:
-        bent = math.erf(arith.mulf(x, _like(pymath.sqrt(0.5), x)))
+    if op.attrs["approximate"] != "tanh":
+        return arith.mulf(half, functions.erf_plus_one(arith.mulf(x, _like(pymath.sqrt(0.5), x))))
+    cube = arith.mulf(arith.mulf(x, x), x)
+    inner = arith.addf(x, arith.mulf(cube, _like(0.044715, x)))
+    bent = functions.tanh(arith.mulf(inner, _like(pymath.sqrt(2 / pymath.pi), x)))
     return arith.mulf(half, arith.addf(bent, _like(1, x)))
 
 
@@ -155,14 +144,14 @@ def selu(op, x):
 @_in_f32
 def celu(op, x):
     alpha, zero = _like(op.attrs["alpha"], x), _like(0, x)
-    bent = math.expm1(arith.divf(arith.minimumf(x, zero), alpha))
+    bent = functions.expm1(arith.divf(arith.minimumf(x, zero), alpha))
     return arith.addf(arith.maximumf(x, zero), arith.minimumf(zero, arith.mulf(alpha, bent)))
 
 
 @scalar_rule(graph.SwishOp)
 @_in_f32
 def swish(op, x):
-    return arith.mulf(x, _sigmoid(arith.mulf(x, _like(op.attrs["alpha"], x))))
+    return arith.mulf(x, functions.sigmoid(arith.mulf(x, _like(op.attrs["alpha"], x))))
 
 
 @scalar_rule(graph.HardSigmoidOp)
@@ -295,14 +284,16 @@ def _remainder(truncated: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
 
 def _remainder_float(a: Scalar, b: Scalar) -> Scalar:
-    rest = arith.remf(a, b)
+    rest = functions.remainder(a, b)
     zero = _like(0, b)
     differs = arith.xori(_is("OLT", rest, zero), _is("OLT", b, zero))
     return arith.select(arith.andi(differs, _is("ONE", rest, zero)), arith.addf(rest, b), rest)
 
 
 _number(graph.DivOp, arith.divf, _guarded(arith.divsi, True), _guarded(arith.divui, False))
-_number(graph.FmodOp, arith.remf, _guarded(arith.remsi, True), _guarded(arith.remui, False))
+_number(
+    graph.FmodOp, functions.remainder, _guarded(arith.remsi, True), _guarded(arith.remui, False)
+)
 _number(
     graph.ModOp,
     _remainder_float,
@@ -325,11 +316,35 @@ def prelu(op, x, slope):
 def pow_(op, a, b):
     dtype = _operand_dtype(op)
     if graph.is_float(dtype):
-        return _in_f32(lambda op, a, b: math.powf(a, b))(op, a, b)
-    wide = ir.F64Type.get()
-    convert = arith.uitofp if graph.is_unsigned(dtype) else arith.sitofp
-    power = math.powf(convert(wide, a), convert(wide, b))
-    return (arith.fptoui if graph.is_unsigned(dtype) else arith.fptosi)(a.type, power)
+        return _in_f32(lambda op, a, b: functions.power(a, b))(op, a, b)
+    return _integer_power(a, b, signed=not graph.is_unsigned(dtype))
+
+
+def _integer_power(a: Scalar, b: Scalar, signed: bool) -> Scalar:
+    """By squaring; negative powers are 0 except those of 1 and -1.
+
+    Six squarings do: a larger exponent, unless it overflows, is one of 0, 1 or -1, where its
+    parity decides.
+    """
+    one, zero = _int_like(1, a), _int_like(0, a)
+    parity = arith.andi(b, one)
+    exponent = arith.select(
+        arith.cmpi(arith.CmpIPredicate.ugt, b, _int_like(63, a)),
+        arith.addi(_int_like(62, a), parity),
+        b,
+    )
+    result, factor = one, a
+    for bit in range(6):
+        chosen = functions.is_bit_set(exponent, bit)
+        result = arith.select(chosen, arith.muli(result, factor), result)
+        factor = arith.muli(factor, factor)
+    if not signed:
+        return result
+    unit = arith.cmpi(arith.CmpIPredicate.ule, arith.addi(a, one), _int_like(2, a))
+    unit = arith.andi(unit, arith.cmpi(arith.CmpIPredicate.ne, a, zero))
+    vanishes = arith.cmpi(arith.CmpIPredicate.slt, b, zero)
+    vanishes = arith.andi(vanishes, arith.xori(unit, scalar_constant(True, np.dtype(np.bool_))))
+    return arith.select(vanishes, zero, result)
 
 
 # Comparisons and logic
@@ -411,7 +426,7 @@ def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
 
 
 def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
-    """Truncate. Out of range MLIR's conversions are poison, so the value is clamped before."""
+    """Cut towards zero, within the range of `target`: outside, MLIR's conversions are poison."""
     info = np.iinfo(target)
     if str(x.type) in ("f16", "bf16"):
         x = arith.extf(ir.F32Type.get(), x)
@@ -419,8 +434,12 @@ def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
     high = float_type(info.max)
     if int(high) > info.max:
         high = np.nextafter(high, float_type(0))
-    low = float_type(info.min)
-    clamped = arith.minnumf(arith.maxnumf(x, _like(float(low), x)), _like(float(high), x))
-    number = arith.select(arith.cmpf(arith.CmpFPredicate.UNO, x, x), _like(0, x), clamped)
+    number = arith.select(_is("UNO", x, x), _like(0, x), x)
+    inside = arith.maximumf(number, _like(float(info.min), x))
+    inside = arith.minimumf(inside, _like(float(high), x))
     convert: Any = arith.fptoui if graph.is_unsigned(target) else arith.fptosi
-    return convert(wanted, number)
+    result = convert(wanted, inside)
+    if int(high) == info.max:
+        return result
+    above = _is("OGT", number, _like(float(high), x))
+    return arith.select(above, scalar_constant(info.max, target), result)
