@@ -37,6 +37,23 @@ def gather_in_order(op: Any) -> Any:
     return graph.reshape(op.x, shape=graph.type_of(op.operation.results[0]).shape)
 
 
+@rewrite(graph.GatherOp)
+def gather_of_run(op: Any) -> Any:
+    """``gather(x, [i, i + 1, ...])  -->  reshape(slice(x))``, where constant indices are a run."""
+    indices, axis = constant_array(op.indices), op.attrs["axis"]
+    shape = list(graph.type_of(op.x).shape)
+    extent = shape[axis]
+    if indices is None or indices.size == 0 or not isinstance(extent, int):
+        return None
+    flat = np.where(indices < 0, indices + extent, indices).reshape(-1)
+    if flat[0] < 0 or flat[-1] >= extent or np.any(np.diff(flat) != 1):
+        return None
+    starts = [int(flat[0]) if i == axis else 0 for i in range(len(shape))]
+    shape[axis] = flat.size
+    part = graph.slice_(op.x, starts=starts, sizes=shape, steps=[1] * len(shape))
+    return graph.reshape(part, shape=graph.type_of(op.operation.results[0]).shape)
+
+
 @rewrite(graph.GatherNdOp)
 def gather_nd_in_order(op: Any) -> Any:
     """``gather_nd(x, concat(i, j))`` with ``i`` and ``j`` the places themselves  -->
@@ -100,6 +117,7 @@ def _is_all(value: ir.Value, wanted: bool) -> bool:
 REWRITES = (
     gather_of_sizes,
     gather_in_order,
+    gather_of_run,
     gather_nd_in_order,
     comparison_decided,
     logical_constant,

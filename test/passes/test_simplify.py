@@ -219,6 +219,17 @@ EXAMPLES = [
         ["reshape"],
     ),
     Example(
+        "gather-of-run",
+        lambda x: graph.gather(x, c(-1, np.int64), axis=0),
+        ["slice", "reshape"],
+    ),
+    Example(
+        "gather-of-run",
+        lambda x: graph.gather(x, c([[1], [2]], np.int32), axis=1),
+        ["slice", "reshape"],
+        ("nx3xf32",),
+    ),
+    Example(
         "gather-nd-in-order",
         lambda x: graph.gather_nd(
             x,
@@ -324,6 +335,9 @@ def test_every_simplification_has_an_example():
 
 
 LEFT_ALONE = [
+    ("indices that go back", lambda x: graph.gather(x, c([1, 0], np.int64), axis=0), ("3xf32",)),
+    ("indices outside", lambda x: graph.gather(x, c([2, 3], np.int64), axis=0), ("3xf32",)),
+    ("of no known size", lambda x: graph.gather(x, c(0, np.int64), axis=0), ("nxf32",)),
     ("a constant that broadcasts", lambda x: graph.add(x, c([[0.0]])), ("3xf32",)),
     ("another constant", lambda x: graph.add(x, c(1)), ("3xf32",)),
     ("a constant tensor", lambda x: graph.mul(x, c([1, 1, 1])), ("3xf32",)),
