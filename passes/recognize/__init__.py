@@ -4,7 +4,15 @@ Each docstring says how exact a rewrite is. *But for rounding* means that the co
 the same formula with roundings in other places, usually fewer.
 """
 
-from . import activations, attention, fold_into_norm, normalization, softmax
+from . import (
+    activations,
+    attention,
+    fold_into_norm,
+    grouped_heads,
+    normalization,
+    rotary,
+    softmax,
+)
 
 REWRITES = (
     *activations.REWRITES,
@@ -12,5 +20,7 @@ REWRITES = (
     *fold_into_norm.REWRITES,
     *softmax.REWRITES,
     *attention.REWRITES,
+    *grouped_heads.REWRITES,
+    *rotary.REWRITES,
 )
 """All that recognise composites, in the order in which they are tried."""

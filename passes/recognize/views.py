@@ -6,33 +6,26 @@ from ..query import producer
 
 
 def swapped(value: ir.Value) -> ir.Value:
-    """`value` with its last two axes exchanged, made of what it was made of where possible."""
+    """`value` with its last two axes exchanged, made of what it was made of where possible.
+
+    Exporters write the transpose of a [B, H, S, D] tensor in [B * H, S, D], between reshapes.
+    """
     rank = graph.type_of(value).rank
     swap = [*range(rank - 2), rank - 1, rank - 2]
     transpose = producer(value, graph.TransposeOp)
     if transpose is not None:
         perm = [transpose.attrs["perm"][axis] for axis in swap]
         return transpose.x if perm == sorted(perm) else graph.transpose(transpose.x, perm=perm)
-    source = _swapped_in_batches(value)
-    return graph.transpose(value, perm=swap) if source is None else source
+    regrouped = producer(value, graph.ReshapeOp)
+    if regrouped is not None and producer(regrouped.x, graph.TransposeOp) is not None:
+        before, after = graph.type_of(regrouped.x).shape, graph.type_of(value).shape
+        if before[-2:] == after[-2:]:
+            return _reshaped(swapped(regrouped.x), tuple(after[axis] for axis in swap))
+    return graph.transpose(value, perm=swap)
 
 
-def _swapped_in_batches(value: ir.Value) -> ir.Value | None:
-    """``x`` where `value` is ``reshape(swap(reshape(x)))`` and the reshapes regroup leading axes.
-
-    Exporters write the transpose of a [B, H, S, D] tensor this way, in [B * H, S, D].
-    """
-    outer = producer(value, graph.ReshapeOp)
-    transpose = None if outer is None else producer(outer.x, graph.TransposeOp)
-    inner = None if transpose is None else producer(transpose.x, graph.ReshapeOp)
-    if transpose is None or inner is None:
-        return None
-    *leading, last, but_last = transpose.attrs["perm"]
-    rank = len(leading) + 2
-    if leading != list(range(rank - 2)) or (last, but_last) != (rank - 1, rank - 2):
-        return None
-    shapes = [graph.type_of(v).shape for v in (inner.x, inner.result, transpose.result, value)]
-    source, before, after, target = shapes
-    if source[-2:] != before[-2:] or after[-2:] != target[-2:] or source[:-2] != target[:-2]:
-        return None
-    return inner.x
+def _reshaped(value: ir.Value, shape: graph.Shape) -> ir.Value:
+    """`value` in another shape, or what it was reshaped from if that has it."""
+    inner = producer(value, graph.ReshapeOp)
+    source = value if inner is None else inner.x
+    return source if graph.type_of(source).shape == shape else graph.reshape(source, shape=shape)
