@@ -82,19 +82,41 @@ def batch_normalization_7(
 ):
     if not spatial and graph.type_of(x).rank > 2:
         raise UnsupportedError("spatial=0, statistics for each position")
-    return batch_normalization(
+    return batch_normalization_9(
         x, scale, bias, mean, variance, node=node, epsilon=epsilon, momentum=momentum
     )
 
 
 @onnx_op("BatchNormalization", since=9)
-def batch_normalization(
-    x, scale, bias, mean, variance, *, node, epsilon=1e-5, momentum=0.9, training_mode=0
-):
+def batch_normalization_9(x, scale, bias, mean, variance, *, node, epsilon=1e-5, momentum=0.9):
     del momentum
-    if training_mode or any(node.outputs[1:]):
-        raise UnsupportedError("training mode")
+    if any(node.outputs[1:]):
+        raise UnsupportedError("training mode before opset 14")
     return graph.batch_norm(x, scale, bias, mean, variance, axis=1, epsilon=epsilon)
+
+
+@onnx_op("BatchNormalization", since=14)
+def batch_normalization(
+    x, scale, bias, mean, variance, *, epsilon=1e-5, momentum=0.9, training_mode=0
+):
+    """Training takes the statistics of the batch, and gives their running means as well."""
+    if not training_mode:
+        return graph.batch_norm(x, scale, bias, mean, variance, axis=1, epsilon=epsilon)
+    axes = [axis for axis in range(graph.type_of(x).rank) if axis != 1]
+    wide = _cast(x, np.dtype(np.float32)) if graph.type_of(x).dtype.itemsize < 4 else x
+    batch_mean = graph.reduce_mean(wide, axes=axes, keepdims=True)
+    centred = graph.sub(wide, batch_mean)
+    batch_variance = graph.reduce_mean(graph.mul(centred, centred), axes=axes, keepdims=False)
+    batch_mean = graph.reshape(batch_mean, shape=graph.type_of(batch_variance).shape)
+    y = graph.batch_norm(x, scale, bias, batch_mean, batch_variance, axis=1, epsilon=epsilon)
+    pairs = ((mean, batch_mean), (variance, batch_variance))
+    return y, *(_running_mean(old, new, momentum) for old, new in pairs)
+
+
+def _running_mean(old: ir.Value, new: ir.Value, momentum: float) -> ir.Value:
+    new = _cast(new, graph.type_of(old).dtype)
+    kept = graph.mul(old, graph.splat_like(momentum, old))
+    return graph.add(kept, graph.mul(new, graph.splat_like(1 - momentum, new)))
 
 
 def _per_channel(parameter: ir.Value, rank: int) -> ir.Value:

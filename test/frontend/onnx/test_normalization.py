@@ -120,14 +120,20 @@ def test_batch_normalization(opset: int):
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.parametrize(
-    ("opset", "attributes", "outputs"), [(15, {"training_mode": 1}, 3), (9, {}, 5)]
-)
-def test_batch_normalization_does_not_train(opset, attributes, outputs):
-    cases = Cases(opset=opset)
-    cases.add(
-        "BatchNormalization", _floats(2, 3, 4), *_statistics(3), outputs=outputs, **attributes
-    )
+def test_batch_normalization_that_trains():
+    cases = Cases(opset=15)
+    for shape in [(2, 3, 4, 5), (4, 3)]:
+        cases.add(
+            "BatchNormalization", _floats(*shape), *_statistics(3),
+            outputs=3, training_mode=1, momentum=0.7, tolerance=1e-5,
+        )  # fmt: skip
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_batch_normalization_does_not_train_before_opset_14():
+    cases = Cases(opset=9)
+    cases.add("BatchNormalization", _floats(2, 3, 4), *_statistics(3), outputs=5)
     with pytest.raises(UnsupportedModelError, match="training mode"):
         import_onnx(cases.model())
 
