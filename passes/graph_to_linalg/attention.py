@@ -31,7 +31,8 @@ def attention(
 
     Measured on 12 heads of 128x64, one thread: 0.95 ms with the division on the weights, 0.72 ms
     so. The keys are copied transposed, the scale with them: the backend would read them across
-    rows, and the first product take 0.91 ms instead of 0.22.
+    rows, and the first product take 0.91 ms instead of 0.22. Odd lengths stay as they are: padding
+    197 queries and keys to 208, 224 or 256 costs what it saves.
     """
     result = graph.type_of(op.result)
     lead = _lead_of_keys(op)
