@@ -39,7 +39,7 @@ lit: $(STAMP)  ## FileCheck tests
 
 pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q test
+	@$(BIN)/python -m pytest -q --numprocesses=2 test
 
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
