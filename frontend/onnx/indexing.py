@@ -7,7 +7,7 @@ from ...dialects.symbolic import Dim, at_least, ceildiv
 from ...dialects.symbolic import maximum as max_size
 from ...mlir import ir
 from .registry import Node, onnx_op
-from .shapes import normalize_axis, require_sizes
+from .shapes import normalize_axis, positions, require_sizes, size_scalar
 from .tensors import dtype_of
 
 
@@ -53,12 +53,6 @@ def scatter_elements(x, indices, updates, *, axis=0, reduction="none"):
 @onnx_op("ScatterND", since=11)
 def scatter_nd(x, indices, updates, *, reduction="none"):
     return graph.scatter_nd(x, indices, updates, reduction=reduction)
-
-
-def positions(size: int | Dim) -> ir.Value:
-    """``0, 1, ... size - 1`` as i64."""
-    zero, one = (graph.constant(value=np.array(v, np.int64)) for v in (0, 1))
-    return graph.range_(zero, one, size=size)
 
 
 @onnx_op("Range", since=11)
@@ -143,7 +137,7 @@ def one_hot(indices, depth, values, *, node, axis=-1):
     """From opset 11 on, negative indices count from the end."""
     size = _scalar_size(depth, node, "depth")
     places = graph.cast(indices, to=np.int64)
-    from_end = graph.add(places, graph.reshape(graph.sizes(sizes=[size]), shape=[]))
+    from_end = graph.add(places, size_scalar(size))
     places = graph.where(graph.less(places, graph.splat_like(0, places)), from_end, places)
     return one_hot_9(places, graph.sizes(sizes=[size]), values, node=node, axis=axis)
 

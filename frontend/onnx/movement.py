@@ -10,13 +10,16 @@ from ...dialects.symbolic import maximum as max_size
 from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
 from .registry import UnsupportedError, onnx_op
-from .shapes import normalize_axis, require_constant, require_sizes
+from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
 
 
 @onnx_op("Reshape", since=5)
 def reshape(x, shape, *, node, allowzero=0):
-    wanted = list(require_sizes(shape, node, "shape"))
     given = graph.type_of(x).shape
+    if graph.known_sizes(shape) is None:
+        shape = _filled_in(shape, given, allowzero)
+        return graph.reshape(x, shape=require_sizes(shape, node, "shape"))
+    wanted = list(require_sizes(shape, node, "shape"))
     if not allowzero:
         for axis, size in enumerate(wanted):
             if size == 0:
@@ -25,6 +28,8 @@ def reshape(x, shape, *, node, allowzero=0):
                         f"shape entry {axis} copies an axis that is not there"
                     )
                 wanted[axis] = given[axis]
+    if any(isinstance(size, int) and size < -1 for size in wanted) or wanted.count(-1) > 1:
+        raise graph.TypeRuleError(f"cannot reshape to {list(map(str, wanted))}")
     if -1 in wanted:
         hole = wanted.index(-1)
         known = graph.element_count(tuple(wanted[:hole] + wanted[hole + 1 :]))
@@ -32,6 +37,21 @@ def reshape(x, shape, *, node, allowzero=0):
             raise graph.TypeRuleError("shape holds -1 beside a size of 0")
         wanted[hole] = floordiv(graph.element_count(given), known)
     return graph.reshape(x, shape=wanted)
+
+
+def _filled_in(shape: ir.Value, given: Sequence[int | Dim], allowzero: int) -> ir.Value:
+    """`shape`, computed when the model runs, with its 0 and -1 replaced by what they stand for."""
+    length = graph.type_of(shape).shape[0]
+    if not isinstance(length, int):
+        return shape
+    zero, one = size_scalar(0), size_scalar(1)
+    if not allowzero:
+        own = graph.sizes(sizes=[*given, *[0] * length][:length])
+        shape = graph.where(graph.equal(shape, zero), own, shape)
+    is_hole = graph.less(shape, zero)
+    others = graph.reduce_prod(graph.where(is_hole, one, shape), axes=[0], keepdims=False)
+    hole = graph.div(size_scalar(graph.element_count(given)), others)
+    return graph.where(is_hole, hole, shape)
 
 
 @onnx_op("Flatten")
@@ -202,11 +222,20 @@ def split_18(x, split=None, *, node, axis=0, num_outputs=None):
     axis = normalize_axis(axis, len(shape))
     count = num_outputs or len(node.outputs)
     each = ceildiv(shape[axis], count)
-    return _split(x, axis, [*[each] * (count - 1), shape[axis] - each * (count - 1)])
+    last = max_size(shape[axis] - each * (count - 1), 0)
+    return _split(x, axis, [*[each] * (count - 1), last])
 
 
 def _split(x: ir.Value, axis: int, parts: Sequence[int | Dim]) -> tuple[ir.Value, ...]:
-    shape = graph.type_of(x).shape
+    shape = list(graph.type_of(x).shape)
+    total = sum(parts, start=0)
+    if shape[axis] != total:
+        if isinstance(shape[axis], int) and isinstance(total, int):
+            raise graph.TypeRuleError(
+                f"splits axis {axis} of size {shape[axis]} into {list(parts)}"
+            )
+        shape[axis] = total  # which is checked when the model runs
+        x = graph.reshape(x, shape=shape)
     results = []
     start: int | Dim = 0
     for part in parts:
@@ -268,13 +297,28 @@ def _pad_axis_from_data(
 ) -> ir.Value:
     """Modes ``edge``, ``reflect`` and ``wrap``: gather along one axis."""
     extent = graph.type_of(x).shape[axis]
-    if not all(isinstance(size, int) for size in (extent, low, high)):
-        raise UnsupportedError(f"mode '{mode}' with sizes that are not known at compile time")
-    numpy_mode = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}.get(mode)
-    if numpy_mode is None:
+    if mode not in ("edge", "reflect", "wrap"):
         raise UnsupportedError(f"mode '{mode}'")
-    indices = np.pad(np.arange(extent), (low, high), mode=numpy_mode)  # type: ignore[arg-type]
-    return graph.gather(x, graph.constant(value=indices), axis=axis)
+    if all(isinstance(size, int) for size in (extent, low, high)):
+        if extent == 0:
+            raise graph.TypeRuleError(f"pads an empty axis with mode '{mode}'")
+        places = np.pad(np.arange(extent), (low, high), mode=mode)  # type: ignore[arg-type]
+        return graph.gather(x, graph.constant(value=places), axis=axis)
+    every = positions(low + extent + high)
+    places = graph.sub(every, size_scalar(low))
+    return graph.gather(x, _folded(places, extent, mode), axis=axis)
+
+
+def _folded(places: ir.Value, extent: int | Dim, mode: str) -> ir.Value:
+    """`places`, some of them outside, as places on an axis of `extent`."""
+    zero, last = size_scalar(0), size_scalar(extent - 1)
+    if mode == "edge":
+        return graph.min_(graph.max_(places, zero), last)
+    if mode == "wrap":
+        return graph.mod(places, size_scalar(extent))
+    period = size_scalar(2 * (extent - 1))
+    forth = graph.mod(places, period)
+    return graph.min_(forth, graph.sub(period, forth))
 
 
 def _blocks(x: ir.Value, blocksize: int) -> tuple[int | Dim, int | Dim, int | Dim, int | Dim]:

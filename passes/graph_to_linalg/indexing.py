@@ -98,6 +98,7 @@ def take_elements(
     axis: int,
 ) -> ir.Value:
     """For each place in `indices`, of type `places`, the element of `x` that many along `axis`."""
+    _require_within(ctx, source, places, axis)
     zero = scalar_constant(0, source.dtype)
     along = Axis(ctx, source.shape[axis], places.dtype, graph.element_count(places.shape))
 
@@ -111,11 +112,22 @@ def take_elements(
     return parallel([indices], [identity], ctx.empty(places.with_dtype(source.dtype)), element)
 
 
+def _require_within(
+    ctx: Lowering, source: graph.TensorType, places: graph.TensorType, axis: int
+) -> None:
+    """`places` are no more than those of `source` but along `axis`."""
+    for i, (have, wanted) in enumerate(zip(source.shape, places.shape, strict=True)):
+        if i != axis:
+            ctx.require_at_least(have, wanted, f"has {wanted} indices along axis {i} of {have}")
+
+
 @lowers(graph.GatherNdOp)
 def gather_nd(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
     """Number the indexed axes through, and take rows of what they collapse to."""
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     batch, depth = op.attrs["batch_dims"], places.shape[-1]
+    for have, wanted in zip(source.shape[:batch], places.shape[:batch], strict=True):
+        ctx.require_equal(have, wanted, f"has batches of {have} and {wanted}")
     rows, rows_type = _as_rows(ctx, x, source, batch + depth)
     numbers = _row_numbers(
         ctx, indices, places, source.shape[: batch + depth], batch, outside=_NOWHERE
@@ -179,6 +191,7 @@ def scatter_elements(
     ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value, updates: ir.Value
 ) -> ir.Value:
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
+    _require_within(ctx, source, places, op.attrs["axis"])
     rows, rows_type = _as_rows(ctx, x, source, source.rank)
     numbers = _element_numbers(ctx, indices, places, source.shape, op.attrs["axis"])
     numbers_type = places.with_dtype(_I64)
@@ -248,6 +261,8 @@ def _put(
     column = numbers_type.with_shape((count, 1))
     numbers = reshape_tensor(ctx, numbers, numbers_type, column)
     flat = updates_type.with_shape((count, *rows_type.shape[1:]))
+    given, wanted = (graph.element_count(type_.shape) for type_ in (updates_type, flat))
+    ctx.require_equal(given, wanted, f"has {given} elements of updates for {wanted} places")
     updates = reshape_tensor(ctx, updates, updates_type, flat)
 
     def combine(update: ir.Value, element: ir.Value) -> ir.Value:

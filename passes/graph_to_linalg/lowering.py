@@ -20,7 +20,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...dialects.locations import location_names
-from ...dialects.symbolic import Call, Dim
+from ...dialects.symbolic import Call, Dim, at_least
 from ...errors import GraphcError, LoweringError
 from ...mlir import arith, cf, ir, tensor
 
@@ -73,6 +73,8 @@ class Lowering:
         self.values: dict[ir.Value, ir.Value] = {}
         self.aligned: dict[ir.Value, ir.Value] = {}
         """Lowered tensors that were cut from larger ones, for rules that would pad them again."""
+        self.kernels: dict[object, str] = {}
+        """Names of the kernels that have been written for this function, by what they do."""
         self._symbols: dict[str, ir.Value] = {}
         self._computed: dict[Size, ir.Value] = {}
 
@@ -108,6 +110,12 @@ class Lowering:
         if a != b:
             equal = arith.cmpi(arith.CmpIPredicate.eq, self.index(a), self.index(b))
             self.require(equal, message)
+
+    def require_at_least(self, a: Size, b: Size, message: str) -> None:
+        """`require` that ``a >= b``, unless that is known."""
+        if not at_least(a, b):
+            enough = arith.cmpi(arith.CmpIPredicate.sge, self.index(a), self.index(b))
+            self.require(enough, message)
 
     def _compute(self, size: Size) -> ir.Value:
         if isinstance(size, int):

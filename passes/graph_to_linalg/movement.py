@@ -12,13 +12,19 @@ from .lowering import Lowering, Size, lowers, plain_type
 
 @lowers(graph.ReshapeOp)
 def reshape(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    return reshape_tensor(ctx, x, graph.type_of(op.x), graph.type_of(op.result))
+    source, target = graph.type_of(op.x), graph.type_of(op.result)
+    have, want = graph.element_count(source.shape), graph.element_count(target.shape)
+    ctx.require_equal(have, want, f"{have} elements do not reshape to {want}")
+    return reshape_tensor(ctx, x, source, target)
 
 
 def reshape_tensor(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
 ) -> ir.Value:
-    """`x`, of type `source`, as `target`: collapse the axes that merge, expand those that split."""
+    """`x`, of type `source`, as `target`: collapse the axes that merge, expand those that split.
+
+    Both have equally many elements, which is not checked here.
+    """
     if source.shape == target.shape:
         return x
     if not source.rank or not target.rank:
@@ -59,6 +65,8 @@ def _expand(
 
 @lowers(graph.TransposeOp)
 def transpose(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    if list(op.attrs["perm"]) == sorted(op.attrs["perm"]):
+        return x
     output = ctx.empty(graph.type_of(op.result))
     transposed = linalg.transpose(x, outs=[output], permutation=list(op.attrs["perm"]))
     return transposed.operation.results[0]
@@ -77,6 +85,10 @@ def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value
     start: Size = 0
     for x, value in zip(xs, op.xs, strict=True):
         shape = graph.type_of(value).shape
+        for other in range(type_.rank):
+            if other != axis:
+                message = f"joins sizes {type_.shape[other]} and {shape[other]} of axis {other}"
+                ctx.require_equal(type_.shape[other], shape[other], message)
         offsets: list[Size] = [0] * type_.rank
         offsets[axis] = start
         result = insert_slice(ctx, x, result, offsets, shape)
