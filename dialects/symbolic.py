@@ -15,6 +15,7 @@ an ``int``. Named sizes are never negative.
 
 import ast
 import functools
+import keyword
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -155,8 +156,12 @@ class Dim:
 
 
 def is_symbol_name(name: str) -> bool:
-    """Whether `name` can name a dimension: letters, digits, ``_``, ``.``, not only digits."""
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) is not None and name not in FUNCTIONS
+    """Whether `name` can name a dimension: words of letters, digits and ``_``, joined by dots."""
+    words = name.split(".")
+    return name not in FUNCTIONS and all(
+        re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word) and not keyword.iskeyword(word)
+        for word in words
+    )
 
 
 def floordiv(a: "int | Dim", b: "int | Dim") -> "int | Dim":
@@ -184,7 +189,7 @@ def maximum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
         return max(a, b)
     if a == b or at_least(a, b):
         return a
-    return b if at_least(b, a) else _call("max", a, b)
+    return b if at_least(b, a) else _call("max", *sorted((a, b), key=str))
 
 
 def minimum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
@@ -193,7 +198,7 @@ def minimum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
         return min(a, b)
     if a == b or at_least(b, a):
         return a
-    return b if at_least(a, b) else _call("min", a, b)
+    return b if at_least(a, b) else _call("min", *sorted((a, b), key=str))
 
 
 def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":

@@ -9,7 +9,7 @@ from ...dialects.symbolic import Dim, at_least, ceildiv, floordiv
 from ...dialects.symbolic import maximum as max_size
 from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
-from .registry import UnsupportedError, onnx_op
+from .registry import Node, UnsupportedError, onnx_op
 from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
 
 
@@ -57,6 +57,8 @@ def _filled_in(shape: ir.Value, given: Sequence[int | Dim], allowzero: int) -> i
 @onnx_op("Flatten")
 def flatten(x, *, axis=1):
     shape = graph.type_of(x).shape
+    if not -len(shape) <= axis <= len(shape):
+        raise graph.TypeRuleError(f"axis {axis} is outside a tensor of rank {len(shape)}")
     axis = axis if axis >= 0 else axis + len(shape)
     rows, columns = graph.element_count(shape[:axis]), graph.element_count(shape[axis:])
     return graph.reshape(x, shape=[rows, columns])
@@ -128,17 +130,56 @@ def tile(x, repeats, *, node):
 
 @onnx_op("Slice")
 def slice_1(x, *, starts, ends, axes=None):
+    if len(starts) != len(ends) or (axes is not None and len(axes) != len(starts)):
+        raise graph.TypeRuleError("starts, ends and axes differ in length")
     axes = list(range(len(starts))) if axes is None else axes
     return _slice(x, starts, ends, axes, [1] * len(starts))
 
 
 @onnx_op("Slice", since=10)
 def slice_(x, starts, ends, axes=None, steps=None, *, node):
-    first = require_sizes(starts, node, "starts")
-    last = require_sizes(ends, node, "ends")
-    which = list(range(len(first))) if axes is None else require_constant(axes, "axes").tolist()
-    each = [1] * len(first) if steps is None else require_constant(steps, "steps").tolist()
+    count = graph.type_of(starts).shape[0]
+    if not isinstance(count, int):
+        raise UnsupportedError("starts of unknown length")
+    which = list(range(count)) if axes is None else require_constant(axes, "axes").tolist()
+    each = [1] * count if steps is None else require_constant(steps, "steps").tolist()
+    shape = graph.type_of(x).shape
+    if not count == len(which) == len(each) == graph.type_of(ends).shape[0]:
+        raise graph.TypeRuleError("starts, ends, axes and steps differ in length")
+    extents = [shape[normalize_axis(axis, len(shape))] for axis in which]
+    first = _bounds(starts, extents, each, 0, node)
+    last = _bounds(ends, extents, each, 1, node)
     return _slice(x, first, last, which, each)
+
+
+def _bounds(
+    value: ir.Value,
+    extents: Sequence[int | Dim],
+    steps: Sequence[int],
+    below: int,
+    node: Node,
+) -> list[int | Dim]:
+    """Starts, or ends, of slices; where their signs are not known they are brought into range.
+
+    The range of a backward slice begins `below` the axis: there its last element may lie before.
+    """
+    known = graph.known_sizes(value)
+    if known is not None and all(isinstance(p, int) or _has_sign(p) for p in known):
+        return list(known)
+    value = graph.cast(value, to=np.int64)
+    sizes = graph.sizes(sizes=extents)
+    value = graph.where(graph.less(value, size_scalar(0)), graph.add(value, sizes), value)
+    backward = [int(step < 0) for step in steps]
+    lowest = graph.constant(value=np.array([-below * b for b in backward]))
+    highest = graph.sub(sizes, graph.constant(value=np.array(backward)))
+    value = graph.max_(graph.min_(value, highest), lowest)
+    raised = graph.sub(value, lowest)  # names stand for what is not negative
+    named = require_sizes(raised, node, "ends" if below else "starts")
+    return [size - below * b for size, b in zip(named, backward, strict=True)]
+
+
+def _has_sign(size: Dim) -> bool:
+    return at_least(size, 0) or at_least(-size, 1)
 
 
 def _slice(
@@ -149,8 +190,6 @@ def _slice(
     steps: Sequence[int],
 ) -> ir.Value:
     shape = graph.type_of(x).shape
-    if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise graph.TypeRuleError("starts, ends, axes and steps differ in length")
     first: list[int | Dim] = [0] * len(shape)
     sizes = list(shape)
     each = [1] * len(shape)
@@ -184,7 +223,7 @@ def _from_front(index: int | Dim, extent: int | Dim) -> int | Dim:
         return index
     if at_least(-index, 1):
         return index + extent
-    raise UnsupportedError(f"a slice position, {index}, whose sign is not known at compile time")
+    return index  # -1 for the end of a backward slice, brought into range before
 
 
 _LARGE = 2**31 - 1
@@ -333,6 +372,8 @@ def _blocks(x: ir.Value, blocksize: int) -> tuple[int | Dim, int | Dim, int | Di
 @onnx_op("DepthToSpace")
 def depth_to_space(x, *, blocksize, mode="DCR"):
     n, c, h, w = _blocks(x, blocksize)
+    if isinstance(c, int) and c % (blocksize * blocksize):
+        raise graph.TypeRuleError(f"{c} channels do not make blocks of {blocksize} by {blocksize}")
     depth = floordiv(c, blocksize * blocksize)
     if mode == "DCR":
         x = graph.reshape(x, shape=[n, blocksize, blocksize, depth, h, w])
@@ -346,6 +387,8 @@ def depth_to_space(x, *, blocksize, mode="DCR"):
 @onnx_op("SpaceToDepth")
 def space_to_depth(x, *, blocksize):
     n, c, h, w = _blocks(x, blocksize)
+    if any(isinstance(size, int) and size % blocksize for size in (h, w)):
+        raise graph.TypeRuleError(f"size {h} by {w} is not made of blocks of {blocksize}")
     height, width = floordiv(h, blocksize), floordiv(w, blocksize)
     x = graph.reshape(x, shape=[n, c, height, blocksize, width, blocksize])
     x = graph.transpose(x, perm=[0, 3, 5, 1, 2, 4])

@@ -142,8 +142,9 @@ class Lowering:
     def _call(self, call: Call) -> ir.Value:
         a, b = (self.index(argument) for argument in call.arguments)
         match call.function:
-            case "floordiv":
-                return arith.floordivsi(a, b)
+            case "floordiv":  # by a size of 0, which would end the process, it is by 1
+                safe = at_least(call.arguments[1], 1)
+                return arith.floordivsi(a, b if safe else arith.maxsi(b, self.index(1)))
             case "max":
                 return arith.maxsi(a, b)
             case "min":

@@ -100,6 +100,8 @@ def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value
 def slice_(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     attrs = op.attrs
     starts, sizes, steps = attrs["starts"], attrs["sizes"], attrs["steps"]
+    if 0 in sizes:
+        return ctx.empty(graph.type_of(op.result))
     if all(step > 0 for step in steps):
         return extract_slice(ctx, x, starts, sizes, steps, graph.type_of(op.result))
     first = [ctx.index(start) for start in starts]
