@@ -1,0 +1,172 @@
+"""Symbolic dimensions: arithmetic agrees with that of integers, whatever the sizes."""
+
+import pytest
+from graphc.dialects.symbolic import (
+    Dim,
+    UndecidableError,
+    at_least,
+    broadcast,
+    ceildiv,
+    decide_equal,
+    floordiv,
+    is_symbol_name,
+    maximum,
+    minimum,
+    parse_dim,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+NAMES = ("a", "b", "seq.len")
+sizes = st.fixed_dictionaries({name: st.integers(0, 40) for name in NAMES})
+
+
+def _combine(children):
+    constant = st.integers(1, 7)
+    pairs = st.tuples(children, children)
+    return st.one_of(
+        pairs.map(lambda p: p[0] + p[1]),
+        pairs.map(lambda p: p[0] - p[1]),
+        pairs.map(lambda p: p[0] * p[1]),
+        pairs.map(lambda p: maximum(*p)),
+        pairs.map(lambda p: minimum(*p)),
+        st.tuples(children, constant).map(lambda p: floordiv(*p)),
+        st.tuples(children, constant).map(lambda p: ceildiv(*p)),
+    )
+
+
+leaves = st.one_of(st.sampled_from(NAMES).map(Dim.symbol), st.integers(-9, 9))
+dims = st.recursive(leaves, _combine, max_leaves=6)
+
+
+def value(dim, sizes):
+    return dim.evaluate(sizes) if isinstance(dim, Dim) else dim
+
+
+@given(dims, dims, sizes, st.integers(1, 9))
+def test_arithmetic_is_that_of_integers(x, y, sizes, divisor):
+    a, b = value(x, sizes), value(y, sizes)
+    assert isinstance(a, int)
+    assert value(x + y, sizes) == a + b
+    assert value(x - y, sizes) == a - b
+    assert value(x * y, sizes) == a * b
+    assert value(-x, sizes) == -a
+    assert value(3 - x, sizes) == 3 - a
+    assert value(floordiv(x, divisor), sizes) == a // divisor
+    assert value(ceildiv(x, divisor), sizes) == -(-a // divisor)
+    assert value(maximum(x, y), sizes) == max(a, b)
+    assert value(minimum(x, y), sizes) == min(a, b)
+    if b:
+        assert value(floordiv(x, y), sizes) == a // b
+
+
+@given(dims, sizes)
+def test_the_remainder_is_that_of_integers(x, sizes):
+    if isinstance(x, Dim):
+        assert value(x % 4, sizes) == value(x, sizes) % 4
+
+
+@given(dims)
+def test_what_is_written_is_read_back(x):
+    assert parse_dim(str(x)) == x
+
+
+@given(dims, dims, dims)
+def test_equal_forms_are_equal_values(x, y, z):
+    assert x + y == y + x
+    assert x * y == y * x
+    assert (x + y) * z == x * z + y * z
+    assert x + y - y == x
+    assert maximum(x, y) == maximum(y, x)
+    assert minimum(x, y) == minimum(y, x)
+    assert hash(x * y + z) == hash(z + y * x)
+
+
+@given(dims, dims, sizes)
+def test_what_is_decided_is_true(x, y, sizes):
+    a, b = value(x, sizes), value(y, sizes)
+    if at_least(x, y):
+        assert a >= b
+    if isinstance(x, Dim) and x.minimum is not None:
+        assert a >= x.minimum
+    try:
+        equal = decide_equal(x, y)
+    except UndecidableError:
+        return
+    assert equal == (a == b)
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_broadcast_is_that_of_numpy(a, b):
+    n, m = Dim.symbol("n"), Dim.symbol("m")
+    sizes = {"n": a, "m": b}
+    if a != b and 1 not in (a, b):
+        with pytest.raises(ValueError, match="do not broadcast"):
+            value(broadcast(n, m), sizes)
+    else:
+        assert value(broadcast(n, m), sizes) == (b if a == 1 else a)
+    assert broadcast(n, 1) == n
+    assert broadcast(1, m) == m
+    assert broadcast(n, m) == broadcast(m, n)
+    assert broadcast(n, n) == n
+
+
+@given(dims, sizes)
+def test_sizes_can_be_given_one_by_one(x, sizes):
+    if isinstance(x, Dim):
+        stepwise = x
+        for name, size in sizes.items():
+            stepwise = value(stepwise, {name: size})
+        assert stepwise == value(x, sizes)
+
+
+def test_spellings():
+    batch, seq = Dim.symbol("batch"), Dim.symbol("seq")
+    assert str(batch * seq + seq - 1) == "batch*seq + seq - 1"
+    assert str(-2 * seq) == "-2*seq"
+    assert str(floordiv(seq - 1, 2) + 1) == "floordiv(seq + 1, 2)"
+    assert repr(batch) == "Dim('batch')"
+    assert (batch + seq).symbols() == {"batch", "seq"}
+    assert floordiv(batch, seq).symbols() == {"batch", "seq"}
+    assert batch.is_symbol
+    assert not (2 * batch).is_symbol
+
+
+def test_a_dimension_without_names_is_an_integer():
+    n = Dim.symbol("n")
+    for size in (n - n, n - n + 3, 0 * n, floordiv(n, n), floordiv(6 * n, 2) - 3 * n):
+        assert isinstance(size, int)
+    assert floordiv(6 * n * n, 3 * n) == 2 * n
+    assert floordiv(0, n) == 0
+
+
+def test_questions_whose_answer_depends():
+    n, m = Dim.symbol("n"), Dim.symbol("m")
+    assert not at_least(n, 1)
+    assert at_least(n * m + 2, 2)
+    assert not decide_equal(n + 1, 0)
+    with pytest.raises(UndecidableError, match="whether n equals m"):
+        decide_equal(n, m)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "n +", "2.5", "n / 2", "f(n)", "'n'", "True", "n if m else 1", "floordiv(n, 0)"]
+)
+def test_what_is_not_a_dimension_is_refused(text):
+    with pytest.raises(ValueError, match="is not a dimension"):
+        parse_dim(text)
+
+
+@pytest.mark.parametrize("name", ["n", "past_len", "a.b", "_1", "Batch"])
+def test_names(name):
+    assert is_symbol_name(name)
+    assert parse_dim(name) == Dim.symbol(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "1n", "a-b", "a b", "max", "5", "a.", ".a", "a..b", "a.1", "lambda", "a.is", "é"]
+)
+def test_what_names_nothing(name):
+    assert not is_symbol_name(name)
+    with pytest.raises(ValueError, match="is not a name"):
+        Dim.symbol(name)
