@@ -9,7 +9,7 @@ from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .greedy import apply_rewrites
-from .query import constant_array
+from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
 
@@ -110,8 +110,8 @@ class PackMatmul(_Pack):
     root = graph.MatmulOp
 
     def pattern(self, op: Any) -> dict[str, Any] | None:
-        weights = constant_array(op.b)
-        return None if weights is None or weights.ndim != 2 else {"weights": weights}
+        weights = _constant_matrix(op.b)
+        return None if weights is None else {"weights": weights}
 
     def check(self, op: Any, weights: np.ndarray) -> str | None:
         tile = self._tile(_rows(op.a), weights)
@@ -155,6 +155,15 @@ class PackConv(_Pack):
             window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
             x = graph.im2col(x, kernel=weights.shape[:-2], **window)
         return _packed(x, matrix, tile)
+
+
+def _constant_matrix(x: ir.Value) -> np.ndarray | None:
+    """The data of a constant matrix, or of one that is transposed, as tied embeddings are."""
+    transposed = producer(x, graph.TransposeOp)
+    array = constant_array(x if transposed is None else transposed.x)
+    if array is None or array.ndim != 2:
+        return None
+    return array if transposed is None else array.transpose(transposed.attrs["perm"])
 
 
 def _rows(x: ir.Value) -> Any:

@@ -16,6 +16,20 @@ func.func @matmul(%x: tensor<8x16xf32>) -> tensor<8x128xf32> {
 
 // -----
 
+// Weights that are read transposed, as an embedding used again for the output is.
+
+// CHECK-LABEL: @tied
+// CHECK-NOT: "graph.transpose"
+// CHECK: "graph.packed_matmul"{{.*}}columns = 128
+func.func @tied(%x: tensor<8x16xf32>) -> tensor<8x128xf32> {
+  %e = "graph.constant"() {value = dense<0.5> : tensor<128x16xf32>} : () -> tensor<128x16xf32>
+  %w = "graph.transpose"(%e) {perm = array<i64: 1, 0>} : (tensor<128x16xf32>) -> tensor<16x128xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<8x16xf32>, tensor<16x128xf32>) -> tensor<8x128xf32>
+  return %y : tensor<8x128xf32>
+}
+
+// -----
+
 // Rows that four does not divide: seven does.
 
 // CHECK-LABEL: @seven_rows
