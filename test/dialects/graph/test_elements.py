@@ -1,5 +1,7 @@
 """Constants in and out of MLIR, whatever their memory looks like."""
 
+import io
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -46,3 +48,80 @@ def test_views_are_written_as_they_read(shape, dtype):
     assert same_after_writing(np.broadcast_to(array[:1], shape))
     assert same_after_writing(np.broadcast_to(array.ravel()[3], shape))
     assert same_after_writing(np.broadcast_to(array.ravel()[3], (1, *shape, 1)).T)
+
+
+DTYPES = (
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+    np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz, ml_dtypes.int4,
+    ml_dtypes.uint4,
+)  # fmt: skip
+SHAPES = ((), (0,), (3, 0, 2), (1,), (2, 3), (40, 7))
+
+
+def _samples(dtype: np.dtype) -> dict[str, np.ndarray]:
+    """Arrays of every form: few and many elements, one value throughout, views, extreme values."""
+    arrays = {}
+    for shape in SHAPES:
+        numbers = np.arange(np.prod(shape, dtype=int)) % 7
+        arrays[f"{list(shape)}"] = numbers.reshape(shape).astype(dtype)
+        arrays[f"splat {list(shape)}"] = np.full(shape, 3).astype(dtype)
+        arrays[f"view {list(shape)}"] = np.broadcast_to(np.array(3).astype(dtype), shape)
+    arrays["extremes"] = _extremes(dtype)
+    arrays["many extremes"] = np.tile(_extremes(dtype), 40)
+    return arrays
+
+
+def _extremes(dtype: np.dtype) -> np.ndarray:
+    if dtype == np.bool_:
+        return np.array([True, False])
+    if np.issubdtype(dtype, np.integer) or dtype.name in ("int4", "uint4"):
+        info = ml_dtypes.iinfo(dtype)
+        return np.array([int(info.min), int(info.max)], object).astype(dtype)
+    info = ml_dtypes.finfo(dtype)
+    tiny = float(info.smallest_subnormal)
+    values = [np.nan, float(info.max), float(info.min), tiny, 0.0, -0.0, 1 / 3]
+    if np.isinf(np.array(np.inf).astype(dtype).astype(np.float64)):
+        values += [np.inf, -np.inf]
+    return np.array(values).astype(dtype)
+
+
+def _bits(array: np.ndarray) -> list[int]:
+    width = 1 if array.dtype.name in ("int4", "uint4", "bool") else array.dtype.itemsize
+    return np.ascontiguousarray(array).view(f"u{width}").ravel().tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(d) for d in DTYPES], ids=str)
+def test_every_bit_survives_text_and_bytecode(dtype):
+    """Not a number keeps its payload, zero its sign; read in another context than written."""
+    samples = _samples(dtype)
+    module = ir.Module.create()
+    with ir.InsertionPoint(module.body):
+        for array in samples.values():
+            graph.constant(value=array)
+    bytecode = io.BytesIO()
+    module.operation.write_bytecode(bytecode)
+    for written in (str(module), bytecode.getvalue()):
+        with ir.Context():
+            graph.Graph.load()
+            parsed = ir.Module.parse(written)
+            constants = list(parsed.body.operations)
+            for (name, array), op in zip(samples.items(), constants, strict=True):
+                back = op.opview.attrs["value"]
+                assert (back.dtype, back.shape) == (array.dtype, array.shape), name
+                assert _bits(back) == _bits(array), f"{name}: {back} is not {array}"
+
+
+def test_arrays_are_not_copied_and_stay_alive():
+    array = np.arange(1 << 16, dtype=np.float32)
+    attribute = graph.write_elements(array)
+    back = graph.attributes.Elements.read(attribute)
+    assert np.shares_memory(back, array)
+    assert not back.flags.writeable
+    del array, back
+    assert graph.attributes.Elements.read(attribute)[12345] == 12345
+
+
+def test_constants_are_not_printed_at_length():
+    large = str(graph.write_elements(np.zeros((512, 512)) + np.arange(512)))
+    assert len(large) < 200
