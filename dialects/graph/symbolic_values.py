@@ -22,6 +22,7 @@ from ..symbolic import (
     minimum,
 )
 from .base import GraphOp, graph_op, map_group
+from .shapes import BindSizesOp
 from .types import TensorType, is_float, type_of
 
 MAX_ELEMENTS = 64
@@ -57,6 +58,8 @@ class _Evaluation:
         op = graph_op(value.owner)
         if op is None or not _may_hold_sizes(type_of(value)):
             return None
+        if isinstance(op, BindSizesOp):
+            return self._bound(op)
         if not op.operand_names:
             return _as_sizes(type(op).evaluate(**op.attrs))
         if not op.pure or not all(_may_hold_sizes(type_of(v)) for v in op.operation.operands):
@@ -65,6 +68,14 @@ class _Evaluation:
         if any(_has_unknown(group) for group in groups):
             return None
         return _evaluate(op, groups)
+
+
+    def _bound(self, op: BindSizesOp) -> np.ndarray:
+        known = self.value(op.x)
+        if known is not None:
+            return known
+        names = np.array([Dim.symbol(name) for name in op.attrs["names"]], dtype=object)
+        return names.reshape(type_of(op.x).static_shape)
 
 
 def _may_hold_sizes(type_: TensorType) -> bool:
@@ -139,7 +150,6 @@ def _same(x: np.ndarray, **attrs: Any) -> np.ndarray:
 
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "graph.cast": _same,
-    "graph.bind_sizes": _same,
     "graph.div": _elementwise(_divide),
     "graph.max": _elementwise(maximum),
     "graph.min": _elementwise(minimum),

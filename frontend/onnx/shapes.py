@@ -28,6 +28,13 @@ def require_sizes(value: ir.Value, node: Node, hint: str) -> tuple[int | Dim, ..
     known = graph.known_sizes(value)
     if known is not None:
         return known
+    for use in value.uses:  # the same value has the same names
+        bound = graph.graph_op(use.owner)
+        if (
+            isinstance(bound, graph.BindSizesOp)
+            and use.owner.block == ir.InsertionPoint.current.block
+        ):
+            return tuple(map(Dim.symbol, bound.attrs["names"]))
     type_ = graph.type_of(value)
     count = type_.shape[0] if type_.rank else 1
     if not isinstance(count, int):
