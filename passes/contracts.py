@@ -61,9 +61,12 @@ LINALG = Contract(
             "iree_linalg_ext",
             "linalg",
             "math",
+            "memref",
             "scf",
+            "stream",
             "tensor",
             "util",
+            "vector",
         }
     ),
     ops=frozenset({"builtin.module", "cf.assert"}),

@@ -16,6 +16,7 @@ from .base import (
 )
 from .contraction import *
 from .convolution import *
+from .direct_convolution import *
 from .elements import write as write_elements
 from .elementwise import *
 from .fusion import *

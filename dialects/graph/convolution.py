@@ -94,6 +94,19 @@ class ConvOp(GraphOp, name="conv"):
         return from_channels_first(result, layout).astype(dtype)
 
 
+def join_groups(w: np.ndarray, groups: int, joined: int) -> np.ndarray:
+    """Weights [kernel..., C, F] of `groups`, `joined` of which become one with zeros between them.
+
+    The result is [kernel..., joined * C, F]: a convolution by it has ``groups // joined`` groups.
+    """
+    channels, features = w.shape[-2], w.shape[-1] // groups
+    dense = np.zeros((*w.shape[:-2], joined, channels, groups // joined, joined, features), w.dtype)
+    split = w.reshape(*w.shape[:-1], groups // joined, joined, features)
+    for each in range(joined):
+        dense[..., each, :, :, each, :] = split[..., each, :]
+    return dense.reshape(*w.shape[:-2], joined * channels, w.shape[-1])
+
+
 class ConvTransposeOp(GraphOp, name="conv_transpose"):
     """Transposed convolution (ONNX ConvTranspose 22, without bias).
 

@@ -11,6 +11,7 @@ from .groups import fuse_groups
 CONTRACTIONS = (
     graph.ConvOp,
     graph.ConvTransposeOp,
+    graph.DirectConvOp,
     graph.EinsumOp,
     graph.MatmulOp,
     graph.PackedMatmulOp,

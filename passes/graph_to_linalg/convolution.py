@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ...dialects import graph
 from ...mlir import ir, linalg
 from .contraction import converted
@@ -223,15 +221,14 @@ def _convolve_groups(
     """One dense convolution after the other, each into its place among the features."""
     ctx, (per_group, features) = x.ctx, map(graph.static_size, w.shape[-2:])
     together = _groups_together(groups, per_group) if w.array is not None else 1
+    if w.array is not None:
+        w = known(ctx, graph.join_groups(w.array, groups, together))
     inputs, outputs = per_group * together, features // groups * together
     result = ctx.empty(total)
     part = total.with_shape([*total.shape[:-1], outputs])
     for block in range(groups // together):
         channels = x.sliced(-1, block * inputs, inputs)
         weights = w.sliced(-1, block * outputs, outputs)
-        if together > 1:
-            assert weights.array is not None
-            weights = known(ctx, _block_diagonal(weights.array, together))
         value = _add_dense(channels, weights, windows, part, ctx.filled(part, 0))
         start = [0] * (total.rank - 1) + [block * outputs]
         result = insert_slice(ctx, value, result, start, part.shape)
@@ -242,14 +239,3 @@ def _groups_together(groups: int, per_group: int) -> int:
     """How many small groups to compute as one dense convolution, with zeros between them."""
     divisors = (n for n in range(1, groups + 1) if groups % n == 0)
     return next(n for n in divisors if n * per_group >= BLOCK or n == groups)
-
-
-def _block_diagonal(w: np.ndarray, groups: int) -> np.ndarray:
-    """Weights [kernel..., C, groups * F] as those of one group: [kernel..., groups * C, ...]."""
-    channels, features = w.shape[-2], w.shape[-1] // groups
-    dense = np.zeros((*w.shape[:-2], groups * channels, groups * features), w.dtype)
-    for group in range(groups):
-        inputs = slice(group * channels, (group + 1) * channels)
-        outputs = slice(group * features, (group + 1) * features)
-        dense[..., inputs, outputs] = w[..., outputs]
-    return dense

@@ -2,6 +2,7 @@
 
 from ...dialects import graph
 from ...mlir import ir
+from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
 from .packing import packed_epilogue
@@ -22,6 +23,11 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
     if isinstance(root, graph.PackedMatmulOp):
         leaves = {value: ctx.values[value] for value in outside if value in ctx.values}
         together = packed_epilogue(ctx, root, leaves, result, body)
+        if together is not None:
+            return together
+    if isinstance(root, graph.DirectConvOp):
+        leaves = {value: ctx.values[value] for value in outside if value in ctx.values}
+        together = direct_epilogue(ctx, root, steps, leaves, body)
         if together is not None:
             return together
     if op.attrs["kind"] == "epilogue":

@@ -47,7 +47,10 @@ def _operand_dtype(op: graph.GraphOp) -> np.dtype:
 
 
 def _like(value: float, x: Scalar) -> Scalar:
-    """A float constant of `x`'s type."""
+    """A float constant of `x`'s type, which may be a vector of f32."""
+    if isinstance(x.type, ir.VectorType):
+        element = ir.FloatAttr.get(x.type.element_type, float(value))
+        return arith.constant(x.type, ir.DenseElementsAttr.get_splat(x.type, element))
     return arith.constant(x.type, float(value))
 
 
@@ -57,7 +60,7 @@ def _like(value: float, x: Scalar) -> Scalar:
 def _in_f32(function: Callable[..., Scalar]) -> ScalarRule:
     def rule(op: graph.GraphOp, *operands: Scalar) -> Scalar:
         narrow = operands[0].type
-        if str(narrow) in ("f32", "f64"):
+        if str(narrow) in ("f32", "f64") or isinstance(narrow, ir.VectorType):
             return function(op, *operands)
         f32 = ir.F32Type.get()
         wide = [arith.extf(f32, x) for x in operands]

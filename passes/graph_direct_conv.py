@@ -1,0 +1,151 @@
+"""Convolutions computed by kernels of our own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dialects import graph
+from ..mlir import ir
+from .base import FUNCTION, Pass, PassState
+from .greedy import apply_rewrites
+from .query import constant_array
+from .registry import register
+from .rewrite import Rewrite
+
+LANES = {128: 4, 256: 8, 512: 16}
+"""Elements of f32 in a vector, by its bits."""
+REGISTERS = {128: 32, 256: 16, 512: 32}
+"""Vector registers."""
+CACHED_BYTES = 1 << 20
+"""A panel of weights that is larger comes from a slow cache for every tile."""
+MIN_PLACES = 4
+"""Along shorter rows of the result, tiles cannot fill the registers."""
+
+
+@register
+@dataclass(frozen=True)
+class GraphDirectConv(Pass):
+    """Convolve with constant weights in panels, a tile of the result in registers at a time.
+
+    %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
+    -->
+    %1 = "graph.direct_conv"(%x, %w') {places = 6} : 1x56x56x64, 1x3x3x64x64
+
+    For channels-last images of f32. Small groups are joined, with zeros between them, until they
+    fill a vector. Exact up to the order of sums.
+    """
+
+    name = "graph-direct-conv"
+    anchor = FUNCTION
+    vector_bits: int = 0
+    """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.vector_bits in LANES:
+            apply_rewrites(op, [DirectConv(self.vector_bits)], state)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What is computed in registers: `places` along a row by `vectors` of features."""
+
+    places: int
+    vectors: int
+
+
+class DirectConv(Rewrite):
+    """``conv(x, constant)  -->  direct_conv(x, panels)``."""
+
+    name = "direct-conv"
+    root = graph.ConvOp
+
+    def __init__(self, vector_bits: int):
+        self.lanes = LANES[vector_bits]
+        self.registers = REGISTERS[vector_bits]
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        attrs = op.attrs
+        weights = constant_array(op.w)
+        if attrs["layout"] != "channels_last" or weights is None or weights.ndim != 4:
+            return None
+        return {"weights": weights, "attrs": attrs}
+
+    def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        image, result = graph.type_of(op.x), graph.type_of(op.result)
+        if weights.dtype != np.float32:
+            return "only f32 is convolved directly"
+        if not image.is_static:
+            return "sizes are not known at compile time"
+        if _is_pointwise(weights, attrs):
+            return "it is a matrix product"
+        if attrs["groups"] == image.shape[-1]:
+            return "it is depthwise"
+        if result.static_shape[2] < MIN_PLACES:
+            return "rows of the result are too short"
+        joined = _join_groups(weights, attrs["groups"], self.lanes)
+        return joined if isinstance(joined, str) else None
+
+    def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+        joined = _join_groups(weights, attrs["groups"], self.lanes)
+        assert not isinstance(joined, str)
+        dense, groups = joined
+        places = graph.type_of(op.result).static_shape[2]
+        tile = self._tile(places, dense, groups)
+        panels = graph.constant(value=graph.pack_kernel(dense, tile.vectors * self.lanes))
+        window = {name: attrs[name] for name in ("strides", "dilations", "low", "high")}
+        return graph.direct_conv(
+            op.x, panels, groups=groups, places=tile.places, lanes=self.lanes, **window
+        )
+
+    def _tile(self, places: int, weights: np.ndarray, groups: int) -> Tile:
+        """The cheapest tile whose panels split the features of a group evenly."""
+        vectors = weights.shape[-1] // groups // self.lanes
+        depth = int(np.prod(weights.shape[:-1]))
+        tiles = (
+            tile for tile in self._tiles() if vectors % tile.vectors == 0 and tile.places <= places
+        )
+        return min(tiles, key=lambda tile: self._cost(tile, places, depth))
+
+    def _tiles(self) -> Iterator[Tile]:
+        """Every tile that could be worth it: some spill a few registers."""
+        for vectors in (4, 3, 2, 1):
+            for places in range(1, self.registers // vectors):
+                yield Tile(places, vectors)
+
+    def _cost(self, tile: Tile, places: int, depth: int) -> float:
+        """Of a row of `places`, for each vector of features; a place of a full tile costs 1.
+
+        Measured with AVX-512: the efficiency of a tile by its width, the time that a tile takes at
+        least, what spilling costs, and waiting for weights from a slow cache.
+        """
+        full, rest = divmod(places, tile.places)
+        streams = depth * tile.vectors * self.lanes * 4 > CACHED_BYTES
+        counts = [tile.places] * full + [rest] * (rest > 0)
+        return sum(self._tile_cost(n, tile.vectors, streams) for n in counts)
+
+    def _tile_cost(self, places: int, vectors: int, streams: bool) -> float:
+        cost = (places + 0.4 * max(0, 5 - places)) / {4: 1.0, 3: 1.0, 2: 0.87, 1: 0.55}[vectors]
+        if places * vectors + vectors + 1 > self.registers:
+            cost *= 1.4
+        return max(cost, 4.6) + 1.5 if streams else cost
+
+
+def _is_pointwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
+    """Whether every place of the image is multiplied by one matrix."""
+    moved = (*attrs["low"], *attrs["high"])
+    return all(n == 1 for n in (*weights.shape[:2], *attrs["strides"])) and not any(moved)
+
+
+def _join_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:
+    """Weights and number of groups so that the features of each fill vectors, or why not."""
+    features = w.shape[-1] // groups
+    for joined in (n for n in range(1, groups + 1) if groups % n == 0):
+        if joined * features % lanes == 0:
+            break
+        if joined * features > lanes:
+            return "groups do not fill vectors evenly"
+    else:
+        return "features do not fill vectors evenly"
+    return graph.join_groups(w, groups, joined), groups // joined

@@ -1,0 +1,284 @@
+"""Direct convolution: a kernel that keeps a tile of the result in registers.
+
+A piece of work is some rows of the result by one panel of features. Along a row the result is cut
+into tiles of places; each is summed over all taps and channels in registers, goes through the
+epilogue and is stored. Nothing is padded: rows outside the image are left out by the bounds of
+the loop over the kernel's rows, and the tiles at the borders, whose places are known while the
+kernel is written, leave out the taps that fall outside.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...mlir import arith, ir, memref, scf, vector
+
+MIN_PIECES = 8
+"""Pieces of work that a convolution should split into, for threads to share."""
+
+Registers = list[ir.Value]
+Epilogue = Callable[["Tile", Registers], Registers]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The numbers of a convolution."""
+
+    image: tuple[int, int, int, int]
+    result: tuple[int, int, int, int]
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    low: tuple[int, int]
+    width: int
+    """Features in a panel."""
+    groups: int
+    places: int
+    lanes: int
+
+    @property
+    def channels(self) -> int:
+        """Channels that a panel reads: those of its group."""
+        return self.image[3] // self.groups
+
+    @property
+    def panels(self) -> int:
+        return self.result[3] // self.width
+
+    @property
+    def parts(self) -> int:
+        """Vectors in a panel."""
+        return self.width // self.lanes
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of work."""
+        return self.rows // self.chunk * self.panels
+
+    @property
+    def rows(self) -> int:
+        """Rows of the result, over the whole batch."""
+        return self.result[0] * self.result[1]
+
+    @property
+    def chunk(self) -> int:
+        """Rows in a piece of work."""
+        wanted = max(1, self.rows * self.panels // MIN_PIECES)
+        return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
+
+    def is_inside(self, place: int, tap: int) -> bool:
+        """Whether a tap of the kernel's columns falls into the image at a place of a row."""
+        column = place * self.strides[1] - self.low[1] + tap * self.dilations[1]
+        return 0 <= column < self.image[2]
+
+    def tiles(self) -> list[range]:
+        """The places of a row, tile by tile."""
+        starts = range(0, self.result[2], self.places)
+        return [range(s, min(s + self.places, self.result[2])) for s in starts]
+
+    def is_interior(self, tile: range) -> bool:
+        """Whether a tile is a full one and all of its taps fall into the image."""
+        taps = range(self.kernel[1])
+        inside = all(self.is_inside(place, tap) for place in tile for tap in taps)
+        return inside and len(tile) == self.places
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether the taps of a row of the kernel are one run of memory."""
+        return self.dilations[1] == 1 and self.groups == 1
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile of the result in registers: `count` places by a panel, place by place."""
+
+    count: int
+    first_feature: ir.Value
+    offset: ir.Value
+    """Of its first element in the result."""
+
+
+@dataclass
+class Emitter:
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    shape: Shape
+    image: ir.Value
+    weights: ir.Value
+    output: ir.Value
+    epilogue: Epilogue
+    _constants: dict[int, ir.Value] = field(default_factory=dict)
+    _entry: ir.Block = field(default_factory=lambda: ir.InsertionPoint.current.block)
+
+    @property
+    def vector_type(self) -> ir.VectorType:
+        return ir.VectorType.get([self.shape.lanes], ir.F32Type.get())
+
+    def index(self, value: int) -> ir.Value:
+        """A constant, defined at the start of the kernel."""
+        if value not in self._constants:
+            with ir.InsertionPoint.at_block_begin(self._entry):
+                self._constants[value] = arith.constant(ir.IndexType.get(), value)
+        return self._constants[value]
+
+    def splat(self, value: float) -> ir.Value:
+        """A vector of equal elements."""
+        element = ir.FloatAttr.get_f32(value)
+        return arith.constant(
+            self.vector_type, ir.DenseElementsAttr.get_splat(self.vector_type, element)
+        )
+
+    def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
+        if isinstance(b, int):
+            return a if b == 0 else arith.addi(a, self.index(b))
+        return arith.addi(a, b)
+
+    def times(self, a: ir.Value, factor: int) -> ir.Value:
+        return a if factor == 1 else arith.muli(a, self.index(factor))
+
+    def loop(
+        self,
+        bounds: tuple[ir.Value, ir.Value],
+        registers: Registers,
+        body: Callable[[ir.Value, Registers], Registers],
+    ) -> Registers:
+        """Run `body` for each index within `bounds`, carrying `registers`."""
+        op = scf.ForOp(*bounds, self.index(1), registers)
+        with ir.InsertionPoint(op.body):
+            scf.YieldOp(body(op.induction_variable, list(op.inner_iter_args)))
+        return list(op.results)
+
+    # The kernel, from the outside in
+
+    def piece(self, number: ir.Value) -> None:
+        """The piece of work `number`: panels of one chunk of rows follow each other."""
+        shape = self.shape
+        panel = arith.remui(number, self.index(shape.panels))
+        chunk = arith.divui(number, self.index(shape.panels))
+        first = self.times(chunk, shape.chunk)
+        bounds = (first, self.add(first, shape.chunk))
+
+        def row(index: ir.Value, registers: Registers) -> Registers:
+            self.row(index, panel)
+            return registers
+
+        self.loop(bounds, [], row)
+
+    def row(self, row: ir.Value, panel: ir.Value) -> None:
+        """One row of the result by a panel."""
+        shape = self.shape
+        _, height, width, depth = shape.image
+        places = self.index(shape.result[1])
+        batch, place = arith.divui(row, places), arith.remui(row, places)
+        top = self.add(self.times(place, shape.strides[0]), -shape.low[0])
+        first = self.times(self.add(self.times(batch, height), top), width * depth)
+        group = arith.divui(panel, self.index(shape.panels // shape.groups))
+        first = self.add(first, self.times(group, shape.channels))
+        taps = self._rows_inside(top)
+        feature = self.times(panel, shape.width)
+        size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.width
+        start = self.times(panel, size)
+        offset = self.add(self.times(row, shape.result[2] * shape.result[3]), feature)
+        for tiles in _runs(shape):
+            if len(tiles) == 1:
+                self.tile(tiles[0], None, first, start, taps, feature, offset)
+                continue
+            bounds = (self.index(tiles[0].start // shape.places),)
+            bounds = (*bounds, self.index(tiles[-1].start // shape.places + 1))
+
+            def body(index: ir.Value, registers: Registers, tile: range = tiles[0]) -> Registers:
+                place = self.times(index, shape.places)
+                self.tile(tile, place, first, start, taps, feature, offset)
+                return registers
+
+            self.loop(bounds, [], body)
+
+    def _rows_inside(self, top: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Bounds of the kernel's rows that fall into the image, the first being at row `top`."""
+        shape, zero = self.shape, self.index(0)
+        dilation = self.index(shape.dilations[0])
+        before = arith.ceildivsi(arith.subi(zero, top), dilation)
+        after = arith.ceildivsi(arith.subi(self.index(shape.image[1]), top), dilation)
+        return arith.maxsi(before, zero), arith.minsi(after, self.index(shape.kernel[0]))
+
+    def tile(
+        self,
+        tile: range,
+        place: ir.Value | None,
+        first: ir.Value,
+        weights: ir.Value,
+        taps: tuple[ir.Value, ir.Value],
+        feature: ir.Value,
+        offset: ir.Value,
+    ) -> None:
+        """A tile at `place`, or where `tile` says; any other place must be as much inside."""
+        shape = self.shape
+        where = self.index(tile.start) if place is None else place
+        left = self.add(self.times(where, shape.strides[1]), -shape.low[1])
+        base = self.add(first, self.times(left, shape.image[3]))
+        sums = [self.splat(0)] * (len(tile) * shape.parts)
+
+        def row(tap: ir.Value, registers: Registers) -> Registers:
+            pixels = self.times(tap, shape.dilations[0] * shape.image[2] * shape.image[3])
+            line = self.times(tap, shape.kernel[1] * shape.channels * shape.width)
+            return self.taps(tile, self.add(base, pixels), self.add(weights, line), registers)
+
+        sums = self.loop(taps, sums, row)
+        at = self.add(offset, self.times(where, shape.result[3]))
+        done = self.epilogue(Tile(len(tile), feature, at), sums)
+        for index, value in enumerate(done):
+            vector.store(value, self.output, [self.element(at, index)])
+
+    def element(self, offset: ir.Value, register: int) -> ir.Value:
+        """Where a register of a tile belongs, the tile's first element being at `offset`."""
+        place, part = divmod(register, self.shape.parts)
+        return self.add(offset, place * self.shape.result[3] + part * self.shape.lanes)
+
+    def taps(self, tile: range, image: ir.Value, weights: ir.Value, sums: Registers) -> Registers:
+        """Add all taps of one row of the kernel."""
+        shape = self.shape
+        if shape.is_interior(tile) and shape.is_one_run:
+            count = shape.kernel[1] * shape.channels
+            return self.channels(count, list(range(len(tile))), image, weights, sums)
+        for tap in range(shape.kernel[1]):
+            inside = [i for i, place in enumerate(tile) if shape.is_inside(place, tap)]
+            if inside:
+                pixel = self.add(image, tap * shape.dilations[1] * shape.image[3])
+                panel = self.add(weights, tap * shape.channels * shape.width)
+                sums = self.channels(shape.channels, inside, pixel, panel, sums)
+        return sums
+
+    def channels(
+        self, count: int, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
+    ) -> Registers:
+        """Add `count` channels in a row at some places of a tile."""
+        shape = self.shape
+        parts, stride = shape.parts, shape.strides[1] * shape.image[3]
+
+        def channel(index: ir.Value, registers: Registers) -> Registers:
+            pixel = self.add(image, index)
+            line = self.add(weights, self.times(index, shape.width))
+            columns = [
+                vector.load(self.vector_type, self.weights, [self.add(line, part * shape.lanes)])
+                for part in range(parts)
+            ]
+            registers = list(registers)
+            for place in places:
+                scalar = memref.load(self.image, [self.add(pixel, place * stride)])
+                factor = vector.broadcast(self.vector_type, scalar)
+                for part, column in enumerate(columns):
+                    at = place * parts + part
+                    registers[at] = vector.fma(factor, column, registers[at])
+            return registers
+
+        return self.loop((self.index(0), self.index(count)), sums, channel)
+
+
+def _runs(shape: Shape) -> list[list[range]]:
+    """Tiles of a row: interior ones together, each other one alone."""
+    runs: list[list[range]] = []
+    for tile in shape.tiles():
+        if runs and shape.is_interior(tile) and shape.is_interior(runs[-1][0]):
+            runs[-1].append(tile)
+        else:
+            runs.append([tile])
+    return runs
