@@ -1,0 +1,42 @@
+// RUN: gc-opt %s --graph-direct-conv=vector-bits=512 --split-input-file | filecheck %s
+// RUN: gc-opt %s --graph-direct-conv --split-input-file | filecheck %s --check-prefix=OFF
+
+// Six places by four vectors of features fill the registers.
+
+// CHECK-LABEL: @dense
+// CHECK: "graph.direct_conv"(%arg0, %{{.*}}) {{{.*}}lanes = 16 : i64, {{.*}}places = 6 : i64
+// CHECK-SAME: tensor<2x3x3x8x64xf32>
+// OFF-LABEL: @dense
+// OFF-NOT: direct_conv
+func.func @dense(%x: tensor<1x8x56x8xf32>) -> tensor<1x8x56x128xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x8x128xf32>} : () -> tensor<3x3x8x128xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x8x56x8xf32>, tensor<3x3x8x128xf32>) -> tensor<1x8x56x128xf32>
+  return %y : tensor<1x8x56x128xf32>
+}
+
+// -----
+
+// Four groups of four features fill a vector: eight groups become two.
+
+// CHECK-LABEL: @groups
+// CHECK: "graph.direct_conv"{{.*}}groups = 2 : i64
+// CHECK-SAME: tensor<2x3x3x16x16xf32>
+func.func @groups(%x: tensor<1x8x8x32xf32>) -> tensor<1x6x6x32xf32> {
+  %w = "graph.constant"() {value = dense<1.0> : tensor<3x3x4x32xf32>} : () -> tensor<3x3x4x32xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 8 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x32xf32>, tensor<3x3x4x32xf32>) -> tensor<1x6x6x32xf32>
+  return %y : tensor<1x6x6x32xf32>
+}
+
+// -----
+
+// What is better computed otherwise: one matrix product, and channels on their own.
+
+// CHECK-LABEL: @declined
+// CHECK-NOT: direct_conv
+func.func @declined(%x: tensor<1x8x8x16xf32>) -> tensor<1x6x6x16xf32> {
+  %a = "graph.constant"() {value = dense<0.5> : tensor<1x1x16x16xf32>} : () -> tensor<1x1x16x16xf32>
+  %b = "graph.constant"() {value = dense<0.5> : tensor<3x3x1x16xf32>} : () -> tensor<3x3x1x16xf32>
+  %0 = "graph.conv"(%x, %a) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x8x8x16xf32>
+  %1 = "graph.conv"(%0, %b) {dilations = array<i64: 1, 1>, groups = 16 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x6x6x16xf32>
+  return %1 : tensor<1x6x6x16xf32>
+}
