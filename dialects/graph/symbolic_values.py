@@ -69,7 +69,6 @@ class _Evaluation:
             return None
         return _evaluate(op, groups)
 
-
     def _bound(self, op: BindSizesOp) -> np.ndarray:
         known = self.value(op.x)
         if known is not None:
