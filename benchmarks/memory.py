@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def measure(command: Sequence[str]) -> Usage:
     peak = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            peak = max(peak, sum(map(_resident, _family(process.pid))))
+            peak = max(peak, _resident(_family(process.pid)))
             time.sleep(PERIOD_SECONDS)
         assert process.stdout is not None
         stdout = process.stdout.read()
@@ -49,11 +49,21 @@ def _family(pid: int) -> Iterator[int]:
         yield from _family(int(child))
 
 
-def _resident(pid: int) -> int:
-    """Resident bytes of `pid`; pages shared with others count in parts. 0 once it has ended."""
+def _resident(pids: Iterable[int]) -> int:
+    """Resident bytes of all `pids`; pages that several have count once."""
+    # Between vfork and exec a child has its parent's own memory, and so the very same figures.
+    return sum(_proportional(figures) for figures in {_figures(pid) for pid in pids})
+
+
+def _figures(pid: int) -> str:
+    """What the system says of the memory of `pid`; nothing once it has ended."""
     try:
-        text = (PROC / str(pid) / "smaps_rollup").read_text()
+        return (PROC / str(pid) / "smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    line = next((line for line in text.splitlines() if line.startswith("Pss:")), "Pss: 0 kB")
+        return ""
+
+
+def _proportional(figures: str) -> int:
+    """Resident bytes; pages shared with others count in parts."""
+    line = next((line for line in figures.splitlines() if line.startswith("Pss:")), "Pss: 0 kB")
     return int(line.split()[1]) * 1024

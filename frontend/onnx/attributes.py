@@ -24,13 +24,24 @@ def read_attributes(
     values: dict[str, Any] = {}
     for attribute in node.attribute:
         if attribute.name in values:
-            raise InvalidModelError(f"node '{node.name}': attribute '{attribute.name}' is doubled")
+            raise InvalidModelError(f"attribute '{attribute.name}' is doubled")
         if attribute.ref_attr_name:
             if attribute.ref_attr_name in enclosing:
                 values[attribute.name] = enclosing[attribute.ref_attr_name]
         else:
             values[attribute.name] = read_attribute(attribute, folder)
     return values
+
+
+def check_kinds(node: onnx.NodeProto, schema: Any) -> None:
+    """InvalidModelError for an attribute of another kind than its operator's `schema` says."""
+    for attribute in node.attribute:
+        declared = schema.attributes.get(attribute.name)
+        kind = Kind.AttributeType.Name(attribute.type)
+        if declared is not None and kind not in (declared.type.name, "UNDEFINED"):
+            raise InvalidModelError(
+                f"attribute '{attribute.name}' is of kind {kind}, not {declared.type.name}"
+            )
 
 
 def read_attribute(attribute: onnx.AttributeProto, folder: Path | None) -> Any:

@@ -24,7 +24,7 @@ from ...errors import (
     VerificationError,
 )
 from ...mlir import func, ir
-from .attributes import read_attribute, read_attributes
+from .attributes import check_kinds, read_attribute, read_attributes
 from .loading import Source, load_model
 from .registry import Node, UnsupportedError, find_converter
 from .tensors import check_shape, dtype_of, to_array
@@ -71,6 +71,8 @@ class _Scope:
     initializers: dict[str, onnx.TensorProto] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = ""
+    functions: tuple[str, ...] = ()
+    """The functions whose bodies are being expanded here."""
     outer: "_Scope | None" = None
     poisoned: set[str] = field(default_factory=set)
     """Values whose node is not supported."""
@@ -203,11 +205,13 @@ class _Importer:
             scope.poisoned |= set(proto.output)
             return
         inputs = [self._lookup(scope, n, f"node '{name}'") if n else None for n in proto.input]
+        if onnx.defs.has(proto.op_type, opset, domain):
+            check_kinds(proto, onnx.defs.get_schema(proto.op_type, opset, domain))
         attributes = read_attributes(proto, scope.attributes, self.folder)
         function = self.functions.get((proto.domain, proto.op_type, proto.overload))
         converter = find_converter(domain, proto.op_type, opset)
         if function is not None:
-            results = self._inline(function, name, inputs, attributes)
+            results = self._inline(function, name, inputs, attributes, scope)
         elif converter is not None:
             node = Node(
                 name, proto.op_type, domain, opset, tuple(proto.output), self._fresh_symbol,
@@ -217,7 +221,7 @@ class _Importer:
         else:
             schema = _standard_schema(proto, opset)
             body = _standard_body(schema, proto, inputs, opset)
-            results = self._inline(body, name, inputs, {**_defaults(schema), **attributes})
+            results = self._inline(body, name, inputs, {**_defaults(schema), **attributes}, scope)
         results = list(results) if isinstance(results, Sequence) else [results]
         _require_enough(results, proto)
         for output, value in zip(proto.output, results, strict=False):
@@ -239,8 +243,11 @@ class _Importer:
         name: str,
         inputs: Sequence[ir.Value | None],
         attributes: dict[str, Any],
+        caller: _Scope,
     ) -> list[ir.Value]:
         """Import the body of `function` in place of a node."""
+        if function.name in caller.functions:
+            raise InvalidModelError(f"function {function.name} calls itself")
         if len(inputs) > len(function.input):
             raise InvalidModelError(f"{function.name} takes at most {len(function.input)} inputs")
         defaults = {a.name: read_attribute(a, self.folder) for a in function.attribute_proto}
@@ -248,6 +255,7 @@ class _Importer:
             _read_opsets(function.opset_import),
             attributes={**defaults, **attributes},
             prefix=f"{name}/",
+            functions=(*caller.functions, function.name),
         )
         for parameter, value in zip(function.input, inputs, strict=False):
             if value is not None:
@@ -263,7 +271,13 @@ class _Importer:
         self, subgraph: onnx.GraphProto, name: str, scope: _Scope
     ) -> list[ir.Value]:
         """Import a subgraph without inputs in place; it sees the names of `scope`."""
-        inner = _Scope(scope.opsets, attributes=scope.attributes, prefix=f"{name}/", outer=scope)
+        inner = _Scope(
+            scope.opsets,
+            attributes=scope.attributes,
+            prefix=f"{name}/",
+            functions=scope.functions,
+            outer=scope,
+        )
         self._define_initializers(subgraph, inner)
         self._import_nodes(subgraph.node, inner)
         if inner.poisoned & {o.name for o in subgraph.output}:

@@ -73,7 +73,17 @@ class Converter:
             bound = signature.bind(*inputs, **attributes, **extra)
         except TypeError as error:
             raise InvalidModelError(f"{self.op_type} (opset {node.opset}): {error}") from None
+        _require_inputs(bound)
         return self.function(*bound.args, **bound.kwargs)
+
+
+def _require_inputs(bound: inspect.BoundArguments) -> None:
+    """InvalidModelError for a None where the signature has no default."""
+    parameters = [p for p in bound.signature.parameters.values() if p.kind != p.KEYWORD_ONLY]
+    for index, value in enumerate(bound.args):
+        parameter = parameters[min(index, len(parameters) - 1)]
+        if value is None and parameter.default is parameter.empty:
+            raise InvalidModelError(f"input {index} ('{parameter.name}') is left out")
 
 
 def _count_given(inputs: list[ir.Value | None], accepted: int) -> int:

@@ -124,10 +124,13 @@ class _Leaf:
 
 def _shape(op: graph.GraphOp) -> Shape:
     attrs = op.attrs
-    image, weights, result = (graph.type_of(v).static_shape for v in (op.x, op.w, op.result))
+    batch, height, width, channels = graph.type_of(op.x).static_shape
+    _, *kernel, _, panel = graph.type_of(op.w).static_shape
+    rows, columns, features = graph.type_of(op.result).static_shape[1:]
     return Shape(
-        image, result, weights[1:3], attrs["strides"], attrs["dilations"], attrs["low"],
-        width=weights[4], groups=attrs["groups"], places=attrs["places"], lanes=attrs["lanes"],
+        (batch, height, width, channels), (batch, rows, columns, features), (kernel[0], kernel[1]),
+        attrs["strides"], attrs["dilations"], attrs["low"], width=panel, groups=attrs["groups"],
+        places=attrs["places"], lanes=attrs["lanes"],
     )  # fmt: skip
 
 
