@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def measure(command: Sequence[str]) -> Usage:
     peak = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            peak = max(peak, _resident(_family(process.pid)))
+            peak = max(peak, sum(map(_resident, _family(process.pid))))
             time.sleep(PERIOD_SECONDS)
         assert process.stdout is not None
         stdout = process.stdout.read()
@@ -38,32 +38,30 @@ def measure(command: Sequence[str]) -> Usage:
 
 
 def _family(pid: int) -> Iterator[int]:
-    """`pid` and all its descendants that are alive."""
+    """`pid` and all its descendants that are alive and have memory of their own."""
     yield pid
+    command = _read(pid, "cmdline")
     try:
         tasks = list((PROC / str(pid) / "task").iterdir())
         children = [child for task in tasks for child in (task / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return  # It ended meanwhile.
-    for child in children:
-        yield from _family(int(child))
+    for child in map(int, children):
+        # Between vfork and exec a child is in its parent's memory.
+        if _read(child, "cmdline") != command:
+            yield from _family(child)
 
 
-def _resident(pids: Iterable[int]) -> int:
-    """Resident bytes of all `pids`; pages that several have count once."""
-    # Between vfork and exec a child has its parent's own memory, and so the very same figures.
-    return sum(_proportional(figures) for figures in {_figures(pid) for pid in pids})
+def _resident(pid: int) -> int:
+    """Resident bytes of `pid`; pages shared with others count in parts. 0 once it has ended."""
+    lines = _read(pid, "smaps_rollup").splitlines()
+    line = next((line for line in lines if line.startswith("Pss:")), "Pss: 0 kB")
+    return int(line.split()[1]) * 1024
 
 
-def _figures(pid: int) -> str:
-    """What the system says of the memory of `pid`; nothing once it has ended."""
+def _read(pid: int, name: str) -> str:
+    """A file on `pid`; nothing once it has ended."""
     try:
-        return (PROC / str(pid) / "smaps_rollup").read_text()
+        return (PROC / str(pid) / name).read_text()
     except (FileNotFoundError, ProcessLookupError):
         return ""
-
-
-def _proportional(figures: str) -> int:
-    """Resident bytes; pages shared with others count in parts."""
-    line = next((line for line in figures.splitlines() if line.startswith("Pss:")), "Pss: 0 kB")
-    return int(line.split()[1]) * 1024
