@@ -7,7 +7,7 @@ STAMP := $(VENV)/.stamp
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest docs wheel bench clean
+.PHONY: help demo test lint types lit pytest docs conformance wheel bench clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ pytest: $(STAMP)  ## Python tests
 
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
+
+conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour)
+	@$(BIN)/python -m graphc.tools.conformance
 
 wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from another folder
 	@sh tools/check_wheel.sh $(PYTHON)

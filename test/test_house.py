@@ -17,9 +17,14 @@ FLOORS = {
     "passes": {"errors", "mlir", "dialects"},
     "runtime": {"errors"},
     "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime"},
-    "tools": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "driver"},
+    "backend": {"errors", "runtime", "driver"},
+    "tools": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "driver", "backend"},
 }
-OUTSIDE = {"onnx": "frontend/onnx/", "iree": "runtime/", "torch_mlir": "mlir.py"}
+OUTSIDE = {
+    "onnx": ("frontend/onnx/", "backend.py", "tools/conformance/"),
+    "iree": ("runtime/",),
+    "torch_mlir": ("mlir.py",),
+}
 
 
 def sources() -> list[Path]:

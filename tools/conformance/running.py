@@ -1,0 +1,82 @@
+"""Running cases, each where it cannot harm the others."""
+
+import gc
+import multiprocessing
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import TimeoutError
+
+from onnx.backend.test.runner import Runner
+from pebble import ProcessExpired, ProcessPool
+
+from ...backend import GraphcBackend, GraphcBackendRep
+from ...errors import GraphcError, UnsupportedModelError
+from .cases import Case
+from .outcome import Outcome, Status
+
+_cases: dict[str, Case] = {}
+"""What the processes of the pool, which are forked, find by name."""
+
+
+def run_cases(
+    cases: Iterable[Case], *, jobs: int, timeout: float, device: str = "CPU"
+) -> Iterator[Outcome]:
+    """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes in their order."""
+    _cases.update((case.name, case) for case in cases)
+    context = multiprocessing.get_context("fork")
+    with ProcessPool(max_workers=jobs, context=context) as pool:  # type: ignore[arg-type]
+        futures = {
+            name: pool.schedule(_run_named, args=[name, device], timeout=timeout) for name in _cases
+        }
+        for name, future in futures.items():
+            yield _outcome(name, future.result, timeout)
+
+
+def _outcome(name: str, result: Callable[[], Outcome], timeout: float) -> Outcome:
+    try:
+        return result()
+    except TimeoutError:
+        return Outcome(name, Status.HANG, f"not done after {timeout:g} s")
+    except ProcessExpired as error:
+        return Outcome(name, Status.CRASH, f"the process ended with code {error.exitcode}")
+
+
+def _run_named(name: str, device: str) -> Outcome:
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    outcome = run_case(_cases[name], device)
+    gc.collect()
+    return Outcome(
+        name, outcome.status, outcome.detail, outcome.native, time.perf_counter() - start
+    )
+
+
+def run_case(case: Case, device: str) -> Outcome:
+    """Compile and run `case` here, and compare."""
+    try:
+        prepared = GraphcBackend.prepare(case.model(), device, threads=1)
+        assert isinstance(prepared, GraphcBackendRep)
+        for inputs, expected in case.data_sets():
+            Runner.assert_similar_outputs(
+                expected, prepared.run(inputs), rtol=case.rtol, atol=case.atol
+            )
+    except UnsupportedModelError as error:
+        return Outcome(case.name, Status.UNSUPPORTED, _one_line(error))
+    except AssertionError as error:
+        return Outcome(case.name, Status.WRONG, _one_line(error))
+    except GraphcError as error:
+        return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
+    except Exception as error:  # a case must not end the others
+        return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
+    return Outcome(case.name, Status.PASS)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def default_jobs() -> int:
+    """A process for each processor."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
