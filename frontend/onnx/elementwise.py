@@ -120,22 +120,22 @@ def _fold_variadic(build: Callable[..., ir.Value], xs: tuple[ir.Value, ...]) -> 
     return result
 
 
-@onnx_op("Sum", since=6)
+@onnx_op("Sum")
 def sum_(x, *xs):
     return _fold_variadic(graph.add, (x, *xs))
 
 
-@onnx_op("Max", since=6)
+@onnx_op("Max")
 def max_(x, *xs):
     return _fold_variadic(graph.max_, (x, *xs))
 
 
-@onnx_op("Min", since=6)
+@onnx_op("Min")
 def min_(x, *xs):
     return _fold_variadic(graph.min_, (x, *xs))
 
 
-@onnx_op("Mean", since=6)
+@onnx_op("Mean")
 def mean(x, *xs):
     total = _fold_variadic(graph.add, (x, *xs))
     return graph.div(total, graph.splat_like(len(xs) + 1, total))
@@ -160,12 +160,12 @@ def clip(x, min=None, max=None):
     return x
 
 
-@onnx_op("LeakyRelu", since=6)
+@onnx_op("LeakyRelu")
 def leaky_relu(x, *, alpha=0.01):
     return graph.leaky_relu(x, alpha=alpha)
 
 
-@onnx_op("Elu", since=6)
+@onnx_op("Elu")
 def elu(x, *, alpha=1.0):
     return graph.elu(x, alpha=alpha)
 
@@ -180,7 +180,7 @@ def celu(x, *, alpha=1.0):
     return graph.celu(x, alpha=alpha)
 
 
-@onnx_op("HardSigmoid", since=6)
+@onnx_op("HardSigmoid")
 def hard_sigmoid(x, *, alpha=0.2, beta=0.5):
     return graph.hard_sigmoid(x, alpha=alpha, beta=beta)
 

@@ -19,7 +19,12 @@ def reshape(x, shape, *, node, allowzero=0):
     if graph.known_sizes(shape) is None:
         shape = _filled_in(shape, given, allowzero)
         return graph.reshape(x, shape=require_sizes(shape, node, "shape"))
-    wanted = list(require_sizes(shape, node, "shape"))
+    return reshape_to(x, require_sizes(shape, node, "shape"), allowzero=allowzero)
+
+
+def reshape_to(x: ir.Value, shape: Sequence[int | Dim], *, allowzero: int) -> ir.Value:
+    """`x` in `shape`, whose 0 (unless `allowzero`) and -1 stand for sizes to be found."""
+    given, wanted = graph.type_of(x).shape, list(shape)
     if not allowzero:
         for axis, size in enumerate(wanted):
             if size == 0:
@@ -117,9 +122,12 @@ def concat(*xs, axis):
 
 @onnx_op("Tile", since=6)
 def tile(x, repeats, *, node):
+    return tile_by(x, require_sizes(repeats, node, "repeats"))
+
+
+def tile_by(x: ir.Value, counts: Sequence[int | Dim]) -> ir.Value:
     """``[a, b]`` -> ``[1, a, 1, b]`` -> expand -> ``[ra * a, rb * b]``."""
     shape = graph.type_of(x).shape
-    counts = require_sizes(repeats, node, "repeats")
     if len(counts) != len(shape):
         raise graph.TypeRuleError(f"{len(counts)} repeats for a tensor of rank {len(shape)}")
     apart = [size for axis in shape for size in (1, axis)]
@@ -235,8 +243,8 @@ def _clamp(index: int | Dim, low: int, high: int | Dim) -> int | Dim:
     return min_size(max_size(index, low), high)
 
 
-@onnx_op("Split")
-def split_1(x, *, node, axis=0, split=None):
+@onnx_op("Split", since=2)
+def split_2(x, *, node, axis=0, split=None):
     shape = graph.type_of(x).shape
     axis = normalize_axis(axis, len(shape))
     count = len(node.outputs)
@@ -250,7 +258,7 @@ def split_1(x, *, node, axis=0, split=None):
 @onnx_op("Split", since=13)
 def split_13(x, split=None, *, node, axis=0):
     sizes = None if split is None else require_sizes(split, node, "split")
-    return split_1(x, node=node, axis=axis, split=sizes)
+    return split_2(x, node=node, axis=axis, split=sizes)
 
 
 @onnx_op("Split", since=18)

@@ -125,7 +125,7 @@ def _per_channel(parameter: ir.Value, rank: int) -> ir.Value:
     return graph.reshape(parameter, shape=[count, *[1] * (rank - 2)])
 
 
-@onnx_op("InstanceNormalization", since=6)
+@onnx_op("InstanceNormalization")
 def instance_normalization(x, scale, bias, *, epsilon=1e-5):
     rank = graph.type_of(x).rank
     scale, bias = _per_channel(scale, rank), _per_channel(bias, rank)

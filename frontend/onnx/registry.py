@@ -53,6 +53,10 @@ class Node:
         return index < len(self.outputs) and self.outputs[index] != ""
 
 
+_REUSE_HINT = "consumed_inputs"
+"""What operators before opset 6 say about buffers that may be overwritten."""
+
+
 @dataclass(frozen=True)
 class Converter:
     """One entry of the table."""
@@ -66,6 +70,8 @@ class Converter:
         """Call the converter. InvalidModelError when inputs or attributes do not fit it."""
         signature = inspect.signature(self.function)
         extra = {"node": node} if "node" in signature.parameters else {}
+        if node.opset < 6 and node.domain == "":
+            attributes = {k: v for k, v in attributes.items() if k != _REUSE_HINT}
         positional = [p for p in signature.parameters.values() if p.kind != p.KEYWORD_ONLY]
         if not any(p.kind == p.VAR_POSITIONAL for p in positional):
             inputs = inputs[: _count_given(inputs, len(positional))]
