@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .cases import Case, holds_tensors_only, load_cases
+from .matrix import write_matrix
 from .outcome import Outcome, Status
 from .running import default_jobs, run_cases
 
@@ -25,8 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes.append(outcome)
         if not outcome.passed and (options.all or outcome.name not in known):
             print(f"{outcome.status.upper():12} {outcome.name}: {outcome.detail}", flush=True)
-    surprises = _surprises(outcomes, known)
-    print("\n".join([*summary(cases, outcomes), *surprises]))
+    figures, surprises = summary(cases, outcomes), _surprises(outcomes, known)
+    print("\n".join([*figures, *surprises]))
+    if not options.matching:
+        write_matrix(cases, outcomes, figures, known)
     return 1 if surprises else 0
 
 

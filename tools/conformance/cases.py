@@ -64,7 +64,7 @@ def holds_tensors_only(model: onnx.ModelProto) -> bool:
         and end.type.tensor_type.elem_type != onnx.TensorProto.STRING
         for end in ends
     )
-    return numbers and not any(_is_for_the_host(node) for node in _all_nodes(model.graph))
+    return numbers and not any(_is_for_the_host(node) for node in all_nodes(model.graph))
 
 
 def _is_for_the_host(node: onnx.NodeProto) -> bool:
@@ -75,12 +75,13 @@ def _is_for_the_host(node: onnx.NodeProto) -> bool:
     )
 
 
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of `graph` and of the graphs within them."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                yield from _all_nodes(attribute.g)
+                yield from all_nodes(attribute.g)
 
 
 def _read(folder: Path, prefix: str, infos: Any) -> list[Any]:
