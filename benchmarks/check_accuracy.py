@@ -10,10 +10,11 @@ with the onnx package, as they are and with random weights, and the digits of th
 
 The figure is the largest difference over the largest value of the output. A model in half
 precision is compared with the same model in single precision where that lies beside it: ONNX
-Runtime's own distance from it stands in the next column, and twice that is allowed. Models with symbolic sizes are compiled
-once and run with several; masks are also tried with the last third hidden. The exit status is 1
-when a difference is above the tolerance. Each model has a process of its own, so that memory does
-not add up.
+Runtime's own distance from it stands in the next column, and twice that is allowed.
+
+Models with symbolic sizes are compiled once and run with several; masks are also tried with the
+last third hidden. The exit status is 1 when a difference is above the tolerance. Each model has a
+process of its own, so that memory does not add up.
 """
 
 import argparse
