@@ -50,7 +50,7 @@ def import_onnx(
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             owned = not isinstance(source, onnx.ModelProto)
-            _Importer(model, folder, dict(dims or {}), owned).import_model()
+            Importer(model, folder, dict(dims or {}), owned).import_model()
         _verify(module)
         return module
 
@@ -63,7 +63,7 @@ def _verify(module: ir.Module) -> None:
 
 
 @dataclass
-class _Scope:
+class Scope:
     """Names that are visible at one place: of a graph, a subgraph, or a function body."""
 
     opsets: Mapping[str, int]
@@ -73,12 +73,14 @@ class _Scope:
     prefix: str = ""
     functions: tuple[str, ...] = ()
     """The functions whose bodies are being expanded here."""
-    outer: "_Scope | None" = None
+    outer: "Scope | None" = None
     poisoned: set[str] = field(default_factory=set)
     """Values whose node is not supported."""
 
 
-class _Importer:
+class Importer:
+    """Imports one model into the function it makes at the insertion point."""
+
     def __init__(
         self, model: onnx.ModelProto, folder: Path | None, dims: dict[str, int], owned: bool
     ):
@@ -91,9 +93,10 @@ class _Importer:
         self.symbols: set[str] = set()
 
     def import_model(self) -> None:
+        """Make ``@main``."""
         self._check_sizes()
         graph_proto = self.model.graph
-        scope = _Scope(_read_opsets(self.model.opset_import))
+        scope = Scope(_read_opsets(self.model.opset_import))
         self._define_initializers(graph_proto, scope)
         inputs = [i for i in graph_proto.input if i.name not in scope.initializers]
         types = [self._input_type(i) for i in inputs]
@@ -119,7 +122,7 @@ class _Importer:
 
     # Inputs
 
-    def _define_initializers(self, graph_proto: onnx.GraphProto, scope: _Scope) -> None:
+    def _define_initializers(self, graph_proto: onnx.GraphProto, scope: Scope) -> None:
         if graph_proto.sparse_initializer:
             raise InvalidModelError("sparse initializers are not supported")
         for tensor in graph_proto.initializer:
@@ -175,7 +178,7 @@ class _Importer:
 
     # Nodes
 
-    def _import_nodes(self, nodes: Iterable[onnx.NodeProto], scope: _Scope) -> None:
+    def _import_nodes(self, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:
         for index, node in enumerate(nodes):
             name = scope.prefix + (node.name or f"{node.op_type}_{index}")
             try:
@@ -190,12 +193,12 @@ class _Importer:
                     raise
                 raise type(error)(f"node '{name}' ({node.op_type}): {error}") from error
 
-    def _refuse(self, node: onnx.NodeProto, name: str, scope: _Scope, reason: str) -> None:
+    def _refuse(self, node: onnx.NodeProto, name: str, scope: Scope, reason: str) -> None:
         opset = scope.opsets.get(_domain(node.domain), 0)
         self.unsupported.append(UnsupportedNode(name, node.domain, node.op_type, opset, reason))
         scope.poisoned |= set(node.output)
 
-    def _import_node(self, proto: onnx.NodeProto, name: str, scope: _Scope) -> None:
+    def _import_node(self, proto: onnx.NodeProto, name: str, scope: Scope) -> None:
         domain = _domain(proto.domain)
         if domain not in scope.opsets:
             raise InvalidModelError(f"domain '{proto.domain}' is not among the opset imports")
@@ -243,7 +246,7 @@ class _Importer:
         name: str,
         inputs: Sequence[ir.Value | None],
         attributes: dict[str, Any],
-        caller: _Scope,
+        caller: Scope,
     ) -> list[ir.Value]:
         """Import the body of `function` in place of a node."""
         if function.name in caller.functions:
@@ -251,7 +254,7 @@ class _Importer:
         if len(inputs) > len(function.input):
             raise InvalidModelError(f"{function.name} takes at most {len(function.input)} inputs")
         defaults = {a.name: read_attribute(a, self.folder) for a in function.attribute_proto}
-        scope = _Scope(
+        scope = Scope(
             _read_opsets(function.opset_import),
             attributes={**defaults, **attributes},
             prefix=f"{name}/",
@@ -268,10 +271,10 @@ class _Importer:
         ]
 
     def _import_subgraph(
-        self, subgraph: onnx.GraphProto, name: str, scope: _Scope
+        self, subgraph: onnx.GraphProto, name: str, scope: Scope
     ) -> list[ir.Value]:
         """Import a subgraph without inputs in place; it sees the names of `scope`."""
-        inner = _Scope(
+        inner = Scope(
             scope.opsets,
             attributes=scope.attributes,
             prefix=f"{name}/",
@@ -284,8 +287,8 @@ class _Importer:
             raise UnsupportedError("its subgraph holds unsupported nodes")
         return [self._lookup(inner, o.name, f"subgraph of '{name}'") for o in subgraph.output]
 
-    def _lookup(self, scope: _Scope, name: str, what: str) -> ir.Value:
-        found: _Scope | None = scope
+    def _lookup(self, scope: Scope, name: str, what: str) -> ir.Value:
+        found: Scope | None = scope
         while found is not None:
             if name in found.values:
                 return found.values[name]
@@ -294,14 +297,14 @@ class _Importer:
             found = found.outer
         raise InvalidModelError(f"{what} uses '{name}', which nothing before it defines")
 
-    def _materialise(self, scope: _Scope, name: str) -> ir.Value:
+    def _materialise(self, scope: Scope, name: str) -> ir.Value:
         """Create the constant for an initializer at its first use."""
+        if scope.initializers[name].data_type == onnx.TensorProto.STRING:
+            raise UnsupportedError(f"initializer '{name}' holds strings")
         tensor = scope.initializers.pop(name)
         array = to_array(tensor, self.folder)
         if self.owned:
             tensor.ClearField("raw_data")  # the array holds the data now
-        if array.dtype.hasobject:
-            raise UnsupportedError(f"initializer '{name}' holds strings")
         with ir.Location.name(name):
             scope.values[name] = graph.constant(value=array)
         return scope.values[name]
@@ -330,13 +333,13 @@ def _read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     return opsets
 
 
-def _define(scope: _Scope, name: str, value: ir.Value, what: str) -> None:
+def _define(scope: Scope, name: str, value: ir.Value, what: str) -> None:
     if name in scope.values or name in scope.initializers:
         raise InvalidModelError(f"{what} defines '{name}', which is already defined")
     scope.values[name] = value
 
 
-def _is_poisoned(scope: _Scope | None, name: str) -> bool:
+def _is_poisoned(scope: Scope | None, name: str) -> bool:
     while scope is not None:
         if name in scope.poisoned:
             return True
