@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from ...errors import VerificationError
 from ...mlir import ir
 from ..symbolic import Dim
-from .attributes import Elements, Sizes, Strs
+from .attributes import Elements, Sizes, Str, Strs
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .types import Shape, TensorType, is_integer, type_of
 
@@ -62,9 +63,30 @@ class BindSizesOp(GraphOp, name="bind_sizes", pure=False):
         return x
 
 
+class RequireOp(GraphOp, name="require", pure=False, has_result=False):
+    """End the run with an error that says `message` unless `condition` (one boolean) holds."""
+
+    condition: Tensor
+    message: Str
+
+    @staticmethod
+    def infer(condition: TensorType, *, message: str) -> tuple[()]:
+        del message
+        if condition != TensorType((), np.dtype(np.bool_)):
+            raise TypeRuleError(f"requires a boolean scalar, not {condition}")
+        return ()
+
+    @staticmethod
+    def evaluate(condition: np.ndarray, *, message: str) -> tuple[()]:
+        if not condition:
+            raise VerificationError(message)
+        return ()
+
+
 constant = builder(ConstantOp)
 sizes = builder(SizesOp)
 bind_sizes = builder(BindSizesOp)
+require = builder(RequireOp)
 
 
 def splat_like(value: float, like: ir.Value) -> ir.Value:

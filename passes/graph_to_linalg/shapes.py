@@ -35,3 +35,9 @@ def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         ctx.require(not_negative, f"size '{name}' is negative")
         ctx.bind(name, size)
     return x
+
+
+@lowers(graph.RequireOp)
+def require(ctx: Lowering, op: graph.GraphOp, condition: ir.Value) -> tuple[()]:
+    ctx.require(tensor.extract(condition, []), op.attrs["message"])
+    return ()

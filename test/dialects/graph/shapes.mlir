@@ -21,3 +21,11 @@ func.func @not_a_size() -> tensor<1xi64> {
   %0 = "graph.sizes"() {sizes = ["n +"]} : () -> tensor<1xi64>
   return %0 : tensor<1xi64>
 }
+
+// -----
+
+func.func @requires_a_boolean(%x: tensor<2xi1>) -> tensor<2xi1> {
+  // expected-error@+1 {{requires a boolean scalar, not 2xi1}}
+  "graph.require"(%x) {message = "no"} : (tensor<2xi1>) -> ()
+  return %x : tensor<2xi1>
+}

@@ -32,3 +32,13 @@ func.func @constant() -> tensor<2xui8> {
   %0 = "graph.constant"() {value = dense<[1, 2]> : tensor<2xui8>} : () -> tensor<2xui8>
   return %0 : tensor<2xui8>
 }
+// -----
+
+// What is required of data is checked on the way, with the name of the node.
+// CHECK-LABEL: @required
+// CHECK: tensor.extract
+// CHECK: cf.assert {{.*}}, "sum: an axis is named twice"
+func.func @required(%x: tensor<i1>) -> tensor<i1> {
+  "graph.require"(%x) {message = "an axis is named twice"} : (tensor<i1>) -> () loc("sum")
+  return %x : tensor<i1>
+}
