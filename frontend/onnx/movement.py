@@ -9,6 +9,7 @@ from ...dialects.symbolic import Dim, at_least, ceildiv, floordiv
 from ...dialects.symbolic import maximum as max_size
 from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
+from .axes import axis_count, is_computed, listed, marked, with_unit_axes, without
 from .registry import Node, UnsupportedError, onnx_op
 from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
 
@@ -83,7 +84,10 @@ def squeeze_1(x, *, axes=None):
 
 
 @onnx_op("Squeeze", since=13)
-def squeeze(x, axes=None):
+def squeeze(x, axes=None, *, node):
+    if axes is not None and is_computed(axes):
+        table = listed(axes, graph.type_of(x).rank)
+        return without(x, marked(table), axis_count(axes), node)
     return squeeze_1(x, axes=None if axes is None else require_constant(axes, "axes").tolist())
 
 
@@ -99,7 +103,9 @@ def unsqueeze_1(x, *, axes):
 
 
 @onnx_op("Unsqueeze", since=13)
-def unsqueeze(x, axes):
+def unsqueeze(x, axes, *, node):
+    if is_computed(axes):
+        return with_unit_axes(x, axes, node)
     return unsqueeze_1(x, axes=require_constant(axes, "axes").ravel().tolist())
 
 

@@ -1,11 +1,13 @@
 """Reductions, positions of extrema, running sums."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
+from .axes import around_computed_axis, is_computed, reduce_computed_axes
 from .registry import onnx_op
 from .shapes import normalize_axis, require_constant
 
@@ -20,11 +22,22 @@ def _reduction(op_type: str, reduce: Reduce, axes_input_since: int) -> None:
         return reduce(x, axes=_axes(x, axes), keepdims=bool(keepdims))
 
     @onnx_op(op_type, since=axes_input_since)
-    def with_input(x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
-        given = [] if axes is None else require_constant(axes, "axes").ravel().tolist()
+    def with_input(x, axes=None, *, node, keepdims=1, noop_with_empty_axes=0):
+        none = axes is None or _is_settled(x, axes)
+        if not none and is_computed(axes):
+            return reduce_computed_axes(
+                reduce, x, axes, node,
+                keepdims=bool(keepdims), noop_with_empty_axes=bool(noop_with_empty_axes),
+            )  # fmt: skip
+        given = [] if none else require_constant(axes, "axes").ravel().tolist()
         if not given and noop_with_empty_axes:
             return reduce(x, axes=[], keepdims=True)
         return reduce(x, axes=_axes(x, given), keepdims=bool(keepdims))
+
+
+def _is_settled(x: ir.Value, axes: ir.Value) -> bool:
+    """Whether it is known what computed axes are: there are none."""
+    return graph.type_of(x).rank == 0 or graph.type_of(axes).shape == (0,)
 
 
 def _axes(x: ir.Value, axes: Sequence[int] | None) -> list[int]:
@@ -125,14 +138,12 @@ _arg("ArgMin", graph.arg_min)
 
 def _running(op_type: str, since: int, accumulate: Callable[..., ir.Value]) -> None:
     @onnx_op(op_type, since=since)
-    def convert(x, axis, *, exclusive=0, reverse=0):
+    def convert(x, axis, *, node, exclusive=0, reverse=0):
+        run = functools.partial(accumulate, exclusive=bool(exclusive), reverse=bool(reverse))
+        if is_computed(axis):
+            return around_computed_axis(run, x, axis, node)
         position = int(require_constant(axis, "axis").reshape(()))
-        return accumulate(
-            x,
-            axis=normalize_axis(position, graph.type_of(x).rank),
-            exclusive=bool(exclusive),
-            reverse=bool(reverse),
-        )
+        return run(x, axis=normalize_axis(position, graph.type_of(x).rank))
 
 
 _running("CumSum", 11, graph.cumsum)
