@@ -5,6 +5,22 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+BIT_PATTERNS = (
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e4m3fnuz,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz,
+    ml_dtypes.float8_e8m0fnu,
+    ml_dtypes.float6_e2m3fn,
+    ml_dtypes.float6_e3m2fn,
+    ml_dtypes.float4_e2m1fn,
+    ml_dtypes.int4,
+    ml_dtypes.uint4,
+    ml_dtypes.int2,
+    ml_dtypes.uint2,
+)
+"""Types that compiled code takes and gives as bytes, an element in the low bits of each."""
+
 
 @dataclass(frozen=True)
 class ElementType:
@@ -36,10 +52,7 @@ def _rows() -> dict[str, ElementType]:
         (np.complex64, ("complex<f32>",), "COMPLEX_64"),
         (np.complex128, ("complex<f64>",), "COMPLEX_128"),
         (ml_dtypes.bfloat16, ("bf16",), "BFLOAT_16"),
-        (ml_dtypes.float8_e4m3fn, ("f8E4M3FN",), "FLOAT_8_E4M3_FN"),
-        (ml_dtypes.float8_e4m3fnuz, ("f8E4M3FNUZ",), "FLOAT_8_E4M3_FNUZ"),
-        (ml_dtypes.float8_e5m2, ("f8E5M2",), "FLOAT_8_E5M2"),
-        (ml_dtypes.float8_e5m2fnuz, ("f8E5M2FNUZ",), "FLOAT_8_E5M2_FNUZ"),
+        *((dtype, ("i8",), "INT_8") for dtype in BIT_PATTERNS),
     )
     return {
         (dtype := np.dtype(scalar)).name: ElementType(dtype, mlir, hal)

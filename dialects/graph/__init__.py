@@ -31,10 +31,14 @@ from .shapes import *
 from .symbolic_values import known_sizes, symbolic_value
 from .types import (
     TensorType,
+    bit_width,
     element_type,
     from_mlir,
+    is_bit_pattern,
     is_float,
     is_integer,
+    is_minifloat,
+    is_sub_byte_integer,
     is_unsigned,
     static_size,
     to_mlir,

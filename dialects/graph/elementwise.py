@@ -7,13 +7,13 @@ types; the frontend casts where ONNX allows otherwise.
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..symbolic import broadcast
 from .attributes import Bool, ElementType, Float, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
-from .types import Shape, TensorType, is_float, is_integer
+from .conversion import convert
+from .types import Shape, TensorType, bit_width, is_float, is_integer, is_minifloat
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -377,7 +377,10 @@ class WhereOp(GraphOp, name="where"):
 class CastOp(GraphOp, name="cast"):
     """Conversion of element type (ONNX Cast).
 
-    Floats to integers are cut towards zero and kept within the type's range, with 0 for NaN.
+    Floats to integers are cut towards zero and kept within the type's range, with 0 for NaN; those
+    of fewer than 8 bits take the low bits instead. Floats to floats are rounded to nearest, halves
+    to even; float8 types take their largest value for what is out of range, infinities included.
+    To float8_e8m0 (powers of two) the magnitude is rounded up.
     """
 
     x: Tensor
@@ -389,18 +392,58 @@ class CastOp(GraphOp, name="cast"):
 
     @staticmethod
     def evaluate(x: np.ndarray, *, to: np.dtype) -> np.ndarray:
-        if not (is_float(x.dtype) and is_integer(to)):
-            return x.astype(to)
-        info = ml_dtypes.iinfo(to)
-        wide = np.nan_to_num(x.astype(np.float64), nan=0, posinf=np.inf, neginf=-np.inf)
-        inside = (wide >= info.min) & (wide < float(info.max) + 1)
-        limit = np.where(wide > 0, int(info.max), int(info.min)).astype(to)
-        return np.where(inside, np.where(inside, wide, 0).astype(to), limit)
+        return convert(x, to)
+
+
+class CastFloat8Op(GraphOp, name="cast_float8"):
+    """Conversion to a float8 type in another way than `cast` does (ONNX Cast).
+
+    Without `saturate`, what is out of range becomes infinite, or NaN where the type has no
+    infinity. `round_mode` (``up``, ``down`` or ``nearest``) is for float8_e8m0 alone, the others
+    are rounded to nearest.
+    """
+
+    x: Tensor
+    to: ElementType
+    saturate: Bool
+    round_mode: Str
+
+    @staticmethod
+    def infer(x: TensorType, *, to: np.dtype, saturate: bool, round_mode: str) -> TensorType:
+        if not is_minifloat(to):
+            raise TypeRuleError(f"casts to types of 8 bits, not to {to}")
+        if round_mode not in ("up", "down", "nearest"):
+            raise TypeRuleError(f"round_mode is '{round_mode}', not up, down or nearest")
+        return x.with_dtype(to)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, to: np.dtype, saturate: bool, round_mode: str) -> np.ndarray:
+        return convert(x, to, saturate, round_mode)
+
+
+class BitCastOp(GraphOp, name="bit_cast"):
+    """The same bits as another element type of equal width (ONNX BitCast)."""
+
+    x: Tensor
+    to: ElementType
+
+    @staticmethod
+    def infer(x: TensorType, *, to: np.dtype) -> TensorType:
+        widths = [8 if dtype == np.bool_ else bit_width(dtype) for dtype in (x.dtype, to)]
+        if widths[0] != widths[1]:
+            raise TypeRuleError(f"{x.dtype} has {widths[0]} bits, {to} has {widths[1]}")
+        return x.with_dtype(to)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, to: np.dtype) -> np.ndarray:
+        return x.view(np.uint8).astype(np.bool_) if to == np.bool_ else x.view(to)
 
 
 where = builder(WhereOp)
 cast = builder(CastOp)
+cast_float8 = builder(CastFloat8Op)
+bit_cast = builder(BitCastOp)
 
 
-ELEMENTWISE = (UnaryOp, BinaryOp, WhereOp, CastOp)
+ELEMENTWISE = (UnaryOp, BinaryOp, WhereOp, CastOp, CastFloat8Op, BitCastOp)
 """Classes of the ops that compute each element from the operands' elements at its place."""

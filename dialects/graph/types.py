@@ -70,6 +70,8 @@ _INTEGERS = {
     np.dtype(np.uint64): ("ui64", "unsigned", 64),
     np.dtype(ml_dtypes.int4): ("i4", "signless", 4),
     np.dtype(ml_dtypes.uint4): ("ui4", "unsigned", 4),
+    np.dtype(ml_dtypes.int2): ("i2", "signless", 2),
+    np.dtype(ml_dtypes.uint2): ("ui2", "unsigned", 2),
 }
 _FLOATS = {
     np.dtype(np.float64): "f64",
@@ -80,7 +82,12 @@ _FLOATS = {
     np.dtype(ml_dtypes.float8_e4m3fnuz): "f8E4M3FNUZ",
     np.dtype(ml_dtypes.float8_e5m2): "f8E5M2",
     np.dtype(ml_dtypes.float8_e5m2fnuz): "f8E5M2FNUZ",
+    np.dtype(ml_dtypes.float8_e8m0fnu): "f8E8M0FNU",
+    np.dtype(ml_dtypes.float6_e2m3fn): "f6E2M3FN",
+    np.dtype(ml_dtypes.float6_e3m2fn): "f6E3M2FN",
+    np.dtype(ml_dtypes.float4_e2m1fn): "f4E2M1FN",
 }
+_WIDTHS = {"f6E2M3FN": 6, "f6E3M2FN": 6, "f4E2M1FN": 4}
 _NAMES = {**{dtype: row[0] for dtype, row in _INTEGERS.items()}, **_FLOATS}
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 _COMMON = {ir.F32Type: np.dtype(np.float32), ir.F16Type: np.dtype(np.float16)}  # without spelling
@@ -102,6 +109,30 @@ def is_integer(dtype: np.dtype) -> bool:
 
 def is_unsigned(dtype: np.dtype) -> bool:
     return dtype in _INTEGERS and _INTEGERS[dtype][1] == "unsigned"
+
+
+def bit_width(dtype: np.dtype) -> int:
+    """Bits that hold a value of `dtype`; an array may give each element a whole byte."""
+    if dtype in _INTEGERS:
+        return _INTEGERS[dtype][2]
+    return _WIDTHS.get(_FLOATS[dtype], dtype.itemsize * 8)
+
+
+def is_minifloat(dtype: np.dtype) -> bool:
+    """Whether `dtype` is a floating-point type of 8 bits or fewer."""
+    return dtype in _FLOATS and dtype.itemsize == 1
+
+
+def is_sub_byte_integer(dtype: np.dtype) -> bool:
+    return is_integer(dtype) and bit_width(dtype) < 8
+
+
+def is_bit_pattern(dtype: np.dtype) -> bool:
+    """Whether no machine computes with `dtype`, so that compiled code holds bits in bytes.
+
+    They are those of the array's memory: an element is the low bits of its byte.
+    """
+    return is_minifloat(dtype) or is_sub_byte_integer(dtype)
 
 
 def element_type(dtype: np.dtype) -> ir.Type:

@@ -223,13 +223,22 @@ def _target_dtype(to: int) -> np.dtype:
     return dtype_of(to, "attribute 'to'")
 
 
+def _cast(x: ir.Value, to: np.dtype, saturate: int, round_mode: str) -> ir.Value:
+    if saturate and round_mode == "up" or not graph.is_minifloat(to):
+        return graph.cast(x, to=to)
+    return graph.cast_float8(x, to=to, saturate=bool(saturate), round_mode=round_mode)
+
+
 @onnx_op("Cast", since=6)
 def cast(x, *, to, saturate=1, round_mode="up"):
-    del saturate, round_mode
-    return graph.cast(x, to=_target_dtype(to))
+    return _cast(x, _target_dtype(to), saturate, round_mode)
 
 
 @onnx_op("CastLike", since=15)
 def cast_like(x, target, *, saturate=1, round_mode="up"):
-    del saturate, round_mode
-    return graph.cast(x, to=graph.type_of(target).dtype)
+    return _cast(x, graph.type_of(target).dtype, saturate, round_mode)
+
+
+@onnx_op("BitCast", since=26)
+def bit_cast(x, *, to):
+    return graph.bit_cast(x, to=_target_dtype(to))

@@ -52,7 +52,10 @@ def lowered_operations() -> list[str]:
 
 
 def plain_element(dtype: np.dtype) -> ir.Type:
-    """The MLIR element type of `dtype` after lowering: integers are signless."""
+    """The MLIR element type of `dtype` after lowering: integers are signless, and types that no
+    machine computes with are bytes."""
+    if graph.is_bit_pattern(dtype):
+        return ir.IntegerType.get_signless(8)
     element = graph.element_type(dtype)
     if isinstance(element, ir.IntegerType) and not element.is_signless:
         return ir.IntegerType.get_signless(element.width)
@@ -207,11 +210,14 @@ def describe(op: graph.GraphOp) -> str:
 def scalar_constant(value: Any, dtype: np.dtype) -> ir.Value:
     """A scalar ``arith.constant`` of the lowered element type of `dtype`."""
     element = plain_element(dtype)
+    if graph.is_bit_pattern(dtype):
+        value = np.asarray(value).astype(dtype).view(np.uint8)
+        dtype = value.dtype
     if graph.is_float(dtype):
         return arith.constant(element, float(value))
     if dtype == np.bool_:
         return arith.constant(element, ir.IntegerAttr.get(element, int(bool(value))))
-    bits = dtype.itemsize * 8 if dtype.name not in ("int4", "uint4") else 4
+    bits = dtype.itemsize * 8
     number = int(value) & ((1 << bits) - 1)
     signed = number - (1 << bits) if number >> (bits - 1) else number
     return arith.constant(element, ir.IntegerAttr.get(element, signed))

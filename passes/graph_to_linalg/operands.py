@@ -84,6 +84,8 @@ def known(ctx: Lowering, array: np.ndarray) -> Operand:
 def constant_tensor(array: np.ndarray) -> ir.Value:
     """`array` as a tensor of the program."""
     wanted = plain_type(graph.TensorType(array.shape, array.dtype))
-    if graph.is_unsigned(array.dtype):  # the same bits, signless
+    if graph.is_unsigned(array.dtype) or graph.is_bit_pattern(
+        array.dtype
+    ):  # the same bits, signless
         array = array.view(np.dtype(f"i{array.dtype.itemsize}"))
     return arith.constant(wanted, graph.write_elements(np.ascontiguousarray(array)))

@@ -14,6 +14,7 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import arith, ir, math
 from . import functions
+from .conversion import computable, convert_scalar
 from .lowering import plain_element, scalar_constant
 
 Scalar = ir.Value
@@ -39,7 +40,15 @@ def has_scalar_rule(op: graph.GraphOp) -> bool:
 
 def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:
     """The result of `op` for one element."""
-    return _rules[op.operation.name](op, *operands)
+    rule = _rules[op.operation.name]
+    values = [*op.operation.operands, *op.operation.results]
+    dtypes = [graph.type_of(value).dtype for value in values]
+    if isinstance(op, _ON_BITS) or not any(map(graph.is_bit_pattern, dtypes)):
+        return rule(op, *operands)
+    pairs = [computable(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)]
+    result = rule(op, *[x for x, _ in pairs])
+    computed = pairs[0][1] if dtypes[-1] == dtypes[0] else dtypes[-1]
+    return convert_scalar(result, computed, dtypes[-1])
 
 
 def _operand_dtype(op: graph.GraphOp) -> np.dtype:
@@ -398,51 +407,22 @@ def cast(op, x):
     return convert_scalar(x, _operand_dtype(op), op.attrs["to"])
 
 
-def convert_scalar(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
-    """`x`, of element type `source`, as `target`; ONNX's Cast."""
-    if source == target:
-        return x
+@scalar_rule(graph.CastFloat8Op)
+def cast_float8(op, x):
+    attrs = op.attrs
+    return convert_scalar(
+        x, _operand_dtype(op), attrs["to"], attrs["saturate"], attrs["round_mode"]
+    )
+
+
+@scalar_rule(graph.BitCastOp)
+def bit_cast(op, x):
+    source, target = _operand_dtype(op), op.attrs["to"]
+    if np.dtype(np.bool_) in (source, target):
+        return convert_scalar(x, source, target)
     wanted = plain_element(target)
-    if target == np.bool_:
-        if graph.is_float(source):
-            return arith.cmpf(arith.CmpFPredicate.UNE, x, _like(0, x))
-        return arith.cmpi(arith.CmpIPredicate.ne, x, _int_like(0, x))
-    if graph.is_float(source):
-        return _from_float(x, target, wanted)
-    unsigned = graph.is_unsigned(source) or source == np.bool_
-    if graph.is_float(target):
-        return (arith.uitofp if unsigned else arith.sitofp)(wanted, x)
-    if wanted.width == x.type.width:
-        return x
-    if wanted.width < x.type.width:
-        return arith.trunci(wanted, x)
-    return (arith.extui if unsigned else arith.extsi)(wanted, x)
+    return x if x.type == wanted else arith.bitcast(wanted, x)
 
 
-def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
-    if graph.is_float(target):
-        have, want = x.type.width, wanted.width
-        if have == want:  # f16 and bf16 meet in f32
-            return arith.truncf(wanted, arith.extf(ir.F32Type.get(), x))
-        return arith.truncf(wanted, x) if want < have else arith.extf(wanted, x)
-    return _float_to_integer(x, target, wanted)
-
-
-def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
-    """Cut towards zero, within the range of `target`: outside, MLIR's conversions are poison."""
-    info = np.iinfo(target)
-    if str(x.type) in ("f16", "bf16"):
-        x = arith.extf(ir.F32Type.get(), x)
-    float_type = np.dtype(np.float32 if str(x.type) == "f32" else np.float64).type
-    high = float_type(info.max)
-    if int(high) > info.max:
-        high = np.nextafter(high, float_type(0))
-    number = arith.select(_is("UNO", x, x), _like(0, x), x)
-    inside = arith.maximumf(number, _like(float(info.min), x))
-    inside = arith.minimumf(inside, _like(float(high), x))
-    convert: Any = arith.fptoui if graph.is_unsigned(target) else arith.fptosi
-    result = convert(wanted, inside)
-    if int(high) == info.max:
-        return result
-    above = _is("OGT", number, _like(float(high), x))
-    return arith.select(above, scalar_constant(info.max, target), result)
+_ON_BITS = (graph.CastOp, graph.CastFloat8Op, graph.BitCastOp, graph.WhereOp)
+"""Ops whose rules take and give the bit patterns of small types."""

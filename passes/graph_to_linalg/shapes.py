@@ -14,7 +14,7 @@ def constant(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
     wanted = plain_type(graph.type_of(op.result))
     if attribute.type == wanted:
         return arith.constant(wanted, attribute)
-    array = op.attrs["value"]  # unsigned: the same bits, signless
+    array = op.attrs["value"]  # the same bits, signless
     signed = array.view(np.dtype(f"i{array.dtype.itemsize}"))
     return arith.constant(wanted, graph.write_elements(signed))
 

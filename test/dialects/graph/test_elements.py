@@ -54,7 +54,8 @@ DTYPES = (
     np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
     np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
     ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz, ml_dtypes.int4,
-    ml_dtypes.uint4,
+    ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.float8_e8m0fnu,
+    ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn, ml_dtypes.float4_e2m1fn,
 )  # fmt: skip
 SHAPES = ((), (0,), (3, 0, 2), (1,), (2, 3), (40, 7))
 
@@ -75,7 +76,7 @@ def _samples(dtype: np.dtype) -> dict[str, np.ndarray]:
 def _extremes(dtype: np.dtype) -> np.ndarray:
     if dtype == np.bool_:
         return np.array([True, False])
-    if np.issubdtype(dtype, np.integer) or dtype.name in ("int4", "uint4"):
+    if np.issubdtype(dtype, np.integer) or "int" in dtype.name:
         info = ml_dtypes.iinfo(dtype)
         return np.array([int(info.min), int(info.max)], object).astype(dtype)
     info = ml_dtypes.finfo(dtype)
@@ -87,8 +88,7 @@ def _extremes(dtype: np.dtype) -> np.ndarray:
 
 
 def _bits(array: np.ndarray) -> list[int]:
-    width = 1 if array.dtype.name in ("int4", "uint4", "bool") else array.dtype.itemsize
-    return np.ascontiguousarray(array).view(f"u{width}").ravel().tolist()
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").ravel().tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(d) for d in DTYPES], ids=str)

@@ -1,0 +1,118 @@
+"""Conversions of one element between element types, ONNX's Cast.
+
+Types that no machine computes with are bit patterns in bytes (`minifloat` converts the floats
+among them).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.graph.conversion import E8M0
+from ...mlir import arith, ir
+from . import minifloat
+from .lowering import plain_element, scalar_constant
+
+Scalar = ir.Value
+
+_F32 = np.dtype(np.float32)
+_I32 = np.dtype(np.int32)
+
+
+def convert_scalar(
+    x: Scalar,
+    source: np.dtype,
+    target: np.dtype,
+    saturate: bool = True,
+    round_mode: str = "up",
+) -> Scalar:
+    """`x`, of element type `source`, as `target`; the attributes are those of ``cast_float8``."""
+    if source == target:
+        return x
+    x, source = computable(x, source)
+    if graph.is_minifloat(target):
+        x = _convert(x, source, _F32)
+        if target == E8M0:
+            return minifloat.encode_exponent(x, saturate, round_mode)
+        return minifloat.encode(x, target, saturate)
+    if graph.is_sub_byte_integer(target):
+        return _low_bits(x, source, target)
+    return _convert(x, source, target)
+
+
+def computable(x: Scalar, dtype: np.dtype) -> tuple[Scalar, np.dtype]:
+    """`x` in a type that arithmetic is defined for, and that type: f32 or 8 bits for others."""
+    if graph.is_minifloat(dtype):
+        return minifloat.decode(x, dtype), _F32
+    if not graph.is_sub_byte_integer(dtype):
+        return x, dtype
+    unsigned = graph.is_unsigned(dtype)
+    shift = _int_like(8 - graph.bit_width(dtype), x)
+    extend = arith.shrui if unsigned else arith.shrsi
+    return extend(arith.shli(x, shift), shift), np.dtype(np.uint8 if unsigned else np.int8)
+
+
+def _low_bits(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
+    if graph.is_float(source):
+        x, source = _convert(x, source, _I32), _I32
+    x = _convert(x, source, np.dtype(np.uint8))
+    return arith.andi(x, _int_like((1 << graph.bit_width(target)) - 1, x))
+
+
+def _convert(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
+    """`convert_scalar` among types that are not bit patterns."""
+    if source == target:
+        return x
+    wanted = plain_element(target)
+    if target == np.bool_:
+        if graph.is_float(source):
+            return arith.cmpf(arith.CmpFPredicate.UNE, x, _float_like(0, x))
+        return arith.cmpi(arith.CmpIPredicate.ne, x, _int_like(0, x))
+    if graph.is_float(source):
+        return _from_float(x, target, wanted)
+    unsigned = graph.is_unsigned(source) or source == np.bool_
+    if graph.is_float(target):
+        return (arith.uitofp if unsigned else arith.sitofp)(wanted, x)
+    if wanted.width == x.type.width:
+        return x
+    if wanted.width < x.type.width:
+        return arith.trunci(wanted, x)
+    return (arith.extui if unsigned else arith.extsi)(wanted, x)
+
+
+def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
+    if graph.is_float(target):
+        have, want = x.type.width, wanted.width
+        if have == want:  # f16 and bf16 meet in f32
+            return arith.truncf(wanted, arith.extf(ir.F32Type.get(), x))
+        return arith.truncf(wanted, x) if want < have else arith.extf(wanted, x)
+    return _float_to_integer(x, target, wanted)
+
+
+def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
+    """Cut towards zero, within the range of `target`: outside, MLIR's conversions are poison."""
+    info = np.iinfo(target)
+    if str(x.type) in ("f16", "bf16"):
+        x = arith.extf(ir.F32Type.get(), x)
+    float_type = np.dtype(np.float32 if str(x.type) == "f32" else np.float64).type
+    high = float_type(info.max)
+    if int(high) > info.max:
+        high = np.nextafter(high, float_type(0))
+    number = arith.select(arith.cmpf(arith.CmpFPredicate.UNO, x, x), _float_like(0, x), x)
+    inside = arith.maximumf(number, _float_like(float(info.min), x))
+    inside = arith.minimumf(inside, _float_like(float(high), x))
+    convert: Any = arith.fptoui if graph.is_unsigned(target) else arith.fptosi
+    result = convert(wanted, inside)
+    if int(high) == info.max:
+        return result
+    above = arith.cmpf(arith.CmpFPredicate.OGT, number, _float_like(float(high), x))
+    return arith.select(above, scalar_constant(info.max, target), result)
+
+
+def _float_like(value: float, x: Scalar) -> Scalar:
+    return arith.constant(x.type, float(value))
+
+
+def _int_like(value: int, x: Scalar) -> Scalar:
+    return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))
