@@ -224,7 +224,7 @@ def _target_dtype(to: int) -> np.dtype:
 
 
 def _cast(x: ir.Value, to: np.dtype, saturate: int, round_mode: str) -> ir.Value:
-    if saturate and round_mode == "up" or not graph.is_minifloat(to):
+    if (saturate and round_mode == "up") or not graph.is_minifloat(to):
         return graph.cast(x, to=to)
     return graph.cast_float8(x, to=to, saturate=bool(saturate), round_mode=round_mode)
 

@@ -7,7 +7,6 @@ of contractions.
 
 import math as pymath
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 

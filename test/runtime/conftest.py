@@ -28,8 +28,8 @@ MLIR_TYPES = {
     "float64": "f64",
     "complex64": "complex<f32>",
     "bfloat16": "bf16",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
+    "float8_e4m3fn": "i8",
+    "float8_e5m2": "i8",
 }
 
 
