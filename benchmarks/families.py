@@ -1,0 +1,85 @@
+"""Time one operator of each family, at a realistic size, beside ONNX Runtime.
+
+::
+
+    python -m graphc.benchmarks.families            # all of them, worst first
+    python -m graphc.benchmarks.families resize lstm
+
+Two threads or what ``--threads`` says, single precision unless the operator asks for another.
+Ratios are time over time, below 1 being faster. Each case has both runtimes in turns.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+
+from .family_cases import CASES, FamilyCase
+from .measure import Plan, interleave, largest_difference
+from .peers import PeerError, load_graphc, load_onnxruntime
+from .table import format_table
+
+HEADER = ("family", "case", "/onnxruntime", "graphc ms", "onnxruntime ms", "difference")
+SLOW = 3.0
+"""A ratio above this wants a line that says why; see `FamilyCase.note`."""
+
+
+def measure(case: FamilyCase, threads: int, plan: Plan) -> tuple[float, tuple[str, ...]]:
+    """The ratio to ONNX Runtime (infinite where graphc cannot run it), and the row."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{case.name}.onnx")
+        onnx.save(case.model(), path)
+        feed = case.feed()
+        theirs = load_onnxruntime(path, threads)
+        try:
+            ours = load_graphc(path, threads)
+        except PeerError as error:
+            return float("inf"), (case.family, case.name, "-", str(error)[:60], "", "")
+        results = [peer.run(feed) for peer in (ours, theirs)]
+        difference = max(map(largest_difference, *results))
+        timings = interleave(
+            {peer.name: lambda peer=peer: peer.run(feed) for peer in (ours, theirs)}, plan
+        )
+    ratio = timings["graphc"].ratio(timings["onnxruntime"])
+    return ratio, (
+        case.family,
+        case.name,
+        f"{ratio:.2f}",
+        f"{timings['graphc'].median:.3f}",
+        f"{timings['onnxruntime'].median:.3f}",
+        f"{difference:.1e}",
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line. The exit status is 1 where a case is slow and its note says nothing."""
+    parser = argparse.ArgumentParser(description="Time one operator of each family.")
+    parser.add_argument("cases", nargs="*", help="parts of names of families and cases")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--burst", type=float, default=0.15, metavar="SECONDS")
+    options = parser.parse_args(arguments)
+    plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
+    wanted = [
+        case
+        for case in CASES
+        if not options.cases or any(part in f"{case.family} {case.name}" for part in options.cases)
+    ]
+    measured = []
+    for case in wanted:
+        measured.append((case, *measure(case, options.threads, plan)))
+        print(".", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    measured.sort(key=lambda entry: -entry[1])
+    print(format_table(HEADER, [row for _, _, row in measured]))
+    slow = [case for case, ratio, _ in measured if ratio > SLOW]
+    for case in slow:
+        print(f"{case.name}: {case.note or 'more than three times as slow, for no known reason'}")
+    return 1 if any(not case.note for case in slow) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
