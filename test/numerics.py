@@ -67,6 +67,8 @@ class Cases:
     """Nodes without connections among them, as one model."""
 
     opset: int = 21
+    domains: Mapping[str, int] = field(default_factory=dict)
+    """Opsets of other domains than ONNX's own; a node's is its attribute `domain`."""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     initializers: list[onnx.TensorProto] = field(default_factory=list)
@@ -106,7 +108,8 @@ class Cases:
         return name
 
     def model(self) -> onnx.ModelProto:
-        return _model(self.nodes, self.inputs, self.outputs, self.initializers, self.opset)
+        opsets = {"": self.opset, **self.domains}
+        return _model(self.nodes, self.inputs, self.outputs, self.initializers, opsets)
 
     def compare_with_onnxruntime(self) -> None:
         """Compiled results, and the ops' numpy meanings, against ONNX Runtime."""
@@ -141,7 +144,7 @@ def build_model(
         numpy_helper.from_array(const(array).array, name)
         for name, array in (initializers or {}).items()
     ]
-    return _model(nodes, infos, outputs, tensors, opset)
+    return _model(nodes, infos, outputs, tensors, {"": opset})
 
 
 def _model(
@@ -149,14 +152,13 @@ def _model(
     inputs: Sequence[onnx.ValueInfoProto],
     outputs: Sequence[str],
     initializers: Sequence[onnx.TensorProto],
-    opset: int,
+    opsets: Mapping[str, int],
 ) -> onnx.ModelProto:
     """The types of outputs are left for others to infer."""
     infos = [onnx.ValueInfoProto(name=name) for name in outputs]
     proto = helper.make_graph(nodes, "cases", inputs, infos, initializers)
-    return helper.make_model(
-        proto, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION
-    )
+    imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    return helper.make_model(proto, opset_imports=imports, ir_version=IR_VERSION)
 
 
 def compare_with_onnxruntime(
