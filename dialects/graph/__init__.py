@@ -25,6 +25,7 @@ from .movement import *
 from .normalization import *
 from .packing import *
 from .pooling import *
+from .random import *
 from .reassociation import reassociation
 from .reduction import *
 from .shapes import *

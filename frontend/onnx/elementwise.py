@@ -74,25 +74,6 @@ def identity(x):
     return x
 
 
-@onnx_op("Dropout", since=12)
-def dropout(x, ratio=None, training_mode=None, *, node, seed=0):
-    """Inference: the identity, with a mask of all true where it is asked for."""
-    del ratio, seed
-    mode = None if training_mode is None else graph.symbolic_value(training_mode)
-    if training_mode is not None and (mode is None or mode.any()):
-        raise UnsupportedError("training mode")
-    if not node.wants(1):
-        return x
-    return x, graph.expand(graph.constant(value=np.array(True)), shape=graph.type_of(x).shape)
-
-
-# `ratio` was an attribute before opset 12.
-@onnx_op("Dropout", since=7)
-def dropout_7(x, *, node, ratio=0.5):
-    del ratio
-    return dropout(x, node=node)
-
-
 @onnx_op("Pow", since=7)
 def pow_(a, b):
     """The result is of the type of `a`; a fractional power of integers is computed in f64."""
