@@ -9,6 +9,7 @@ from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import ir
 from .registry import UnsupportedError, onnx_op
+from .shapes import positions, size_scalar
 
 Size = int | Dim
 
@@ -52,8 +53,8 @@ def attention(
     if merged:
         if not q_num_heads or not kv_num_heads:
             raise graph.TypeRuleError("operands of rank 3 need q_num_heads and kv_num_heads")
-        q = _split_heads(q, q_num_heads)
-        k, v = _split_heads(k, kv_num_heads), _split_heads(v, kv_num_heads)
+        q = split_heads(q, q_num_heads)
+        k, v = split_heads(k, kv_num_heads), split_heads(v, kv_num_heads)
     past: Size = 0
     if past_key is not None:
         past = graph.type_of(past_key).shape[2]
@@ -64,18 +65,18 @@ def attention(
     options = Options(scale, bool(is_causal), softcap, windows, scores)
     y, scores = _attend(q, k, v, mask, past, nonpad_kv_seqlen, options)
     if merged:
-        y = _merge_heads(y)
+        y = merge_heads(y)
     return (y, k, v) if scores is None else (y, k, v, scores)
 
 
-def _split_heads(x: ir.Value, heads: int) -> ir.Value:
+def split_heads(x: ir.Value, heads: int) -> ir.Value:
     """``[B, S, H D] -> [B, H, S, D]``."""
     batch, length, width = graph.type_of(x).shape
     x = graph.reshape(x, shape=[batch, length, heads, width // heads])
     return graph.transpose(x, perm=[0, 2, 1, 3])
 
 
-def _merge_heads(x: ir.Value) -> ir.Value:
+def merge_heads(x: ir.Value) -> ir.Value:
     """``[B, H, S, D] -> [B, S, H D]``."""
     batch, heads, length, depth = graph.type_of(x).shape
     x = graph.transpose(x, perm=[0, 2, 1, 3])
@@ -103,15 +104,15 @@ def _attend(
     if mask is not None:
         mask = _to_rank_4(_padded_mask(mask, keys))
     seen = _visible(shape[2], keys, past, filled, options, plain_causal)
-    mask = seen if mask is None else mask if seen is None else _both(mask, seen)
-    grouped = _group_heads(q, k, v, mask)
+    mask = seen if mask is None else mask if seen is None else masked_where(mask, seen)
+    grouped = group_heads(q, k, v, mask)
     if not options.softcap and options.scores is None:
         y = graph.attention(*grouped, scale=scale, causal=plain_causal)
         return graph.reshape(y, shape=[*shape[:-1], graph.type_of(v).shape[-1]]), None
     if plain_causal:
         causal = _visible(shape[2], keys, past, filled, options, False)
-        grouped = (*grouped[:3], causal if grouped[3] is None else _both(grouped[3], causal))
-    y, scores = _decomposed(*grouped, scale, options)
+        grouped = (*grouped[:3], causal if grouped[3] is None else masked_where(grouped[3], causal))
+    y, scores = decomposed(*grouped, scale, options.softcap, options.scores or 0)
     y = graph.reshape(y, shape=[*shape[:-1], graph.type_of(v).shape[-1]])
     if options.scores is None:
         return y, None
@@ -138,7 +139,7 @@ def _to_rank_4(x: ir.Value) -> ir.Value:
     return graph.reshape(x, shape=[*[1] * (4 - len(shape)), *shape])
 
 
-def _both(mask: ir.Value, seen: ir.Value) -> ir.Value:
+def masked_where(mask: ir.Value, seen: ir.Value) -> ir.Value:
     """`mask` where `seen` holds, and nothing elsewhere."""
     if graph.type_of(mask).dtype == np.bool_:
         return graph.and_(mask, seen)
@@ -159,43 +160,37 @@ def _visible(
     ``i + filled - S``.
     """
     conditions = []
-    column = _positions(keys, [1, 1, 1, keys])
+    column = positions_in(keys, [1, 1, 1, keys])
     if filled is not None:
         (batch,) = graph.type_of(filled).shape
         filled = graph.reshape(graph.cast(filled, to=np.int64), shape=[batch, 1, 1, 1])
         conditions.append(graph.less(column, filled))
     left, right = options.windows
     if (options.causal and not plain_causal) or max(left, right) >= 0:
-        row = _positions(queries, [1, 1, queries, 1])
-        offset = _size(past) if filled is None else graph.sub(filled, _size(queries))
+        row = positions_in(queries, [1, 1, queries, 1])
+        offset = size_scalar(past) if filled is None else graph.sub(filled, size_scalar(queries))
         distance = graph.sub(column, graph.add(row, offset))
         if options.causal:
-            conditions.append(graph.less_or_equal(distance, _size(0)))
+            conditions.append(graph.less_or_equal(distance, size_scalar(0)))
         if left >= 0:
-            conditions.append(graph.greater_or_equal(distance, _size(-left)))
+            conditions.append(graph.greater_or_equal(distance, size_scalar(-left)))
         if right >= 0:
-            conditions.append(graph.less_or_equal(distance, _size(right)))
+            conditions.append(graph.less_or_equal(distance, size_scalar(right)))
     seen = None
     for condition in conditions:
         seen = condition if seen is None else graph.and_(seen, condition)
     return seen
 
 
-def _positions(count: Size, shape: list[Size]) -> ir.Value:
-    zero, one = (graph.constant(value=np.array(n, np.int64)) for n in (0, 1))
-    return graph.reshape(graph.range_(zero, one, size=count), shape=shape)
-
-
-def _size(size: Size) -> ir.Value:
-    if isinstance(size, int):
-        return graph.constant(value=np.array(size, np.int64))
-    return graph.reshape(graph.sizes(sizes=[size]), shape=[])
+def positions_in(count: Size, shape: list[Size]) -> ir.Value:
+    """``0, 1, ... count - 1`` in `shape`."""
+    return graph.reshape(positions(count), shape=shape)
 
 
 # Heads, and the forms that `graph.attention` does not have
 
 
-def _group_heads(
+def group_heads(
     q: ir.Value, k: ir.Value, v: ir.Value, mask: ir.Value | None
 ) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value | None]:
     """Queries that share a key get an axis of their own: ``[B, H, G, S, D]``."""
@@ -215,35 +210,52 @@ def _group_heads(
     return split(q, shared, group), split(k, shared, 1), split(v, shared, 1), mask
 
 
-def _decomposed(
+def decomposed(
     q: ir.Value,
     k: ir.Value,
     v: ir.Value,
     mask: ir.Value | None,
     scale: float,
-    options: Options,
+    softcap: float,
+    which: int,
+    sink: ir.Value | None = None,
 ) -> tuple[ir.Value, ir.Value]:
-    """Attention written out, and the scores asked for; a query that sees no key gives zeros."""
+    """Attention written out, and its scores: raw, capped, masked, or the probabilities.
+
+    A query that sees no key gives zeros. A `sink`, which broadcasts to ``[..., S, 1]``, is the
+    score of one more key, whose value is 0.
+    """
     rank = graph.type_of(k).rank
     swap = [*range(rank - 2), rank - 1, rank - 2]
     q = graph.mul(q, graph.splat_like(scale, q))
     raw = capped = graph.matmul(q, graph.transpose(k, perm=swap))
-    if options.softcap:
-        cap = graph.splat_like(options.softcap, raw)
+    if softcap:
+        cap = graph.splat_like(softcap, raw)
         capped = graph.mul(graph.tanh(graph.div(raw, cap)), cap)
     masked = capped
     if mask is not None and graph.type_of(mask).dtype == np.bool_:
         masked = graph.where(mask, capped, graph.splat_like(-np.inf, capped))
     elif mask is not None:
         masked = graph.add(capped, mask)
-    probabilities = graph.softmax(masked, axis=rank - 1)
-    if mask is not None:
+    probabilities = _probabilities(masked, sink)
+    if mask is not None and sink is None:
         best = graph.reduce_max(masked, axes=[rank - 1], keepdims=True)
         blind = graph.equal(best, graph.splat_like(-np.inf, best))
         zero = graph.splat_like(0, probabilities)
         probabilities = graph.where(blind, zero, probabilities)
     y = graph.matmul(probabilities, v)
-    return y, (raw, capped, masked, probabilities)[options.scores or 0]
+    return y, (raw, capped, masked, probabilities)[which]
+
+
+def _probabilities(scores: ir.Value, sink: ir.Value | None) -> ir.Value:
+    """The softmax over the keys, of which the `sink` takes a share."""
+    shape = graph.type_of(scores).shape
+    axis = len(shape) - 1
+    if sink is None:
+        return graph.softmax(scores, axis=axis)
+    sink = graph.expand(sink, shape=[*shape[:-1], 1])
+    every = graph.softmax(graph.concat([scores, sink], axis=axis), axis=axis)
+    return graph.slice_(every, starts=[0] * len(shape), sizes=shape, steps=[1] * len(shape))
 
 
 @onnx_op("RotaryEmbedding", since=23)

@@ -1,0 +1,108 @@
+"""Operators that move data and have a form of their own here."""
+
+import numpy as np
+
+from ....dialects import graph
+from ....mlir import ir
+from ..indexing import gather_nd, range_, trilu
+from ..movement import pad, unsqueeze_1
+from ..registry import UnsupportedError
+from ..shapes import require_constant
+from .registry import microsoft_op
+
+microsoft_op("Trilu")(trilu)
+microsoft_op("GatherND")(gather_nd)
+
+
+@microsoft_op("ExpandDims")
+def expand_dims(x, axis):
+    return unsqueeze_1(x, axes=require_constant(axis, "axis").ravel().tolist())
+
+
+@microsoft_op("Range")
+def range_with_default(start, limit, delta=None, *, node):
+    if delta is None:
+        delta = graph.splat_like(1, start)
+    return range_(start, limit, delta, node=node)
+
+
+@microsoft_op("Pad")
+def pad_(x, pads, value=None, *, node, mode="constant"):
+    shape = graph.type_of(pads).shape
+    pads = graph.reshape(pads, shape=[graph.element_count(shape)])
+    return pad(x, pads, value, node=node, mode=mode)
+
+
+@microsoft_op("UnfoldTensor")
+def unfold_tensor(x, *, size, dim=-1, step=1):
+    """Windows of `size` along `dim`, every `step`, in a last axis of their own."""
+    shape = graph.type_of(x).shape
+    dim = dim + len(shape) if dim < 0 else dim
+    extent = shape[dim]
+    if not isinstance(extent, int):
+        raise UnsupportedError("windows along an axis of unknown size")
+    if not 0 < size <= extent or step < 1:
+        raise graph.TypeRuleError(f"windows of {size} every {step} on an axis of {extent}")
+    first = np.arange(0, extent - size + 1, step)
+    places = first[:, None] + np.arange(size)
+    y = graph.gather(x, graph.constant(value=places), axis=dim)
+    rest = range(dim + 2, len(shape) + 1)
+    return graph.transpose(y, perm=[*range(dim + 1), *rest, dim + 1])
+
+
+def _complex_product(a: ir.Value, b: ir.Value, sign: int) -> ir.Value:
+    """Pairs of real and imaginary part in the last axis; `b` conjugated for `sign` -1."""
+
+    def part(x: ir.Value, which: int) -> ir.Value:
+        type_ = graph.type_of(x)
+        starts = [*[0] * (type_.rank - 1), which]
+        return graph.slice_(x, starts=starts, sizes=[*type_.shape[:-1], 1], steps=[1] * type_.rank)
+
+    (ar, ai), (br, bi) = ((part(x, 0), part(x, 1)) for x in (a, b))
+    bi = bi if sign > 0 else graph.neg(bi)
+    real = graph.sub(graph.mul(ar, br), graph.mul(ai, bi))
+    imaginary = graph.add(graph.mul(ar, bi), graph.mul(ai, br))
+    return graph.concat([real, imaginary], axis=graph.type_of(real).rank - 1)
+
+
+@microsoft_op("ComplexMul")
+def complex_mul(a, b):
+    return _complex_product(a, b, 1)
+
+
+@microsoft_op("ComplexMulConj")
+def complex_mul_conj(a, b):
+    return _complex_product(a, b, -1)
+
+
+@microsoft_op("NGramRepeatBlock")
+def ngram_repeat_block(input_ids, scores, *, ngram_size):
+    """-inf for each token that would repeat a run of `ngram_size` tokens seen before."""
+    batch, length = graph.type_of(input_ids).shape
+    if not isinstance(length, int) or ngram_size < 1:
+        raise UnsupportedError("runs in sequences of unknown length")
+    count = length - ngram_size + 1
+    if count <= 0:
+        return scores
+    before = ngram_size - 1
+
+    def tokens(start: int, size: int) -> ir.Value:
+        return graph.slice_(input_ids, starts=[0, start], sizes=[batch, size], steps=[1, 1])
+
+    repeated = graph.constant(value=np.ones((1, 1), np.bool_))
+    for i in range(before):
+        same = graph.equal(tokens(i, count), tokens(length - before + i, 1))
+        repeated = graph.and_(repeated, same)
+    # A token that does not repeat a run is written nowhere: behind the last column.
+    vocabulary = graph.type_of(scores).shape[1]
+    if not isinstance(vocabulary, int):
+        raise UnsupportedError("a vocabulary of unknown size")
+    columns = graph.constant(value=np.arange(vocabulary).reshape(1, 1, vocabulary))
+    last = graph.reshape(graph.cast(tokens(before, count), to=np.int64), shape=[batch, count, 1])
+    nowhere = graph.constant(value=np.array(-1, np.int64))
+    repeated = graph.expand(repeated, shape=[batch, count])
+    hit = graph.where(graph.reshape(repeated, shape=[batch, count, 1]), last, nowhere)
+    hits = graph.cast(graph.equal(hit, columns), to=np.int32)
+    blocked = graph.reduce_max(hits, axes=[1], keepdims=False)
+    blocked = graph.greater(blocked, graph.splat_like(0, blocked))
+    return graph.where(blocked, graph.splat_like(-np.inf, scores), scores)
