@@ -26,7 +26,7 @@ def _add(cases: Cases, *inputs: Any, op_type: str = "MultiHeadAttention", **attr
 
 
 def test_projected_attention():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     x, weights, bias = _floats(2, 3, 6), const(_floats(6, 24)), const(_floats(24))
 
     def add(*inputs, **attributes):
@@ -48,7 +48,7 @@ def test_projected_attention():
 
 
 def test_multi_head_attention():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     q, k, v = _floats(2, 3, 8), _floats(2, 5, 8), _floats(2, 5, 8)
     _add(cases, q, k, v)
     _add(cases, q, k, v, _floats(24), scale=0.2)
@@ -68,7 +68,7 @@ def test_multi_head_attention():
 
 
 def test_a_buffer_of_keys():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     one = [_floats(2, 1, 8) for _ in range(3)]
     buffers = [_floats(2, 2, 6, 4), _floats(2, 2, 6, 4)]
     _add(cases, *one, None, None, None, *buffers, _ints(3), outputs=3)
@@ -82,7 +82,7 @@ def test_a_buffer_of_keys():
 
 def test_packed_forms():
     """ONNX Runtime has them on other devices; the same as the parts."""
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     q, k, v = (_floats(2, 3, 2, 4) for _ in range(3))
     flat = [x.reshape(2, 3, 8) for x in (q, k, v)]
     _add(cases, np.stack([q, k, v], axis=3))
@@ -105,7 +105,7 @@ def _grouped(cases: Cases, *inputs: Any, outputs: int = 3, **attributes: Any) ->
 
 
 def test_grouped_prompts():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     angles = [_floats(10, 8), _floats(10, 8)]
     whole, short = (_ints(2, 2), const(np.int32(3))), (_ints(2, 1), const(np.int32(3)))
     buffers = [np.zeros((2, 1, 8, 16), np.float32)] * 2
@@ -127,7 +127,7 @@ def test_grouped_prompts():
 
 
 def test_grouped_queries_behind_a_cache():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     angles = [const(_floats(10, 8)), const(_floats(10, 8))]
     past = [_floats(2, 1, 4, 16), _floats(2, 1, 4, 16)]
     one = [x[:, :1] for x in _Q]
@@ -146,7 +146,7 @@ def test_grouped_queries_behind_a_cache():
 
 def test_grouped_norms_of_queries_and_keys():
     """ONNX Runtime has them on other devices; the same with the norms before the attention."""
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     scales = [_floats(16), _floats(16)]
     lengths = (_ints(2, 2), const(np.int32(3)))
     _grouped(cases, *_Q, None, None, *lengths, *[None] * 7, *scales, outputs=1)
@@ -171,7 +171,7 @@ def test_grouped_norms_of_queries_and_keys():
     ],
 )
 def test_refuses(op_type, attributes, error, reason):
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     _add(cases, _floats(2, 3, 6), _floats(6, 24), op_type=op_type, **attributes)
     with pytest.raises(error, match=reason):
         import_onnx(cases.model())

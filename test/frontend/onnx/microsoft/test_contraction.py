@@ -16,7 +16,7 @@ def _floats(*shape: int) -> np.ndarray:
 
 
 def test_matmul():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
 
     def add(op_type, *inputs, **attributes):
         cases.add(op_type, *inputs, domain=DOMAIN, **attributes)
@@ -42,7 +42,7 @@ def test_matmul():
     ],
 )
 def test_gemm(activation, parameters):
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     a, b, c = _floats(3, 4), _floats(5, 4), _floats(5)
     cases.add(
         "FusedGemm", a, b, c, domain=DOMAIN,
@@ -53,7 +53,7 @@ def test_gemm(activation, parameters):
 
 
 def test_forms_without_another_implementation():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     x, w = _floats(2, 3, 4), _floats(4, 5)
     cases.add("GemmFastGelu", x, w, _floats(5), domain=DOMAIN)
     cases.add("FusedMatMulActivation", x, w, activation="Relu", domain=DOMAIN)
@@ -61,18 +61,18 @@ def test_forms_without_another_implementation():
 
 
 def test_distances():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     cases.add("CDist", _floats(3, 4), _floats(5, 4), metric="euclidean", domain=DOMAIN)
     cases.add("CDist", _floats(3, 4), _floats(5, 4), metric="sqeuclidean", domain=DOMAIN)
     cases.compare_with_onnxruntime()
 
 
 def test_refuses():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     cases.add("FusedGemm", _floats(2, 2), _floats(2, 2), activation="Swoosh", domain=DOMAIN)
     with pytest.raises(UnsupportedModelError, match="activation 'Swoosh'"):
         import_onnx(cases.model())
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     cases.add("CDist", _floats(2, 2), _floats(2, 2), metric="cosine", domain=DOMAIN)
     with pytest.raises(InvalidModelError, match="metric 'cosine'"):
         import_onnx(cases.model())

@@ -18,7 +18,7 @@ def _floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
 
 
 def test_against_onnxruntime():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
 
     def add(op_type, *inputs, **attributes):
         cases.add(op_type, *inputs, domain=DOMAIN, **attributes)
@@ -39,7 +39,7 @@ def test_against_onnxruntime():
 
 
 def test_operators_that_onnxruntime_has_on_other_devices():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     x, bias, skip = _floats(2, 3, 8), _floats(8), _floats(2, 3, 8)
     cases.add("BiasSplitGelu", x, bias, domain=DOMAIN)
     cases.add("BiasAdd", x, bias, skip, domain=DOMAIN)
@@ -65,7 +65,7 @@ def test_operators_that_onnxruntime_has_on_other_devices():
 
 
 def test_refuses_training():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     cases.add("BiasDropout", _floats(2), _floats(2), None, None, const(True), domain=DOMAIN)
     with pytest.raises(UnsupportedModelError, match="training mode"):
         import_onnx(cases.model())

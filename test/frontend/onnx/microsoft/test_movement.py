@@ -16,7 +16,7 @@ def _floats(*shape: int) -> np.ndarray:
 
 
 def test_against_onnxruntime():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
 
     def add(op_type, *inputs, **attributes):
         cases.add(op_type, *inputs, domain=DOMAIN, **attributes)
@@ -39,7 +39,7 @@ def test_against_onnxruntime():
 
 
 def test_complex_products():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     a, b = _floats(2, 3, 2), _floats(3, 2)
     cases.add("ComplexMul", a, b, domain=DOMAIN)
     cases.add("ComplexMulConj", a, b, domain=DOMAIN)
@@ -51,7 +51,7 @@ def test_complex_products():
 
 
 def test_refuses():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     cases.add("UnfoldTensor", _floats(2, 3), size=4, domain=DOMAIN)
     with pytest.raises(InvalidModelError, match="windows of 4"):
         import_onnx(cases.model())

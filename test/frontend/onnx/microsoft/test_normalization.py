@@ -29,7 +29,7 @@ def _select(cases: Cases, *outputs: str) -> None:
 
 
 def test_sums_normalised():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     x, skip, scale, shift = _floats(2, 3, 8), _floats(2, 3, 8), _floats(8), _floats(8)
     cases.add("SkipLayerNormalization", x, skip, scale, shift, domain=DOMAIN)
     cases.add("SkipLayerNormalization", x, skip, scale, domain=DOMAIN, epsilon=0.1)
@@ -48,7 +48,7 @@ def test_sums_normalised():
 
 
 def test_embeddings():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     words, places, segments = _floats(20, 8), _floats(6, 8), _floats(2, 8)
     ids, parts, mask = _ids(20, 2, 4), _ids(2, 2, 4), np.int32([[1, 1, 1, 0], [1, 1, 0, 0]])
     tables, norm = (words, places, segments), (_floats(8), _floats(8))
@@ -63,7 +63,7 @@ def test_embeddings():
 
 
 def test_runs_and_branches():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     x = _floats(2, 3, 8)
     for activation in ("silu", "sigmoid"):
         attributes = {"activation": activation, "domain": DOMAIN}
@@ -77,7 +77,7 @@ def test_runs_and_branches():
 
 def test_group_normalization():
     """ONNX Runtime has these on other devices; the same in ONNX's own terms."""
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     x, scale, shift = _floats(2, 4, 5, 8), _floats(8), _floats(8)
     skip, bias = _floats(2, 8), _floats(8)
     norm = {"groups": 2, "domain": DOMAIN}
@@ -103,7 +103,7 @@ def test_group_normalization():
     ],
 )
 def test_refuses(op_type, shapes, attributes, reason):
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     cases.add(op_type, *(_floats(*shape) for shape in shapes), domain=DOMAIN, **attributes)
     with pytest.raises(InvalidModelError, match=reason):
         import_onnx(cases.model())

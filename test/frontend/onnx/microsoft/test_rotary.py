@@ -16,7 +16,7 @@ def _floats(*shape: int) -> np.ndarray:
 
 
 def test_rotary_embedding():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     angles = [const(_floats(10, 4)), const(_floats(10, 4))]
     places = np.int64([[0, 1, 2], [5, 6, 9]])
     for interleaved in (0, 1):
@@ -34,7 +34,7 @@ def test_rotary_embedding():
 
 
 def test_three_positions():
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     angles = [const(_floats(10, 8)), const(_floats(10, 8))]
     places = _random.integers(0, 10, (3, 2, 5))
     for layout, interleaved in ((0, 0), (1, 0), (0, 1)):
@@ -54,7 +54,7 @@ def test_three_positions():
     ],
 )
 def test_refuses(attributes, error, reason):
-    cases = Cases(opset=21)
+    cases = Cases(opset=21, domains={DOMAIN: 1})
     angles = [_floats(10, 4), _floats(10, 4)]
     cases.add(
         "RotaryEmbedding", _floats(2, 3, 8), np.int64([0]), *angles, domain=DOMAIN, **attributes
