@@ -151,6 +151,34 @@ class SliceOp(GraphOp, name="slice"):
         return x
 
 
+class DynamicSliceOp(GraphOp, name="dynamic_slice"):
+    """``x[starts:stops:steps]``, with one entry for each axis, of starts and steps from data.
+
+    `starts` and `steps` (i64) have one entry for each axis and stay within bounds, as those of
+    `slice`; where `sizes` is 0 they may be anything.
+    """
+
+    x: Tensor
+    starts: Tensor
+    steps: Tensor
+    sizes: Sizes
+
+    @staticmethod
+    def infer(x: TensorType, starts: TensorType, steps: TensorType, *, sizes: Shape) -> TensorType:
+        entries = TensorType((x.rank,), np.dtype(np.int64))
+        if starts != entries or steps != entries or len(sizes) != x.rank:
+            raise TypeRuleError(f"needs {x.rank} starts, steps and sizes")
+        return x.with_shape(sizes)
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, starts: np.ndarray, steps: np.ndarray, *, sizes: StaticShape
+    ) -> np.ndarray:
+        return SliceOp.evaluate(
+            x, starts=tuple(starts.tolist()), sizes=sizes, steps=tuple(steps.tolist())
+        )
+
+
 class PadOp(GraphOp, name="pad"):
     """`value` (a scalar) around `x`: ``low[i]`` before and ``high[i]`` after axis ``i``."""
 
@@ -177,6 +205,40 @@ class PadOp(GraphOp, name="pad"):
         return np.pad(x, list(zip(low, high, strict=True)), constant_values=value)
 
 
+class DynamicPadOp(GraphOp, name="dynamic_pad"):
+    """`x` within `value` (a scalar): ``result[i] = x[i - low]`` where that exists, else `value`.
+
+    `low` (i64) has one entry for each axis; a negative one leaves out elements, as sizes too
+    small for the rest do.
+    """
+
+    x: Tensor
+    value: Tensor
+    low: Tensor
+    sizes: Sizes
+
+    @staticmethod
+    def infer(x: TensorType, value: TensorType, low: TensorType, *, sizes: Shape) -> TensorType:
+        if value.rank != 0 or value.dtype != x.dtype:
+            raise TypeRuleError(f"pads {x} with a {value}")
+        if low != TensorType((x.rank,), np.dtype(np.int64)) or len(sizes) != x.rank:
+            raise TypeRuleError(f"needs {x.rank} sizes, in all and before")
+        return x.with_shape(sizes)
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, value: np.ndarray, low: np.ndarray, *, sizes: StaticShape
+    ) -> np.ndarray:
+        result = np.full(sizes, value, x.dtype)
+        into, from_ = [], []
+        for before, size, extent in zip(low.tolist(), sizes, x.shape, strict=True):
+            start, stop = max(before, 0), min(size, before + extent)
+            into.append(slice(start, max(start, stop)))
+            from_.append(slice(start - before, max(start, stop) - before))
+        result[tuple(into)] = x[tuple(from_)]
+        return result
+
+
 reshape = builder(ReshapeOp)
 transpose = builder(TransposeOp)
 expand = builder(ExpandOp)
@@ -192,4 +254,6 @@ def concat(xs: Sequence[ir.Value], *, axis: int) -> ir.Value:
 
 
 slice_ = builder(SliceOp)
+dynamic_slice = builder(DynamicSliceOp)
 pad = builder(PadOp)
+dynamic_pad = builder(DynamicPadOp)

@@ -46,8 +46,7 @@ def listed(axes: ir.Value, rank: int) -> ir.Value:
     inside = graph.reduce_min(inside, axes=[0, 1], keepdims=False)
     graph.require(inside, message=f"an axis is outside a tensor of rank {rank}")
     table = graph.equal(axes, _numbers(rank))
-    often = graph.reduce_sum(graph.cast(table, to=_I64), axes=[0], keepdims=False)
-    once = graph.less_or_equal(often, size_scalar(1))
+    once = graph.less_or_equal(_mentions(table), size_scalar(1))
     once = graph.reduce_min(once, axes=[0], keepdims=False)
     graph.require(once, message="an axis is named twice")
     return table
@@ -55,7 +54,12 @@ def listed(axes: ir.Value, rank: int) -> ir.Value:
 
 def marked(table: ir.Value) -> ir.Value:
     """Whether each axis is one of those that `listed` has found: booleans [k]."""
-    return graph.reduce_max(table, axes=[0], keepdims=False)
+    return graph.greater(_mentions(table), size_scalar(0))
+
+
+def _mentions(table: ir.Value) -> ir.Value:
+    """How often each axis is listed."""
+    return graph.reduce_sum(graph.cast(table, to=_I64), axes=[0], keepdims=False)
 
 
 def spread(values: ir.Value, table: ir.Value, otherwise: ir.Value) -> ir.Value:

@@ -8,8 +8,9 @@ from ...dialects import graph
 from ...mlir import ir
 from .contraction import gemm
 from .elementwise import cast
-from .movement import pad_2, reshape_to, split_2, tile_by
+from .movement import reshape_to, split_2, tile_by
 from .normalization import batch_normalization_7
+from .padding import pad_2
 from .pooling import global_lp_pool, lp_pool
 from .registry import UnsupportedError, onnx_op
 from .shapes import normalize_axis, require_constant, require_sizes

@@ -1,17 +1,14 @@
-"""Operators that move data: reshape, transpose, slice, concatenate, pad, tile."""
+"""Operators that move data: reshape, transpose, concatenate, tile, split."""
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ...dialects import graph
-from ...dialects.symbolic import Dim, at_least, ceildiv, floordiv
+from ...dialects.symbolic import Dim, ceildiv, floordiv
 from ...dialects.symbolic import maximum as max_size
-from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
 from .axes import axis_count, is_computed, listed, marked, with_unit_axes, without
-from .registry import Node, UnsupportedError, onnx_op
-from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
+from .registry import onnx_op
+from .shapes import normalize_axis, require_constant, require_sizes, size_scalar
 
 
 @onnx_op("Reshape", since=5)
@@ -142,113 +139,6 @@ def tile_by(x: ir.Value, counts: Sequence[int | Dim]) -> ir.Value:
     return graph.reshape(x, shape=[c * s for c, s in zip(counts, shape, strict=True)])
 
 
-@onnx_op("Slice")
-def slice_1(x, *, starts, ends, axes=None):
-    if len(starts) != len(ends) or (axes is not None and len(axes) != len(starts)):
-        raise graph.TypeRuleError("starts, ends and axes differ in length")
-    axes = list(range(len(starts))) if axes is None else axes
-    return _slice(x, starts, ends, axes, [1] * len(starts))
-
-
-@onnx_op("Slice", since=10)
-def slice_(x, starts, ends, axes=None, steps=None, *, node):
-    count = graph.type_of(starts).shape[0]
-    if not isinstance(count, int):
-        raise UnsupportedError("starts of unknown length")
-    which = list(range(count)) if axes is None else require_constant(axes, "axes").tolist()
-    each = [1] * count if steps is None else require_constant(steps, "steps").tolist()
-    shape = graph.type_of(x).shape
-    if not count == len(which) == len(each) == graph.type_of(ends).shape[0]:
-        raise graph.TypeRuleError("starts, ends, axes and steps differ in length")
-    extents = [shape[normalize_axis(axis, len(shape))] for axis in which]
-    first = _bounds(starts, extents, each, 0, node)
-    last = _bounds(ends, extents, each, 1, node)
-    return _slice(x, first, last, which, each)
-
-
-def _bounds(
-    value: ir.Value,
-    extents: Sequence[int | Dim],
-    steps: Sequence[int],
-    below: int,
-    node: Node,
-) -> list[int | Dim]:
-    """Starts, or ends, of slices; where their signs are not known they are brought into range.
-
-    The range of a backward slice begins `below` the axis: there its last element may lie before.
-    """
-    known = graph.known_sizes(value)
-    if known is not None and all(isinstance(p, int) or _has_sign(p) for p in known):
-        return list(known)
-    value = graph.cast(value, to=np.int64)
-    sizes = graph.sizes(sizes=extents)
-    value = graph.where(graph.less(value, size_scalar(0)), graph.add(value, sizes), value)
-    backward = [int(step < 0) for step in steps]
-    lowest = graph.constant(value=np.array([-below * b for b in backward]))
-    highest = graph.sub(sizes, graph.constant(value=np.array(backward)))
-    value = graph.max_(graph.min_(value, highest), lowest)
-    raised = graph.sub(value, lowest)  # names stand for what is not negative
-    named = require_sizes(raised, node, "ends" if below else "starts")
-    return [size - below * b for size, b in zip(named, backward, strict=True)]
-
-
-def _has_sign(size: Dim) -> bool:
-    return at_least(size, 0) or at_least(-size, 1)
-
-
-def _slice(
-    x: ir.Value,
-    starts: Sequence[int | Dim],
-    ends: Sequence[int | Dim],
-    axes: Sequence[int],
-    steps: Sequence[int],
-) -> ir.Value:
-    shape = graph.type_of(x).shape
-    first: list[int | Dim] = [0] * len(shape)
-    sizes = list(shape)
-    each = [1] * len(shape)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        axis = normalize_axis(axis, len(shape))
-        first[axis], sizes[axis] = slice_bounds(shape[axis], start, end, step)
-        each[axis] = step
-    return graph.slice_(x, starts=first, sizes=sizes, steps=each)
-
-
-def slice_bounds(
-    extent: int | Dim, start: int | Dim, end: int | Dim, step: int
-) -> tuple[int | Dim, int | Dim]:
-    """The first index and the number of elements of ``[start:end:step]``, as numpy clamps them."""
-    if step == 0:
-        raise graph.TypeRuleError("a step of 0")
-    low, high = (0, extent) if step > 0 else (-1, extent - 1)
-    start = _clamp(_from_front(start, extent), low if step > 0 else 0, high)
-    end = _clamp(_from_front(end, extent), low, high if step < 0 else extent)
-    span = end - start if step > 0 else start - end
-    return start, max_size(ceildiv(span, abs(step)), 0)
-
-
-def _from_front(index: int | Dim, extent: int | Dim) -> int | Dim:
-    """`index` counted from the front; large ones stay, -2**63 (none given) becomes very small."""
-    if isinstance(index, int):
-        if index >= 0 or index <= -(2**31):
-            return index
-        return index + extent
-    if at_least(index, 0):
-        return index
-    if at_least(-index, 1):
-        return index + extent
-    return index  # -1 for the end of a backward slice, brought into range before
-
-
-_LARGE = 2**31 - 1
-
-
-def _clamp(index: int | Dim, low: int, high: int | Dim) -> int | Dim:
-    if isinstance(index, int) and index >= _LARGE:
-        return high
-    return min_size(max_size(index, low), high)
-
-
 @onnx_op("Split", since=2)
 def split_2(x, *, node, axis=0, split=None):
     shape = graph.type_of(x).shape
@@ -298,80 +188,6 @@ def _split(x: ir.Value, axis: int, parts: Sequence[int | Dim]) -> tuple[ir.Value
         results.append(graph.slice_(x, starts=starts, sizes=sizes, steps=[1] * len(shape)))
         start = start + part
     return tuple(results)
-
-
-@onnx_op("Pad", since=2)
-def pad_2(x, *, pads, mode="constant", value=0.0):
-    return _pad(x, pads, graph.splat_like(value, x), mode)
-
-
-@onnx_op("Pad", since=11)
-def pad(x, pads, constant_value=None, axes=None, *, node, mode="constant"):
-    amounts = list(require_sizes(pads, node, "pads"))
-    rank = graph.type_of(x).rank
-    if axes is not None:
-        which = [normalize_axis(a, rank) for a in require_constant(axes, "axes").tolist()]
-        given = amounts
-        amounts: list[int | Dim] = [0] * (2 * rank)
-        for i, axis in enumerate(which):
-            amounts[axis], amounts[rank + axis] = given[i], given[len(which) + i]
-    value = graph.splat_like(0, x) if constant_value is None else constant_value
-    return _pad(x, amounts, graph.reshape(value, shape=[]), mode)
-
-
-def _pad(x: ir.Value, pads: Sequence[int | Dim], value: ir.Value, mode: str) -> ir.Value:
-    rank = graph.type_of(x).rank
-    if len(pads) != 2 * rank:
-        raise graph.TypeRuleError(f"{len(pads)} pads for a tensor of rank {rank}")
-    low, high = list(pads[:rank]), list(pads[rank:])
-    x, low, high = _crop(x, low, high)
-    if mode == "constant":
-        return graph.pad(x, value, low=low, high=high)
-    for axis in range(rank):
-        if (low[axis], high[axis]) != (0, 0):
-            x = _pad_axis_from_data(x, axis, low[axis], high[axis], mode)
-    return x
-
-
-def _crop(x: ir.Value, low: list, high: list) -> tuple[ir.Value, list, list]:
-    """Negative padding removes elements."""
-    if not any(isinstance(p, int) and p < 0 for p in (*low, *high)):
-        return x, low, high
-    shape = graph.type_of(x).shape
-    starts = [-p if isinstance(p, int) and p < 0 else 0 for p in low]
-    ends = [-p if isinstance(p, int) and p < 0 else 0 for p in high]
-    sizes = [s - a - b for s, a, b in zip(shape, starts, ends, strict=True)]
-    x = graph.slice_(x, starts=starts, sizes=sizes, steps=[1] * len(shape))
-    return x, [max_size(p, 0) for p in low], [max_size(p, 0) for p in high]
-
-
-def _pad_axis_from_data(
-    x: ir.Value, axis: int, low: int | Dim, high: int | Dim, mode: str
-) -> ir.Value:
-    """Modes ``edge``, ``reflect`` and ``wrap``: gather along one axis."""
-    extent = graph.type_of(x).shape[axis]
-    if mode not in ("edge", "reflect", "wrap"):
-        raise UnsupportedError(f"mode '{mode}'")
-    if all(isinstance(size, int) for size in (extent, low, high)):
-        if extent == 0:
-            raise graph.TypeRuleError(f"pads an empty axis with mode '{mode}'")
-        places = np.pad(np.arange(extent), (low, high), mode=mode)  # type: ignore[arg-type]
-        return graph.gather(x, graph.constant(value=places), axis=axis)
-    every = positions(low + extent + high)
-    places = graph.sub(every, size_scalar(low))
-    return graph.gather(x, _folded(places, extent, mode), axis=axis)
-
-
-def _folded(places: ir.Value, extent: int | Dim, mode: str) -> ir.Value:
-    """`places`, some of them outside, as places on an axis of `extent`."""
-    zero, last = size_scalar(0), size_scalar(extent - 1)
-    if mode == "edge":
-        return graph.min_(graph.max_(places, zero), last)
-    if mode == "wrap":
-        return graph.mod(places, size_scalar(extent))
-    period = size_scalar(2 * (extent - 1))
-    forth = graph.mod(places, period)
-    return graph.min_(forth, graph.sub(period, forth))
 
 
 def _blocks(x: ir.Value, blocksize: int) -> tuple[int | Dim, int | Dim, int | Dim, int | Dim]:

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
 from .elementwise import lower_elementwise
-from .generic import fill, loop_index, parallel
+from .generic import fill, loop_index, parallel, projection
+from .loops import if_
 from .lowering import Lowering, Size, lowers, plain_type
 
 
@@ -106,15 +109,35 @@ def slice_(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         return extract_slice(ctx, x, starts, sizes, steps, graph.type_of(op.result))
     first = [ctx.index(start) for start in starts]
     strides = [ctx.index(step) for step in steps]
+    return _elements_at(ctx, x, first, strides, graph.type_of(op.result))
+
+
+@lowers(graph.DynamicSliceOp)
+def dynamic_slice(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value, starts: ir.Value, steps: ir.Value
+) -> ir.Value:
+    rank = graph.type_of(op.x).rank
+    first, strides = _entries(ctx, starts, rank), _entries(ctx, steps, rank)
+    return _elements_at(ctx, x, first, strides, graph.type_of(op.result))
+
+
+def _elements_at(
+    ctx: Lowering,
+    x: ir.Value,
+    first: Sequence[ir.Value],
+    strides: Sequence[ir.Value],
+    type_: graph.TensorType,
+) -> ir.Value:
+    """A tensor of `type_` of the elements of `x` from `first` on, each `strides` apart."""
 
     def element() -> ir.Value:
         indices = []
-        for axis in range(len(steps)):
+        for axis in range(type_.rank):
             offset = arith.muli(loop_index(axis), strides[axis])
             indices.append(arith.addi(first[axis], offset))
         return tensor.extract(x, indices)
 
-    return parallel([], [], ctx.empty(graph.type_of(op.result)), element)
+    return parallel([], [], ctx.empty(type_), element)
 
 
 @lowers(graph.PadOp)
@@ -122,6 +145,42 @@ def pad(ctx: Lowering, op: graph.GraphOp, x: ir.Value, value: ir.Value) -> ir.Va
     attrs = op.attrs
     scalar = tensor.extract(value, [])
     return pad_tensor(ctx, x, scalar, attrs["low"], attrs["high"], graph.type_of(op.result))
+
+
+@lowers(graph.DynamicPadOp)
+def dynamic_pad(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value, value: ir.Value, low: ir.Value
+) -> ir.Value:
+    """Read from the nearest place that exists, and choose."""
+    type_, extents = graph.type_of(op.result), graph.type_of(op.x).shape
+    before, sizes = _entries(ctx, low, type_.rank), [ctx.index(extent) for extent in extents]
+    last = [ctx.index(extent - 1) for extent in extents]
+    zero, true = ctx.index(0), ctx.scalar(True, np.dtype(np.bool_))
+    output = ctx.empty(type_)
+
+    def element(outside: ir.Value) -> ir.Value:
+        places, exists = [], true
+        for axis in range(type_.rank):
+            place = arith.subi(loop_index(axis), before[axis])
+            inside = arith.cmpi(arith.CmpIPredicate.ult, place, sizes[axis])
+            exists = arith.andi(exists, inside)
+            places.append(arith.maxsi(arith.minsi(place, last[axis]), zero))
+        return arith.select(exists, tensor.extract(x, places), outside)
+
+    def padded() -> ir.Value:
+        return parallel([value], [projection(type_.rank, [])], output, element)
+
+    if all(at_least(extent, 1) for extent in extents):
+        return padded()
+    count = ctx.index(graph.element_count(extents))
+    some = arith.cmpi(arith.CmpIPredicate.ne, count, zero)
+    return if_(some, fill(tensor.extract(value, []), output), padded)
+
+
+def _entries(ctx: Lowering, x: ir.Value, count: int) -> list[ir.Value]:
+    """The first elements of an integer tensor of rank 1, as index values."""
+    at = [ctx.index(i) for i in range(count)]
+    return [arith.index_cast(ir.IndexType.get(), tensor.extract(x, [i])) for i in at]
 
 
 def _split_sizes(ctx: Lowering, sizes: Sequence[Size]) -> tuple[list[ir.Value], list[int]]:

@@ -53,3 +53,19 @@ func.func @pad(%x: tensor<4xf32>, %v: tensor<1xf32>) -> tensor<6xf32> {
   %0 = "graph.pad"(%x, %v) {low = [1], high = [1]} : (tensor<4xf32>, tensor<1xf32>) -> tensor<6xf32>
   return %0 : tensor<6xf32>
 }
+
+// -----
+
+func.func @dynamic_slice_entries(%x: tensor<4x5xf32>, %s: tensor<1xi64>) -> tensor<2x2xf32> {
+  // expected-error@+1 {{needs 2 starts, steps and sizes}}
+  %0 = "graph.dynamic_slice"(%x, %s, %s) {sizes = [2, 2]} : (tensor<4x5xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @dynamic_pad_sizes(%x: tensor<4xf32>, %v: tensor<f32>, %low: tensor<1xi64>) -> tensor<6xf32> {
+  // expected-error@+1 {{needs 1 sizes, in all and before}}
+  %0 = "graph.dynamic_pad"(%x, %v, %low) {sizes = [6, 1]} : (tensor<4xf32>, tensor<f32>, tensor<1xi64>) -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}

@@ -140,6 +140,20 @@ def test_slice_at_places_from_data():
     cases.compare_with_onnxruntime()
 
 
+def test_slice_along_axes_and_by_steps_from_data():
+    x = _normal(7, 8)
+    feed = Feed(x, ["n", 8])
+    bounds = [(0, 3, 1), (-3, ALL, 2), (ALL, NONE, -1), (5, 2, 1), (100, -100, -3), (1, ALL, ALL)]
+    cases = Cases(opset=13)
+    for start, end, step in bounds:
+        cases.add("Slice", feed, np.array([start]), const([end]), const([0]), np.array([step]))
+    cases.add("Slice", x, const([1, -3]), np.array([5, ALL]), np.array([1, -2]))
+    cases.add("Slice", x, *(np.array(a, np.int32) for a in ([6, 1], [0, 5], [1, 0], [-2, 3])))
+    cases.add("Slice", x, const([1]), const([5]), np.array([-1]), const([2]))
+    cases.add("Slice", _normal(0, 3), const([-1]), const([NONE]), const([0]), np.array([-1]))
+    cases.compare_with_onnxruntime()
+
+
 def test_split():
     cases = Cases(opset=18)
     x = _normal(2, 12)
@@ -177,6 +191,26 @@ def test_pad():
         cases.add("Pad", feed, np.array([0, 1, 2, 0]), mode=mode)
         cases.add("Pad", x, const([1, -1, 2, -1]), mode=mode)
     cases.compare_with_onnxruntime()
+
+
+def test_pad_by_data():
+    cases = Cases(opset=19)
+    x = _normal(3, 4)
+    feed = Feed(x, ["a", "b"])
+    cases.add("Pad", feed, np.array([-1, 1, 0, -2]))
+    cases.add("Pad", x, np.array([-3, 1, 0, 0]), const(1.5))
+    cases.add("Pad", Feed(_normal(0, 4), ["a", 4]), np.array([1, 0, 2, -1]), const(1.5))
+    cases.add("Pad", feed, np.array([-1, 2]), None, np.array([-1]))
+    cases.add("Pad", x, const([1, -1]), None, np.array([0], np.int32), mode="edge")
+    cases.add("Pad", x, np.array([1, 0, 2, 1]), None, const([1, 0]), mode="reflect")
+    cases.add("Pad", x, np.array([1, -1, -1, 5]), mode="wrap")
+    cases.compare_with_onnxruntime()
+
+
+def test_pads_of_known_axes_are_known():
+    cases = Cases(opset=19)
+    cases.add("Pad", Feed(_normal(3, 4), ["a", "b"]), const([1, 2]), None, const([-1]))
+    assert _result_types(cases.model()) == ["Pad_0_axPad_0_b + 3xf32"]
 
 
 def test_depth_and_space():
@@ -260,8 +294,6 @@ def test_operands_must_fit(op_type, inputs, attributes, message):
 @pytest.mark.parametrize(
     ("op_type", "inputs", "reason"),
     [
-        ("Unsqueeze", (_normal(2), np.array([0])), "axes is not known at compile time"),
-        ("Slice", (_normal(2), np.array([0]), np.array([1]), np.array([0])), "axes is not known"),
         ("Reshape", (_normal(2), Feed(np.array([2]), ["rank"])), "shape of unknown length"),
         ("Pad", (_normal(2), const([1, 1])), "mode 'fancy'"),
     ],
@@ -283,6 +315,8 @@ def test_forms_that_are_refused(op_type, inputs, reason):
         ("Split", (Feed(_normal(5), ["n"]),), {"outputs": 2}, "do not reshape"),
         ("Split", (_normal(5), np.array([2, 4])), {"outputs": 2}, "do not reshape"),
         ("ConstantOfShape", (np.array([-1]),), {}, "is negative"),
+        ("Slice", (_normal(5), const([0]), const([4]), const([0]), np.array([0])), {}, "step of 0"),
+        ("Pad", (_normal(3), np.array([-2, -2])), {}, "is negative"),
         ("GatherElements", (Feed(_normal(2, 2), ["a", 2]), Feed(np.zeros((3, 2), int), ["b", 2])),
          {"axis": 1}, "has .* indices along axis 0"),
     ],

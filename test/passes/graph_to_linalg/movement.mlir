@@ -59,3 +59,31 @@ func.func @expand_and_pad(%x: tensor<1x4xf32>, %v: tensor<f32>) -> tensor<5x4xf3
   %1 = "graph.pad"(%0, %v) {low = [2, 0], high = [0, 0]} : (tensor<3x4xf32>, tensor<f32>) -> tensor<5x4xf32>
   return %1 : tensor<5x4xf32>
 }
+
+// -----
+
+// Starts and steps from data are read once, outside of the loops.
+// CHECK-LABEL: @dynamic_slice
+// CHECK-COUNT-4: tensor.extract
+// CHECK: linalg.generic
+// CHECK: tensor.extract %arg0
+func.func @dynamic_slice(%x: tensor<4x5xf32>, %s: tensor<2xi64>, %t: tensor<2xi64>) -> tensor<2x2xf32> {
+  %0 = "graph.dynamic_slice"(%x, %s, %t) {sizes = [2, 2]} : (tensor<4x5xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+// Nothing is read from a tensor that may be empty.
+// CHECK-LABEL: @dynamic_pad
+// CHECK: scf.if
+// CHECK: arith.minsi
+// CHECK: arith.maxsi
+// CHECK: tensor.extract %arg0
+// CHECK: else
+// CHECK-NOT: tensor.extract %arg0
+// CHECK: return
+func.func @dynamic_pad(%x: tensor<?xf32, ["n"]>, %v: tensor<f32>, %low: tensor<1xi64>) -> tensor<6xf32> {
+  %0 = "graph.dynamic_pad"(%x, %v, %low) {sizes = [6]} : (tensor<?xf32, ["n"]>, tensor<f32>, tensor<1xi64>) -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
