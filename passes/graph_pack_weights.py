@@ -60,16 +60,19 @@ class Tile:
     width: int
 
 
-def choose_tile(rows: int, columns: int, vector_bits: int) -> Tile | None:
+def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
     """The tile for a product of so many rows and columns; None when too few columns fill one.
 
     Rows that divide evenly are worth more than a few registers; four are enough to hide latency.
+    `rows` may not be known.
     """
     vectors = _panel_vectors(columns, vector_bits)
     if vectors is None:
         return None
     most = max(1, ACCUMULATORS[vector_bits] // vectors)
     enough = min(most, max(4, 16 // vectors))
+    if rows is None:
+        return Tile(enough, vectors * LANES[vector_bits])
     wanted = [*range(enough, most + 1), *range(enough - 1, 1, -1)]
     even = [r for r in wanted if rows % r == 0]
     return Tile(even[0] if even else min(enough, rows), vectors * LANES[vector_bits])
@@ -93,13 +96,14 @@ class _Pack(Rewrite):
 
     def _tile(self, rows: Any, weights: np.ndarray) -> Tile | str:
         """The tile for `rows` rows by `weights` [K, N], or why there is none."""
-        if not isinstance(rows, int) or rows < 1:
-            return "the number of rows is not known at compile time"
+        known = rows if isinstance(rows, int) else None
+        if known == 0:
+            return "there are no rows"
         if weights.dtype != np.float32:
             return "only f32 is packed"
         if weights.shape[0] < MIN_DEPTH:
             return "the sums are too short"
-        tile = choose_tile(rows, weights.shape[1], self.vector_bits)
+        tile = choose_tile(known, weights.shape[1], self.vector_bits)
         return "no panel fits the columns" if tile is None else tile
 
 
@@ -142,7 +146,8 @@ class PackConv(_Pack):
         tile = self._tile(rows, matrix)
         if isinstance(tile, str):
             return tile
-        if not _is_pointwise(weights, attrs) and rows > IM2COL_ROWS:
+        few = isinstance(rows, int) and rows <= IM2COL_ROWS
+        if not _is_pointwise(weights, attrs) and not few:
             return "too many windows to lay out as rows"
         return None
 

@@ -1,18 +1,20 @@
 """Products by packed weights: a generic, with the tiles that the packing was made for.
 
 The product is computed as [rows, panels, width]; so is an epilogue, which the backend then
-computes together with it.
+computes together with it. Rows whose number is not known are two axes, [blocks, rows of a tile]:
+the tile must have one size.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...dialects import graph
+from ...dialects.symbolic import ceildiv
 from ...mlir import arith, ir
 from .dispatch import apart
 from .elementwise import splat_of
 from .generic import generic, parallel, projection
-from .lowering import Lowering, lowers, plain_type, scalar_constant
+from .lowering import Lowering, Size, lowers, plain_type, scalar_constant
 from .movement import extract_slice, pad_tensor, reshape_tensor
 from .tiles import tile_hint
 
@@ -20,6 +22,8 @@ CACHED_BYTES = 2 << 20
 """A block of rows that is used again for every panel should fit the second-level cache."""
 MIN_BLOCKS = 4
 """Pieces of work that a product should split into, for threads to share."""
+BLOCKS = 8
+"""Tiles of rows in a piece of work, where the number of rows is not known."""
 
 
 @dataclass(frozen=True)
@@ -27,26 +31,33 @@ class Panels:
     """A result [..., N] while it is computed: [rows, panels, width], both ends padded.
 
     What lies in the padding is never read: rows do not depend on each other. With one panel the
-    form is [rows, width]: the backend drops loops of one step, and tiles of them with it.
+    form is [rows, width]: the backend drops loops of one step, and tiles of them with it. The
+    first `row_rank` axes of `type` hold the rows.
     """
 
     ctx: Lowering
     result: graph.TensorType
     type: graph.TensorType
+    row_rank: int
 
     @property
-    def rows(self) -> int:
+    def rows(self) -> Size:
         """Rows of the result."""
-        return graph.static_size(graph.element_count(self.result.shape[:-1]))
+        return graph.element_count(self.result.shape[:-1])
+
+    @property
+    def tall(self) -> Size:
+        """Rows of the form, filling included."""
+        return graph.element_count(self.type.shape[: self.row_rank])
 
     @property
     def is_padded(self) -> bool:
-        return self.type.shape[0] != self.rows or self.columns != self.result.shape[-1]
+        return self.tall != self.rows or self.columns != self.result.shape[-1]
 
     @property
     def columns(self) -> int:
         """Columns of the form, filling included."""
-        return graph.static_size(graph.element_count(self.type.shape[1:]))
+        return graph.static_size(graph.element_count(self.type.shape[self.row_rank :]))
 
     def enter(self, x: ir.Value, source: graph.TensorType) -> tuple[ir.Value, ir.AffineMap] | None:
         """`x`, which broadcasts to the result, in this form, and how it is read; None if neither
@@ -56,15 +67,18 @@ class Panels:
         whole = shape[:-1] == rows
         if (not whole and any(size != 1 for size in shape[:-1])) or shape[-1] not in (1, columns):
             return None
-        padded, *inner = self.type.shape
+        outer, inner = self.type.shape[: self.row_rank], self.type.shape[self.row_rank :]
         aligned = self.ctx.aligned.get(x)
         if aligned is None or aligned.type != plain_type(self.type.with_dtype(source.dtype)):
             flat = source.with_shape((self.rows if whole else 1, shape[-1]))
             x = reshape_tensor(self.ctx, x, source, flat)
-            tall = graph.static_size(padded) if whole else 1
+            tall = self.tall if whole else 1
             wide = self.columns if shape[-1] != 1 else 1
             x = pad_end(self.ctx, x, flat, (tall, wide))
-            form = (tall, *inner) if wide != 1 else (tall, *[1] * len(inner))
+            form = (
+                *(outer if whole else [1] * len(outer)),
+                *(inner if wide != 1 else [1] * len(inner)),
+            )
             x = reshape_tensor(self.ctx, x, flat.with_shape((tall, wide)), flat.with_shape(form))
         else:
             x, form = aligned, self.type.shape
@@ -80,7 +94,7 @@ class Panels:
         if not self.is_padded:
             return reshape_tensor(self.ctx, build(), self.type, self.result)
         y = apart(self.ctx, self.type, build)
-        flat = self.type.with_shape((self.type.shape[0], self.columns))
+        flat = self.type.with_shape((self.tall, self.columns))
         kept = self.type.with_shape((self.rows, self.result.shape[-1]))
         x = reshape_tensor(self.ctx, y, self.type, flat)
         x = extract_slice(self.ctx, x, (0, 0), kept.shape, (1, 1), kept)
@@ -89,12 +103,12 @@ class Panels:
         return x
 
 
-def pad_end(ctx: Lowering, x: ir.Value, type_: graph.TensorType, shape: Sequence[int]) -> ir.Value:
+def pad_end(ctx: Lowering, x: ir.Value, type_: graph.TensorType, shape: Sequence[Size]) -> ir.Value:
     """`x` with zeros behind it along every axis, up to `shape`."""
     if type_.shape == tuple(shape):
         return x
     low = [0] * type_.rank
-    high = [want - graph.static_size(have) for want, have in zip(shape, type_.shape, strict=True)]
+    high = [want - have for want, have in zip(shape, type_.shape, strict=True)]
     return pad_tensor(ctx, x, ctx.scalar(0, type_.dtype), low, high, type_.with_shape(shape))
 
 
@@ -110,50 +124,68 @@ def packed_product(
     """The form in which the product is computed, and what computes it."""
     source, weights, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
     count, depth, width = map(graph.static_size, weights.shape)
-    step = op.attrs["rows"]
-    rows = graph.static_size(graph.element_count(source.shape[:-1]))
-    padded = -(-rows // step) * step  # part of a tile would run one element at a time
-    form = (padded, width) if count == 1 else (padded, count, width)
-    panels = Panels(ctx, result, result.with_shape(form))
-    tall = source.with_shape((padded, depth))
+    rows = graph.element_count(source.shape[:-1])
+    outer = row_form(rows, op.attrs["rows"])
+    form = (*outer, width) if count == 1 else (*outer, count, width)
+    panels = Panels(ctx, result, result.with_shape(form), len(outer))
+    x = _in_row_form(ctx, x, source.with_shape((rows, depth)), source, panels)
+    return panels, lambda: _product(ctx, x, w, panels, op.attrs["rows"])
+
+
+def row_form(rows: Size, step: int) -> tuple[Size, ...]:
+    """`rows`, filled up to whole tiles of `step`: part of one would run an element at a time."""
+    if isinstance(rows, int):
+        return (-(-rows // step) * step,)
+    return (ceildiv(rows, step), step)
+
+
+def _in_row_form(ctx, x, flat: graph.TensorType, source: graph.TensorType, panels: Panels):
+    """`x`, which is [..., K], as [rows of the form..., K]."""
+    depth = flat.shape[1]
+    wanted = source.with_shape((*panels.type.shape[: panels.row_rank], depth))
     aligned = ctx.aligned.get(x)
-    if aligned is not None:
+    if aligned is not None and isinstance(panels.tall, int):
         held = source.with_shape(ir.RankedTensorType(aligned.type).shape)
-        if (held.shape[0], graph.element_count(held.shape[1:])) == (padded, depth):
-            x = reshape_tensor(ctx, aligned, held, tall)
-            return panels, _builder(ctx, x, w, panels.type, step, depth, count)
-    flat = source.with_shape((rows, depth))
-    x = pad_end(ctx, reshape_tensor(ctx, x, source, flat), flat, (padded, depth))
-    return panels, _builder(ctx, x, w, panels.type, step, depth, count)
+        if (held.shape[0], graph.element_count(held.shape[1:])) == (panels.tall, depth):
+            return reshape_tensor(ctx, aligned, held, wanted)
+    tall = (panels.tall, depth)
+    x = pad_end(ctx, reshape_tensor(ctx, x, source, flat), flat, tall)
+    return reshape_tensor(ctx, x, flat.with_shape(tall), wanted)
 
 
-def _builder(ctx, x, w, type_, step, depth, count) -> Callable[[], ir.Value]:
-    block = block_rows(graph.static_size(type_.shape[0]), step, depth, count)
-    return lambda: _product(ctx, x, w, type_, step, block)
-
-
-def _product(ctx, x, w, type_: graph.TensorType, step: int, block: int) -> ir.Value:
-    """Loops: row, panel (where there are several), column in the panel, depth."""
+def _product(ctx: Lowering, x: ir.Value, w: ir.Value, panels: Panels, step: int) -> ir.Value:
+    """Loops: rows, panel (where there are several), column in the panel, depth."""
+    type_, row_rank = panels.type, panels.row_rank
     rank, width = type_.rank, graph.static_size(type_.shape[-1])
-    if rank == 2:
-        panels = graph.TensorType(tuple(ir.RankedTensorType(w.type).shape), type_.dtype)
-        w = reshape_tensor(ctx, w, panels, panels.with_shape(panels.shape[1:]))
-    axes = ([0, 2], [2, 1], [0, 1]) if rank == 2 else ([0, 3], [1, 3, 2], [0, 1, 2])
+    held = graph.TensorType(tuple(ir.RankedTensorType(w.type).shape), type_.dtype)
+    count, depth, _ = map(graph.static_size, held.shape)
+    single = rank == row_rank + 1
+    if single:
+        w = reshape_tensor(ctx, w, held, held.with_shape(held.shape[1:]))
+    rows = list(range(row_rank))
+    weights = [rank, rank - 1] if single else [row_rank, rank, rank - 1]
 
     def body(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
         return arith.addf(total, arith.mulf(a, b))
 
-    maps = [projection(rank + 1, each) for each in axes]
+    maps = [projection(rank + 1, each) for each in ([*rows, rank], weights, list(range(rank)))]
     kinds = ["parallel"] * rank + ["reduction"]
     (y,) = generic([x, w], maps[:2], [ctx.filled(type_, 0)], maps[2:], kinds, body)
-    inner = (1,) * (rank - 2)
+    inner = (1,) * (rank - row_rank - 1)
     y.owner.attributes["compilation_info"] = tile_hint(
         "DoubleTilingExpert",
-        distribution=(block, *inner, width, 0),
-        parallel=(step, *inner, width, 0),
+        distribution=(*_block(panels, step, depth, count), *inner, width, 0),
+        parallel=(*([1] * (row_rank - 1)), step, *inner, width, 0),
         reduction=(*[0] * rank, 1),
     )
     return y
+
+
+def _block(panels: Panels, step: int, depth: int, count: int) -> tuple[int, ...]:
+    """The rows that one piece of work multiplies by a panel, as sizes of the form's axes."""
+    if isinstance(panels.tall, int):
+        return (block_rows(panels.tall, step, depth, count),)
+    return (BLOCKS, step)
 
 
 def block_rows(rows: int, step: int, depth: int, panels: int) -> int:
@@ -190,7 +222,7 @@ def packed_epilogue(
         return None
     others = [each for each in entered.values() if each is not None]
     maps = [ir.AffineMap.get_identity(panels.type.rank), *(each[1] for each in others)]
-    whole = Panels(ctx, result, panels.type.with_dtype(result.dtype))
+    whole = Panels(ctx, result, panels.type.with_dtype(result.dtype), panels.row_rank)
 
     def scalars(*elements: ir.Value) -> ir.Value:
         found = dict(zip([root, *entered], elements, strict=True))

@@ -60,18 +60,30 @@ func.func @convolutions(%x: tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32> {
 
 // -----
 
-// Unknown rows, weights that are no constant, narrow results and short sums are left alone.
+// With an unknown number of rows, as many at a time as hide latency.
+
+// CHECK-LABEL: @unknown_rows
+// CHECK: "graph.packed_matmul"{{.*}}rows = 4
+func.func @unknown_rows(%x: tensor<?x16xf32, ["n"]>) -> tensor<?x64xf32, ["n"]> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<16x64xf32>} : () -> tensor<16x64xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<?x16xf32, ["n"]>, tensor<16x64xf32>) -> tensor<?x64xf32, ["n"]>
+  return %y : tensor<?x64xf32, ["n"]>
+}
+
+// -----
+
+// Weights that are no constant, narrow results, short sums and no rows are left alone.
 
 // CHECK-LABEL: @left_alone
 // CHECK-NOT: packed_matmul
-func.func @left_alone(%x: tensor<?x16xf32, ["n"]>, %v: tensor<16x64xf32>, %z: tensor<8x16xf32>, %s: tensor<8x4xf32>)
-    -> (tensor<?x64xf32, ["n"]>, tensor<8x64xf32>, tensor<8x5xf32>, tensor<8x64xf32>) {
+func.func @left_alone(%x: tensor<0x16xf32>, %v: tensor<16x64xf32>, %z: tensor<8x16xf32>, %s: tensor<8x4xf32>)
+    -> (tensor<0x64xf32>, tensor<8x64xf32>, tensor<8x5xf32>, tensor<8x64xf32>) {
   %w = "graph.constant"() {value = dense<0.5> : tensor<16x64xf32>} : () -> tensor<16x64xf32>
   %five = "graph.constant"() {value = dense<0.5> : tensor<16x5xf32>} : () -> tensor<16x5xf32>
   %short = "graph.constant"() {value = dense<0.5> : tensor<4x64xf32>} : () -> tensor<4x64xf32>
-  %1 = "graph.matmul"(%x, %w) : (tensor<?x16xf32, ["n"]>, tensor<16x64xf32>) -> tensor<?x64xf32, ["n"]>
+  %1 = "graph.matmul"(%x, %w) : (tensor<0x16xf32>, tensor<16x64xf32>) -> tensor<0x64xf32>
   %2 = "graph.matmul"(%z, %v) : (tensor<8x16xf32>, tensor<16x64xf32>) -> tensor<8x64xf32>
   %3 = "graph.matmul"(%z, %five) : (tensor<8x16xf32>, tensor<16x5xf32>) -> tensor<8x5xf32>
   %4 = "graph.matmul"(%s, %short) : (tensor<8x4xf32>, tensor<4x64xf32>) -> tensor<8x64xf32>
-  return %1, %2, %3, %4 : tensor<?x64xf32, ["n"]>, tensor<8x64xf32>, tensor<8x5xf32>, tensor<8x64xf32>
+  return %1, %2, %3, %4 : tensor<0x64xf32>, tensor<8x64xf32>, tensor<8x5xf32>, tensor<8x64xf32>
 }

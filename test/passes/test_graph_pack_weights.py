@@ -11,8 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000)]
 
 
-def product_model(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray], list[np.ndarray]]:
-    """One output per size: relu(x w + bias) w2 + residual."""
+def product_model(
+    seed: int, known: bool
+) -> tuple[onnx.ModelProto, dict[str, np.ndarray], list[np.ndarray]]:
+    """One output per size: relu(x w + bias) w2 + residual; how many rows may not be known."""
     random = np.random.default_rng(seed)
     nodes, inputs, outputs, constants, feeds, expected = [], [], [], [], {}, []
 
@@ -26,8 +28,9 @@ def product_model(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray], li
         w, bias = constant(f"w{i}", depth, columns), constant(f"b{i}", columns)
         back = constant(f"v{i}", columns, depth)
         feeds[f"x{i}"] = x
-        inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, x.shape))
-        outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, x.shape))
+        shape = [rows if known else f"rows{i}", depth]
+        inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, shape))
+        outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, shape))
         nodes += [
             helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]),
             helper.make_node("Add", [f"m{i}", f"b{i}"], [f"a{i}"]),
@@ -42,14 +45,17 @@ def product_model(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray], li
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds, expected
 
 
-@pytest.mark.parametrize("vector_bits", [128, 256, 512])
-def test_products_with_epilogues(vector_bits):
-    model, feeds, expected = product_model(vector_bits)
+@pytest.mark.parametrize(("vector_bits", "known"), [(128, True), (256, False), (512, True)])
+def test_products_with_epilogues(vector_bits, known):
+    model, feeds, expected = product_model(vector_bits, known)
     pipeline = f"graph-pack-weights{{vector-bits={vector_bits}}},graph-fuse-epilogue,canonicalize"
     compiled = graphc.compile(model, pipeline=pipeline)
     assert compiled.report.rewrites["pack-matmul"].count == 2 * len(SIZES)
     for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):
         assert np.abs(ours - truth).max() <= 1e-5 * np.abs(truth).max()
+    if not known:
+        nothing = {name: array[:0] for name, array in feeds.items()}
+        assert [y.shape for y in compiled.run(None, nothing)] == [x.shape for x in nothing.values()]
 
 
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
