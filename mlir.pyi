@@ -10,6 +10,7 @@ class ext:
         class Operation:
             OPERATION_NAME: str
             _ODS_OPERAND_SEGMENTS: Any
+            _ODS_RESULT_SEGMENTS: Any
             def __init__(self, *args: Any, **kwargs: Any) -> None: ...
             def __init_subclass__(
                 cls, *, name: str = ..., traits: Sequence[Any] = ..., **kwargs: Any

@@ -58,19 +58,31 @@ class OperandKind:
 
 @dataclass(frozen=True)
 class ResultKind:
-    """A result. An op that declares none has one, called ``result``."""
+    """A result, or `slots` of them at most. An op that declares none has one, ``result``."""
 
     annotation: Any
+    slots: int = 1
+
+    def annotations(self, name: str) -> dict[str, Any]:
+        """The fields that `dialects.ext` sees for a result called `name`."""
+        if self.slots == 1:
+            return {name: self.annotation}
+        return {f"{name}_{slot}": self.annotation | None for slot in range(self.slots)}
 
 
 MAX_TENSORS = 8
 """IRDL gives all elements of a variadic operand one type, so `Tensors` is this many optional
 operands instead; builders of ops that take more chain them."""
 
+MAX_VALUES = 32
+"""The same for what goes into and comes out of regions: `Values` and `Results`."""
+
 Tensor = OperandKind()
 OptionalTensor = OperandKind(optional=True)
 Tensors = OperandKind(slots=MAX_TENSORS)
+Values = OperandKind(slots=MAX_VALUES)
 Result = ResultKind(ext.Result[ir.RankedTensorType])
+Results = ResultKind(ext.Result[ir.RankedTensorType], slots=MAX_VALUES)
 
 
 class Graph(ext.Dialect, name="graph"):
@@ -130,7 +142,7 @@ class GraphOp(Graph.Operation):
         )
         for key, kind in declared.items():
             if isinstance(kind, OperandKind) and kind.slots > 1:
-                setattr(cls, key, _tensors(key))
+                setattr(cls, key, _tensors(key, kind.slots))
         GraphOp.op_classes[f"graph.{name}"] = cls
 
     def run(self, *operands: Any) -> Any:
@@ -172,6 +184,8 @@ class GraphOp(Graph.Operation):
         wanted = [*self.attribute_kinds]
         if self._ODS_OPERAND_SEGMENTS is not None:
             wanted.append("operandSegmentSizes")
+        if self._ODS_RESULT_SEGMENTS is not None:
+            wanted.append("resultSegmentSizes")
         return [name for name in wanted if name not in self.operation.attributes]
 
     def verify_op(self) -> None:
@@ -230,6 +244,11 @@ def create(
     attributes = dict(attributes)
     if op_class._ODS_OPERAND_SEGMENTS is not None:
         attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(present)
+    if op_class._ODS_RESULT_SEGMENTS is not None:
+        if len(results) > MAX_VALUES:
+            raise TypeRuleError(f"{len(results)} results where {MAX_VALUES} fit")
+        given = [1] * len(results) + [0] * (MAX_VALUES - len(results))
+        attributes["resultSegmentSizes"] = ir.DenseI32ArrayAttr.get(given)
     operation = ir.Operation.create(
         op_class.OPERATION_NAME,
         results=[to_mlir(t) for t in results],
@@ -285,10 +304,8 @@ def _ext_annotations(declared: dict[str, Any], has_result: bool) -> dict[str, An
     """What `dialects.ext` is to see for the annotations of an op class."""
     annotations: dict[str, Any] = {}
     for name, kind in declared.items():
-        if isinstance(kind, OperandKind):
+        if isinstance(kind, OperandKind | ResultKind):
             annotations |= kind.annotations(name)
-        elif isinstance(kind, ResultKind):
-            annotations[name] = kind.annotation
         elif isinstance(kind, AttributeKind):
             annotations[name] = Any  # the verifier reads attributes by kind
         elif kind is ir.Region:
@@ -300,9 +317,9 @@ def _ext_annotations(declared: dict[str, Any], has_result: bool) -> dict[str, An
     return annotations
 
 
-def _tensors(name: str) -> property:
-    """The accessor of a `Tensors` operand: the values that are there, as a list."""
-    slots = [f"{name}_{slot}" for slot in range(MAX_TENSORS)]
+def _tensors(name: str, count: int) -> property:
+    """The accessor of an operand of `count` slots: the values that are there, as a list."""
+    slots = [f"{name}_{slot}" for slot in range(count)]
     return property(
         lambda self: [value for slot in slots if (value := getattr(self, slot)) is not None]
     )
