@@ -15,6 +15,7 @@ from .base import (
     map_group,
 )
 from .contraction import *
+from .control_flow import *
 from .convolution import *
 from .direct_convolution import *
 from .elements import write as write_elements
@@ -28,6 +29,7 @@ from .pooling import *
 from .random import *
 from .reassociation import reassociation
 from .reduction import *
+from .regions import UNLIMITED, Iteration, if_, loop
 from .shapes import *
 from .symbolic_values import known_sizes, symbolic_value
 from .types import (

@@ -3,7 +3,8 @@
 outputs = evaluate_function(function, [x, mask])
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...mlir import ir
 from ..locations import node_name
 from ..symbolic import Dim
 from .base import GraphOp, graph_op, map_group
+from .control_flow import IfOp, LoopOp, RegionOp, WhileOp
 from .fusion import FusedOp
 from .shapes import BindSizesOp
 from .types import TensorType, type_of
@@ -38,8 +40,8 @@ def evaluate_function(
 class _Evaluation:
     def __init__(self, observe: Observer | None):
         self.observe = observe
-        self.values: dict[ir.Value, np.ndarray] = {}
-        self.sizes: dict[str, int] = {}
+        self.values: MutableMapping[ir.Value, np.ndarray] = {}
+        self.sizes: MutableMapping[str, int] = {}
 
     def bind_arguments(self, arguments: Sequence[ir.Value], inputs: Sequence[Any]) -> None:
         if len(inputs) != len(arguments):
@@ -79,6 +81,8 @@ class _Evaluation:
     def _evaluate(self, op: GraphOp) -> tuple[np.ndarray, ...]:
         if isinstance(op, FusedOp):
             return self.run(op.operation.regions[0].blocks[0])
+        if isinstance(op, RegionOp):
+            return self._run_regions(op)
         operands = [
             map_group(self.values.__getitem__, group) for group in op.operand_groups.values()
         ]
@@ -90,6 +94,64 @@ class _Evaluation:
         results = results if isinstance(results, tuple | list) else (results,)
         pairs = zip(op.operation.results, results, strict=False)
         return tuple(self._typed(op, value, array) for value, array in pairs)
+
+    def _run_regions(self, op: RegionOp) -> tuple[np.ndarray, ...]:
+        if isinstance(op, IfOp):
+            then_block, else_block = op.bodies
+            taken = then_block if self.values[op.condition] else else_block
+            results = list(self._nested().run(taken))
+        else:
+            assert isinstance(op, LoopOp)
+            results = self._loop(op)
+        self._bind_axes(op, op.operation.results, results)
+        return tuple(
+            self._typed(op, value, array)
+            for value, array in zip(op.operation.results, results, strict=True)
+        )
+
+    def _loop(self, op: LoopOp) -> list[np.ndarray]:
+        """The carried values after the last iteration, and the collected ones."""
+        carried = [self.values[value] for value in op.initial]
+        goes_on = not isinstance(op, WhileOp) or bool(self.values[op.condition])
+        collected: list[list[np.ndarray]] = [[] for _ in op.yielded[1]]
+        index, limit = 0, self.resolve(op.attrs["count"])
+        while goes_on and index < limit:
+            iteration = self._nested()
+            iteration.sizes[op.attrs["index"]] = index
+            iteration.values.update(zip(op.body.arguments, carried, strict=True))
+            iteration._bind_axes(op, op.body.arguments, carried)
+            values = list(iteration.run(op.body))
+            if op.leading:
+                goes_on = bool(values.pop(0))
+            carried = values[: len(carried)]
+            for parts, value in zip(collected, values[len(carried) :], strict=True):
+                parts.append(value)
+            index += 1
+        types = map(type_of, op.operation.results[len(carried) :])
+        stacks = zip(collected, types, strict=True)
+        return [*carried, *(self._stacked(parts, type_) for parts, type_ in stacks)]
+
+    def _stacked(self, parts: list[np.ndarray], type_: TensorType) -> np.ndarray:
+        if parts:
+            return np.stack(parts)
+        sizes = (self.resolve(size) for size in type_.shape[1:])
+        known = [size if isinstance(size, int) else 0 for size in sizes]
+        return np.zeros((0, *known), type_.dtype)
+
+    def _nested(self) -> "_Evaluation":
+        """An evaluation that sees the values and sizes of this one, and adds its own."""
+        inner = _Evaluation(self.observe)
+        inner.values, inner.sizes = ChainMap({}, self.values), ChainMap({}, self.sizes)
+        return inner
+
+    def _bind_axes(
+        self, op: RegionOp, values: Sequence[ir.Value], arrays: Sequence[np.ndarray]
+    ) -> None:
+        """Give the names that `op` binds the extents of the axes that have them as sizes."""
+        for value, array in zip(values, arrays, strict=True):
+            for size, extent in zip(type_of(value).shape, array.shape, strict=True):
+                if str(size) in op.own_names:
+                    self.sizes[str(size)] = extent
 
     def _typed(self, op: GraphOp, value: ir.Value, array: Any) -> np.ndarray:
         """`array` in the element type of `value`, after a check of its shape."""

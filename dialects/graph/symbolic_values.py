@@ -56,7 +56,7 @@ class _Evaluation:
 
     def _compute(self, value: ir.Value) -> np.ndarray | None:
         op = graph_op(value.owner)
-        if op is None or not _may_hold_sizes(type_of(value)):
+        if op is None or not _may_hold_sizes(type_of(value)) or len(op.operation.regions):
             return None
         if isinstance(op, BindSizesOp):
             return self._bound(op)

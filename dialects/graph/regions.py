@@ -1,0 +1,259 @@
+"""Building ops with regions: the types of their results follow from what the regions yield.
+
+ys = if_(condition, then_body, else_body, fresh)
+ys = loop(initial, body, fresh, count=n)
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...mlir import ir
+from ..symbolic import Dim
+from .base import TypeRuleError, create
+from .control_flow import (
+    ForOp,
+    IfOp,
+    RegionOp,
+    WhileOp,
+    YieldAllOp,
+    bound_names,
+    yielded_types,
+)
+from .shapes import constant
+from .symbolic_values import known_sizes
+from .types import TensorType, to_mlir, type_of
+
+FreshName = Callable[[str], str]
+"""A name for a size from a hint, unique in the program."""
+
+UNLIMITED = np.iinfo(np.int64).max
+"""The limit of a loop that its condition alone ends."""
+
+
+def if_(
+    condition: ir.Value,
+    then_body: Callable[[], Sequence[ir.Value]],
+    else_body: Callable[[], Sequence[ir.Value]],
+    fresh: FreshName,
+) -> list[ir.Value]:
+    """Build a `graph.if`; the bodies build the ops of the branches and return their results.
+
+    Sizes in which the branches differ get names by `fresh`. TypeRuleError when the results differ
+    in number, rank or element type.
+    """
+    with _Draft() as draft:
+        branches = [yielded_types(draft.add_block(body)) for body in (then_body, else_body)]
+        if len(branches[0]) != len(branches[1]):
+            counts = " and ".join(str(len(types)) for types in branches)
+            raise TypeRuleError(f"the branches yield {counts} values")
+        naming = _Naming(fresh, draft.inner_names())
+        results = [
+            naming.join(a, b, f"branch_{i}") for i, (a, b) in enumerate(zip(*branches, strict=True))
+        ]
+        return draft.finish(IfOp, [condition], {"names": naming.names}, results)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What one iteration gives: whether there is a next one (None: always), and values."""
+
+    condition: ir.Value | None
+    carried: Sequence[ir.Value]
+    collected: Sequence[ir.Value]
+
+
+def loop(
+    initial: Sequence[ir.Value],
+    body: Callable[..., Iteration],
+    fresh: FreshName,
+    count: int | Dim = UNLIMITED,
+    condition: ir.Value | None = None,
+) -> list[ir.Value]:
+    """Build a loop; ``body(index, *carried)`` builds an iteration, `index` being a size.
+
+    A `graph.for` where no condition ends the loop early, else a `graph.while`. `body` is called
+    again for as long as it changes sizes of carried values, with values of more general types.
+    TypeRuleError when it changes their rank or element type.
+    """
+    arguments = list(map(type_of, initial))
+    while True:
+        attempt = _LoopDraft(initial, arguments, fresh, count, condition)
+        arguments, results = attempt.build(body)
+        if results is not None:
+            return results
+
+
+class _LoopDraft:
+    """A loop whose carried values are taken to have the types `arguments`."""
+
+    def __init__(
+        self,
+        initial: Sequence[ir.Value],
+        arguments: list[TensorType],
+        fresh: FreshName,
+        count: int | Dim,
+        condition: ir.Value | None,
+    ):
+        self.initial, self.arguments, self.fresh = list(initial), arguments, fresh
+        self.count, self.condition = count, condition
+        self.index = fresh("iteration")
+
+    def build(
+        self, body: Callable[..., Iteration]
+    ) -> tuple[list[TensorType], list[ir.Value] | None]:
+        """The types that carried values have after an iteration too, and the results of the loop
+        if these are the types that were assumed."""
+        with _Draft() as draft:
+            conditions: list[ir.Value] = []
+
+            def iterate(*carried: ir.Value) -> list[ir.Value]:
+                last = body(Dim.symbol(self.index), *carried)
+                if len(last.carried) != len(carried):
+                    raise TypeRuleError(f"{len(last.carried)} values follow {len(carried)}")
+                conditions.extend(self._next_condition(last.condition))
+                return [*conditions, *last.carried, *last.collected]
+
+            block = draft.add_block(iterate, self.arguments)
+            yielded = yielded_types(block)[len(conditions) :]
+            general = [
+                self._general(i, argument, type_)
+                for i, (argument, type_) in enumerate(zip(self.arguments, yielded, strict=False))
+            ]
+            if general != self.arguments:
+                return general, None
+            return general, self._finish(draft, bool(conditions), yielded[len(general) :])
+
+    def _general(self, index: int, argument: TensorType, yielded: TensorType) -> TensorType:
+        """The type of carried value `index`, given those before and after an iteration."""
+        own = self._own_names()
+        naming = _Naming(self.fresh, ())
+        joined = naming.join(argument, yielded, f"carried_{index}")
+        pairs = zip(argument.shape, joined.shape, strict=True)
+        return argument.with_shape(old if str(old) in own else new for old, new in pairs)
+
+    def _own_names(self) -> set[str]:
+        """The names of sizes that carried values do not have before the first iteration."""
+        return {
+            str(size)
+            for argument, value in zip(self.arguments, self.initial, strict=True)
+            for size, start in zip(argument.shape, type_of(value).shape, strict=True)
+            if size != start
+        }
+
+    def _next_condition(self, condition: ir.Value | None) -> list[ir.Value]:
+        """What the region yields first: nothing where no condition ends the loop."""
+        if not _is_true(condition):
+            return [condition]  # type: ignore[list-item]
+        if _is_true(self.condition):
+            return []
+        return [constant(value=np.array(True))]
+
+    def _finish(
+        self, draft: "_Draft", is_while: bool, collected: Sequence[TensorType]
+    ) -> list[ir.Value]:
+        own = self._own_names()
+        naming = _Naming(self.fresh, {self.index} | own | draft.inner_names())
+        results = [naming.leave(t, f"final_{i}") for i, t in enumerate(self.arguments)]
+        count = self.count
+        if is_while:
+            count = naming.fresh_size("iterations") if collected else self.count
+        elif count == UNLIMITED:
+            raise TypeRuleError("the loop never ends")
+        for i, type_ in enumerate(collected):
+            element = naming.leave(type_, f"collected_{i}")
+            results.append(element.with_shape((count, *element.shape)))
+        names = [*sorted(own), *naming.names]
+        attributes = {"count": self.count, "index": self.index, "names": names}
+        condition = []
+        if is_while:
+            condition = [
+                constant(value=np.array(True)) if self.condition is None else self.condition
+            ]
+        return draft.finish(
+            WhileOp if is_while else ForOp, [*condition, self.initial], attributes, results
+        )
+
+
+def _is_true(condition: ir.Value | None) -> bool:
+    """Whether `condition` is known to hold (None always does)."""
+    return condition is None or known_sizes(condition) == (1,)
+
+
+class _Naming:
+    """Names for the sizes that results have outside a region, where `inner` names mean nothing."""
+
+    def __init__(self, fresh: FreshName, inner: Collection[str]):
+        self.fresh, self.inner = fresh, inner
+        self.names: list[str] = []
+
+    def fresh_size(self, hint: str) -> Dim:
+        self.names.append(self.fresh(hint))
+        return Dim.symbol(self.names[-1])
+
+    def join(self, a: TensorType, b: TensorType, hint: str) -> TensorType:
+        """The type of a value that is of type `a` or `b`."""
+        if a.rank != b.rank or a.dtype != b.dtype:
+            raise TypeRuleError(f"a value is {a} or {b}, of different rank or element type")
+        sizes = enumerate(zip(a.shape, b.shape, strict=True))
+        return a.with_shape(
+            x if x == y and self._leaves(x) else self.fresh_size(f"{hint}_{axis}")
+            for axis, (x, y) in sizes
+        )
+
+    def leave(self, type_: TensorType, hint: str) -> TensorType:
+        """The type that a value of `type_` has outside."""
+        return self.join(type_, type_, hint)
+
+    def _leaves(self, size: int | Dim) -> bool:
+        return isinstance(size, int) or not size.symbols() & set(self.inner)
+
+
+class _Draft:
+    """An op with regions before its results are known: they follow from what the regions yield.
+
+    The blocks are built in a stand-in, where they see the values around them, and then moved.
+    """
+
+    def __enter__(self) -> "_Draft":
+        self._stand_in = ir.Operation.create(IfOp.OPERATION_NAME, regions=2)
+        self.blocks: list[ir.Block] = []
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stand_in.erase()
+
+    def add_block(
+        self,
+        build: Callable[..., Sequence[ir.Value]],
+        arguments: Sequence[TensorType] = (),
+    ) -> ir.Block:
+        """The block of the next region: what `build` builds on its arguments, and returns."""
+        region = self._stand_in.regions[len(self.blocks)]
+        locations = [ir.Location.current] * len(arguments)
+        block = ir.Block.create_at_start(region, list(map(to_mlir, arguments)), locations)
+        self.blocks.append(block)
+        with ir.InsertionPoint(block):
+            create(YieldAllOp, [list(build(*block.arguments))], {}, [])
+        return block
+
+    def inner_names(self) -> set[str]:
+        """The names of sizes that are bound in the blocks."""
+        return set().union(*map(bound_names, self.blocks))
+
+    def finish(
+        self,
+        op_class: type[RegionOp],
+        operands: Sequence[Any],
+        attributes: dict[str, Any],
+        results: Sequence[TensorType],
+    ) -> list[ir.Value]:
+        """The results of an op of `op_class` that has the blocks."""
+        kinds = op_class.attribute_kinds
+        written = {name: kinds[name].write(value) for name, value in attributes.items()}
+        made = create(op_class, operands, written, results, regions=len(self.blocks)).operation
+        for region, block in zip(made.regions, self.blocks, strict=True):
+            block.append_to(region)
+        return list(made.results)
