@@ -39,13 +39,14 @@ class Contract:
 
 
 _STRUCTURE = frozenset({"builtin.module", "func.func", "func.return", "func.call"})
+_TERMINATORS = frozenset({"graph.yield", "graph.yield_all"})
 
 IMPORTED = Contract("imported", dialects=frozenset({"graph"}), ops=_STRUCTURE)
 
 
 def _has_lowering(op_name: str) -> bool:
     load_rules()
-    return op_name in _STRUCTURE or op_name == "graph.yield" or find_rule(op_name) is not None
+    return op_name in _STRUCTURE or op_name in _TERMINATORS or find_rule(op_name) is not None
 
 
 GRAPH = Contract("graph", dialects=frozenset({"graph"}), ops=_STRUCTURE, is_supported=_has_lowering)

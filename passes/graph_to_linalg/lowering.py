@@ -13,7 +13,9 @@ Lowered tensors have plain types: no encodings, signless integers. Sizes are ask
 `Dim` expressions (`ctx.index`), so no rule ever chains ``tensor.dim``.
 """
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -78,10 +80,20 @@ class Lowering:
         """Lowered tensors that were cut from larger ones, for rules that would pad them again."""
         self.kernels: dict[object, str] = {}
         """Names of the kernels that have been written for this function, by what they do."""
-        self._symbols: dict[str, ir.Value] = {}
-        self._computed: dict[Size, ir.Value] = {}
+        self._symbols: ChainMap[str, ir.Value] = ChainMap()
+        self._computed: ChainMap[Size, ir.Value] = ChainMap()
 
     # Sizes
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Within it, sizes are bound and computed for the region that is being built, alone."""
+        outer = self._symbols, self._computed
+        self._symbols, self._computed = outer[0].new_child(), outer[1].new_child()
+        try:
+            yield
+        finally:
+            self._symbols, self._computed = outer
 
     def bind(self, symbol: str, value: ir.Value) -> None:
         """Say that the named size `symbol` is `value` (an index) from here on."""
@@ -93,7 +105,7 @@ class Lowering:
     def index(self, size: Size) -> ir.Value:
         """`size` as an index value; computed once, at the first place that asks for it.
 
-        Must not be called while the body of a region op is being built.
+        Must not be called while the body of a region op is being built, but in a `scope`.
         """
         if size not in self._computed:
             self._computed[size] = self._compute(size)

@@ -1,0 +1,230 @@
+"""Branches and loops, on tensors.
+
+The program's host side runs them: a condition is read from its tensor, what an iteration computes
+are kernels. Collected values are written into a tensor of the full size where that is known before
+the loop, and otherwise into one that doubles when it is full.
+"""
+
+from collections.abc import Sequence
+
+from ...dialects import graph
+from ...dialects.symbolic import Dim
+from ...mlir import arith, ir, scf, tensor
+from . import loops
+from .lowering import Lowering, Size, lower_op, lowers, plain_type
+from .movement import extract_slice, insert_slice
+
+INITIAL_CAPACITY = 16
+"""Places for collected values before it is known how many there will be."""
+
+
+@lowers(graph.IfOp)
+def if_(ctx: Lowering, op: graph.IfOp, condition: ir.Value) -> list[ir.Value]:
+    results = list(map(graph.type_of, op.operation.results))
+    branch = scf.IfOp(tensor.extract(condition, []), list(map(plain_type, results)), has_else=True)
+    for block, body in zip((branch.then_block, branch.else_block), op.bodies, strict=True):
+        with ir.InsertionPoint(block), ctx.scope():
+            scf.YieldOp(_cast_all(ctx, lower_block(ctx, body), results))
+    values = list(branch.results)
+    bind_axes(ctx, op, values, results)
+    return values
+
+
+def lower_block(ctx: Lowering, block: ir.Block) -> list[ir.Value]:
+    """Lower the ops of a region at the current insertion point; gives what it yields."""
+    *operations, terminator = list(block.operations)
+    for operation in operations:
+        with operation.operation.location:
+            lower_op(ctx, operation.operation.opview)
+    return [ctx.values[value] for value in terminator.operation.operands]
+
+
+def bind_axes(
+    ctx: Lowering,
+    op: graph.RegionOp,
+    values: Sequence[ir.Value],
+    types: Sequence[graph.TensorType],
+) -> None:
+    """Give the names that `op` binds the extents of the axes that have them as sizes."""
+    for value, type_ in zip(values, types, strict=True):
+        for axis, size in enumerate(type_.shape):
+            if str(size) in op.own_names and not ctx.knows(str(size)):
+                ctx.bind(str(size), tensor.dim(value, ctx.index(axis)))
+
+
+def _cast_all(
+    ctx: Lowering, values: Sequence[ir.Value], types: Sequence[graph.TensorType]
+) -> list[ir.Value]:
+    return [ctx.cast(value, type_) for value, type_ in zip(values, types, strict=True)]
+
+
+@lowers(graph.ForOp)
+def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Value]:
+    """A ``scf.while``: the backend hands on the sizes of what that carries, with ``scf.for`` not
+    always."""
+    one, count = ctx.index(1), ctx.index(op.attrs["count"])
+    state = _State(ctx, op, count)
+
+    def goes_on(index: ir.Value, *_: ir.Value) -> ir.Value:
+        return arith.cmpi(arith.CmpIPredicate.slt, index, count)
+
+    def iterate(index: ir.Value, *now: ir.Value) -> list[ir.Value]:
+        with ctx.scope():
+            _, after = state.iterate(index, now)
+            return [arith.addi(index, one), *after]
+
+    _, *last = loops.while_([ctx.index(0), *state.initial(carried)], goes_on, iterate)
+    return state.results(count, last)
+
+
+@lowers(graph.WhileOp)
+def while_(
+    ctx: Lowering, op: graph.WhileOp, condition: ir.Value, carried: list[ir.Value]
+) -> list[ir.Value]:
+    """The state begins with the number of the iteration, and with that of the last one, behind
+    which a condition that does not hold puts it.
+
+    The backend fails at loops whose two regions end up with different arguments, as they would
+    where a condition is handed from one to the other and used only there.
+    """
+    zero, one, limit = ctx.index(0), ctx.index(1), ctx.index(op.attrs["count"])
+    state = _State(ctx, op, ctx.index(INITIAL_CAPACITY))
+
+    def end_if(holds: ir.Value, end: ir.Value) -> ir.Value:
+        return arith.select(tensor.extract(holds, []), end, zero)
+
+    def goes_on(index: ir.Value, end: ir.Value, *_: ir.Value) -> ir.Value:
+        return arith.cmpi(arith.CmpIPredicate.slt, index, end)
+
+    def iterate(index: ir.Value, end: ir.Value, *now: ir.Value) -> list[ir.Value]:
+        with ctx.scope():
+            (holds,), after = state.iterate(index, now)
+            return [arith.addi(index, one), end_if(holds, end), *after]
+
+    start = [zero, end_if(condition, limit), *state.initial(carried)]
+    count, _, *last = loops.while_(start, goes_on, iterate)
+    return state.results(count, last)
+
+
+class _State:
+    """What a loop hands from one iteration to the next: carried values, then stacks."""
+
+    def __init__(self, ctx: Lowering, op: graph.LoopOp, capacity: ir.Value):
+        self.ctx, self.op = ctx, op
+        self.types = [graph.type_of(argument) for argument in op.body.arguments]
+        elements = [graph.type_of(value) for value in op.yielded[1]]
+        results = [graph.type_of(value) for value in op.operation.results]
+        self.carried_results = results[: len(self.types)]
+        self.stacks = [
+            _Stack(ctx, op, element, result, capacity)
+            for element, result in zip(elements, results[len(self.types) :], strict=True)
+        ]
+
+    def initial(self, carried: Sequence[ir.Value]) -> list[ir.Value]:
+        """The state before the first iteration."""
+        start = _cast_all(self.ctx, carried, self.types)
+        return [*start, *(stack.initial() for stack in self.stacks)]
+
+    def iterate(
+        self, index: ir.Value, state: Sequence[ir.Value]
+    ) -> tuple[list[ir.Value], list[ir.Value]]:
+        """Lower the body: what it yields before the carried values, and the next state."""
+        ctx, count = self.ctx, len(self.types)
+        ctx.bind(self.op.attrs["index"], index)
+        ctx.values.update(zip(self.op.body.arguments, state, strict=False))
+        bind_axes(ctx, self.op, state[:count], self.types)
+        values = lower_block(ctx, self.op.body)
+        leading, values = values[: self.op.leading], values[self.op.leading :]
+        stacks = [
+            stack.put(tensor_, value, index)
+            for stack, tensor_, value in zip(
+                self.stacks, state[count:], values[count:], strict=True
+            )
+        ]
+        return leading, [*_cast_all(ctx, values[:count], self.types), *stacks]
+
+    def results(self, count: ir.Value, state: Sequence[ir.Value]) -> list[ir.Value]:
+        """The results of the loop after `count` iterations."""
+        carried = list(state[: len(self.types)])
+        bind_axes(self.ctx, self.op, carried, self.carried_results)
+        stacks = zip(self.stacks, state[len(self.types) :], strict=True)
+        return [*carried, *(stack.finish(tensor_, count) for stack, tensor_ in stacks)]
+
+
+class _Stack:
+    """A tensor that collects one element per iteration, along a first axis.
+
+    It has its final size from the start, unless the op gives a name to a part of that size: then
+    it grows from nothing, to `capacity` places first.
+    """
+
+    def __init__(
+        self,
+        ctx: Lowering,
+        op: graph.LoopOp,
+        element: graph.TensorType,
+        result: graph.TensorType,
+        capacity: ir.Value,
+    ):
+        self.ctx, self.element, self.result, self.capacity = ctx, element, result, capacity
+        self.index = Dim.symbol(op.attrs["index"])
+        self.unknown = [i for i, size in enumerate(result.shape) if str(size) in op.own_names]
+        self.changing = sorted({0, *self.unknown}) if self.unknown else []
+        # Names for the sizes that change, and the type with these.
+        names = {axis: Dim.symbol(f"{self.index}.size_{axis}") for axis in self.changing}
+        sizes = enumerate(result.shape)
+        self.type = result.with_shape(names.get(axis, size) for axis, size in sizes)
+
+    def initial(self) -> ir.Value:
+        sizes = enumerate(self.result.shape)
+        start = (0 if axis in self.changing else size for axis, size in sizes)
+        return self.ctx.cast(self.ctx.empty(self.result.with_shape(start)), self.type)
+
+    def put(self, stack: ir.Value, value: ir.Value, index: ir.Value) -> ir.Value:
+        """`stack` with `value` as its element `index`, in the scope of an iteration."""
+        if self.changing:
+            stack = self._with_room(stack, index)
+        offsets: list[Size] = [self.index, *[0] * self.element.rank]
+        return insert_slice(self.ctx, value, stack, offsets, [1, *self.element.shape])
+
+    def _with_room(self, stack: ir.Value, index: ir.Value) -> ir.Value:
+        """`stack`, or a copy that is twice as large if it is full."""
+        ctx = self.ctx
+        with ctx.scope():
+            for axis in self.changing:
+                ctx.bind(str(self.type.shape[axis]), tensor.dim(stack, ctx.index(axis)))
+            self._require_same_shape(index)
+            full = arith.cmpi(arith.CmpIPredicate.sge, index, ctx.index(self.type.shape[0]))
+            branch = scf.IfOp(full, [plain_type(self.type)], has_else=True)
+            with ir.InsertionPoint(branch.then_block), ctx.scope():
+                scf.YieldOp([self._doubled(stack)])
+            with ir.InsertionPoint(branch.else_block):
+                scf.YieldOp([stack])
+        return branch.results[0]
+
+    def _require_same_shape(self, index: ir.Value) -> None:
+        ctx, equal = self.ctx, arith.CmpIPredicate.eq
+        for axis in self.changing[1:]:
+            sizes = (self.type.shape[axis], self.element.shape[axis - 1])
+            same = arith.cmpi(equal, *map(ctx.index, sizes))
+            first = arith.cmpi(equal, index, ctx.index(0))
+            ctx.require(arith.ori(first, same), "the iterations collect tensors of other shapes")
+
+    def _doubled(self, stack: ir.Value) -> ir.Value:
+        ctx = self.ctx
+        twice = arith.muli(ctx.index(self.type.shape[0]), ctx.index(2))
+        larger = Dim.symbol(f"{self.index}.larger")
+        ctx.bind(str(larger), arith.maxsi(twice, self.capacity))
+        empty = ctx.empty(self.result.with_shape((larger, *self.element.shape)))
+        copy = insert_slice(ctx, stack, empty, [0] * self.type.rank, self.type.shape)
+        return ctx.cast(copy, self.type)
+
+    def finish(self, stack: ir.Value, count: ir.Value) -> ir.Value:
+        """The `count` elements that were collected."""
+        ctx, shape = self.ctx, self.result.shape
+        for axis in self.unknown:
+            ctx.bind(str(shape[axis]), tensor.dim(stack, ctx.index(axis)) if axis else count)
+        if not self.changing:
+            return stack
+        start: list[Size] = [0] * len(shape)
+        return extract_slice(ctx, stack, start, shape, [1] * len(shape), self.result)
