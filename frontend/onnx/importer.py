@@ -76,6 +76,8 @@ class Scope:
     outer: "Scope | None" = None
     poisoned: set[str] = field(default_factory=set)
     """Values whose node is not supported."""
+    block: ir.Block = field(default_factory=lambda: ir.InsertionPoint.current.block)
+    """Where the names of the scope are defined."""
 
 
 class Importer:
@@ -96,13 +98,14 @@ class Importer:
         """Make ``@main``."""
         self._check_sizes()
         graph_proto = self.model.graph
-        scope = Scope(_read_opsets(self.model.opset_import))
-        self._define_initializers(graph_proto, scope)
-        inputs = [i for i in graph_proto.input if i.name not in scope.initializers]
+        opsets = _read_opsets(self.model.opset_import)
+        initializers = _read_initializers(graph_proto)
+        inputs = [i for i in graph_proto.input if i.name not in initializers]
         types = [self._input_type(i) for i in inputs]
         self._check_dim_names()
         function = func.FuncOp("main", ([graph.to_mlir(t) for t in types], []))
         block = function.add_entry_block()
+        scope = Scope(opsets, initializers=initializers, block=block)
         for info, argument in zip(inputs, block.arguments, strict=True):
             _define(scope, info.name, argument, "graph input")
         with ir.InsertionPoint(block):
@@ -121,14 +124,6 @@ class Importer:
         function.attributes["res_attrs"] = _names(info.name for info in graph_proto.output)
 
     # Inputs
-
-    def _define_initializers(self, graph_proto: onnx.GraphProto, scope: Scope) -> None:
-        if graph_proto.sparse_initializer:
-            raise InvalidModelError("sparse initializers are not supported")
-        for tensor in graph_proto.initializer:
-            if not tensor.name or tensor.name in scope.initializers:
-                raise InvalidModelError(f"initializer '{tensor.name}' is unnamed or defined twice")
-            scope.initializers[tensor.name] = tensor
 
     def _input_type(self, info: onnx.ValueInfoProto) -> graph.TensorType:
         what = f"input '{info.name}'"
@@ -218,7 +213,7 @@ class Importer:
         elif converter is not None:
             node = Node(
                 name, proto.op_type, domain, opset, tuple(proto.output), self._fresh_symbol,
-                lambda subgraph: self._import_subgraph(subgraph, name, scope),
+                lambda subgraph, given=(): self._import_subgraph(subgraph, given, name, scope),
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:
@@ -271,19 +266,24 @@ class Importer:
         ]
 
     def _import_subgraph(
-        self, subgraph: onnx.GraphProto, name: str, scope: Scope
+        self, subgraph: onnx.GraphProto, given: Sequence[ir.Value], name: str, scope: Scope
     ) -> list[ir.Value]:
-        """Import a subgraph without inputs in place; it sees the names of `scope`."""
+        """Import a subgraph in place; it sees the names of `scope`."""
         inner = Scope(
             scope.opsets,
+            initializers=_read_initializers(subgraph),
             attributes=scope.attributes,
             prefix=f"{name}/",
             functions=scope.functions,
             outer=scope,
         )
-        self._define_initializers(subgraph, inner)
+        formal = [info.name for info in subgraph.input]
+        if len(formal) != len(given):
+            raise InvalidModelError(f"its subgraph takes {len(formal)} inputs, not {len(given)}")
+        for parameter, value in zip(formal, given, strict=True):
+            _define(inner, parameter, value, f"subgraph of '{name}'")
         self._import_nodes(subgraph.node, inner)
-        if inner.poisoned & {o.name for o in subgraph.output}:
+        if any(_is_poisoned(inner, output.name) for output in subgraph.output):
             raise UnsupportedError("its subgraph holds unsupported nodes")
         return [self._lookup(inner, o.name, f"subgraph of '{name}'") for o in subgraph.output]
 
@@ -303,9 +303,11 @@ class Importer:
             raise UnsupportedError(f"initializer '{name}' holds strings")
         tensor = scope.initializers.pop(name)
         array = to_array(tensor, self.folder)
-        if self.owned:
+        if self.owned and scope.outer is None:  # bodies of loops are imported again
             tensor.ClearField("raw_data")  # the array holds the data now
-        with ir.Location.name(name):
+        here = ir.InsertionPoint.current
+        place = here if scope.block == here.block else ir.InsertionPoint.at_block_begin(scope.block)
+        with ir.Location.name(name), place:
             scope.values[name] = graph.constant(value=array)
         return scope.values[name]
 
@@ -331,6 +333,17 @@ def _read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
             f"the model uses opset {version} of ai.onnx; this version knows up to {MAX_OPSET}"
         )
     return opsets
+
+
+def _read_initializers(graph_proto: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+    if graph_proto.sparse_initializer:
+        raise InvalidModelError("sparse initializers are not supported")
+    initializers: dict[str, onnx.TensorProto] = {}
+    for tensor in graph_proto.initializer:
+        if not tensor.name or tensor.name in initializers:
+            raise InvalidModelError(f"initializer '{tensor.name}' is unnamed or defined twice")
+        initializers[tensor.name] = tensor
+    return initializers
 
 
 def _define(scope: Scope, name: str, value: ir.Value, what: str) -> None:

@@ -23,8 +23,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import onnx
-
 from ...errors import InvalidModelError
 from ...mlir import ir
 
@@ -45,8 +43,9 @@ class Node:
     """Names of the outputs, "" for those nobody asked for."""
     fresh_name: Callable[[str], str] = field(repr=False)
     """A name for a new symbolic dimension, unique in the model."""
-    import_subgraph: Callable[[onnx.GraphProto], list[ir.Value]] = field(repr=False)
-    """Import a subgraph that takes no inputs in place of the node; gives its outputs."""
+    import_subgraph: Callable[..., list[ir.Value]] = field(repr=False)
+    """``import_subgraph(subgraph, inputs)``: import a subgraph (a GraphProto) in place of the
+    node; gives its outputs. It may be called more than once."""
 
     def wants(self, index: int) -> bool:
         """Whether output `index` is used."""

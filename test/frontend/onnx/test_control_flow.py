@@ -1,0 +1,256 @@
+"""If, Loop and Scan against ONNX Runtime."""
+
+import contextlib
+
+import numpy as np
+import onnx.parser
+import pytest
+from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
+from numerics import (
+    compare,
+    compile_model,
+    evaluate,
+    output_names,
+    run_onnxruntime,
+)
+
+RNG = np.random.default_rng(7)
+HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
+
+
+def parse(signature, body, header=HEADER):
+    return onnx.parser.parse_model(f"{header}\nmodel {signature}\n{{\n{body}\n}}")
+
+
+def check(model, *runs, expect=run_onnxruntime):
+    """Compile `model` once, and compare it and its numpy meaning on the feeds of every run."""
+    with contextlib.closing(compile_model(model)) as compiled:
+        for feeds in runs:
+            expected, names = expect(model, feeds), output_names(model)
+            compare(evaluate(model, feeds), expected, names, what="evaluated")
+            compare(compiled.run(None, feeds), expected, names)
+
+
+def floats(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+BRANCHES = parse(
+    "(float[n, 4] x, bool c, bool[1] d)"
+    " => (float[m, 4] a, float[k, 4] b, float[n] e, float[n, 4] f)"
+    "<float[4] w = {1, 2, 3, 4}>",
+    """
+    zero = Constant <value_int: int = 0> ()
+    sum = ReduceSum <keepdims: int = 0> (x)
+    limit = Constant <value_float: float = 100.0> ()
+    small = Less (sum, limit)
+    a = If (c) <
+      then_branch: graph = g1 () => (t) { t = Concat <axis: int = 0> (x, x) },
+      else_branch: graph = g2 () => (t) { t = Mul (x, w) }>
+    b = If (d) <
+      then_branch: graph = g3 () => (t) {
+        t = If (small) <
+          then_branch: graph = g4 () => (u) { u = Relu (a) },
+          else_branch: graph = g5 () => (u) { u = Neg (x) }>
+      },
+      else_branch: graph = g6 () => (t) { shape = Constant <value_ints: ints = [2, 4]> ()
+                                          t = ConstantOfShape (shape) }>
+    axis = Constant <value_ints: ints = [1]> ()
+    total, most = If (c) <
+      then_branch: graph = g7 () => (t, u) { t = ReduceSum <keepdims: int = 0> (x, axis)
+                                             u = ReduceMax <keepdims: int = 0> (x, axis) },
+      else_branch: graph = g8 () => (t, u) { t = ReduceMin <keepdims: int = 0> (x, axis)
+                                             u = ReduceMean <keepdims: int = 0> (x, axis) }>
+    e = Sub (total, most)
+    f = Add (x, w)
+    """,
+)
+
+
+def test_branches():
+    """Results of differing sizes, nested branches, an initializer first used in a branch."""
+    cases = [(True, True, 3), (False, False, 1), (False, True, 2)]
+    check(
+        BRANCHES,
+        *({"x": floats(rows, 4), "c": np.array(c), "d": np.array([d])} for c, d, rows in cases),
+    )
+
+
+def test_a_known_condition_selects_its_branch():
+    model = parse(
+        "(float[3, 4] x) => (float[4, 3] y)",
+        """
+        s = Size (x)
+        twelve = Constant <value_int: int = 12> ()
+        c = Equal (s, twelve)
+        y = If (c) <
+          then_branch: graph = g1 () => (t) { t = Transpose (x) },
+          else_branch: graph = g2 () => (t) { t = ReduceSum (x) }>
+        """,
+    )
+    assert "graph.if" not in str(import_onnx(model))
+
+
+LOOPS = parse(
+    "(float[n] x, int64 trips, bool go, float[1] limit)"
+    " => (float[m] grown, float[j] last, float[k, n] scans, float[i] halves, int64[p, q] ids,"
+    " float[1] fixed, float[3, n] rows)",
+    """
+    true = Constant <value: tensor = bool {1}> ()
+    two = Constant <value_float: float = 2.0> ()
+    three = Constant <value_int: int = 3> ()
+    axes = Constant <value_ints: ints = [0]> ()
+    grown = Loop (trips, , x) <body: graph = b1 (int64 i, bool c, float[a] s) => (d, t) {
+      d = Identity (c)
+      t = Concat <axis: int = 0> (s, x)
+    }>
+    last, scans = Loop (trips, go, x) <body: graph = b2 (int64 i, bool c, float[a] s) => (d, t, u) {
+      t = Mul (s, two)
+      sum = ReduceMax (t)
+      d = Less (sum, limit)
+      f = Cast <to: int = 1> (i)
+      u = Add (t, f)
+    }>
+    halves, ids = Loop ( , true, x) <body: graph = b3 (int64 i, bool c, float[a] s) => (d, t, u) {
+      starts = Constant <value_ints: ints = [1]> ()
+      ends = Constant <value_ints: ints = [1000]> ()
+      t = Slice (s, starts, ends)
+      z = Size (t)
+      one = Constant <value_int: int = 1> ()
+      d = Greater (z, one)
+      u = Unsqueeze (i, axes)
+    }>
+    fixed, rows = Loop (three, true, limit) <
+      body: graph = b4 (int64 i, bool c, float[1] s) => (d, t, u) {
+        d = Identity (true)
+        t, inner = Loop (i, , s) <body: graph = b5 (int64 j, bool e, float[1] r) => (g, v, w) {
+          g = Identity (e)
+          f = Cast <to: int = 1> (i)
+          v = Add (r, f)
+          w = Mul (v, two)
+        }>
+        h = ReduceSum <keepdims: int = 0> (inner)
+        u = Add (x, h)
+    }>
+    """,
+)
+
+
+def loop_feeds(size, trips, go, limit):
+    limit = np.array([limit], np.float32)
+    x = np.abs(floats(size)) + 1
+    return {"x": x, "trips": np.array(trips), "go": np.array(go), "limit": limit}
+
+
+def test_loops():
+    """Sizes that change, early ends, collected values of unknown number, loops in loops."""
+    check(LOOPS, loop_feeds(2, 3, True, 1e9), loop_feeds(3, 40, True, 3e3))
+
+
+def test_loops_without_iterations():
+    """What is collected has the size that it would have had."""
+    check(LOOPS, loop_feeds(5, 0, True, 1), loop_feeds(2, -3, False, 1), expect=evaluate)
+
+
+def test_scans():
+    model = parse(
+        "(float[n, 2, t] x, float[2, t] y, float[n] init, float[3, 2] k)"
+        " => (float[n] last, float[t, n] sums, float[n, t] back, float[2] both, float[3] parts)",
+        """
+        zero = Constant <value_floats: floats = [0.0, 0.0]> ()
+        axes = Constant <value_ints: ints = [1]> ()
+        last, sums, back = Scan (init, x, y) <
+          num_scan_inputs: int = 2, scan_input_axes: ints = [2, -1],
+          scan_input_directions: ints = [0, 1], scan_output_axes: ints = [0, -1],
+          scan_output_directions: ints = [1, 0],
+          body: graph = b1 (float[n] s, float[n, 2] a, float[2] b) => (t, u, v) {
+            p = MatMul (a, b)
+            t = Add (s, p)
+            u = Identity (t)
+            v = Mul (t, init)
+          }>
+        both, parts = Scan (zero, k) <num_scan_inputs: int = 1,
+          body: graph = b2 (float[2] s, float[2] a) => (t, u) {
+            t = Add (s, a)
+            u = ReduceSum <keepdims: int = 0> (a)
+          }>
+        """,
+    )
+    feeds = {"x": floats(3, 2, 5), "y": floats(2, 5), "init": floats(3), "k": floats(3, 2)}
+    check(model, feeds)
+
+
+def test_a_scan_of_opset_8_has_a_batch_axis():
+    model = parse(
+        "(float[b, 2] init, float[b, 4, 2] x) => (float[b, 2] last, float[b, 4, 2] sums)",
+        """
+        last, sums = Scan ( , init, x) <num_scan_inputs: int = 1, directions: ints = [1],
+          body: graph = b (float[2] s, float[2] a) => (t, u) {
+            t = Add (s, a)
+            u = Identity (t)
+          }>
+        """,
+        '<ir_version: 3, opset_import: ["" : 8]>',
+    )
+    feeds = {"init": floats(3, 2), "x": floats(3, 4, 2)}
+    check(model, feeds)
+
+
+def test_values_captured_by_a_body_may_come_from_outer_bodies():
+    model = parse(
+        "(float[n] x, int64 trips) => (float[m] y)",
+        """
+        y = Loop (trips, , x) <body: graph = b1 (int64 i, bool c, float[a] s) => (c, t) {
+          double = Add (s, s)
+          even = Constant <value: tensor = bool {1}> ()
+          size = Size (double)
+          small = Constant <value_int: int = 9> ()
+          p = Less (size, small)
+          t = If (p) <
+            then_branch: graph = g1 () => (u) { u = Concat <axis: int = 0> (double, x) },
+            else_branch: graph = g2 () => (u) { u = Identity (double) }>
+        }>
+        """,
+    )
+    feeds = {"x": floats(2), "trips": np.array(6)}
+    check(model, feeds)
+
+
+def refusal(body, signature="(float[n] x, bool c) => (float[n] y)"):
+    with pytest.raises((InvalidModelError, UnsupportedModelError)) as refused:
+        import_onnx(parse(signature, body))
+    return str(refused.value)
+
+
+def test_branches_of_different_rank_are_refused():
+    message = refusal("""
+        y = If (c) <
+          then_branch: graph = g1 () => (t) { t = Identity (x) },
+          else_branch: graph = g2 () => (t) { t = ReduceSum <keepdims: int = 0> (x) }>
+    """)
+    assert "node 'If_0' (If): a value is nxf32 or f32" in message
+
+
+def test_an_endless_loop_is_refused():
+    message = refusal("""
+        y = Loop ( , , x) <body: graph = b (int64 i, bool d, float[n] s) => (d, t) { t = Neg (s) }>
+    """)
+    assert "the loop never ends" in message
+
+
+def test_a_wrong_number_of_values_is_refused():
+    message = refusal("""
+        y = Loop ( , c, x) <body: graph = b (int64 i, bool d) => (d) { t = Neg (x) }>
+    """)
+    assert "its subgraph takes 2 inputs, not 3" in message
+
+
+def test_nodes_that_are_not_supported_are_named_within_bodies():
+    message = refusal("""
+        y = If (c) <
+          then_branch: graph = g1 () => (t) { t = StringNormalizer (x) },
+          else_branch: graph = g2 () => (t) { t = Identity (x) }>
+    """)
+    assert "StringNormalizer" in message
+    assert "If_0/StringNormalizer_0" in message
