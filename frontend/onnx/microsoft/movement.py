@@ -5,7 +5,8 @@ import numpy as np
 from ....dialects import graph
 from ....mlir import ir
 from ..indexing import gather_nd, range_, trilu
-from ..movement import pad, unsqueeze_1
+from ..movement import unsqueeze_1
+from ..padding import pad
 from ..registry import UnsupportedError
 from ..shapes import require_constant
 from .registry import microsoft_op
