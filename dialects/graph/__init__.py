@@ -26,6 +26,7 @@ from .movement import *
 from .normalization import *
 from .packing import *
 from .pooling import *
+from .quantization import *
 from .random import *
 from .reassociation import reassociation
 from .reduction import *

@@ -5,9 +5,9 @@ import numpy as np
 from ..symbolic import Dim
 from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
-from .contraction import require_equal_sizes
+from .contraction import product_dtype, require_equal_sizes
 from .elementwise import require_number
-from .types import Shape, TensorType, is_float
+from .types import Shape, TensorType, is_float, is_unsigned
 from .window import (
     from_channels_first,
     join_layout,
@@ -41,6 +41,8 @@ def _require_divisible(channels: int | Dim, groups: int, what: str) -> None:
 class ConvOp(GraphOp, name="conv"):
     """Convolution (ONNX Conv 22, without bias), on any number of spatial axes.
 
+    Integers of 8 and 16 bits give sums of type i32, as in `matmul`.
+
     ``channels_first``: `x` [N, C, spatial...], `w` [F, C/groups, kernel...], result [N, F, out...];
     ``channels_last``: `x` [N, spatial..., C], `w` [kernel..., C/groups, F], result [N, out..., F].
     """
@@ -59,6 +61,8 @@ class ConvOp(GraphOp, name="conv"):
         require_number(x)
         if x.dtype != w.dtype:
             raise TypeRuleError(f"operands have element types {x.dtype} and {w.dtype}")
+        if is_unsigned(x.dtype) and x.dtype.itemsize < 4:
+            raise TypeRuleError(f"sums products of signed integers, not {x.dtype}")
         if x.rank != w.rank:
             raise TypeRuleError(f"input {x} and weights {w} differ in rank")
         batch, channels, extents = split_layout(x.shape, layout)
@@ -68,11 +72,12 @@ class ConvOp(GraphOp, name="conv"):
         require_equal_sizes(per_group * groups, channels, "weights' and input's channels")
         kernel = _require_static(kernel)
         out = output_sizes(extents, kernel, strides, dilations, low, high)
-        return x.with_shape(join_layout(batch, features, out, layout))
+        shape = join_layout(batch, features, out, layout)
+        return TensorType(shape, product_dtype(x.dtype, w.dtype))
 
     @staticmethod
     def evaluate(x, w, *, strides, dilations, low, high, groups, layout):
-        dtype = x.dtype
+        dtype = product_dtype(x.dtype, w.dtype)
         wide = np.float32 if is_float(dtype) and dtype.itemsize < 4 else dtype
         image = to_channels_first(x, layout).astype(wide)
         spatial = image.ndim - 2

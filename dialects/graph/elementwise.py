@@ -86,6 +86,10 @@ class BinaryOp(GraphOp):
         return TensorType(broadcast_shapes(a.shape, b.shape), dtype)
 
 
+class ElementwiseOp(GraphOp):
+    """Base of elementwise ops of any other form."""
+
+
 def _define(base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: str, **fields: Any):
     """An op class of `base` named `name` whose numpy meaning is `meaning`, and its builder.
 
@@ -303,9 +307,16 @@ def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where((b < 0) & (abs(a) != 1), 0, result).astype(a.dtype)
 
 
-def _shift(direction: str) -> Callable[..., np.ndarray]:
-    operation = np.left_shift if direction == "left" else np.right_shift
-    return lambda a, b: np.where(b < a.dtype.itemsize * 8, operation(a, b), 0).astype(a.dtype)
+def _shift_left(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    fits = (b >= 0) & (b < a.dtype.itemsize * 8)
+    return np.where(fits, np.left_shift(a, np.where(fits, b, 0)), 0).astype(a.dtype)
+
+
+def _shift_right(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    fits = (b >= 0) & (b < a.dtype.itemsize * 8)
+    return np.where(fits, np.right_shift(a, np.where(fits, b, 0)), np.where(a < 0, -1, 0)).astype(
+        a.dtype
+    )
 
 
 AddOp, add = binary("add", np.add, "``a + b``.")
@@ -348,14 +359,21 @@ BitwiseXorOp, bitwise_xor = binary(
     "bitwise_xor", np.bitwise_xor, "Bits set in one of both.", requirement=require_integer
 )
 ShiftLeftOp, shift_left = binary(
-    "shift_left", _shift("left"), "`a` moved left by `b` bits.", requirement=require_integer
+    "shift_left",
+    _shift_left,
+    "`a` moved left by `b` bits; 0 where `b` is negative or no less than the type's bits.",
+    requirement=require_integer,
 )
 ShiftRightOp, shift_right = binary(
-    "shift_right", _shift("right"), "`a` moved right by `b` bits.", requirement=require_integer
+    "shift_right",
+    _shift_right,
+    "`a` moved right by `b` bits, filled with the sign of a signed type; nothing but the filling\n"
+    "where `b` is negative or no less than the type's bits.",
+    requirement=require_integer,
 )
 
 
-class WhereOp(GraphOp, name="where"):
+class WhereOp(ElementwiseOp, name="where"):
     """``a`` where `condition` holds, else ``b``; the three broadcast."""
 
     condition: Tensor
@@ -374,7 +392,7 @@ class WhereOp(GraphOp, name="where"):
         return np.where(condition, a, b)
 
 
-class CastOp(GraphOp, name="cast"):
+class CastOp(ElementwiseOp, name="cast"):
     """Conversion of element type (ONNX Cast).
 
     Floats to integers are cut towards zero and kept within the type's range, with 0 for NaN; those
@@ -395,7 +413,7 @@ class CastOp(GraphOp, name="cast"):
         return convert(x, to)
 
 
-class CastFloat8Op(GraphOp, name="cast_float8"):
+class CastFloat8Op(ElementwiseOp, name="cast_float8"):
     """Conversion to a float8 type in another way than `cast` does (ONNX Cast).
 
     Without `saturate`, what is out of range becomes infinite, or NaN where the type has no
@@ -421,7 +439,7 @@ class CastFloat8Op(GraphOp, name="cast_float8"):
         return convert(x, to, saturate, round_mode)
 
 
-class BitCastOp(GraphOp, name="bit_cast"):
+class BitCastOp(ElementwiseOp, name="bit_cast"):
     """The same bits as another element type of equal width (ONNX BitCast)."""
 
     x: Tensor
@@ -445,5 +463,5 @@ cast_float8 = builder(CastFloat8Op)
 bit_cast = builder(BitCastOp)
 
 
-ELEMENTWISE = (UnaryOp, BinaryOp, WhereOp, CastOp, CastFloat8Op, BitCastOp)
+ELEMENTWISE = (UnaryOp, BinaryOp, ElementwiseOp)
 """Classes of the ops that compute each element from the operands' elements at its place."""

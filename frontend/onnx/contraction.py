@@ -1,6 +1,7 @@
 """Matrix products."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,16 @@ def _zero_point(value: ir.Value | None, *, row: bool) -> ir.Value | None:
     if value is None or graph.type_of(value).rank != 1:
         return value
     (count,) = graph.type_of(value).shape
-    return graph.reshape(value, shape=[count, 1] if row else [1, count])
+    shape = [] if count == 1 else [count, 1] if row else [1, count]
+    return reshaped_constant(value, shape)
+
+
+def reshaped_constant(value: ir.Value, shape: Sequence[Any]) -> ir.Value:
+    """`value` in `shape`; a constant stays one, for what looks at it before it is folded."""
+    owner = graph.graph_op(value.owner)
+    if isinstance(owner, graph.ConstantOp):
+        return graph.constant(value=owner.attrs["value"].reshape(shape))
+    return graph.reshape(value, shape=shape)
 
 
 def integer_product(
@@ -80,8 +90,8 @@ def integer_product(
     constant. Unsigned operands move to the signed range first, with their zero points: targets
     multiply signed bytes best.
     """
-    a, a_zero = _as_signed(a, a_zero)
-    b, b_zero = _as_signed(b, b_zero)
+    a, a_zero = as_signed(a, a_zero)
+    b, b_zero = as_signed(b, b_zero)
     y = graph.matmul(a, b)
     if a_zero is not None:
         y = graph.sub(y, graph.mul(a_zero, _sum_over(b, -2)))
@@ -95,22 +105,23 @@ def integer_product(
     return y
 
 
-def _as_signed(x: ir.Value, zero: ir.Value | None) -> tuple[ir.Value, ir.Value | None]:
+def as_signed(x: ir.Value, zero: ir.Value | None) -> tuple[ir.Value, ir.Value | None]:
     """`x` as i8, and its zero point as i32, None when it is 0."""
     dtype = graph.type_of(x).dtype
     if dtype not in (np.int8, np.uint8):
         raise graph.TypeRuleError(f"needs integers of 8 bits, not {dtype}")
-    owner = None if zero is None else graph.graph_op(zero.owner)
-    if isinstance(owner, graph.ConstantOp) and not owner.attrs["value"].any():
-        zero = None
-    if zero is not None:
-        zero = graph.cast(zero, to=np.int32)
-    if dtype == np.int8:
-        return x, zero
-    middle = graph.constant(value=np.array(128, np.int32))
-    moved = graph.sub(graph.cast(x, to=np.int32), middle)
-    below = graph.constant(value=np.array(-128, np.int32))
-    return graph.cast(moved, to=np.int8), below if zero is None else graph.sub(zero, middle)
+    shift = 0 if dtype == np.int8 else 128
+    middle = graph.constant(value=np.array(shift, np.int32))
+    if shift:
+        x = graph.cast(graph.sub(graph.cast(x, to=np.int32), middle), to=np.int8)
+    if zero is None:
+        return x, graph.constant(value=np.array(-shift, np.int32)) if shift else None
+    owner = graph.graph_op(zero.owner)
+    if isinstance(owner, graph.ConstantOp):
+        array = owner.attrs["value"].astype(np.int32) - shift
+        return x, graph.constant(value=array) if array.any() else None
+    zero = graph.cast(zero, to=np.int32)
+    return x, graph.sub(zero, middle) if shift else zero
 
 
 def _sum_over(x: ir.Value, axis: int) -> ir.Value:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
+from .contraction import as_signed, reshaped_constant
 from .registry import onnx_op
 from .windows import apply_symbolic, resolve_window
 
@@ -118,16 +119,62 @@ def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad
 
 @onnx_op("ConvInteger", since=10)
 def conv_integer(x, w, x_zero_point=None, w_zero_point=None, **attributes):
-    """Padding is with the zero point, so the difference is taken first."""
-    image = graph.cast(x, to=np.int32)
-    weights = graph.cast(w, to=np.int32)
-    if x_zero_point is not None:
-        zero = graph.cast(x_zero_point, to=np.int32)
-        image = graph.sub(image, graph.reshape(zero, shape=[]))
-    if w_zero_point is not None:
-        zero = graph.cast(w_zero_point, to=np.int32)
-        per_filter = graph.type_of(zero).rank == 1 and graph.type_of(zero).shape != (1,)
-        ones = [1] * (graph.type_of(w).rank - 1)
-        shape = [*graph.type_of(zero).shape, *ones] if per_filter else []
-        weights = graph.sub(weights, graph.reshape(zero, shape=shape))
-    return conv(image, weights, **attributes)
+    """Zero points have one element, or one per filter of `w`."""
+    return integer_conv(x, w, x_zero_point, w_zero_point, **attributes)
+
+
+def integer_conv(
+    x: ir.Value,
+    w: ir.Value,
+    x_zero: ir.Value | None,
+    w_zero: ir.Value | None,
+    *,
+    auto_pad="NOTSET",
+    dilations=None,
+    group=1,
+    kernel_shape=None,
+    pads=None,
+    strides=None,
+) -> ir.Value:
+    """The convolution of 8-bit ``x - x_zero`` with ``w - w_zero`` as i32; padding is with `x_zero`.
+
+    It runs on i8, with ``x_zero sum(w)`` taken off afterwards; where weights have a zero point
+    even among signed numbers, on the differences, which take 16 bits.
+    """
+    image, weights = graph.type_of(x), graph.type_of(w)
+    kernel = _kernel(image, weights, kernel_shape)
+    window = resolve_window(image.shape[2:], kernel, strides, dilations, pads, auto_pad)
+    x, x_zero = as_signed(x, None if x_zero is None else reshaped_constant(x_zero, []))
+    w, w_zero = as_signed(w, None if w_zero is None else per_filter(w_zero, weights.rank))
+    if w_zero is not None:
+        x, x_zero = _difference(x, x_zero), None
+        w = _difference(w, w_zero)
+    low, high = window.low, window.high
+    if x_zero is not None or window.is_symbolic:
+        zero = graph.constant(value=np.array(0, np.int32)) if x_zero is None else x_zero
+        zero = graph.cast(zero, to=graph.type_of(x).dtype)
+        x = graph.pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
+        low = high = [0] * len(kernel)
+    y = graph.conv(
+        x, w, strides=window.strides, dilations=window.dilations, low=low, high=high,
+        groups=group, layout="channels_first",
+    )  # fmt: skip
+    if x_zero is None:
+        return y
+    axes = range(1, weights.rank)
+    sums = graph.reduce_sum(graph.cast(w, to=np.int32), axes=axes, keepdims=True)
+    sums = graph.reshape(sums, shape=[weights.shape[0], *[1] * len(kernel)])
+    return graph.sub(y, graph.mul(sums, x_zero))
+
+
+def per_filter(value: ir.Value, rank: int) -> ir.Value:
+    """A parameter of weights of `rank`: one element as a scalar, one per filter along axis 0."""
+    shape = graph.type_of(value).shape
+    if shape in ((), (1,)):
+        return reshaped_constant(value, [])
+    return reshaped_constant(value, [*shape, *[1] * (rank - 1)])
+
+
+def _difference(x: ir.Value, zero: ir.Value | None) -> ir.Value:
+    wide = graph.cast(x, to=np.int32)
+    return graph.cast(wide if zero is None else graph.sub(wide, zero), to=np.int16)

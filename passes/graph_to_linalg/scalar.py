@@ -386,18 +386,17 @@ scalar_rule(graph.NotOp)(lambda op, x: arith.xori(x, _int_like(1, x)))
 scalar_rule(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _int_like(-1, x)))
 
 
-def _shift(shift: Callable[..., Scalar]) -> ScalarRule:
-    def rule(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
-        width = _int_like(a.type.width, b)
-        fits = arith.cmpi(arith.CmpIPredicate.ult, b, width)
-        zero = _int_like(0, a)
-        return arith.select(fits, shift(a, arith.select(fits, b, zero)), zero)
+def _shift(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
+    fits = arith.cmpi(arith.CmpIPredicate.ult, b, _int_like(a.type.width, b))
+    zero, last = _int_like(0, a), _int_like(a.type.width - 1, a)
+    if isinstance(op, graph.ShiftLeftOp):
+        return arith.select(fits, arith.shli(a, arith.select(fits, b, zero)), zero)
+    if graph.is_unsigned(_operand_dtype(op)):
+        return arith.select(fits, arith.shrui(a, arith.select(fits, b, zero)), zero)
+    return arith.shrsi(a, arith.select(fits, b, last))
 
-    return rule
 
-
-scalar_rule(graph.ShiftLeftOp)(_shift(arith.shli))
-scalar_rule(graph.ShiftRightOp)(_shift(arith.shrui))
+scalar_rule(graph.ShiftLeftOp, graph.ShiftRightOp)(_shift)
 scalar_rule(graph.WhereOp)(lambda op, condition, a, b: arith.select(condition, a, b))
 
 
@@ -423,5 +422,8 @@ def bit_cast(op, x):
     return x if x.type == wanted else arith.bitcast(wanted, x)
 
 
-_ON_BITS = (graph.CastOp, graph.CastFloat8Op, graph.BitCastOp, graph.WhereOp)
+_ON_BITS = (
+    graph.CastOp, graph.CastFloat8Op, graph.BitCastOp, graph.WhereOp, graph.QuantizeOp,
+    graph.DequantizeOp,
+)  # fmt: skip
 """Ops whose rules take and give the bit patterns of small types."""

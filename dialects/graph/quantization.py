@@ -1,0 +1,91 @@
+"""Quantization: integers that stand for floats, by a scale and a zero point.
+
+Scales and zero points broadcast to `x`; what a scale belongs to (the tensor, an axis, a block) is
+in its shape alone. Elementwise, so that they fuse with what computes or uses `x`. Quantization to
+and from the small floating-point types is arithmetic and a cast.
+"""
+
+import ml_dtypes
+import numpy as np
+
+from ..symbolic import Dim
+from .attributes import ElementType
+from .base import Tensor, TypeRuleError, builder
+from .elementwise import ElementwiseOp, broadcast_shapes, require_float, require_integer
+from .types import Shape, TensorType, is_float
+
+
+def _common_shape(x: TensorType, scale: TensorType, zero_point: TensorType) -> Shape:
+    """The shape of `x`; a size that a scale knows better is the scale's."""
+    require_float(scale)
+    require_integer(zero_point)
+    shape = broadcast_shapes(x.shape, scale.shape, zero_point.shape)
+    fits = len(shape) == x.rank and all(
+        have == size or isinstance(have, Dim) for have, size in zip(x.shape, shape, strict=True)
+    )
+    if not fits:
+        raise TypeRuleError(f"scale {scale} and zero point {zero_point} do not broadcast to {x}")
+    return shape
+
+
+class QuantizeOp(ElementwiseOp, name="quantize"):
+    """``saturate(round(x / scale) + zero_point)`` (ONNX QuantizeLinear), of `zero_point`'s type.
+
+    The quotient is of the type of `x` and `scale`. Halves are rounded to even, NaN gives the
+    smallest value.
+    """
+
+    x: Tensor
+    scale: Tensor
+    zero_point: Tensor
+
+    @staticmethod
+    def infer(x: TensorType, scale: TensorType, zero_point: TensorType) -> TensorType:
+        require_float(x)
+        if x.dtype != scale.dtype:
+            raise TypeRuleError(f"operands have element types {x.dtype} and {scale.dtype}")
+        return TensorType(_common_shape(x, scale, zero_point), zero_point.dtype)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
+        info = ml_dtypes.iinfo(zero_point.dtype)
+        zero = zero_point.astype(np.float64)
+        rounded = np.rint((x / scale).astype(np.float64))
+        inside = np.clip(np.where(np.isnan(rounded), -np.inf, rounded), info.min - zero, np.inf)
+        whole = np.minimum(inside, info.max - zero) + zero
+        return whole.astype(np.int64).astype(zero_point.dtype)
+
+
+class DequantizeOp(ElementwiseOp, name="dequantize"):
+    """``(x - zero_point) * scale`` (ONNX DequantizeLinear), computed in f32 or wider.
+
+    The difference is taken in i32.
+    """
+
+    x: Tensor
+    scale: Tensor
+    zero_point: Tensor
+    to: ElementType
+
+    @staticmethod
+    def infer(
+        x: TensorType, scale: TensorType, zero_point: TensorType, *, to: np.dtype
+    ) -> TensorType:
+        require_integer(x)
+        if x.dtype != zero_point.dtype:
+            raise TypeRuleError(f"operands have element types {x.dtype} and {zero_point.dtype}")
+        if not is_float(to):
+            raise TypeRuleError(f"gives floats, not {to}")
+        return TensorType(_common_shape(x, scale, zero_point), to)
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, *, to: np.dtype
+    ) -> np.ndarray:
+        wide = np.float64 if to == np.float64 else np.float32
+        difference = x.astype(np.int32) - zero_point.astype(np.int32)
+        return (difference.astype(wide) * scale.astype(wide)).astype(to)
+
+
+quantize = builder(QuantizeOp)
+dequantize = builder(DequantizeOp)

@@ -1,0 +1,48 @@
+"""Quantization of one element."""
+
+import ml_dtypes
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, math
+from .conversion import convert_scalar
+from .scalar import scalar_rule
+
+_F32 = np.dtype(np.float32)
+_F64 = np.dtype(np.float64)
+_I32 = np.dtype(np.int32)
+
+
+@scalar_rule(graph.QuantizeOp)
+def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
+    """The range is cut off before the zero point is added, where floats still hold everything."""
+    dtype, target = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 2))
+    wide = _F64 if dtype == _F64 else _F32
+    quotient = arith.divf(convert_scalar(x, dtype, wide), convert_scalar(scale, dtype, wide))
+    quotient = convert_scalar(convert_scalar(quotient, wide, dtype), dtype, wide)
+    zero = convert_scalar(zero_point, target, _I32)
+    zero_float = convert_scalar(zero, _I32, wide)
+    info = ml_dtypes.iinfo(target)
+    low, high = (
+        arith.subf(arith.constant(quotient.type, float(limit)), zero_float)
+        for limit in (info.min, info.max)
+    )
+    rounded = math.roundeven(quotient)
+    above = arith.cmpf(arith.CmpFPredicate.OGT, rounded, low)  # not so for NaN
+    inside = arith.select(above, rounded, low)
+    below = arith.cmpf(arith.CmpFPredicate.OLT, inside, high)
+    inside = arith.select(below, inside, high)
+    whole = arith.addi(arith.fptosi(zero.type, inside), zero)
+    return convert_scalar(whole, _I32, target)
+
+
+@scalar_rule(graph.DequantizeOp)
+def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
+    source, given = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 1))
+    target = op.attrs["to"]
+    wide = _F64 if target == _F64 else _F32
+    difference = arith.subi(
+        convert_scalar(x, source, _I32), convert_scalar(zero_point, source, _I32)
+    )
+    product = arith.mulf(convert_scalar(difference, _I32, wide), convert_scalar(scale, given, wide))
+    return convert_scalar(product, wide, target)

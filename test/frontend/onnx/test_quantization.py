@@ -1,0 +1,201 @@
+"""Quantization operators against ONNX Runtime, or the reference where it lacks a form."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graphc.errors import InvalidModelError
+from graphc.frontend.onnx import import_onnx
+from numerics import Cases, Feed, compare, const, evaluate, run_compiled
+from onnx import TensorProto, helper
+
+_random = np.random.default_rng(0)
+
+
+def _normal(*shape: int, scale: float = 1) -> np.ndarray:
+    return np.asarray(_random.standard_normal(shape) * scale, np.float32)
+
+
+def _bytes(dtype: type, *shape: int) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return _random.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def _scale(*shape: int) -> np.ndarray:
+    return np.asarray(_random.uniform(0.02, 0.08, shape), np.float32)
+
+
+def _scalar(value: float, dtype: type = np.float32) -> np.ndarray:
+    return np.array(value, dtype)
+
+
+def test_quantize_and_dequantize():
+    cases = Cases(opset=21)
+    x = _normal(3, 4, 6, scale=4)
+    halves = np.array([0.5, 1.5, -0.5, -2.5, 2.5, np.inf, -np.inf, np.nan, 1e9, -1e9], np.float32)
+    for dtype in (np.uint8, np.int8, np.uint16, np.int16):
+        cases.add("QuantizeLinear", x, _scalar(0.05), _scalar(3, dtype))
+        cases.add("QuantizeLinear", halves[:5], const(1.0), const(0, dtype))
+        cases.add("QuantizeLinear", x, _scale(4), _bytes(dtype, 4), axis=1)
+        cases.add("DequantizeLinear", _bytes(dtype, 3, 4, 6), _scale(6), _bytes(dtype, 6), axis=-1)
+        cases.add(
+            "QuantizeLinear", x, _scale(3, 4, 3), _bytes(dtype, 3, 4, 3), axis=2, block_size=2
+        )
+    cases.add("QuantizeLinear", x, _scalar(0.05))
+    cases.add("QuantizeLinear", x, _scalar(0.05), output_dtype=TensorProto.INT16)
+    cases.add("DequantizeLinear", _bytes(np.int32, 5), _scalar(0.5))
+    cases.add("QuantizeLinear", Feed(x, ["n", 4, "m"]), const(_scale(4)), axis=1)
+    blocks = Feed(_bytes(np.int8, 4, 7), ["n", "m"])
+    cases.add("DequantizeLinear", blocks, _scale(4, 3), axis=1, block_size=3)
+    cases.add("DequantizeLinear", _bytes(np.int8, 0, 7), _scale(7), axis=1)
+    cases.add("QuantizeLinear", _scalar(2.3), const(0.1))
+    cases.add("DynamicQuantizeLinear", x, outputs=3)
+    cases.add("DynamicQuantizeLinear", np.abs(x) + 1, outputs=3)
+    cases.add("DynamicQuantizeLinear", np.zeros((2, 3), np.float32), outputs=3)
+    cases.add("DynamicQuantizeLinear", Feed(-np.abs(x), ["a", "b", "c"]), outputs=3)
+    cases.compare_with_onnxruntime()
+
+
+def test_out_of_range_saturates():
+    """Also infinities; NaN gives the smallest value."""
+    cases = Cases(opset=21)
+    x = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 3e9], np.float32)
+    cases.add("QuantizeLinear", x, const(1.0), const(7, np.uint8))
+    cases.add("QuantizeLinear", x, const(1.0), const(-7, np.int8))
+    cases.add("QuantizeLinear", x, const(0.0), const(0, np.int16))
+    model, names = cases.model(), cases.outputs
+    expected = [
+        np.array([255, 0, 0, 255, 0, 255], np.uint8),
+        np.array([127, -128, -128, 127, -128, 127], np.int8),
+        np.array([32767, -32768, -32768, 32767, -32768, 32767], np.int16),
+    ]
+    compare(evaluate(model, cases.feeds), expected, names)
+    compare(run_compiled(model, cases.feeds), expected, names)
+
+
+def _kind(dtype: type) -> int:
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+def test_small_types_and_precisions():
+    """What ONNX Runtime lacks: 2 bits, narrow floats and their precision, scales of powers of 2."""
+    cases = Cases(opset=25)
+    x = _normal(4, 6, scale=3)
+    for dtype in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2):
+        zero = np.array([1, 0, 1, 1]).astype(dtype)
+        cases.add("QuantizeLinear", x, _scale(4) * 20, zero, axis=0)
+        cases.add(
+            "DequantizeLinear", np.arange(24).reshape(4, 6).astype(dtype), _scale(4), zero, axis=0
+        )
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float4_e2m1fn):
+        cases.add("QuantizeLinear", x, _scalar(0.02), output_dtype=_kind(dtype))
+        cases.add("DequantizeLinear", x.astype(dtype), _scale(2, 6), axis=0, block_size=2)
+    cases.add("QuantizeLinear", x * 1e6, _scalar(1), output_dtype=_kind(ml_dtypes.float8_e5m2))
+    half = x.astype(np.float16)
+    for scale in (_scalar(0.0312, np.float16), _scalar(0.0312, ml_dtypes.bfloat16)):
+        cases.add("QuantizeLinear", x.astype(scale.dtype), scale, _scalar(9, np.uint8))
+        cases.add("DequantizeLinear", _bytes(np.uint8, 4, 6), scale, _scalar(9, np.uint8))
+    cases.add("QuantizeLinear", half, _scalar(0.0312, np.float16), precision=TensorProto.FLOAT)
+    cases.add(
+        "QuantizeLinear", np.arange(-9, 9, dtype=np.int32), _scalar(0.25), _scalar(4, np.int8)
+    )
+    cases.add(
+        "DequantizeLinear", _bytes(np.int8, 4, 6), _scalar(0.5), output_dtype=TensorProto.FLOAT16
+    )
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_scales_that_are_powers_of_two():
+    cases = Cases(opset=25)
+    powers = np.array([[126, 128, 127], [125, 127, 129]], np.uint8).view(ml_dtypes.float8_e8m0fnu)
+    x = _normal(2, 6, scale=3)
+    numbers = x.astype(ml_dtypes.float4_e2m1fn)
+    cases.add(
+        "DequantizeLinear", numbers, powers, axis=1, block_size=2, output_dtype=TensorProto.FLOAT
+    )
+    wide = np.repeat(powers.astype(np.float32), 2, axis=1)
+    compare(
+        run_compiled(cases.model(), cases.feeds),
+        [numbers.astype(np.float32) * wide],
+        cases.outputs,
+    )
+
+
+def test_matrix_products():
+    cases = Cases(opset=21)
+    for a, b in ((np.uint8, np.uint8), (np.int8, np.int8)):
+        left, right = _bytes(a, 5, 16), _bytes(b, 16, 7)
+        zeros = _scalar(3, a), _scalar(5, b), _scalar(11, a)
+        cases.add(
+            "QLinearMatMul", left, _scalar(0.02), zeros[0], const(right), const(_scale(7)),
+            const(_bytes(b, 7)), _scalar(0.9), zeros[2],
+        )  # fmt: skip
+        cases.add(
+            "QLinearMatMul", Feed(_bytes(a, 2, 5, 16), [2, "m", 16]), const(0.02), const(zeros[0]),
+            _bytes(b, 2, 16, 7), const(0.03), const(zeros[1]), const(0.9), const(zeros[2]),
+        )  # fmt: skip
+    cases.add("MatMulInteger", left, const(right), zeros[0], const(_bytes(b, 7)))
+    cases.add("MatMulInteger", left.view(np.uint8), right)
+    cases.compare_with_onnxruntime()
+
+
+CONVOLUTIONS = (
+    {"pads": [1, 1, 1, 1]},
+    {"pads": [0, 2, 1, 0], "strides": [2, 1], "dilations": [1, 2]},
+    {"group": 2, "auto_pad": "SAME_UPPER", "strides": [2, 2]},
+    {"group": 4, "pads": [1, 1, 1, 1]},
+)
+
+
+@pytest.mark.parametrize("weights", [np.int8, np.uint8])
+def test_convolutions(weights):
+    cases = Cases(opset=21)
+    for attributes in CONVOLUTIONS:
+        dims = ["n", 4, "h", 8] if "auto_pad" in attributes else [2, 4, 7, 8]
+        x = Feed(_bytes(np.uint8, 2, 4, 7, 8), dims)
+        w = _bytes(weights, 8, 4 // attributes.get("group", 1), 3, 3)
+        middle = 0 if weights is np.int8 else 128
+        zero = _scalar(middle, weights)
+        per_filter = np.full(8, middle, weights)
+        bias = _random.integers(-999, 999, 8, np.int32)
+        cases.add(
+            "QLinearConv", x, const(0.02), const(7, np.uint8), const(w), const(_scale(8)),
+            const(per_filter), const(0.7), const(99, np.uint8), const(bias), **attributes,
+        )  # fmt: skip
+        cases.add(
+            "QLinearConv", x, const(0.02), _scalar(128, np.uint8), w, const(0.03),
+            _scalar(middle + 1, weights), const(0.7), const(99, np.uint8), **attributes,
+        )  # fmt: skip
+    if weights is np.uint8:  # ONNX Runtime's ConvInteger takes no others
+        cases.add("ConvInteger", x, w, _scalar(9, np.uint8), zero, **attributes)
+        cases.add("ConvInteger", x, w, **attributes)
+    line, volume = _bytes(np.uint8, 1, 3, 9), _bytes(np.uint8, 1, 3, 4, 5, 4)
+    for x, shape in ((line, (5, 3, 3)), (volume, (5, 3, 2, 3, 1))):
+        cases.add(
+            "QLinearConv", x, const(0.02), const(7, np.uint8), const(_bytes(np.int8, *shape)),
+            const(0.03), const(0, np.int8), const(0.7), const(99, np.uint8),
+            pads=[1] * (2 * x.ndim - 4),
+        )  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "attributes", "reason"),
+    [
+        ((_scale(3),), {"axis": 1}, "shapes .* do not broadcast"),
+        ((_scale(2, 1, 1),), {}, "does not fit 2x4xf32 by axis or block"),
+        ((_scale(3),), {"axis": 4}, "axis 4 of a tensor of rank 2"),
+        ((_scale(2, 2),), {}, "does not fit 2x4xf32 by axis or block"),
+        ((_scale(4), _bytes(np.int8, 3)), {}, "differ"),
+        (
+            (_scalar(1), _scalar(0, np.int8)),
+            {"output_dtype": TensorProto.UINT8},
+            "output_dtype is uint8, but the zero point is int8",
+        ),
+    ],
+)
+def test_what_does_not_fit(inputs, attributes, reason):
+    cases = Cases(opset=21)
+    cases.add("QuantizeLinear", _normal(2, 4), *inputs, **attributes)
+    with pytest.raises(InvalidModelError, match=reason):
+        import_onnx(cases.model())
