@@ -17,6 +17,7 @@ from .base import (
 from .contraction import *
 from .control_flow import *
 from .convolution import *
+from .detection import *
 from .direct_convolution import *
 from .elements import write as write_elements
 from .elementwise import *
@@ -32,6 +33,7 @@ from .reassociation import reassociation
 from .reduction import *
 from .regions import UNLIMITED, Iteration, if_, loop
 from .shapes import *
+from .sorting import *
 from .symbolic_values import known_sizes, symbolic_value
 from .types import (
     TensorType,

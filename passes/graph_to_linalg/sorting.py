@@ -1,4 +1,4 @@
-"""The k first elements in order, by a heap."""
+"""The k first elements in order, and rows in order, by a heap."""
 
 import functools
 from collections.abc import Sequence
@@ -32,6 +32,22 @@ def top_k(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> tuple[ir.Value, ir.V
     keys = apart(ctx, key_type, lambda: parallel([x], [identity], ctx.empty(key_type), keys_of))
     order = _Selection(ctx, keys, key_type, indices, op.attrs["axis"]).build()
     return take_elements(ctx, x, source, order, indices, op.attrs["axis"]), order
+
+
+@lowers(graph.ArgsortRowsOp)
+def argsort_rows(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    if 0 in result.shape:
+        return ctx.empty(result)
+    ctx.require_at_least(source.shape[1], 1, "sorts rows of no elements")
+    key_type = source.with_dtype(_key_dtype(source.dtype))
+    identity = ir.AffineMap.get_identity(2)
+
+    def keys_of(element: ir.Value) -> ir.Value:
+        return _key(element, source.dtype, largest=False)
+
+    keys = apart(ctx, key_type, lambda: parallel([x], [identity], ctx.empty(key_type), keys_of))
+    return _Selection(ctx, keys, key_type, result, 0, _RowOfMatrix).build()
 
 
 def _key_dtype(dtype: np.dtype) -> np.dtype:
@@ -78,7 +94,10 @@ class _Selection:
         keys_type: graph.TensorType,
         result: graph.TensorType,
         axis: int,
+        row: "type[_Row] | None" = None,
     ):
+        self.row = row or _Row
+        self.columns = ctx.index(keys_type.shape[-1])
         extent, k = keys_type.shape[axis], result.shape[axis]
         self.ctx, self.keys, self.result, self.axis = ctx, keys, result, axis
         self.extent, self.k = ctx.index(extent), ctx.index(k)
@@ -108,7 +127,7 @@ class _Selection:
         return for_each(self.outer, empty, self._row)
 
     def _row(self, outer: list[ir.Value], heap: ir.Value) -> ir.Value:
-        row = _Row(self, outer)
+        row = self.row(self, outer)
         heap = for_range(self.k, heap, lambda i, heap: row.put(heap, i, row.as_element(i)))
         half = arith.divui(self.k, self.two)
         heap = for_range(half, heap, lambda i, heap: row.sift(heap, _minus(half, i), self.k))
@@ -200,3 +219,30 @@ class _Row:
 
         active = scalar_constant(True, np.dtype(np.bool_))
         return while_([heap, slot, active], more, step)[0]
+
+
+class _RowOfMatrix(_Row):
+    """A heap of rows of a matrix, which compare by the first elements that differ."""
+
+    def _later(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        predicate, one = arith.CmpIPredicate, self.all.one
+        row_a, row_b = (arith.index_cast(ir.IndexType.get(), row) for row in (a, b))
+
+        def keys(column: ir.Value) -> list[ir.Value]:
+            return [tensor.extract(self.all.keys, [row, column]) for row in (row_a, row_b)]
+
+        def alike(column: ir.Value, same: ir.Value) -> ir.Value:
+            within = arith.cmpi(predicate.ult, column, self.all.columns)
+            return arith.andi(same, within)
+
+        def compare(column: ir.Value, same: ir.Value) -> list[ir.Value]:
+            del same
+            equal = arith.cmpi(predicate.eq, *keys(column))
+            return [arith.select(equal, arith.addi(column, one), column), equal]
+
+        true = scalar_constant(True, np.dtype(np.bool_))
+        column, same = while_([self.all.zero, true], alike, compare)
+        behind = arith.subi(self.all.columns, one)
+        key_a, key_b = keys(arith.minsi(column, behind))
+        tie = arith.andi(same, arith.cmpi(predicate.sgt, a, b))
+        return arith.ori(arith.cmpi(predicate.slt, key_a, key_b), tie)

@@ -1,0 +1,147 @@
+"""Selecting boxes: one after the other, each against those that were taken before."""
+
+import numpy as np
+
+from ...dialects import graph, iree
+from ...mlir import arith, ir, tensor
+from .dispatch import settled
+from .loops import for_each, for_range, while_
+from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
+from .movement import extract_slice, reshape_tensor
+
+_I64 = np.dtype(np.int64)
+_F32 = np.dtype(np.float32)
+_BOOL = np.dtype(np.bool_)
+
+
+@lowers(graph.NonMaxSuppressionOp)
+def non_max_suppression(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    boxes: ir.Value,
+    order: ir.Value,
+    candidates: ir.Value,
+    limit: ir.Value,
+    threshold: ir.Value,
+) -> ir.Value:
+    result = graph.type_of(op.result)
+    if 0 in result.shape:
+        return ctx.empty(result)
+    boxes_type = graph.type_of(op.boxes)
+    for axis, wanted in ((0, result.shape[0]), (1, result.shape[2])):
+        have = boxes_type.shape[axis]
+        ctx.require_equal(have, wanted, f"has {have} boxes for scores of {wanted}")
+    boxes = settled(ctx, boxes, boxes_type)
+    order = settled(ctx, order, result)
+    candidates = settled(ctx, candidates, graph.type_of(op.candidates))
+    scalars = tensor.extract(limit, []), tensor.extract(threshold, [])
+    return _Suppression(ctx, boxes, order, candidates, *scalars, result).build()
+
+
+class _Suppression:
+    """Builds one dispatch: the selected boxes are listed in the result itself, then -1."""
+
+    def __init__(
+        self,
+        ctx: Lowering,
+        boxes: ir.Value,
+        order: ir.Value,
+        candidates: ir.Value,
+        limit: ir.Value,
+        threshold: ir.Value,
+        result: graph.TensorType,
+    ):
+        self.ctx, self.boxes, self.order, self.candidates = ctx, boxes, order, candidates
+        self.limit = arith.index_cast(ir.IndexType.get(), limit)
+        self.threshold, self.result = threshold, result
+        # Flat, and of more than one element: the backend takes unit axes out of results, wrongly
+        # where loops build them.
+        self.flat = result.with_shape((graph.element_count(result.shape) + 1,))
+        self.sizes = ctx.mixed(self.flat.shape)
+        self.batches, self.classes, self.count = map(ctx.index, result.shape)
+        self.zero, self.one, self.corners = (
+            ctx.index(0),
+            ctx.index(1),
+            list(map(ctx.index, range(4))),
+        )
+
+    def build(self) -> ir.Value:
+        dynamic = [size for size in self.sizes if isinstance(size, ir.Value)]
+        flat = iree.dispatch_region(plain_type(self.flat), dynamic, self._all)
+        filled = self.flat.with_shape((graph.element_count(self.result.shape),))
+        flat = extract_slice(self.ctx, flat, [0], filled.shape, [1], filled)
+        return reshape_tensor(self.ctx, flat, filled, self.result)
+
+    def _all(self) -> ir.Value:
+        empty = tensor.empty(self.sizes, plain_element(_I64))
+        return for_each([self.batches, self.classes], empty, self._class)
+
+    def _class(self, outer: list[ir.Value], listed: ir.Value) -> ir.Value:
+        """Go through the candidates of one batch and class."""
+        batch, class_ = outer
+        row = arith.addi(arith.muli(batch, self.classes), class_)
+        first = arith.muli(row, self.count)
+        looked_at = arith.index_cast(ir.IndexType.get(), tensor.extract(self.candidates, outer))
+        looked_at = arith.minsi(looked_at, self.count)
+        less = arith.CmpIPredicate.slt
+
+        def more(listed: ir.Value, place: ir.Value, taken: ir.Value) -> ir.Value:
+            left = arith.cmpi(less, place, looked_at)
+            return arith.andi(left, arith.cmpi(less, taken, self.limit))
+
+        def step(listed: ir.Value, place: ir.Value, taken: ir.Value) -> list[ir.Value]:
+            box = tensor.extract(self.order, [*outer, place])
+            free = self._is_free(listed, batch, box, first, taken)
+            listed = tensor.insert(box, listed, [arith.addi(first, taken)])
+            return [
+                listed,
+                arith.addi(place, self.one),
+                arith.select(free, arith.addi(taken, self.one), taken),
+            ]
+
+        listed, _, taken = while_([listed, self.zero, self.zero], more, step)
+        none = scalar_constant(-1, _I64)
+        return for_range(
+            self.count,
+            listed,
+            lambda slot, now: tensor.insert(none, now, [arith.addi(first, slot)]),
+            start=taken,
+        )
+
+    def _is_free(
+        self, listed: ir.Value, batch: ir.Value, box: ir.Value, first: ir.Value, taken: ir.Value
+    ) -> ir.Value:
+        """Whether `box` overlaps none of the `taken` ones, listed from `first` on."""
+        own = self._corners(batch, box)
+
+        def more(slot: ir.Value, free: ir.Value) -> ir.Value:
+            return arith.andi(free, arith.cmpi(arith.CmpIPredicate.slt, slot, taken))
+
+        def step(slot: ir.Value, free: ir.Value) -> list[ir.Value]:
+            del free
+            other = self._corners(batch, tensor.extract(listed, [arith.addi(first, slot)]))
+            return [arith.addi(slot, self.one), self._is_apart(own, other)]
+
+        return while_([self.zero, scalar_constant(True, _BOOL)], more, step)[1]
+
+    def _corners(self, batch: ir.Value, box: ir.Value) -> list[ir.Value]:
+        number = arith.index_cast(ir.IndexType.get(), box)
+        return [tensor.extract(self.boxes, [batch, number, corner]) for corner in self.corners]
+
+    def _is_apart(self, a: list[ir.Value], b: list[ir.Value]) -> ir.Value:
+        """Whether the intersection of two boxes, over their union, is within the threshold."""
+        nothing = scalar_constant(0, _F32)
+        sides = [
+            arith.maximumf(
+                arith.subf(arith.minimumf(a[i + 2], b[i + 2]), arith.maximumf(a[i], b[i])), nothing
+            )
+            for i in range(2)
+        ]
+        common = arith.mulf(*sides)
+        areas = [arith.mulf(arith.subf(x[2], x[0]), arith.subf(x[3], x[1])) for x in (a, b)]
+        union = arith.subf(arith.addf(*areas), common)
+        overlap = arith.divf(common, union)
+        too_much = arith.cmpf(arith.CmpFPredicate.OGT, overlap, self.threshold)
+        some = arith.cmpf(arith.CmpFPredicate.OGT, common, nothing)
+        false = scalar_constant(False, _BOOL)
+        return arith.select(arith.andi(some, too_much), false, scalar_constant(True, _BOOL))
