@@ -230,3 +230,47 @@ def compress(x, condition, *, node, axis=None):
     count = _count_true(condition, node)
     kept = graph.reshape(graph.non_zero(condition, count=count), shape=[count])
     return graph.gather(x, kept, axis=axis)
+
+
+@onnx_op("TensorScatter", since=24)
+def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2):
+    """Rows, one for each place before `axis`: each of `update` goes behind what is written."""
+    shape, given = graph.type_of(cache).shape, graph.type_of(update).shape
+    axis = normalize_axis(axis, len(shape))
+    if axis == 0 or len(given) != len(shape) or mode not in ("linear", "circular"):
+        raise graph.TypeRuleError(f"writes {given} to {shape} along axis {axis}, mode '{mode}'")
+    room, length = shape[axis], given[axis]
+    outer, batch = graph.element_count(shape[:axis]), shape[0]
+    first = graph.expand(size_scalar(0), shape=[batch]) if write_indices is None else write_indices
+    first = graph.reshape(graph.cast(first, to=np.int64), shape=[batch, 1])
+    first = graph.expand(first, shape=[batch, graph.element_count(shape[1:axis])])
+    places = graph.add(graph.reshape(first, shape=[outer, 1]), positions(length))
+    if mode == "circular":
+        places = graph.mod(places, size_scalar(room))
+    else:
+        _require_room(places, room)
+    rows = graph.expand(graph.reshape(positions(outer), shape=[outer, 1]), shape=[outer, length])
+    at = [graph.reshape(each, shape=[outer, length, 1]) for each in (rows, places)]
+    rest = shape[axis + 1 :]
+    flat = graph.reshape(cache, shape=[outer, room, *rest])
+    update = graph.reshape(update, shape=[outer, length, *rest])
+    flat = graph.scatter_nd(flat, graph.concat(at, axis=2), update, reduction="none")
+    return graph.reshape(flat, shape=shape)
+
+
+def _require_room(places: ir.Value, room: int | Dim) -> None:
+    """End the run with an error unless all of `places`, in a matrix, are below `room`."""
+    low = graph.greater_or_equal(places, size_scalar(0))
+    inside = graph.and_(low, graph.less(places, size_scalar(room)))
+    inside = graph.reduce_min(inside, axes=[0, 1], keepdims=False)
+    graph.require(inside, message=f"writes outside of an axis of {room}")
+
+
+@onnx_op("ArrayFeatureExtractor", domain="ai.onnx.ml")
+def array_feature_extractor(x, indices):
+    """Elements of the last axis; a tensor of rank 1 is one row."""
+    type_ = graph.type_of(x)
+    if type_.rank < 2:
+        x = graph.reshape(x, shape=[1, graph.element_count(type_.shape)])
+    count = graph.element_count(graph.type_of(indices).shape)
+    return gather(x, graph.reshape(indices, shape=[count]), axis=-1)

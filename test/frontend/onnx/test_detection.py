@@ -51,5 +51,5 @@ def test_boxes_must_fit_scores():
     cases = Cases(opset=11)
     boxes = Feed(_boxes(1, 5), [1, "n", 4])
     cases.add("NonMaxSuppression", boxes, Feed(_scores(1, 1, 6), [1, 1, "m"]), const([1]))
-    with pytest.raises(ExecutionError, match="NonMaxSuppression_0: has .* boxes for scores of"):
+    with pytest.raises(ExecutionError, match=r"NonMaxSuppression_0: has .* boxes for scores of"):
         compile_model(cases.model()).run(None, cases.feeds)

@@ -255,6 +255,27 @@ def test_one_hot_and_eye():
     assert result.tolist() == [[[5, 5, 5], [5, 5, 6]]]
 
 
+def test_tensor_scatter():
+    cases = Cases(opset=24)
+    cache, places = _normal(2, 3, 5, 4), np.array([1, 3])
+    cases.add("TensorScatter", cache, _normal(2, 3, 2, 4), places)
+    cases.add("TensorScatter", cache, _normal(2, 3, 4, 4), places, mode="circular")
+    cases.add("TensorScatter", cache, _normal(2, 3, 5, 4))
+    cases.add("TensorScatter", cache, _normal(2, 1, 5, 4), places - 1, axis=1)
+    cases.add("TensorScatter", cache, _normal(2, 3, 5, 1), places, axis=-1)
+    fed = Feed(cache, ["b", 3, "s", 4]), Feed(_normal(2, 3, 3, 4), ["b", 3, "t", 4])
+    cases.add("TensorScatter", *fed, Feed(places, ["b"]), mode="circular")
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_tensor_scatter_has_room():
+    cases = Cases(opset=24)
+    cases.add("TensorScatter", _normal(2, 5, 4), _normal(2, 3, 4), np.array([0, 3]))
+    with pytest.raises(ExecutionError, match="TensorScatter_0: writes outside of an axis of 5"):
+        run_compiled(cases.model(), cases.feeds)
+
+
 def test_trilu_and_reverse_sequence():
     x = _normal(2, 3, 4)
     cases = Cases(opset=14)
