@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .driver import compile
+    from .driver import check, compile
     from .errors import GraphcError
     from .frontend.onnx import import_onnx
     from .passes.pipeline import run_pipeline
@@ -23,6 +23,7 @@ _EXPORTS = {
     "GraphcError": ".errors",
     "Report": ".passes.report",
     "TensorSpec": ".runtime",
+    "check": ".driver",
     "compile": ".driver",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
@@ -34,6 +35,7 @@ __all__ = [
     "GraphcError",
     "Report",
     "TensorSpec",
+    "check",
     "compile",
     "import_onnx",
     "load",

@@ -3,19 +3,28 @@
 import ctypes
 import gc
 import importlib.metadata
+import logging
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .dialects import graph
-from .errors import OutputError, UsageError
-from .frontend.onnx import import_onnx
+from .errors import OutputError, UnsupportedModelError, UsageError
+from .frontend.onnx import (
+    HostPiece,
+    NativePiece,
+    Plan,
+    Preflight,
+    check_nodes,
+    import_onnx,
+    make_plan,
+)
 from .mlir import ir
 from .passes.pipeline import Pipeline, run_pipeline
 from .passes.pipelines import graph_pipeline, lowering_pipeline
@@ -23,18 +32,25 @@ from .passes.report import Report
 from .runtime import (
     CompiledModel,
     ModelMetadata,
+    PartSpec,
     Target,
     TensorSpec,
+    ValueSpec,
     compile_module,
     load,
     resolve_target,
 )
 from .runtime.child_process import ProgressEvent
 from .runtime.cpu import usable_cpus
+from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY
 
 Progress = Callable[[ProgressEvent], None]
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
+SHOWN_REASONS = 8
+"""A warning names at most this many nodes."""
+
+logger = logging.getLogger("graphc")
 
 
 @dataclass(frozen=True)
@@ -95,7 +111,7 @@ class Compilation:
         with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
             source = Path(folder, "module.mlir")
             self.write_bytecode(source)
-            report.sizes["bytecode bytes"] = source.stat().st_size
+            report.add_size("bytecode bytes", source.stat().st_size)
             del self.module
             _give_memory_back()
             start = time.perf_counter()
@@ -111,7 +127,7 @@ class Compilation:
                 save_temps=options.save_temps,
             )
         report.record_stage("backend", time.perf_counter() - start)
-        report.sizes["module bytes"] = len(contents)
+        report.add_size("module bytes", len(contents))
         return contents
 
     def text(self) -> str:
@@ -155,6 +171,7 @@ def compile(
     timeout: float | None = None,
     progress: Progress | None = None,
     save_temps: str | os.PathLike[str] | None = None,
+    host: bool = True,
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
 
@@ -166,6 +183,10 @@ def compile(
     bounds it. `progress` is called with a `ProgressEvent` now and then; an exception it raises
     stops the compilation. `save_temps` names a folder for the program after every stage.
 
+    Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
+    host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
+    report say why. With ``host=False`` a model that has such nodes is refused.
+
     Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
     InvalidDimError, PipelineError, UnknownTargetError, PassError, LoweringError, BackendError.
     """
@@ -174,11 +195,79 @@ def compile(
         extra_flags=tuple(extra_flags), timeout=timeout, progress=progress,
         save_temps=None if save_temps is None else Path(save_temps),
     )  # fmt: skip
-    compilation = begin(model, options)
+    contents, report = to_module(model, options, host)
+    return load(contents, threads=options.threads, report=report)
+
+
+def to_module(model: Any, options: Options, host: bool) -> tuple[bytes, Report]:
+    """The contents of a ``.vmfb``, or of a ``.gcm`` where parts of `model` run on the `host`."""
+    try:
+        compilation = begin(model, options)
+    except UnsupportedModelError:
+        if not host:
+            raise
+        return _compile_in_parts(model, options)
+    return _finish(compilation), compilation.report
+
+
+def check(
+    model: "str | os.PathLike[str] | bytes | Any", *, dims: Mapping[str, int] | None = None
+) -> Preflight:
+    """Say for every node of an ONNX model whether it would be compiled, run on the host, or
+    cannot run, and why; without compiling anything."""
+    from .runtime.host.part import why_not
+
+    return check_nodes(model, dims=dims, why_not=why_not)
+
+
+def _finish(compilation: Compilation) -> bytes:
     compilation.graph_passes()
     compilation.lower()
-    contents = compilation.backend()
-    return load(contents, threads=options.threads, report=compilation.report)
+    return compilation.backend()
+
+
+def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
+    from .runtime.host.part import why_not
+
+    report, started = Report(), time.monotonic()
+    name = _model_name(model)
+    start = time.perf_counter()
+    plan = make_plan(model, dims=options.dims, why_not=why_not)
+    report.record_stage("partition", time.perf_counter() - start)
+    part_options = replace(options, dims={})  # which the plan has taken account of
+    contents: list[bytes] = []
+    while plan.pieces:  # a piece's weights are freed when it has been compiled
+        piece = plan.pieces.pop(0)
+        report.parts.append(_part_spec(plan, piece))
+        if isinstance(piece, HostPiece):
+            contents.append(piece.contents)
+            continue
+        part_name = f"{name}.part{len(contents)}"
+        compilation = Compilation(piece.module, part_name, part_options, report, started)
+        del piece
+        compilation.save_text("imported")
+        contents.append(_finish(compilation))
+    _warn(name, report.parts)
+    metadata = _metadata(name, _value_specs(plan.inputs()), _value_specs(plan.outputs()), options)
+    return write_hybrid(metadata, report.parts, contents), report
+
+
+def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
+    part, nodes = piece.part, plan.nodes(piece.part)
+    reasons = {} if part.native else {node.name: node.reason for node in nodes if node.reason}
+    names = tuple(node.name for node in nodes)
+    return PartSpec(part.native, names, tuple(part.inputs), tuple(part.outputs), reasons)
+
+
+def _warn(name: str, parts: Sequence[PartSpec]) -> None:
+    """Say which nodes are not compiled: nothing falls back in silence."""
+    total = sum(len(part.nodes) for part in parts)
+    reasons = {node: why for part in parts for node, why in part.reasons.items()}
+    shown = "; ".join(f"'{node}' ({why})" for node, why in list(reasons.items())[:SHOWN_REASONS])
+    more = f" and {len(reasons) - SHOWN_REASONS} more" if len(reasons) > SHOWN_REASONS else ""
+    logger.warning(
+        "model '%s': %d of %d nodes run on the host: %s%s", name, len(reasons), total, shown, more
+    )
 
 
 def _give_memory_back() -> None:
@@ -209,15 +298,18 @@ def make_options(
 
 def begin(model: Any, options: Options) -> Compilation:
     """Import `model`."""
-    name = Path(model).stem if isinstance(model, str | os.PathLike) else "model"
     if options.progress is not None:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
     module = import_onnx(model, dims=options.dims)
-    compilation = Compilation(module, name, options)
+    compilation = Compilation(module, _model_name(model), options)
     compilation.report.record_stage("import", time.perf_counter() - start)
     compilation.save_text("imported")
     return compilation
+
+
+def _model_name(model: Any) -> str:
+    return Path(model).stem if isinstance(model, str | os.PathLike) else "model"
 
 
 def main_function(module: ir.Module) -> Any:
@@ -232,10 +324,21 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
     """What the compiled module will say about itself; read from the `graph` program."""
     function = main_function(module)
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = _specs(function, "arg_attrs", signature.inputs)
+    outputs = _specs(function, "res_attrs", signature.results)
+    return _metadata(name, inputs, outputs, options)
+
+
+def _metadata(
+    name: str,
+    inputs: Sequence[TensorSpec | ValueSpec],
+    outputs: Sequence[TensorSpec | ValueSpec],
+    options: Options,
+) -> ModelMetadata:
     return ModelMetadata(
         name=name,
-        inputs=_specs(function, "arg_attrs", signature.inputs),
-        outputs=_specs(function, "res_attrs", signature.results),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
         dims=dict(options.dims),
         options={
             "target": options.target.spelling,
@@ -248,8 +351,21 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
 
 def _specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpec, ...]:
     names = [ir.StringAttr(ir.DictAttr(a)["graph.name"]).value for a in function.attributes[kind]]
-    specs = []
-    for name, type_ in zip(names, map(graph.from_mlir, types), strict=True):
-        shape = tuple(size if isinstance(size, int) else str(size) for size in type_.shape)
-        specs.append(TensorSpec(name, shape, type_.dtype.name))
-    return tuple(specs)
+    return tuple(
+        _tensor_spec(name, type_)
+        for name, type_ in zip(names, map(graph.from_mlir, types), strict=True)
+    )
+
+
+def _value_specs(
+    values: Sequence[tuple[str, graph.TensorType | str]],
+) -> list[TensorSpec | ValueSpec]:
+    return [
+        ValueSpec(name, type_) if isinstance(type_, str) else _tensor_spec(name, type_)
+        for name, type_ in values
+    ]
+
+
+def _tensor_spec(name: str, type_: graph.TensorType) -> TensorSpec:
+    shape = tuple(size if isinstance(size, int) else str(size) for size in type_.shape)
+    return TensorSpec(name, shape, type_.dtype.name)

@@ -1,6 +1,6 @@
 """What passes did: which rewrites fired where, which declined and why, and how long it took."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 SHOWN_NODES = 4
@@ -50,6 +50,8 @@ class Report:
     passes: list[PassRecord] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     """Named sizes in bytes, or counts; the driver fills them in."""
+    parts: list[Any] = field(default_factory=list)
+    """The parts of a model of which some nodes run on the host, in the order they run."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of one rewrite; made on first use."""
@@ -58,6 +60,10 @@ class Report:
     def record_stage(self, name: str, seconds: float) -> None:
         """Note how long a stage outside the pass pipeline took."""
         self.passes.append(PassRecord(name, seconds))
+
+    def add_size(self, name: str, size: int) -> None:
+        """Add to a named size: that of a model in parts is the sum of theirs."""
+        self.sizes[name] = self.sizes.get(name, 0) + size
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
@@ -68,10 +74,11 @@ class Report:
             },
             "passes": [record._asdict() for record in self.passes],
             "sizes": dict(sorted(self.sizes.items())),
+            "parts": [asdict(part) for part in self.parts],
         }
 
     def __str__(self) -> str:
-        lines = [*self._rewrite_lines(), *self._pass_lines()]
+        lines = [*map(str, self.parts), *self._rewrite_lines(), *self._pass_lines()]
         lines += [f"  {name}: {size:,}" for name, size in sorted(self.sizes.items())]
         return "\n".join(lines) or "nothing was rewritten"
 

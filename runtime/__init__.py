@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .child_process import ProgressEvent
     from .compiler import compile_module
+    from .hybrid import PartSpec
     from .metadata import ModelMetadata, TensorSpec
     from .model import CompiledModel, load
     from .targets import Target, resolve_target
+    from .values import ValueSpec
 
 _EXPORTS = {
     "CompiledModel": "model",
     "ModelMetadata": "metadata",
+    "PartSpec": "hybrid",
     "ProgressEvent": "child_process",
     "Target": "targets",
     "TensorSpec": "metadata",
+    "ValueSpec": "values",
     "compile_module": "compiler",
     "load": "model",
     "resolve_target": "targets",
@@ -28,9 +32,11 @@ _EXPORTS = {
 __all__ = [
     "CompiledModel",
     "ModelMetadata",
+    "PartSpec",
     "ProgressEvent",
     "Target",
     "TensorSpec",
+    "ValueSpec",
     "compile_module",
     "load",
     "resolve_target",

@@ -40,18 +40,7 @@ class FeedBinder:
 
     def bind_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[np.ndarray]:
         """`bind`, for positional arguments in the order of the inputs and named ones."""
-        if len(args) > len(self._names):
-            raise FeedError(
-                f"the model has {len(self._names)} input(s) "
-                f"({', '.join(self._names)}), {len(args)} were given"
-            )
-        feeds = dict(zip(self._names, args, strict=False))
-        if kwargs:
-            if twice := feeds.keys() & kwargs.keys():
-                listing = ", ".join(f"'{name}'" for name in self._names if name in twice)
-                raise FeedError(f"input {listing} is given twice, by position and by name")
-            feeds |= kwargs
-        return self.bind(feeds)
+        return self.bind(name_arguments(self._names, args, kwargs))
 
     def _check(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
         if not isinstance(feeds, Mapping):
@@ -100,6 +89,21 @@ class FeedBinder:
                         f"but input '{owner}' has {dim} = {known}"
                     )
         return problems
+
+
+def name_arguments(
+    names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Arguments by position and by name as feeds. Raises `FeedError` for too many of them."""
+    if len(args) > len(names):
+        raise FeedError(
+            f"the model has {len(names)} input(s) ({', '.join(names)}), {len(args)} were given"
+        )
+    feeds = dict(zip(names, args, strict=False))
+    if twice := feeds.keys() & kwargs.keys():
+        listing = ", ".join(f"'{name}'" for name in names if name in twice)
+        raise FeedError(f"input {listing} is given twice, by position and by name")
+    return feeds | kwargs
 
 
 def _fits(given: tuple[int, ...], expected: tuple[int | str, ...]) -> bool:

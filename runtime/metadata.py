@@ -6,10 +6,12 @@ the file.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import ModuleFileError
+from .values import ValueSpec
 
 FORMAT_VERSION = 1
 """Version of the JSON below. A reader accepts its own version only."""
@@ -47,8 +49,8 @@ class ModelMetadata:
     """
 
     name: str
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
+    inputs: tuple[TensorSpec | ValueSpec, ...]
+    outputs: tuple[TensorSpec | ValueSpec, ...]
     dims: dict[str, int] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
@@ -89,6 +91,15 @@ class ModelMetadata:
         )
 
 
+def require_tensors(specs: Iterable[TensorSpec | ValueSpec]) -> tuple[TensorSpec, ...]:
+    """`specs`, of a compiled module. Raises `ModuleFileError` where one is no tensor."""
+    tensors = tuple(spec for spec in specs if isinstance(spec, TensorSpec))
+    for spec in specs:
+        if isinstance(spec, ValueSpec):
+            raise ModuleFileError(f"the metadata names {spec}, which no compiled module takes")
+    return tensors
+
+
 def format_shape(shape: tuple[int | str, ...]) -> str:
     """``[batch, 3, ?]`` for ``("batch", 3, "")``."""
     return "[" + ", ".join(str(dim) if dim != "" else "?" for dim in shape) + "]"
@@ -127,12 +138,16 @@ def _mapping(raw: dict[str, Any], key: str, kind: type) -> dict[str, Any]:
     return mapping
 
 
-def _tensors(raw: dict[str, Any], key: str) -> tuple[TensorSpec, ...]:
-    tensors = []
+def _tensors(raw: dict[str, Any], key: str) -> tuple[TensorSpec | ValueSpec, ...]:
+    tensors: list[TensorSpec | ValueSpec] = []
     for item in _typed(raw, key, list):
         where = f"the module's metadata, in {key},"
         if not isinstance(item, dict):
             raise ModuleFileError(f"{where} has {item!r}, which is no tensor")
+        if "type" in item:
+            _check_fields(where, item, ValueSpec)
+            tensors.append(ValueSpec(_typed(item, "name", str), _typed(item, "type", str)))
+            continue
         _check_fields(where, item, TensorSpec)
         shape = _typed(item, "shape", list)
         for dim in shape:

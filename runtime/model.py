@@ -12,17 +12,20 @@ import numpy as np
 from ..errors import ModuleFileError, UnknownTargetError, UsageError
 from .device import open_device
 from .feeds import FeedBinder
-from .metadata import ModelMetadata, TensorSpec
+from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
+from .hybrid_file import is_hybrid, read_hybrid
+from .metadata import ModelMetadata, TensorSpec, require_tensors
 from .module_file import read_module
 from .output_file import write_atomically
 from .session import Session
 from .targets import resolve_target
+from .values import ValueSpec
 
 
 def load(
     source: str | os.PathLike[str] | bytes, *, threads: int | None = None, report: Any = None
 ) -> "CompiledModel":
-    """Loads a ``.vmfb`` that graphc made, from a path or from its bytes.
+    """Loads a ``.vmfb`` or ``.gcm`` that graphc made, from a path or from its bytes.
 
     `threads` is the number of workers that share one call; by default every processor that this
     process may use. `report` is handed through to `CompiledModel.report`.
@@ -30,7 +33,10 @@ def load(
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
     `DeviceError` where this machine cannot run it, `UsageError` for impossible `threads`.
     """
-    file = read_module(source if isinstance(source, (bytes, bytearray)) else Path(source))
+    source = source if isinstance(source, (bytes, bytearray)) else Path(source)
+    if is_hybrid(source):
+        return _load_hybrid(source, threads, report)
+    file = read_module(source)
     target = file.metadata.options.get("target", "cpu")
     try:
         driver = resolve_target(target).driver
@@ -40,8 +46,43 @@ def load(
     return CompiledModel(session, file.metadata, file.contents, report)
 
 
+def _load_hybrid(source: Path | bytes, threads: int | None, report: Any) -> "CompiledModel":
+    file = read_hybrid(source)
+    runnables: list[tuple[PartSpec, Runnable]] = [
+        (spec, NativePart(load(data, threads=threads)) if spec.native else open_host_part(data))
+        for spec, data in zip(file.parts, file.contents, strict=True)
+    ]
+    metadata = file.metadata
+    session = HybridSession(
+        metadata.name,
+        runnables,
+        [spec.name for spec in metadata.inputs],
+        [spec.name for spec in metadata.outputs],
+    )
+    return CompiledModel(session, metadata, file.whole, report)
+
+
+class NativePart:
+    """A compiled part of a hybrid model."""
+
+    def __init__(self, model: "CompiledModel"):
+        self._model = model
+        self._outputs = [spec.name for spec in model.outputs]
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name."""
+        return dict(zip(self._outputs, self._model.run(None, feeds), strict=True))
+
+    def close(self) -> None:
+        """Free the module."""
+        self._model.close()
+
+
 class CompiledModel:
     """A compiled model: numpy arrays in, numpy arrays out.
+
+    A hybrid model, of which some nodes run on the host, also takes and gives arrays of strings,
+    lists (sequences) and ``None`` (empty optionals); `parts` says what runs where.
 
     Made by `graphc.compile` and `graphc.load`. Runs from several threads take turns; load the model
     again where they should overlap. Close it, or use it in a ``with`` statement, to free its memory
@@ -49,7 +90,11 @@ class CompiledModel:
     """
 
     def __init__(
-        self, session: Session, metadata: ModelMetadata, contents: memoryview, report: Any = None
+        self,
+        session: Session | HybridSession,
+        metadata: ModelMetadata,
+        contents: memoryview,
+        report: Any = None,
     ):
         self.metadata = metadata
         """What the module says about itself."""
@@ -57,16 +102,33 @@ class CompiledModel:
         """What happened while the model was compiled; ``None`` for a loaded model."""
         self._session = session
         self._contents: memoryview | None = contents
-        self._binder = FeedBinder(metadata.inputs)
+        self._binder = (
+            HybridBinder(metadata.inputs)
+            if isinstance(session, HybridSession)
+            else FeedBinder(require_tensors(metadata.inputs))
+        )
         self._output_names = [spec.name for spec in metadata.outputs]
 
     @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """Name, shape and element type of every input, in the order of positional arguments."""
+    def parts(self) -> tuple[PartSpec, ...]:
+        """The parts of a hybrid model in the order they run; none for one compiled as a whole."""
+        return self._session.parts if isinstance(self._session, HybridSession) else ()
+
+    @property
+    def native(self) -> bool:
+        """Whether all of the model is compiled, and nothing runs on the host."""
+        return all(part.native for part in self.parts)
+
+    @property
+    def inputs(self) -> tuple[TensorSpec | ValueSpec, ...]:
+        """Name, shape and element type of every input, in the order of positional arguments.
+
+        A `ValueSpec` describes what is no tensor.
+        """
         return self.metadata.inputs
 
     @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
+    def outputs(self) -> tuple[TensorSpec | ValueSpec, ...]:
         """Name, shape and element type of every output, in the order of results."""
         return self.metadata.outputs
 

@@ -24,7 +24,7 @@ from .cpu_features import missing_features
 from .device import import_runtime, setup_lock, vm_instance
 from .elements import ELEMENT_TYPES
 from .memory import aligned_empty
-from .metadata import ENTRY_FUNCTION, REFLECTION_KEY, ModelMetadata, TensorSpec
+from .metadata import ENTRY_FUNCTION, REFLECTION_KEY, ModelMetadata, TensorSpec, require_tensors
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -183,8 +183,8 @@ def _check_signature(metadata: ModelMetadata, declaration: str) -> None:
     """
     arguments, arrow, results = declaration.partition(" -> ")
     for what, specs, text in (
-        ("input", metadata.inputs, arguments),
-        ("output", metadata.outputs, results if arrow else ""),
+        ("input", require_tensors(metadata.inputs), arguments),
+        ("output", require_tensors(metadata.outputs), results if arrow else ""),
     ):
         types = _TENSOR.findall(text)
         if len(types) != len(specs):

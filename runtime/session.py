@@ -15,6 +15,7 @@ from ..errors import DeviceError, ExecutionError, ModuleFileError, UsageError
 from .device import Device, import_runtime, setup_lock, vm_instance
 from .elements import ELEMENT_TYPES
 from .memory import ALIGNMENT, address, aligned_empty, overlap
+from .metadata import require_tensors
 from .module_file import ModuleFile
 
 _IN_PLACE = 1 << 15
@@ -36,9 +37,11 @@ class Session:
         self._lock = threading.Lock()
         self._slots = [
             _InputSlot(runtime, device, ELEMENT_TYPES[spec.dtype].hal)
-            for spec in file.metadata.inputs
+            for spec in require_tensors(file.metadata.inputs)
         ]
-        self._outputs = [ELEMENT_TYPES[spec.dtype].dtype for spec in file.metadata.outputs]
+        self._outputs = [
+            ELEMENT_TYPES[spec.dtype].dtype for spec in require_tensors(file.metadata.outputs)
+        ]
         self._views: list[Any] = [None] * len(self._slots)
         self._arguments = runtime.VmVariantList(0)
         with setup_lock:

@@ -1,5 +1,15 @@
 """How ONNX models come in. Only this folder imports `onnx`."""
 
 from .importer import import_onnx
+from .plan import HostPiece, NativePiece, Plan, make_plan
+from .preflight import Preflight, check_nodes
 
-__all__ = ["import_onnx"]
+__all__ = [
+    "HostPiece",
+    "NativePiece",
+    "Plan",
+    "Preflight",
+    "check_nodes",
+    "import_onnx",
+    "make_plan",
+]

@@ -51,11 +51,11 @@ def import_onnx(
         with ir.InsertionPoint(module.body):
             owned = not isinstance(source, onnx.ModelProto)
             Importer(model, folder, dict(dims or {}), owned).import_model()
-        _verify(module)
+        verify(module)
         return module
 
 
-def _verify(module: ir.Module) -> None:
+def verify(module: ir.Module) -> None:
     try:
         module.operation.verify()
     except ir.MLIRError as error:
@@ -98,8 +98,8 @@ class Importer:
         """Make ``@main``."""
         self._check_sizes()
         graph_proto = self.model.graph
-        opsets = _read_opsets(self.model.opset_import)
-        initializers = _read_initializers(graph_proto)
+        opsets = read_opsets(self.model.opset_import)
+        initializers = read_initializers(graph_proto)
         inputs = [i for i in graph_proto.input if i.name not in initializers]
         types = [self._input_type(i) for i in inputs]
         self._check_dim_names()
@@ -107,7 +107,7 @@ class Importer:
         block = function.add_entry_block()
         scope = Scope(opsets, initializers=initializers, block=block)
         for info, argument in zip(inputs, block.arguments, strict=True):
-            _define(scope, info.name, argument, "graph input")
+            define(scope, info.name, argument, "graph input")
         with ir.InsertionPoint(block):
             self._import_nodes(graph_proto.node, scope)
             if self.unsupported:
@@ -224,7 +224,7 @@ class Importer:
         _require_enough(results, proto)
         for output, value in zip(proto.output, results, strict=False):
             if output:
-                _define(scope, output, value, f"node '{name}'")
+                define(scope, output, value, f"node '{name}'")
 
     def _require_known(self, proto: onnx.NodeProto, domain: str, opset: int) -> None:
         """UnsupportedError for an operator that could not be imported, whatever its inputs."""
@@ -250,7 +250,7 @@ class Importer:
             raise InvalidModelError(f"{function.name} takes at most {len(function.input)} inputs")
         defaults = {a.name: read_attribute(a, self.folder) for a in function.attribute_proto}
         scope = Scope(
-            _read_opsets(function.opset_import),
+            read_opsets(function.opset_import),
             attributes={**defaults, **attributes},
             prefix=f"{name}/",
             functions=(*caller.functions, function.name),
@@ -271,7 +271,7 @@ class Importer:
         """Import a subgraph in place; it sees the names of `scope`."""
         inner = Scope(
             scope.opsets,
-            initializers=_read_initializers(subgraph),
+            initializers=read_initializers(subgraph),
             attributes=scope.attributes,
             prefix=f"{name}/",
             functions=scope.functions,
@@ -281,7 +281,7 @@ class Importer:
         if len(formal) != len(given):
             raise InvalidModelError(f"its subgraph takes {len(formal)} inputs, not {len(given)}")
         for parameter, value in zip(formal, given, strict=True):
-            _define(inner, parameter, value, f"subgraph of '{name}'")
+            define(inner, parameter, value, f"subgraph of '{name}'")
         self._import_nodes(subgraph.node, inner)
         if any(_is_poisoned(inner, output.name) for output in subgraph.output):
             raise UnsupportedError("its subgraph holds unsupported nodes")
@@ -325,7 +325,7 @@ def _domain(domain: str) -> str:
     return "" if domain in _STANDARD else domain
 
 
-def _read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+def read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     opsets = {_domain(entry.domain): entry.version for entry in imports}
     version = opsets.get("", 1)
     if version > MAX_OPSET:
@@ -335,7 +335,7 @@ def _read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     return opsets
 
 
-def _read_initializers(graph_proto: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+def read_initializers(graph_proto: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
     if graph_proto.sparse_initializer:
         raise InvalidModelError("sparse initializers are not supported")
     initializers: dict[str, onnx.TensorProto] = {}
@@ -346,7 +346,7 @@ def _read_initializers(graph_proto: onnx.GraphProto) -> dict[str, onnx.TensorPro
     return initializers
 
 
-def _define(scope: Scope, name: str, value: ir.Value, what: str) -> None:
+def define(scope: Scope, name: str, value: ir.Value, what: str) -> None:
     if name in scope.values or name in scope.initializers:
         raise InvalidModelError(f"{what} defines '{name}', which is already defined")
     scope.values[name] = value

@@ -1,0 +1,165 @@
+"""From a model that cannot be compiled as a whole to parts that can, and parts for the host."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from onnx.inliner import inline_local_functions
+
+from ...dialects import graph
+from ...errors import InvalidModelError, UnsupportedModelError, UnsupportedNode
+from ...mlir import ir
+from .host_types import spell
+from .importer import Scope, verify
+from .loading import Source, load_model
+from .part_model import part_model
+from .partition import Part, Partitioner
+from .placement import (
+    NodePlacement,
+    Placement,
+    Placer,
+    TrackingImporter,
+    WhyNot,
+    first_output,
+    impossible,
+)
+
+
+@dataclass(frozen=True)
+class NativePiece:
+    """A part to compile, imported."""
+
+    part: Part
+    module: ir.Module
+
+
+@dataclass(frozen=True)
+class HostPiece:
+    """A part for the host, as the bytes of an ONNX model."""
+
+    part: Part
+    contents: bytes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model in parts, in the order in which they run."""
+
+    placement: Placement
+    pieces: list[NativePiece | HostPiece]
+
+    def nodes(self, part: Part) -> list[NodePlacement]:
+        """The nodes of `part`."""
+        return [self.placement.nodes[index] for index in part.nodes]
+
+    def inputs(self) -> list[tuple[str, graph.TensorType | str]]:
+        """Names and types of the model's inputs; a text for what is no tensor of numbers."""
+        constants = {tensor.name for tensor in self.placement.model.graph.initializer}
+        infos = self.placement.model.graph.input
+        return [(i.name, self._type(i.name)) for i in infos if i.name not in constants]
+
+    def outputs(self) -> list[tuple[str, graph.TensorType | str]]:
+        """Names and types of the model's outputs."""
+        return [(o.name, self._type(o.name)) for o in self.placement.model.graph.output]
+
+    def _type(self, name: str) -> graph.TensorType | str:
+        type_ = self.placement.types.get(name)
+        return type_ if isinstance(type_, graph.TensorType) else spell(type_)
+
+
+def make_plan(source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot) -> Plan:
+    """Divide the model between compiled code and the host, to which `why_not` lends its voice.
+
+    Raises InvalidModelError, InvalidDimError, or UnsupportedModelError with all nodes that can run
+    nowhere.
+    """
+    placement, pieces = _divide(source, dims or {}, why_not)
+    live = Partitioner(placement).live()
+    nowhere = impossible(placement, live)
+    if nowhere:
+        raise UnsupportedModelError(
+            [UnsupportedNode(n.name, n.domain, n.op_type, n.opset, n.reason) for n in nowhere]
+        )
+    return Plan(placement, pieces)
+
+
+def place_nodes(
+    source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot
+) -> list[NodePlacement]:
+    """Where each node of the model runs, or that it runs nowhere."""
+    return _divide(source, dims or {}, why_not)[0].nodes
+
+
+def _divide(
+    source: Source, dims: Mapping[str, int], why_not: WhyNot
+) -> tuple[Placement, list[NativePiece | HostPiece]]:
+    model, folder = _prepare(source)
+    forced: dict[str, str] = {}
+    while True:
+        with ir.Context(), ir.Location.unknown():
+            graph.Graph.load()
+            placement = Placer(model, folder, dims, forced, why_not).place()
+        pieces: list[NativePiece | HostPiece] = []
+        refused: dict[str, str] = {}
+        for part in Partitioner(placement).parts():
+            proto = part_model(placement, part)
+            if not part.native:
+                pieces.append(HostPiece(part, proto.SerializeToString()))
+                continue
+            importer, module = _import_part(proto, placement)
+            refused |= importer.refused
+            pieces.append(NativePiece(part, module))
+        if not refused:
+            return placement, pieces
+        forced |= refused
+
+
+def _prepare(source: Source) -> tuple[onnx.ModelProto, Path | None]:
+    """The model with its functions in place of their calls, and a name for every node."""
+    model, folder = load_model(source)
+    if model.functions:
+        try:
+            model = inline_local_functions(model)
+        except Exception as error:  # the inliner's own types are those of C++
+            raise InvalidModelError(f"the model's functions cannot be inlined: {error}") from error
+    elif isinstance(source, onnx.ModelProto):
+        model = onnx.ModelProto.FromString(model.SerializeToString())
+    for index, node in enumerate(model.graph.node):
+        node.name = node.name or f"{node.op_type}_{index}"
+        node.domain = "" if node.domain == "ai.onnx" else node.domain
+    for opset in model.opset_import:
+        opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
+    return model, folder
+
+
+class _PartImporter(TrackingImporter):
+    """Imports a part; knows which nodes were refused that went through as part of the whole."""
+
+    refused: dict[str, str]
+
+    def _import_nodes(self, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:
+        if scope.outer is not None or scope.prefix:
+            super()._import_nodes(nodes, scope)
+            return
+        self.refused = {}
+        for node in nodes:
+            reason = self.import_tracked(node, scope)
+            if reason:
+                self.refused[first_output(node)] = reason
+
+
+def _import_part(proto: onnx.ModelProto, placement: Placement) -> tuple[_PartImporter, ir.Module]:
+    with ir.Context(), ir.Location.unknown():
+        graph.Graph.load()
+        module = ir.Module.create()
+        importer = _PartImporter(proto, placement.folder, {}, owned=True)
+        with ir.InsertionPoint(module.body):
+            try:
+                importer.import_model()
+            except UnsupportedModelError:
+                if not importer.refused:
+                    raise
+                return importer, module
+        verify(module)
+    return importer, module

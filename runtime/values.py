@@ -1,0 +1,94 @@
+"""Inputs and outputs that are no tensors of numbers: strings, sequences, optionals, maps.
+
+Only models with parts on the host have them. Strings are arrays of Python strings, a sequence is
+a list, an optional is its value or ``None``, a map is a dict.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import FeedError
+
+STRING = "string"
+"""The `dtype` of a `TensorSpec` whose elements are strings."""
+
+_TENSOR = re.compile(r"(\w+)(?:\[(.*)\])?")
+_WRAPPED = re.compile(r"(seq|optional|map)\((.*)\)")
+
+
+@dataclass(frozen=True)
+class ValueSpec:
+    """Name and type of an input or output that is no tensor, or one of unknown rank.
+
+    `type` reads ``seq(float32[N, 3])``, ``optional(seq(int64[]))``, ``map(int64, float32)``, or
+    ``float32`` for a tensor of any shape.
+    """
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+def bind_value(value: Any, type_: str, where: str) -> Any:
+    """`value` in the form in which the host takes a `type_`. Raises `FeedError`."""
+    wrapped = _WRAPPED.fullmatch(type_)
+    if wrapped is None:
+        return _bind_tensor(value, type_, where)
+    kind, inner = wrapped.groups()
+    if kind == "optional":
+        return None if value is None else bind_value(value, inner, where)
+    if kind == "map":
+        return _require(value, dict, type_, where)
+    items = _require(value, (list, tuple), type_, where)
+    return [bind_value(item, inner, f"{where}[{i}]") for i, item in enumerate(items)]
+
+
+def _require(value: Any, kinds: type | tuple[type, ...], type_: str, where: str) -> Any:
+    if not isinstance(value, kinds):
+        names = " or ".join(k.__name__ for k in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        raise FeedError(f"{where} must be {type_}, a {names}; given a {type(value).__name__}")
+    return value
+
+
+def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:
+    matched = _TENSOR.fullmatch(type_)
+    assert matched is not None, type_
+    dtype, dims = matched.groups()
+    if value is None:
+        raise FeedError(f"{where} must be {type_}, given None")
+    array = _strings(value, type_, where) if dtype == STRING else np.asarray(value)
+    if dtype != STRING and array.dtype != _numpy_dtype(dtype):
+        if hasattr(value, "dtype"):
+            raise FeedError(f"{where} must be {type_}, given {array.dtype.name}; cast it")
+        array = array.astype(_numpy_dtype(dtype))
+    if dims is not None and not _fits(array.shape, [d for d in dims.split(", ") if d]):
+        raise FeedError(f"{where} must be {type_}, given an array of shape {list(array.shape)}")
+    return array
+
+
+def _strings(value: Any, type_: str, where: str) -> np.ndarray:
+    """An array of ``str``; bytes are taken as UTF-8."""
+    array = np.asarray(value, object)
+    texts = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
+    if not all(isinstance(text, str) for text in texts):
+        raise FeedError(f"{where} must be {type_}, and holds other things than strings")
+    bound = np.empty(len(texts), object)
+    bound[:] = texts
+    return bound.reshape(array.shape)
+
+
+def _numpy_dtype(name: str) -> np.dtype:
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def _fits(shape: tuple[int, ...], dims: Sequence[str]) -> bool:
+    return len(shape) == len(dims) and all(
+        not dim.isdecimal() or int(dim) == size for size, dim in zip(shape, dims, strict=True)
+    )
