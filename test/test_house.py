@@ -21,7 +21,7 @@ FLOORS = {
     "tools": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "driver", "backend"},
 }
 OUTSIDE = {
-    "onnx": ("frontend/onnx/", "backend.py", "tools/conformance/"),
+    "onnx": ("frontend/onnx/", "runtime/host/", "backend.py", "tools/conformance/"),
     "iree": ("runtime/",),
     "torch_mlir": ("mlir.py",),
 }

@@ -36,7 +36,7 @@ def _is_uniform(x: np.ndarray, low: float, high: float) -> bool:
     """By the test of Kolmogorov and Smirnov, at a level of 1e-4."""
     place = (np.sort(x.ravel().astype(np.float64)) - low) / (high - low)
     distance = np.abs(place - np.arange(1, place.size + 1) / place.size).max()
-    return 0 <= place[0] and place[-1] < 1 and distance < 2.23 / math.sqrt(place.size)
+    return place[0] >= 0 and place[-1] < 1 and distance < 2.23 / math.sqrt(place.size)
 
 
 def _normal_cdf(x: np.ndarray, mean: float, scale: float) -> np.ndarray:
