@@ -18,7 +18,7 @@ from ...dialects.symbolic import Dim, parse_dim
 from ...errors import UnsupportedModelError
 from ...mlir import func, ir
 from .host_types import infer_types, is_ranked, kind_of, to_type_proto
-from .importer import Importer, Scope, define, read_opsets
+from .importer import Importer, Scope, define, read_initializers, read_opsets
 from .names import read_names
 from .tensors import dtype_of
 
@@ -89,7 +89,6 @@ class Placer(TrackingImporter):
         self.forced = forced
         self.why_not = why_not
         self.placement = Placement(model, folder)
-        self.scope = Scope(read_opsets(model.opset_import))
         self.host_only: dict[str, str] = {}
         self.constants = {t.name: t for t in model.graph.initializer}
         declared = (*model.graph.value_info, *model.graph.output)
@@ -99,7 +98,7 @@ class Placer(TrackingImporter):
         """Place every node."""
         self._check_sizes()
         proto = self.model.graph
-        self._define_initializers(proto, self.scope)
+        initializers = read_initializers(proto)
         for tensor in proto.initializer:
             type_ = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
             if tensor.data_type == onnx.TensorProto.STRING:
@@ -109,6 +108,8 @@ class Placer(TrackingImporter):
         self.module = ir.Module.create()
         with ir.InsertionPoint(self.module.body):
             self.block = func.FuncOp("main", ([], [])).add_entry_block()
+        opsets = read_opsets(self.model.opset_import)
+        self.scope = Scope(opsets, initializers=initializers, block=self.block)
         with ir.InsertionPoint(self.block):
             for info in proto.input:
                 if info.name not in self.constants:
