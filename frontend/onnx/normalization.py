@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from .registry import UnsupportedError, onnx_op
 from .shapes import normalize_axis
@@ -50,9 +51,19 @@ def _cast(x: ir.Value, dtype: np.dtype) -> ir.Value:
 @onnx_op("LayerNormalization", since=17)
 def layer_normalization(x, scale, bias=None, *, node, axis=-1, epsilon=1e-5, stash_type=1):
     del stash_type  # statistics are taken in f32 at least
+    x = _fitted(x, scale)
     axis = normalize_axis(axis, graph.type_of(x).rank)
     y = graph.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
     return y if not (node.wants(1) or node.wants(2)) else (y, *_statistics(x, axis, epsilon))
+
+
+def _fitted(x: ir.Value, scale: ir.Value) -> ir.Value:
+    """`x` with the sizes of `scale` on the axes where its own are not known, which is checked."""
+    shape, given = list(graph.type_of(x).shape), graph.type_of(scale).shape
+    for axis in range(1, min(len(shape), len(given)) + 1):
+        if isinstance(shape[-axis], Dim) and isinstance(given[-axis], int) and given[-axis] != 1:
+            shape[-axis] = given[-axis]
+    return x if tuple(shape) == graph.type_of(x).shape else graph.reshape(x, shape=shape)
 
 
 def _statistics(x: ir.Value, axis: int, epsilon: float) -> tuple[ir.Value, ir.Value]:
@@ -71,6 +82,7 @@ def rms_normalization(x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     del stash_type
     kinds = graph.type_of(x).dtype, graph.type_of(scale).dtype
     wide = max(kinds, key=lambda dtype: dtype.itemsize)
+    x = _fitted(x, scale)
     axis = normalize_axis(axis, graph.type_of(x).rank)
     y = graph.rms_norm(_cast(x, wide), _cast(scale, wide), axis=axis, epsilon=epsilon)
     return _cast(y, kinds[1])

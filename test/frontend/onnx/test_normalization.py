@@ -86,6 +86,15 @@ def test_layer_normalization():
     cases.compare_with_onnxruntime()
 
 
+def test_sizes_that_only_the_scale_knows():
+    cases = Cases(opset=23)
+    scale, bias = const(_floats(6)), const(_floats(6))
+    cases.add("LayerNormalization", Feed(_floats(3, 4, 6), ["n", "m", "k"]), scale, bias)
+    cases.add("RMSNormalization", Feed(_floats(3, 6), ["n", "k"]), scale)
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
 def test_rms_normalization():
     cases = Cases(opset=23)
     x = 3 * _floats(2, 3, 20) + 5
