@@ -7,7 +7,7 @@ STAMP := $(VENV)/.stamp
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest docs conformance wheel bench clean
+.PHONY: help demo test lint types lit pytest docs conformance wheel bench architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, ope
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
 	@$(BIN)/python -m graphc.benchmarks.models $(BENCH_MODELS)
 	@$(BIN)/python -m graphc.benchmarks.compare $(BENCH_MODELS:%=models/%.onnx)
+
+architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@$(BIN)/python -m graphc.benchmarks.check_architectures
 
 clean:  ## Remove what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

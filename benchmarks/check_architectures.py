@@ -1,0 +1,163 @@
+"""Export small models of many architectures, compile them and compare with ONNX Runtime.
+
+::
+
+    python -m graphc.benchmarks.check_architectures              # all, from both exporters
+    python -m graphc.benchmarks.check_architectures llama swin --exporter torchscript
+
+A model with open sizes is compiled once and run with several. The table has a line per model and
+exporter: its nodes, the seconds taken to compile, and the largest difference over the largest
+value. The exit status is 1 when one is missing or above the tolerance.
+"""
+
+import argparse
+import contextlib
+import io
+import logging
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .measure import largest_difference
+from .models import EXPORTERS
+from .table import format_table
+
+TOLERANCE = 1e-4
+OPSETS = {"torchscript": 17, "dynamo": 20}
+SIZES = ((2, 8), (1, 5), (3, 11))
+"""Of batch and length; the first is what is exported."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one model from one exporter."""
+
+    model: str
+    exporter: str
+    nodes: int = 0
+    seconds: float = 0.0
+    difference: float = float("inf")
+    note: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.difference <= TOLERANCE
+
+
+def export(name: str, exporter: str, path: Path) -> list[dict[str, np.ndarray]]:
+    """Write model `name` to `path`; gives feeds of the sizes that it takes."""
+    import torch
+
+    from .small_models import SMALL_MODELS
+
+    model = SMALL_MODELS[name]()
+    feeds = [{key: tensor.numpy() for key, tensor in model.inputs(*size).items()} for size in SIZES]
+    arguments = tuple(model.inputs(*SIZES[0]).values())
+    names = list(model.inputs(*SIZES[0]))
+    options: dict[str, object] = {"dynamo": exporter == "dynamo"}
+    if exporter == "dynamo":
+        axes = [
+            {axis: torch.export.Dim.DYNAMIC for axis in model.axes.get(name, {})} for name in names
+        ]
+        # The forward takes its tensors as *tensors, which counts as one argument.
+        fixed = model.module.forward.__code__.co_argcount - 1
+        rest = [tuple(axes[fixed:])] if fixed < len(axes) else []
+        options |= {
+            "dynamic_shapes": (*axes[:fixed], *rest), "external_data": False, "verbose": False,
+        }  # fmt: skip
+    else:
+        options["dynamic_axes"] = {name: dict(axes) for name, axes in model.axes.items()}
+    with torch.no_grad(), warnings.catch_warnings(), _silence():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            model.module, arguments, str(path), input_names=names,
+            output_names=list(model.outputs), opset_version=OPSETS[exporter], **options,
+        )  # fmt: skip
+    return feeds
+
+
+@contextlib.contextmanager
+def _silence():
+    """Exporters print and log at length."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
+
+
+def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
+    """Export, compile and compare one model."""
+    import onnx
+
+    import graphc
+
+    from .peers import load_onnxruntime
+
+    path = folder / f"small-{name}-{exporter}.onnx"
+    try:
+        feeds = export(name, exporter, path)
+    except Exception as error:
+        return Finding(name, exporter, note=f"no export: {_line(error)}")
+    nodes = len(onnx.load(path, load_external_data=False).graph.node)
+    start = time.perf_counter()
+    try:
+        with graphc.compile(path, threads=threads) as model:
+            seconds = time.perf_counter() - start
+            results = [model.run(None, feed) for feed in feeds]
+    except Exception as error:
+        return Finding(name, exporter, nodes, note=_line(error))
+    reference = load_onnxruntime(path, threads)
+    difference = 0.0
+    for feed, result in zip(feeds, results, strict=True):
+        for mine, theirs in zip(result, reference.run(feed), strict=True):
+            difference = max(difference, largest_difference(mine, theirs))
+    return Finding(name, exporter, nodes, seconds, difference)
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:160]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    from .models import DEFAULT_FOLDER
+    from .small_models import SMALL_MODELS
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models; all when none is given")
+    parser.add_argument("--exporter", choices=EXPORTERS, help="one of the exporters alone")
+    parser.add_argument("-o", "--output", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(SMALL_MODELS))
+    if unknown:
+        parser.error(f"no model {', '.join(unknown)}; there are: {', '.join(SMALL_MODELS)}")
+    options.output.mkdir(parents=True, exist_ok=True)
+    findings = []
+    for name in options.names or SMALL_MODELS:
+        for exporter in [options.exporter] if options.exporter else EXPORTERS:
+            finding = check(name, exporter, options.output, options.threads)
+            findings.append(finding)
+            print(f"{name} {exporter}: {finding.note or f'{finding.difference:.1e}'}", flush=True)
+    print(_table(findings))
+    return 0 if all(finding.is_good for finding in findings) else 1
+
+
+def _table(findings: Sequence[Finding]) -> str:
+    rows = [
+        (f.model, f.exporter, str(f.nodes), f"{f.seconds:.1f}", f"{f.difference:.1e}", f.note)
+        for f in findings
+    ]
+    return format_table(("model", "exporter", "nodes", "compile, s", "difference", ""), rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
