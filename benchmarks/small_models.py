@@ -219,7 +219,7 @@ def opt_with_cache() -> SmallModel:
         return {"input_ids": _ids(batch, 4), "attention_mask": mask, **cache}
 
     axes = {"input_ids": {0: "batch"}, "attention_mask": {0: "batch", 1: "total"}}
-    axes |= dict.fromkeys(past, {0: "batch", 2: "past"})
+    axes |= {name: {0: "batch", 2: "past"} for name in past}
     outputs = ("logits", *(name.replace("past", "present") for name in past))
     return SmallModel(_Cached(model).eval(), inputs, outputs, axes)
 
