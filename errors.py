@@ -83,6 +83,18 @@ class PassError(GraphcError):
         super().__init__(message)
 
 
+class RewriteCheckError(PassError):
+    """A rewrite changed what the program computes. `rewrite` and `node` say which one, and where;
+    `difference` is how much, relative to the largest value.
+    """
+
+    def __init__(self, message: str, *, rewrite: str, node: str, difference: float):
+        self.rewrite = rewrite
+        self.node = node
+        self.difference = difference
+        super().__init__(message)
+
+
 class LoweringError(PassError):
     """A `graph` op could not be lowered. The message names the node and its operand types."""
 

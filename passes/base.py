@@ -33,6 +33,8 @@ class PassState:
 
     report: Report = field(default_factory=Report)
     pass_name: str = ""
+    check_rewrites: bool = False
+    """Whether each rewrite that fires is evaluated, before and after; see `passes.checking`."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of the rewrite named `rewrite`; made on first use."""

@@ -14,6 +14,7 @@ from ..errors import GraphcError, PassError
 from ..mlir import ir
 from ..mlir import rewrite as mlir_rewrite
 from .base import PassState
+from .checking import RewriteChecker
 from .query import is_dead
 from .rewrite import Decline, Rewrite
 
@@ -50,6 +51,7 @@ class _Driver:
         self.last: deque[str] = deque(maxlen=REMEMBERED)
         self.mark = ir.StringAttr.get("rewrite", operation.context)
         self.budget = 1000 + 20 * _op_count(operation)
+        self.checker = RewriteChecker(operation) if state.check_rewrites else None
         self.by_root: dict[str, list[Rewrite]] = {}
         for rewrite in rewrites:
             for name in rewrite.root_names():
@@ -105,6 +107,9 @@ class _Driver:
             return False
         values = [outcome] if isinstance(outcome, ir.Value) else list(outcome)
         self._check_replacement(rewrite, op, values)
+        if self.checker is not None:
+            statistics = self.state.statistics(rewrite.name)
+            self.checker.check(rewrite, op, values, pending, statistics)
         self._record(rewrite, node_name(op))
         location = op.operation.location
         died = [location, *_replace(op, values, rewriter)]

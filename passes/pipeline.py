@@ -91,15 +91,18 @@ def run_pipeline(
     report: Report | None = None,
     verify_each: bool = True,
     observers: Sequence[Observer] = (),
+    check_rewrites: bool = False,
 ) -> ir.Module:
     """Run `pipeline` on `module`, in place, and return it.
 
-    `report` collects timings and rewrites. PassError says which pass failed and carries a
-    `reproducer`; errors of graphc that a pass raises on purpose keep their own type.
+    `report` collects timings and rewrites. With `check_rewrites` each rewrite that fires is
+    evaluated on drawn inputs, before and after: RewriteCheckError where one changes the result.
+    PassError says which pass failed and carries a `reproducer`; errors of graphc that a pass
+    raises on purpose keep their own type.
     """
     if isinstance(pipeline, str):
         pipeline = Pipeline.parse(pipeline)
-    run = _Run(module, pipeline, report or Report(), verify_each, observers)
+    run = _Run(module, pipeline, report or Report(), verify_each, observers, check_rewrites)
     with module.context, ir.Location.unknown():
         graph.Graph.load()
         for index in range(len(pipeline.steps)):
@@ -115,12 +118,14 @@ class _Run:
         report: Report,
         verify_each: bool,
         observers: Sequence[Observer],
+        check_rewrites: bool,
     ):
         self.module = module
         self.pipeline = pipeline
         self.report = report
         self.verify_each = verify_each
         self.observers = observers
+        self.check_rewrites = check_rewrites
         self.fingerprint: int | None = None
         self.backup: Any = None
 
@@ -154,7 +159,7 @@ class _Run:
             observer.after(step, self.module, changed)
 
     def _apply(self, step: Step) -> None:
-        state = PassState(self.report, step.pass_.name)
+        state = PassState(self.report, step.pass_.name, self.check_rewrites)
         with collected_errors(self.module.context) as errors:
             for op in _anchored(self.module, step.anchor):
                 step.pass_.run(op, state)

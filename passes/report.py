@@ -19,6 +19,10 @@ class RewriteStatistics:
     """The names of the nodes rewritten, one entry per time."""
     declined: dict[str, list[str]] = field(default_factory=dict)
     """Reason to the names of the nodes that have the shape but were left alone."""
+    checked: int = 0
+    """How often it was evaluated before and after, and gave the same."""
+    unchecked: dict[str, list[str]] = field(default_factory=dict)
+    """Why it could not be, with the names of the nodes."""
 
     def record_fired(self, node: str) -> None:
         self.count += 1
@@ -69,7 +73,13 @@ class Report:
         """The report as plain values, ready for JSON."""
         return {
             "rewrites": {
-                name: {"count": s.count, "nodes": list(s.nodes), "declined": dict(s.declined)}
+                name: {
+                    "count": s.count,
+                    "nodes": list(s.nodes),
+                    "declined": dict(s.declined),
+                    "checked": s.checked,
+                    "unchecked": dict(s.unchecked),
+                }
                 for name, s in sorted(self.rewrites.items())
             },
             "passes": [record._asdict() for record in self.passes],
@@ -86,7 +96,11 @@ class Report:
         lines: list[str] = []
         for name, statistics in sorted(self.rewrites.items()):
             if statistics.count:
-                lines.append(f"  {statistics.count:5} x {name}: {_listing(statistics.nodes)}")
+                checked = f" ({statistics.checked} checked)" if statistics.checked else ""
+                nodes = _listing(statistics.nodes)
+                lines.append(f"  {statistics.count:5} x {name}{checked}: {nodes}")
+            for reason, nodes in sorted(statistics.unchecked.items()):
+                lines.append(f"  {len(nodes):5} of {name} not checked, {reason}: {_listing(nodes)}")
             for reason, nodes in sorted(statistics.declined.items()):
                 lines.append(f"  {len(nodes):5} declined by {name}, {reason}: {_listing(nodes)}")
         return ["rewrites:", *lines] if lines else []

@@ -51,6 +51,9 @@ class Rewrite(ABC):
     name: ClassVar[str]
     root: ClassVar[Root | tuple[Root, ...]]
     """The op, or ops, whose results are replaced."""
+    bound: ClassVar[float | None] = None
+    """How far the result may move, relative to its largest value, where rewrites are checked; None
+    leaves room for another order of sums (see `passes.checking.BOUNDS`)."""
 
     @abstractmethod
     def pattern(self, op: Any) -> dict[str, Any] | None:

@@ -122,6 +122,7 @@ class _Session:
             report=self.report,
             verify_each=self.flags.verify_each,
             observers=[self._printer()],
+            check_rewrites=self.flags.check_rewrites,
         )
         if self.flags.verify_roundtrip:
             self._verify_roundtrip(module)

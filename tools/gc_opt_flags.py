@@ -85,6 +85,11 @@ def _add_check_options(group: Any) -> None:
         help="compare diagnostics with the file's 'expected-error {{...}}' comments",
     )
     group.add_argument(
+        "--check-rewrites",
+        action="store_true",
+        help="evaluate each rewrite that fires, before and after, on drawn inputs",
+    )
+    group.add_argument(
         "--verify-roundtrip",
         action="store_true",
         help="check that text and bytecode read back as the same program",

@@ -32,18 +32,21 @@ def evaluate_function(
     """
     block = function.regions[0].blocks[0]
     with function.operation.context, ir.Location.unknown():
-        evaluation = _Evaluation(observe)
+        evaluation = Evaluation(observe)
         evaluation.bind_arguments(block.arguments, inputs)
         return evaluation.run(block)
 
 
-class _Evaluation:
+class Evaluation:
+    """The values of one run: arrays by value, and the sizes that names stand for."""
+
     def __init__(self, observe: Observer | None):
         self.observe = observe
         self.values: MutableMapping[ir.Value, np.ndarray] = {}
         self.sizes: MutableMapping[str, int] = {}
 
     def bind_arguments(self, arguments: Sequence[ir.Value], inputs: Sequence[Any]) -> None:
+        """Let the arguments of a function be `inputs`. FeedError when they do not fit."""
         if len(inputs) != len(arguments):
             raise FeedError(f"{len(inputs)} inputs for {len(arguments)} arguments")
         arrays = [np.asarray(array) for array in inputs]
@@ -63,14 +66,18 @@ class _Evaluation:
         """Evaluate the ops of `block`; returns the operands of its terminator."""
         *operations, terminator = list(block.operations)
         for operation in operations:
-            op = graph_op(operation)
-            if op is None:
-                raise VerificationError(f"{operation.operation.name} has no meaning in numpy")
-            results = self._evaluate(op)
-            self.values.update(zip(op.operation.results, results, strict=True))
-            if self.observe is not None:
-                self.observe(op, results)
+            self.step(operation)
         return tuple(self.values[value] for value in terminator.operation.operands)
+
+    def step(self, operation: Any) -> None:
+        """Evaluate one op, whose operands have been."""
+        op = graph_op(operation)
+        if op is None:
+            raise VerificationError(f"{operation.operation.name} has no meaning in numpy")
+        results = self._evaluate(op)
+        self.values.update(zip(op.operation.results, results, strict=True))
+        if self.observe is not None:
+            self.observe(op, results)
 
     def resolve(self, attribute: Any) -> Any:
         """`attribute` with its symbolic dimensions replaced by their sizes."""
@@ -138,9 +145,9 @@ class _Evaluation:
         known = [size if isinstance(size, int) else 0 for size in sizes]
         return np.zeros((0, *known), type_.dtype)
 
-    def _nested(self) -> "_Evaluation":
+    def _nested(self) -> "Evaluation":
         """An evaluation that sees the values and sizes of this one, and adds its own."""
-        inner = _Evaluation(self.observe)
+        inner = Evaluation(self.observe)
         inner.values, inner.sizes = ChainMap({}, self.values), ChainMap({}, self.sizes)
         return inner
 

@@ -1,0 +1,103 @@
+"""Checked rewrites: a wrong one is found, a right one passes, and nothing is skipped in silence."""
+
+import numpy as np
+import pytest
+from graph_programs import build_module, main_of
+from graphc.dialects import graph
+from graphc.errors import PassError, RewriteCheckError
+from graphc.mlir import ir
+from graphc.passes.base import PassState
+from graphc.passes.greedy import apply_rewrites
+from graphc.passes.pipeline import run_pipeline
+from graphc.passes.report import Report
+from graphc.passes.rewrite import Rewrite, rewrite
+
+
+@rewrite(graph.TanhOp)
+def tanh_to_sigmoid(op):
+    """Wrong."""
+    return graph.neg(graph.neg(graph.sigmoid(op.x)))
+
+
+@rewrite(graph.SubOp)
+def sub_to_add(op):
+    """Right."""
+    return graph.add(op.a, graph.neg(op.b))
+
+
+pytestmark = pytest.mark.usefixtures("context")
+
+
+class ScaleExp(Rewrite):
+    """Wrong by half a percent, which it says."""
+
+    name = "scale-exp"
+    root = graph.ExpOp
+
+    def __init__(self, bound):
+        self.bound = bound
+
+    def pattern(self, op):
+        return {"x": op.x}
+
+    def rewrite(self, op, x):
+        base = graph.constant(value=np.array(np.e, np.float32))
+        return graph.mul(graph.constant(value=np.array(1.005, np.float32)), graph.pow_(base, x))
+
+
+def program(x, y):
+    with ir.Location.name("squash"):
+        squashed = graph.tanh(x)
+    with ir.Location.name("difference"):
+        return graph.sub(squashed, y)
+
+
+def apply(module, *rewrites):
+    state = PassState(check_rewrites=True)
+    apply_rewrites(main_of(module), rewrites, state)
+    return state.report.rewrites
+
+
+def test_wrong_rewrites_are_found():
+    module = build_module(program, "nx3xf32", "nx3xf32")
+    with pytest.raises(RewriteCheckError, match="'tanh-to-sigmoid' at 'squash' changes") as caught:
+        apply(module, sub_to_add, tanh_to_sigmoid)
+    assert (caught.value.rewrite, caught.value.node) == ("tanh-to-sigmoid", "squash")
+    assert caught.value.difference > 0.1
+    assert isinstance(caught.value, PassError)
+
+
+def test_right_rewrites_pass():
+    found = apply(build_module(program, "nx3xf32", "nx3xf32"), sub_to_add)["sub-to-add"]
+    assert (found.count, found.checked, found.unchecked) == (1, 1, {})
+
+
+def test_rewrites_state_a_bound():
+    module = build_module(graph.exp, "4xf32")
+    with pytest.raises(RewriteCheckError, match="scale-exp"):
+        apply(module, ScaleExp(1e-3))
+    assert apply(build_module(graph.exp, "4xf32"), ScaleExp(1e-2))["scale-exp"].checked == 1
+
+
+def test_what_cannot_be_checked_is_said():
+    def negative_size(x, size):
+        graph.bind_sizes(graph.sub(size, graph.constant(value=np.array(9))), names=["m"])
+        return graph.sub(x, x)
+
+    report = Report()
+    module = build_module(negative_size, "4xf32", "i64")
+    apply_rewrites(main_of(module), [sub_to_add], PassState(report, check_rewrites=True))
+    statistics = report.rewrites["sub-to-add"]
+    assert (statistics.count, statistics.checked) == (2, 0)
+    ((reason, nodes),) = statistics.unchecked.items()
+    assert "no value on drawn inputs (negative size" in reason
+    assert len(nodes) == 2
+    assert "not checked" in str(report)
+
+
+def test_pipelines_check_on_request():
+    module = build_module(lambda x: graph.neg(graph.neg(graph.relu(x))), "nx4xf32")
+    report = Report()
+    run_pipeline(module, "graph-simplify", report=report, check_rewrites=True)
+    assert all(s.checked == s.count for s in report.rewrites.values())
+    assert any(s.checked for s in report.rewrites.values())
