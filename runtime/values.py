@@ -14,9 +14,6 @@ import numpy as np
 
 from ..errors import FeedError
 
-STRING = "string"
-"""The `dtype` of a `TensorSpec` whose elements are strings."""
-
 _TENSOR = re.compile(r"(\w+)(?:\[(.*)\])?")
 _WRAPPED = re.compile(r"(seq|optional|map)\((.*)\)")
 
@@ -63,8 +60,8 @@ def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:
     dtype, dims = matched.groups()
     if value is None:
         raise FeedError(f"{where} must be {type_}, given None")
-    array = _strings(value, type_, where) if dtype == STRING else np.asarray(value)
-    if dtype != STRING and array.dtype != _numpy_dtype(dtype):
+    array = _strings(value, type_, where) if dtype == "string" else np.asarray(value)
+    if dtype != "string" and array.dtype != _numpy_dtype(dtype):
         if hasattr(value, "dtype"):
             raise FeedError(f"{where} must be {type_}, given {array.dtype.name}; cast it")
         array = array.astype(_numpy_dtype(dtype))

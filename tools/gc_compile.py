@@ -4,10 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import OutputError
-from .cli import OK, exit_with, run_tool
-from .options import add_compile_options, compile_arguments
+from ..runtime.output_file import write_atomically
+from .cli import FAILED, OK, exit_with, run_tool
+from .options import add_compile_options, compile_arguments, parse_dims
 from .progress import ProgressLine
 
 EPILOG = """\
@@ -15,6 +17,8 @@ examples:
   gc-compile model.onnx -o model.vmfb
   gc-compile model.onnx -o model.vmfb --dim batch=4 --report
   gc-compile model.onnx --emit=linalg -o -
+  gc-compile model.onnx --check
+A model of which some nodes run on the host becomes a .gcm, which graphc.load and gc-run take.
 """
 SUFFIXES = {"graph": ".graph.mlir", "linalg": ".linalg.mlir", "vmfb": ".vmfb"}
 
@@ -26,30 +30,52 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    from ..driver import begin, make_options
-    from ..runtime.output_file import write_atomically
-
-    output = flags.output or Path(flags.model).stem + SUFFIXES[flags.emit]
-    if output == "-" and flags.emit == "vmfb":
+    if flags.check:
+        return _check(flags)
+    if flags.output == "-" and flags.emit == "vmfb":
         raise OutputError("a .vmfb is not written to a terminal's output; name a file with -o")
-    arguments = compile_arguments(flags)
-    with ProgressLine() as line:
-        target, dims, threads, pipeline = (
-            arguments.pop(name) for name in ("target", "dims", "threads", "pipeline")
+    contents, report = _compile(flags)
+    suffix = ".gcm" if report.parts else SUFFIXES[flags.emit]
+    output = flags.output or Path(flags.model).stem + suffix
+    if report.parts and Path(output).suffix == ".vmfb":
+        raise OutputError(
+            f"'{output}' cannot hold a model of which some nodes run on the host: name it .gcm, or "
+            "see them with --no-host"
         )
-        options = make_options(target, dims, threads, pipeline, progress=line.show, **arguments)
-        compilation = begin(flags.model, options)
-        compilation.graph_passes()
-        if flags.emit != "graph":
-            compilation.lower()
-        contents = compilation.backend() if flags.emit == "vmfb" else compilation.text().encode()
     if output == "-":
         print(contents.decode(), end="")
     else:
         write_atomically(Path(output), memoryview(contents))
     if flags.report:
-        print(compilation.report, file=sys.stderr if output == "-" else sys.stdout)
+        print(report, file=sys.stderr if output == "-" else sys.stdout)
     return OK
+
+
+def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
+    from ..driver import begin, make_options, to_module
+
+    arguments = compile_arguments(flags)
+    host = arguments.pop("host")
+    with ProgressLine() as line:
+        target, dims, threads, pipeline = (
+            arguments.pop(name) for name in ("target", "dims", "threads", "pipeline")
+        )
+        options = make_options(target, dims, threads, pipeline, progress=line.show, **arguments)
+        if flags.emit == "vmfb":
+            return to_module(flags.model, options, host)
+        compilation = begin(flags.model, options)
+        compilation.graph_passes()
+        if flags.emit == "linalg":
+            compilation.lower()
+        return compilation.text().encode(), compilation.report
+
+
+def _check(flags: argparse.Namespace) -> int:
+    from ..driver import check
+
+    found = check(flags.model, dims=parse_dims(flags.dim))
+    print(found)
+    return OK if (found.compiles if flags.host else found.native) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +89,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", help="the file to write; - for standard output")
     parser.add_argument(
         "--emit", choices=tuple(SUFFIXES), default="vmfb", help="stop after this stage (vmfb)"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="say which nodes would be compiled, run on the host or fail, and stop",
     )
     parser.add_argument("--report", action="store_true", help="print what the compiler did")
     add_compile_options(parser)

@@ -26,6 +26,9 @@ Inputs that are not given are drawn at random (see --seed); --dim also sizes the
 """
 
 
+COMPILED = (".vmfb", ".gcm")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
     flags = _parser().parse_args(argv)
@@ -37,12 +40,17 @@ def _run(flags: argparse.Namespace) -> int:
     targets = dict(map(_binding, flags.output))
     if flags.repeat < 1:
         raise UsageError("--repeat takes a positive number")
-    if flags.compare is not None and Path(flags.model).suffix == ".vmfb":
-        raise UsageError("--compare needs the .onnx model, not a .vmfb")
+    if flags.compare is not None and Path(flags.model).suffix in COMPILED:
+        raise UsageError("--compare needs the .onnx model, not a compiled one")
     with _open(flags) as model:
         dims = parse_dims(flags.dim)
-        check_dims(dims, model.inputs, model.metadata.dims)
-        feeds = make_feeds(model.inputs, given, dims, flags.seed)
+        tensors = [spec for spec in model.inputs if isinstance(spec, TensorSpec)]
+        others = {spec.name: spec for spec in model.inputs if spec not in tensors}
+        check_dims(dims, tensors, model.metadata.dims)
+        feeds = {name: given.pop(name) for name in others if name in given}
+        if missing := [str(spec) for name, spec in others.items() if name not in feeds]:
+            raise FeedError(f"only numbers are drawn at random; --input must give {missing[0]}")
+        feeds |= make_feeds(tensors, given, dims, flags.seed)
         names = [spec.name for spec in model.outputs]
         unknown = sorted(set(targets) - set(names))
         if unknown:
@@ -59,7 +67,7 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _open(flags: argparse.Namespace) -> Any:
-    if Path(flags.model).suffix == ".vmfb":
+    if Path(flags.model).suffix in COMPILED:
         from ..runtime import load
 
         return load(flags.model, threads=flags.threads)
@@ -154,8 +162,11 @@ def _random(random: np.random.Generator, shape: Sequence[int], dtype: str) -> np
     return random.standard_normal(shape).astype(kind)
 
 
-def _show(results: Mapping[str, np.ndarray]) -> None:
+def _show(results: Mapping[str, Any]) -> None:
     for name, array in results.items():
+        if not isinstance(array, np.ndarray):
+            print(f"{name}: {array}")
+            continue
         print(f"{name}: {array.dtype}{list(array.shape)}")
         print(np.array2string(array, threshold=16, edgeitems=3, prefix="  "))
 
@@ -214,7 +225,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", help="an .onnx model, or a .vmfb that gc-compile wrote")
+    parser.add_argument("model", help="an .onnx model, or a .vmfb or .gcm that gc-compile wrote")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=@FILE.npy", help="an input"
     )

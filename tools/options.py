@@ -37,6 +37,12 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         metavar="FLAG",
         help="hand FLAG to the backend compiler as it is",
     )
+    group.add_argument(
+        "--no-host",
+        dest="host",
+        action="store_false",
+        help="refuse models with nodes that cannot be compiled",
+    )
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="give the backend up after")
     group.add_argument(
         "--save-temps", type=Path, metavar="DIR", help="keep the program after every stage"
@@ -55,6 +61,7 @@ def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
         "extra_flags": tuple(flags.backend_flag),
         "timeout": flags.timeout,
         "save_temps": flags.save_temps,
+        "host": flags.host,
     }
 
 

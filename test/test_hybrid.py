@@ -1,0 +1,275 @@
+"""Models of which some nodes run on the host: how they are divided, run, described and saved."""
+
+import logging
+
+import graphc
+import numpy as np
+import onnx
+import pytest
+from graphc.errors import (
+    ExecutionError,
+    FeedError,
+    ModuleFileError,
+    UnsupportedModelError,
+    UsageError,
+)
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from small_models import dense, unsupported
+
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 4])
+
+
+def hybrid(nodes, inputs, outputs, initializers=()) -> onnx.ModelProto:
+    """A model with inputs and outputs of any type."""
+    infos = ([helper.make_value_info(n, t) for n, t in ends.items()] for ends in (inputs, outputs))
+    graph = helper.make_graph(nodes, "g", *infos, list(initializers))
+    opsets = [helper.make_opsetid("", 20)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def sandwich() -> onnx.ModelProto:
+    """Compiled, host, compiled: a sequence of two products, joined again, and scaled by its size.
+
+    The sizes of the last reshape come from the first part.
+    """
+    node = helper.make_node
+    nodes = [
+        node("MatMul", ["x", "w"], ["p"], name="product"),
+        node("Shape", ["p"], ["shape"], name="shape"),
+        node("SequenceConstruct", ["p", "x"], ["pair"], name="pair"),
+        node("ConcatFromSequence", ["pair"], ["joined"], name="join", axis=0),
+        node("Relu", ["joined"], ["positive"], name="positive"),
+        node("Reshape", ["positive", "flat"], ["line"], name="flatten"),
+        node("Slice", ["line", "zero", "rows"], ["head"], name="head"),
+        node("Slice", ["shape", "zero", "one"], ["rows"], name="rows"),
+    ]
+    nodes.insert(6, nodes.pop())
+    constants = {
+        "w": np.eye(4, dtype=np.float32) * 2,
+        "flat": np.array([-1]),
+        "zero": np.array([0]),
+        "one": np.array([1]),
+    }
+    return hybrid(
+        nodes,
+        {"x": FLOATS},
+        {"head": helper.make_tensor_type_proto(TensorProto.FLOAT, ["M"]), "positive": FLOATS},
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """The sandwich, compiled once."""
+    with graphc.compile(sandwich()) as made:
+        yield made
+
+
+def check_against_definition(made, feeds):
+    expected = ReferenceEvaluator(sandwich()).run(None, feeds)
+    for ours, theirs in zip(made.run(None, feeds), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_parts_alternate_and_are_right(compiled):
+    assert [part.native for part in compiled.parts] == [True, False, True]
+    assert not compiled.native
+    host = compiled.parts[1]
+    assert host.nodes == ("pair", "join")
+    assert host.reasons["join"] == "'pair' is a sequence"
+    assert [str(spec) for spec in compiled.inputs] == ["x: float32[N, 4]"]
+    for rows in (3, 1, 0):
+        check_against_definition(compiled, {"x": X[:rows]})
+
+
+def test_sizes_are_computed_where_they_are_needed(compiled):
+    """The rows of the first part's result are known to the last part."""
+    assert {"shape", "rows"} <= set(compiled.parts[2].nodes)
+    assert "rows" not in compiled.parts[0].outputs
+
+
+def test_the_report_says_what_ran_where(compiled):
+    text = str(compiled.report)
+    assert "on the host: 2 node(s)" in text
+    assert "pair: the operator is not supported" in text
+    assert compiled.report.to_dict()["parts"][1]["native"] is False
+    assert compiled.report.sizes["module bytes"] > 0
+
+
+def test_saved_models_load_and_run(compiled, tmp_path):
+    path = tmp_path / "sandwich.gcm"
+    compiled.save(path)
+    with graphc.load(path) as loaded:
+        assert loaded.parts == compiled.parts
+        assert loaded.inputs == compiled.inputs
+        check_against_definition(loaded, {"x": X})
+        y, _ = loaded(X)
+    with pytest.raises(UsageError, match="closed"):
+        loaded(X)
+    assert y.shape == (3,)
+
+
+def test_damaged_files_are_refused(compiled, tmp_path):
+    path = tmp_path / "sandwich.gcm"
+    compiled.save(path)
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for broken in (whole[: len(whole) // 2], bytes(flipped)):
+        path.write_bytes(broken)
+        for source in (path, broken):
+            with pytest.raises(ModuleFileError, match="truncated or damaged"):
+                graphc.load(source)
+    other = whole.replace(
+        b'"format_version": 1,\n "metadata"', b'"format_version": 9,\n "metadata"'
+    )
+    with pytest.raises(ModuleFileError):
+        graphc.load(other)
+
+
+def test_nothing_falls_back_in_silence(caplog):
+    with caplog.at_level(logging.WARNING, "graphc"):
+        graphc.compile(strings())
+    (record,) = caplog.records
+    assert "2 of 2 nodes run on the host: 'join' ('a' is a tensor of strings)" in record.message
+
+
+def test_models_that_are_compiled_whole_say_nothing(caplog):
+    made = graphc.compile(dense())
+    assert made.native
+    assert made.parts == ()
+    assert not made.report.parts
+    assert not caplog.records
+
+
+def test_the_host_can_be_refused():
+    with pytest.raises(UnsupportedModelError, match="SequenceConstruct") as caught:
+        graphc.compile(sandwich(), host=False)
+    assert [node.name for node in caught.value.nodes] == ["pair", "join"]
+
+
+def test_what_runs_nowhere_is_refused():
+    with pytest.raises(UnsupportedModelError, match="no reference implementation") as caught:
+        graphc.compile(unsupported())
+    assert [node.name for node in caught.value.nodes] == ["first", "second"]
+
+
+def strings() -> onnx.ModelProto:
+    """``join = a + "!"``, and its halves at blanks."""
+    text = helper.make_tensor_type_proto(TensorProto.STRING, ["n"])
+    halves = helper.make_tensor_type_proto(TensorProto.STRING, ["n", "m"])
+    counts = helper.make_tensor_type_proto(TensorProto.INT64, ["n"])
+    mark = helper.make_tensor("mark", TensorProto.STRING, [1], [b"!"])
+    nodes = [
+        helper.make_node("StringConcat", ["a", "mark"], ["b"], name="join"),
+        helper.make_node("StringSplit", ["b"], ["halves", "counts"], name="split"),
+    ]
+    return hybrid(nodes, {"a": text}, {"b": text, "halves": halves, "counts": counts}, [mark])
+
+
+def test_strings():
+    made = graphc.compile(strings())
+    assert str(made.inputs[0]) == "a: string[n]"
+    for a in (np.array(["x y", "z"]), ["x y", b"z"], np.array(["x y", "z"], object)):
+        b, halves, counts = made(a)
+        assert (b.dtype, b.tolist()) == (np.dtype(object), ["x y!", "z!"])
+        assert halves.tolist() == [["x", "y!"], ["z!", ""]]
+        np.testing.assert_array_equal(counts, [2, 1])
+    with pytest.raises(FeedError, match=r"'a' must be string\[n\], and holds other things"):
+        made([1, 2])
+    with pytest.raises(FeedError, match=r"given an array of shape \[1, 1\]"):
+        made([["x"]])
+    with pytest.raises(FeedError, match=r"input 'a' is missing: expected string\[n\]"):
+        made()
+    with pytest.raises(FeedError, match="no input 'c'"):
+        made(a=["x"], c=["y"])
+
+
+def optional_sequence() -> onnx.ModelProto:
+    """The sequence with `x` at its end, or `x` alone where there is none."""
+    sequence = helper.make_sequence_type_proto(FLOATS)
+    has = helper.make_node("OptionalHasElement", ["s"], ["has"], name="has")
+
+    def branch(name, node):
+        return helper.make_graph([node], name, [], [helper.make_value_info(name, sequence)])
+
+    choose = helper.make_node(
+        "If", ["has"], ["chosen"], name="choose",
+        then_branch=branch("given", helper.make_node("OptionalGetElement", ["s"], ["given"])),
+        else_branch=branch("none", helper.make_node("SequenceEmpty", [], ["none"])),
+    )  # fmt: skip
+    insert = helper.make_node("SequenceInsert", ["chosen", "x"], ["y"], name="insert")
+    optional = helper.make_optional_type_proto(sequence)
+    return hybrid([has, choose, insert], {"s": optional, "x": FLOATS}, {"y": sequence})
+
+
+def test_sequences_and_optionals():
+    made = graphc.compile(optional_sequence())
+    assert [str(s) for s in made.inputs] == ["s: optional(seq(float32[N, 4]))", "x: float32[N, 4]"]
+    assert [len(made(s, X)) for s in (None, [], [X, X])] == [1, 1, 3]
+    np.testing.assert_array_equal(made([X * 2], X)[0], X * 2)
+    with pytest.raises(FeedError, match=r"'s' must be seq\(float32\[N, 4\]\), a list or tuple"):
+        made(X, X)
+    with pytest.raises(FeedError, match=r"input 's'\[0\] must be float32\[N, 4\], given float64"):
+        made([X.astype(np.float64)], X)
+
+
+def test_a_node_that_fails_is_named():
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x"], ["s"], name="one"),
+        helper.make_node("SequenceAt", ["s", "i"], ["y"], name="pick"),
+    ]
+    index = helper.make_tensor_type_proto(TensorProto.INT64, [])
+    made = graphc.compile(hybrid(nodes, {"x": FLOATS, "i": index}, {"y": FLOATS}))
+    np.testing.assert_array_equal(made(X, 0), X)
+    with pytest.raises(ExecutionError, match=r"node 'pick' \(SequenceAt\).*failed: .*range"):
+        made(X, 7)
+
+
+def test_results_share_nothing_with_feeds():
+    text = helper.make_tensor_type_proto(TensorProto.STRING, [1])
+    made = graphc.compile(hybrid([], {"a": text}, {"a": text}))
+    given = np.array(["x"], object)
+    result = made(given)
+    result[0] = "y"
+    assert given[0] == "x"
+
+
+def test_functions_are_divided_inside():
+    model = sandwich()
+    inner = helper.make_function(
+        "own", "Join", ["p", "x"], ["positive"], list(model.graph.node[2:5]), model.opset_import
+    )
+    call = helper.make_node("Join", ["p", "x"], ["positive"], domain="own")
+    nodes = [*model.graph.node[:2], call, *model.graph.node[5:]]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.functions.append(inner)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    made = graphc.compile(model)
+    assert [part.native for part in made.parts] == [True, False, True]
+    check_against_definition(made, {"x": X})
+
+
+def test_dims_are_fixed_in_every_part():
+    made = graphc.compile(sandwich(), dims={"N": 3})
+    assert made.inputs[0].shape == (3, 4)
+    assert made.metadata.dims == {"N": 3}
+    check_against_definition(made, {"x": X})
+    with pytest.raises(FeedError, match="'x' must be"):
+        made(X[:2])
+
+
+def test_preflight():
+    found = graphc.check(sandwich())
+    assert (found.compiles, found.native, len(found.nodes)) == (True, False, 8)
+    assert [str(node.where) for node in found.nodes[:4]] == ["native", "native", "host", "host"]
+    assert "8 nodes: 6 native, 2 host" in str(found)
+    assert "ConcatFromSequence" in str(found)
+    nowhere = graphc.check(unsupported())
+    assert not nowhere.compiles
+    assert [str(node.where) for node in nowhere.nodes] == ["impossible", "host", "impossible"]
+    assert nowhere.nodes[1].reason == "'a' is of unknown type"
+    assert graphc.check(dense()).native
