@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
+from .contraction import stored
 from .convolution import convolve
 from .generic import loop_index, parallel
 from .lowering import Lowering, lowers
@@ -55,6 +57,7 @@ def _interleaved(
     ones, around = (1,) * axes, [tap - 1 for tap in taps]
     window = {"strides": ones, "dilations": ones, "low": around, "high": around, "groups": groups}
     y = convolve(x, weights, type_, window)
+    y = replace(y, lowered=stored(x.ctx, y.value, type_))
     y = y.reshaped([batch, *places, groups, *strides, per_group])
     pairs = [axis for i in range(axes) for axis in (1 + i, 2 + axes + i)]
     y = y.transposed([0, *pairs, 1 + axes, 2 + 2 * axes])
