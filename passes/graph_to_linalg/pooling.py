@@ -5,13 +5,14 @@ are the places of several pools with an axis less, whose results are combined.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, linalg, math, tensor
-from .contraction import converted
+from .contraction import converted, stored
 from .generic import parallel, projection
 from .lowering import Lowering, lowers
 from .movement import insert_slice, pad_tensor
@@ -30,6 +31,8 @@ def _on_channels_last(
     def lower(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         attrs, image, result = op.attrs, operand(ctx, op.x, x), graph.type_of(op.result)
         if attrs["layout"] == "channels_last":
+            if isinstance(graph.graph_op(op.x.owner), graph.TransposeOp):
+                image = replace(image, lowered=stored(ctx, image.value, image.type))
             return rule(image, result, attrs).value
         rank = result.rank
         last = [0, *range(2, rank), 1]
