@@ -23,6 +23,12 @@ CACHED_BYTES = 1 << 20
 MIN_PLACES = 4
 """Along shorter rows of the result, tiles cannot fill the registers."""
 
+DEPTHWISE_TAPS = 16
+"""Depthwise kernels of fewer taps are left to the backend, which fuses more into them."""
+
+MIN_PIECES = 2
+"""Rows by panels: what threads can share."""
+
 
 @register
 @dataclass(frozen=True)
@@ -33,8 +39,9 @@ class GraphDirectConv(Pass):
     -->
     %1 = "graph.direct_conv"(%x, %w') {places = 6} : 1x56x56x64, 1x3x3x64x64
 
-    For channels-last images of f32. Small groups are joined, with zeros between them, until they
-    fill a vector. Exact up to the order of sums.
+    For channels-last images and sequences of f32. Small groups are joined, with zeros between
+    them, until they fill a vector; in depthwise convolutions, channels fill it. Exact up to the
+    order of sums.
     """
 
     name = "graph-direct-conv"
@@ -68,7 +75,7 @@ class DirectConv(Rewrite):
     def pattern(self, op: Any) -> dict[str, Any] | None:
         attrs = op.attrs
         weights = constant_array(op.w)
-        if attrs["layout"] != "channels_last" or weights is None or weights.ndim != 4:
+        if attrs["layout"] != "channels_last" or weights is None or weights.ndim not in (3, 4):
             return None
         return {"weights": weights, "attrs": attrs}
 
@@ -80,24 +87,47 @@ class DirectConv(Rewrite):
             return "sizes are not known at compile time"
         if _is_pointwise(weights, attrs):
             return "it is a matrix product"
-        if attrs["groups"] == image.shape[-1]:
-            return "it is depthwise"
-        if result.static_shape[2] < MIN_PLACES:
+        if result.static_shape[-2] < MIN_PLACES:
             return "rows of the result are too short"
+        if weights.shape[-2] == 1 and attrs["groups"] > 1:
+            return self._check_depthwise(weights, attrs)
         joined = _join_groups(weights, attrs["groups"], self.lanes)
-        return joined if isinstance(joined, str) else None
+        if isinstance(joined, str):
+            return joined
+        rows = int(np.prod(result.static_shape[:-2]))
+        panels = result.static_shape[-1] // (self._tile_of(op, weights, attrs).vectors * self.lanes)
+        return "too few rows for threads to share" if rows * panels < MIN_PIECES else None
+
+    def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        if weights.shape[-1] != attrs["groups"]:
+            return "it is depthwise with several features for each channel"
+        if weights.shape[-1] % self.lanes:
+            return "channels do not fill vectors evenly"
+        few = np.prod(weights.shape[:-2]) < DEPTHWISE_TAPS
+        return "the backend convolves few taps depthwise as well" if few else None
 
     def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
-        joined = _join_groups(weights, attrs["groups"], self.lanes)
-        assert not isinstance(joined, str)
-        dense, groups = joined
-        places = graph.type_of(op.result).static_shape[2]
-        tile = self._tile(places, dense, groups)
+        tile = self._tile_of(op, weights, attrs)
+        dense, groups = self._joined(weights, attrs)
         panels = graph.constant(value=graph.pack_kernel(dense, tile.vectors * self.lanes))
         window = {name: attrs[name] for name in ("strides", "dilations", "low", "high")}
         return graph.direct_conv(
             op.x, panels, groups=groups, places=tile.places, lanes=self.lanes, **window
         )
+
+    def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
+        """The weights and the number of groups that are computed with."""
+        if _is_depthwise(weights, attrs):
+            return weights, attrs["groups"]
+        joined = _join_groups(weights, attrs["groups"], self.lanes)
+        assert not isinstance(joined, str)
+        return joined
+
+    def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> Tile:
+        places = graph.type_of(op.result).static_shape[-2]
+        if _is_depthwise(weights, attrs):
+            return self._depthwise_tile(places, attrs["groups"])
+        return self._tile(places, *self._joined(weights, attrs))
 
     def _tile(self, places: int, weights: np.ndarray, groups: int) -> Tile:
         """The cheapest tile whose panels split the features of a group evenly."""
@@ -107,6 +137,11 @@ class DirectConv(Rewrite):
             tile for tile in self._tiles() if vectors % tile.vectors == 0 and tile.places <= places
         )
         return min(tiles, key=lambda tile: self._cost(tile, places, depth))
+
+    def _depthwise_tile(self, places: int, channels: int) -> Tile:
+        """The widest tile of channels, with sums in half of the registers."""
+        vectors = next(n for n in (4, 2, 1) if channels // self.lanes % n == 0)
+        return Tile(min(self.registers // 2 // vectors, places), vectors)
 
     def _tiles(self) -> Iterator[Tile]:
         """Every tile that could be worth it: some spill a few registers."""
@@ -132,10 +167,15 @@ class DirectConv(Rewrite):
         return max(cost, 4.6) + 1.5 if streams else cost
 
 
+def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
+    """Whether each of several channels has one kernel."""
+    return weights.shape[-2] == 1 and weights.shape[-1] == attrs["groups"] > 1
+
+
 def _is_pointwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
     """Whether every place of the image is multiplied by one matrix."""
     moved = (*attrs["low"], *attrs["high"])
-    return all(n == 1 for n in (*weights.shape[:2], *attrs["strides"])) and not any(moved)
+    return all(n == 1 for n in (*weights.shape[:-2], *attrs["strides"])) and not any(moved)
 
 
 def _join_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:

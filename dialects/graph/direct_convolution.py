@@ -13,12 +13,13 @@ from .window import output_sizes
 
 
 class DirectConvOp(GraphOp, name="direct_conv"):
-    """A convolution over two axes with the weights in panels.
+    """A convolution over one or two axes with the weights in panels.
 
     `x` [N, H, W, C], `w` [panels, kernel H, kernel W, C/groups, n], result
-    [N, H', W', panels * n]; the other attributes are those of `conv`. A panel holds `n` features of
-    one group side by side, in vectors of `lanes`. `places` is how many places along W are computed
-    at a time: together with a panel they fill the registers.
+    [N, H', W', panels * n], or all without H; the other attributes are those of `conv`. A panel
+    holds `n` features of one group side by side, in vectors of `lanes`. `places` is how many places
+    along W are computed at a time: together with a panel they fill the registers. In a depthwise
+    convolution, a panel holds `n` channels, each a group.
     """
 
     x: Tensor
@@ -37,13 +38,20 @@ class DirectConvOp(GraphOp, name="direct_conv"):
     ) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"convolves f32, not {x.dtype} with {w.dtype}")
-        if x.rank != 4 or w.rank != 5 or not x.is_static or not w.is_static or places < 1:
+        if (
+            x.rank not in (3, 4)
+            or w.rank != x.rank + 1
+            or not x.is_static
+            or not w.is_static
+            or places < 1
+        ):
             raise TypeRuleError(f"cannot convolve {x} with panels {w}, {places} places at a time")
         panels, *kernel, channels, width = w.static_shape
-        if lanes < 1 or width % lanes or groups < 1 or panels % groups:
+        depthwise = groups == panels * width and channels == 1
+        if lanes < 1 or width % lanes or groups < 1 or (panels % groups and not depthwise):
             raise TypeRuleError(f"panels {w} do not hold {groups} groups in vectors of {lanes}")
-        require_equal_sizes(x.shape[3], channels * groups, "the weights' and the input's channels")
-        out = output_sizes(x.shape[1:3], kernel, **window)
+        require_equal_sizes(x.shape[-1], channels * groups, "the weights' and the input's channels")
+        out = output_sizes(x.shape[1:-1], kernel, **window)
         return x.with_shape((x.shape[0], *out, panels * width))
 
     @staticmethod
@@ -51,14 +59,14 @@ class DirectConvOp(GraphOp, name="direct_conv"):
         x: np.ndarray, w: np.ndarray, *, places: int, lanes: int, **options: Any
     ) -> np.ndarray:
         del places, lanes
-        matrix = w.transpose(1, 2, 3, 0, 4).reshape(*w.shape[1:4], -1)
+        matrix = np.moveaxis(w, 0, -2).reshape(*w.shape[1:-1], -1)
         return ConvOp.evaluate(x, matrix, layout="channels_last", **options)
 
 
 def pack_kernel(w: np.ndarray, width: int) -> np.ndarray:
-    """[H, W, C, F] as panels [F/width, H, W, C, width]."""
-    panels = w.reshape(*w.shape[:3], -1, width)
-    return np.ascontiguousarray(panels.transpose(3, 0, 1, 2, 4))
+    """[kernel..., C, F] as panels [F/width, kernel..., C, width]."""
+    panels = w.reshape(*w.shape[:-1], -1, width)
+    return np.ascontiguousarray(np.moveaxis(panels, -2, 0))
 
 
 direct_conv = builder(DirectConvOp)

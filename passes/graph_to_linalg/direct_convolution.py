@@ -123,14 +123,19 @@ class _Leaf:
 
 
 def _shape(op: graph.GraphOp) -> Shape:
+    """A sequence is an image of one row."""
     attrs = op.attrs
-    batch, height, width, channels = graph.type_of(op.x).static_shape
+    batch, *extents, channels = graph.type_of(op.x).static_shape
     _, *kernel, _, panel = graph.type_of(op.w).static_shape
-    rows, columns, features = graph.type_of(op.result).static_shape[1:]
+    _, *places, features = graph.type_of(op.result).static_shape
+    above = (1,) * (2 - len(extents))
+    height, width = (*above, *extents)
+    rows, columns = (*above, *places)
+    strides, dilations = (*above, *attrs["strides"]), (*above, *attrs["dilations"])
     return Shape(
-        (batch, height, width, channels), (batch, rows, columns, features), (kernel[0], kernel[1]),
-        attrs["strides"], attrs["dilations"], attrs["low"], width=panel, groups=attrs["groups"],
-        places=attrs["places"], lanes=attrs["lanes"],
+        (batch, height, width, channels), (batch, rows, columns, features), (*above, *kernel),
+        strides, dilations, (*(0 for _ in above), *attrs["low"]), width=panel,
+        groups=attrs["groups"], places=attrs["places"], lanes=attrs["lanes"],
     )  # fmt: skip
 
 

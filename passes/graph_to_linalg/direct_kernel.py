@@ -5,6 +5,8 @@ into tiles of places; each is summed over all taps and channels in registers, go
 epilogue and is stored. Nothing is padded: rows outside the image are left out by the bounds of
 the loop over the kernel's rows, and the tiles at the borders, whose places are known while the
 kernel is written, leave out the taps that fall outside.
+
+Depthwise, a tap multiplies vectors of channels, and there is nothing to sum over channels.
 """
 
 from collections.abc import Callable
@@ -39,6 +41,11 @@ class Shape:
     def channels(self) -> int:
         """Channels that a panel reads: those of its group."""
         return self.image[3] // self.groups
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether every channel has a kernel of its own, so that a panel holds many groups."""
+        return self.groups == self.image[3] == self.result[3]
 
     @property
     def panels(self) -> int:
@@ -171,8 +178,7 @@ class Emitter:
         batch, place = arith.divui(row, places), arith.remui(row, places)
         top = self.add(self.times(place, shape.strides[0]), -shape.low[0])
         first = self.times(self.add(self.times(batch, height), top), width * depth)
-        group = arith.divui(panel, self.index(shape.panels // shape.groups))
-        first = self.add(first, self.times(group, shape.channels))
+        first = self.add(first, self._first_channel(panel))
         taps = self._rows_inside(top)
         feature = self.times(panel, shape.width)
         size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.width
@@ -191,6 +197,14 @@ class Emitter:
                 return registers
 
             self.loop(bounds, [], body)
+
+    def _first_channel(self, panel: ir.Value) -> ir.Value:
+        """The first channel that a panel reads."""
+        shape = self.shape
+        if shape.is_depthwise:
+            return self.times(panel, shape.width)
+        group = arith.divui(panel, self.index(shape.panels // shape.groups))
+        return self.times(group, shape.channels)
 
     def _rows_inside(self, top: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Bounds of the kernel's rows that fall into the image, the first being at row `top`."""
@@ -244,8 +258,30 @@ class Emitter:
             if inside:
                 pixel = self.add(image, tap * shape.dilations[1] * shape.image[3])
                 panel = self.add(weights, tap * shape.channels * shape.width)
-                sums = self.channels(shape.channels, inside, pixel, panel, sums)
+                if shape.is_depthwise:
+                    sums = self.vectors(inside, pixel, panel, sums)
+                else:
+                    sums = self.channels(shape.channels, inside, pixel, panel, sums)
         return sums
+
+    def vectors(
+        self, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
+    ) -> Registers:
+        """Add one tap, channel by channel, at some places of a tile."""
+        shape = self.shape
+        starts = [part * shape.lanes for part in range(shape.parts)]
+        columns = self._vectors(self.weights, weights, starts)
+        sums = list(sums)
+        for place in places:
+            at = place * shape.parts
+            pixel = self.add(image, place * shape.strides[1] * shape.image[3])
+            values = self._vectors(self.image, pixel, starts)
+            for index, (value, column) in enumerate(zip(values, columns, strict=True), start=at):
+                sums[index] = vector.fma(value, column, sums[index])
+        return sums
+
+    def _vectors(self, memory: ir.Value, offset: ir.Value, starts: list[int]) -> Registers:
+        return [vector.load(self.vector_type, memory, [self.add(offset, s)]) for s in starts]
 
     def channels(
         self, count: int, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
@@ -257,10 +293,7 @@ class Emitter:
         def channel(index: ir.Value, registers: Registers) -> Registers:
             pixel = self.add(image, index)
             line = self.add(weights, self.times(index, shape.width))
-            columns = [
-                vector.load(self.vector_type, self.weights, [self.add(line, part * shape.lanes)])
-                for part in range(parts)
-            ]
+            columns = self._vectors(self.weights, line, [p * shape.lanes for p in range(parts)])
             registers = list(registers)
             for place in places:
                 scalar = memref.load(self.image, [self.add(pixel, place * stride)])

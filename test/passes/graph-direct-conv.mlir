@@ -40,3 +40,29 @@ func.func @declined(%x: tensor<1x8x8x16xf32>) -> tensor<1x6x6x16xf32> {
   %1 = "graph.conv"(%0, %b) {dilations = array<i64: 1, 1>, groups = 16 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x6x6x16xf32>
   return %1 : tensor<1x6x6x16xf32>
 }
+
+// -----
+
+// Depthwise, vectors of channels lie side by side: half of the registers hold sums.
+
+// CHECK-LABEL: @depthwise
+// CHECK: "graph.direct_conv"{{.*}}groups = 64 : i64{{.*}}places = 4 : i64
+// CHECK-SAME: tensor<1x7x7x1x64xf32>
+func.func @depthwise(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<7x7x1x64xf32>} : () -> tensor<7x7x1x64xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 3, 3>, layout = "channels_last", low = array<i64: 3, 3>, strides = array<i64: 1, 1>} : (tensor<1x56x56x64xf32>, tensor<7x7x1x64xf32>) -> tensor<1x56x56x64xf32>
+  return %y : tensor<1x56x56x64xf32>
+}
+
+// -----
+
+// A sequence is an image of one row.
+
+// CHECK-LABEL: @sequence
+// CHECK: "graph.direct_conv"
+// CHECK-SAME: tensor<2x3x8x64xf32>
+func.func @sequence(%x: tensor<1x40x8xf32>) -> tensor<1x40x128xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x8x128xf32>} : () -> tensor<3x8x128xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1>, groups = 1 : i64, high = array<i64: 1>, layout = "channels_last", low = array<i64: 1>, strides = array<i64: 1>} : (tensor<1x40x8xf32>, tensor<3x8x128xf32>) -> tensor<1x40x128xf32>
+  return %y : tensor<1x40x128xf32>
+}

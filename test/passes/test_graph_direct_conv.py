@@ -36,7 +36,14 @@ CASES = [
     Case((1, 4, 4, 5), (16, 4, 3, 3), "sigmoid", (("pads", [2, 4, 2, 4]),)),
     Case((2, 32, 6, 7), (64, 4, 3, 3), "relu", (("group", 8), ("pads", [1] * 4))),
     Case((1, 6, 6, 7), (64, 3, 3, 1), "bias", (("group", 2),)),
-]
+    Case((1, 32, 9, 14), (32, 1, 5, 5), "relu", (("group", 32), ("pads", [2] * 4))),
+    Case((2, 64, 11, 30), (64, 1, 4, 7), "residual", (("group", 64), ("strides", [2, 3]))),
+    Case((1, 16, 9, 12), (16, 1, 4, 4), "bias", (("group", 16), ("dilations", [2, 3]),
+                                                 ("pads", [3, 1, 5, 4]))),
+    Case((2, 5, 31), (64, 5, 3), "relu", (("pads", [1, 1]),)),
+    Case((2, 32, 40), (32, 1, 16), "residual", (("group", 32), ("pads", [3, 9]))),
+    Case((3, 8, 37), (16, 8, 4), "bias", (("strides", [3]), ("dilations", [2]))),
+]  # fmt: skip
 
 
 def _model(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
@@ -60,7 +67,7 @@ def _model(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
         if case.epilogue == "residual":
             shape = _shape(case)
             feed(f"r{i}", shape)
-            constant(f"s{i}", random.standard_normal((shape[1], 1, 1)))
+            constant(f"s{i}", random.standard_normal((shape[1], *[1] * (len(shape) - 2))))
             nodes += [
                 helper.make_node("Mul", [f"c{i}", f"s{i}"], [f"m{i}"]),
                 helper.make_node("Add", [f"r{i}", f"m{i}"], [f"y{i}"]),
@@ -77,12 +84,14 @@ def _model(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
 
 
 def _shape(case: Case) -> tuple[int, ...]:
-    attributes = {"pads": [0] * 4, "strides": [1, 1], "dilations": [1, 1], **dict(case.attributes)}
+    axes = len(case.image) - 2
+    attributes = {"pads": [0] * 2 * axes, "strides": [1] * axes, "dilations": [1] * axes}
+    attributes |= dict(case.attributes)
     sizes = [
-        (case.image[2 + i] + attributes["pads"][i] + attributes["pads"][2 + i]
+        (case.image[2 + i] + attributes["pads"][i] + attributes["pads"][axes + i]
          - attributes["dilations"][i] * (case.weights[2 + i] - 1) - 1) // attributes["strides"][i]
         + 1
-        for i in range(2)
+        for i in range(axes)
     ]  # fmt: skip
     return (case.image[0], case.weights[0], *sizes)
 

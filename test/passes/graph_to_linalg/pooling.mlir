@@ -52,3 +52,16 @@ func.func @indices(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xi64> {
   %0:2 = "graph.max_pool_with_indices"(%x) {dilations = array<i64: 1, 1>, high = array<i64: 0, 0>, kernel = array<i64: 2, 2>, low = array<i64: 0, 0>, storage_order = 0 : i64, strides = array<i64: 2, 2>} : (tensor<1x4x8x8xf32>) -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi64>)
   return %0#1 : tensor<1x4x4x4xi64>
 }
+
+// -----
+
+// An image that was transposed is stored so before windows of it are read.
+// CHECK-LABEL: @after_transpose
+// CHECK: %[[T:.*]] = linalg.transpose
+// CHECK: %[[S:.*]] = "util.optimization_barrier"(%[[T]])
+// CHECK: linalg.pooling_nhwc_max {{.*}}ins(%[[S]]
+func.func @after_transpose(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32> {
+  %0 = "graph.transpose"(%x) {perm = array<i64: 0, 2, 3, 1>} : (tensor<1x4x8x8xf32>) -> tensor<1x8x8x4xf32>
+  %1 = "graph.max_pool"(%0) {dilations = array<i64: 1, 1>, high = array<i64: 0, 0>, kernel = array<i64: 2, 2>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x8x8x4xf32>) -> tensor<1x4x4x4xf32>
+  return %1 : tensor<1x4x4x4xf32>
+}
