@@ -123,20 +123,22 @@ class _Leaf:
 
 
 def _shape(op: graph.GraphOp) -> Shape:
-    """A sequence is an image of one row."""
     attrs = op.attrs
     batch, *extents, channels = graph.type_of(op.x).static_shape
     _, *kernel, _, panel = graph.type_of(op.w).static_shape
     _, *places, features = graph.type_of(op.result).static_shape
-    above = (1,) * (2 - len(extents))
-    height, width = (*above, *extents)
-    rows, columns = (*above, *places)
-    strides, dilations = (*above, *attrs["strides"]), (*above, *attrs["dilations"])
     return Shape(
-        (batch, height, width, channels), (batch, rows, columns, features), (*above, *kernel),
-        strides, dilations, (*(0 for _ in above), *attrs["low"]), width=panel,
-        groups=attrs["groups"], places=attrs["places"], lanes=attrs["lanes"],
+        (batch, *_along_axes(extents, 1), channels), (batch, *_along_axes(places, 1), features),
+        _along_axes(kernel, 1), _along_axes(attrs["strides"], 1),
+        _along_axes(attrs["dilations"], 1),
+        _along_axes(attrs["low"], 0), width=panel, groups=attrs["groups"], places=attrs["places"],
+        lanes=attrs["lanes"],
     )  # fmt: skip
+
+
+def _along_axes(values: Sequence[int], above: int) -> tuple[int, int]:
+    """`values` along both axes of an image; a sequence is an image of one row."""
+    return (above, values[0]) if len(values) == 1 else (values[0], values[1])
 
 
 def _flat(type_: ir.Type) -> ir.MemRefType:
