@@ -143,6 +143,35 @@ def test_places_outside():
     compare([rows[5][2]], [x[0] + 100], ["scattered"])
 
 
+def test_places_far_outside():
+    """The extremes of the index types, and what is computed from data that is not to be had."""
+    x = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    narrow = np.array([np.iinfo(np.int32).min, np.iinfo(np.int32).max, -3], np.int32)
+    cases = Cases(opset=18)
+    cases.add("Gather", x, np.array([low, high, -3]))
+    cases.add("Gather", x, narrow)
+    cases.add("GatherND", x, np.array([[[low]], [[high]], [[-1]]]), batch_dims=1)
+    cases.add("GatherElements", x, narrow[:, None], axis=1)
+    cases.add("ScatterElements", x, np.array([[low, high]]), x[:1, :2] * 0, reduction="add")
+    cases.add("ScatterND", x, np.array([[low, 0], [0, high]]), x[0, :2] * 0, reduction="mul")
+    cases.add("OneHot", np.array([low, high, -1, 3, -4]), const(3), const([0.0, 1.0]))
+    cases.add("OneHot", np.array([low, high, 0]), np.array(0), const([0.0, 1.0]))
+    cases.add("Slice", x, np.array([low]), np.array([high]), const([1]), const([2]))
+    cases.add("Slice", x, np.array([high]), np.array([low]), const([1]), np.array([low]))
+    cases.add("Trilu", x, np.array(low))
+    cases.add("Compress", x, np.array([True, False, True, True, True]), axis=0)
+    cases.add("ReverseSequence", x, np.array([9, -9, 2, 0]))
+    cases.compare_compiled_with_evaluation()
+    results = evaluate(cases.model(), cases.feeds)
+    nothing = x[0] * 0
+    compare([results[0]], [np.stack([nothing, nothing, x[0]])], ["gathered"])
+    compare([results[4]], [x], ["added"])
+    compare([results[6][:, 2]], [np.array([0, 0, 1, 0, 0], np.float32)], ["hot"])
+    compare([results[8]], [x[:, ::2]], ["sliced"])
+    compare([results[11]], [np.stack([x[0], x[2], nothing, nothing])], ["compressed"])
+
+
 def test_an_empty_axis_has_nothing_to_take():
     cases = Cases(opset=18)
     cases.add("Gather", Feed(np.zeros((0, 4), np.float32), ["n", 4]), np.array([0]))

@@ -318,6 +318,7 @@ def test_forms_that_are_refused(op_type, inputs, reason):
         ("ConstantOfShape", (np.array([-1]),), {}, "is negative"),
         ("Slice", (_normal(5), const([0]), const([4]), const([0]), np.array([0])), {}, "step of 0"),
         ("Pad", (_normal(3), np.array([-2, -2])), {}, "is negative"),
+        ("Pad", (Feed(_normal(3), ["n"]), const([-2, -2])), {}, "takes .* elements of axis 0"),
         ("GatherElements", (Feed(_normal(2, 2), ["a", 2]), Feed(np.zeros((3, 2), int), ["b", 2])),
          {"axis": 1}, "has .* indices along axis 0"),
     ],
