@@ -35,6 +35,7 @@ from .regions import UNLIMITED, Iteration, if_, loop
 from .shapes import *
 from .sorting import *
 from .symbolic_values import known_sizes, symbolic_value
+from .trees import *
 from .types import (
     TensorType,
     bit_width,

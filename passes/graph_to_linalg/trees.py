@@ -1,0 +1,70 @@
+"""Decision trees: a walk from the root to a leaf for each row and tree."""
+
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.graph.trees import EQUAL, GREATER, LESS, UNORDERED
+from ...mlir import arith, ir, tensor
+from .generic import loop_index, parallel, projection
+from .loops import while_
+from .lowering import Lowering, lowers, plain_element, scalar_constant
+
+_I32 = np.dtype(np.int32)
+
+
+@lowers(graph.TreeLeavesOp)
+def tree_leaves(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    x: ir.Value,
+    roots: ir.Value,
+    features: ir.Value,
+    thresholds: ir.Value,
+    outcomes: ir.Value,
+    children: ir.Value,
+) -> ir.Value:
+    """Numbers of nodes and features are brought into range: no table is trusted."""
+    rows, nodes = graph.type_of(op.x).shape, graph.type_of(op.features).shape[0]
+    ctx.require_at_least(rows[1], op.attrs["width"], f"has fewer features than {op.attrs['width']}")
+    zero, one = ctx.index(0), ctx.index(1)
+    last_node, last_feature = ctx.index(nodes - 1), ctx.index(rows[1] - 1)
+    depth = ctx.index(op.attrs["depth"])
+    index = ir.IndexType.get()
+
+    def is_node(at: ir.Value) -> ir.Value:
+        return arith.cmpi(arith.CmpIPredicate.sge, at, zero)
+
+    def goes_on(at: ir.Value, steps: ir.Value) -> ir.Value:
+        return arith.andi(is_node(at), arith.cmpi(arith.CmpIPredicate.slt, steps, depth))
+
+    def read(table: ir.Value, *place: ir.Value) -> ir.Value:
+        return arith.index_cast(index, tensor.extract(table, list(place)))
+
+    def step(row: ir.Value, at: ir.Value, steps: ir.Value) -> list[ir.Value]:
+        node = arith.minsi(at, last_node)
+        feature = arith.minsi(arith.maxsi(read(features, node), zero), last_feature)
+        value = tensor.extract(x, [row, feature])
+        seen = _comparison(value, tensor.extract(thresholds, [node]))
+        wanted = arith.andi(tensor.extract(outcomes, [node]), seen)
+        hit = arith.cmpi(arith.CmpIPredicate.ne, wanted, arith.constant(wanted.type, 0))
+        child = read(children, node, arith.select(hit, zero, one))
+        return [child, arith.addi(steps, one)]
+
+    def leaf(root: ir.Value) -> ir.Value:
+        row = loop_index(0)
+        state = [arith.index_cast(index, root), zero]
+        at, _ = while_(state, goes_on, lambda at, steps: step(row, at, steps))
+        number = arith.subi(arith.subi(zero, one), at)
+        return arith.index_cast(plain_element(_I32), arith.select(is_node(at), zero, number))
+
+    result = ctx.empty(graph.type_of(op.result))
+    return parallel([roots], [projection(2, [1])], result, leaf)
+
+
+def _comparison(value: ir.Value, threshold: ir.Value) -> ir.Value:
+    """The bit of the one comparison of two floats that is true (i8)."""
+    found = scalar_constant(UNORDERED, np.dtype(np.uint8))
+    for predicate, bit in (("OLT", LESS), ("OEQ", EQUAL), ("OGT", GREATER)):
+        holds = arith.cmpf(getattr(arith.CmpFPredicate, predicate), value, threshold)
+        found = arith.select(holds, scalar_constant(bit, np.dtype(np.uint8)), found)
+    return found

@@ -1,0 +1,83 @@
+"""Preparation of features against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
+from numerics import Cases, Feed, const
+from onnx import numpy_helper
+
+_random = np.random.default_rng(0)
+_DOMAIN = "ai.onnx.ml"
+
+
+def _cases() -> Cases:
+    return Cases(opset=18, domains={_DOMAIN: 4})
+
+
+def _normal(*shape: int) -> np.ndarray:
+    return _random.standard_normal(shape).astype(np.float32)
+
+
+def test_features():
+    cases = _cases()
+    x, whole = _normal(5, 4), _random.integers(-2, 3, (5, 4))
+    places = const([3, 0, 1])
+    cases.add("ArrayFeatureExtractor", x, places, domain=_DOMAIN)
+    cases.add("ArrayFeatureExtractor", Feed(x[0], ["n"]), places, domain=_DOMAIN)
+    cases.add("ArrayFeatureExtractor", _normal(2, 3, 4), const([[1]]), domain=_DOMAIN)
+    cases.add("Binarizer", x, domain=_DOMAIN, threshold=0.2)
+    for given in (x, whole, whole.astype(np.float64), whole.astype(np.int32)):
+        cases.add("Scaler", given, domain=_DOMAIN, offset=[0.5, 1, 2, 3], scale=[2.0, 1, 0.5, 3])
+        for norm in ("MAX", "L1", "L2"):
+            cases.add("Normalizer", given + given.dtype.type(9), domain=_DOMAIN, norm=norm)
+    cases.add("Scaler", x, domain=_DOMAIN, offset=[0.5], scale=[2.0])
+    gaps = np.where(x > 0.5, np.float32(np.nan), x)
+    cases.add("Imputer", gaps, domain=_DOMAIN, imputed_value_floats=[7.0],
+              replaced_value_float=float("nan"))  # fmt: skip
+    cases.add("Imputer", whole, domain=_DOMAIN, imputed_value_int64s=[5, 6, 7, 8],
+              replaced_value_int64=-1)  # fmt: skip
+    cases.add("OneHotEncoder", whole, domain=_DOMAIN, cats_int64s=[-1, 0, 2])
+    cases.add("OneHotEncoder", whole[0].astype(np.float32), domain=_DOMAIN, cats_int64s=[1, 0])
+    cases.add("FeatureVectorizer", x, _normal(5, 2), domain=_DOMAIN, inputdimensions=[4, 2])
+    cases.compare_with_onnxruntime()
+
+
+def test_label_encoders():
+    cases = _cases()
+    numbers = np.array([1, 2, 7, -3, 2], np.int64)
+    floats = np.array([[1, np.nan, 0.5], [7, -0.0, 1]], np.float32)
+    cases.add("LabelEncoder", numbers, domain=_DOMAIN, keys_int64s=[1, 2, -3],
+              values_floats=[0.5, 1.5, 2.5], default_float=9.0)  # fmt: skip
+    cases.add("LabelEncoder", numbers, domain=_DOMAIN, keys_int64s=[1, 7], values_int64s=[5, 6])
+    cases.add("LabelEncoder", floats, domain=_DOMAIN, keys_floats=[1.0, float("nan"), 0.0],
+              values_int64s=[4, 5, 6], default_int64=-9)  # fmt: skip
+    table = {"keys_tensor": [1.0, 7.0], "values_tensor": [2.0, 3.0], "default_tensor": [8.0]}
+    tensors = {k: numpy_helper.from_array(np.array(v)) for k, v in table.items()}
+    cases.add("LabelEncoder", floats.astype(np.float64), domain=_DOMAIN, **tensors)
+    cases.compare_with_onnxruntime()
+
+
+def test_features_are_cut_and_filled():
+    cases = _cases()
+    x = _normal(3, 4)
+    cases.add("FeatureVectorizer", x, x, x[:, 0], domain=_DOMAIN, inputdimensions=[2, 6, 1])
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
+def _import_one(op_type: str, **attributes) -> None:
+    cases = _cases()
+    cases.add(op_type, _normal(2, 3), domain=_DOMAIN, **attributes)
+    import_onnx(cases.model())
+
+
+def test_what_is_refused():
+    with pytest.raises(InvalidModelError, match="norm 'L3' is unknown"):
+        _import_one("Normalizer", norm="L3")
+    with pytest.raises(InvalidModelError, match="says no value to impute to float32"):
+        _import_one("Imputer", imputed_value_int64s=[1])
+    with pytest.raises(InvalidModelError, match="1 keys of int64 for 1 values"):
+        _import_one("LabelEncoder", keys_int64s=[1], values_int64s=[1])
+    with pytest.raises(UnsupportedModelError, match="strings"):
+        _import_one("OneHotEncoder", cats_strings=["a"])
