@@ -67,6 +67,7 @@ class Options:
     timeout: float | None = None
     progress: Progress | None = None
     save_temps: Path | None = None
+    check_rewrites: bool = False
 
 
 @dataclass
@@ -148,7 +149,12 @@ class Compilation:
 
     def _run(self, stage: str, pipeline: str) -> None:
         with self._reporting(stage):
-            run_pipeline(self.module, pipeline, report=self.report)
+            run_pipeline(
+                self.module,
+                pipeline,
+                report=self.report,
+                check_rewrites=self.options.check_rewrites,
+            )
         self.save_text(stage)
 
     @contextmanager
@@ -172,6 +178,7 @@ def compile(
     progress: Progress | None = None,
     save_temps: str | os.PathLike[str] | None = None,
     host: bool = True,
+    check_rewrites: bool = False,
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
 
@@ -187,13 +194,18 @@ def compile(
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
     report say why. With ``host=False`` a model that has such nodes is refused.
 
+    With `check_rewrites` each rewrite that fires is evaluated in numpy on inputs drawn at random,
+    before and after; one that changes the result raises RewriteCheckError.
+
     Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
-    InvalidDimError, PipelineError, UnknownTargetError, PassError, LoweringError, BackendError.
+    InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
+    BackendError.
     """
     options = make_options(
         target, dims, threads, pipeline, opt_level=opt_level, data_tiling=data_tiling,
         extra_flags=tuple(extra_flags), timeout=timeout, progress=progress,
         save_temps=None if save_temps is None else Path(save_temps),
+        check_rewrites=check_rewrites,
     )  # fmt: skip
     contents, report = to_module(model, options, host)
     return load(contents, threads=options.threads, report=report)

@@ -43,6 +43,11 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="refuse models with nodes that cannot be compiled",
     )
+    group.add_argument(
+        "--check-rewrites",
+        action="store_true",
+        help="evaluate each rewrite that fires, before and after, on drawn inputs",
+    )
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="give the backend up after")
     group.add_argument(
         "--save-temps", type=Path, metavar="DIR", help="keep the program after every stage"
@@ -62,6 +67,7 @@ def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
         "timeout": flags.timeout,
         "save_temps": flags.save_temps,
         "host": flags.host,
+        "check_rewrites": flags.check_rewrites,
     }
 
 
