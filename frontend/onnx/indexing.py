@@ -112,6 +112,8 @@ def _whole(x: int | float | Dim) -> int | float | Dim:
 
 
 def _computed_count(start: ir.Value, limit: ir.Value, delta: ir.Value, node: Node) -> int | Dim:
+    some = graph.not_(graph.equal(delta, graph.splat_like(0, delta)))
+    graph.require(some, message="a delta of 0")
     span, step = (graph.cast(x, to=np.float64) for x in (graph.sub(limit, start), delta))
     steps = graph.cast(graph.ceil(graph.div(span, step)), to=np.int64)
     count = graph.max_(steps, graph.splat_like(0, steps))

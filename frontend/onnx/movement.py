@@ -114,8 +114,23 @@ def transpose(x, *, perm=None):
 
 @onnx_op("Expand", since=8)
 def expand(x, shape, *, node):
+    if graph.known_sizes(shape) is None:
+        _require_broadcast(graph.type_of(x).shape, shape)
     wanted = require_sizes(shape, node, "shape")
     return graph.expand(x, shape=graph.broadcast_shapes(graph.type_of(x).shape, wanted))
+
+
+def _require_broadcast(given: Sequence[int | Dim], shape: ir.Value) -> None:
+    """End the run with an error unless `shape`, which is computed, broadcasts with `given`."""
+    length = graph.type_of(shape).shape[0]
+    if not isinstance(length, int) or not length:
+        return
+    own = [*[1] * (length - len(given)), *given][-length:]
+    sizes, one = graph.sizes(sizes=own), size_scalar(1)
+    unit = graph.or_(graph.equal(sizes, one), graph.equal(shape, one))
+    fits = graph.or_(unit, graph.equal(sizes, shape))
+    fits = graph.reduce_min(fits, axes=[0], keepdims=False)
+    graph.require(fits, message="shapes do not broadcast")
 
 
 @onnx_op("Concat", since=4)
