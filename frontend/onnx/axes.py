@@ -78,13 +78,16 @@ def shape_of(x: ir.Value) -> ir.Value:
 
 def without(x: ir.Value, marks: ir.Value, count: int, node: Node) -> ir.Value:
     """`x` without the `count` axes that `marks` (booleans) says, each of one element."""
-    rank = graph.type_of(x).rank
+    return graph.reshape(x, shape=require_sizes(_kept_sizes(x, marks, count), node, "size"))
+
+
+def _kept_sizes(x: ir.Value, marks: ir.Value, count: int) -> ir.Value:
+    """The sizes of the axes of `x` that are not among the `count` that `marks` says."""
     kept = graph.not_(marks)
-    wanted = graph.constant(value=np.arange(rank - count).reshape(-1, 1))
+    wanted = graph.constant(value=np.arange(graph.type_of(x).rank - count).reshape(-1, 1))
     here = graph.and_(kept, graph.equal(_places(kept), wanted))
     sizes = graph.where(here, shape_of(x), size_scalar(0))
-    sizes = graph.reduce_sum(sizes, axes=[1], keepdims=False)
-    return graph.reshape(x, shape=require_sizes(sizes, node, "size"))
+    return graph.reduce_sum(sizes, axes=[1], keepdims=False)
 
 
 def with_unit_axes(x: ir.Value, axes: ir.Value, node: Node) -> ir.Value:
@@ -125,10 +128,15 @@ def reduce_computed_axes(
     """
     type_ = graph.type_of(x)
     length = graph.type_of(axes).shape[0]
-    marks = marked(listed(axes, type_.rank))
+    table = listed(axes, type_.rank)
+    marks = marked(table)
     if not isinstance(length, int) and not noop_with_empty_axes:
         marks = graph.or_(marks, graph.equal(size_scalar(length), size_scalar(0)))
     outer = graph.where(marks, size_scalar(1), shape_of(x))
+    if length == 1:  # faster: the loops have fewer axes
+        reduced = reduce(_in_three(x, table, node), axes=[1], keepdims=False)
+        sizes = outer if keepdims else _kept_sizes(x, marks, 1)
+        return graph.reshape(reduced, shape=require_sizes(sizes, node, "size"))
     inner = graph.where(marks, shape_of(x), size_scalar(1))
     pairs = zip(
         require_sizes(outer, node, "kept"), require_sizes(inner, node, "reduced"), strict=True
@@ -141,21 +149,21 @@ def reduce_computed_axes(
 def around_computed_axis(
     function: Callable[..., ir.Value], x: ir.Value, axis: ir.Value, node: Node
 ) -> ir.Value:
-    """``function(x, axis)``, of the shape of `x`, for an `axis` that is computed.
-
-    What is before and behind the axis is made one axis each, so that it becomes axis 1.
-    """
+    """``function(x, axis)``, of the shape of `x`, for an `axis` that is computed."""
     type_ = graph.type_of(x)
-    axis = graph.reshape(graph.cast(axis, to=_I64), shape=[1])
-    listed_ = listed(axis, type_.rank)
+    table = listed(graph.reshape(axis, shape=[1]), type_.rank)
     if type_.rank == 1:
         return function(x, axis=0)
-    number = graph.reduce_sum(
-        graph.where(listed_, _numbers(type_.rank), size_scalar(0)), axes=[0, 1], keepdims=False
-    )
-    side = graph.sign(graph.sub(_numbers(type_.rank), number))
-    table = graph.equal(side, graph.constant(value=np.array([[-1], [0], [1]])))
-    sizes = graph.where(table, shape_of(x), size_scalar(1))
+    return graph.reshape(function(_in_three(x, table, node), axis=1), shape=type_.shape)
+
+
+def _in_three(x: ir.Value, table: ir.Value, node: Node) -> ir.Value:
+    """`x` with one axis before and one behind the axis that `table` lists."""
+    numbers = _numbers(graph.type_of(x).rank)
+    own = graph.where(table, numbers, size_scalar(0))
+    own = graph.reduce_sum(own, axes=[0, 1], keepdims=False)
+    side = graph.sign(graph.sub(numbers, own))
+    parts = graph.equal(side, graph.constant(value=np.array([[-1], [0], [1]])))
+    sizes = graph.where(parts, shape_of(x), size_scalar(1))
     sizes = graph.reduce_prod(sizes, axes=[1], keepdims=False)
-    flat = graph.reshape(x, shape=require_sizes(sizes, node, "size"))
-    return graph.reshape(function(flat, axis=1), shape=type_.shape)
+    return graph.reshape(x, shape=require_sizes(sizes, node, "size"))
