@@ -1,0 +1,118 @@
+"""Matrix products of quantized tensors, and with weights of few bits."""
+
+import numpy as np
+
+from ....dialects import graph
+from ....dialects.symbolic import ceildiv
+from ....mlir import ir
+from ..contraction import integer_product, matmul_of_any_rank
+from ..quantization import dynamic_quantize_linear, per_column, per_row, requantize
+from ..registry import UnsupportedError
+from .registry import microsoft_op
+
+
+@microsoft_op("MatMulIntegerToFloat")
+def matmul_integer_to_float(a, b, a_scale, b_scale, a_zero=None, b_zero=None, bias=None):
+    """Scales and zero points have one element, or one per column of `b`, for `a` one per row."""
+    a_zero, b_zero = per_row(a_zero), per_column(b_zero)
+    sums = matmul_of_any_rank(a, b, lambda a, b: integer_product(a, b, a_zero, b_zero))
+    scale = graph.mul(_given(per_row(a_scale)), _given(per_column(b_scale)))
+    y = graph.mul(graph.cast(sums, to=graph.type_of(scale).dtype), scale)
+    return y if bias is None else graph.add(y, bias)
+
+
+def _given(value: ir.Value | None) -> ir.Value:
+    assert value is not None
+    return value
+
+
+@microsoft_op("DynamicQuantizeMatMul")
+def dynamic_quantize_matmul(a, b, b_scale, b_zero=None, bias=None):
+    """`a` is quantized over its own range."""
+    quantized, scale, zero = dynamic_quantize_linear(a)
+    return matmul_integer_to_float(quantized, b, scale, b_scale, zero, b_zero, bias)
+
+
+@microsoft_op("QGemm")
+def qgemm(
+    a, a_scale, a_zero, b, b_scale, b_zero, c=None, y_scale=None, y_zero=None,
+    *, transA=0, transB=0, alpha=1.0,  # noqa: N803
+):  # fmt: skip
+    """``alpha * A' B' + C`` with `c` of scale ``alpha * a_scale * b_scale``; floats without
+    `y_scale`."""
+    a = graph.transpose(a, perm=[1, 0]) if transA else a
+    b = graph.transpose(b, perm=[1, 0]) if transB else b
+    sums = integer_product(a, b, per_row(a_zero), per_column(b_zero))
+    sums = sums if c is None else graph.add(sums, c)
+    a_scale, b_scale = _given(per_row(a_scale)), _given(per_column(b_scale))
+    scale = graph.mul(a_scale, graph.splat_like(alpha, a_scale))
+    if y_scale is not None and y_zero is not None:
+        return requantize(sums, [scale, b_scale], y_scale, y_zero)
+    return graph.mul(graph.cast(sums, to=np.float32), graph.mul(scale, b_scale))
+
+
+@microsoft_op("MatMulNBits")
+def matmul_n_bits(
+    a,
+    b,
+    scales,
+    zero_points=None,
+    g_idx=None,
+    bias=None,
+    *,
+    K,  # noqa: N803
+    N,  # noqa: N803
+    bits=4,
+    block_size,
+    accuracy_level=0,
+    weight_prepacked=0,
+):
+    """``a @ w.T`` with the weights [N, K] in blocks along K, 8 / `bits` of them in a byte.
+
+    Each block has a scale, and a zero point that is packed likewise or a float; without one it is
+    the middle of the range.
+    """
+    del accuracy_level  # computed in the type of `a`, which is as good as asked for or better
+    if g_idx is not None:
+        raise UnsupportedError("g_idx")
+    if weight_prepacked:
+        raise UnsupportedError("weights packed for another device")
+    if bits not in (2, 4, 8):
+        raise graph.TypeRuleError(f"weights of {bits} bits")
+    blocks = ceildiv(K, block_size)
+    numbers = graph.reshape(_unpacked(b, bits), shape=[N, blocks, block_size])
+    scales = graph.reshape(scales, shape=[N, blocks, 1])
+    weights = _dequantized(numbers, scales, zero_points, bits, [N, blocks])
+    weights = graph.reshape(weights, shape=[N, blocks * block_size])
+    if blocks * block_size != K:
+        weights = graph.slice_(weights, starts=[0, 0], sizes=[N, K], steps=[1, 1])
+    y = matmul_of_any_rank(a, graph.transpose(weights, perm=[1, 0]))
+    return y if bias is None else graph.add(y, bias)
+
+
+def _dequantized(
+    numbers: ir.Value, scales: ir.Value, zeros: ir.Value | None, bits: int, shape: list
+) -> ir.Value:
+    """Blocks of weights [N, blocks, size], in the type of `scales` [N, blocks, 1]."""
+    dtype = graph.type_of(scales).dtype
+    if zeros is None:
+        middle = graph.constant(value=np.array(1 << (bits - 1), np.uint8))
+        return graph.dequantize(numbers, scales, middle, to=dtype)
+    if graph.is_float(graph.type_of(zeros).dtype):
+        zeros = graph.cast(graph.reshape(zeros, shape=[*shape, 1]), to=dtype)
+        return graph.mul(graph.sub(graph.cast(numbers, to=dtype), zeros), scales)
+    rows = _unpacked(graph.reshape(zeros, shape=[shape[0], ceildiv(shape[1] * bits, 8)]), bits)
+    rows = graph.slice_(rows, starts=[0, 0], sizes=shape, steps=[1, 1])
+    return graph.dequantize(numbers, scales, graph.reshape(rows, shape=[*shape, 1]), to=dtype)
+
+
+def _unpacked(x: ir.Value, bits: int) -> ir.Value:
+    """The numbers in the bytes of `x`, the low bits first, along its last axis."""
+    if bits == 8:
+        return x
+    *lead, size = graph.type_of(x).shape
+    count = 8 // bits
+    shifts = graph.constant(value=np.arange(0, 8, bits, dtype=np.uint8))
+    mask = graph.constant(value=np.array((1 << bits) - 1, np.uint8))
+    apart = graph.shift_right(graph.reshape(x, shape=[*lead, size, 1]), shifts)
+    return graph.reshape(graph.bitwise_and(apart, mask), shape=[*lead, size * count])

@@ -1,0 +1,95 @@
+"""Products of quantized matrices, and with weights of few bits, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
+
+from ....numerics import Cases, Feed, const
+
+DOMAIN = "com.microsoft"
+_random = np.random.default_rng(0)
+
+
+def _floats(*shape: int) -> np.ndarray:
+    return _random.standard_normal(shape).astype(np.float32)
+
+
+def _bytes(dtype: type, *shape: int) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return _random.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def _scales(*shape: int) -> np.ndarray:
+    return _random.uniform(0.01, 0.03, shape).astype(np.float32)
+
+
+def test_quantized_matrices():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+
+    def add(op_type, *inputs, **attributes):
+        cases.add(op_type, *inputs, domain=DOMAIN, tolerance=1e-5, **attributes)
+
+    a, b = _bytes(np.uint8, 2, 5, 16), _bytes(np.int8, 16, 7)
+    zeros = const(_bytes(np.int8, 7))
+    add(
+        "MatMulIntegerToFloat",
+        a,
+        const(b),
+        const(0.02),
+        const(_scales(7)),
+        const(3, np.uint8),
+        zeros,
+    )
+    add("MatMulIntegerToFloat", a, b, const(0.02), const([0.03]), None, None, const(_floats(7)))
+    x = Feed(_floats(2, 5, 16), ["n", "s", 16])
+    add("DynamicQuantizeMatMul", x, const(b), const(_scales(7)), zeros, const(_floats(7)))
+    add(
+        "DynamicQuantizeMatMul",
+        x.array,
+        const(_bytes(np.uint8, 16, 7)),
+        const(0.02),
+        const(9, np.uint8),
+    )
+    c = const(_random.integers(-999, 999, (7,), np.int32))
+    rest = (const(0.02), const(3, np.uint8), const(b), const(_scales(7)), zeros, c)
+    add("QGemm", a[0], *rest, const(1.5), const(120, np.uint8))
+    add("QGemm", np.ascontiguousarray(a[0].T), *rest, transA=1, alpha=2.0)
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_weights_of_few_bits(bits):
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    columns, depth, size = 6, 40, 16
+    blocks = -(-depth // size)
+    shape = {"K": depth, "N": columns, "bits": bits, "block_size": size}
+    weights = const(_bytes(np.uint8, columns, blocks, size * bits // 8))
+    scales = const(_scales(columns * blocks))
+    packed = const(_bytes(np.uint8, columns * -(-blocks * bits // 8)))
+    x = Feed(_floats(2, 3, depth), ["n", "s", depth])
+    forms = [packed] if bits == 2 else [None, packed]
+    if bits == 4:
+        forms.append(const(_floats(columns * blocks) * 4))
+    for zeros in forms:
+        cases.add("MatMulNBits", x, weights, scales, zeros, domain=DOMAIN, tolerance=2e-5, **shape)
+    bias = const(_floats(columns))
+    given = (weights, scales, packed, None, bias)
+    cases.add("MatMulNBits", x.array[0], *given, domain=DOMAIN, tolerance=2e-5, **shape)
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "reason"),
+    [
+        ({"bits": 3}, InvalidModelError, "weights of 3 bits"),
+        ({"weight_prepacked": 1}, UnsupportedModelError, "packed for another device"),
+    ],
+)
+def test_what_is_refused(changed, error, reason):
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    shape = {"K": 16, "N": 4, "bits": 4, "block_size": 16} | changed
+    inputs = _floats(2, 16), _bytes(np.uint8, 4, 1, 8), _scales(4)
+    cases.add("MatMulNBits", *inputs, domain=DOMAIN, **shape)
+    with pytest.raises(error, match=reason):
+        import_onnx(cases.model())
