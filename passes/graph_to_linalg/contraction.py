@@ -85,9 +85,33 @@ def multiply(
         batch = list(range(rank - 2))
         axes = [[*batch, rank - 2, rank], [*batch, rank, rank - 1]]
         return generic_product(ctx, [a, b], [left, right], axes, result, loops=rank + 1)
+    if result.rank == 3 and result.shape[-1] == 1:
+        return _by_vectors(ctx, a, left, b, right, result)
     named = linalg.matmul if result.rank == 2 else linalg.batch_matmul
     cast = linalg.TypeFn.cast_unsigned if signs == {True} else None
     return contract(ctx, functools.partial(named, cast=cast), a, b, result)
+
+
+def _by_vectors(
+    ctx: Lowering,
+    a: ir.Value,
+    left: graph.TensorType,
+    b: ir.Value,
+    right: graph.TensorType,
+    result: graph.TensorType,
+) -> ir.Value:
+    """A batch of matrices by one column each, as sums over rows.
+
+    Matrices that are computed are stored before: the backend would compute them in the loops of
+    the sums, and for gathered ones finds vectors too large.
+    """
+    if not isinstance(a.owner, ir.Block) and a.owner.name != "arith.constant":
+        a = stored(ctx, a, left)
+    column = right.with_shape(right.shape[:2])
+    flat = result.with_shape(result.shape[:2])
+    b = reshape_tensor(ctx, b, right, column)
+    y = generic_product(ctx, [a, b], [left, column], [[0, 1, 2], [0, 2]], flat, loops=3)
+    return reshape_tensor(ctx, y, flat, result)
 
 
 def contract(

@@ -6,8 +6,18 @@ import pytest
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 from graphc.frontend.onnx.einsum import normalize_equation
+from onnx import helper
 
-from ...numerics import Cases, Feed, compare, const, evaluate, run_compiled
+from ...numerics import (
+    Cases,
+    Feed,
+    build_model,
+    compare,
+    compare_with_onnxruntime,
+    const,
+    evaluate,
+    run_compiled,
+)
 
 _random = np.random.default_rng(0)
 
@@ -19,6 +29,18 @@ def _floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
 def _integers(*shape: int, dtype: type) -> np.ndarray:
     low, high = (0, 256) if dtype == np.uint8 else (-128, 128)
     return _random.integers(low, high, shape).astype(dtype)
+
+
+def test_gathered_matrices_by_a_column_each():
+    """As experts are written whose weights each token picks."""
+    nodes = [
+        helper.make_node("Gather", ["w", "chosen"], ["gathered"], axis=0),
+        helper.make_node("MatMul", ["gathered", "x"], ["y"]),
+    ]
+    inputs = {"x": (np.float32, ["n", 32, 1]), "chosen": (np.int64, ["n"])}
+    model = build_model(nodes, inputs, ["y"], {"w": _floats(4, 128, 32)})
+    feeds = {"x": _floats(5, 32, 1), "chosen": np.array([3, 0, 0, 1, 3])}
+    compare_with_onnxruntime(model, feeds, tolerances={"y": 1e-5})
 
 
 def test_matmul():

@@ -125,3 +125,18 @@ func.func @diagonal(%a: tensor<3x3xf32>) -> tensor<3xf32> {
   %0 = "graph.einsum"(%a) {equation = "ii->i", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<3x3xf32>) -> tensor<3xf32>
   return %0 : tensor<3xf32>
 }
+
+// -----
+
+// Matrices by one column each: sums over rows, of what is stored before.
+// CHECK-LABEL: @batch_of_columns
+// CHECK: arith.negf
+// CHECK: "util.optimization_barrier"
+// CHECK-NOT: linalg.batch_matmul
+// CHECK: iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK: return
+func.func @batch_of_columns(%a: tensor<?x4x8xf32, ["n"]>, %b: tensor<?x8x1xf32, ["n"]>) -> tensor<?x4x1xf32, ["n"]> {
+  %0 = "graph.neg"(%a) : (tensor<?x4x8xf32, ["n"]>) -> tensor<?x4x8xf32, ["n"]>
+  %1 = "graph.matmul"(%0, %b) : (tensor<?x4x8xf32, ["n"]>, tensor<?x8x1xf32, ["n"]>) -> tensor<?x4x1xf32, ["n"]>
+  return %1 : tensor<?x4x1xf32, ["n"]>
+}
