@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...mlir import arith, ir, math
 from .generic import fill, generic, parallel, projection
 from .lowering import Lowering, lowers, plain_element, scalar_constant
@@ -33,6 +33,8 @@ class Elements:
 _ROW_BYTES = 8192
 """The backend keeps the exponentials of a few rows on the stack; of longer rows, or rows of
 unknown length, they are computed twice."""
+_STACK_BYTES = 65536
+"""The longest row that is left to the backend to keep on the stack."""
 
 
 class Rows:
@@ -50,6 +52,19 @@ class Rows:
         self.per_row = projection(type_.rank, kept)
         self.kinds = ["reduction" if a in axes else "parallel" for a in range(type_.rank)]
         self.count = graph.element_count([type_.shape[axis] for axis in axes])
+
+    def stored(self, x: Value) -> Value:
+        """`x`, computed and stored before its rows are read several times, if they are long.
+
+        The backend would otherwise compute rows in the loops that read them, and keep them on the
+        stack, where rows of unknown length have no room.
+        """
+        if isinstance(self.count, int) and self.count * self.type.dtype.itemsize <= _STACK_BYTES:
+            return x
+        if isinstance(x.owner, ir.Block):
+            return x
+        sizes = [size for size in self.ctx.mixed(self.type.shape) if isinstance(size, ir.Value)]
+        return iree.optimization_barrier(x, sizes)
 
     def widened(self, scalar: Scalar) -> Scalar:
         """An element of the tensor in the type that is computed in."""
@@ -134,6 +149,7 @@ class Rows:
 @lowers(graph.SoftmaxOp)
 def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
     rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
+    x = rows.stored(x)
     top = rows.largest(rows.elements(x), float("-inf"))
     maps = [rows.identity, rows.per_row]
     if isinstance(rows.count, int) and rows.count * rows.wide.itemsize <= _ROW_BYTES:
@@ -153,6 +169,7 @@ def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
 @lowers(graph.LogSoftmaxOp)
 def log_softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
     rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
+    x = rows.stored(x)
     top = rows.largest(rows.elements(x), float("-inf"))
     total = rows.total(x, [top], lambda s, top: math.exp(arith.subf(s, top)))
     return rows.mapped(
@@ -195,6 +212,7 @@ def layer_norm(
     """Squares are summed of what is centred: the variance of large numbers does not cancel."""
     type_ = graph.type_of(op.x)
     rows = Rows(ctx, type_, range(op.attrs["axis"], type_.rank))
+    x = rows.stored(x)
     factor = rows.mean_factor()
 
     def centred(s: Scalar, total: Scalar) -> Scalar:
@@ -219,6 +237,7 @@ def layer_norm(
 def rms_norm(ctx: Lowering, op: graph.GraphOp, x: Value, scale: Value) -> Value:
     type_ = graph.type_of(op.x)
     rows = Rows(ctx, type_, range(op.attrs["axis"], type_.rank))
+    x = rows.stored(x)
     factor = rows.mean_factor()
 
     def normalised(s: Scalar, squares: Scalar) -> Scalar:

@@ -73,6 +73,30 @@ func.func @rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32,
 
 // -----
 
+// What is computed is stored before its rows are read several times.
+// CHECK-LABEL: @computed_rows_of_unknown_length
+// CHECK: arith.negf
+// CHECK: "util.optimization_barrier"
+// CHECK: arith.maximumf
+func.func @computed_rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]> {
+  %0 = "graph.neg"(%x) : (tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]>
+  %1 = "graph.softmax"(%0) {axis = 1 : i64} : (tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]>
+  return %1 : tensor<8x?xf32, ["n"]>
+}
+
+// -----
+
+// CHECK-LABEL: @computed_rows
+// CHECK-NOT: util.optimization_barrier
+// CHECK: return
+func.func @computed_rows(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
+  %0 = "graph.neg"(%x) : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>
+  %1 = "graph.softmax"(%0) {axis = 1 : i64} : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>
+  return %1 : tensor<?x8xf32, ["n"]>
+}
+
+// -----
+
 // CHECK-LABEL: @lrn
 // CHECK: tensor.pad %arg0 low[0, 1, 0] high[0, 1, 0]
 // CHECK: math.rsqrt
