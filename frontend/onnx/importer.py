@@ -214,6 +214,7 @@ class Importer:
             node = Node(
                 name, proto.op_type, domain, opset, tuple(proto.output), self._fresh_symbol,
                 lambda subgraph, given=(): self._import_subgraph(subgraph, given, name, scope),
+                lambda value: self._lookup_attribute(scope, value),
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:
@@ -286,6 +287,12 @@ class Importer:
         if any(_is_poisoned(inner, output.name) for output in subgraph.output):
             raise UnsupportedError("its subgraph holds unsupported nodes")
         return [self._lookup(inner, o.name, f"subgraph of '{name}'") for o in subgraph.output]
+
+    def _lookup_attribute(self, scope: Scope, name: str) -> ir.Value:
+        try:
+            return self._lookup(scope, name, "an attribute")
+        except InvalidModelError as error:
+            raise UnsupportedError(str(error)) from None
 
     def _lookup(self, scope: Scope, name: str, what: str) -> ir.Value:
         found: Scope | None = scope
