@@ -41,6 +41,9 @@ pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q --numprocesses=2 test
 
+property: $(STAMP)  ## Draw 2,000 cases for each family of operators and compare them
+	@GRAPHC_PROPERTY_CASES=2000 $(BIN)/python -m pytest -q --numprocesses=2 test/property
+
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
 

@@ -18,18 +18,6 @@ def _f32(x: ir.Value) -> ir.Value:
     return x if graph.type_of(x).dtype == np.float32 else graph.cast(x, to=np.float32)
 
 
-@onnx_op("ArrayFeatureExtractor", domain=_DOMAIN)
-def array_feature_extractor(x, indices):
-    """Elements of the last axis; a vector is one row."""
-    shape = graph.type_of(x).shape
-    count = graph.element_count(graph.type_of(indices).shape)
-    if not shape:
-        raise graph.TypeRuleError("needs an axis to take elements from")
-    flat = graph.reshape(indices, shape=[count])
-    taken = graph.gather(x, flat, axis=len(shape) - 1)
-    return graph.reshape(taken, shape=[1, count]) if len(shape) == 1 else taken
-
-
 @onnx_op("Binarizer", domain=_DOMAIN)
 def binarizer(x, *, threshold=0.0):
     above = graph.greater(x, graph.splat_like(threshold, x))

@@ -1,0 +1,108 @@
+"""Operators that move data: any axes, steps and amounts, empty tensors."""
+
+import numpy as np
+from drawing import Drawn, arrays, axes, checks, feeds, shapes, some_axes, tensors
+from hypothesis import strategies as st
+from numerics import const
+
+
+@st.composite
+def _transpose(draw):
+    shape = draw(shapes())
+    perm = draw(st.permutations(range(len(shape))))
+    return Drawn("Transpose", [draw(tensors(shape))], {"perm": perm} if perm else {})
+
+
+@st.composite
+def _reshape(draw):
+    shape = draw(shapes(low=1))
+    parts = list(shape)
+    while len(parts) > 1 and draw(st.booleans()):
+        at = draw(st.integers(0, len(parts) - 2))
+        parts[at : at + 2] = [parts[at] * parts[at + 1]]
+    if parts and draw(st.booleans()):
+        parts[draw(st.integers(0, len(parts) - 1))] = -1
+    return Drawn("Reshape", [draw(tensors(shape)), const(np.array(parts, np.int64))])
+
+
+@st.composite
+def _slice(draw):
+    shape = draw(shapes(rank=(1, 4)))
+    which = draw(some_axes(len(shape)))
+    bounds = st.one_of(st.integers(-7, 7), st.sampled_from((2**31, -(2**31), 2**63 - 1, -(2**63))))
+    starts, ends = ([draw(bounds) for _ in which] for _ in range(2))
+    steps = [draw(st.sampled_from((1, 2, 3, -1, -2))) for _ in which]
+    lists = [np.array(values, np.int64) for values in (starts, ends, which, steps)]
+    given = [const(lists[0]), const(lists[1]), const(lists[2]), const(lists[3])]
+    if draw(st.booleans()) and all(abs(v) < 100 for v in (*starts, *ends)):
+        given[:2] = lists[:2]
+    return Drawn("Slice", [draw(tensors(shape)), *given])
+
+
+@st.composite
+def _concat(draw):
+    shape = draw(shapes(rank=(1, 4)))
+    axis = draw(axes(len(shape)))
+    parts = []
+    for _ in range(draw(st.integers(1, 4))):
+        shape[axis] = draw(st.integers(0, 3))
+        parts.append(draw(tensors(list(shape))))
+    return Drawn("Concat", parts, {"axis": axis})
+
+
+@st.composite
+def _split(draw):
+    shape = draw(shapes(rank=(1, 4)))
+    axis = draw(axes(len(shape)))
+    parts = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
+    shape[axis] = sum(parts)
+    inputs = [draw(tensors(shape)), const(np.array(parts, np.int64))]
+    return Drawn("Split", inputs, {"axis": axis}, outputs=len(parts))
+
+
+@st.composite
+def _pad(draw):
+    mode = draw(st.sampled_from(("constant", "edge", "reflect", "wrap")))
+    shape = draw(shapes(rank=(1, 4), low=0 if mode == "constant" else 2))
+    amounts = [draw(st.integers(0, 3)) for _ in range(2 * len(shape))]
+    if mode in ("reflect", "wrap"):
+        amounts = [min(a, s - 1) for a, s in zip(amounts, shape * 2, strict=True)]
+    inputs = [draw(tensors(shape)), const(np.array(amounts, np.int64))]
+    if mode == "constant" and draw(st.booleans()):
+        inputs.append(np.array(1.5, np.float32))
+    return Drawn("Pad", inputs, {"mode": mode})
+
+
+@st.composite
+def _expand(draw):
+    shape = draw(shapes())
+    own = [1 if draw(st.booleans()) else size for size in shape[draw(st.integers(0, 4)) :]]
+    target = [1 if draw(st.integers(0, 4)) == 0 else size for size in shape]
+    x = draw(arrays(own))
+    try:
+        np.broadcast_shapes(tuple(own), tuple(target))
+    except ValueError:
+        target = shape
+    return Drawn("Expand", [draw(feeds(x)), const(np.array(target, np.int64))])
+
+
+@st.composite
+def _tile(draw):
+    shape = draw(shapes(rank=(1, 4)))
+    counts = [draw(st.integers(0, 3)) for _ in shape]
+    return Drawn("Tile", [draw(tensors(shape)), const(np.array(counts, np.int64))])
+
+
+test_movement = checks(
+    st.one_of(
+        _transpose(),
+        _reshape(),
+        _slice(),
+        _slice(),
+        _concat(),
+        _split(),
+        _pad(),
+        _expand(),
+        _tile(),
+    )
+)

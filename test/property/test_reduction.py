@@ -1,0 +1,51 @@
+"""Reductions: any axes, empty tensors, special values."""
+
+import numpy as np
+from drawing import Drawn, axes, checks, shapes, some_axes, tensors
+from hypothesis import strategies as st
+from numerics import const
+
+_OPERATORS = (
+    "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+    "ReduceSumSquare", "ReduceLogSumExp",
+)  # fmt: skip
+_DTYPES = (np.float32, np.float64, np.int32)
+_FLOATS_ONLY = ("ReduceL2", "ReduceLogSumExp", "ReduceMean")
+_NOT_OF_NOTHING = ("ReduceMax", "ReduceMin", "ReduceMean")
+
+
+@st.composite
+def _reduce(draw):
+    op_type = draw(st.sampled_from(_OPERATORS))
+    dtype = np.float32 if op_type in _FLOATS_ONLY else draw(st.sampled_from(_DTYPES))
+    shape = draw(shapes(rank=(1, 4), low=int(op_type in _NOT_OF_NOTHING), high=9))
+    x = draw(tensors(shape, dtype, special=op_type in ("ReduceSum", "ReduceMax", "ReduceMin")))
+    attributes = {"keepdims": draw(st.integers(0, 1))}
+    which = draw(some_axes(len(shape)))
+    if not which:
+        attributes["noop_with_empty_axes"] = 0
+    inputs = [x, const(np.array(which, np.int64))] if which or draw(st.booleans()) else [x]
+    return Drawn(op_type, inputs, attributes, tolerance=1e-5)
+
+
+@st.composite
+def _arg(draw):
+    shape = draw(shapes(rank=(1, 4), low=1, high=9))
+    attributes = {"axis": draw(axes(len(shape))), "keepdims": draw(st.integers(0, 1))}
+    attributes["select_last_index"] = draw(st.integers(0, 1))
+    dtype = draw(st.sampled_from((np.float32, np.int32)))
+    return Drawn(
+        draw(st.sampled_from(("ArgMax", "ArgMin"))), [draw(tensors(shape, dtype))], attributes
+    )
+
+
+@st.composite
+def _cumsum(draw):
+    shape = draw(shapes(rank=(1, 4), high=9))
+    axis = const(np.array(draw(axes(len(shape))), np.int64))
+    attributes = {name: draw(st.integers(0, 1)) for name in ("exclusive", "reverse")}
+    dtype = draw(st.sampled_from(_DTYPES))
+    return Drawn("CumSum", [draw(tensors(shape, dtype)), axis], attributes, tolerance=1e-5)
+
+
+test_reduction = checks(st.one_of(_reduce(), _reduce(), _arg(), _cumsum()))
