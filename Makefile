@@ -7,7 +7,7 @@ STAMP := $(VENV)/.stamp
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest docs conformance wheel bench architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance wheel bench architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
