@@ -22,6 +22,7 @@ GRAPH = (
 PIPELINES: dict[str, tuple[str, ...]] = {
     "cpu": (
         *GRAPH,
+        "graph-float-products",  # products of bytes, before layout and panels are chosen
         "graph-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
