@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
 from .lowering import Lowering, lowers, plain_type
 
@@ -28,6 +28,11 @@ def sizes(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
 
 @lowers(graph.BindSizesOp)
 def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    """Through memory: a size that becomes data again would be computed, and stored, with `x`.
+
+    That is a store of one element by many workgroups, which the backend refuses.
+    """
+    x = iree.optimization_barrier(x, [])
     for position, name in enumerate(op.attrs["names"]):
         indices = [ctx.index(position)] if graph.type_of(op.x).rank else []
         size = arith.index_cast(ir.IndexType.get(), tensor.extract(x, indices))
