@@ -14,6 +14,7 @@ from .base import (
     graph_op,
     map_group,
 )
+from .col2im import *
 from .contraction import *
 from .control_flow import *
 from .convolution import *
@@ -31,7 +32,9 @@ from .quantization import *
 from .random import *
 from .reassociation import reassociation
 from .reduction import *
+from .regions import *
 from .regions import UNLIMITED, Iteration, if_, loop
+from .resampling import *
 from .shapes import *
 from .sorting import *
 from .symbolic_values import known_sizes, symbolic_value

@@ -1,0 +1,163 @@
+"""Images read at places between their elements. What a place outside would read is clamped."""
+
+import itertools
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .generic import generic, loop_index, parallel, projection
+from .lowering import Lowering, lowers
+from .numbers import Number, both, from_index
+from .reduction import accumulator
+from .scalar import convert_scalar
+
+_FEW_TAPS = 8
+"""As many are written out; more are a loop."""
+
+
+@lowers(graph.InterpolateOp)
+def interpolate(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value, places: ir.Value, weights: ir.Value
+) -> ir.Value:
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    axis, taps = op.attrs["axis"], graph.type_of(op.places).shape[1]
+    wide, rank = accumulator(source.dtype), result.rank
+    last, zero = ctx.index(source.shape[axis] - 1), ctx.index(0)
+    in_places = graph.type_of(op.places).dtype
+
+    def term(tap: ir.Value) -> ir.Value:
+        loops = [loop_index(i) for i in range(rank)]
+        found = tensor.extract(places, [loops[axis], tap])
+        place = Number(found, in_places).index()
+        loops[axis] = arith.maxsi(arith.minsi(place, last), zero)
+        element = convert_scalar(tensor.extract(x, loops), source.dtype, wide)
+        return arith.mulf(element, tensor.extract(weights, [loop_index(axis), tap]))
+
+    if isinstance(taps, int) and 0 < taps <= _FEW_TAPS:
+        numbers = [ctx.index(tap) for tap in range(taps)]
+
+        def total() -> ir.Value:
+            return convert_scalar(reduce(arith.addf, map(term, numbers)), wide, source.dtype)
+
+        return parallel([], [], ctx.empty(result), total)
+    output = ctx.filled(result.with_dtype(wide), 0)
+    maps = [projection(rank + 1, [axis, rank])]
+    (summed,) = generic(
+        [weights], maps, [output], [projection(rank + 1, range(rank))],
+        ["parallel"] * rank + ["reduction"],
+        lambda weight, total: arith.addf(total, term(loop_index(rank))),
+    )  # fmt: skip
+    identity = ir.AffineMap.get_identity(rank)
+    if wide == source.dtype:
+        return summed
+    return parallel(
+        [summed], [identity], ctx.empty(result),
+        lambda element: convert_scalar(element, wide, source.dtype),
+    )  # fmt: skip
+
+
+@lowers(graph.SampleOp)
+def sample(ctx: Lowering, op: graph.GraphOp, x: ir.Value, points: ir.Value) -> ir.Value:
+    """One loop nest over the result; the taps of a point are written out."""
+    source, grid, result = (graph.type_of(v) for v in (op.x, op.points, op.result))
+    ctx.require_equal(source.shape[0], grid.shape[0], "image and points differ in batch size")
+    wide = accumulator(source.dtype) if op.attrs["mode"] != "nearest" else source.dtype
+    sampler = _Sampler(ctx, op)
+    columns = [ctx.index(i) for i in range(source.rank - 2)]
+
+    def element() -> ir.Value:
+        batch, channel, *out = (loop_index(i) for i in range(result.rank))
+        coordinates = [
+            Number(tensor.extract(points, [batch, *out, column]), grid.dtype)
+            for column in reversed(columns)
+        ]
+        total = sampler.sampled(
+            coordinates,
+            lambda places: Number(tensor.extract(x, [batch, channel, *places]), source.dtype),
+            wide,
+        )
+        return total.to(source.dtype).value
+
+    return parallel([], [], ctx.empty(result), element)
+
+
+Tap = tuple[ir.Value, Number | None, ir.Value | None]
+"""A place on an axis, its weight (None for 1), and whether the tap is there (None for yes)."""
+
+
+class _Sampler:
+    """Reads at points, as `graph.sample` says. Made outside of a body, used inside."""
+
+    def __init__(self, ctx: Lowering, op: graph.GraphOp):
+        self.mode, self.padding = op.attrs["mode"], op.attrs["padding"]
+        self.align_corners = op.attrs["align_corners"]
+        self.extents = [ctx.index(size) for size in graph.type_of(op.x).shape[2:]]
+
+    def sampled(self, coordinates: Sequence[Number], read, wide: np.dtype) -> Number:
+        """The sum over all taps of what `read` gives for their places."""
+        axes = [
+            self._taps(p.to(accumulator(p.dtype)), from_index(extent, accumulator(p.dtype)))
+            for p, extent in zip(coordinates, self.extents, strict=True)
+        ]
+        terms = []
+        for corner in itertools.product(*axes):
+            places, weights, inside = zip(*corner, strict=True)
+            found = read(places)
+            conditions = [condition for condition in inside if condition is not None]
+            if conditions:
+                found = found.where(both(*conditions), 0)
+            found = found.to(wide)
+            factors = [weight.to(wide) for weight in weights if weight is not None]
+            terms.append(reduce(lambda a, b: a * b, factors) * found if factors else found)
+        return reduce(lambda a, b: a + b, terms)
+
+    def _taps(self, p: Number, extent: Number) -> list[Tap]:
+        last = extent - 1
+        low, high = (last * 0, last) if self.align_corners else (last * 0 - 0.5, extent - 0.5)
+        if self.mode == "nearest":
+            p = p.round()
+        if self.padding != "zeros" and self.mode != "cubic":
+            border = self.padding == "border"
+            inner = p.max(0).min(last) if border else _reflected(p, low, high)
+            p = inner.where(arith.ori(p.is_("lt", low), p.is_("gt", high)), p)
+        base = p.floor()
+        taps: list[Tap] = []
+        for offset, weight in _weights(p - base, self.mode):
+            place = base + offset
+            if self.padding == "reflection" and self.mode == "cubic":
+                place = _reflected(place, low, high)
+            inside = None
+            if self.padding == "zeros":
+                inside = both(place.is_("ge", 0), place.is_("le", last))
+            taps.append((place.max(0).min(last).index(), weight, inside))
+        return taps
+
+
+def _reflected(p: Number, low: Number, high: Number) -> Number:
+    """`p` mirrored at `low` and `high` until it is between them."""
+    period = (high - low) * 2
+    way = p - low
+    way = way - (way / period).floor() * period
+    return (low + way.min(period - way)).where(high.is_("gt", low), low)
+
+
+def _weights(ratio: Number, mode: str) -> list[tuple[int, Number | None]]:
+    """Offsets and weights of the elements around a point that is `ratio` behind one."""
+    if mode == "nearest":
+        return [(0, None)]
+    if mode == "linear":
+        return [(0, 1 - ratio), (1, ratio)]
+    return [(-1, _far(ratio + 1)), (0, _near(ratio)), (1, _near(1 - ratio)), (2, _far(2 - ratio))]
+
+
+def _near(d: Number) -> Number:
+    a = graph.CUBIC_COEFFICIENT
+    return ((a + 2) * d - (a + 3)) * d * d + 1
+
+
+def _far(d: Number) -> Number:
+    a = graph.CUBIC_COEFFICIENT
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
