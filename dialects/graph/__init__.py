@@ -32,9 +32,9 @@ from .quantization import *
 from .random import *
 from .reassociation import reassociation
 from .reduction import *
-from .regions import *
 from .regions import UNLIMITED, Iteration, if_, loop
 from .resampling import *
+from .rois import *
 from .shapes import *
 from .sorting import *
 from .symbolic_values import known_sizes, symbolic_value

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from .contraction import as_signed, reshaped_constant
-from .registry import onnx_op
+from .registry import UnsupportedError, onnx_op
 from .windows import apply_symbolic, resolve_window
 
 
@@ -23,7 +24,7 @@ def conv(
     strides=None,
 ):
     image, weights = graph.type_of(x), graph.type_of(w)
-    kernel = _kernel(image, weights, kernel_shape)
+    kernel = spatial_kernel(image, weights, kernel_shape)
     window = resolve_window(image.shape[2:], kernel, strides, dilations, pads, auto_pad)
     x, window = apply_symbolic(x, window, 0)
     result = graph.conv(
@@ -36,10 +37,10 @@ def conv(
         groups=group,
         layout="channels_first",
     )
-    return _with_bias(result, bias)
+    return with_bias(result, bias)
 
 
-def _kernel(image: graph.TensorType, weights: graph.TensorType, stated) -> list[int]:
+def spatial_kernel(image: graph.TensorType, weights: graph.TensorType, stated) -> list[int]:
     if image.rank < 3 or weights.rank != image.rank:
         raise graph.TypeRuleError(f"input {image} and weights {weights} do not fit each other")
     kernel = list(weights.shape[2:])
@@ -50,7 +51,7 @@ def _kernel(image: graph.TensorType, weights: graph.TensorType, stated) -> list[
     return kernel  # type: ignore[return-value]
 
 
-def _with_bias(x: ir.Value, bias: ir.Value | None) -> ir.Value:
+def with_bias(x: ir.Value, bias: ir.Value | None) -> ir.Value:
     if bias is None:
         return x
     spatial = graph.type_of(x).rank - 2
@@ -73,12 +74,12 @@ def conv_transpose(
     strides=None,
 ):
     image, weights = graph.type_of(x), graph.type_of(w)
-    kernel = _kernel(image, weights, kernel_shape)
+    kernel = spatial_kernel(image, weights, kernel_shape)
     rank = len(kernel)
     strides = [1] * rank if strides is None else strides
     dilations = [1] * rank if dilations is None else dilations
     extra = [0] * rank if output_padding is None else output_padding
-    low, high = _transposed_padding(
+    low, high, extra = _transposed_padding(
         image, kernel, strides, dilations, extra, pads, auto_pad, output_shape
     )
     result = graph.conv_transpose(
@@ -92,15 +93,18 @@ def conv_transpose(
         groups=group,
         layout="channels_first",
     )
-    return _with_bias(result, bias)
+    return with_bias(result, bias)
 
 
 def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad, output_shape):
-    """What is cut off the full result. An output shape, given or SAME, decides it."""
+    """What is cut off the full result, and what is added behind it.
+
+    An output shape, given or SAME, decides both.
+    """
     rank = len(kernel)
     if output_shape is None and auto_pad in ("NOTSET", "", "VALID"):
         pads = [0] * (2 * rank) if pads is None or auto_pad == "VALID" else pads
-        return pads[:rank], pads[rank:]
+        return pads[:rank], pads[rank:], extra
     if output_shape is None:
         wanted = [size * stride for size, stride in zip(image.shape[2:], strides, strict=True)]
     else:
@@ -111,10 +115,12 @@ def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad
             image.shape[2:], strides, extra, dilations, kernel, wanted, strict=True
         )
     ]
-    if any(not isinstance(total, int) or total < 0 for total in totals):
-        raise graph.TypeRuleError(f"output sizes {wanted} cannot be reached")
+    if any(isinstance(total, Dim) for total in totals):
+        raise UnsupportedError("output_shape for an image of unknown size")
+    extra = [more + max(-total, 0) for more, total in zip(extra, totals, strict=True)]
+    totals = [max(total, 0) for total in totals]
     less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
-    return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
+    return (*((less, more) if auto_pad == "SAME_UPPER" else (more, less)), extra)
 
 
 @onnx_op("ConvInteger", since=10)
@@ -142,7 +148,7 @@ def integer_conv(
     even among signed numbers, on the differences, which take 16 bits.
     """
     image, weights = graph.type_of(x), graph.type_of(w)
-    kernel = _kernel(image, weights, kernel_shape)
+    kernel = spatial_kernel(image, weights, kernel_shape)
     window = resolve_window(image.shape[2:], kernel, strides, dilations, pads, auto_pad)
     x, x_zero = as_signed(x, None if x_zero is None else reshaped_constant(x_zero, []))
     w, w_zero = as_signed(w, None if w_zero is None else per_filter(w_zero, weights.rank))

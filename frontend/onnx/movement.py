@@ -205,6 +205,9 @@ def _split(x: ir.Value, axis: int, parts: Sequence[int | Dim]) -> tuple[ir.Value
     return tuple(results)
 
 
+_BLOCK_ORDERS = ("DCR", "CRD")
+
+
 def _blocks(x: ir.Value, blocksize: int) -> tuple[int | Dim, int | Dim, int | Dim, int | Dim]:
     shape = graph.type_of(x).shape
     if len(shape) != 4 or blocksize < 1:
@@ -219,6 +222,8 @@ def depth_to_space(x, *, blocksize, mode="DCR"):
     n, c, h, w = _blocks(x, blocksize)
     if isinstance(c, int) and c % (blocksize * blocksize):
         raise graph.TypeRuleError(f"{c} channels do not make blocks of {blocksize} by {blocksize}")
+    if mode not in _BLOCK_ORDERS:
+        raise graph.TypeRuleError(f"mode '{mode}' is unknown")
     depth = floordiv(c, blocksize * blocksize)
     if mode == "DCR":
         x = graph.reshape(x, shape=[n, blocksize, blocksize, depth, h, w])
@@ -230,11 +235,13 @@ def depth_to_space(x, *, blocksize, mode="DCR"):
 
 
 @onnx_op("SpaceToDepth")
-def space_to_depth(x, *, blocksize):
+def space_to_depth(x, *, blocksize, mode="DCR"):
     n, c, h, w = _blocks(x, blocksize)
     if any(isinstance(size, int) and size % blocksize for size in (h, w)):
         raise graph.TypeRuleError(f"size {h} by {w} is not made of blocks of {blocksize}")
     height, width = floordiv(h, blocksize), floordiv(w, blocksize)
     x = graph.reshape(x, shape=[n, c, height, blocksize, width, blocksize])
-    x = graph.transpose(x, perm=[0, 3, 5, 1, 2, 4])
+    if mode not in _BLOCK_ORDERS:
+        raise graph.TypeRuleError(f"mode '{mode}' is unknown")
+    x = graph.transpose(x, perm=[0, 3, 5, 1, 2, 4] if mode == "DCR" else [0, 1, 3, 5, 2, 4])
     return graph.reshape(x, shape=[n, c * (blocksize * blocksize), height, width])

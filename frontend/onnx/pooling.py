@@ -4,6 +4,7 @@ from typing import Any
 
 from ...dialects import graph
 from .registry import UnsupportedError, onnx_op
+from .shapes import require_sizes
 from .windows import Window, apply_symbolic, resolve_window
 
 
@@ -114,3 +115,33 @@ def global_lp_pool(x, *, p=2):
     powers = graph.pow_(graph.abs_(x), graph.splat_like(p, x))
     total = graph.reduce_sum(powers, axes=_spatial_axes(x), keepdims=True)
     return graph.pow_(total, graph.splat_like(1 / p, x))
+
+
+@onnx_op("MaxUnpool", since=9)
+def max_unpool(x, indices, output_shape=None, *, node, kernel_shape, pads=None, strides=None):
+    """Elements go where `indices` say in the image that was pooled, from which pooling cut ends.
+
+    `output_shape` is the shape with them.
+    """
+    batch, channels, *extents = graph.type_of(x).shape
+    window = resolve_window(extents, kernel_shape, strides, None, pads, "NOTSET")
+    axes = zip(extents, window.strides, window.kernel, window.low, window.high, strict=True)
+    spatial = [(size - 1) * s + k - low - high for size, s, k, low, high in axes]
+    pooled = [batch, channels, *spatial]
+    shape = [graph.element_count(pooled)]
+    count = [graph.element_count(graph.type_of(x).shape)]
+    image = graph.scatter_elements(
+        graph.expand(graph.splat_like(0, x), shape=shape),
+        graph.reshape(indices, shape=count),
+        graph.reshape(x, shape=count),
+        axis=0,
+        reduction="none",
+    )
+    image = graph.reshape(image, shape=pooled)
+    if output_shape is None:
+        return image
+    wanted = require_sizes(output_shape, node, "output_shape")
+    if len(wanted) != len(pooled):
+        raise graph.TypeRuleError(f"output_shape has {len(wanted)} entries, not {len(pooled)}")
+    more = [want - have for want, have in zip(wanted, pooled, strict=True)]
+    return graph.pad(image, graph.splat_like(0, x), low=[0] * len(more), high=more)
