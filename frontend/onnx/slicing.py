@@ -102,8 +102,8 @@ def _bounds(
     sizes = graph.sizes(sizes=extents)
     value = _counted_from_front(value, sizes)
     backward = [int(step < 0) for step in steps]
-    lowest = graph.constant(value=np.array([-below * b for b in backward]))
-    highest = graph.sub(sizes, graph.constant(value=np.array(backward)))
+    lowest = graph.constant(value=np.array([-below * b for b in backward], np.int64))
+    highest = graph.sub(sizes, graph.constant(value=np.array(backward, np.int64)))
     value = graph.max_(graph.min_(value, highest), lowest)
     raised = graph.sub(value, lowest)  # names stand for what is not negative
     named = require_sizes(raised, node, "ends" if below else "starts")

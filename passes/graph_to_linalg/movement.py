@@ -94,7 +94,7 @@ def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value
                 ctx.require_equal(type_.shape[other], shape[other], message)
         offsets: list[Size] = [0] * type_.rank
         offsets[axis] = start
-        if 0 not in shape:
+        if 0 not in shape and 0 not in type_.shape:
             result = insert_slice(ctx, x, result, offsets, shape)
         start = start + shape[axis]
     return result

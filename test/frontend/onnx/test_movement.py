@@ -330,3 +330,13 @@ def test_sizes_are_checked_when_the_model_runs(op_type, inputs, attributes, mess
     cases.add(op_type, *inputs, **attributes)
     with pytest.raises(ExecutionError, match=f"{op_type}_0: .*{message}"):
         run_compiled(cases.model(), cases.feeds)
+
+
+def test_nothing_is_joined_and_cut_along_no_axis():
+    cases = Cases()
+    empty = np.zeros((0, 3), np.float32)
+    cases.add("Concat", Feed(empty, [0, "n"]), Feed(empty, ["m", 3]), axis=1)
+    no_axes = np.zeros(0, np.int64)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    cases.add("Slice", x, no_axes, no_axes, const(no_axes), const(no_axes))
+    cases.compare_with_onnxruntime()
