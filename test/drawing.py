@@ -49,6 +49,7 @@ def checks(drawn: st.SearchStrategy[Drawn], opset: int = 21) -> Callable[[], Non
         derandomize=CASES <= BATCH,
         database=None,
         phases=[Phase.generate],
+        print_blob=False,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.lists(drawn, min_size=BATCH, max_size=BATCH))
@@ -112,8 +113,10 @@ def arrays(draw: Any, shape: list[int], dtype: Any = np.float32, special: bool =
 
 @st.composite
 def feeds(draw: Any, array: np.ndarray) -> Input:
-    """`array` with names for some of its sizes."""
-    dims = [f"d{i}" if draw(st.booleans()) else size for i, size in enumerate(array.shape)]
+    """`array` with names for some of its sizes. One name is one size; a size may have several."""
+    names = st.sampled_from(("{0}", "m{0}", "n{0}"))
+    dims = [draw(names).format(size) for size in array.shape]
+    dims = [int(dim) if dim.isdecimal() else dim for dim in dims]
     return Feed(array, dims)
 
 

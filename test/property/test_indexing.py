@@ -42,7 +42,7 @@ def _gather_nd(draw):
     shape = draw(shapes(rank=(1, 4), low=1))
     depth = draw(st.integers(1, len(shape)))
     indices = _places(draw, shape[:depth], draw(st.integers(0, 5)))
-    return Drawn("GatherND", [draw(tensors(shape)), draw(feeds(indices))])
+    return Drawn("GatherND", [draw(tensors(shape)), indices])
 
 
 @st.composite
@@ -55,7 +55,7 @@ def _scatter_nd(draw):
         positive = indices % np.array(shape[:depth])
         indices = indices[np.unique(positive, axis=0, return_index=True)[1]]
     updates = draw(arrays([len(indices), *shape[depth:]]))
-    inputs = [draw(tensors(shape)), draw(feeds(indices)), updates]
+    inputs = [draw(tensors(shape)), indices, updates]
     return Drawn("ScatterND", inputs, {"reduction": reduction})
 
 
