@@ -17,7 +17,7 @@ from .contraction import converted
 from .generic import parallel, projection
 from .lowering import Lowering, Size, lowers
 from .movement import insert_slice, pad_tensor
-from .operands import Operand, known, operand
+from .operands import Operand, known, operand, within_reach
 from .reduction import accumulator
 
 MAX_TAPS = 16
@@ -67,15 +67,21 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
     ctx, groups = x.ctx, attrs["groups"]
     windows = Windows(attrs["strides"], attrs["dilations"])
     total = result.with_dtype(accumulator(result.dtype))
+    kernel = [graph.static_size(size) for size in w.shape[:-2]]
+
+    def reachable(x: Operand) -> Operand:
+        return within_reach(x, kernel, windows.dilations, result.shape[1:-1])
+
     if groups == 1:
-        x = _padded_copy(x, attrs)
+        x = reachable(_padded_copy(x, attrs))
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
         x = _padded(_repeat_channels(x, graph.static_size(w.shape[-1])), attrs)
+        x = reachable(x)
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:
-        value = _convolve_groups(_padded_copy(x, attrs), w, groups, windows, total)
+        value = _convolve_groups(reachable(_padded_copy(x, attrs)), w, groups, windows, total)
     return Operand(ctx, result, converted(ctx, value, total, result))
 
 

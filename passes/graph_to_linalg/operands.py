@@ -81,6 +81,21 @@ def known(ctx: Lowering, array: np.ndarray) -> Operand:
     return Operand(ctx, graph.TensorType(array.shape, array.dtype), None, array)
 
 
+def within_reach(
+    x: Operand, kernel: Sequence[int], dilations: Sequence[int], places: Sequence[Size]
+) -> Operand:
+    """`x` [N, spatial..., C] without what lies behind the only window of an axis.
+
+    The backend drops loops of one place, and then takes the whole axis for that window.
+    """
+    for axis, (taps, dilation, count) in enumerate(
+        zip(kernel, dilations, places, strict=True), start=1
+    ):
+        if count == 1:
+            x = x.sliced(axis, 0, dilation * (taps - 1) + 1, 1)
+    return x
+
+
 def constant_tensor(array: np.ndarray) -> ir.Value:
     """`array` as a tensor of the program."""
     wanted = plain_type(graph.TensorType(array.shape, array.dtype))

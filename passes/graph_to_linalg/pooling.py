@@ -16,7 +16,7 @@ from .contraction import converted, stored
 from .generic import parallel, projection
 from .lowering import Lowering, lowers
 from .movement import insert_slice, pad_tensor
-from .operands import Operand, known, operand
+from .operands import Operand, known, operand, within_reach
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 
@@ -212,6 +212,7 @@ def _named_pool(
     combine: Combine,
 ) -> Operand:
     kernel, strides, dilations = window
+    x = within_reach(x, kernel, dilations, result.shape[1:-1])
     one, unsigned = len(kernel) == 1, graph.is_unsigned(result.dtype)
     if combine is graph.AddOp:
         build = linalg.pooling_nwc_sum if one else linalg.pooling_nhwc_sum

@@ -228,3 +228,14 @@ def test_result_shapes_are_symbolic():
     text = str(import_onnx(cases.model()))
     assert '"Conv_0_batch", "floordiv(Conv_0_height + 1, 2)", "Conv_0_width - 2"]' in text
     assert '"ConvTranspose_1_batch", "2*ConvTranspose_1_height", "ConvTranspose_1_width"]' in text
+
+
+def test_one_window_and_elements_behind_it():
+    cases = Cases(opset=21)
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1, 8, 4, 6)).astype(np.float32)
+    for group in (1, 2, 8):
+        w = random.standard_normal((16, 8 // group, 3, 3)).astype(np.float32)
+        cases.add("Conv", x, const(w), group=group, strides=[2, 2], tolerance=1e-5)
+    cases.add("Conv", Feed(x, ["n", 8, 4, 6]), const(w), group=8, strides=[2, 2], tolerance=1e-5)
+    cases.compare_with_onnxruntime()

@@ -188,3 +188,13 @@ def test_unsupported_on_unknown_sizes(op_type, attributes):
     cases.add(op_type, NAMED, kernel_shape=[3, 3], strides=[2, 2], **attributes)
     with pytest.raises(UnsupportedModelError, match="unknown"):
         import_onnx(cases.model())
+
+
+def test_one_window_and_elements_behind_it():
+    cases = Cases(opset=21)
+    x = np.random.default_rng(0).standard_normal((1, 8, 4, 6)).astype(np.float32)
+    window = {"kernel_shape": [3, 3], "strides": [2, 2]}
+    cases.add("AveragePool", x, **window)
+    cases.add("AveragePool", Feed(x, ["n", 8, 4, 6]), **window)
+    cases.add("MaxPool", x, **window)
+    cases.compare_with_onnxruntime()
