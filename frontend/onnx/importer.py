@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
 from ...dialects import graph
@@ -209,7 +210,7 @@ class Importer:
         function = self.functions.get((proto.domain, proto.op_type, proto.overload))
         converter = find_converter(domain, proto.op_type, opset)
         if function is not None:
-            results = self._inline(function, name, inputs, attributes, scope)
+            results = self._inline(function, proto, name, inputs, attributes, scope)
         elif converter is not None:
             node = Node(
                 name, proto.op_type, domain, opset, tuple(proto.output), self._fresh_symbol,
@@ -219,12 +220,13 @@ class Importer:
             results = converter.convert(node, inputs, attributes)
         else:
             schema = _standard_schema(proto, opset)
-            body = _standard_body(schema, proto, inputs, opset)
-            results = self._inline(body, name, inputs, {**_defaults(schema), **attributes}, scope)
+            body = _standard_body(schema, _resolved(proto, attributes), inputs, scope.opsets)
+            attributes = {**_defaults(schema), **attributes}
+            results = self._inline(body, proto, name, inputs, attributes, scope)
         results = list(results) if isinstance(results, Sequence) else [results]
         _require_enough(results, proto)
         for output, value in zip(proto.output, results, strict=False):
-            if output:
+            if output and value is not None:
                 define(scope, output, value, f"node '{name}'")
 
     def _require_known(self, proto: onnx.NodeProto, domain: str, opset: int) -> None:
@@ -239,12 +241,13 @@ class Importer:
     def _inline(
         self,
         function: onnx.FunctionProto,
+        proto: onnx.NodeProto,
         name: str,
         inputs: Sequence[ir.Value | None],
         attributes: dict[str, Any],
         caller: Scope,
-    ) -> list[ir.Value]:
-        """Import the body of `function` in place of a node."""
+    ) -> list[ir.Value | None]:
+        """Import the body of `function` in place of a node; None for outputs nobody asked for."""
         if function.name in caller.functions:
             raise InvalidModelError(f"function {function.name} calls itself")
         if len(inputs) > len(function.input):
@@ -262,8 +265,10 @@ class Importer:
         self._import_nodes(function.node, scope)
         if scope.poisoned & set(function.output):
             raise UnsupportedError(f"its function body ({function.name}) holds unsupported nodes")
+        asked = [*proto.output, *[""] * len(function.output)]
         return [
-            self._lookup(scope, output, f"function '{function.name}'") for output in function.output
+            self._lookup(scope, inner, f"function '{function.name}'") if outer else None
+            for inner, outer in zip(function.output, asked, strict=False)
         ]
 
     def _import_subgraph(
@@ -428,9 +433,12 @@ def _standard_body(
     schema: Any,
     proto: onnx.NodeProto,
     inputs: Sequence[ir.Value | None],
-    opset: int,
+    opsets: Mapping[str, int],
 ) -> onnx.FunctionProto:
-    """The function body that ONNX ships for a standard operator. UnsupportedError if none."""
+    """The function body that ONNX ships for a standard operator. UnsupportedError if none.
+
+    A body that does not say which opset it is written against uses those of the model.
+    """
     if schema.has_function:
         body = schema.function_body
     elif schema.has_context_dependent_function:
@@ -444,9 +452,28 @@ def _standard_body(
         raise UnsupportedError("the operator is not supported")
     if not body.node:
         raise UnsupportedError("the operator is not supported in this form")
-    if not body.opset_import:
-        body.opset_import.append(onnx.helper.make_opsetid("", opset))
+    known = _read_opsets(body.opset_import)
+    for missing in sorted({_domain(node.domain) for node in body.node} - known.keys()):
+        body.opset_import.append(onnx.helper.make_opsetid(missing, opsets.get(missing, MAX_OPSET)))
     return body
+
+
+def _resolved(proto: onnx.NodeProto, attributes: Mapping[str, Any]) -> onnx.NodeProto:
+    """`proto` with the attributes that refer to those of an enclosing function filled in."""
+    if not any(attribute.ref_attr_name for attribute in proto.attribute):
+        return proto
+    resolved = onnx.NodeProto()
+    resolved.CopyFrom(proto)
+    del resolved.attribute[:]
+    for attribute in proto.attribute:
+        if not attribute.ref_attr_name:
+            resolved.attribute.append(attribute)
+        elif attribute.name in attributes:
+            value = attributes[attribute.name]
+            if isinstance(value, np.ndarray):
+                value = onnx.numpy_helper.from_array(value)
+            resolved.attribute.append(onnx.helper.make_attribute(attribute.name, value))
+    return resolved
 
 
 def _type_proto(value: ir.Value | None) -> onnx.TypeProto:
