@@ -70,7 +70,7 @@ LINALG = Contract(
             "vector",
         }
     ),
-    ops=frozenset({"builtin.module", "cf.assert"}),
+    ops=frozenset({"builtin.module", "cf.assert", "cf.br", "cf.cond_br"}),
     # The backend parses another spelling of these; `linalg.generic` says the same.
     illegal_ops=frozenset(
         f"linalg.{name}"

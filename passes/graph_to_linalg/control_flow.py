@@ -73,7 +73,7 @@ def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Val
             _, after = state.iterate(index, now)
             return [arith.addi(index, one), *after]
 
-    _, *last = loops.while_([ctx.index(0), *state.initial(carried)], goes_on, iterate)
+    _, *last = loops.host_while([ctx.index(0), *state.initial(carried)], goes_on, iterate)
     return state.results(count, last)
 
 
@@ -102,7 +102,7 @@ def while_(
             return [arith.addi(index, one), end_if(holds, end), *after]
 
     start = [zero, end_if(condition, limit), *state.initial(carried)]
-    count, _, *last = loops.while_(start, goes_on, iterate)
+    count, _, *last = loops.host_while(start, goes_on, iterate)
     return state.results(count, last)
 
 
@@ -178,7 +178,7 @@ class _Stack:
     def initial(self) -> ir.Value:
         sizes = enumerate(self.result.shape)
         start = (0 if axis in self.changing else size for axis, size in sizes)
-        return self.ctx.cast(self.ctx.empty(self.result.with_shape(start)), self.type)
+        return self.ctx.cast(self.ctx.filled(self.result.with_shape(start), 0), self.type)
 
     def put(self, stack: ir.Value, value: ir.Value, index: ir.Value) -> ir.Value:
         """`stack` with `value` as its element `index`, in the scope of an iteration."""

@@ -10,6 +10,7 @@ from ...dialects.symbolic import Dim
 from ...mlir import func, ir, tensor
 from ..base import FUNCTION, Pass, PassState
 from ..registry import register
+from .branches import branches_from_loops
 from .lowering import Lowering, lower_op, plain_type
 
 
@@ -54,6 +55,7 @@ def lower_function(function: func.FuncOp) -> None:
         if isinstance(op.opview, graph.GraphOp):
             op.operation.erase()
     _retype_function(function, block)
+    branches_from_loops(function)
 
 
 def _lower_arguments(ctx: Lowering, block: ir.Block) -> None:

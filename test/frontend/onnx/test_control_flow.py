@@ -181,6 +181,43 @@ def test_scans():
     check(model, feeds)
 
 
+def test_equal_starts_do_not_share_memory():
+    """What is carried and collected begins alike, has one shape, and is updated in place."""
+    model = parse(
+        "(float[n, t] x, float[t, n] start, int64 trips)"
+        " => (float[n] s, float[t, n] all, float[t, n] same, float[t, n] a, float[t, n] b)",
+        """
+        zero = Constant <value_floats: floats = [0.0]> ()
+        rows = Shape <start: int = 0, end: int = 1> (x)
+        init = Expand (zero, rows)
+        s, all, same = Scan (init, x) <num_scan_inputs: int = 1, scan_input_axes: ints = [1],
+          body: graph = b1 (float[n] h, float[n] p) => (h1, u, v) {
+            h1 = Add (h, p)
+            u = Identity (h1)
+            v = Neg (h1)
+          }>
+        a, b = Loop (trips, , start, start) <
+          body: graph = b2 (int64 i, bool c, float[t, n] p, float[t, n] q) => (c1, p1, q1) {
+            c1 = Identity (c)
+            last = Constant <value_ints: ints = [-1]> ()
+            one = Constant <value_ints: ints = [1]> ()
+            at = Reshape (i, one)
+            back = Sub (last, at)
+            row = Gather (start, i)
+            axis = Constant <value_ints: ints = [0]> ()
+            update = Unsqueeze (row, axis)
+            places = Unsqueeze (at, axis)
+            other = Unsqueeze (back, axis)
+            p1 = ScatterND (p, places, update)
+            twice = Add (update, update)
+            q1 = ScatterND (q, other, twice)
+          }>
+        """,
+    )
+    feeds = {"x": floats(3, 5), "start": floats(5, 3), "trips": np.array(4)}
+    check(model, feeds)
+
+
 def test_a_scan_of_opset_8_has_a_batch_axis():
     model = parse(
         "(float[b, 2] init, float[b, 4, 2] x) => (float[b, 2] last, float[b, 4, 2] sums)",
