@@ -31,6 +31,7 @@ from .pooling import *
 from .quantization import *
 from .random import *
 from .reassociation import reassociation
+from .recurrent import *
 from .reduction import *
 from .regions import UNLIMITED, Iteration, if_, loop
 from .resampling import *

@@ -69,6 +69,11 @@ Ints = AttributeKind(
     lambda values: ir.DenseI64ArrayAttr.get([int(v) for v in values]),
     lambda attribute: tuple(ir.DenseI64ArrayAttr(attribute)),
 )
+Floats = AttributeKind(
+    "list of floats",
+    lambda values: ir.DenseF64ArrayAttr.get([float(v) for v in values]),
+    lambda attribute: tuple(ir.DenseF64ArrayAttr(attribute)),
+)
 Size = AttributeKind("integer or symbolic dimension", _write_size, _read_size)
 Sizes = AttributeKind(
     "list of integers and symbolic dimensions",

@@ -1,0 +1,261 @@
+"""Recurrent cells over time, in one direction: what is left when the inputs are projected.
+
+``gates`` [T, N, k*H] holds ``x @ W + b`` for every step, a matrix product of its own; a cell adds
+``h @ r`` with `recurrence` [H, k*H] and turns the sum into the next state. T is the number of
+steps, N the batch, H the size of the state. All are f32 or f64.
+
+Attributes: `reverse` runs from the last step to the first, results staying in place. `activations`
+name functions of `ACTIVATIONS`, with one of `alphas` and `betas` for each. What goes into these of
+the gates is kept within ``[-clip, clip]``; an infinite `clip` does nothing.
+
+`lengths` [N] are the steps of every sequence (integers): behind them the state stays as it is, and
+the outputs are 0.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .attributes import Bool, Float, Floats, Strs
+from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, builder
+from .types import TensorType, is_integer
+
+_State = tuple[np.ndarray, ...]
+_Cell = Callable[[np.ndarray, _State], _State]
+"""One step: the gates [N, k*H] and the state, to the next state, which begins with the output."""
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+ACTIVATIONS: dict[str, Callable[..., np.ndarray]] = {
+    "affine": lambda x, a, b: a * x + b,
+    "elu": lambda x, a, b: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x),
+    "hard_sigmoid": lambda x, a, b: np.clip(a * x + b, 0, 1),
+    "leaky_relu": lambda x, a, b: np.where(x < 0, a * x, x),
+    "relu": lambda x, a, b: np.maximum(x, 0),
+    "scaled_tanh": lambda x, a, b: a * np.tanh(b * x),
+    "sigmoid": lambda x, a, b: _sigmoid(x),
+    "softplus": lambda x, a, b: np.logaddexp(x, 0),
+    "softsign": lambda x, a, b: x / (1 + np.abs(x)),
+    "tanh": lambda x, a, b: np.tanh(x),
+    "thresholded_relu": lambda x, a, b: np.where(x > a, x, 0),
+}
+"""Functions of ``x``, alpha and beta."""
+
+
+def _activation(
+    attrs: dict[str, Any], index: int, dtype: np.dtype
+) -> Callable[[np.ndarray], np.ndarray]:
+    name, alpha, beta = (attrs[key][index] for key in ("activations", "alphas", "betas"))
+    function, alpha, beta = ACTIVATIONS[name], dtype.type(alpha), dtype.type(beta)
+    return lambda x: function(x, alpha, beta)
+
+
+class RnnOp(GraphOp, name="rnn"):
+    """``h = f(gates + h @ recurrence)``: all outputs [T, N, H], and the last one [N, H].
+
+    From ONNX ``RNN``.
+    """
+
+    gates: Tensor
+    recurrence: Tensor
+    initial: Tensor
+    lengths: OptionalTensor
+    reverse: Bool
+    activations: Strs
+    alphas: Floats
+    betas: Floats
+    clip: Float
+    outputs: Result
+    last: Result
+
+    @staticmethod
+    def infer(gates, recurrence, initial, lengths, **attrs):
+        return _infer(gates, recurrence, [initial], lengths, attrs, gates_of_cell=1, functions=1)
+
+    @staticmethod
+    def evaluate(gates, recurrence, initial, lengths, **attrs):
+        activate = _activation(attrs, 0, gates.dtype)
+
+        def cell(now: np.ndarray, state: _State) -> _State:
+            return (activate(_clipped(now + state[0] @ recurrence, attrs)),)
+
+        return _run(cell, gates, (initial,), lengths, attrs["reverse"])
+
+
+class GruOp(GraphOp, name="gru"):
+    """Gated recurrent units: all outputs [T, N, H], and the last one [N, H].
+
+    The gates are update, reset and candidate::
+
+        z, r = f(...)              h = (1 - z) * g(...) + z * h
+
+    The reset gate is applied to ``h`` before the product for the candidate, or, when there is a
+    `recurrent_bias` [H], to the product and this bias. From ONNX ``GRU``.
+    """
+
+    gates: Tensor
+    recurrence: Tensor
+    initial: Tensor
+    recurrent_bias: OptionalTensor
+    lengths: OptionalTensor
+    reverse: Bool
+    activations: Strs
+    alphas: Floats
+    betas: Floats
+    clip: Float
+    outputs: Result
+    last: Result
+
+    @staticmethod
+    def infer(gates, recurrence, initial, recurrent_bias, lengths, **attrs):
+        if recurrent_bias is not None and recurrent_bias.shape != initial.shape[-1:]:
+            raise TypeRuleError(f"a recurrent bias of type {recurrent_bias}")
+        return _infer(gates, recurrence, [initial], lengths, attrs, gates_of_cell=3, functions=2)
+
+    @staticmethod
+    def evaluate(gates, recurrence, initial, recurrent_bias, lengths, **attrs):
+        f, g = (_activation(attrs, i, gates.dtype) for i in range(2))
+        size = initial.shape[-1]
+        inner, outer = recurrence[:, : 2 * size], recurrence[:, 2 * size :]
+
+        def cell(now: np.ndarray, state: _State) -> _State:
+            (h,) = state
+            update, reset = np.split(f(_clipped(now[:, : 2 * size] + h @ inner, attrs)), 2, axis=-1)
+            if recurrent_bias is None:
+                candidate = (reset * h) @ outer
+            else:
+                candidate = reset * (h @ outer + recurrent_bias)
+            candidate = g(_clipped(now[:, 2 * size :] + candidate, attrs))
+            return ((1 - update) * candidate + update * h,)
+
+        return _run(cell, gates, (initial,), lengths, attrs["reverse"])
+
+
+class LstmOp(GraphOp, name="lstm"):
+    """Long short-term memory: all outputs [T, N, H], the last one, and the last cell state.
+
+    The gates are input, output, forget and candidate::
+
+        i = f(... + p_i * c)       c = (f(... + p_f * c)) * c + i * g(...)
+        o = f(... + p_o * c)       h = o * h(c)
+
+    with ``p``, the `peepholes` [3*H] in the order of i, o and f, optional. With `couple` the forget
+    gate is ``1 - i``. From ONNX ``LSTM``.
+    """
+
+    gates: Tensor
+    recurrence: Tensor
+    initial: Tensor
+    initial_cell: Tensor
+    peepholes: OptionalTensor
+    lengths: OptionalTensor
+    reverse: Bool
+    activations: Strs
+    alphas: Floats
+    betas: Floats
+    clip: Float
+    couple: Bool
+    outputs: Result
+    last: Result
+    last_cell: Result
+
+    @staticmethod
+    def infer(gates, recurrence, initial, initial_cell, peepholes, lengths, **attrs):
+        hidden = initial.shape[-1]
+        if peepholes is not None and peepholes.shape != (3 * hidden,):
+            raise TypeRuleError(f"peepholes of type {peepholes} for a state of {hidden}")
+        states = [initial, initial_cell]
+        return _infer(gates, recurrence, states, lengths, attrs, gates_of_cell=4, functions=3)
+
+    @staticmethod
+    def evaluate(gates, recurrence, initial, initial_cell, peepholes, lengths, **attrs):
+        f, g, activate = (_activation(attrs, i, gates.dtype) for i in range(3))
+        if peepholes is None:
+            peepholes = np.zeros(3 * initial.shape[-1], gates.dtype)
+        p_input, p_output, p_forget = np.split(peepholes, 3)
+
+        def cell(now: np.ndarray, state: _State) -> _State:
+            h, c = state
+            i, o, forget, candidate = np.split(now + h @ recurrence, 4, axis=-1)
+            i = f(_clipped(i + p_input * c, attrs))
+            forget = 1 - i if attrs["couple"] else f(_clipped(forget + p_forget * c, attrs))
+            c = forget * c + i * g(_clipped(candidate, attrs))
+            o = f(_clipped(o + p_output * c, attrs))
+            return o * activate(c), c
+
+        return _run(cell, gates, (initial, initial_cell), lengths, attrs["reverse"])
+
+
+def _clipped(x: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
+    bound = x.dtype.type(attrs["clip"])
+    return np.clip(x, -bound, bound)
+
+
+def _infer(
+    gates: TensorType,
+    recurrence: TensorType,
+    states: Sequence[TensorType],
+    lengths: TensorType | None,
+    attrs: dict[str, Any],
+    gates_of_cell: int,
+    functions: int,
+) -> tuple[TensorType, ...]:
+    """Outputs, then one result per state. TypeRuleError when operands or attributes do not fit."""
+    if gates.rank != 3 or gates.dtype not in (np.float32, np.float64):
+        raise TypeRuleError(f"gates of type {gates}")
+    steps, batch, _ = gates.shape
+    hidden = states[0].shape[-1]
+    wanted = gates.with_shape((batch, hidden))
+    if not all(_may_be(state, wanted) for state in states):
+        raise TypeRuleError(f"states of type {', '.join(map(str, states))} for gates of {gates}")
+    wide = gates_of_cell * hidden
+    if gates.shape[2] != wide or recurrence != gates.with_shape((hidden, wide)):
+        raise TypeRuleError(f"gates {gates} and a recurrence {recurrence} for a state of {hidden}")
+    if lengths is not None and not (
+        _may_be(lengths, TensorType((batch,), lengths.dtype)) and is_integer(lengths.dtype)
+    ):
+        raise TypeRuleError(f"lengths of type {lengths} for a batch of {batch}")
+    unknown = set(attrs["activations"]) - ACTIVATIONS.keys()
+    counts = {len(attrs[key]) for key in ("activations", "alphas", "betas")}
+    if unknown or counts != {functions}:
+        raise TypeRuleError(
+            f"activations {attrs['activations']}: {functions} known ones are wanted"
+        )
+    return gates.with_shape((steps, batch, hidden)), *[wanted] * len(states)
+
+
+def _may_be(type_: TensorType, wanted: TensorType) -> bool:
+    """Whether a tensor of `type_` can be of type `wanted` when the program runs."""
+    if type_.rank != wanted.rank or type_.dtype != wanted.dtype:
+        return False
+    sizes = zip(type_.shape, wanted.shape, strict=True)
+    return not any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in sizes)
+
+
+def _run(
+    cell: _Cell,
+    gates: np.ndarray,
+    state: _State,
+    lengths: np.ndarray | None,
+    reverse: bool,
+) -> tuple[np.ndarray, ...]:
+    """All outputs, then the last state."""
+    steps = gates.shape[0]
+    outputs = np.zeros((steps, *state[0].shape), gates.dtype)
+    for t in reversed(range(steps)) if reverse else range(steps):
+        runs = np.full(gates.shape[1:2], True) if lengths is None else t < lengths
+        after = cell(gates[t], state)
+        state = tuple(
+            np.where(runs[:, None], new, old) for new, old in zip(after, state, strict=True)
+        )
+        outputs[t] = np.where(runs[:, None], after[0], 0)
+    return outputs, *state
+
+
+rnn = builder(RnnOp)
+gru = builder(GruOp)
+lstm = builder(LstmOp)

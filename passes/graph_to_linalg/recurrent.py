@@ -1,0 +1,308 @@
+"""Recurrent cells: a loop over time on the host side.
+
+A step is the product of the state with the recurrence, summed onto the gates of the step, and one
+generic for all that the cell does to an element. The gates side by side are read as slices.
+"""
+
+import math as pymath
+from collections.abc import Callable, Sequence
+
+from ...dialects import graph
+from ...dialects.symbolic import Dim
+from ...mlir import arith, ir, math
+from . import functions, loops
+from .contraction import multiply
+from .generic import generic, projection
+from .lowering import Lowering, Size, lowers
+from .movement import extract_slice, insert_slice, reshape_tensor
+
+Scalar = ir.Value
+Function = Callable[[Scalar], Scalar]
+Step = Callable[["_Layer", ir.Value, list[ir.Value]], list[ir.Value]]
+"""From the gates of a step [N, k*H] and the state to the output of the step and the next state."""
+
+_STEP = "recurrence.step"
+"""The size that stands for the number of the step, in the scope of one."""
+
+ROWS, COLUMNS = 0, 1
+"""The loops of a cell's generic: over the batch, and over the state."""
+
+
+def _elu(x: Scalar, alpha: Scalar) -> Scalar:
+    below = arith.mulf(alpha, functions.expm1(arith.minimumf(x, functions.like(0, x))))
+    return arith.select(functions.compare("OLT", x, 0), below, x)
+
+
+def _hard_sigmoid(x: Scalar, alpha: Scalar, beta: Scalar) -> Scalar:
+    line = arith.addf(arith.mulf(alpha, x), beta)
+    above = arith.maximumf(line, functions.like(0, x))
+    return arith.minimumf(above, functions.like(1, x))
+
+
+def _leaky_relu(x: Scalar, alpha: Scalar) -> Scalar:
+    return arith.select(functions.compare("OLT", x, 0), arith.mulf(alpha, x), x)
+
+
+def _softsign(x: Scalar) -> Scalar:
+    return arith.divf(x, arith.addf(functions.like(1, x), math.absf(x)))
+
+
+def _thresholded_relu(x: Scalar, alpha: Scalar) -> Scalar:
+    return arith.select(functions.compare("OGT", x, alpha), x, functions.like(0, x))
+
+
+ACTIVATIONS: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
+    "affine": lambda x, a, b: arith.addf(arith.mulf(a, x), b),
+    "elu": lambda x, a, b: _elu(x, a),
+    "hard_sigmoid": _hard_sigmoid,
+    "leaky_relu": lambda x, a, b: _leaky_relu(x, a),
+    "relu": lambda x, a, b: arith.maximumf(x, functions.like(0, x)),
+    "scaled_tanh": lambda x, a, b: arith.mulf(a, functions.tanh(arith.mulf(b, x))),
+    "sigmoid": lambda x, a, b: functions.sigmoid(x),
+    "softplus": lambda x, a, b: functions.softplus(x),
+    "softsign": lambda x, a, b: _softsign(x),
+    "tanh": lambda x, a, b: functions.tanh(x),
+    "thresholded_relu": lambda x, a, b: _thresholded_relu(x, a),
+}
+"""Functions of ``x``, alpha and beta, as `graph.ACTIVATIONS` says them in numpy."""
+
+
+class _Layer:
+    """One recurrent op, and what all its steps use."""
+
+    def __init__(self, ctx: Lowering, op: graph.GraphOp, recurrence: ir.Value):
+        self.ctx, self.op, self.recurrence = ctx, op, recurrence
+        self.attrs = op.attrs
+        self.gates = graph.type_of(op.gates)
+        self.outputs = graph.type_of(op.outputs)
+        self.state = graph.type_of(op.last)
+        self.hidden = graph.static_size(self.state.shape[1])
+
+    def activation(self, index: int) -> Function:
+        """Activation `index` of an element; what goes in is not clipped."""
+        name, alpha, beta = (self.attrs[k][index] for k in ("activations", "alphas", "betas"))
+        return lambda x: ACTIVATIONS[name](x, functions.like(alpha, x), functions.like(beta, x))
+
+    def gate(self, index: int) -> Function:
+        """Activation `index` of a gate, clipped before."""
+        function, bound = self.activation(index), self.attrs["clip"]
+        if pymath.isinf(bound):
+            return function
+        return lambda x: function(
+            arith.minimumf(arith.maximumf(x, functions.like(-bound, x)), functions.like(bound, x))
+        )
+
+    def product(self, h: ir.Value, start: int, stop: int) -> ir.Value:
+        """``h`` times the recurrence of the gates from `start` to `stop`."""
+        wide = (stop - start) * self.hidden
+        type_ = self.state.with_shape((self.hidden, wide))
+        weights = graph.type_of(self.op.recurrence)
+        right = self.recurrence
+        if type_ != weights:
+            starts = [0, start * self.hidden]
+            right = extract_slice(self.ctx, right, starts, type_.shape, [1, 1], type_)
+        result = self.state.with_shape((self.state.shape[0], wide))
+        return multiply(self.ctx, h, self.state, right, type_, result)
+
+    def column(self, x: ir.Value, index: int) -> ir.Value:
+        """Gate `index` [N, H] of gates side by side, or the part [H] of a vector."""
+        type_ = self.state if ir.ShapedType(x.type).rank == 2 else self.vector
+        starts: list[Size] = [*[0] * (type_.rank - 1), index * self.hidden]
+        return extract_slice(self.ctx, x, starts, type_.shape, [1] * type_.rank, type_)
+
+    @property
+    def vector(self) -> graph.TensorType:
+        return self.state.with_shape((self.hidden,))
+
+    def elements(
+        self, tensors: Sequence[ir.Value], count: int, body: Callable[..., Sequence[Scalar]]
+    ) -> list[ir.Value]:
+        """`count` tensors [N, H], each element from those of `tensors` ([N, H], or [H])."""
+        ranks = [ir.ShapedType(x.type).rank for x in tensors]
+        axes = [[ROWS, COLUMNS] if rank == 2 else [COLUMNS] for rank in ranks]
+        return generic(
+            tensors,
+            [projection(2, places) for places in axes],
+            [self.ctx.empty(self.state) for _ in range(count)],
+            [projection(2, [ROWS, COLUMNS])] * count,
+            ["parallel"] * 2,
+            lambda *scalars: body(*scalars[: len(tensors)]),
+        )
+
+    def run(
+        self, gates: ir.Value, states: Sequence[ir.Value], lengths: ir.Value | None, step: Step
+    ) -> list[ir.Value]:
+        """All outputs, then the last states."""
+        ctx, now = self.ctx, Dim.symbol(_STEP)
+        steps = ctx.index(self.gates.shape[0])
+        states = self._fitting(states)
+
+        def iterate(index: ir.Value, outputs: ir.Value, *state: ir.Value) -> list[ir.Value]:
+            with ctx.scope():
+                at = index
+                if self.attrs["reverse"]:
+                    at = arith.subi(arith.subi(steps, index), ctx.index(1))
+                ctx.bind(_STEP, at)
+                gates_now = self._gates_at(gates, now)
+                after = step(self, gates_now, list(state))
+                output = after[0]
+                if lengths is not None:
+                    output, after = self._masked(lengths, at, list(state), after)
+                outputs = insert_slice(ctx, output, outputs, [now, 0, 0], [1, *self.state.shape])
+                return [arith.addi(index, ctx.index(1)), outputs, *after]
+
+        def goes_on(index: ir.Value, *_: ir.Value) -> ir.Value:
+            return arith.cmpi(arith.CmpIPredicate.slt, index, steps)
+
+        start = [ctx.index(0), ctx.filled(self.outputs, 0), *states]
+        return loops.host_while(start, goes_on, iterate)[1:]
+
+    def _fitting(self, states: Sequence[ir.Value]) -> list[ir.Value]:
+        """The initial states in the type of the last ones, their batch being that of the gates."""
+        batch = self.gates.shape[1]
+        operands = [self.op.initial, *([self.op.initial_cell] if len(states) > 1 else [])]
+        if self.op.lengths is not None:
+            operands.append(self.op.lengths)
+        for operand in operands:
+            size = graph.type_of(operand).shape[0]
+            self.ctx.require_equal(size, batch, f"a batch of {size} where one of {batch} is wanted")
+        return [self.ctx.cast(state, self.state) for state in states]
+
+    def _gates_at(self, gates: ir.Value, step: Dim) -> ir.Value:
+        shape = (1, *self.gates.shape[1:])
+        one, flat = self.gates.with_shape(shape), self.gates.with_shape(shape[1:])
+        part = extract_slice(self.ctx, gates, [step, 0, 0], shape, [1, 1, 1], one)
+        return reshape_tensor(self.ctx, part, one, flat)
+
+    def _masked(
+        self,
+        lengths: ir.Value,
+        step: ir.Value,
+        before: list[ir.Value],
+        after: list[ir.Value],
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        """The output, and the states, of sequences that have ended as they are behind their end."""
+        count = len(before)
+        element = ir.ShapedType(lengths.type).element_type
+        number = arith.index_cast(element, step)
+
+        def body(length: Scalar, *scalars: Scalar) -> list[Scalar]:
+            runs = arith.cmpi(arith.CmpIPredicate.slt, number, length)
+            pairs = zip(scalars[count : 2 * count], scalars[:count], strict=True)
+            states = [arith.select(runs, new, old) for new, old in pairs]
+            new = scalars[count]
+            return [arith.select(runs, new, functions.like(0, new)), *states]
+
+        maps = [projection(2, [ROWS]), *[projection(2, [ROWS, COLUMNS])] * (2 * count)]
+        results = generic(
+            [lengths, *before, *after],
+            maps,
+            [self.ctx.empty(self.state) for _ in range(count + 1)],
+            [projection(2, [ROWS, COLUMNS])] * (count + 1),
+            ["parallel"] * 2,
+            lambda *scalars: body(*scalars[: 2 * count + 1]),
+        )
+        return results[0], results[1:]
+
+
+@lowers(graph.RnnOp)
+def rnn(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    gates: ir.Value,
+    recurrence: ir.Value,
+    initial: ir.Value,
+    lengths: ir.Value | None,
+) -> list[ir.Value]:
+    def step(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
+        activate = layer.gate(0)
+        product = layer.product(state[0], 0, 1)
+        return layer.elements([now, product], 1, lambda a, b: [activate(arith.addf(a, b))])
+
+    return _Layer(ctx, op, recurrence).run(gates, [initial], lengths, step)
+
+
+@lowers(graph.GruOp)
+def gru(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    gates: ir.Value,
+    recurrence: ir.Value,
+    initial: ir.Value,
+    recurrent_bias: ir.Value | None,
+    lengths: ir.Value | None,
+) -> list[ir.Value]:
+    layer = _Layer(ctx, op, recurrence)
+    f, g = layer.gate(0), layer.gate(1)
+
+    def mix(update: Scalar, candidate: Scalar, h: Scalar) -> Scalar:
+        rest = arith.subf(functions.like(1, update), update)
+        return arith.addf(arith.mulf(rest, candidate), arith.mulf(update, h))
+
+    def reset_before(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
+        (h,) = state
+        product = layer.product(h, 0, 2)
+        update, kept = layer.elements(
+            [*(layer.column(x, i) for i in (0, 1) for x in (now, product)), h],
+            2,
+            lambda a, b, c, d, h: [f(arith.addf(a, b)), arith.mulf(f(arith.addf(c, d)), h)],
+        )
+        candidate = layer.product(kept, 2, 3)
+        return layer.elements(
+            [update, layer.column(now, 2), candidate, h],
+            1,
+            lambda z, a, b, h: [mix(z, g(arith.addf(a, b)), h)],
+        )
+
+    def reset_after(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
+        (h,) = state
+        product = layer.product(h, 0, 3)
+
+        def body(*scalars: Scalar) -> list[Scalar]:
+            z, pz, r, pr, c, pc, bias, h = scalars
+            reset = arith.mulf(f(arith.addf(r, pr)), arith.addf(pc, bias))
+            return [mix(f(arith.addf(z, pz)), g(arith.addf(c, reset)), h)]
+
+        columns = [layer.column(x, i) for i in range(3) for x in (now, product)]
+        return layer.elements([*columns, recurrent_bias, h], 1, body)
+
+    step = reset_before if recurrent_bias is None else reset_after
+    return layer.run(gates, [initial], lengths, step)
+
+
+@lowers(graph.LstmOp)
+def lstm(
+    ctx: Lowering,
+    op: graph.GraphOp,
+    gates: ir.Value,
+    recurrence: ir.Value,
+    initial: ir.Value,
+    initial_cell: ir.Value,
+    peepholes: ir.Value | None,
+    lengths: ir.Value | None,
+) -> list[ir.Value]:
+    layer = _Layer(ctx, op, recurrence)
+    f, g, activate = layer.gate(0), layer.gate(1), layer.activation(2)
+    couple = op.attrs["couple"]
+    holes = [] if peepholes is None else [layer.column(peepholes, i) for i in range(3)]
+
+    def body(c: Scalar, *scalars: Scalar) -> list[Scalar]:
+        sums = [arith.addf(a, b) for a, b in zip(scalars[:8:2], scalars[1:8:2], strict=True)]
+        peeps = scalars[8:]
+
+        def peep(index: int, gate: Scalar, cell: Scalar) -> Scalar:
+            return arith.addf(gate, arith.mulf(peeps[index], cell)) if peeps else gate
+
+        i, o, forget, candidate = sums
+        i = f(peep(0, i, c))
+        forget = arith.subf(functions.like(1, i), i) if couple else f(peep(2, forget, c))
+        c = arith.addf(arith.mulf(forget, c), arith.mulf(i, g(candidate)))
+        return [arith.mulf(f(peep(1, o, c)), activate(c)), c]
+
+    def step(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
+        h, c = state
+        product = layer.product(h, 0, 4)
+        columns = [layer.column(x, i) for i in range(4) for x in (now, product)]
+        return layer.elements([c, *columns, *holes], 2, body)
+
+    return layer.run(gates, [initial, initial_cell], lengths, step)

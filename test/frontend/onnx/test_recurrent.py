@@ -1,0 +1,137 @@
+"""RNN, GRU and LSTM against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from graphc.errors import InvalidModelError
+from graphc.frontend.onnx import import_onnx
+from numerics import Cases, Feed, compare, const, evaluate
+
+STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
+RNG = np.random.default_rng(3)
+
+
+def floats(*shape):
+    return RNG.uniform(-0.8, 0.8, shape).astype(np.float32)
+
+
+def layer(gates, directions=1, dims=None, states=1, bias=True, lengths=None, constant=True):
+    """The inputs of a node up to the initial states."""
+    held = const if constant else np.asarray
+    x = floats(STEPS, BATCH, INPUTS)
+    return [
+        x if dims is None else Feed(x, dims),
+        held(floats(directions, gates * HIDDEN, INPUTS)),
+        held(floats(directions, gates * HIDDEN, HIDDEN)),
+        held(floats(directions, 2 * gates * HIDDEN)) if bias else None,
+        None if lengths is None else np.array(lengths, np.int32),
+        *(floats(directions, BATCH, HIDDEN) for _ in range(states)),
+    ]
+
+
+def test_rnn():
+    cases = Cases()
+    attrs = {"hidden_size": HIDDEN, "outputs": 2}
+    cases.add("RNN", *layer(1, bias=False, states=0), **attrs)
+    cases.add("RNN", *layer(1, dims=["t", "n", INPUTS]), direction="reverse", **attrs)
+    cases.add("RNN", *layer(1, 2, lengths=[5, 2, 1]), direction="bidirectional", **attrs)
+    cases.add("RNN", *layer(1, constant=False), clip=0.3, activations=["Relu"], **attrs)
+    cases.compare_with_onnxruntime()
+
+
+ACTIVATIONS = {
+    "Affine": ([0.7], [0.1]),
+    "Elu": ([1.3], []),
+    "HardSigmoid": ([0.3], [0.4]),
+    "LeakyRelu": ([0.2], []),
+    "Relu": ([], []),
+    "ScaledTanh": ([1.4], [0.6]),
+    "Sigmoid": ([], []),
+    "Softplus": ([], []),
+    "Softsign": ([], []),
+    "Tanh": ([], []),
+    "ThresholdedRelu": ([0.1], []),
+}
+
+
+def test_activations():
+    cases = Cases()
+    for name, (alpha, beta) in ACTIVATIONS.items():
+        cases.add(
+            "RNN", *layer(1), hidden_size=HIDDEN, outputs=2, activations=[name], tolerance=1e-5,
+            **({"activation_alpha": alpha} if alpha else {}),
+            **({"activation_beta": beta} if beta else {}),
+        )  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
+def test_gru():
+    cases = Cases()
+    attrs = {"hidden_size": HIDDEN, "outputs": 2}
+    both = {"direction": "bidirectional", **attrs}
+    for after in (0, 1):
+        cases.add("GRU", *layer(3, bias=False, states=0), linear_before_reset=after, **attrs)
+        lengths = [4, 5, 1]
+        cases.add("GRU", *layer(3, 2, lengths=lengths), linear_before_reset=after, **both)
+        inputs = layer(3, dims=["t", "n", INPUTS], constant=False)
+        cases.add(
+            "GRU", *inputs, linear_before_reset=after, clip=0.4, direction="reverse",
+            activations=["HardSigmoid", "Softsign"], activation_alpha=[0.3],
+            activation_beta=[0.45], **attrs,
+        )  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
+def test_lstm():
+    cases = Cases()
+    attrs = {"hidden_size": HIDDEN, "outputs": 3}
+    holes = floats(1, 3 * HIDDEN)
+    cases.add("LSTM", *layer(4, bias=False, states=0), **attrs)
+    cases.add("LSTM", *layer(4, states=2), const(holes), direction="reverse", **attrs)
+    inputs = layer(4, 2, states=2, lengths=[1, 5, 3], dims=["t", "n", INPUTS])
+    cases.add(
+        "LSTM", *inputs, floats(2, 3 * HIDDEN), direction="bidirectional",
+        activations=["Sigmoid", "Tanh", "ScaledTanh", "HardSigmoid", "Elu", "Tanh"],
+        activation_alpha=[1.2, 0.3, 0.9], activation_beta=[0.7, 0.4], **attrs,
+    )  # fmt: skip
+    cases.add("LSTM", *layer(4, states=2, constant=False), clip=0.5, **attrs)
+    cases.add("LSTM", *layer(4, states=2), const(holes), input_forget=1, **attrs)
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize(("op_type", "gates", "states"), [("GRU", 3, 1), ("LSTM", 4, 2)])
+def test_a_batch_may_come_first(op_type, gates, states):
+    """The same numbers, other axes."""
+    x, *weights = layer(gates, 2, states=0)
+    initial = [floats(2, BATCH, HIDDEN) for _ in range(states)]
+    attrs = {"hidden_size": HIDDEN, "direction": "bidirectional", "outputs": 1 + states}
+    cases, first = Cases(), Cases()
+    cases.add(op_type, x, *weights, *initial, **attrs)
+    moved = [state.transpose(1, 0, 2) for state in initial]
+    first.add(op_type, x.transpose(1, 0, 2), *weights, *moved, layout=1, **attrs)
+    y, *last = evaluate(cases.model(), cases.feeds)
+    expected = [y.transpose(2, 0, 1, 3), *(state.transpose(1, 0, 2) for state in last)]
+    compare(evaluate(first.model(), first.feeds), expected, first.outputs)
+
+
+def test_halves_and_doubles():
+    cases = Cases()
+    for dtype, tolerance in ((np.float16, 4e-3), (np.float64, 1e-6)):
+        inputs = [None if x is None else getattr(x, "array", x) for x in layer(4, states=2)]
+        inputs = [x if x is None else x.astype(dtype) for x in inputs]
+        cases.add("LSTM", *inputs, hidden_size=HIDDEN, outputs=3, tolerance=tolerance)
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_what_does_not_fit_is_refused():
+    refusals = {
+        "3 activations": {"activations": ["Tanh"] * 3},
+        "activations Sine": {"activations": ["Sine"]},
+        "direction 'up'": {"direction": "up"},
+        "2 directions": {"direction": "bidirectional"},
+    }
+    for message, attrs in refusals.items():
+        cases = Cases()
+        cases.add("RNN", *layer(1), hidden_size=HIDDEN, outputs=2, **attrs)
+        with pytest.raises(InvalidModelError, match=message):
+            import_onnx(cases.model())
