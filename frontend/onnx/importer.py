@@ -452,7 +452,7 @@ def _standard_body(
         raise UnsupportedError("the operator is not supported")
     if not body.node:
         raise UnsupportedError("the operator is not supported in this form")
-    known = _read_opsets(body.opset_import)
+    known = read_opsets(body.opset_import)
     for missing in sorted({_domain(node.domain) for node in body.node} - known.keys()):
         body.opset_import.append(onnx.helper.make_opsetid(missing, opsets.get(missing, MAX_OPSET)))
     return body
