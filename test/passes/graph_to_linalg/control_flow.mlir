@@ -1,0 +1,16 @@
+// RUN: gc-opt %s --convert-graph-to-linalg --split-input-file | filecheck %s
+
+// Branches become blocks; a size in which they differ comes with the tensor.
+// CHECK-LABEL: func.func @branches
+// CHECK: %[[CONDITION:.*]] = tensor.extract
+// CHECK: cf.cond_br %[[CONDITION]]
+// CHECK: ^[[LAST:.*]](%[[RESULT:.*]]: tensor<?xf32>)
+// CHECK: return
+func.func @branches(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<?xf32, ["m"]> {
+  %0 = "graph.if"(%c) ({
+    "graph.yield_all"(%x) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<2xf32>) -> ()
+  }, {
+    "graph.yield_all"(%y) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<3xf32>) -> ()
+  }) {names = ["m"], resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<i1>) -> tensor<?xf32, ["m"]>
+  return %0 : tensor<?xf32, ["m"]>
+}
