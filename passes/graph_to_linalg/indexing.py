@@ -241,6 +241,22 @@ def scatter_nd(
     return reshape_tensor(ctx, rows, rows_type, source)
 
 
+def _as_static_as(
+    ctx: Lowering, numbers: ir.Value, type_: graph.TensorType, updates: graph.TensorType
+) -> tuple[ir.Value, graph.TensorType]:
+    """`numbers` with sizes that only `updates`, which begin with the same, state as numbers.
+
+    The backend wants a scatter's operands to agree on which sizes are known.
+    """
+    shape = list(type_.shape)
+    for axis, (size, stated) in enumerate(zip(type_.shape, updates.shape, strict=False)):
+        if isinstance(stated, int) and not isinstance(size, int):
+            ctx.require_equal(size, stated, f"has {stated} updates for {size} places")
+            shape[axis] = stated
+    known = type_.with_shape(shape)
+    return ctx.cast(numbers, known), known
+
+
 _COMBINE = {"add": graph.AddOp, "mul": graph.MulOp, "max": graph.MaxOp, "min": graph.MinOp}
 
 
@@ -255,6 +271,7 @@ def _put(
     reduction: str,
 ) -> ir.Value:
     """`rows` with `updates` at the rows that `numbers` says, in order."""
+    numbers, numbers_type = _as_static_as(ctx, numbers, numbers_type, updates_type)
     count = graph.element_count(numbers_type.shape)
     if count == 0 or 0 in rows_type.shape:
         return rows

@@ -331,3 +331,13 @@ def test_sizes_from_data():
     cases.add("Compress", sparse, Feed(sparse[0, 0] > 0, ["n"]))
     cases.add("Compress", Feed(sparse, ["a", "b", "c"]), np.array([False] * 4), axis=0)
     cases.compare_with_onnxruntime()
+
+
+def test_scatter_of_updates_whose_sizes_are_better_known():
+    cases = Cases()
+    x, places = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[1, 0, 1]])
+    updates = np.array([[7, 8, 9]], np.float32)
+    cases.add("ScatterElements", Feed(x, ["a", "b"]), Feed(places, ["m", 3]), updates, axis=0)
+    rows = np.array([[1]])
+    cases.add("ScatterND", Feed(x, ["a", 3]), Feed(rows, ["m", 1]), updates, reduction="add")
+    cases.compare_with_onnxruntime()

@@ -336,6 +336,7 @@ def test_nothing_is_joined_and_cut_along_no_axis():
     cases = Cases()
     empty = np.zeros((0, 3), np.float32)
     cases.add("Concat", Feed(empty, [0, "n"]), Feed(empty, ["m", 3]), axis=1)
+    cases.add("Tile", Feed(np.zeros((0, 5, 1), np.float32), [0, "n", "m"]), const([0, 1, 3]))
     no_axes = np.zeros(0, np.int64)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     cases.add("Slice", x, no_axes, no_axes, const(no_axes), const(no_axes))
