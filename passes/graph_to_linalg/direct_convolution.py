@@ -1,14 +1,13 @@
 """Direct convolutions, alone or with the elementwise ops that follow: kernels of our own."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...dialects import graph, iree
 from ...mlir import ir, vector
 from .direct_kernel import Emitter, Registers, Shape, Tile
 from .elementwise import splat_of
+from .kernels import define, flat
 from .lowering import Lowering, lowers, plain_type
 
 ON_VECTORS = (
@@ -57,7 +56,7 @@ def direct_epilogue(
     shape = _shape(op)
     memory = [value for value, leaf in known.items() if leaf.splat is None]
     operands = [ctx.values[op.x], ctx.values[op.w], *(leaves[value] for value in memory)]
-    buffers = [_flat(type_) for type_ in (*(v.type for v in operands), plain_type(result))]
+    buffers = [flat(type_) for type_ in (*(v.type for v in operands), plain_type(result))]
 
     def kernel(number: ir.Value, image: ir.Value, weights: ir.Value, *rest: ir.Value) -> None:
         *inputs, output = rest
@@ -77,7 +76,7 @@ def direct_epilogue(
         emitter.piece(number)
 
     key = (shape, *known.values(), *_text(steps, [root, *known]))
-    name = _define(ctx, key, buffers, kernel)
+    name = define(ctx, "direct_conv", key, buffers, kernel)
     return iree.run_kernel(name, shape.pieces, operands, plain_type(result))
 
 
@@ -141,12 +140,6 @@ def _along_axes(values: Sequence[int], above: int) -> tuple[int, int]:
     return (above, values[0]) if len(values) == 1 else (values[0], values[1])
 
 
-def _flat(type_: ir.Type) -> ir.MemRefType:
-    """A tensor's elements in a row, in memory."""
-    tensor = ir.RankedTensorType(type_)
-    return ir.MemRefType.get([math.prod(tensor.shape)], tensor.element_type)
-
-
 def _text(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:
     """`steps` on `values`, as something that is equal where they do the same."""
     numbers = {value: number for number, value in enumerate(values)}
@@ -154,16 +147,3 @@ def _text(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterato
         operands = tuple(numbers[value] for value in step.operation.operands)
         yield step.operation.name, operands, tuple(step.attrs.items())
         numbers[step.operation.results[0]] = len(numbers)
-
-
-def _define(ctx: Lowering, key: object, buffers: Sequence[ir.MemRefType], body: Any) -> str:
-    """The name of the kernel `key`, which is written when it is asked for the first time."""
-    if key not in ctx.kernels:
-        function = ir.InsertionPoint.current.block.owner.operation
-        while function.parent.name != "builtin.module":
-            function = function.parent
-        name = f"direct_conv_{len(ctx.kernels)}"
-        with ir.InsertionPoint(function):
-            iree.define_kernel(name, buffers, body)
-        ctx.kernels[key] = name
-    return ctx.kernels[key]

@@ -1,6 +1,7 @@
 """Normalisations: reductions, then one elementwise generic. The backend fuses them."""
 
 import functools
+import math as pymath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,12 @@ import numpy as np
 from ...dialects import graph, iree
 from ...mlir import arith, ir, math
 from .generic import fill, generic, parallel, projection
-from .lowering import Lowering, lowers, plain_element, scalar_constant
+from .kernels import define, flat
+from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, pad_tensor
 from .reduction import accumulator
 from .scalar import convert_scalar
+from .softmax_kernel import LANES, SoftmaxRows
 
 Scalar = ir.Value
 Value = ir.Value
@@ -148,6 +151,8 @@ class Rows:
 
 @lowers(graph.SoftmaxOp)
 def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
+    if _has_kernel(op):
+        return _softmax_kernel(ctx, x, graph.type_of(op.x))
     rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
     x = rows.stored(x)
     top = rows.largest(rows.elements(x), float("-inf"))
@@ -164,6 +169,33 @@ def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
         [*maps, rows.per_row],
         lambda s, top, total: arith.divf(power(rows.widened(s), top), total),
     )
+
+
+def _has_kernel(op: graph.GraphOp) -> bool:
+    """Whether rows are contiguous and end within a vector, where the backend computes element by
+    element; and nothing before them would be computed apart that the backend computes with them.
+
+    Measured: 12x197x197 takes 0.38 ms, and 0.68 ms from the backend.
+    """
+    type_ = graph.type_of(op.x)
+    before = graph.graph_op(op.x.owner)
+    return (
+        not isinstance(before, graph.UnaryOp | graph.BinaryOp | graph.ElementwiseOp | graph.FusedOp)
+        and type_.dtype == np.float32
+        and type_.is_static
+        and 0 not in type_.shape
+        and op.attrs["axis"] == type_.rank - 1
+        and type_.static_shape[-1] > LANES
+        and type_.static_shape[-1] % LANES != 0
+    )
+
+
+def _softmax_kernel(ctx: Lowering, x: Value, type_: graph.TensorType) -> Value:
+    *outer, length = type_.static_shape
+    rows = SoftmaxRows(pymath.prod(outer), length)
+    buffer = flat(plain_type(type_))
+    name = define(ctx, "softmax", rows, [buffer, buffer], rows.write)
+    return iree.run_kernel(name, rows.pieces, [x], plain_type(type_))
 
 
 @lowers(graph.LogSoftmaxOp)

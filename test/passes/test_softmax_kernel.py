@@ -1,0 +1,42 @@
+"""Softmax by a kernel of our own, where rows end within a vector."""
+
+import graphc
+import numpy as np
+from onnx import TensorProto, helper
+
+SHAPES = [(3, 17), (2, 5, 197), (7, 31), (1, 1000), (4, 3, 1, 33)]
+
+
+def _expected(x):
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+        return powers / powers.sum(-1, keepdims=True)
+
+
+def _draw(random, shape):
+    """Numbers of all sizes, and rows with what is special."""
+    x = random.standard_normal(shape, np.float32) * random.choice([1, 30, 1e4], shape)
+    rows = x.astype(np.float32).reshape(-1, shape[-1])
+    rows[0, ::3] = -np.inf
+    specials = (np.nan, np.inf, -np.inf)
+    for row, special in zip(rows[1:], specials, strict=False):
+        row[-1] = special
+    if len(rows) > 4:
+        rows[4] = -np.inf
+        rows[5] = np.float32(3e38)
+    return rows.reshape(shape)
+
+
+def test_compiled():
+    random = np.random.default_rng(0)
+    feeds = {f"x{i}": _draw(random, shape) for i, shape in enumerate(SHAPES)}
+    nodes = [helper.make_node("Softmax", [name], [f"y{name}"], axis=-1) for name in feeds]
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, x.shape) for name, x in feeds.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(node.output[0]) for node in nodes]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    compiled = graphc.compile(model)
+    for ours, x in zip(compiled.run(None, feeds), feeds.values(), strict=True):
+        np.testing.assert_allclose(ours, _expected(x), rtol=2e-6, atol=1e-37)
