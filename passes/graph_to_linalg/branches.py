@@ -4,6 +4,9 @@ from typing import Any
 
 from ...mlir import passmanager
 
+KERNELS = ("flow.dispatch.region", "linalg.generic")
+"""Ops whose regions become kernels."""
+
 
 def branches_from_loops(function: Any) -> None:
     """Turn the ``scf`` ops of `function` into branches, unless there are some in its kernels.
@@ -25,7 +28,7 @@ def _structured(operation: Any, in_kernel: bool) -> tuple[bool, bool]:
                 name = inner.operation.name
                 if name.startswith("scf."):
                     outside, within = outside or not in_kernel, within or in_kernel
-                kernel = in_kernel or name == "flow.dispatch.region"
+                kernel = in_kernel or name in KERNELS
                 below = _structured(inner.operation, kernel) if len(inner.operation.regions) else ()
                 if below:
                     outside, within = outside or below[0], within or below[1]
