@@ -4,6 +4,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import resource
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +15,17 @@ from onnx.backend.test.runner import Runner
 from pebble import ProcessExpired, ProcessPool
 
 from ...backend import GraphcBackend, GraphcBackendRep
-from ...errors import GraphcError, UnsupportedModelError
+from ...errors import BackendTimeoutError, GraphcError, UnsupportedModelError
 from .cases import Case
 from .outcome import Outcome, Status
 
 _cases: dict[str, Case] = {}
 """What the processes of the pool, which are forked, find by name."""
+
+MEMORY_BYTES = 8 << 30
+"""Of address space, for each process of a case: some compiles of the backend know no end."""
+GRACE = 5.0
+"""Seconds that a case has beyond the backend's time, which ends its compiler with it."""
 
 
 def run_cases(
@@ -27,13 +33,16 @@ def run_cases(
 ) -> Iterator[Outcome]:
     """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes in their order.
 
-    Without `host`, what would not be compiled is unsupported.
+    What a case starts ends with it. Without `host`, what would not be compiled is unsupported.
     """
     _cases.update((case.name, case) for case in cases)
     context = multiprocessing.get_context("fork")
-    with ProcessPool(max_workers=jobs, context=context) as pool:  # type: ignore[arg-type]
+    pool = ProcessPool(max_workers=jobs, context=context, initializer=_bound_memory)  # type: ignore[arg-type]
+    with pool:
         futures = {
-            name: pool.schedule(_run_named, args=[name, device, host], timeout=timeout)
+            name: pool.schedule(
+                _run_named, args=[name, device, host, timeout], timeout=timeout + GRACE
+            )
             for name in _cases
         }
         for name, future in futures.items():
@@ -49,21 +58,27 @@ def _outcome(name: str, result: Callable[[], Outcome], timeout: float) -> Outcom
         return Outcome(name, Status.CRASH, f"the process ended with code {error.exitcode}")
 
 
-def _run_named(name: str, device: str, host: bool) -> Outcome:
+def _bound_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def _run_named(name: str, device: str, host: bool, timeout: float) -> Outcome:
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)  # the summary counts what the host ran
     start = time.perf_counter()
-    outcome = run_case(_cases[name], device, host)
+    outcome = run_case(_cases[name], device, host, timeout)
     gc.collect()
     return Outcome(
         name, outcome.status, outcome.detail, outcome.native, time.perf_counter() - start
     )
 
 
-def run_case(case: Case, device: str, host: bool = True) -> Outcome:
-    """Compile and run `case` here, and compare."""
+def run_case(case: Case, device: str, host: bool, timeout: float) -> Outcome:
+    """Compile `case` within `timeout` seconds, run it here, and compare."""
     try:
-        prepared = GraphcBackend.prepare(case.model(), device, threads=1, host=host)
+        prepared = GraphcBackend.prepare(
+            case.model(), device, threads=1, host=host, timeout=timeout
+        )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
             _compare(expected, list(prepared.run(inputs)), case)
@@ -71,6 +86,8 @@ def run_case(case: Case, device: str, host: bool = True) -> Outcome:
         return Outcome(case.name, Status.UNSUPPORTED, _one_line(error))
     except AssertionError as error:
         return Outcome(case.name, Status.WRONG, _one_line(error))
+    except BackendTimeoutError:
+        return Outcome(case.name, Status.HANG, f"not compiled after {timeout:g} s")
     except GraphcError as error:
         return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
     except Exception as error:  # a case must not end the others
