@@ -76,11 +76,11 @@ func.func @dynamic_slice(%x: tensor<4x5xf32>, %s: tensor<2xi64>, %t: tensor<2xi6
 
 // Nothing is read from a tensor that may be empty.
 // CHECK-LABEL: @dynamic_pad
-// CHECK: scf.if
+// CHECK: cf.cond_br
 // CHECK: arith.minsi
 // CHECK: arith.maxsi
 // CHECK: tensor.extract %arg0
-// CHECK: else
+// CHECK: cf.br
 // CHECK-NOT: tensor.extract %arg0
 // CHECK: return
 func.func @dynamic_pad(%x: tensor<?xf32, ["n"]>, %v: tensor<f32>, %low: tensor<1xi64>) -> tensor<6xf32> {
