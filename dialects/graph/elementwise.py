@@ -314,9 +314,8 @@ def _shift_left(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _shift_right(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     fits = (b >= 0) & (b < a.dtype.itemsize * 8)
-    return np.where(fits, np.right_shift(a, np.where(fits, b, 0)), np.where(a < 0, -1, 0)).astype(
-        a.dtype
-    )
+    filling = np.where(a < 0, -1, 0).astype(a.dtype)
+    return np.where(fits, np.right_shift(a, np.where(fits, b, 0)), filling)
 
 
 AddOp, add = binary("add", np.add, "``a + b``.")
