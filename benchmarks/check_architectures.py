@@ -96,9 +96,8 @@ def _silence():
 
 def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
     """Export, compile and compare one model."""
-    import onnx
-
     import graphc
+    import onnx
 
     from .peers import load_onnxruntime
 
