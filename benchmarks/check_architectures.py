@@ -96,8 +96,9 @@ def _silence():
 
 def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
     """Export, compile and compare one model."""
-    import graphc
     import onnx
+
+    import graphc
 
     from .peers import load_onnxruntime
 

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import graphc
 import numpy as np
 import onnxruntime
+
+import graphc
 from graphc.benchmarks.light import write_light_model
 from graphc.benchmarks.measure import Plan, Timing, interleave, largest_difference
 from graphc.benchmarks.table import format_table

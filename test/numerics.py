@@ -19,6 +19,8 @@ import numpy as np
 import onnx
 import onnx.reference
 import onnxruntime
+from onnx import helper, numpy_helper
+
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
@@ -32,7 +34,6 @@ from graphc.runtime import (
     load,
     resolve_target,
 )
-from onnx import helper, numpy_helper
 
 IR_VERSION = 10
 TOLERANCE = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from graph_programs import build_module, main_of
+
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.mlir import ir

@@ -2,13 +2,14 @@
 
 import unittest
 
-import graphc.backend
 import numpy as np
 import onnx
 import pytest
-from graphc.errors import FeedError
 from onnx import TensorProto, helper
 from onnx.backend.test.runner import Runner
+
+import graphc.backend
+from graphc.errors import FeedError
 
 NAMES = "relu softmax_axis_1 add_bcast matmul_3d gather_0 concat_2d_axis_0 maxpool_2d_default"
 CASES = rf"^test_({'|'.join(NAMES.split())})_cpu$"

@@ -4,9 +4,12 @@ import json
 import tempfile
 from dataclasses import dataclass
 
-import graphc
 import numpy as np
 import pytest
+from onnx import helper
+from small_models import dense, dense_result, model, unsupported, write
+
+import graphc
 from graphc.errors import (
     BackendTimeoutError,
     CompilationCancelledError,
@@ -21,8 +24,6 @@ from graphc.errors import (
 )
 from graphc.passes import registry
 from graphc.passes.base import FUNCTION, Pass
-from onnx import helper
-from small_models import dense, dense_result, model, unsupported, write
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 

@@ -5,8 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import graphc
 import pytest
+
+import graphc
 
 ROOT = Path(graphc.__file__).parent
 FLOORS = {

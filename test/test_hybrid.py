@@ -2,10 +2,14 @@
 
 import logging
 
-import graphc
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from small_models import dense, unsupported
+
+import graphc
 from graphc.errors import (
     ExecutionError,
     FeedError,
@@ -13,9 +17,6 @@ from graphc.errors import (
     UnsupportedModelError,
     UsageError,
 )
-from onnx import TensorProto, helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
-from small_models import dense, unsupported
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 4])

@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-import graphc
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import graphc
 from graphc.benchmarks.light import light_model
 from graphc.benchmarks.measure import largest_difference
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.driver import begin, main_function, make_options
-from onnx import TensorProto, helper, numpy_helper
 
 EXPORTED = Path(__file__).parent / "exported"
 TOLERANCE = 1e-4

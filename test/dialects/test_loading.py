@@ -5,10 +5,11 @@ import weakref
 
 import numpy as np
 import pytest
+from numerics import Cases
+
 from graphc.dialects import graph, iree
 from graphc.frontend.onnx import import_onnx
 from graphc.mlir import ir
-from numerics import Cases
 
 
 def _load() -> None:

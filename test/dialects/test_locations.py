@@ -1,6 +1,7 @@
 """Source names in MLIR locations."""
 
 import pytest
+
 from graphc.dialects.locations import MAX_FUSED, fuse_locations, location_names, node_name
 from graphc.mlir import ir
 

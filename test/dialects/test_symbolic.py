@@ -1,6 +1,9 @@
 """Symbolic dimensions: arithmetic agrees with that of integers, whatever the sizes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from graphc.dialects.symbolic import (
     Dim,
     UndecidableError,
@@ -14,8 +17,6 @@ from graphc.dialects.symbolic import (
     minimum,
     parse_dim,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 NAMES = ("a", "b", "seq.len")
 sizes = st.fixed_dictionaries({name: st.integers(0, 40) for name in NAMES})

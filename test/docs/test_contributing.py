@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import graphc
 import onnx
 from onnx import TensorProto, helper
+
+import graphc
 
 ROOT = Path(graphc.__file__).parent
 

@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
-import graphc
 from graph_programs import build_module, op_names
+
+import graphc
 from graphc.dialects import graph
 from graphc.mlir import ir
 from graphc.passes.pipeline import run_pipeline

@@ -2,6 +2,7 @@
 
 import pytest
 from graph_programs import ALIVE
+
 from graphc.dialects import graph
 from graphc.mlir import ir
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graph_programs import build_module, main_of
+
 from graphc.dialects import graph
 from graphc.errors import PassError, RewriteCheckError
 from graphc.mlir import ir

@@ -2,6 +2,7 @@
 
 import pytest
 from graph_programs import build_module
+
 from graphc.dialects import graph
 from graphc.errors import VerificationError
 from graphc.mlir import ir

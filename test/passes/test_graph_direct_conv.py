@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-import graphc
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from graphc.passes.graph_direct_conv import DirectConv
 from onnx import helper, numpy_helper
+
+import graphc
+from graphc.passes.graph_direct_conv import DirectConv
 
 PIPELINE = (
     "graph-layout,graph-fold-constants,canonicalize,graph-direct-conv{{vector-bits={}}},"

@@ -1,11 +1,12 @@
 """Products of bytes as floats are exact, at the ends of their range too."""
 
-import graphc
 import numpy as np
 import pytest
-from graphc.passes.graph_float_products import EXACT, exact_terms
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+
+import graphc
+from graphc.passes.graph_float_products import EXACT, exact_terms
 
 
 @pytest.mark.parametrize("a", [np.int8, np.uint8])

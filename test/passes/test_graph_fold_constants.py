@@ -2,6 +2,7 @@
 
 import numpy as np
 from graph_programs import build_module, main_of, op_names
+
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.dialects.locations import location_names

@@ -1,11 +1,12 @@
 """Packed products give the numbers of the products they replace."""
 
-import graphc
 import numpy as np
 import onnx
 import pytest
-from graphc.passes.graph_pack_weights import choose_tile
 from onnx import TensorProto, helper, numpy_helper
+
+import graphc
+from graphc.passes.graph_pack_weights import choose_tile
 
 # rows, depth, columns: even and odd ones, columns that fill panels and columns that do not
 SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000)]

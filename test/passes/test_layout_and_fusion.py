@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphc.dialects import graph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rewriting import number, rewrite, weights
+
+from graphc.dialects import graph
 
 X = "2x4x6x6xf32"
 PASSES = "graph-layout,graph-fuse-epilogue,graph-fuse-elementwise"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
+
 from graphc.passes.options import OptionError, build, describe, parse_value, render, split_list
 
 

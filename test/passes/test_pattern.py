@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graph_programs import build_module, ops_of
+
 from graphc.dialects import graph
 from graphc.mlir import ir
 from graphc.passes.pattern import absent, any_, constant, either, op, scalar

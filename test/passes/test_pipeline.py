@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 from graph_programs import build_module, main_of, op_names
+from hypothesis import given
+from hypothesis import strategies as st
+
 from graphc.dialects import graph
 from graphc.errors import PassError, PipelineError, UsageError
 from graphc.mlir import ir
@@ -14,8 +17,6 @@ from graphc.passes.printing import IrPrinter
 from graphc.passes.registry import MlirPass
 from graphc.passes.report import Report
 from graphc.passes.reproducer import constant_bytes, pipeline_of
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def located_relu(x, name="the relu"):

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graph_programs import build_module, main_of, ops_of
+
 from graphc.dialects import graph
 from graphc.passes.query import (
     constant_array,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from graphc.errors import UsageError
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Pipeline

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 from graph_programs import build_module, main_of, op_names, ops_of
+
 from graphc.dialects import graph
 from graphc.dialects.locations import MAX_FUSED, location_names
 from graphc.errors import LoweringError, PassError

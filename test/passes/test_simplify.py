@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graph_programs import build_module, main_of, op_names, tensor_type
+
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.dialects.symbolic import Dim

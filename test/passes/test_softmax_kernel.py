@@ -1,8 +1,9 @@
 """Softmax by a kernel of our own, where rows end within a vector."""
 
-import graphc
 import numpy as np
 from onnx import TensorProto, helper
+
+import graphc
 
 SHAPES = [(3, 17), (2, 5, 197), (7, 31), (1, 1000), (4, 3, 1, 33)]
 

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+
 from graphc.runtime import (
     ModelMetadata,
     TensorSpec,

@@ -1,6 +1,7 @@
 import os
 
 import pytest
+
 from graphc.runtime.cpu import cgroup_cpus, usable_cpus
 
 

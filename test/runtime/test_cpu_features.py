@@ -2,6 +2,7 @@ import functools
 import platform
 
 import pytest
+
 from graphc.errors import DeviceError
 from graphc.runtime import compile_module, cpu_features, load, module_file, resolve_target
 

@@ -6,6 +6,7 @@ from collections import OrderedDict
 import ml_dtypes
 import numpy as np
 import pytest
+
 from graphc.errors import FeedError
 from graphc.runtime import TensorSpec, load
 from graphc.runtime.feeds import FeedBinder

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from graphc.errors import ModuleFileError
 from graphc.runtime import ModelMetadata, TensorSpec
 

@@ -10,6 +10,7 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
+
 from graphc.errors import DeviceError, ExecutionError, OutputError, UsageError
 from graphc.runtime import TensorSpec, load
 

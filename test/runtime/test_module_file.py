@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
+
 from graphc.errors import DeviceError, ModuleFileError
 from graphc.runtime import ModelMetadata, TensorSpec, compile_module, load, resolve_target
 

@@ -1,4 +1,5 @@
 import pytest
+
 from graphc.errors import UnknownTargetError
 from graphc.runtime import compile_module, resolve_target
 from graphc.runtime.targets import TARGETS

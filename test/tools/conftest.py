@@ -1,8 +1,9 @@
 """Models in files, and what every tool owes its user."""
 
 import pytest
-from graphc.tools import gc_compile
 from small_models import dense, write
+
+from graphc.tools import gc_compile
 
 
 @pytest.fixture

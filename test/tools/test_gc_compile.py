@@ -3,11 +3,12 @@
 import subprocess
 import sys
 
-import graphc
 import numpy as np
 import pytest
-from graphc.tools.gc_compile import main
 from small_models import dense_result, unsupported, write
+
+import graphc
+from graphc.tools.gc_compile import main
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 

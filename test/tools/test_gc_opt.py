@@ -6,8 +6,9 @@ import sys
 
 import onnx
 import pytest
-from graphc.tools.gc_opt import main
 from onnx import TensorProto, helper
+
+from graphc.tools.gc_opt import main
 
 RELU = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "graph.relu"(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -5,10 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+from small_models import dense_result
+
 from graphc.errors import InvalidDimError
 from graphc.runtime import TensorSpec
 from graphc.tools.gc_run import check_dims, main, make_feeds, relative_difference
-from small_models import dense_result
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 

@@ -3,10 +3,11 @@
 import numpy as np
 import onnx
 import pytest
-from graphc.tools.gc_compile import main as gc_compile
-from graphc.tools.gc_run import main as gc_run
 from onnx import TensorProto, helper
 from small_models import dense, unsupported, write
+
+from graphc.tools.gc_compile import main as gc_compile
+from graphc.tools.gc_run import main as gc_run
 
 
 @pytest.fixture(scope="module")

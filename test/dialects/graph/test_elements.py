@@ -5,6 +5,7 @@ import io
 import ml_dtypes
 import numpy as np
 import pytest
+
 from graphc.dialects import graph
 from graphc.mlir import ir
 

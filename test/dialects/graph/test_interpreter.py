@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graph_programs import ALIVE, build_module, main_of
+
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.dialects.symbolic import Dim

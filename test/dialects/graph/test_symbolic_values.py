@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from graphc.dialects import graph
 from graphc.dialects.symbolic import parse_dim
 from graphc.mlir import ir

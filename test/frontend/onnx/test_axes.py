@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed, compare, compile_model, evaluate, output_names, run_compiled
+
 from graphc.errors import ExecutionError, UnsupportedModelError, VerificationError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases, Feed, compare, compile_model, evaluate, output_names, run_compiled
 
 _random = np.random.default_rng(0)
 

@@ -4,11 +4,12 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from graphc.errors import InvalidModelError
-from graphc.frontend.onnx import import_onnx
 from numerics import Cases, evaluate, run_compiled
 from onnx import TensorProto, helper
 from onnx.numpy_helper import saturate_cast, to_float8e8m0
+
+from graphc.errors import InvalidModelError
+from graphc.frontend.onnx import import_onnx
 
 FLOAT8 = (
     ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2,

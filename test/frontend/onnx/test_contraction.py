@@ -3,10 +3,11 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import helper
+
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 from graphc.frontend.onnx.einsum import normalize_equation
-from onnx import helper
 
 from ...numerics import (
     Cases,

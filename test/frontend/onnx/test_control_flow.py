@@ -5,8 +5,6 @@ import contextlib
 import numpy as np
 import onnx.parser
 import pytest
-from graphc.errors import InvalidModelError, UnsupportedModelError
-from graphc.frontend.onnx import import_onnx
 from numerics import (
     compare,
     compile_model,
@@ -14,6 +12,9 @@ from numerics import (
     output_names,
     run_onnxruntime,
 )
+
+from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
 
 RNG = np.random.default_rng(7)
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'

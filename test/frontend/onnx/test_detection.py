@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed, compile_model, const
+
 from graphc.errors import ExecutionError, InvalidModelError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases, Feed, compile_model, const
 
 _random = np.random.default_rng(0)
 

@@ -6,9 +6,10 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from numerics import Cases, Feed, compare, const, evaluate, run_compiled
+
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases, Feed, compare, const, evaluate, run_compiled
 
 _random = np.random.default_rng(0)
 

@@ -1,11 +1,12 @@
 """Gradients against central differences."""
 
-import graphc
 import numpy as np
 import pytest
-from graphc.errors import UnsupportedModelError
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+
+import graphc
+from graphc.errors import UnsupportedModelError
 
 TRAINING = "ai.onnx.preview.training"
 N = helper.make_node

@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from numerics import IR_VERSION, build_model, compare_with_onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
 from graphc.dialects import graph
 from graphc.errors import (
     ExternalDataError,
@@ -15,8 +18,6 @@ from graphc.errors import (
 )
 from graphc.frontend.onnx import import_onnx
 from graphc.mlir import ir
-from numerics import IR_VERSION, build_model, compare_with_onnxruntime
-from onnx import TensorProto, helper, numpy_helper
 
 FLOAT = TensorProto.FLOAT
 X = {"x": (np.float32, [2, 3])}

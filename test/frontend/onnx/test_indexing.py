@@ -3,9 +3,6 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from graphc.dialects import graph
-from graphc.errors import ExecutionError, InvalidModelError
-from graphc.frontend.onnx import import_onnx
 from numerics import (
     Cases,
     Feed,
@@ -18,6 +15,10 @@ from numerics import (
     run_compiled,
 )
 from onnx.helper import make_node
+
+from graphc.dialects import graph
+from graphc.errors import ExecutionError, InvalidModelError
+from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)
 

@@ -3,9 +3,10 @@
 import numpy as np
 import onnx
 import pytest
+from numerics import Cases, compare, const, evaluate, output_names, run_compiled
+
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases, compare, const, evaluate, output_names, run_compiled
 
 _random = np.random.default_rng(0)
 

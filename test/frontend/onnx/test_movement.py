@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from graphc.dialects import graph
-from graphc.errors import ExecutionError, InvalidModelError, UnsupportedModelError
-from graphc.frontend.onnx import import_onnx
 from numerics import (
     Cases,
     Feed,
@@ -14,6 +11,10 @@ from numerics import (
     run_compiled,
 )
 from onnx.helper import make_node
+
+from graphc.dialects import graph
+from graphc.errors import ExecutionError, InvalidModelError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)
 ALL = np.iinfo(np.int64).max

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from graphc.errors import UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
 

@@ -3,10 +3,11 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from graphc.errors import InvalidModelError
-from graphc.frontend.onnx import import_onnx
 from numerics import Cases, Feed, compare, const, evaluate, run_compiled
 from onnx import TensorProto, helper
+
+from graphc.errors import InvalidModelError
+from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)
 

@@ -6,10 +6,11 @@ import math
 import numpy as np
 import onnx
 import pytest
+from numerics import Cases, Feed, compile_model, const, evaluate
+
 from graphc.dialects.graph.random import philox
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases, Feed, compile_model, const, evaluate
 
 _COUNT = 40_000
 _FLOAT, _DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE

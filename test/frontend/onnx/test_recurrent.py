@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed, compare, const, evaluate
+
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases, Feed, compare, const, evaluate
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
 RNG = np.random.default_rng(3)

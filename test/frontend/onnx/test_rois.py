@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from graphc.errors import InvalidModelError
 
 from ...numerics import Cases, Feed, const, evaluate

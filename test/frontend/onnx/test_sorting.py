@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed
+
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases, Feed
 
 _random = np.random.default_rng(0)
 

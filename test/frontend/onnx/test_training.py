@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from numerics import Cases
+
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
-from numerics import Cases
 
 _random = np.random.default_rng(0)
 _DOMAIN = "ai.onnx.preview.training"

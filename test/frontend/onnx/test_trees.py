@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphc.errors import InvalidModelError, UnsupportedModelError
-from graphc.frontend.onnx import import_onnx
 from numerics import Cases, Feed, compare, evaluate, output_names, run_compiled
 from onnx import numpy_helper
+
+from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)
 _DOMAIN = "ai.onnx.ml"

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from graphc.dialects import graph
 from rewriting import number, rewrite, weights
+
+from graphc.dialects import graph
 
 PASS = "graph-fold-batch-norm"
 

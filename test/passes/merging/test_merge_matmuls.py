@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from graphc.dialects import graph
 from rewriting import rewrite, weights
+
+from graphc.dialects import graph
 
 PASS = "graph-merge-matmuls,cse"
 HEADS = [0, 2, 1, 3]

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from graphc.dialects import graph
 from rewriting import number, rewrite
+
+from graphc.dialects import graph
 
 K = np.sqrt(2 / np.pi)
 

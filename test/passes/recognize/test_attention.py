@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from graphc.dialects import graph
 from rewriting import number, rewrite, weights
+
+from graphc.dialects import graph
 
 Q = "2x4x5x8xf32"
 K = "2x4x6x8xf32"

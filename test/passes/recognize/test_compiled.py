@@ -2,11 +2,12 @@
 
 from contextlib import closing
 
-import graphc
 import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime
+
+import graphc
 
 BLOCK = """
 <ir_version: 8, opset_import: ["" : 13]>

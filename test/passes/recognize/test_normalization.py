@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from graphc.dialects import graph
 from rewriting import number, rewrite, weights
+
+from graphc.dialects import graph
 
 PASSES = ["graph-recognize", "graph-simplify,graph-recognize"]
 EPSILON = 1e-5

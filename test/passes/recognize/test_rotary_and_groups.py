@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from rewriting import rewrite
+
 from graphc.dialects import graph
 from graphc.dialects.symbolic import parse_dim
-from rewriting import rewrite
 
 
 def half(x, which):

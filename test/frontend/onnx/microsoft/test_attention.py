@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from graphc.errors import UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
 

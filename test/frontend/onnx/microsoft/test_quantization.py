@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 
