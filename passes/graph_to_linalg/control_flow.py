@@ -60,8 +60,6 @@ def _cast_all(
 
 @lowers(graph.ForOp)
 def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Value]:
-    """A ``scf.while``: the backend hands on the sizes of what that carries, with ``scf.for`` not
-    always."""
     one, count = ctx.index(1), ctx.index(op.attrs["count"])
     state = _State(ctx, op, count)
 
@@ -73,7 +71,7 @@ def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Val
             _, after = state.iterate(index, now)
             return [arith.addi(index, one), *after]
 
-    _, *last = loops.host_while([ctx.index(0), *state.initial(carried)], goes_on, iterate)
+    _, *last = loops.while_([ctx.index(0), *state.initial(carried)], goes_on, iterate)
     return state.results(count, last)
 
 
@@ -81,28 +79,20 @@ def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Val
 def while_(
     ctx: Lowering, op: graph.WhileOp, condition: ir.Value, carried: list[ir.Value]
 ) -> list[ir.Value]:
-    """The state begins with the number of the iteration, and with that of the last one, behind
-    which a condition that does not hold puts it.
-
-    The backend fails at loops whose two regions end up with different arguments, as they would
-    where a condition is handed from one to the other and used only there.
-    """
-    zero, one, limit = ctx.index(0), ctx.index(1), ctx.index(op.attrs["count"])
+    """The state begins with the number of the iteration, and whether it is to be run."""
+    one, limit = ctx.index(1), ctx.index(op.attrs["count"])
     state = _State(ctx, op, ctx.index(INITIAL_CAPACITY))
 
-    def end_if(holds: ir.Value, end: ir.Value) -> ir.Value:
-        return arith.select(tensor.extract(holds, []), end, zero)
+    def goes_on(index: ir.Value, holds: ir.Value, *_: ir.Value) -> ir.Value:
+        return arith.andi(arith.cmpi(arith.CmpIPredicate.slt, index, limit), holds)
 
-    def goes_on(index: ir.Value, end: ir.Value, *_: ir.Value) -> ir.Value:
-        return arith.cmpi(arith.CmpIPredicate.slt, index, end)
-
-    def iterate(index: ir.Value, end: ir.Value, *now: ir.Value) -> list[ir.Value]:
+    def iterate(index: ir.Value, _: ir.Value, *now: ir.Value) -> list[ir.Value]:
         with ctx.scope():
             (holds,), after = state.iterate(index, now)
-            return [arith.addi(index, one), end_if(holds, end), *after]
+            return [arith.addi(index, one), tensor.extract(holds, []), *after]
 
-    start = [zero, end_if(condition, limit), *state.initial(carried)]
-    count, _, *last = loops.host_while(start, goes_on, iterate)
+    start = [ctx.index(0), tensor.extract(condition, []), *state.initial(carried)]
+    count, _, *last = loops.while_(start, goes_on, iterate)
     return state.results(count, last)
 
 

@@ -53,35 +53,6 @@ def while_(
     return list(loop.results)
 
 
-def host_while(
-    state: Sequence[ir.Value],
-    condition: Callable[..., ir.Value],
-    body: Callable[..., Sequence[ir.Value]],
-) -> list[ir.Value]:
-    """`while_` outside of kernels. `condition` uses of the state only what `body` uses too.
-
-    The backend would take uninitialised tensors out of the loop, turn it round for this, so that
-    the body comes first, and then fail where the two regions differ in what they are handed on.
-    They are taken out here.
-    """
-    results = while_(state, condition, body)
-    loop = results[0].owner.operation
-    (block,) = loop.regions[1].blocks
-    for operation in list(block.operations):
-        if operation.operation.name in ("arith.constant", "tensor.empty") and not any(
-            _is_within(value, loop, block) for value in operation.operation.operands
-        ):
-            operation.operation.move_before(loop)
-    return results
-
-
-def _is_within(value: ir.Value, loop: ir.Operation, block: ir.Block) -> bool:
-    """Whether `value` is defined in `block`, which belongs to `loop`."""
-    if isinstance(value.owner, ir.Block):
-        return value.owner == block
-    return value.owner.operation.parent == loop
-
-
 def if_(condition: ir.Value, state: ir.Value, body: Callable[[], ir.Value]) -> ir.Value:
     """``body()`` where `condition` holds, else `state`."""
     branch = scf.IfOp(condition, [state.type], has_else=True)

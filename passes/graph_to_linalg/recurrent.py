@@ -155,7 +155,7 @@ class _Layer:
             return arith.cmpi(arith.CmpIPredicate.slt, index, steps)
 
         start = [ctx.index(0), ctx.filled(self.outputs, 0), *states]
-        return loops.host_while(start, goes_on, iterate)[1:]
+        return loops.while_(start, goes_on, iterate)[1:]
 
     def _fitting(self, states: Sequence[ir.Value]) -> list[ir.Value]:
         """The initial states in the type of the last ones, their batch being that of the gates."""

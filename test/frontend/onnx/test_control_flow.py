@@ -219,6 +219,30 @@ def test_equal_starts_do_not_share_memory():
     check(model, feeds)
 
 
+def test_kernels_with_loops_of_their_own():
+    """A kernel keeps its loops, while the loop that it is in becomes branches."""
+    model = parse(
+        "(float[n, 6] x, float[n, 6] start, int64 trips)"
+        " => (float[n, 6] a, float[n, 6] b, float[m, n, 2] best, int64[m, n, 2] places)",
+        """
+        k = Constant <value_ints: ints = [2]> ()
+        axis = Constant <value_int: int = 1> ()
+        a, b, best, places = Loop (trips, , start, start) <
+          body: graph = b (int64 i, bool c, float[n, 6] p, float[n, 6] q) => (d, r, s, t, u) {
+            d = Identity (c)
+            t, u = TopK (p, k)
+            v = Neg (t)
+            r = ScatterElements <axis: int = 1> (p, u, v)
+            w = CumSum (q, axis)
+            half = Mul (w, x)
+            s = Tanh (half)
+          }>
+        """,
+    )
+    feeds = {"x": floats(3, 6), "start": floats(3, 6), "trips": np.array(4)}
+    check(model, feeds, feeds | {"trips": np.array(1)})
+
+
 def test_a_scan_of_opset_8_has_a_batch_axis():
     model = parse(
         "(float[b, 2] init, float[b, 4, 2] x) => (float[b, 2] last, float[b, 4, 2] sums)",
