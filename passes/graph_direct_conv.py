@@ -13,11 +13,8 @@ from .greedy import apply_rewrites
 from .query import constant_array
 from .registry import register
 from .rewrite import Rewrite
+from .vectors import LANES, REGISTERS
 
-LANES = {128: 4, 256: 8, 512: 16}
-"""Elements of f32 in a vector, by its bits."""
-REGISTERS = {128: 32, 256: 16, 512: 32}
-"""Vector registers."""
 CACHED_BYTES = 1 << 20
 """A panel of weights that is larger comes from a slow cache for every tile."""
 MIN_PLACES = 4

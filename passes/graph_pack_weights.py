@@ -12,13 +12,12 @@ from .greedy import apply_rewrites
 from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
+from .vectors import LANES
 
-LANES = {128: 4, 256: 8, 512: 16}
-"""Elements of f32 in a vector, by its bits."""
 VECTORS = {128: 4, 256: 2, 512: 4}
 """Vectors side by side in a panel. What is left of the registers holds that many rows."""
 ACCUMULATORS = {128: 24, 256: 12, 512: 28}
-"""Registers that may hold sums: all of 32 (or of 16, with 256 bits), less the operands."""
+"""Registers that may hold sums: all (see `vectors.REGISTERS`), less what the operands need."""
 
 IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""

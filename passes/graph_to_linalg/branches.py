@@ -74,7 +74,7 @@ def _split_after(op: ir.Operation) -> ir.Block:
 
 
 def _moved(block: ir.Block, *, to: ir.Region) -> ir.Block:
-    """The only `block` of a region, as the last one of another: a handle that knows its new home."""
+    """The only `block` of a region, as the last one of another."""
     block.append_to(to)
     return to.blocks[len(to.blocks) - 1]
 
