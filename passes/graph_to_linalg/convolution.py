@@ -16,8 +16,9 @@ from ...mlir import ir, linalg
 from .contraction import converted
 from .generic import parallel, projection
 from .lowering import Lowering, Size, lowers
-from .movement import insert_slice, pad_tensor
+from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
+from .padding import padded, padded_copy
 from .reduction import accumulator
 
 MAX_TAPS = 16
@@ -64,7 +65,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
 
     The result is of type `result`; narrow floats are summed in f32.
     """
-    ctx, groups = x.ctx, attrs["groups"]
+    ctx, groups, pads = x.ctx, attrs["groups"], (attrs["low"], attrs["high"])
     windows = Windows(attrs["strides"], attrs["dilations"])
     total = result.with_dtype(accumulator(result.dtype))
     kernel = [graph.static_size(size) for size in w.shape[:-2]]
@@ -73,46 +74,16 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
         return within_reach(x, kernel, windows.dilations, result.shape[1:-1])
 
     if groups == 1:
-        x = reachable(_padded_copy(x, attrs))
+        x = reachable(padded_copy(x, *pads, 0))
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
-        x = _padded(_repeat_channels(x, graph.static_size(w.shape[-1])), attrs)
+        x = padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0)
         x = reachable(x)
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:
-        value = _convolve_groups(reachable(_padded_copy(x, attrs)), w, groups, windows, total)
+        value = _convolve_groups(reachable(padded_copy(x, *pads, 0)), w, groups, windows, total)
     return Operand(ctx, result, converted(ctx, value, total, result))
-
-
-def _padded_copy(x: Operand, attrs: dict[str, Any]) -> Operand:
-    """`x` with zeros around it, in memory: dense convolutions run best on that."""
-    padding = _padding(x, attrs)
-    if padding is None:
-        return x
-    low, _, type_ = padding
-    copy = insert_slice(x.ctx, x.value, x.ctx.filled(type_, 0), low, x.shape)
-    return Operand(x.ctx, type_, copy)
-
-
-def _padded(x: Operand, attrs: dict[str, Any]) -> Operand:
-    """`x` with zeros around it, which the backend reads through: best for depthwise ones."""
-    padding = _padding(x, attrs)
-    if padding is None:
-        return x
-    low, high, type_ = padding
-    zero = x.ctx.scalar(0, type_.dtype)
-    return Operand(x.ctx, type_, pad_tensor(x.ctx, x.value, zero, low, high, type_))
-
-
-def _padding(
-    x: Operand, attrs: dict[str, Any]
-) -> tuple[tuple[int, ...], tuple[int, ...], graph.TensorType] | None:
-    low, high = (0, *attrs["low"], 0), (0, *attrs["high"], 0)
-    if not any((*low, *high)):
-        return None
-    sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
-    return low, high, x.type.with_shape(sizes)
 
 
 # Dense

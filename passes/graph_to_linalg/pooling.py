@@ -15,8 +15,8 @@ from ...mlir import arith, ir, linalg, math, tensor
 from .contraction import converted, stored
 from .generic import parallel, projection
 from .lowering import Lowering, lowers
-from .movement import insert_slice, pad_tensor
 from .operands import Operand, known, operand, within_reach
+from .padding import padded
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 
@@ -49,7 +49,7 @@ def max_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Ope
     """Narrow floats are compared as f32: on some of them the backend crashes."""
     lowest = graph.lowest(result.dtype)
     wide = result.with_dtype(accumulator(result.dtype))
-    x = _padded(x, attrs["low"], attrs["high"], lowest)
+    x = padded(x, attrs["low"], attrs["high"], lowest)
     y = _pool(x, attrs, wide, lowest, graph.MaxOp)
     return Operand(x.ctx, result, converted(x.ctx, y.value, wide, result))
 
@@ -60,7 +60,7 @@ def average_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) ->
     """Sums, times a table of shares: only at the borders do they differ."""
     high = _with_extra(attrs)
     wide = result.with_dtype(accumulator(result.dtype))
-    total = _pool(_padded(x, attrs["low"], high, 0), attrs, wide, 0, graph.AddOp)
+    total = _pool(padded(x, attrs["low"], high, 0), attrs, wide, 0, graph.AddOp)
     inputs, maps = [total.value], [ir.AffineMap.get_identity(result.rank)]
     if _is_uniform(attrs):
         constant = x.ctx.scalar(1 / np.prod(attrs["kernel"]), wide.dtype)
@@ -83,8 +83,8 @@ def _with_extra(attrs: dict[str, Any]) -> list[int]:
 
 def _is_uniform(attrs: dict[str, Any]) -> bool:
     """Whether every window has as many elements as the kernel."""
-    padded = any((*attrs["low"], *attrs["high"]))
-    return not any(attrs["extra"]) and (attrs["count_include_pad"] or not padded)
+    is_padded = any((*attrs["low"], *attrs["high"]))
+    return not any(attrs["extra"]) and (attrs["count_include_pad"] or not is_padded)
 
 
 def _shares(
@@ -103,10 +103,10 @@ def _shares(
         return known(ctx, (1 / counts.astype(spatial.dtype)).reshape(type_.static_shape))
     ones = Operand(ctx, spatial, ctx.filled(spatial, 1))
     if attrs["count_include_pad"]:
-        ones = _padded(ones, attrs["low"], attrs["high"], 1)
-        ones = _padded(ones, [0] * len(attrs["low"]), attrs["extra"], 0)
+        ones = padded(ones, attrs["low"], attrs["high"], 1)
+        ones = padded(ones, [0] * len(attrs["low"]), attrs["extra"], 0)
     else:
-        ones = _padded(ones, attrs["low"], _with_extra(attrs), 0)
+        ones = padded(ones, attrs["low"], _with_extra(attrs), 0)
     counts = _pool(ones, attrs, type_, 0, graph.AddOp)
     return _each(counts, type_, lambda count: arith.divf(ctx.scalar(1, type_.dtype), count))
 
@@ -131,28 +131,13 @@ def lp_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Oper
         return convert_scalar(element, wide.dtype, result.dtype)
 
     powers = _each(x, x.type.with_dtype(wide.dtype), power)
-    powers = _padded(powers, attrs["low"], attrs["high"], 0)
+    powers = padded(powers, attrs["low"], attrs["high"], 0)
     return _each(_pool(powers, attrs, wide, 0, graph.AddOp), result, root)
 
 
 def _each(x: Operand, type_: graph.TensorType, body: Callable[..., ir.Value]) -> Operand:
     identity = ir.AffineMap.get_identity(type_.rank)
     return Operand(x.ctx, type_, parallel([x.value], [identity], x.ctx.empty(type_), body))
-
-
-def _padded(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
-    """`x` with `value` around its spatial axes, which the backend reads through where it can."""
-    along_one_axis = len(low) == 1
-    low, high = (0, *low, 0), (0, *high, 0)
-    if not any((*low, *high)):
-        return x
-    sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
-    type_ = x.type.with_shape(sizes)
-    if along_one_axis:
-        copy = insert_slice(x.ctx, x.value, x.ctx.filled(type_, value), low, x.shape)
-        return Operand(x.ctx, type_, copy)
-    scalar = x.ctx.scalar(value, type_.dtype)
-    return Operand(x.ctx, type_, pad_tensor(x.ctx, x.value, scalar, low, high, type_))
 
 
 # Pools of padded images
