@@ -7,7 +7,7 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..convolution import conv
 from ..registry import UnsupportedError
-from .registry import microsoft_op
+from .registry import activated, microsoft_op
 
 
 @microsoft_op("CausalConvWithState")
@@ -64,3 +64,15 @@ def _as_given(x: ir.Value, given: tuple[int | Dim, ...], channels_last: int) -> 
         return x
     batch, _, length = graph.type_of(x).shape
     return graph.reshape(graph.transpose(x, perm=[0, 2, 1]), shape=[batch, length, *given[2:]])
+
+
+@microsoft_op("FusedConv")
+def fused_conv(x, w, bias=None, z=None, *, activation="", activation_params=None, **attributes):
+    """``activation(conv(x, w) + bias + z)``."""
+    y = conv(x, w, bias, **attributes)
+    y = y if z is None else graph.add(y, z)
+    parameters = list(activation_params or [])
+    if len(parameters) > 2:
+        raise graph.TypeRuleError(f"activation_params {parameters} are more than two")
+    alpha, beta = [*parameters, None, None][:2]
+    return activated(y, activation, alpha, beta)

@@ -1,0 +1,41 @@
+"""Operators of com.microsoft on images against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from graphc.errors import InvalidModelError
+
+from ....numerics import Cases, evaluate
+
+DOMAIN = "com.microsoft"
+_random = np.random.default_rng(0)
+
+
+def _floats(*shape: int) -> np.ndarray:
+    return _random.standard_normal(shape).astype(np.float32)
+
+
+X, WEIGHTS, BIAS = _floats(1, 3, 6, 6), _floats(4, 3, 3, 3), _floats(4)
+
+
+def test_against_onnxruntime():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+
+    def add(op_type, *inputs, **attributes):
+        cases.add(op_type, *inputs, domain=DOMAIN, tolerance=2e-5, **attributes)
+
+    add("FusedConv", X, WEIGHTS, BIAS, activation="Relu")
+    add("FusedConv", X, WEIGHTS, BIAS, _floats(1, 4, 4, 4), activation="Relu")
+    add("FusedConv", X, WEIGHTS, activation="LeakyRelu", activation_params=[0.2], strides=[2, 2])
+    add("FusedConv", X, WEIGHTS, activation="Clip", activation_params=[-0.5, 0.75])
+    whole = _random.integers(0, 256, (1, 6, 5, 3)).astype(np.uint8)
+    add("NhwcMaxPool", whole, kernel_shape=[2, 3], strides=[2, 1], pads=[0, 1, 0, 1])
+    cases.compare_with_onnxruntime()
+
+
+def test_refused():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    cases.add(
+        "FusedConv", X, WEIGHTS, domain=DOMAIN, activation="Clip", activation_params=[1.0] * 3
+    )
+    with pytest.raises(InvalidModelError, match="more than two"):
+        evaluate(cases.model(), cases.feeds)
