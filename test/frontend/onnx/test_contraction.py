@@ -3,13 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import helper
-
-from graphc.errors import InvalidModelError
-from graphc.frontend.onnx import import_onnx
-from graphc.frontend.onnx.einsum import normalize_equation
-
-from ...numerics import (
+from numerics import (
     Cases,
     Feed,
     build_model,
@@ -19,6 +13,11 @@ from ...numerics import (
     evaluate,
     run_compiled,
 )
+from onnx import helper
+
+from graphc.errors import InvalidModelError
+from graphc.frontend.onnx import import_onnx
+from graphc.frontend.onnx.einsum import normalize_equation
 
 _random = np.random.default_rng(0)
 

@@ -3,11 +3,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from numerics import Cases, Const, Feed, compare, const, evaluate, run_compiled, run_onnxruntime
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
-
-from ...numerics import Cases, Const, Feed, compare, const, evaluate, run_compiled, run_onnxruntime
 
 _random = np.random.default_rng(0)
 
@@ -47,6 +46,7 @@ def _grouped_cases() -> tuple[Cases, Cases]:
     x = _floats(2, 12, 7, 8)
     cases.add("Conv", x, _weights(12, 1, 3, 3), strides=[2, 2], dilations=[2, 1], group=12)
     cases.add("Conv", x, _weights(24, 1, 3, 3), pads=[1, 1, 1, 1], group=12)
+    cases.add("Conv", x, _floats(12, 1, 3, 3), pads=[0, 1, 0, 1], group=12)
     cases.add("Conv", x, _weights(9, 4, 3, 3), pads=[1, 1, 1, 1], group=3)
     cases.add("Conv", x, _floats(12, 2, 2, 2), group=6)
     cases.add("Conv", _floats(1, 48, 5, 5), _weights(48, 16, 3, 3), group=3)

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed, evaluate
 
 from graphc.errors import InvalidModelError
-
-from ...numerics import Cases, Feed, evaluate
 
 _random = np.random.default_rng(0)
 

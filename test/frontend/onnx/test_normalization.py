@@ -3,11 +3,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from numerics import Cases, Feed, const
 
 from graphc.errors import UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
-
-from ...numerics import Cases, Feed, const
 
 _random = np.random.default_rng(0)
 

@@ -3,11 +3,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from numerics import Cases, Feed, compare, evaluate, run_onnxruntime
 
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
-
-from ...numerics import Cases, Feed, compare, evaluate, run_onnxruntime
 
 _random = np.random.default_rng(0)
 
@@ -28,6 +27,7 @@ def _max_cases() -> tuple[Cases, Cases]:
     cases.add("MaxPool", NAMED, kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_UPPER")
     cases.add("MaxPool", _floats(2, 3, 20), kernel_shape=[3], strides=[2], pads=[1, 0])
     cases.add("MaxPool", _floats(1, 3, 5, 6, 7), kernel_shape=[2, 3, 2], pads=[1, 1, 0, 0, 1, 1])
+    cases.add("MaxPool", X[:, :4], kernel_shape=[2, 4], strides=[2, 1], pads=[0, 1, 0, 1])
     for dtype in (np.int8, np.uint8):
         info = np.iinfo(dtype)
         whole = _random.integers(info.min, info.max + 1, (1, 3, 6, 6)).astype(dtype)

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed, const, evaluate
 
 from graphc.errors import InvalidModelError
-
-from ...numerics import Cases, Feed, const, evaluate
 
 _random = np.random.default_rng(0)
 LOOSE = 3e-5

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from graphc.errors import InvalidModelError
+from numerics import Cases, evaluate
 
-from ....numerics import Cases, evaluate
+from graphc.errors import InvalidModelError
 
 DOMAIN = "com.microsoft"
 _random = np.random.default_rng(0)
@@ -32,7 +32,7 @@ def test_against_onnxruntime():
     cases.compare_with_onnxruntime()
 
 
-def test_refused():
+def test_too_many_parameters_are_refused():
     cases = Cases(opset=21, domains={DOMAIN: 1})
     cases.add(
         "FusedConv", X, WEIGHTS, domain=DOMAIN, activation="Clip", activation_params=[1.0] * 3

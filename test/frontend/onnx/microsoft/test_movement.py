@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed, const, evaluate
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
-
-from ....numerics import Cases, Feed, const, evaluate
 
 DOMAIN = "com.microsoft"
 _random = np.random.default_rng(0)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numerics import Cases, Feed, const
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
-
-from ....numerics import Cases, Feed, const
 
 DOMAIN = "com.microsoft"
 _random = np.random.default_rng(0)
