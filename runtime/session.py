@@ -18,6 +18,9 @@ from .memory import ALIGNMENT, address, aligned_empty, overlap
 from .metadata import require_tensors
 from .module_file import ModuleFile
 
+_STATUS_ERRORS = (RuntimeError, IndexError, ValueError, KeyError)
+"""What the runtime turns the status codes of a failed call into."""
+
 _IN_PLACE = 1 << 15
 """Bytes from which using memory where it lies is cheaper than copying it."""
 
@@ -66,7 +69,7 @@ class Session:
             arguments = self._bind(inputs)
             try:
                 self._context.invoke(self._function, arguments, results)
-            except RuntimeError as error:
+            except _STATUS_ERRORS as error:
                 raise ExecutionError(f"model '{self._name}' failed: {error}") from error
             outputs: list[np.ndarray] = []
             for index, dtype in enumerate(self._outputs):

@@ -33,7 +33,7 @@ from .random import *
 from .reassociation import reassociation
 from .recurrent import *
 from .reduction import *
-from .regions import UNLIMITED, Iteration, if_, loop
+from .regions import UNLIMITED, Iteration, RankError, if_, loop
 from .resampling import *
 from .rois import *
 from .shapes import *

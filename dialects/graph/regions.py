@@ -56,6 +56,10 @@ def if_(
         return draft.finish(IfOp, [condition], {"names": naming.names}, results)
 
 
+class RankError(TypeRuleError):
+    """A value would be of one rank or another, as the program runs; a tensor type has one."""
+
+
 @dataclass(frozen=True)
 class Iteration:
     """What one iteration gives: whether there is a next one (None: always), and values."""
@@ -195,8 +199,10 @@ class _Naming:
 
     def join(self, a: TensorType, b: TensorType, hint: str) -> TensorType:
         """The type of a value that is of type `a` or `b`."""
-        if a.rank != b.rank or a.dtype != b.dtype:
-            raise TypeRuleError(f"a value is {a} or {b}, of different rank or element type")
+        if a.dtype != b.dtype:
+            raise TypeRuleError(f"a value is {a} or {b}, of different element type")
+        if a.rank != b.rank:
+            raise RankError(f"a value is {a} or {b}, of different rank")
         sizes = enumerate(zip(a.shape, b.shape, strict=True))
         return a.with_shape(
             x if x == y and self._leaves(x) else self.fresh_size(f"{hint}_{axis}")

@@ -1,6 +1,7 @@
 """If, Loop and Scan: operators with subgraphs."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,12 +19,13 @@ def if_(condition, *, node, then_branch, else_branch):
     known = graph.known_sizes(condition)
     if known is not None and not isinstance(known[0], Dim):
         return node.import_subgraph(then_branch if known[0] else else_branch)
-    return graph.if_(
-        condition,
-        lambda: node.import_subgraph(then_branch),
-        lambda: node.import_subgraph(else_branch),
-        node.fresh_name,
-    )
+    with _of_one_rank():
+        return graph.if_(
+            condition,
+            lambda: node.import_subgraph(then_branch),
+            lambda: node.import_subgraph(else_branch),
+            node.fresh_name,
+        )
 
 
 @onnx_op("Loop")
@@ -42,7 +44,17 @@ def loop(trip_count=None, condition=None, *initial, node, body):
     condition = None if condition is None else _scalar(condition)
     if condition is not None and graph.known_sizes(condition) == (0,):
         limit = 0
-    return graph.loop(initial, iterate, node.fresh_name, limit, condition)
+    with _of_one_rank():
+        return graph.loop(initial, iterate, node.fresh_name, limit, condition)
+
+
+@contextlib.contextmanager
+def _of_one_rank() -> Iterator[None]:
+    """Ranks that the run decides are ONNX, if not for tensor programs."""
+    try:
+        yield
+    except graph.RankError as error:
+        raise UnsupportedError(str(error)) from error
 
 
 def _scalar(condition: ir.Value) -> ir.Value:

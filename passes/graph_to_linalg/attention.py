@@ -10,7 +10,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .contraction import decide_broadcast, is_few, multiply, stored
+from .contraction import converted, decide_broadcast, is_few, multiply, stored
 from .elementwise import broadcast_map, index_choices, lower_elementwise
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
@@ -35,33 +35,41 @@ def attention(
     197 queries and keys to 208, 224 or 256 costs what it saves.
     """
     result = graph.type_of(op.result)
+    wide = accumulator(result.dtype)
     lead = _lead_of_keys(op)
     batch = graph.element_count(lead)
     rows = graph.element_count((*result.shape[len(lead) : -2], result.shape[-2]))
     k, key = _with_lead(ctx, op.k, k, lead)
-    v, value = _with_lead(ctx, op.v, v, lead)
+    v, value = _widened(ctx, *_with_lead(ctx, op.v, v, lead))
     query = result.with_shape((batch, rows, key.shape[-1]))
     q = reshape_tensor(ctx, q, graph.type_of(op.q), query)
+    q, query = _widened(ctx, q, query)
     k, key = _transposed_and_scaled(ctx, k, key, op.attrs["scale"])
     if op.attrs["scale"] == 1 and not is_few(rows):
         k = stored(ctx, k, key)  # or the copy would be folded away
 
-    wide = accumulator(result.dtype)
     scores = Type((batch, rows, key.shape[-1]), wide)
     s = multiply(ctx, q, query, k, key, scores)
     full = Type((*result.shape[:-1], key.shape[-1]), wide)
     loops = Rows(ctx, full, [full.rank - 1])
     seen = _masked(ctx, op, reshape_tensor(ctx, s, scores, full), full, mask)
     top = loops.largest(seen, float(np.finfo(wide).min))
-    weights, total = loops.exponentials(seen, top, result.dtype)
+    weights, total = loops.exponentials(seen, top, wide)
 
-    narrow = result.dtype
-    weights = reshape_tensor(ctx, weights, full.with_dtype(narrow), scores.with_dtype(narrow))
+    weights = reshape_tensor(ctx, weights, full, scores)
     total = reshape_tensor(ctx, total, loops.row_type, Type((batch, rows), wide))
     product = Type((batch, rows, result.shape[-1]), wide)
-    y = multiply(ctx, weights, scores.with_dtype(narrow), v, value, product)
-    y = _divided(ctx, y, product.with_dtype(narrow), total)
-    return reshape_tensor(ctx, y, product.with_dtype(narrow), result)
+    y = multiply(ctx, weights, scores, v, value, product)
+    product = product.with_dtype(result.dtype)
+    return reshape_tensor(ctx, _divided(ctx, y, product, total), product, result)
+
+
+def _widened(ctx: Lowering, value: Value, type_: Type) -> tuple[Value, Type]:
+    """Narrow floats as f32, in memory: converted within the product they would be often."""
+    wide = type_.with_dtype(accumulator(type_.dtype))
+    if wide == type_:
+        return value, type_
+    return stored(ctx, converted(ctx, value, type_, wide), wide), wide
 
 
 def _lead_of_keys(op: graph.GraphOp) -> tuple[Size, ...]:
@@ -92,18 +100,15 @@ def _with_lead(
 def _transposed_and_scaled(
     ctx: Lowering, k: Value, type_: Type, scale: float
 ) -> tuple[Value, Type]:
-    """``[batch, T, D] -> [batch, D, T]``."""
+    """``[batch, T, D] -> [batch, D, T]``; narrow floats become f32."""
     batch, keys, depth = type_.shape
     wide = accumulator(type_.dtype)
 
     def element(scalar: Value) -> Value:
-        if scale == 1:
-            return scalar
-        factor = scalar_constant(scale, wide)
-        product = arith.mulf(convert_scalar(scalar, type_.dtype, wide), factor)
-        return convert_scalar(product, wide, type_.dtype)
+        scalar = convert_scalar(scalar, type_.dtype, wide)
+        return scalar if scale == 1 else arith.mulf(scalar, scalar_constant(scale, wide))
 
-    result = type_.with_shape((batch, depth, keys))
+    result = Type((batch, depth, keys), wide)
     return parallel([k], [projection(3, [0, 2, 1])], ctx.empty(result), element), result
 
 

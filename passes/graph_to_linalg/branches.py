@@ -5,6 +5,7 @@ hands on right between blocks, and not always between iterations of ``scf.while`
 ``convert-scf-to-cf`` would take the loops within kernels too, which are to stay as they are.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...mlir import cf, ir
@@ -14,24 +15,25 @@ def branches_from_loops(function: Any) -> None:
     """Turn the ``scf.if`` and ``scf.while`` ops of `function` into branches, except in kernels.
 
     Only blocks of the function itself are looked at: a kernel is a region of an op there, and the
-    regions of what is turned become such blocks in their turn.
+    regions of what is turned become such blocks in their turn. They stay in the order in which
+    they run: the backend binds memory wrongly where a block stands before one that leads to it.
     """
-    region = function.operation.regions[0]
-    waiting = list(region.blocks)
+    waiting = list(function.operation.regions[0].blocks)
     while waiting:
         block = waiting.pop()
         for op in list(block.operations):
             convert = CONVERSIONS.get(op.operation.name)
             if convert is not None:
-                waiting += convert(op.operation, region)
+                waiting += convert(op.operation)
                 break
 
 
-def _convert_if(op: ir.Operation, region: ir.Region) -> list[ir.Block]:
+def _convert_if(op: ir.Operation) -> list[ir.Block]:
     (condition,) = op.operands
     block, after = op.block, _split_after(op)
     targets = [
-        _moved(*branch.blocks, to=region) if len(branch.blocks) else after for branch in op.regions
+        _moved(*region.blocks, before=after) if len(region.blocks) else after
+        for region in op.regions
     ]
     for target in targets:
         if target != after:
@@ -42,19 +44,19 @@ def _convert_if(op: ir.Operation, region: ir.Region) -> list[ir.Block]:
     return [*(target for target in targets if target != after), after]
 
 
-def _convert_while(op: ir.Operation, region: ir.Region) -> list[ir.Block]:
+def _convert_while(op: ir.Operation) -> list[ir.Block]:
     block, after = op.block, _split_after(op)
-    before, body = (_moved(*part.blocks, to=region) for part in op.regions)
+    decide, body = (_moved(*region.blocks, before=after) for region in op.regions)
     with ir.InsertionPoint(block), op.location:
-        cf.br(list(op.operands), before)
-    decision = _terminator(before)
+        cf.br(list(op.operands), decide)
+    decision = _terminator(decide)
     goes_on, *state = decision.operands
     with ir.InsertionPoint(decision), decision.location:
         cf.cond_br(goes_on, state, state, body, after)
     decision.erase()
-    _branch_instead(_terminator(body), before)
+    _branch_instead(_terminator(body), decide)
     op.erase()
-    return [before, body, after]
+    return [decide, body, after]
 
 
 CONVERSIONS = {"scf.if": _convert_if, "scf.while": _convert_while}
@@ -62,21 +64,29 @@ CONVERSIONS = {"scf.if": _convert_if, "scf.while": _convert_while}
 
 def _split_after(op: ir.Operation) -> ir.Block:
     """Move what follows `op` to a block of its own, whose arguments stand for its results."""
-    operations = list(op.block.operations)
     types = [result.type for result in op.results]
     after = op.block.create_after(*types, arg_locs=[op.location] * len(types))
-    for result, argument in zip(op.results, after.arguments, strict=True):
-        result.replace_all_uses_with(argument)
+    operations = list(op.block.operations)
     position = next(at for at, each in enumerate(operations) if each.operation == op)
-    for following in operations[position + 1 :]:
-        after.append(following)
+    _fill(after, operations[position + 1 :], op.results)
     return after
 
 
-def _moved(block: ir.Block, *, to: ir.Region) -> ir.Block:
-    """The only `block` of a region, as the last one of another."""
-    block.append_to(to)
-    return to.blocks[len(to.blocks) - 1]
+def _moved(block: ir.Block, *, before: ir.Block) -> ir.Block:
+    """A block with the operations of `block`, the only one of a region, in front of another."""
+    types = [argument.type for argument in block.arguments]
+    locations = [argument.location for argument in block.arguments]
+    moved = before.create_before(*types, arg_locs=locations)
+    _fill(moved, list(block.operations), block.arguments)
+    return moved
+
+
+def _fill(block: ir.Block, operations: Sequence[Any], values: Sequence[ir.Value]) -> None:
+    """Move `operations` to the empty `block`, whose arguments stand for `values`."""
+    for operation in operations:
+        block.append(operation)
+    for value, argument in zip(values, block.arguments, strict=True):
+        value.replace_all_uses_with(argument)
 
 
 def _branch_instead(terminator: ir.Operation, target: ir.Block) -> None:

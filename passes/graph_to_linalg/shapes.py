@@ -38,7 +38,7 @@ def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         size = arith.index_cast(ir.IndexType.get(), tensor.extract(x, indices))
         not_negative = arith.cmpi(arith.CmpIPredicate.sge, size, ctx.index(0))
         ctx.require(not_negative, f"size '{name}' is negative")
-        ctx.bind(name, size)
+        ctx.bind(name, iree.optimization_barrier(size, []))
     return x
 
 
