@@ -36,6 +36,7 @@ def run_cases(
     What a case starts ends with it. Without `host`, what would not be compiled is unsupported.
     """
     _cases.update((case.name, case) for case in cases)
+    gc.freeze()  # or the processes would look through all cases, and copy them, at every collection
     context = multiprocessing.get_context("fork")
     pool = ProcessPool(max_workers=jobs, context=context, initializer=_bound_memory)  # type: ignore[arg-type]
     with pool:
