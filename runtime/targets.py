@@ -89,8 +89,6 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                 backend_flags=(
                     "--iree-hal-target-device=local",
                     "--iree-hal-local-target-device-backends=llvm-cpu",
-                    # Pads become part of depthwise convolutions and pools, not copies before them.
-                    "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
                     # Odd sizes end in a scalar loop, not in masked vectors: measured with AVX-512,
                     # a 197x768x768 matmul takes 2.6 ms instead of 8.6, a softmax of 2364 rows of
                     # 197 takes 0.7 ms instead of 4.5, and no op tried became slower.

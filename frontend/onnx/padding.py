@@ -106,16 +106,36 @@ def _crop(x: ir.Value, low: list, high: list) -> tuple[ir.Value, list, list]:
 def _pad_axis_from_data(
     x: ir.Value, axis: int, low: int | Dim, high: int | Dim, mode: str
 ) -> ir.Value:
-    """Modes ``edge``, ``reflect`` and ``wrap``: gather along one axis."""
+    """Modes ``edge``, ``reflect`` and ``wrap`` along one axis."""
     extent = graph.type_of(x).shape[axis]
     if all(isinstance(size, int) for size in (extent, low, high)):
         if extent == 0:
             raise graph.TypeRuleError(f"pads an empty axis with mode '{mode}'")
         places = np.pad(np.arange(extent), (low, high), mode=mode)  # type: ignore[arg-type]
-        return graph.gather(x, graph.constant(value=places), axis=axis)
+        before, behind = places[:low], places[low + extent :]
+        return graph.concat([*_taken(x, axis, before), x, *_taken(x, axis, behind)], axis=axis)
     every = positions(low + extent + high)
     places = graph.sub(every, size_scalar(low))
     return graph.gather(x, _folded(places, size_scalar(extent), mode), axis=axis)
+
+
+def _taken(x: ir.Value, axis: int, places: np.ndarray) -> list[ir.Value]:
+    """`x` at `places` of `axis`; none where there are none."""
+    if not places.size:
+        return []
+    shape, steps = graph.type_of(x).shape, np.unique(np.diff(places))
+    if len(steps) != 1 or abs(step := int(steps[0])) != 1:
+        return [graph.gather(x, graph.constant(value=places), axis=axis)]
+    starts = [int(places[0]) if i == axis else 0 for i in range(len(shape))]
+    sizes = [places.size if i == axis else size for i, size in enumerate(shape)]
+    return [
+        graph.slice_(
+            x,
+            starts=starts,
+            sizes=sizes,
+            steps=[step if i == axis else 1 for i in range(len(shape))],
+        )
+    ]
 
 
 def _folded(places: ir.Value, extent: ir.Value, mode: str) -> ir.Value:

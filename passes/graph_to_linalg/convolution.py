@@ -18,7 +18,7 @@ from .generic import parallel, projection
 from .lowering import Lowering, Size, lowers
 from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
-from .padding import padded, padded_copy
+from .padding import padded
 from .reduction import accumulator
 
 MAX_TAPS = 16
@@ -74,7 +74,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
         return within_reach(x, kernel, windows.dilations, result.shape[1:-1])
 
     if groups == 1:
-        x = reachable(padded_copy(x, *pads, 0))
+        x = reachable(padded(x, *pads, 0))
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
         x = padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0)
@@ -82,7 +82,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:
-        value = _convolve_groups(reachable(padded_copy(x, *pads, 0)), w, groups, windows, total)
+        value = _convolve_groups(reachable(padded(x, *pads, 0)), w, groups, windows, total)
     return Operand(ctx, result, converted(ctx, value, total, result))
 
 

@@ -240,8 +240,7 @@ def pad_tensor(
 ) -> ir.Value:
     """`x` with `scalar` around it, of type `type_`.
 
-    The backend fuses a ``tensor.pad`` into what reads it, and fails at that when sizes are not
-    known: those are written out as a copy.
+    Where sizes are not known, a copy: the backend fails at such a ``tensor.pad``.
     """
     if not type_.is_static:
         shape = [s - a - b for s, a, b in zip(type_.shape, low, high, strict=True)]
