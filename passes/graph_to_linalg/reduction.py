@@ -10,6 +10,7 @@ from ...mlir import arith, ir, tensor
 from .dispatch import apart, settled
 from .generic import fill, generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
+from .movement import reshape_tensor
 from .scalar import apply_number_rule, convert_scalar
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
@@ -237,22 +238,28 @@ def running(
     start: int,
     inclusive: bool = True,
 ) -> ir.Value:
-    """The running combination of `x`, of `type_`, along `axis`, from `start` on."""
+    """The running combination of `x`, of `type_`, along `axis`, from `start` on.
+
+    The backend holds a tile of the totals, up to 64 along each axis, on its stack: one axis
+    before and one behind `axis` is as many as fit.
+    """
     if 0 in type_.shape:
         return ctx.empty(type_)
-    totals = type_.with_shape(graph.reduced_shape(type_.shape, (axis,), False))
-    x = settled(ctx, x, type_)
-    sizes, outer_sizes = ctx.mixed(type_.shape), ctx.mixed(totals.shape)
+    before, extent, behind = type_.shape[:axis], type_.shape[axis], type_.shape[axis + 1 :]
+    outer, inner = ([graph.element_count(part)] if part else [] for part in (before, behind))
+    merged = type_.with_shape([*outer, extent, *inner])
+    x = reshape_tensor(ctx, settled(ctx, x, type_), type_, merged)
+    sizes, outer_sizes = ctx.mixed(merged.shape), ctx.mixed([*outer, *inner])
     element = plain_element(type_.dtype)
 
     def scan() -> ir.Value:
         first = fill(scalar_constant(start, type_.dtype), tensor.empty(outer_sizes, element))
         return iree.scan(
-            x, tensor.empty(sizes, element), first, axis, inclusive,
+            x, tensor.empty(sizes, element), first, len(outer), inclusive,
             lambda total, new: apply_number_rule(combine, type_.dtype, total, new),
         )  # fmt: skip
 
-    return apart(ctx, type_, scan)
+    return reshape_tensor(ctx, apart(ctx, merged, scan), merged, type_)
 
 
 def _cumulative(op_class: type[graph.GraphOp], combine: type[graph.GraphOp], start: int) -> None:

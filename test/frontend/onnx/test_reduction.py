@@ -203,6 +203,9 @@ def test_running_sums():
             cases.add("CumSum", x, const(1), **attributes)
     cases.add("CumSum", _normal(3, 7, 2), const([-3]))
     cases.add("CumSum", _normal(5), const(0), exclusive=1)
+    for axis, dims in ((2, "bc1d"), (2, "bcde"), (0, "bcde")):
+        sizes = [int(dim) if dim.isdecimal() else dim for dim in dims]
+        cases.add("CumSum", Feed(_normal(2, 3, 1, 4), sizes), const(axis))
     cases.compare_with_onnxruntime()
 
 
