@@ -243,8 +243,9 @@ def pad_tensor(
     Where sizes are not known, a copy: the backend fails at such a ``tensor.pad``.
     """
     if not type_.is_static:
+        around = fill(scalar, ctx.empty(type_))
         shape = [s - a - b for s, a, b in zip(type_.shape, low, high, strict=True)]
-        return insert_slice(ctx, x, fill(scalar, ctx.empty(type_)), low, shape)
+        return around if 0 in shape else insert_slice(ctx, x, around, low, shape)
     low_values, static_low = _split_sizes(ctx, low)
     high_values, static_high = _split_sizes(ctx, high)
     op = tensor.PadOp(plain_type(type_), x, low_values, high_values, static_low, static_high)

@@ -12,7 +12,7 @@ from .generic import parallel
 from .indexing import take_elements
 from .loops import for_each, for_range, if_, while_
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
-from .movement import extract_slice, reshape_tensor
+from .movement import reshape_tensor
 from .scalar import convert_scalar
 
 _I64 = np.dtype(np.int64)
@@ -103,7 +103,8 @@ class _Selection:
         self.extent, self.k = ctx.index(extent), ctx.index(k)
         # The backend takes unit axes out of results, wrongly where loops build them: be flat,
         # and of more than one element.
-        self.flat = result.with_shape((graph.element_count(result.shape) + 1,))
+        count = graph.element_count(result.shape)
+        self.flat = result.with_shape((2 if count == 1 else count,))
         self.sizes = ctx.mixed(self.flat.shape)
         self.strides = [
             ctx.index(graph.element_count(result.shape[i + 1 :])) for i in range(result.rank)
@@ -118,9 +119,11 @@ class _Selection:
     def build(self) -> ir.Value:
         dynamic = [size for size in self.sizes if isinstance(size, ir.Value)]
         flat = iree.dispatch_region(plain_type(self.flat), dynamic, self._all_rows)
-        filled = self.flat.with_shape((graph.element_count(self.result.shape),))
-        flat = extract_slice(self.ctx, flat, [0], filled.shape, [1], filled)
-        return reshape_tensor(self.ctx, flat, filled, self.result)
+        if graph.element_count(self.result.shape) == 1:
+            # Read at a place that is not known: the backend fails at reshapes of slices of one.
+            first, empty = iree.optimization_barrier(self.zero, []), self.ctx.empty(self.result)
+            return parallel([], [], empty, lambda: tensor.extract(flat, [first]))
+        return reshape_tensor(self.ctx, flat, self.flat, self.result)
 
     def _all_rows(self) -> ir.Value:
         empty = tensor.empty(self.sizes, plain_element(_I64))

@@ -205,6 +205,8 @@ def test_top_k():
     cases.add("TopK", Feed(ties.astype(np.int32), ["a", "b"]), np.array([3]), outputs=2, axis=0)
     cases.add("TopK", _normal(1, 300).astype(np.float64), const([300]), outputs=2)
     cases.add("TopK", _normal(30), const([1]), outputs=2)
+    cases.add("TopK", Feed(_normal(1, 1), [1, "b"]), const([1]), outputs=2)
+    cases.add("TopK", Feed(_normal(1, 4, 1), ["a", "b", 1]), const([2]), axis=1, outputs=2)
     zeros = np.array([[0.0, -0.0, 1.0, -0.0, 0.0, -1.0]], np.float32)
     cases.add("TopK", zeros, const([6]), outputs=2)
     cases.add(

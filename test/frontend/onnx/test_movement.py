@@ -187,6 +187,7 @@ def test_pad():
     cases.add("Pad", feed, const([-1, 1, 0, -2]))
     cases.add("Pad", _random.integers(0, 9, (2, 2)), const([0, 1, 1, 0]), const(7))
     cases.add("Pad", _normal(0, 2), amounts)
+    cases.add("Pad", Feed(_normal(0, 2), [0, "b"]), amounts)
     for mode in ("edge", "reflect", "wrap"):
         cases.add("Pad", x, const([1, 3, 2, 2]), mode=mode)
         cases.add("Pad", feed, const([1, 3, 2, 2]), mode=mode)
