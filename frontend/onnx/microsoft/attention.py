@@ -13,6 +13,7 @@ from ..attention import decomposed, masked_where, merge_heads, positions_in, spl
 from ..registry import Node, UnsupportedError
 from ..shapes import require_sizes, size_scalar
 from .cache import inserted
+from .quantized_products import matmul_integer_to_float
 from .registry import microsoft_op
 
 Size = int | Dim
@@ -160,23 +161,65 @@ def attention(
 ):
     """Queries, keys and values are one product with merged weights."""
     del rotary_embedding_dim
-    if do_rotary:
-        raise UnsupportedError("do_rotary")
-    if past_present_share_buffer or past_sequence_length is not None:
-        raise UnsupportedError("past_present_share_buffer")
-    width = graph.type_of(weights).shape[1]
-    if qkv_hidden_sizes is None:
-        if not isinstance(width, int) or width % 3:
-            raise graph.TypeRuleError(f"weights of width {width} for queries, keys and values")
-        qkv_hidden_sizes = [width // 3] * 3
+    _require_plain(do_rotary, past_present_share_buffer or past_sequence_length is not None)
     merged = graph.matmul(x, weights)
     merged = merged if bias is None else graph.add(merged, bias)
-    q, k, v = (split_heads(part, num_heads) for part in _columns(merged, qkv_hidden_sizes))
+    masking = Masking(mask_index, mask_filter_value, attention_bias, bool(unidirectional))
+    return merged_attention(merged, past, masking, num_heads, scale, qkv_hidden_sizes)
+
+
+@microsoft_op("QAttention")
+def quantized_attention(
+    x,
+    weights,
+    bias,
+    x_scale,
+    weight_scale,
+    mask_index=None,
+    x_zero=None,
+    weight_zero=None,
+    past=None,
+    *,
+    num_heads,
+    do_rotary=0,
+    mask_filter_value=-10000.0,
+    past_present_share_buffer=0,
+    scale=None,
+    unidirectional=0,
+):
+    """`Attention` whose product with the merged weights is of integers."""
+    _require_plain(do_rotary, past_present_share_buffer)
+    merged = matmul_integer_to_float(x, weights, x_scale, weight_scale, x_zero, weight_zero, bias)
+    masking = Masking(mask_index, mask_filter_value, None, bool(unidirectional))
+    return merged_attention(merged, past, masking, num_heads, scale)
+
+
+def _require_plain(do_rotary: int, shares_buffer: int | bool) -> None:
+    if do_rotary:
+        raise UnsupportedError("do_rotary")
+    if shares_buffer:
+        raise UnsupportedError("past_present_share_buffer")
+
+
+def merged_attention(
+    merged: ir.Value,
+    past: ir.Value | None,
+    masking: Masking,
+    num_heads: int,
+    scale: float | None,
+    widths: Sequence[int] | None = None,
+) -> ir.Value | tuple[ir.Value, ir.Value]:
+    """Attention of queries, keys and values side by side, and the past of the next call."""
+    width = graph.type_of(merged).shape[-1]
+    if widths is None:
+        if not isinstance(width, int) or width % 3:
+            raise graph.TypeRuleError(f"weights of width {width} for queries, keys and values")
+        widths = [width // 3] * 3
+    q, k, v = (split_heads(part, num_heads) for part in _columns(merged, widths))
     before: Size = 0
     if past is not None:
         before = graph.type_of(past).shape[3]
         k, v = (graph.concat([_member(past, i), x], axis=2) for i, x in enumerate((k, v)))
-    masking = Masking(mask_index, mask_filter_value, attention_bias, bool(unidirectional))
     y, _ = attend(q, k, v, before, masking, scale)
     if graph.type_of(k).shape != graph.type_of(v).shape:
         return y  # such keys and values cannot be kept as one tensor

@@ -47,6 +47,26 @@ def test_projected_attention():
     cases.compare_with_onnxruntime()
 
 
+def test_quantized_projection():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    x = _random.integers(0, 255, (2, 3, 8), np.uint8)
+    bias = const(_floats(24))
+
+    def add(dtype, *inputs, scales=(), **attributes):
+        info = np.iinfo(dtype)
+        weights = const(_random.integers(info.min, info.max, (8, 24), dtype))
+        weight_scale = const(_random.uniform(0.002, 0.01, scales).astype(np.float32))
+        given = (x, weights, bias, const(0.01), weight_scale, *inputs)
+        _add(cases, *given, op_type="QAttention", **attributes)
+
+    add(np.int8, None, const(120, np.uint8))
+    add(np.uint8, _ints(3, 2), const(120, np.uint8), const(131, np.uint8), unidirectional=1)
+    add(np.int8, _ints([1, 1, 0], [1, 1, 1]), const(7, np.uint8), scales=(24,))
+    past = _floats(2, 2, 2, 5, 4)
+    add(np.int8, None, const(120, np.uint8), const(3, np.int8), past, outputs=2, unidirectional=1)
+    cases.compare_with_onnxruntime()
+
+
 def test_multi_head_attention():
     cases = Cases(opset=21, domains={DOMAIN: 1})
     q, k, v = _floats(2, 3, 8), _floats(2, 5, 8), _floats(2, 5, 8)
