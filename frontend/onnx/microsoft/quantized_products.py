@@ -3,7 +3,6 @@
 import numpy as np
 
 from ....dialects import graph
-from ....dialects.symbolic import ceildiv
 from ....mlir import ir
 from ..contraction import integer_product, matmul_of_any_rank
 from ..quantization import dynamic_quantize_linear, per_column, per_row, requantize
@@ -70,43 +69,68 @@ def matmul_n_bits(
     """``a @ w.T`` with the weights [N, K] in blocks along K, 8 / `bits` of them in a byte.
 
     Each block has a scale, and a zero point that is packed likewise or a float; without one it is
-    the middle of the range.
+    the middle of the range. `g_idx` says for each number along K which block's it has instead.
     """
     del accuracy_level  # computed in the type of `a`, which is as good as asked for or better
-    if g_idx is not None:
-        raise UnsupportedError("g_idx")
     if weight_prepacked:
         raise UnsupportedError("weights packed for another device")
     if bits not in (2, 4, 8):
         raise graph.TypeRuleError(f"weights of {bits} bits")
-    blocks = ceildiv(K, block_size)
-    numbers = graph.reshape(_unpacked(b, bits), shape=[N, blocks, block_size])
-    scales = graph.reshape(scales, shape=[N, blocks, 1])
-    weights = _dequantized(numbers, scales, zero_points, bits, [N, blocks])
-    weights = graph.reshape(weights, shape=[N, blocks * block_size])
-    if blocks * block_size != K:
-        weights = graph.slice_(weights, starts=[0, 0], sizes=[N, K], steps=[1, 1])
+    blocks = -(-K // block_size)
+    numbers = graph.reshape(unpacked(b, bits), shape=[N, blocks * block_size])
+    scales = graph.reshape(scales, shape=[N, blocks])
+    zeros = None if zero_points is None else _zeros(zero_points, bits, N, blocks)
+    if g_idx is not None:
+        scales, zeros = _gathered(scales, g_idx, K), _gathered(zeros, g_idx, K)
+        weights = dequantized(_first(numbers, K), _given(scales), zeros, bits)
+    else:
+        numbers = graph.reshape(numbers, shape=[N, blocks, block_size])
+        weights = dequantized(numbers, _given(_column(scales)), _column(zeros), bits)
+        weights = _first(graph.reshape(weights, shape=[N, blocks * block_size]), K)
     y = matmul_of_any_rank(a, graph.transpose(weights, perm=[1, 0]))
     return y if bias is None else graph.add(y, bias)
 
 
-def _dequantized(
-    numbers: ir.Value, scales: ir.Value, zeros: ir.Value | None, bits: int, shape: list
-) -> ir.Value:
-    """Blocks of weights [N, blocks, size], in the type of `scales` [N, blocks, 1]."""
+def _first(x: ir.Value, columns: int) -> ir.Value:
+    rows, given = graph.type_of(x).shape
+    if given == columns:
+        return x
+    return graph.slice_(x, starts=[0, 0], sizes=[rows, columns], steps=[1, 1])
+
+
+def _gathered(x: ir.Value | None, places: ir.Value, count: int) -> ir.Value | None:
+    return None if x is None else graph.gather(x, _head(places, count), axis=1)
+
+
+def _head(x: ir.Value, count: int) -> ir.Value:
+    (given,) = graph.type_of(x).shape
+    return x if given == count else graph.slice_(x, starts=[0], sizes=[count], steps=[1])
+
+
+def _column(x: ir.Value | None) -> ir.Value | None:
+    return None if x is None else graph.reshape(x, shape=[*graph.type_of(x).shape, 1])
+
+
+def _zeros(zeros: ir.Value, bits: int, rows: int, blocks: int) -> ir.Value:
+    """Zero points, [rows, blocks], floats or packed integers."""
+    if graph.is_float(graph.type_of(zeros).dtype):
+        return graph.reshape(zeros, shape=[rows, blocks])
+    packed = graph.reshape(zeros, shape=[rows, -(-blocks * bits // 8)])
+    return _first(unpacked(packed, bits), blocks)
+
+
+def dequantized(numbers: ir.Value, scales: ir.Value, zeros: ir.Value | None, bits: int) -> ir.Value:
+    """Numbers without sign in the type of `scales`; 0 is the middle of the range by default."""
     dtype = graph.type_of(scales).dtype
     if zeros is None:
-        middle = graph.constant(value=np.array(1 << (bits - 1), np.uint8))
-        return graph.dequantize(numbers, scales, middle, to=dtype)
+        zeros = graph.constant(value=np.array(1 << (bits - 1), np.uint8))
     if graph.is_float(graph.type_of(zeros).dtype):
-        zeros = graph.cast(graph.reshape(zeros, shape=[*shape, 1]), to=dtype)
+        zeros = graph.cast(zeros, to=dtype)
         return graph.mul(graph.sub(graph.cast(numbers, to=dtype), zeros), scales)
-    rows = _unpacked(graph.reshape(zeros, shape=[shape[0], ceildiv(shape[1] * bits, 8)]), bits)
-    rows = graph.slice_(rows, starts=[0, 0], sizes=shape, steps=[1, 1])
-    return graph.dequantize(numbers, scales, graph.reshape(rows, shape=[*shape, 1]), to=dtype)
+    return graph.dequantize(numbers, scales, zeros, to=dtype)
 
 
-def _unpacked(x: ir.Value, bits: int) -> ir.Value:
+def unpacked(x: ir.Value, bits: int) -> ir.Value:
     """The numbers in the bytes of `x`, the low bits first, along its last axis."""
     if bits == 8:
         return x

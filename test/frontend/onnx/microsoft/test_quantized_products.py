@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const
+from numerics import Cases, Feed, const, evaluate
 
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -77,6 +77,35 @@ def test_weights_of_few_bits(bits):
     given = (weights, scales, packed, None, bias)
     cases.add("MatMulNBits", x.array[0], *given, domain=DOMAIN, tolerance=2e-5, **shape)
     cases.compare_with_onnxruntime()
+
+
+def test_blocks_in_another_order():
+    """ONNX Runtime leaves zero points aside where `g_idx` is given."""
+    columns, depth, size = 6, 64, 16
+    blocks = depth // size
+    shape = {"K": depth, "N": columns, "bits": 4, "block_size": size}
+    weights = const(_bytes(np.uint8, columns, blocks, size // 2))
+    scales, packed = const(_scales(columns * blocks)), _bytes(np.uint8, columns * blocks // 2)
+    order = const(_random.permutation(np.arange(depth) // size).astype(np.int32))
+    x = _floats(2, 3, depth)
+
+    def add(cases: Cases, zeros) -> None:
+        given = (x, weights, scales, zeros, order)
+        cases.add("MatMulNBits", *given, domain=DOMAIN, tolerance=2e-5, **shape)
+
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    add(cases, None)
+    cases.compare_with_onnxruntime()
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    add(cases, const(packed))
+    cases.compare_compiled_with_evaluation()
+    numbers, zeros = (np.stack([b & 15, b >> 4], -1) for b in (weights.array, packed))
+    scale, zero = (
+        v.reshape(columns, blocks)[:, order.array] for v in (scales.array, zeros.astype(np.float32))
+    )
+    (y,) = evaluate(cases.model(), cases.feeds)
+    expected = x @ ((numbers.reshape(columns, depth) - zero) * scale).T
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
