@@ -1,6 +1,7 @@
 """Mixtures of experts."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,30 +58,55 @@ def mixture_of_experts(
     activation = Activation(
         activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit
     )
-    shape = graph.type_of(x).shape
-    tokens, experts = graph.type_of(router_probs).shape
-    x = graph.reshape(x, shape=[tokens, shape[-1]])
-    layers = [(fc1_weights, fc1_bias), (fc2_weights, fc2_bias)]
-    layers += [] if fc3_weights is None else [(fc3_weights, fc3_bias)]
+    layers = [Layer(fc1_weights, fc1_bias), Layer(fc2_weights, fc2_bias)]
+    layers += [] if fc3_weights is None else [Layer(fc3_weights, fc3_bias)]
     probabilities = graph.softmax(router_probs, axis=1)
     weights, chosen = graph.top_k(probabilities, k=k, axis=1, largest=True, sorted=True)
     if normalize_routing_weights:
         weights = graph.div(weights, graph.reduce_sum(weights, axes=[1], keepdims=True))
-    if isinstance(tokens, int) and isinstance(experts, int) and tokens * k < experts:
+    return mixed(x, weights, chosen, layers, activation)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A linear layer of all experts: weights ``[E, out, in]``, biases ``[E, out]``."""
+
+    weight: ir.Value
+    bias: ir.Value | None
+
+    def of(self, chosen: ir.Value) -> "Layer":
+        """The layer of the `chosen` experts, ``[E']``."""
+        bias = None if self.bias is None else graph.gather(self.bias, chosen, axis=0)
+        return replace(self, weight=graph.gather(self.weight, chosen, axis=0), bias=bias)
+
+    def matrices(self) -> ir.Value:
+        return self.weight
+
+
+Layers = Sequence[Layer]
+
+
+def mixed(
+    x: ir.Value, weights: ir.Value, chosen: ir.Value, layers: Layers, activation: Activation
+) -> ir.Value:
+    """Tokens ``[..., H]`` by their experts `chosen`, ``[T, k]``, as `weights` weigh them."""
+    shape = graph.type_of(x).shape
+    tokens, count = graph.type_of(chosen).shape
+    experts = graph.type_of(layers[0].weight).shape[0]
+    x = graph.reshape(x, shape=[tokens, shape[-1]])
+    uses = tokens * count
+    if isinstance(uses, int) and isinstance(experts, int) and uses < experts:
         y = _by_chosen(x, weights, chosen, layers, activation)
     else:
         y = _by_all(x, weights, chosen, layers, activation)
     return graph.reshape(y, shape=shape)
 
 
-Layers = list[tuple[ir.Value, ir.Value | None]]
-
-
 def _by_all(
     x: ir.Value, weights: ir.Value, chosen: ir.Value, layers: Layers, activation: Activation
 ) -> ir.Value:
     tokens, width = graph.type_of(x).shape
-    experts = graph.type_of(layers[0][0]).shape[0]
+    experts = graph.type_of(layers[0].weight).shape[0]
     y = _experts(graph.reshape(x, shape=[1, tokens, width]), layers, activation)
     share = _spread(weights, chosen, experts)
     share = graph.reshape(graph.transpose(share, perm=[1, 0]), shape=[experts, tokens, 1])
@@ -102,10 +128,7 @@ def _by_chosen(
     tokens, width = graph.type_of(x).shape
     count = graph.type_of(chosen).shape[1]
     flat = graph.reshape(chosen, shape=[tokens * count])
-    taken: Layers = [
-        tuple(part if part is None else graph.gather(part, flat, axis=0) for part in layer)
-        for layer in layers
-    ]  # type: ignore[misc]
+    taken = [layer.of(flat) for layer in layers]
     rows = graph.expand(graph.reshape(x, shape=[tokens, 1, width]), shape=[tokens, count, width])
     y = _experts(graph.reshape(rows, shape=[tokens * count, 1, width]), taken, activation)
     y = graph.reshape(y, shape=[tokens, count, width])
@@ -115,24 +138,24 @@ def _by_chosen(
 
 def _experts(x: ir.Value, layers: Layers, activation: Activation) -> ir.Value:
     """``[E or 1, T, H] -> [E, T, H]``, each expert with its own weights."""
-    hidden = _linear(x, *layers[0])
+    hidden = _linear(x, layers[0])
     if activation.kind == "swiglu":
         gate, linear = _gate_and_linear(hidden, x, layers, activation)
         hidden = _swiglu(gate, linear, activation)
     else:
         hidden = _activated(hidden, activation.kind)
         if len(layers) == 3:
-            hidden = graph.mul(hidden, _linear(x, *layers[2]))
-    return _linear(hidden, *layers[1])
+            hidden = graph.mul(hidden, _linear(x, layers[2]))
+    return _linear(hidden, layers[1])
 
 
-def _linear(x: ir.Value, weight: ir.Value, bias: ir.Value | None) -> ir.Value:
-    """``x W' + b`` for weights ``[E, out, in]`` and biases ``[E, out]``."""
-    y = graph.matmul(x, graph.transpose(weight, perm=[0, 2, 1]))
-    if bias is None:
+def _linear(x: ir.Value, layer: Layer) -> ir.Value:
+    """``x W' + b``."""
+    y = graph.matmul(x, graph.transpose(layer.matrices(), perm=[0, 2, 1]))
+    if layer.bias is None:
         return y
-    experts, width = graph.type_of(bias).shape
-    return graph.add(y, graph.reshape(bias, shape=[experts, 1, width]))
+    experts, width = graph.type_of(layer.bias).shape
+    return graph.add(y, graph.reshape(layer.bias, shape=[experts, 1, width]))
 
 
 def _activated(x: ir.Value, kind: str) -> ir.Value:
@@ -154,7 +177,7 @@ def _gate_and_linear(
     if activation.fusion == 0:
         if len(layers) < 3:
             raise graph.TypeRuleError("swiglu that is not fused needs fc3_experts_weights")
-        return hidden, _linear(x, *layers[2])
+        return hidden, _linear(x, layers[2])
     experts, tokens, width = graph.type_of(hidden).shape
     if not isinstance(width, int) or width % 2:
         raise graph.TypeRuleError(f"{width} columns for a gate and a linear part")
