@@ -9,6 +9,17 @@ from ..quantization import dynamic_quantize_linear, per_column, per_row, requant
 from ..registry import UnsupportedError
 from .registry import microsoft_op
 
+_FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
+"""Floats of 4 bits with a sign in front, scaled to reach 1."""
+
+_NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453,
+    -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0,
+    0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+    0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+)  # fmt: skip
+"""Quantiles of the normal distribution."""
+
 
 @microsoft_op("MatMulIntegerToFloat")
 def matmul_integer_to_float(a, b, a_scale, b_scale, a_zero=None, b_zero=None, bias=None):
@@ -140,3 +151,39 @@ def unpacked(x: ir.Value, bits: int) -> ir.Value:
     mask = graph.constant(value=np.array((1 << bits) - 1, np.uint8))
     apart = graph.shift_right(graph.reshape(x, shape=[*lead, size, 1]), shifts)
     return graph.reshape(graph.bitwise_and(apart, mask), shape=[*lead, size * count])
+
+
+@microsoft_op("MatMulBnb4")
+def matmul_bnb4(
+    a,
+    b,
+    absmax,
+    *,
+    K,  # noqa: N803
+    N,  # noqa: N803
+    block_size,
+    quant_type,
+    transB=1,  # noqa: N803
+    training_mode=0,
+):
+    """``a @ w.T`` with the weights [N, K] as places in a table, the high bits of a byte first.
+
+    Each `block_size` of them, taken row by row, have a scale.
+    """
+    del training_mode
+    if quant_type not in (0, 1):
+        raise graph.TypeRuleError(f"quant_type {quant_type}")
+    dtype = graph.type_of(absmax).dtype
+    table = np.array(_NF4 if quant_type else [*_FP4, *(-x for x in _FP4)], dtype)
+    (size,) = graph.type_of(b).shape
+    shifts = graph.constant(value=np.array([4, 0], np.uint8))
+    mask = graph.constant(value=np.array(15, np.uint8))
+    places = graph.shift_right(graph.reshape(b, shape=[size, 1]), shifts)
+    places = graph.reshape(graph.bitwise_and(places, mask), shape=[size * 2])
+    places = graph.cast(_head(places, N * K), to=np.int32)
+    block = graph.constant(value=np.arange(N * K) // block_size)
+    scales = graph.gather(absmax, block, axis=0)
+    weights = graph.mul(graph.gather(graph.constant(value=table), places, axis=0), scales)
+    weights = graph.reshape(weights, shape=[N, K])
+    weights = graph.transpose(weights, perm=[1, 0]) if transB else weights
+    return matmul_of_any_rank(a, weights)

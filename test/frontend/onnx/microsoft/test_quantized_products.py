@@ -79,6 +79,17 @@ def test_weights_of_few_bits(bits):
     cases.compare_with_onnxruntime()
 
 
+def test_weights_from_a_table():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    for kind, columns in ((0, 6), (1, 5)):
+        weights = const(_bytes(np.uint8, -(-columns * 15 // 2)))
+        scales = const(50 * _scales(-(-columns * 15 // 16)))
+        form = {"K": 15, "N": columns, "block_size": 16, "quant_type": kind}
+        x = Feed(_floats(2, 3, 15), ["n", "s", 15])
+        cases.add("MatMulBnb4", x, weights, scales, domain=DOMAIN, tolerance=2e-5, **form)
+    cases.compare_with_onnxruntime()
+
+
 def test_blocks_in_another_order():
     """ONNX Runtime leaves zero points aside where `g_idx` is given."""
     columns, depth, size = 6, 64, 16
