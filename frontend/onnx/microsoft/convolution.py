@@ -1,12 +1,13 @@
-"""Convolutions with state, as state space models and linear attention have them."""
+"""Convolutions: with state, as state space models have them, fused, and channels last."""
 
 import numpy as np
 
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..convolution import conv
+from ..convolution import conv, conv_transpose
 from ..registry import UnsupportedError
+from ..shapes import require_constant
 from .registry import activated, microsoft_op
 
 
@@ -76,3 +77,32 @@ def fused_conv(x, w, bias=None, z=None, *, activation="", activation_params=None
         raise graph.TypeRuleError(f"activation_params {parameters} are more than two")
     alpha, beta = [*parameters, None, None][:2]
     return activated(y, activation, alpha, beta)
+
+
+@microsoft_op("NhwcFusedConv")
+def nhwc_fused_conv(x, w, bias=None, z=None, **attributes):
+    """`FusedConv` of images whose channels come last; weights have theirs first."""
+    z = None if z is None else _first(z)
+    return _last(fused_conv(_first(x), w, bias, z, **attributes))
+
+
+@microsoft_op("NhwcConv")
+def nhwc_conv(x, w, bias=None, **attributes):
+    return _last(conv(_first(x), w, bias, **attributes))
+
+
+def _first(x: ir.Value) -> ir.Value:
+    rank = graph.type_of(x).rank
+    return graph.transpose(x, perm=[0, rank - 1, *range(1, rank - 1)])
+
+
+def _last(x: ir.Value) -> ir.Value:
+    return graph.transpose(x, perm=[0, *range(2, graph.type_of(x).rank), 1])
+
+
+@microsoft_op("ConvTransposeWithDynamicPads")
+def conv_transpose_with_dynamic_pads(x, w, pads=None, bias=None, **attributes):
+    """`ConvTranspose` with an input for its padding, which must be known at compile time."""
+    if pads is not None:
+        attributes["pads"] = require_constant(pads, "padding").ravel().tolist()
+    return conv_transpose(x, w, bias, **attributes)

@@ -9,10 +9,18 @@ from ..movement import unsqueeze_1
 from ..padding import pad
 from ..registry import UnsupportedError
 from ..shapes import require_constant
+from ..sorting import unique
 from .registry import microsoft_op
 
 microsoft_op("Trilu")(trilu)
 microsoft_op("GatherND")(gather_nd)
+
+
+@microsoft_op("Unique")
+def unique_(x, *, node):
+    """The values in the order in which they appear."""
+    values, _, inverse, counts = unique(x, node=node, sorted=0)
+    return values, inverse, counts
 
 
 @microsoft_op("ExpandDims")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, evaluate
+from numerics import Cases, const, evaluate
 
 from graphc.errors import InvalidModelError
 
@@ -29,7 +29,24 @@ def test_against_onnxruntime():
     add("FusedConv", X, WEIGHTS, activation="Clip", activation_params=[-0.5, 0.75])
     whole = _random.integers(0, 256, (1, 6, 5, 3)).astype(np.uint8)
     add("NhwcMaxPool", whole, kernel_shape=[2, 3], strides=[2, 1], pads=[0, 1, 0, 1])
+    pads = const([1, 0, 0, 2])
+    add("ConvTransposeWithDynamicPads", X, _floats(3, 4, 3, 3), pads, BIAS, strides=[2, 2])
     cases.compare_with_onnxruntime()
+
+
+def test_channels_last():
+    """ONNX Runtime has them on other devices; the same as with channels first."""
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    z = _floats(1, 4, 4, 4)
+    last, z_last = (np.ascontiguousarray(v.transpose(0, 2, 3, 1)) for v in (X, z))
+    cases.add("FusedConv", X, WEIGHTS, BIAS, z, activation="Relu", domain=DOMAIN)
+    cases.add("NhwcFusedConv", last, WEIGHTS, BIAS, z_last, activation="Relu", domain=DOMAIN)
+    cases.add("Conv", X, WEIGHTS, pads=[1, 1, 1, 1])
+    cases.add("NhwcConv", last, WEIGHTS, pads=[1, 1, 1, 1], domain=DOMAIN)
+    cases.compare_compiled_with_evaluation()
+    fused, fused_last, plain, plain_last = evaluate(cases.model(), cases.feeds)
+    np.testing.assert_array_equal(fused_last.transpose(0, 3, 1, 2), fused)
+    np.testing.assert_array_equal(plain_last.transpose(0, 3, 1, 2), plain)
 
 
 def test_too_many_parameters_are_refused():
