@@ -92,11 +92,18 @@ def rms_normalization(x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
 def batch_normalization_7(
     x, scale, bias, mean, variance, *, node, epsilon=1e-5, momentum=0.9, spatial=1
 ):
-    if not spatial and graph.type_of(x).rank > 2:
-        raise UnsupportedError("spatial=0, statistics for each position")
-    return batch_normalization_9(
+    """Without `spatial` each position has statistics of its own, as if it were a channel."""
+    shape = graph.type_of(x).shape
+    if not spatial:
+        features = graph.element_count(shape[1:])
+        x = graph.reshape(x, shape=[shape[0], features])
+        scale, bias, mean, variance = (
+            graph.reshape(value, shape=[features]) for value in (scale, bias, mean, variance)
+        )
+    y = batch_normalization_9(
         x, scale, bias, mean, variance, node=node, epsilon=epsilon, momentum=momentum
     )
+    return y if spatial else graph.reshape(y, shape=shape)
 
 
 @onnx_op("BatchNormalization", since=9)

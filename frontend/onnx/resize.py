@@ -347,6 +347,11 @@ def _given(value: ir.Value | None) -> bool:
     return value is not None and 0 not in graph.type_of(value).shape
 
 
+@onnx_op("Upsample")
+def upsample_1(x, *, node, height_scale, width_scale, mode="nearest"):
+    return upsample_7(x, node=node, scales=[1.0, 1.0, height_scale, width_scale], mode=mode)
+
+
 @onnx_op("Upsample", since=7)
 def upsample_7(x, *, node, scales, mode="nearest"):
     return upsample(x, graph.constant(value=np.array(scales, np.float32)), node=node, mode=mode)

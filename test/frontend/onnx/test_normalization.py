@@ -129,6 +129,17 @@ def test_batch_normalization(opset: int):
     cases.compare_with_onnxruntime()
 
 
+def test_batch_normalization_by_position():
+    cases = Cases(opset=7)
+    x = _random.standard_normal((2, 3, 4, 2)).astype(np.float32)
+    scale, bias, mean = (_random.standard_normal((3, 4, 2)).astype(np.float32) for _ in range(3))
+    variance = _random.uniform(0.5, 2, (3, 4, 2)).astype(np.float32)
+    named = [Feed(x, ["n", 3, 4, 2]), const(scale), const(bias), const(mean), const(variance)]
+    cases.add("BatchNormalization", x, scale, bias, mean, variance, spatial=0)
+    cases.add("BatchNormalization", *named, spatial=0)
+    cases.compare_with_onnxruntime()
+
+
 def test_batch_normalization_that_trains():
     cases = Cases(opset=15)
     for shape in [(2, 3, 4, 5), (4, 3)]:

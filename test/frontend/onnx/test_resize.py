@@ -109,6 +109,14 @@ def test_upsample(opset):
     cases.compare_with_onnxruntime()
 
 
+def test_upsample_by_two_attributes():
+    cases = Cases(opset=1)
+    cases.add("Upsample", X, height_scale=2.0, width_scale=3.0)
+    cases.compare_compiled_with_evaluation()
+    (y,) = evaluate(cases.model(), cases.feeds)
+    np.testing.assert_array_equal(y, X.repeat(2, axis=2).repeat(3, axis=3))
+
+
 def test_opset_10_and_11():
     for opset, mode in ((10, "nearest"), (10, "linear")):
         cases = Cases(opset=opset)
