@@ -89,6 +89,9 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                 backend_flags=(
                     "--iree-hal-target-device=local",
                     "--iree-hal-local-target-device-backends=llvm-cpu",
+                    # A reduction that others use too, fused into another of its own result, would
+                    # be summed up again for every vector of that: a mean twice as large.
+                    "--iree-dispatch-creation-fuse-multi-use=false",
                     # Odd sizes end in a scalar loop, not in masked vectors: measured with AVX-512,
                     # a 197x768x768 matmul takes 2.6 ms instead of 8.6, a softmax of 2364 rows of
                     # 197 takes 0.7 ms instead of 4.5, and no op tried became slower.

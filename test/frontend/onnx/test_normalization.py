@@ -2,8 +2,9 @@
 
 import ml_dtypes
 import numpy as np
+import onnx.parser
 import pytest
-from numerics import Cases, Feed, const
+from numerics import Cases, Feed, compare, const, run_compiled, run_onnxruntime
 
 from graphc.errors import UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -84,6 +85,32 @@ def test_layer_normalization():
     cases.add("LayerNormalization", x.astype(np.float16), *(_floats(20, dtype=np.float16),) * 2,
               tolerance=4e-3)  # fmt: skip
     cases.compare_with_onnxruntime()
+
+
+def test_moments_that_are_used_apart():
+    """Two sums, the second of which needs the first, and both are needed elsewhere."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20]>
+        moments (float[b, 24, 4, 4] x) => (float[c, 4, 24] y, float[b, 24] s, float[b, 24] v)
+        <int64[4] windows = {-1, 2, 2, 2}, int64[4] image = {-1, 24, 4, 4},
+         int64[3] rows = {-1, 4, 24}, int64[2] places = {2, 3}> {
+            split = Reshape (x, windows)
+            turned = Transpose <perm = [0, 2, 1, 3]> (split)
+            again = Reshape (turned, image)
+            last = Transpose <perm = [0, 3, 2, 1]> (again)
+            tokens = Reshape (last, rows)
+            width = Constant <value_ints = [24]> ()
+            one = ConstantOfShape <value: tensor = float[1] {1}> (width)
+            y = LayerNormalization <axis = -1> (tokens, one)
+            sum = ReduceSum <keepdims = 1> (again, places)
+            s = Squeeze (sum, places)
+            away = Sub (again, sum)
+            v = ReduceSumSquare <keepdims = 0> (away, places)
+        }
+    """)
+    feeds = {"x": _floats(2, 24, 4, 4)}
+    expected = run_onnxruntime(model, feeds)
+    compare(run_compiled(model, feeds), expected, ["y", "s", "v"])
 
 
 def test_sizes_that_only_the_scale_knows():
