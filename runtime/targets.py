@@ -102,6 +102,8 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                     "--iree-input-demote-f64-to-f32=false",
                     # The default of 32 KiB refuses attention blocks that run well.
                     "--iree-llvmcpu-stack-allocation-limit=262144",
+                    # The default of 512 refuses the backend's own tiles of products of float64.
+                    "--iree-llvmcpu-max-allowed-number-of-native-vectors=1024",
                     # With them, no two compilations of a model give the same bytes.
                     "--iree-llvmcpu-debug-symbols=false",
                 ),

@@ -5,7 +5,9 @@ is what is wanted, but for the right operand of a matrix product: see `_columns_
 """
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...dialects import graph, iree
@@ -14,7 +16,7 @@ from .elementwise import lower_elementwise
 from .generic import generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers
 from .movement import reshape_tensor
-from .reduction import accumulator
+from .reduction import accumulator, reduce_axes
 from .scalar import convert_scalar
 
 
@@ -201,26 +203,97 @@ def decide_broadcast(
     return repeated, wanted
 
 
+@dataclass(frozen=True)
+class _Factor:
+    """A tensor with a letter for each of its axes."""
+
+    value: ir.Value
+    type: graph.TensorType
+    letters: str
+
+
 @lowers(graph.EinsumOp)
 def einsum(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value:
-    """One generic: a parallel loop per letter of the result, a reduction loop per other letter."""
+    """Products of two factors at a time, first those that leave the fewest axes.
+
+    All factors at once would be one loop nest over every letter, slow to run and to compile.
+    """
     terms, letters = graph.parse_equation(op.attrs["equation"])
     result = graph.type_of(op.result)
-    order = letters + "".join(sorted(set("".join(terms)) - set(letters)))
     sizes = graph.letter_sizes(terms, [graph.type_of(x).shape for x in op.xs])
-    inputs, types, axes = [], [], []
-    for value, lowered, term in zip(op.xs, xs, terms, strict=True):
-        wanted = result.with_shape(sizes[letter] for letter in term)
-        lowered, type_ = decide_broadcast(ctx, value, lowered, wanted)
-        if len(set(term)) < len(term):
-            lowered, type_, term = _diagonal(ctx, lowered, type_, term)
-        repeats = [a == 1 and sizes[b] != 1 for a, b in zip(type_.shape, term, strict=True)]
-        inputs.append(lowered)
-        types.append(type_)
-        axes.append(
-            [None if r else order.index(letter) for r, letter in zip(repeats, term, strict=True)]
+    given = zip(op.xs, xs, terms, strict=True)
+    factors = [_factor(ctx, value, lowered, term, sizes) for value, lowered, term in given]
+    while len(factors) > 2:
+        pairs = itertools.combinations(range(len(factors)), 2)
+        chosen, left = min(
+            ((pair, _letters_left(factors, pair, letters)) for pair in pairs),
+            key=lambda option: len(option[1]),
         )
-    return generic_product(ctx, inputs, types, axes, result, loops=len(order))
+        partial = result.with_shape(sizes[letter] for letter in left)
+        partial = partial.with_dtype(accumulator(result.dtype))
+        product = _multiplied(ctx, [factors[i] for i in chosen], left, partial)
+        factors = [f for i, f in enumerate(factors) if i not in chosen]
+        factors.insert(0, _Factor(product, partial, left))
+    return _multiplied(ctx, factors, letters, result)
+
+
+def _factor(
+    ctx: Lowering, value: ir.Value, lowered: ir.Value, term: str, sizes: Mapping[str, Size]
+) -> _Factor:
+    """An operand with each letter once, in its full size; axes that are repeated are dropped."""
+    wanted = graph.type_of(value).with_shape(sizes[letter] for letter in term)
+    lowered, type_ = decide_broadcast(ctx, value, lowered, wanted)
+    if len(set(term)) < len(term):
+        lowered, type_, term = _diagonal(ctx, lowered, type_, term)
+    kept = [i for i, letter in enumerate(term) if type_.shape[i] != 1 or sizes[letter] == 1]
+    whole = type_.with_shape(type_.shape[i] for i in kept)
+    return _Factor(
+        reshape_tensor(ctx, lowered, type_, whole), whole, "".join(term[i] for i in kept)
+    )
+
+
+def _letters_left(factors: Sequence[_Factor], pair: tuple[int, int], letters: str) -> str:
+    """The letters of two factors that the result, or another factor, has as well."""
+    others = "".join(f.letters for i, f in enumerate(factors) if i not in pair)
+    both = dict.fromkeys("".join(factors[i].letters for i in pair))
+    return "".join(letter for letter in both if letter in letters + others)
+
+
+def _multiplied(
+    ctx: Lowering, factors: Sequence[_Factor], letters: str, result: graph.TensorType
+) -> ir.Value:
+    """One generic: a parallel loop per letter of the result, a reduction loop per other letter.
+
+    What only one of several factors sums over is summed before: the backend fails at some
+    products along a loop that only one operand has.
+    """
+    if len(factors) > 1:
+        factors = [
+            _summed(ctx, f, letters + "".join(g.letters for g in factors if g is not f))
+            for f in factors
+        ]
+    order = letters + "".join(sorted({*"".join(f.letters for f in factors)} - {*letters}))
+    return generic_product(
+        ctx,
+        [f.value for f in factors],
+        [f.type for f in factors],
+        [[order.index(letter) for letter in f.letters] for f in factors],
+        result,
+        loops=len(order),
+    )
+
+
+def _summed(ctx: Lowering, factor: _Factor, wanted: str) -> _Factor:
+    """`factor` without the letters that are not wanted."""
+    axes = tuple(i for i, letter in enumerate(factor.letters) if letter not in wanted)
+    if not axes:
+        return factor
+    wide = accumulator(factor.type.dtype)
+    add = arith.addf if graph.is_float(wide) else arith.addi
+    value = reduce_axes(ctx, factor.value, factor.type, axes, 0, add)
+    type_ = factor.type.with_shape(graph.reduced_shape(factor.type.shape, axes, False))
+    letters = "".join(letter for letter in factor.letters if letter in wanted)
+    return _Factor(value, type_.with_dtype(wide), letters)
 
 
 def _diagonal(

@@ -130,6 +130,15 @@ EQUATIONS = [
 ]
 
 
+def test_matrices_of_wide_floats():
+    """A register tile of them is twice as large."""
+    cases = Cases()
+    cases.add("MatMul", *(_floats(64, 64, dtype=np.float64) for _ in range(2)))
+    pair = _floats(3, 5, dtype=np.float64), _floats(5, 4, dtype=np.float64)
+    cases.add("MatMul", Feed(pair[0], ["m", "k"]), Feed(pair[1], ["k", "n"]))
+    cases.compare_with_onnxruntime()
+
+
 def test_einsum():
     cases = Cases(opset=12)
     for equation, *shapes in EQUATIONS:
@@ -141,6 +150,10 @@ def test_einsum():
         equation="bsd,dhk->bshk",
         tolerance=1e-5,
     )
+    cases.add("Einsum", _floats(1, 3), Feed(_floats(1, 3), ["i", 3]), equation="ij,ij->")
+    three = [Feed(_floats(*s), d) for s, d in (((2, 3), "ij"), ((4, 3), "kj"), ((5, 4), "lk"))]
+    cases.add("Einsum", *three, equation="ij,kj,lk->il", tolerance=1e-5)
+    cases.add("Einsum", *three, equation="ij,kj,lk->jl", tolerance=1e-5)
     cases.compare_with_onnxruntime()
 
 
