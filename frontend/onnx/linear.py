@@ -6,7 +6,8 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
-from .registry import UnsupportedError, onnx_op
+from .coupling import coupled
+from .registry import onnx_op
 from .scores import as_floats, as_matrix, integer_labels, label_by_sign, label_of_largest
 from .scores import post_transform as transformed
 
@@ -115,6 +116,7 @@ def svm_regressor(
 def svm_classifier(
     x,
     *,
+    node,
     classlabels_ints=None,
     classlabels_strings=None,
     coefficients=None,
@@ -127,9 +129,10 @@ def svm_classifier(
     support_vectors=None,
     vectors_per_class=None,
 ):
-    """Labels and scores: by votes of all pairs of classes, or without vectors a linear model."""
-    if prob_a or prob_b:
-        raise UnsupportedError("probabilities of a support vector machine (prob_a, prob_b)")
+    """Labels and scores: by votes of all pairs of classes, or without vectors a linear model.
+
+    With `prob_a` and `prob_b` the scores are probabilities of the classes.
+    """
     labels = integer_labels(classlabels_ints, classlabels_strings)
     x = as_floats(as_matrix(x))
     if not vectors_per_class or not sum(vectors_per_class):
@@ -144,7 +147,9 @@ def svm_classifier(
     won = graph.greater(scores, graph.splat_like(0, scores))
     signs = graph.where(won, graph.splat_like(1, scores), graph.splat_like(-1, scores))
     label = label_of_largest(_linear(signs, votes, None), labels)
-    if len(labels) == 2:
+    if prob_a:
+        scores = coupled(scores, prob_a, prob_b or [], len(labels), node.fresh_name)
+    elif len(labels) == 2:
         scores = graph.concat([graph.neg(scores), scores], axis=1)
     return label, _f32(transformed(scores, post_transform))
 

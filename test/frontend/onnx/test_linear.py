@@ -80,6 +80,20 @@ def test_support_vector_machines():
     cases.compare_with_onnxruntime()
 
 
+def test_probabilities_of_support_vector_machines():
+    cases = _cases()
+    for classes in (2, 3, 5):
+        pairs = classes * (classes - 1) // 2
+        counts = [2] * classes
+        cases.add("SVMClassifier", Feed(_normal(6, 3), ["n", 3]), domain=_DOMAIN, outputs=2,
+                  kernel_type="RBF", kernel_params=[0.2, 0.0, 3.0], vectors_per_class=counts,
+                  support_vectors=_list(6 * classes), rho=_list(pairs),
+                  coefficients=_list(2 * classes * (classes - 1)),
+                  prob_a=[-abs(a) - 0.5 for a in _list(pairs)], prob_b=_list(pairs),
+                  classlabels_ints=list(range(classes)), tolerance=1e-4)  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
 def _import_one(op_type: str, **attributes) -> None:
     cases = _cases()
     cases.add(op_type, _normal(2, 3), domain=_DOMAIN, outputs=2, **attributes)
@@ -93,5 +107,7 @@ def test_what_is_refused():
         _import_one("SVMClassifier", coefficients=_list(4), classlabels_ints=[1, 2, 3])
     with pytest.raises(UnsupportedModelError, match="string labels"):
         _import_one("SVMClassifier", coefficients=_list(6), classlabels_strings=["a", "b"])
-    with pytest.raises(UnsupportedModelError, match="probabilities"):
-        _import_one("SVMClassifier", prob_a=[0.1], prob_b=[0.2], classlabels_ints=[1, 2])
+    vectors = {"support_vectors": _list(6), "vectors_per_class": [1, 1], "coefficients": _list(2)}
+    with pytest.raises(InvalidModelError, match="2 and 1 parameters of 1 pairs"):
+        _import_one("SVMClassifier", prob_a=[0.1, 0.3], prob_b=[0.2], classlabels_ints=[1, 2],
+                    rho=[0.1], **vectors)  # fmt: skip
