@@ -21,7 +21,7 @@ INLINE_ELEMENTS = 16
 
 INLINE_BF16 = 256
 """And those of bf16 of at most so many bytes: the backend moves them into kernels, where it widens
-them to f32, and fails at that when they are blobs."""
+them to f32, and fails at that when they are blobs. It widens all those of bool."""
 
 _arrays: "weakref.WeakValueDictionary[str, np.ndarray]" = weakref.WeakValueDictionary()
 _serial = itertools.count()
@@ -30,10 +30,12 @@ _serial = itertools.count()
 def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     """`array` as an elements attribute in the current context; `hint` names its blob."""
     type_ = to_mlir(TensorType(array.shape, array.dtype))
-    if array.size <= INLINE_ELEMENTS or _is_small_bf16(array):
+    if array.size <= INLINE_ELEMENTS:
         return _inline(np.asarray(array, order="C"), type_)
     if not any(array.strides):  # one element, broadcast
         return ir.DenseElementsAttr.get_splat(type_, _inline_scalar(array))
+    if _is_widened(array):
+        return _inline(np.asarray(array, order="C"), type_)
     array = np.ascontiguousarray(array)
     name = f"{re.sub(r'[^A-Za-z0-9_.]', '_', hint)}_{next(_serial)}"
     stored = _storage(array)
@@ -56,14 +58,14 @@ def read(attribute: ir.Attribute) -> np.ndarray:
     return view
 
 
-def _is_small_bf16(array: np.ndarray) -> bool:
+def _is_widened(array: np.ndarray) -> bool:
+    if array.dtype == np.bool_:
+        return True
     return array.dtype == ml_dtypes.bfloat16 and array.nbytes <= INLINE_BF16
 
 
 def _storage(array: np.ndarray) -> np.ndarray:
     """`array` with a buffer format that Python's buffer protocol knows."""
-    if array.dtype == np.bool_:
-        return array.view(np.uint8)
     if array.dtype.kind == "V" or array.dtype.type.__module__.startswith("ml_dtypes"):
         return array.view(np.dtype(f"u{array.dtype.itemsize}"))
     return array

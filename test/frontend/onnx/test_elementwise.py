@@ -222,6 +222,14 @@ def test_small_floats(dtype):
     cases.compare_compiled_with_evaluation()
 
 
+def test_conditions_that_are_known():
+    cases = Cases()
+    for size in (3, 5, 17, 40):
+        x = _random.standard_normal((2, size, 1)).astype(np.float32)
+        cases.add("Where", const(np.eye(size, dtype=np.bool_)), x, const(np.float32(0)))
+    cases.compare_with_onnxruntime()
+
+
 def test_not_a_number_wins_extrema():
     x = np.array([1, np.nan, -1, np.inf], np.float32)
     y = np.array([np.nan, 2, 0, np.nan], np.float32)
