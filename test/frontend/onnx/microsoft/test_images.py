@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, const, evaluate
+from numerics import Cases, Feed, const, evaluate
 
 from graphc.errors import InvalidModelError
 
@@ -31,6 +31,21 @@ def test_against_onnxruntime():
     add("NhwcMaxPool", whole, kernel_shape=[2, 3], strides=[2, 1], pads=[0, 1, 0, 1])
     pads = const([1, 0, 0, 2])
     add("ConvTransposeWithDynamicPads", X, _floats(3, 4, 3, 3), pads, BIAS, strides=[2, 2])
+    cases.compare_with_onnxruntime()
+
+
+def test_crops():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    x = _floats(2, 3, 6, 5)
+    rois = np.float32([[0, 0, 1, 1], [0.9, 0.1, 0.3, 0.8], [-0.4, 0.2, 0.5, 1.5]])
+    images = np.int32([1, 0, 1])
+    for size in ([4, 3], [1, 2]):
+        for mode in ("bilinear", "nearest"):
+            inputs = x, rois, images, const(size, np.int32)
+            cases.add("CropAndResize", *inputs, domain=DOMAIN, mode=mode, tolerance=1e-5)
+    named = Feed(x, ["n", 3, "h", "w"]), Feed(rois, ["r", 4]), Feed(images, ["r"])
+    cases.add("CropAndResize", *named, const([3, 3], np.int32), domain=DOMAIN, tolerance=1e-5,
+              extrapolation_value=-7.0)  # fmt: skip
     cases.compare_with_onnxruntime()
 
 
