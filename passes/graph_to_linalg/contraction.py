@@ -195,12 +195,15 @@ def _broadcast_product(ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Valu
 def decide_broadcast(
     ctx: Lowering, value: ir.Value, lowered: ir.Value, wanted: graph.TensorType
 ) -> tuple[ir.Value, graph.TensorType]:
-    """`lowered` with axes that are 1 or those of `wanted`: others are repeated at run time."""
+    """`lowered` with axes that are 1 or those of `wanted`: others are repeated at run time.
+
+    In memory: within a product, the backend may compile without end what is gathered so.
+    """
     type_ = graph.type_of(value)
     if all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True)):
         return lowered, type_
     repeated = lower_elementwise(ctx, wanted, {value: lowered}, lambda known: known[value])
-    return repeated, wanted
+    return stored(ctx, repeated, wanted), wanted
 
 
 @dataclass(frozen=True)
