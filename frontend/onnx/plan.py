@@ -20,6 +20,7 @@ from .placement import (
     Placement,
     Placer,
     TrackingImporter,
+    Where,
     WhyNot,
     first_output,
     impossible,
@@ -74,7 +75,7 @@ def make_plan(source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot
     Raises InvalidModelError, InvalidDimError, or UnsupportedModelError with all nodes that can run
     nowhere.
     """
-    placement, pieces = _divide(source, dims or {}, why_not)
+    placement, pieces = _divide(*_prepare(source), dims or {}, why_not)
     live = Partitioner(placement).live()
     nowhere = impossible(placement, live)
     if nowhere:
@@ -87,19 +88,23 @@ def make_plan(source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot
 def place_nodes(
     source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot
 ) -> list[NodePlacement]:
-    """Where each node of the model runs, or that it runs nowhere."""
-    return _divide(source, dims or {}, why_not)[0].nodes
+    """Where each node of the model runs, or that it runs nowhere.
+
+    A model that can be compiled as a whole has no parts, in which nodes may be refused anew.
+    """
+    model, folder = _prepare(source)
+    placement = _place(model, folder, dims or {}, {}, why_not)
+    if any(node.where is not Where.NATIVE for node in placement.nodes):
+        placement, _ = _divide(model, folder, dims or {}, why_not)
+    return placement.nodes
 
 
 def _divide(
-    source: Source, dims: Mapping[str, int], why_not: WhyNot
+    model: onnx.ModelProto, folder: Path | None, dims: Mapping[str, int], why_not: WhyNot
 ) -> tuple[Placement, list[NativePiece | HostPiece]]:
-    model, folder = _prepare(source)
     forced: dict[str, str] = {}
     while True:
-        with ir.Context(), ir.Location.unknown():
-            graph.Graph.load()
-            placement = Placer(model, folder, dims, forced, why_not).place()
+        placement = _place(model, folder, dims, forced, why_not)
         pieces: list[NativePiece | HostPiece] = []
         refused: dict[str, str] = {}
         for part in Partitioner(placement).parts():
@@ -113,6 +118,18 @@ def _divide(
         if not refused:
             return placement, pieces
         forced |= refused
+
+
+def _place(
+    model: onnx.ModelProto,
+    folder: Path | None,
+    dims: Mapping[str, int],
+    forced: Mapping[str, str],
+    why_not: WhyNot,
+) -> Placement:
+    with ir.Context(), ir.Location.unknown():
+        graph.Graph.load()
+        return Placer(model, folder, dims, forced, why_not).place()
 
 
 def _prepare(source: Source) -> tuple[onnx.ModelProto, Path | None]:
