@@ -99,6 +99,10 @@ def _symbolic_cases() -> tuple[Cases, Cases]:
 def _transposed_cases() -> tuple[Cases, Cases]:
     cases, more = Cases(opset=11), Cases(opset=11)
     x = _floats(2, 6, 5, 4)
+    cases.add(
+        "ConvTranspose", _floats(1, 6, 2, 1), _floats(6, 2, 2, 1), strides=[1, 2],
+        output_padding=[0, 1], group=2,
+    )  # fmt: skip
     cases.add("ConvTranspose", x, _weights(6, 4, 3, 3), const(_floats(4)), pads=[1, 0, 2, 1])
     cases.add("ConvTranspose", x, _weights(6, 4, 3, 2), strides=[2, 3], output_padding=[1, 2])
     cases.add("ConvTranspose", x, _weights(6, 4, 3, 3), strides=[3, 1], dilations=[2, 3])
