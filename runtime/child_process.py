@@ -30,7 +30,8 @@ def run_child(
     """Runs `command` with its output in `log`. Answers with its exit code, ``None`` on a timeout.
 
     The code is negative where a signal ended the process. Whatever ends the wait, an exception
-    raised by `progress` and Ctrl-C included, the process and its children are gone on return.
+    raised by `progress` and Ctrl-C included, on return the process has ended and its children are
+    killed.
     """
     start = time.monotonic()
     # Output goes to a file: no pipe that can fill up, no memory that can run out. The process leads
