@@ -1,4 +1,4 @@
-"""Values around the spatial axes of images, [N, spatial..., C]."""
+"""Values around images."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,18 @@ from .operands import Operand
 
 
 def padded(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
-    """`x` with `value` around it, in memory.
+    """`x` [N, spatial..., C] with `value` around its spatial axes, in memory."""
+    return padded_axes(x, (0, *low, 0), (0, *high, 0), value)
+
+
+def padded_axes(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
+    """`x` with `value` before and behind each of its axes, in memory.
 
     The backend could read through a ``tensor.pad`` instead, and fails at, or never ends with, one
     in seven of the pools and depthwise convolutions of small images that do.
     """
     if not any((*low, *high)):
         return x
-    low, high = (0, *low, 0), (0, *high, 0)
     sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
     type_ = x.type.with_shape(sizes)
     copy = insert_slice(x.ctx, x.value, x.ctx.filled(type_, value), low, x.shape)

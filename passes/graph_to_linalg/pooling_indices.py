@@ -9,8 +9,8 @@ from ...dialects import graph
 from ...mlir import arith, ir, tensor
 from .generic import generic, loop_index, projection
 from .lowering import Lowering, lowers
-from .movement import pad_tensor
-from .operands import Operand, operand
+from .operands import operand
+from .padding import padded_axes
 
 
 @lowers(graph.MaxPoolWithIndicesOp)
@@ -22,8 +22,8 @@ def max_pool_with_indices(
     result, indices = graph.type_of(op.y), graph.type_of(op.indices)
     rank, axes = source.rank, source.rank - 2
     lowest = graph.lowest(source.dtype)
-    image = operand(ctx, op.x, x)
-    padded = _padded(image, attrs, lowest)
+    low, high = (0, 0, *attrs["low"]), (0, 0, *attrs["high"])
+    image = padded_axes(operand(ctx, op.x, x), low, high, lowest)
     d = [ir.AffineExpr.get_dim(i) for i in range(rank + axes)]
     reads = [
         d[2 + i] * attrs["strides"][i] + d[rank + i] * attrs["dilations"][i] for i in range(axes)
@@ -46,17 +46,8 @@ def max_pool_with_indices(
     outputs = [ctx.filled(result, lowest), ctx.filled(indices, -1)]
     places = projection(rank + axes, list(range(rank)))
     iterators = ["parallel"] * rank + ["reduction"] * axes
-    y, at = generic([padded, kernel], maps, outputs, [places, places], iterators, body)
+    y, at = generic([image.value, kernel], maps, outputs, [places, places], iterators, body)
     return y, at
-
-
-def _padded(x: Operand, attrs: dict[str, Any], value: float) -> ir.Value:
-    low, high = (0, 0, *attrs["low"]), (0, 0, *attrs["high"])
-    if not any((*low, *high)):
-        return x.value
-    sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
-    type_ = x.type.with_shape(sizes)
-    return pad_tensor(x.ctx, x.value, x.ctx.scalar(value, type_.dtype), low, high, type_)
 
 
 def _exceeds(element: ir.Value, best: ir.Value, dtype: np.dtype) -> ir.Value:
