@@ -15,8 +15,7 @@ def branches_from_loops(function: Any) -> None:
     """Turn the ``scf.if`` and ``scf.while`` ops of `function` into branches, except in kernels.
 
     Only blocks of the function itself are looked at: a kernel is a region of an op there, and the
-    regions of what is turned become such blocks in their turn. They stay in the order in which
-    they run: the backend binds memory wrongly where a block stands before one that leads to it.
+    regions of what is turned become such blocks in their turn, in the order in which they run.
     """
     waiting = list(function.operation.regions[0].blocks)
     while waiting:
