@@ -123,19 +123,12 @@ def _taken(x: ir.Value, axis: int, places: np.ndarray) -> list[ir.Value]:
     """`x` at `places` of `axis`; none where there are none."""
     if not places.size:
         return []
-    shape, steps = graph.type_of(x).shape, np.unique(np.diff(places))
-    if len(steps) != 1 or abs(step := int(steps[0])) != 1:
+    shape, ways = graph.type_of(x).shape, {int(way) for way in np.diff(places)} or {1}
+    if len(ways) > 1 or not ways <= {1, -1}:
         return [graph.gather(x, graph.constant(value=places), axis=axis)]
-    starts = [int(places[0]) if i == axis else 0 for i in range(len(shape))]
-    sizes = [places.size if i == axis else size for i, size in enumerate(shape)]
-    return [
-        graph.slice_(
-            x,
-            starts=starts,
-            sizes=sizes,
-            steps=[step if i == axis else 1 for i in range(len(shape))],
-        )
-    ]
+    starts, sizes, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], sizes[axis], steps[axis] = int(places[0]), places.size, ways.pop()
+    return [graph.slice_(x, starts=starts, sizes=sizes, steps=steps)]
 
 
 def _folded(places: ir.Value, extent: ir.Value, mode: str) -> ir.Value:
