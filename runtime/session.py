@@ -18,7 +18,7 @@ from .memory import ALIGNMENT, address, aligned_empty, overlap
 from .metadata import require_tensors
 from .module_file import ModuleFile
 
-_STATUS_ERRORS = (RuntimeError, IndexError, ValueError, KeyError)
+_STATUS_ERRORS = (RuntimeError, IndexError, ValueError)
 """What the runtime turns the status codes of a failed call into."""
 
 _IN_PLACE = 1 << 15

@@ -112,6 +112,17 @@ def allocate():
     )
 
 
+def status():
+    """Fails with the status code that its input says, and gives it back where that is 0."""
+    body = """
+      %n = tensor.extract %a0[] : tensor<i32>
+      util.status.check_ok %n, "as asked"
+      return %a0 : tensor<i32>"""
+    return module(
+        [TensorSpec("n", (), "int32")], [TensorSpec("y", (), "int32")], body, name="status"
+    )
+
+
 def spin():
     """Busy for a while on one thread: a matmul of 256 x 256, 200 times over."""
     kind = "tensor<256x256xf32>"
@@ -131,7 +142,9 @@ def spin():
     return module([spec], [TensorSpec("y", (256, 256), "float32")], body, name="spin")
 
 
-MODELS = {build.__name__: build for build in (add, doubled, aliases, scalar, allocate, spin)}
+MODELS = {
+    build.__name__: build for build in (add, doubled, aliases, scalar, allocate, status, spin)
+}
 
 
 @functools.cache

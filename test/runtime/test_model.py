@@ -266,6 +266,14 @@ def test_a_failing_run_is_an_execution_error_and_the_model_lives_on(model):
     np.testing.assert_array_equal(allocate(np.int64(5)), np.zeros(5, np.float32))
 
 
+@pytest.mark.parametrize("code", range(1, 17))
+def test_every_status_is_an_execution_error(model, code):
+    """Its runtime has an exception of Python for each code; none of them gets out."""
+    with pytest.raises(ExecutionError, match="model 'status' failed: "):
+        model("status")(np.int32(code))
+    assert model("status")(np.int32(0)) == 0
+
+
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
 def test_impossible_thread_counts_are_refused(compiled, threads):
     with pytest.raises(UsageError, match="threads must be a positive integer"):
