@@ -110,6 +110,8 @@ def _parse_scalar(token: str, dtype: np.dtype) -> np.ndarray:
 
 
 def _is_blob(attribute: ir.Attribute) -> bool:
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return False
     try:
         ir.DenseResourceElementsAttr(attribute)
     except ValueError:

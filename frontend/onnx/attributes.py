@@ -1,5 +1,6 @@
 """AttributeProto to Python values."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,15 +34,25 @@ def read_attributes(
     return values
 
 
-def check_kinds(node: onnx.NodeProto, schema: Any) -> None:
-    """InvalidModelError for an attribute of another kind than its operator's `schema` says."""
+def check_kinds(node: onnx.NodeProto, opset: int, domain: str) -> None:
+    """InvalidModelError for an attribute of another kind than its operator's schema says."""
+    kinds = _declared_kinds(node.op_type, opset, domain)
     for attribute in node.attribute:
-        declared = schema.attributes.get(attribute.name)
+        declared = kinds.get(attribute.name)
         kind = Kind.AttributeType.Name(attribute.type)
-        if declared is not None and kind not in (declared.type.name, "UNDEFINED"):
+        if declared is not None and kind not in (declared, "UNDEFINED"):
             raise InvalidModelError(
-                f"attribute '{attribute.name}' is of kind {kind}, not {declared.type.name}"
+                f"attribute '{attribute.name}' is of kind {kind}, not {declared}"
             )
+
+
+@functools.cache
+def _declared_kinds(op_type: str, opset: int, domain: str) -> Mapping[str, str]:
+    """The kinds of an operator's attributes by name; none for one that ONNX does not know."""
+    if not onnx.defs.has(op_type, opset, domain):
+        return {}
+    schema: Any = onnx.defs.get_schema(op_type, opset, domain)  # stubs leave out enumerations
+    return {name: declared.type.name for name, declared in schema.attributes.items()}
 
 
 def read_attribute(attribute: onnx.AttributeProto, folder: Path | None) -> Any:

@@ -204,8 +204,7 @@ class Importer:
             scope.poisoned |= set(proto.output)
             return
         inputs = [self._lookup(scope, n, f"node '{name}'") if n else None for n in proto.input]
-        if onnx.defs.has(proto.op_type, opset, domain):
-            check_kinds(proto, onnx.defs.get_schema(proto.op_type, opset, domain))
+        check_kinds(proto, opset, domain)
         attributes = read_attributes(proto, scope.attributes, self.folder)
         function = self.functions.get((proto.domain, proto.op_type, proto.overload))
         converter = find_converter(domain, proto.op_type, opset)

@@ -16,6 +16,7 @@ types or broadcasting do not count.
 A keyword-only parameter named ``node`` receives the `Node` being converted.
 """
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -69,7 +70,7 @@ class Converter:
 
     def convert(self, node: Node, inputs: list[ir.Value | None], attributes: dict[str, Any]) -> Any:
         """Call the converter. InvalidModelError when inputs or attributes do not fit it."""
-        signature = inspect.signature(self.function)
+        signature = _signature(self.function)
         extra = {"node": node} if "node" in signature.parameters else {}
         if node.opset < 6 and node.domain == "":
             attributes = {k: v for k, v in attributes.items() if k != _REUSE_HINT}
@@ -82,6 +83,11 @@ class Converter:
             raise InvalidModelError(f"{self.op_type} (opset {node.opset}): {error}") from None
         _require_inputs(bound)
         return self.function(*bound.args, **bound.kwargs)
+
+
+@functools.cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 def _require_inputs(bound: inspect.BoundArguments) -> None:
