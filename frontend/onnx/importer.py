@@ -42,7 +42,8 @@ def import_onnx(
     """Import a model: a path, its bytes, or a ModelProto.
 
     `dims` gives symbolic dimensions a size. The module holds one public function, ``@main``, with
-    the names of inputs and outputs as ``graph.name`` attributes. Raises InvalidModelError,
+    the names of inputs and outputs as ``graph.name`` attributes. It maps large weights from their
+    file, which must stay as it is while the module lives. Raises InvalidModelError,
     UnsupportedModelError (with all nodes that are not supported) or InvalidDimError.
     """
     model, folder = load_model(source)

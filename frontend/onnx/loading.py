@@ -1,12 +1,16 @@
 """From a path, bytes or a ModelProto to a ModelProto that is whole."""
 
+import mmap
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError
 
 from ...errors import InvalidModelError
+from .weights import MIN_BYTES, cut_weights, refer_to_file
 
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 
@@ -14,8 +18,8 @@ Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 def load_model(source: Source) -> tuple[onnx.ModelProto, Path | None]:
     """The model and the folder its external data lies in (None when it was not read from a file).
 
-    InvalidModelError when `source` cannot be read or is not an ONNX model. External data is not
-    read here; `tensors.to_array` does, tensor by tensor.
+    InvalidModelError when `source` cannot be read or is not an ONNX model. Neither external data
+    nor large weights of a file are read here; `tensors.to_array` maps them, tensor by tensor.
     """
     if isinstance(source, onnx.ModelProto):
         return _require_model(source, "the model"), None
@@ -23,10 +27,21 @@ def load_model(source: Source) -> tuple[onnx.ModelProto, Path | None]:
         return _parse(bytes(source), "the given bytes"), None
     path = Path(source)
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            return _read(file, path), path.resolve().parent
     except OSError as error:
         raise InvalidModelError(f"cannot read '{path}': {error.strerror or error}") from error
-    return _parse(data, f"'{path}'"), path.resolve().parent
+
+
+def _read(file: BinaryIO, path: Path) -> onnx.ModelProto:
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size < MIN_BYTES:
+        return _parse(file.read(), f"'{path}'")
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        rest, cuts = cut_weights(data)
+        model = _parse(rest, f"'{path}'")
+        refer_to_file(model, data, path.resolve().name, cuts)
+    return model
 
 
 def _parse(data: bytes, what: str) -> onnx.ModelProto:

@@ -1,5 +1,6 @@
 """TensorProto to numpy, without copies where the data lies in one piece."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from ...errors import ExternalDataError, InvalidModelError
 
 _MAX_BYTES = 1 << 46
 """No tensor of a real model is larger; a larger one is a broken file."""
+
+_PACKED_BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
+"""Element types of which several share a byte."""
 
 
 def dtype_of(elem_type: int, what: str) -> np.dtype:
@@ -45,14 +49,25 @@ def to_array(tensor: onnx.TensorProto, folder: Path | None) -> np.ndarray:
         raise InvalidModelError(f"{what} is damaged: {error}") from error
 
 
+def byte_count(tensor: onnx.TensorProto) -> int | None:
+    """The bytes that the data of `tensor` takes; None where its type has no such size."""
+    try:
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    except KeyError:
+        return None
+    return None if dtype.hasobject else _byte_count(list(tensor.dims), dtype)
+
+
+def _byte_count(shape: list[int], dtype: np.dtype) -> int:
+    return (math.prod(shape) * _PACKED_BITS.get(dtype.name, dtype.itemsize * 8) + 7) // 8
+
+
 def _external_array(
     tensor: onnx.TensorProto, dtype: np.dtype, shape: list[int], folder: Path | None
 ) -> np.ndarray:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     path = _external_path(tensor.name, entries.get("location", ""), folder)
-    packed = dtype.name in ("int4", "uint4", "float4_e2m1fn", "int2", "uint2")
-    bits = {"int2": 2, "uint2": 2}.get(dtype.name, 4) if packed else dtype.itemsize * 8
-    expected = (int(np.prod(shape, dtype=object)) * bits + 7) // 8
+    expected = _byte_count(shape, dtype)
     offset = _number(tensor.name, entries.get("offset", "0"))
     length = _number(tensor.name, entries.get("length", str(expected)))
     if length != expected:
@@ -66,7 +81,7 @@ def _external_array(
             f"tensor '{tensor.name}': '{path.name}' is truncated: bytes {offset} to "
             f"{offset + length} are wanted, the file has {available}"
         )
-    if packed:
+    if dtype.name in _PACKED_BITS:
         with path.open("rb") as file:
             file.seek(offset)
             inline = onnx.TensorProto(
