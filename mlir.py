@@ -4,26 +4,33 @@ The rest of graphc writes ``from .mlir import ir``; exchanging the wheel that ca
 means editing this file alone.
 """
 
-from torch_mlir import ir, passmanager, rewrite
+import importlib
+from typing import Any
+
+from torch_mlir import ir
 from torch_mlir._mlir_libs._mlir import globals as _globals
-from torch_mlir.dialects import arith, cf, ext, func, linalg, math, memref, scf, tensor, vector
+from torch_mlir.dialects import ext, func
 
 # Where the bindings look for the op classes of a dialect: ours stand here. Without this they
 # search the file system again at each op they hand to Python.
 _globals.append_dialect_search_prefix(f"{__package__}.dialects")
 
-__all__ = [
-    "arith",
-    "cf",
-    "ext",
-    "func",
-    "ir",
-    "linalg",
-    "math",
-    "memref",
-    "passmanager",
-    "rewrite",
-    "scf",
-    "tensor",
-    "vector",
-]
+_WHEN_WANTED = {
+    **dict.fromkeys(("passmanager", "rewrite"), "torch_mlir"),
+    **dict.fromkeys(
+        ("arith", "cf", "linalg", "math", "memref", "scf", "tensor", "vector"),
+        "torch_mlir.dialects",
+    ),
+}
+"""Modules that are imported when they are first asked for: `linalg` alone takes a tenth of a
+second, and who only reads models asks for none of them."""
+
+__all__ = ["ext", "func", "ir"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHEN_WANTED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{_WHEN_WANTED[name]}.{name}")
+    globals()[name] = module
+    return module
