@@ -11,11 +11,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .driver import check, compile
+    from .driver import compile
     from .errors import GraphcError
     from .frontend.onnx import import_onnx
     from .passes.pipeline import run_pipeline
     from .passes.report import Report
+    from .preflight import check
     from .runtime import CompiledModel, TensorSpec, load
 
 _EXPORTS = {
@@ -23,7 +24,7 @@ _EXPORTS = {
     "GraphcError": ".errors",
     "Report": ".passes.report",
     "TensorSpec": ".runtime",
-    "check": ".driver",
+    "check": ".preflight",
     "compile": ".driver",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",

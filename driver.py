@@ -20,8 +20,6 @@ from .frontend.onnx import (
     HostPiece,
     NativePiece,
     Plan,
-    Preflight,
-    check_nodes,
     import_onnx,
     make_plan,
 )
@@ -220,16 +218,6 @@ def to_module(model: Any, options: Options, host: bool) -> tuple[bytes, Report]:
             raise
         return _compile_in_parts(model, options)
     return _finish(compilation), compilation.report
-
-
-def check(
-    model: "str | os.PathLike[str] | bytes | Any", *, dims: Mapping[str, int] | None = None
-) -> Preflight:
-    """Say for every node of an ONNX model whether it would be compiled, run on the host, or
-    cannot run, and why; without compiling anything."""
-    from .runtime.host.part import why_not
-
-    return check_nodes(model, dims=dims, why_not=why_not)
 
 
 def _finish(compilation: Compilation) -> bytes:

@@ -71,7 +71,7 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
 
 
 def _check(flags: argparse.Namespace) -> int:
-    from ..driver import check
+    from ..preflight import check
 
     found = check(flags.model, dims=parse_dims(flags.dim))
     print(found)
