@@ -2,7 +2,15 @@
 
 import signal
 
+from hypothesis import HealthCheck, settings
+
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rewriting import number, rewrite, weights
 
@@ -224,9 +224,7 @@ STEPS = (
 )
 
 
-@settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=60, derandomize=True)
 @given(st.data())
 def test_random_programs(data):
     rewrite(Programs(data), "1x2x3x4xf32", "2x3x3x3xf32", passes=PASSES, tolerance=1e-4)
