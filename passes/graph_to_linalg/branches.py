@@ -1,14 +1,21 @@
 """Loops and conditions outside of kernels, as branches between blocks.
 
 The backend places what an iteration computes in one piece of memory. Where in it a tensor lies it
-hands on right between blocks, and not always between iterations of ``scf.while``. MLIR's own
-``convert-scf-to-cf`` would take the loops within kernels too, which are to stay as they are.
+does not always hand on right between iterations of ``scf.while``. Between blocks it does, but its
+virtual machine loses one of two operands that are in the same register, as tensors in one piece of
+memory are, and a 32-bit operand, as conditions are, in half of a 64-bit register that the branch
+writes. So a branch hands on one list of all tensors, and scalars of 64 bits.
+
+MLIR's own ``convert-scf-to-cf`` would take the loops within kernels too, which are to stay as they
+are.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from ...mlir import cf, ir
+from ...dialects import iree
+from ...mlir import arith, cf, ir
+from .aliasing import captured, copy, is_within, is_written
 
 
 def branches_from_loops(function: Any) -> None:
@@ -23,13 +30,15 @@ def branches_from_loops(function: Any) -> None:
         for op in list(block.operations):
             convert = CONVERSIONS.get(op.operation.name)
             if convert is not None:
-                waiting += convert(op.operation)
+                with op.operation.location:
+                    waiting += convert(op.operation)
                 break
 
 
 def _convert_if(op: ir.Operation) -> list[ir.Block]:
     (condition,) = op.operands
     block, after = op.block, _split_after(op)
+    _receive(after, op.results)
     targets = [
         _moved(*region.blocks, before=after) if len(region.blocks) else after
         for region in op.regions
@@ -37,7 +46,7 @@ def _convert_if(op: ir.Operation) -> list[ir.Block]:
     for target in targets:
         if target != after:
             _branch_instead(_terminator(target), after)
-    with ir.InsertionPoint(block), op.location:
+    with ir.InsertionPoint(block):
         cf.cond_br(condition, [], [], *targets)
     op.erase()
     return [*(target for target in targets if target != after), after]
@@ -45,53 +54,105 @@ def _convert_if(op: ir.Operation) -> list[ir.Block]:
 
 def _convert_while(op: ir.Operation) -> list[ir.Block]:
     block, after = op.block, _split_after(op)
-    decide, body = (_moved(*region.blocks, before=after) for region in op.regions)
-    with ir.InsertionPoint(block), op.location:
-        cf.br(list(op.operands), decide)
-    decision = _terminator(decide)
+    decide, body = (region.blocks[0] for region in op.regions)
+    for repeated in (decide, body):
+        _keep_captured(repeated)
+    head = after.create_before()
+    _fill(head, list(decide.operations))
+    inside = after.create_before()
+    _fill(inside, list(body.operations))
+    decision = _terminator(head)
     goes_on, *state = decision.operands
+    for values in (body.arguments, op.results):
+        for value, now in zip(values, state, strict=True):
+            value.replace_all_uses_with(now)
+    _receive(head, decide.arguments)
+    with ir.InsertionPoint(block):
+        cf.br(_handed_on(op.operands), head)
     with ir.InsertionPoint(decision), decision.location:
-        cf.cond_br(goes_on, state, state, body, after)
+        cf.cond_br(goes_on, [], [], inside, after)
     decision.erase()
-    _branch_instead(_terminator(body), decide)
+    _branch_instead(_terminator(inside), head)
     op.erase()
-    return [decide, body, after]
+    return [head, inside, after]
+
+
+def _keep_captured(block: ir.Block) -> None:
+    """Let each run of `block` compute in copies: the next finds what it captures as it was."""
+    for x in captured(block):
+        if is_written(x, block):
+            uses = [use for use in x.uses if is_within(use.owner.operation, block)]
+            with ir.InsertionPoint.at_block_begin(block):
+                own = copy(x)
+            for use in uses:
+                use.owner.operation.operands[use.operand_number] = own
 
 
 CONVERSIONS = {"scf.if": _convert_if, "scf.while": _convert_while}
 
 
 def _split_after(op: ir.Operation) -> ir.Block:
-    """Move what follows `op` to a block of its own, whose arguments stand for its results."""
-    types = [result.type for result in op.results]
-    after = op.block.create_after(*types, arg_locs=[op.location] * len(types))
+    """Move what follows `op` to a block of its own."""
     operations = list(op.block.operations)
     position = next(at for at, each in enumerate(operations) if each.operation == op)
-    _fill(after, operations[position + 1 :], op.results)
+    after = op.block.create_after()
+    _fill(after, operations[position + 1 :])
     return after
 
 
 def _moved(block: ir.Block, *, before: ir.Block) -> ir.Block:
-    """A block with the operations of `block`, the only one of a region, in front of another."""
-    types = [argument.type for argument in block.arguments]
-    locations = [argument.location for argument in block.arguments]
-    moved = before.create_before(*types, arg_locs=locations)
-    _fill(moved, list(block.operations), block.arguments)
+    """A block with the operations of `block`, which takes no arguments, in front of another."""
+    moved = before.create_before()
+    _fill(moved, list(block.operations))
     return moved
 
 
-def _fill(block: ir.Block, operations: Sequence[Any], values: Sequence[ir.Value]) -> None:
-    """Move `operations` to the empty `block`, whose arguments stand for `values`."""
+def _fill(block: ir.Block, operations: Sequence[Any]) -> None:
     for operation in operations:
         block.append(operation)
-    for value, argument in zip(values, block.arguments, strict=True):
-        value.replace_all_uses_with(argument)
+
+
+def _handed_on(values: Sequence[ir.Value]) -> list[ir.Value]:
+    """`values` as they go to another block: scalars in 64 bits, and a list of the tensors."""
+    tensors, scalars = _apart(values)
+    return [*map(_widened, scalars), *([iree.tensor_list(tensors)] if tensors else [])]
+
+
+def _receive(block: ir.Block, values: Sequence[ir.Value]) -> None:
+    """Let what the empty-handed `block` is to be given stand for `values`."""
+    tensors, scalars = _apart(values)
+    with ir.InsertionPoint.at_block_begin(block):
+        index, location = ir.IndexType.get(), ir.Location.current
+        for scalar in scalars:
+            scalar.replace_all_uses_with(
+                _narrowed(block.add_argument(index, location), scalar.type)
+            )
+        if tensors:
+            items = block.add_argument(iree.tensor_list_type(), location)
+            now = iree.tensors_of(items, [x.type for x in tensors])
+            for x, received in zip(tensors, now, strict=True):
+                x.replace_all_uses_with(copy(received) if is_written(x) else received)
+
+
+def _apart(values: Sequence[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
+    tensors = [value for value in values if isinstance(value.type, ir.RankedTensorType)]
+    return tensors, [value for value in values if value not in tensors]
+
+
+def _widened(value: ir.Value) -> ir.Value:
+    """A condition or a number of the host as an ``index``."""
+    index = ir.IndexType.get()
+    return value if value.type == index else arith.index_castui(index, value)
+
+
+def _narrowed(value: ir.Value, type_: ir.Type) -> ir.Value:
+    return value if value.type == type_ else arith.index_castui(type_, value)
 
 
 def _branch_instead(terminator: ir.Operation, target: ir.Block) -> None:
     """Go to `target`, with what `terminator` hands on, in its place."""
     with ir.InsertionPoint(terminator), terminator.location:
-        cf.br(list(terminator.operands), target)
+        cf.br(_handed_on(terminator.operands), target)
     terminator.erase()
 
 

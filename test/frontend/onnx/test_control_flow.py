@@ -219,6 +219,85 @@ def test_equal_starts_do_not_share_memory():
     check(model, feeds)
 
 
+def test_loops_hand_on_what_lies_in_one_buffer():
+    """Equal starts, starts and states computed together, and a condition read from one of them."""
+    model = parse(
+        "(float[t, n] x, int64 trips) => (float[t, n] a, float[t, n] b, float[t, n] c,"
+        " float[t, n] d, float[t, n] e, float[l] sums)",
+        """
+        y = Relu (x)
+        w = Exp (x)
+        limit = Constant <value_float: float = 1000.0> ()
+        yes = Constant <value: tensor = bool {1}> ()
+        a0, b0 = Loop (trips, , y, w) <body: graph = b1
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
+            go1 = Identity (go)
+            p1 = Softmax (q)
+            q1 = Softmax <axis: int = 0> (p)
+          }>
+        a, b = Loop (trips, , b0, b0) <body: graph = b2
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
+            go1 = Identity (go)
+            p1 = Softmax (q)
+            q1 = Softmax <axis: int = 0> (p)
+          }>
+        c, d, sums = Loop (trips, yes, y, w) <body: graph = b3
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1, s) {
+            s = ReduceSum <keepdims: int = 0> (p)
+            go1 = Less (s, limit)
+            p1 = Relu (p)
+            q1 = Softmax <axis: int = 0> (q)
+          }>
+        e = Add (a0, b0)
+        """,
+    )
+    check(model, {"x": floats(5, 3), "trips": np.array(4)})
+
+
+def test_loops_leave_what_they_capture_as_it_was():
+    model = parse(
+        "(float[t, n] x, int64 trips) => (float[t, n] a, float[l, t, n] all)",
+        """
+        y = Relu (x)
+        a, all = Loop (trips, , x) <body: graph = b1
+          (int64 i, bool go, float[t, n] p) => (go1, p1, u) {
+            go1 = Identity (go)
+            one = Constant <value_ints: ints = [1]> ()
+            axis = Constant <value_ints: ints = [0]> ()
+            at = Reshape (i, one)
+            places = Unsqueeze (at, axis)
+            row = Gather (x, i)
+            update = Unsqueeze (row, axis)
+            u = ScatterND (y, places, update)
+            p1 = Add (p, u)
+          }>
+        """,
+    )
+    check(model, {"x": floats(5, 3), "trips": np.array(4)})
+
+
+def test_loops_grow_from_nothing():
+    """Empty tensors, one of them handed on twice, which grow from one iteration to the next."""
+    model = parse(
+        "(float[t, n] x, int64 trips) => (float[l] a, float[m] b, bool[k] signs)",
+        """
+        nothing = Constant <value_floats: floats = []> ()
+        none = Cast <to: int = 9> (nothing)
+        a, b, signs = Loop (trips, , nothing, nothing, none) <body: graph = b1
+          (int64 i, bool go, float[l] p, float[m] q, bool[k] r) => (go1, p1, q1, r1) {
+            go1 = Identity (go)
+            zero = Constant <value_float: float = 0.0> ()
+            row = Gather (x, i)
+            p1 = Concat <axis: int = 0> (p, row)
+            q1 = Concat <axis: int = 0> (q, p)
+            positive = Greater (row, zero)
+            r1 = Concat <axis: int = 0> (r, positive)
+          }>
+        """,
+    )
+    check(model, {"x": floats(5, 3), "trips": np.array(4)})
+
+
 def test_kernels_with_loops_of_their_own():
     """A kernel keeps its loops, while the loop that it is in becomes branches."""
     model = parse(

@@ -4,8 +4,13 @@
 // CHECK-LABEL: func.func @branches
 // CHECK: %[[CONDITION:.*]] = tensor.extract
 // CHECK: cf.cond_br %[[CONDITION]]
-// CHECK: ^[[LAST:.*]](%[[RESULT:.*]]: tensor<?xf32>)
-// CHECK: return
+// CHECK: "util.list.set"
+// CHECK: cf.br ^[[LAST:.*]](%{{.*}} : !util.list<?>)
+// CHECK: ^[[LAST]](%[[LIST:.*]]: !util.list<?>)
+// CHECK: %[[VIEW:.*]] = "util.list.get"(%[[LIST]]
+// CHECK: %[[SIZE:.*]] = "hal.buffer_view.dim"(%[[VIEW]])
+// CHECK: %[[RESULT:.*]] = "hal.tensor.import"(%[[VIEW]], %[[SIZE]])
+// CHECK: return %[[RESULT]]
 func.func @branches(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<?xf32, ["m"]> {
   %0 = "graph.if"(%c) ({
     "graph.yield_all"(%x) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<2xf32>) -> ()

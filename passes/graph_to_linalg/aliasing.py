@@ -1,0 +1,113 @@
+"""What the backend might compute in the memory of."""
+
+from collections.abc import Iterator, Sequence
+
+from ...dialects import iree
+from ...mlir import arith, ir, tensor
+from .generic import parallel
+
+_VIEWS = (
+    "tensor.cast",
+    "tensor.collapse_shape",
+    "tensor.expand_shape",
+    "tensor.extract_slice",
+    "flow.tensor.tie_shape",
+    "util.optimization_barrier",
+)
+_READERS = (
+    "func.return",
+    "hal.tensor.export",
+    "tensor.concat",
+    "tensor.dim",
+    "tensor.extract",
+    "tensor.pad",
+)
+_BRANCHES = ("scf.condition", "scf.if", "scf.while", "scf.yield")
+"""Outside of kernels, what these hand on is exported."""
+
+
+def is_written(x: ir.Value, within: ir.Block | None = None) -> bool:
+    """Whether the backend may compute a use of the tensor `x`, one `within`, in its memory."""
+    return any(
+        _writes(use.owner.operation, use.operand_number)
+        for use in x.uses
+        if within is None or is_within(use.owner.operation, within)
+    )
+
+
+def captured(block: ir.Block) -> list[ir.Value]:
+    """The tensors from outside of `block` that its ops, and those within them, use."""
+    operands = [operand for op in _all_ops(block) for operand in op.operands]
+    tensors = {x: None for x in operands if isinstance(x.type, ir.RankedTensorType)}
+    return [x for x in tensors if not _is_from(x, block)]
+
+
+def _all_ops(block: ir.Block) -> Iterator[ir.Operation]:
+    for op in block.operations:
+        yield op.operation
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                yield from _all_ops(inner)
+
+
+def _is_from(x: ir.Value, block: ir.Block) -> bool:
+    owner = x.owner
+    if isinstance(owner, ir.Block):
+        return owner == block or is_within(owner.owner.operation, block)
+    return is_within(owner.operation, block)
+
+
+def is_within(op: ir.Operation, block: ir.Block) -> bool:
+    """Whether `op` is one of `block`, or within one of them."""
+    while op.name != "func.func":
+        if op.block == block:
+            return True
+        op = op.parent.operation
+    return False
+
+
+def _writes(op: ir.Operation, position: int) -> bool:
+    if op.name in _READERS:
+        return False
+    if op.name in _VIEWS:
+        return any(map(is_written, op.results))
+    if op.name in _BRANCHES:
+        return _is_in_kernel(op)
+    if op.name == "tensor.insert_slice":
+        return position == 1
+    if op.name.startswith(("linalg.", "iree_linalg_ext.")):
+        return position >= len(op.operands) - len(op.results)  # what is computed into comes last
+    return True
+
+
+def _is_in_kernel(op: ir.Operation) -> bool:
+    while op.name != "func.func":
+        if op.name == "flow.dispatch.region":
+            return True
+        op = op.parent.operation
+    return False
+
+
+def copy(x: ir.Value) -> ir.Value:
+    """The tensor `x` in memory of its own."""
+    sizes = iree.dynamic_sizes(x)
+    always = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(1), True), [])
+    return iree.dispatch_region(x.type, sizes, lambda: _copied(x, sizes, always))
+
+
+def _copied(x: ir.Value, sizes: Sequence[ir.Value], always: ir.Value) -> ir.Value:
+    """Elements of `x` as `always` tells: without a choice there would be no copy either."""
+    type_ = ir.RankedTensorType(x.type)
+    dynamic = iter(sizes)
+    extents = [
+        next(dynamic) if type_.is_dynamic_dim(axis) else type_.get_dim_size(axis)
+        for axis in range(type_.rank)
+    ]
+    output = tensor.empty(extents, type_.element_type)
+    otherwise = _zero(type_.element_type)
+    identity = ir.AffineMap.get_identity(type_.rank)
+    return parallel([x], [identity], output, lambda e: arith.select(always, e, otherwise))
+
+
+def _zero(type_: ir.Type) -> ir.Value:
+    return arith.constant(type_, 0.0 if isinstance(type_, ir.FloatType) else 0)
