@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,10 +64,19 @@ def attention(
     scores = qk_matmul_output_mode if node.wants(3) else None
     windows = (left_window_size, right_window_size)
     options = Options(scale, bool(is_causal), softcap, windows, scores)
-    y, scores = _attend(q, k, v, mask, past, nonpad_kv_seqlen, options)
+    values, mask = _in_type_of(q, v), _in_type_of(q, mask)
+    y, scores = _attend(q, k, values, mask, past, nonpad_kv_seqlen, options)
     if merged:
         y = merge_heads(y)
     return (y, k, v) if scores is None else (y, k, v, scores)
+
+
+def _in_type_of(q: ir.Value, x: Any) -> Any:
+    """`x`, if it is there, in the element type of `q`; booleans stay."""
+    dtype = graph.type_of(q).dtype
+    if x is None or graph.type_of(x).dtype in (dtype, np.bool_):
+        return x
+    return graph.cast(x, to=dtype)
 
 
 def split_heads(x: ir.Value, heads: int) -> ir.Value:

@@ -30,7 +30,6 @@ _unary("BitwiseNot", graph.bitwise_not)
 _unary("Ceil", graph.ceil)
 _unary("Cos", graph.cos)
 _unary("Cosh", graph.cosh)
-_unary("Erf", graph.erf)
 _unary("Exp", graph.exp)
 _unary("Floor", graph.floor)
 _unary("IsNaN", graph.is_nan)
@@ -181,9 +180,22 @@ def thresholded_relu(x, *, alpha=1.0):
     return graph.thresholded_relu(x, alpha=alpha)
 
 
+def _as_floats(x: ir.Value, function: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    """A function of floats; integers are computed in f64 and cut towards zero."""
+    dtype = graph.type_of(x).dtype
+    if not graph.is_integer(dtype):
+        return function(x)
+    return graph.cast(function(graph.cast(x, to=np.float64)), to=dtype)
+
+
+@onnx_op("Erf")
+def erf(x):
+    return _as_floats(x, graph.erf)
+
+
 @onnx_op("Shrink", since=9)
 def shrink(x, *, bias=0.0, lambd=0.5):
-    return graph.shrink(x, bias=bias, lambd=lambd)
+    return _as_floats(x, lambda x: graph.shrink(x, bias=bias, lambd=lambd))
 
 
 @onnx_op("Gelu", since=20)

@@ -151,6 +151,18 @@ def instance_normalization(x, scale, bias, *, epsilon=1e-5):
     return graph.layer_norm(x, scale, bias, axis=2, epsilon=epsilon)
 
 
+@onnx_op("MeanVarianceNormalization", since=9)
+def mean_variance_normalization(x, *, axes=(0, 2, 3)):
+    """``(x - mean) / (deviation + 1e-9)``, in f32 at least."""
+    type_ = graph.type_of(x)
+    axes = [normalize_axis(axis, type_.rank) for axis in axes]
+    wide = _cast(x, np.dtype(np.float32)) if type_.dtype.itemsize < 4 else x
+    centred = graph.sub(wide, graph.reduce_mean(wide, axes=axes, keepdims=True))
+    variance = graph.reduce_mean(graph.mul(centred, centred), axes=axes, keepdims=True)
+    deviation = graph.add(graph.sqrt(variance), graph.splat_like(1e-9, variance))
+    return _cast(graph.div(centred, deviation), type_.dtype)
+
+
 def _group_normalization(
     x: ir.Value, scale: ir.Value, bias: ir.Value, groups: int, epsilon: float, per_group: bool
 ) -> ir.Value:

@@ -7,6 +7,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.symbolic import Dim, at_least
 from ...dialects.symbolic import maximum as max_size
+from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
 from .axes import axis_count, is_computed, listed, shape_of, spread
 from .registry import Node, UnsupportedError, onnx_op
@@ -65,6 +66,25 @@ def _pad_by_data(x: ir.Value, pads: ir.Value, value: ir.Value, mode: str, node: 
         places = graph.add(_folded(places, extent, mode), removed)
         x = graph.gather(x, places, axis=axis)
     return x
+
+
+@onnx_op("CenterCropPad", since=18)
+def center_crop_pad(x, shape, *, node, axes=None):
+    """Each axis cut or filled with zeros on both sides; behind by one more where that is odd."""
+    rank = graph.type_of(x).rank
+    which = [normalize_axis(axis, rank) for axis in (range(rank) if axes is None else axes)]
+    wanted = require_sizes(shape, node, "shape")
+    if len(wanted) != len(which) or len(set(which)) < len(which):
+        raise graph.TypeRuleError(f"{len(wanted)} sizes for the axes {which}")
+    given = graph.type_of(x).shape
+    kept, sizes = list(given), list(given)
+    for axis, size in zip(which, wanted, strict=True):
+        kept[axis], sizes[axis] = min_size(given[axis], size), size
+    starts = [(size - keep) // 2 for size, keep in zip(given, kept, strict=True)]
+    x = graph.slice_(x, starts=starts, sizes=kept, steps=[1] * rank)
+    low = [(size - keep) // 2 for size, keep in zip(sizes, kept, strict=True)]
+    high = [s - k - before for s, k, before in zip(sizes, kept, low, strict=True)]
+    return graph.pad(x, graph.splat_like(0, x), low=low, high=high)
 
 
 def _require_count(count: int | Dim, rank: int) -> None:

@@ -77,6 +77,11 @@ class Converter:
         positional = [p for p in signature.parameters.values() if p.kind != p.KEYWORD_ONLY]
         if not any(p.kind == p.VAR_POSITIONAL for p in positional):
             inputs = inputs[: _count_given(inputs, len(positional))]
+        given = next((p.name for p in positional if p.name in attributes), None)
+        if given is not None:
+            raise InvalidModelError(
+                f"{self.op_type} (opset {node.opset}): '{given}' is an input, not an attribute"
+            )
         try:
             bound = signature.bind(*inputs, **attributes, **extra)
         except TypeError as error:

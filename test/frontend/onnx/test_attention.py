@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const
+from numerics import Cases, Feed, const, evaluate
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -141,6 +141,22 @@ def test_sizes_and_types():
     cases.add("Attention", *(x.astype(ml_dtypes.bfloat16) for x in _qkv()))
     cases.add("Attention", *_qkv(keys=0))
     cases.compare_compiled_with_evaluation()
+
+
+def test_values_and_masks_of_other_types():
+    cases, same = Cases(opset=24), Cases(opset=24)
+    q, k, v = _qkv()
+    cases.add("Attention", q, k, v.astype(np.float16), outputs=3, tolerance=2e-3)
+    same.add("Attention", q, k, v, outputs=3)
+    mask = np.arange(35).reshape(5, 7) % 3
+    for dtype in (np.int8, np.int64, np.float64):
+        cases.add("Attention", q, k, v, mask.astype(dtype))
+        same.add("Attention", q, k, v, mask.astype(np.float32))
+    cases.compare_compiled_with_evaluation()
+    evaluated = evaluate(cases.model(), cases.feeds)
+    assert evaluated[2].dtype == np.float16
+    for have, want in zip(evaluated, evaluate(same.model(), same.feeds), strict=True):
+        np.testing.assert_allclose(have, want, atol=2e-3)
 
 
 def test_rotary_embedding():

@@ -137,6 +137,24 @@ def test_integers():
     cases.compare_with_onnxruntime()
 
 
+def test_functions_of_floats_take_integers():
+    cases = Cases(opset=12)
+    for dtype in (np.int8, np.uint8, np.int32, np.uint64):
+        a = np.array([0, 1, 2, 3, 6, 7, 100], dtype)
+        cases.add("Erf", a)
+        cases.add("Shrink", a, lambd=2.5, bias=1.5)
+    cases.add("Shrink", np.array([-9, -3, -2, 0, 4], np.int16), lambd=2.5, bias=1.25)
+    evaluated = evaluate(cases.model(), cases.feeds)
+    cases.compare_compiled_with_evaluation()
+    assert evaluated[0].tolist() == [0, 0, 0, 0, 1, 1, 1]
+    shrinks = Cases(opset=12)
+    shrinks.nodes = [node for node in cases.nodes if node.op_type == "Shrink"]
+    shrinks.inputs = [info for info in cases.inputs if info.name.startswith("Shrink")]
+    shrinks.outputs = [name for name in cases.outputs if name.startswith("Shrink")]
+    shrinks.feeds = {k: v for k, v in cases.feeds.items() if k.startswith("Shrink")}
+    shrinks.compare_with_onnxruntime()
+
+
 def test_integer_operators_that_onnxruntime_lacks():
     cases = Cases(opset=22)
     for dtype in (np.int8, np.uint16):

@@ -343,3 +343,20 @@ def test_nothing_is_joined_and_cut_along_no_axis():
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     cases.add("Slice", x, no_axes, no_axes, const(no_axes), const(no_axes))
     cases.compare_with_onnxruntime()
+
+
+def test_center_crop_pad():
+    cases = Cases(opset=18)
+    x = _normal(4, 7, 3)
+    for shape in ([4, 7, 3], [3, 4, 6], [7, 8, 0]):
+        cases.add("CenterCropPad", x, const(shape))
+        cases.add("CenterCropPad", x, np.array(shape, np.int32))
+        cases.add("CenterCropPad", Feed(x, ["a", "b", 3]), np.array(shape))
+    cases.add("CenterCropPad", x > 0, const([2, 9]), axes=[-1, 0])
+    cases.add("CenterCropPad", x.astype(np.int8), Feed(np.array([5]), [1]), axes=[1])
+    cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+    cases = Cases(opset=18)
+    cases.add("CenterCropPad", x, const([2, 9]))
+    with pytest.raises(InvalidModelError, match="2 sizes for the axes"):
+        import_onnx(cases.model())

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import onnx.parser
 import pytest
-from numerics import Cases, Feed, compare, const, run_compiled, run_onnxruntime
+from numerics import Cases, Feed, compare, const, evaluate, run_compiled, run_onnxruntime
 
 from graphc.errors import UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -229,5 +229,21 @@ def test_lp_normalization():
 
 def test_mean_variance_normalization():
     cases = Cases(opset=13)
-    cases.add("MeanVarianceNormalization", _floats(2, 3, 4, 5), tolerance=1e-5)
+    x = _floats(2, 3, 4, 5)
+    cases.add("MeanVarianceNormalization", x, tolerance=1e-5)
+    cases.add("MeanVarianceNormalization", Feed(x, ["n", 3, "h", 5]), tolerance=1e-5)
+    cases.add("MeanVarianceNormalization", x, axes=[0, 1, 2, 3], tolerance=1e-5)
     cases.compare_with_onnxruntime()
+
+
+def test_mean_variance_normalization_in_other_types():
+    cases, x = Cases(opset=13), _floats(2, 3, 4, 5) + np.float32(5)
+    y = (x - x.mean((0, 2, 3), keepdims=True)) / x.std((0, 2, 3), keepdims=True)
+    dtypes = (np.float64, np.float16, ml_dtypes.bfloat16)
+    for dtype in dtypes:
+        cases.add("MeanVarianceNormalization", x.astype(dtype))
+    cases.add("MeanVarianceNormalization", x.astype(np.float64), axes=[-2])
+    cases.compare_compiled_with_evaluation()
+    evaluated = [each.astype(np.float32) for each in evaluate(cases.model(), cases.feeds)]
+    for have, tolerance in zip(evaluated, (1e-4, 5e-3, 5e-2), strict=False):
+        np.testing.assert_allclose(have, y, atol=tolerance)
