@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from onnx import GraphProto
 
 from ...dialects import graph
 from ...dialects.symbolic import Dim, maximum
@@ -82,26 +83,15 @@ def scan(
     scan_output_axes=(),
     scan_output_directions=(),
 ):
-    count = len(inputs) - num_scan_inputs
-    if count < 0:
-        raise graph.TypeRuleError(f"{num_scan_inputs} scanned inputs of {len(inputs)}")
-    initial, scanned = list(inputs[:count]), list(inputs[count:])
+    initial, scanned = _parted(inputs, num_scan_inputs)
     axes = [
         normalize_axis(axis, graph.type_of(x).rank)
         for x, axis in zip(scanned, scan_input_axes or [0] * len(scanned), strict=True)
     ]
-    backwards = scan_input_directions or [0] * len(scanned)
     length = _scan_length(scanned, axes)
-
-    def iterate(index: Dim, *carried: ir.Value) -> graph.Iteration:
-        parts = [
-            _part(x, axis, length - 1 - index if reverse else index)
-            for x, axis, reverse in zip(scanned, axes, backwards, strict=True)
-        ]
-        values = node.import_subgraph(body, [*carried, *parts])
-        return graph.Iteration(None, values[:count], values[count:])
-
-    results = graph.loop(initial, iterate, node.fresh_name, length)
+    slices = list(zip(scanned, axes, scan_input_directions or [0] * len(scanned), strict=True))
+    results = _scanned(initial, slices, length, node, body)
+    count = len(initial)
     stacks = results[count:]
     places = zip(
         stacks,
@@ -110,6 +100,34 @@ def scan(
         strict=True,
     )
     return [*results[:count], *(_placed(y, axis, reverse) for y, axis, reverse in places)]
+
+
+def _parted(inputs: Sequence[ir.Value], scanned: int) -> tuple[list[ir.Value], list[ir.Value]]:
+    """What is carried, and what is scanned."""
+    count = len(inputs) - scanned
+    if count < 0:
+        raise graph.TypeRuleError(f"{scanned} scanned inputs of {len(inputs)}")
+    return list(inputs[:count]), list(inputs[count:])
+
+
+def _scanned(
+    initial: Sequence[ir.Value],
+    slices: Sequence[tuple[ir.Value, int, int]],
+    length: int | Dim,
+    node: Node,
+    body: GraphProto,
+) -> list[ir.Value]:
+    """`length` iterations over `slices`: a value, its axis, and whether it is read backwards."""
+    count = len(initial)
+
+    def iterate(index: Dim, *carried: ir.Value) -> graph.Iteration:
+        parts = [
+            _part(x, axis, length - 1 - index if reverse else index) for x, axis, reverse in slices
+        ]
+        values = node.import_subgraph(body, [*carried, *parts])
+        return graph.Iteration(None, values[:count], values[count:])
+
+    return graph.loop(initial, iterate, node.fresh_name, length)
 
 
 def _scan_length(scanned: Sequence[ir.Value], axes: Sequence[int]) -> int | Dim:
@@ -148,21 +166,35 @@ def _placed(y: ir.Value, axis: int, reverse: int) -> ir.Value:
 def scan_8(lengths=None, *inputs, node, body, num_scan_inputs, directions=()):
     """A scan per row of a batch, which is the first axis of all inputs and outputs.
 
-    Shorter rows, `lengths`, would leave part of the outputs undefined.
+    Rows may be shorter, `lengths`; what they do not fill of the outputs is 0.
     """
+    initial, scanned = _parted(inputs, num_scan_inputs)
+    backwards = directions or [0] * len(scanned)
+    longest = _scan_length(scanned, [1] * len(scanned))
+    batch = graph.type_of(scanned[0]).shape[0]
     if lengths is not None:
-        raise UnsupportedError("sequence_lens")
-    batch = graph.type_of(inputs[0]).shape[0]
+        lengths = graph.cast(lengths, to=np.int64)
+        fits = graph.less_or_equal(lengths, size_scalar(longest))
+        fits = graph.reduce_min(fits, axes=[0], keepdims=False)
+        graph.require(fits, message=f"a sequence is longer than {longest}")
 
     def iterate(index: Dim) -> graph.Iteration:
-        rows = [_part(x, 0, index) for x in inputs]
-        values = scan(
-            *rows,
-            node=node,
-            body=body,
-            num_scan_inputs=num_scan_inputs,
-            scan_input_directions=directions,
-        )
-        return graph.Iteration(None, [], values)
+        length = longest
+        if lengths is not None:
+            (length,) = require_sizes(_part(lengths, 0, index), node, "length")
+        rows = [_part(x, 0, index) for x in scanned]
+        slices = [(x, 0, reverse) for x, reverse in zip(rows, backwards, strict=True)]
+        states = [_part(x, 0, index) for x in initial]
+        values = _scanned(states, slices, length, node, body)
+        count = len(states)
+        stacks = [_filled(y, longest) for y in values[count:]]
+        return graph.Iteration(None, [], [*values[:count], *stacks])
 
     return graph.loop([], iterate, node.fresh_name, batch)
+
+
+def _filled(y: ir.Value, length: int | Dim) -> ir.Value:
+    """`y` with zeros behind it, up to `length`."""
+    first, *rest = graph.type_of(y).shape
+    low, high = [0] * (len(rest) + 1), [length - first, *[0] * len(rest)]
+    return y if first == length else graph.pad(y, graph.splat_like(0, y), low=low, high=high)

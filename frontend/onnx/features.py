@@ -82,18 +82,22 @@ def imputer(
 
 @onnx_op("OneHotEncoder", domain=_DOMAIN)
 def one_hot_encoder(x, *, cats_int64s=None, cats_strings=None, zeros=1):
-    """A last axis with 1 at the place of the category."""
+    """A last axis with 1 at the place of the category; without `zeros` there must be one."""
     if cats_strings:
         raise UnsupportedError("categories that are strings")
     if not cats_int64s:
         raise graph.TypeRuleError("an encoder needs categories")
-    if not zeros:
-        raise UnsupportedError("zeros=0, an error for an unknown category")
     if graph.type_of(x).dtype != np.int64:
         x = graph.cast(x, to=np.int64)
     categories = graph.constant(value=np.array(cats_int64s, np.int64))
     column = graph.reshape(x, shape=[*graph.type_of(x).shape, 1])
-    return graph.cast(graph.equal(column, categories), to=np.float32)
+    hit = graph.equal(column, categories)
+    if not zeros:
+        axes = [*range(graph.type_of(x).rank)]
+        known = graph.reduce_max(hit, axes=[len(axes)], keepdims=False)
+        known = graph.reduce_min(known, axes=axes, keepdims=False)
+        graph.require(known, message="an element is none of the categories")
+    return graph.cast(hit, to=np.float32)
 
 
 @onnx_op("FeatureVectorizer", domain=_DOMAIN)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, at_least
 from ...mlir import ir
 from .registry import onnx_op
 from .shapes import normalize_axis, positions, require_sizes, size_scalar
@@ -44,7 +44,11 @@ def _rows(x: ir.Value, axis: int) -> ir.Value:
     shape = graph.type_of(x).shape
     perm = [axis, *(i for i in range(len(shape)) if i != axis)]
     rest = graph.element_count(shape[:axis] + shape[axis + 1 :])
-    return graph.reshape(graph.transpose(x, perm=perm), shape=[shape[axis], rest])
+    rows = graph.reshape(graph.transpose(x, perm=perm), shape=[shape[axis], rest])
+    if at_least(rest, 1):
+        return rows
+    column = graph.expand(graph.splat_like(0, rows), shape=[shape[axis], 1])
+    return graph.concat([rows, column], axis=1)  # rows of nothing are equal
 
 
 def _begins(rows: ir.Value) -> ir.Value:

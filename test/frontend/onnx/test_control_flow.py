@@ -13,7 +13,7 @@ from numerics import (
     run_onnxruntime,
 )
 
-from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.errors import ExecutionError, InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
 
 RNG = np.random.default_rng(7)
@@ -336,6 +336,31 @@ def test_a_scan_of_opset_8_has_a_batch_axis():
     )
     feeds = {"init": floats(3, 2), "x": floats(3, 4, 2)}
     check(model, feeds)
+
+
+def test_a_scan_of_opset_8_has_rows_of_several_lengths():
+    model = parse(
+        """(int64[b] lengths, float[b, 2] init, float[b, n, 2] x)
+        => (float[b, 2] last, float[b, n, 2] sums)""",
+        """
+        last, sums = Scan (lengths, init, x, x) <num_scan_inputs: int = 2, directions: ints = [1, 0],
+          body: graph = b (float[2] s, float[2] a, float[2] c) => (t, u) {
+            r = Sub (a, c)
+            t = Add (s, a)
+            u = Mul (t, r)
+          }>
+        """,
+        '<ir_version: 3, opset_import: ["" : 8]>',
+    )
+    feeds = {"lengths": np.array([2, 4, 1]), "init": floats(3, 2), "x": floats(3, 4, 2)}
+    check(model, feeds)
+    with contextlib.closing(compile_model(model)) as compiled:
+        last, sums = compiled.run(None, feeds | {"lengths": np.array([0, 4, 0])})
+        assert (last[::2] == feeds["init"][::2]).all()
+        assert not sums[::2].any()
+        for length, message in ((5, "a sequence is longer than n"), (-1, "is negative")):
+            with pytest.raises(ExecutionError, match=message):
+                compiled.run(None, feeds | {"lengths": np.array([2, length, 4])})
 
 
 def test_values_captured_by_a_body_may_come_from_outer_bodies():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const
+from numerics import Cases, Feed, const, run_compiled
 from onnx import numpy_helper
 
-from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.errors import ExecutionError, InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)
@@ -42,6 +42,17 @@ def test_features():
     cases.add("OneHotEncoder", whole[0].astype(np.float32), domain=_DOMAIN, cats_int64s=[1, 0])
     cases.add("FeatureVectorizer", x, _normal(5, 2), domain=_DOMAIN, inputdimensions=[4, 2])
     cases.compare_with_onnxruntime()
+
+
+def test_categories_that_must_be_known():
+    cases = _cases()
+    whole = _random.integers(-1, 2, (5, 4))
+    encoder = {"domain": _DOMAIN, "cats_int64s": [1, 0, -1], "zeros": 0}
+    cases.add("OneHotEncoder", Feed(whole, ["n", 4]), **encoder)
+    cases.compare_with_onnxruntime()
+    feeds = {name: np.where(whole == 1, 7, whole) for name in cases.feeds}
+    with pytest.raises(ExecutionError, match="OneHotEncoder_0: an element is none of the cat"):
+        run_compiled(cases.model(), feeds)
 
 
 def test_label_encoders():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed
+from numerics import Cases, Feed, evaluate
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -43,6 +43,19 @@ def test_unique_of_what_has_no_order():
     cases.add("Unique", np.array([[True, False, True]]), outputs=4)
     cases.compare_compiled_with_evaluation()
     cases.compare_evaluation()
+
+
+def test_unique_rows_of_nothing():
+    cases = Cases(opset=11)
+    for shape, axis in (((3, 0), 0), ((3, 0), 1), ((2, 0, 4), -1), ((0, 3), 1), ((0, 0), 0)):
+        x = np.zeros(shape, np.float32)
+        cases.add("Unique", x, outputs=4, axis=axis)
+        cases.add("Unique", Feed(x, list("abc")[: x.ndim]), outputs=4, axis=axis, sorted=0)
+    cases.compare_compiled_with_evaluation()
+    expected = np.unique(np.zeros((2, 0, 4)), True, True, True, axis=-1)
+    for have, want in zip(evaluate(cases.model(), cases.feeds)[16:20], expected, strict=True):
+        assert have.tolist() == want.tolist()
+        assert have.shape == want.shape
 
 
 def test_axis_is_checked():
