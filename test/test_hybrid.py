@@ -188,6 +188,18 @@ def test_strings():
         made(a=["x"], c=["y"])
 
 
+def test_n_grams_of_strings_are_weighed_in_the_order_of_the_pool():
+    text = helper.make_tensor_type_proto(TensorProto.STRING, ["n"])
+    counts = helper.make_tensor_type_proto(TensorProto.FLOAT, [3])
+    node = helper.make_node(
+        "TfIdfVectorizer", ["x"], ["y"], name="count", mode="TFIDF", ngram_counts=[0, 2],
+        ngram_indexes=[2, 0, 1], pool_strings=["a", "b", "b", "a"], weights=[2.0, 3.0, 5.0],
+        min_gram_length=1, max_gram_length=2, max_skip_count=0,
+    )  # fmt: skip
+    made = graphc.compile(hybrid([node], {"x": text}, {"y": counts}))
+    np.testing.assert_array_equal(made(["b", "a", "c", "b", "a", "a"]), [6, 10, 6])
+
+
 def optional_sequence() -> onnx.ModelProto:
     """The sequence with `x` at its end, or `x` alone where there is none."""
     sequence = helper.make_sequence_type_proto(FLOATS)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_tfidf_vectorizer import TfIdfVectorizer as _TfIdfVectorizer
 
 
 class _Nullable(OpRun):
@@ -112,4 +113,22 @@ class ImageDecoder(OpRun):
         return (pixels[:, :, ::-1] if pixel_format == "BGR" else pixels,)
 
 
-OPERATORS: tuple[type[OpRun], ...] = (Optional, Identity, If, Loop, ImageDecoder)
+class TfIdfVectorizer(_TfIdfVectorizer):
+    """Counts of n-grams, whose weights are in the order of the pool, not of the columns."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        if self.weights_:
+            each = np.zeros(max(self.ngram_indexes_) + 1, np.float32)
+            each[self.ngram_indexes_] = self.weights_
+            self.weights_ = each
+
+
+OPERATORS: tuple[type[OpRun], ...] = (
+    Optional,
+    Identity,
+    If,
+    Loop,
+    ImageDecoder,
+    TfIdfVectorizer,
+)

@@ -343,7 +343,8 @@ def test_a_scan_of_opset_8_has_rows_of_several_lengths():
         """(int64[b] lengths, float[b, 2] init, float[b, n, 2] x)
         => (float[b, 2] last, float[b, n, 2] sums)""",
         """
-        last, sums = Scan (lengths, init, x, x) <num_scan_inputs: int = 2, directions: ints = [1, 0],
+        last, sums = Scan (lengths, init, x, x) <
+          num_scan_inputs: int = 2, directions: ints = [1, 0],
           body: graph = b (float[2] s, float[2] a, float[2] c) => (t, u) {
             r = Sub (a, c)
             t = Add (s, a)

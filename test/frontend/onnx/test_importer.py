@@ -61,7 +61,7 @@ def test_inputs_may_be_outputs():
         (helper.make_node("Add", ["x", ""], ["y"]), "('b') is left out"),
         (helper.make_node("Concat", ["x", ""], ["y"], axis=0), "input 1 ('xs') is left out"),
         (helper.make_node("Relu", ["x"], ["y"], slope=1.0), "unexpected keyword argument 'slope'"),
-        (helper.make_node("Squeeze", ["x"], ["y"], axes=[0]), "'axes' is an input, not an attribute"),
+        (helper.make_node("Squeeze", ["x"], ["y"], axes=[0]), "'axes' is an input, not an attr"),
         (helper.make_node("Concat", ["x"], ["y"]), "missing a required argument: 'axis'"),
         (helper.make_node("Concat", ["x"], ["y"], axis=0.5), "'axis' is of kind FLOAT, not INT"),
         (helper.make_node("LeakyRelu", ["x"], ["y"], alpha="1"), "kind STRING, not FLOAT"),
