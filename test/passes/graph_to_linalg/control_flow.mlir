@@ -6,8 +6,8 @@
 // CHECK: cf.cond_br %[[CONDITION]]
 // CHECK: "util.list.set"
 // CHECK: cf.br ^[[LAST:.*]](%{{.*}} : !util.list<?>)
-// CHECK: ^[[LAST]](%[[LIST:.*]]: !util.list<?>)
-// CHECK: %[[VIEW:.*]] = "util.list.get"(%[[LIST]]
+// CHECK: ^[[LAST]]([[LIST:%[0-9]+]]: !util.list<?>)
+// CHECK: %[[VIEW:.*]] = "util.list.get"([[LIST]]
 // CHECK: %[[SIZE:.*]] = "hal.buffer_view.dim"(%[[VIEW]])
 // CHECK: %[[RESULT:.*]] = "hal.tensor.import"(%[[VIEW]], %[[SIZE]])
 // CHECK: return %[[RESULT]]
