@@ -164,7 +164,12 @@ class GraphOp(Graph.Operation):
     def infer_types(cls, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[TensorType, ...]:
         """Result types for operand groups given as types. TypeRuleError says what is wrong."""
         result = cls.infer(*operands, **attrs)
-        return (result,) if isinstance(result, TensorType) else tuple(result)
+        types = (result,) if isinstance(result, TensorType) else tuple(result)
+        for type_ in types:
+            for size in type_.shape:
+                if isinstance(size, int) and size < 0:
+                    raise TypeRuleError(f"the result would have a size of {size}")
+        return types
 
     @staticmethod
     def verify_invariants(op: Any) -> bool:

@@ -345,6 +345,23 @@ def test_nothing_is_joined_and_cut_along_no_axis():
     cases.compare_with_onnxruntime()
 
 
+@pytest.mark.parametrize(
+    ("op_type", "inputs"),
+    [
+        ("ConstantOfShape", [const([2, -1])]),
+        ("Expand", [_normal(2, 3), const([-1, 2, 3])]),
+        ("OneHot", [np.arange(3), const(-1), const([0.0, 1.0])]),
+        ("Resize", [_normal(2, 3), None, None, const([-1, 3])]),
+        ("Tile", [_normal(1, 3), const([-1, 1])]),
+    ],
+)
+def test_negative_sizes_are_refused(op_type, inputs):
+    cases = Cases(opset=18)
+    cases.add(op_type, *inputs)
+    with pytest.raises(InvalidModelError, match=f"node '{op_type}_0'.* a size of -1"):
+        import_onnx(cases.model())
+
+
 def test_center_crop_pad():
     cases = Cases(opset=18)
     x = _normal(4, 7, 3)
