@@ -1,4 +1,4 @@
-"""Operators that were experimental before opset 10, in the form in which ONNX Runtime keeps them."""
+"""Operators that were experimental before opset 10, in the form that ONNX Runtime keeps."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """Normalisations of sums, as transformers have them around every block."""
 
+from typing import Any
+
 import numpy as np
 
 from ....dialects import graph
@@ -7,7 +9,8 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..normalization import group_normalization, rms_normalization
 from ..registry import Node, UnsupportedError, onnx_op
-from ..shapes import normalize_axis
+from ..shapes import normalize_axis, size_scalar
+from .quantization import floats
 from .registry import microsoft_op
 
 
@@ -89,6 +92,61 @@ def embed_layer_normalization(
         total = graph.add(total, graph.gather(segment_embedding, segment_ids, axis=0))
     y = graph.layer_norm(total, gamma, beta, axis=2, epsilon=epsilon)
     return y, _mask_index(mask, batch), *([total] if node.wants(2) else [])
+
+
+@microsoft_op("QEmbedLayerNormalization")
+def quantized_embed_layer_normalization(
+    input_ids,
+    segment_ids=None,
+    words=None,
+    positions=None,
+    segments=None,
+    gamma=None,
+    beta=None,
+    mask=None,
+    word_scale=None,
+    position_scale=None,
+    segment_scale=None,
+    gamma_scale=None,
+    beta_scale=None,
+    word_zero=None,
+    position_zero=None,
+    segment_zero=None,
+    gamma_zero=None,
+    beta_zero=None,
+    *,
+    epsilon=1e-12,
+):
+    """`EmbedLayerNormalization` by tables and parameters of 8 bits, each with one scale."""
+    of_segments = (segment_ids, segments, segment_scale, segment_zero)
+    if len({each is None for each in of_segments}) > 1:
+        raise graph.TypeRuleError("some of the inputs that concern segments are left out")
+    batch, length = graph.type_of(input_ids).shape
+    places = graph.range_(size_scalar(0), size_scalar(1), size=length)
+    total = graph.add(
+        _embedding(words, input_ids, word_scale, word_zero),
+        _embedding(positions, places, position_scale, position_zero),
+    )
+    if segments is not None:
+        total = graph.add(total, _embedding(segments, segment_ids, segment_scale, segment_zero))
+    gamma = _single_scaled(gamma, gamma_scale, gamma_zero)
+    beta = _single_scaled(beta, beta_scale, beta_zero)
+    y = graph.layer_norm(total, gamma, beta, axis=2, epsilon=epsilon)
+    return y, _mask_index(mask, batch)
+
+
+def _embedding(table: Any, places: Any, scale: Any, zero: Any) -> ir.Value:
+    """Rows of a quantized `table` as floats."""
+    if table is None:
+        raise graph.TypeRuleError("an embedding is left out")
+    return _single_scaled(graph.gather(table, places, axis=0), scale, zero)
+
+
+def _single_scaled(x: Any, scale: Any, zero: Any) -> ir.Value:
+    """Quantized numbers with one scale and zero point as floats."""
+    if x is None or scale is None or zero is None:
+        raise graph.TypeRuleError("quantized numbers, their scale or zero point are left out")
+    return floats(x, scale, zero)
 
 
 def _mask_index(mask: ir.Value | None, batch: int | Dim) -> ir.Value:

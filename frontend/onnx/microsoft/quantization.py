@@ -15,6 +15,7 @@ from ..convolution import integer_conv, per_filter
 from ..movement import concat
 from ..pooling import average_pool
 from ..quantization import dequantize, dequantize_linear, per_tensor, quantize_linear, requantize
+from ..shapes import normalize_axis
 from .registry import microsoft_op
 
 
@@ -170,3 +171,32 @@ def qlinear_where(condition, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_
         for x, scale, zero in ((a, a_scale, a_zero), (b, b_scale, b_zero))
     ]
     return graph.where(condition, *parts)
+
+
+@microsoft_op("MulInteger")
+def mul_integer(a, a_zero=None, b=None, b_zero=None):
+    """``(a - a_zero) * (b - b_zero)`` in i32."""
+    if b is None:
+        raise graph.TypeRuleError("the second operand is left out")
+    return graph.mul(_from_zero(a, a_zero), _from_zero(b, b_zero))
+
+
+def _from_zero(x: ir.Value, zero: ir.Value | None) -> ir.Value:
+    dtype = graph.type_of(x).dtype
+    if dtype not in (np.int8, np.uint8):
+        raise graph.TypeRuleError(f"needs integers of 8 bits, not {dtype}")
+    wide = graph.cast(x, to=np.int32)
+    if zero is None:
+        return wide
+    return graph.sub(wide, graph.reshape(graph.cast(zero, to=np.int32), shape=[]))
+
+
+@microsoft_op("ReduceSumInteger")
+def reduce_sum_integer(x, *, axes, keepdims):
+    """In 32 bits."""
+    type_ = graph.type_of(x)
+    if type_.dtype not in (np.int8, np.uint8):
+        raise graph.TypeRuleError(f"needs integers of 8 bits, not {type_.dtype}")
+    wide = graph.cast(x, to=np.uint32 if type_.dtype == np.uint8 else np.int32)
+    axes = sorted(normalize_axis(axis, type_.rank) for axis in axes)
+    return graph.reduce_sum(wide, axes=axes, keepdims=bool(keepdims))

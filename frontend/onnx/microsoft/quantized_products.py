@@ -1,5 +1,8 @@
 """Matrix products of quantized tensors, and with weights of few bits."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ....dialects import graph
@@ -7,7 +10,7 @@ from ....mlir import ir
 from ..contraction import integer_product, matmul_of_any_rank
 from ..quantization import dynamic_quantize_linear, per_column, per_row, requantize
 from ..registry import UnsupportedError
-from .registry import microsoft_op
+from .registry import activated, microsoft_op
 
 _FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
 """Floats of 4 bits with a sign in front, scaled to reach 1."""
@@ -187,3 +190,105 @@ def matmul_bnb4(
     weights = graph.reshape(weights, shape=[N, K])
     weights = graph.transpose(weights, perm=[1, 0]) if transB else weights
     return matmul_of_any_rank(a, weights)
+
+
+@microsoft_op("MatMulInteger16")
+def matmul_integer_16(a, b):
+    """Products of 16 bits, added up in 32; without sign if neither operand has one."""
+    dtypes = graph.type_of(a).dtype, graph.type_of(b).dtype
+    if any(dtype not in (np.int16, np.uint16) for dtype in dtypes):
+        raise graph.TypeRuleError(f"needs integers of 16 bits, not {dtypes[0]} and {dtypes[1]}")
+    wide = np.uint32 if dtypes == (np.uint16, np.uint16) else np.int32
+    return matmul_of_any_rank(graph.cast(a, to=wide), graph.cast(b, to=wide))
+
+
+@microsoft_op("MatMulNBitsMlp")
+def matmul_n_bits_mlp(
+    a,
+    skip=None,
+    norm_scale=None,
+    gate_weights=None,
+    gate_scales=None,
+    gate_bias=None,
+    up_weights=None,
+    up_scales=None,
+    up_bias=None,
+    *,
+    K,  # noqa: N803
+    N,  # noqa: N803
+    activation,
+    bits=4,
+    block_size,
+    epsilon=1e-5,
+    accuracy_level=0,
+):
+    """``activation(gate) * up`` of two projections, behind a normalisation if that has a scale."""
+    del accuracy_level
+    total, x = _normalised(a, skip, norm_scale, epsilon)
+    shares = [(gate_weights, gate_scales, gate_bias, N), (up_weights, up_scales, up_bias, N)]
+    gate, up = _projected(x, shares, K, bits, block_size)
+    silu = activation.lower() in ("silu", "swish")
+    gate = graph.swish(gate, alpha=1.0) if silu else activated(gate, activation, None, None)
+    return graph.mul(gate, up), total
+
+
+@microsoft_op("MatMulNBitsQkv")
+def matmul_n_bits_qkv(
+    a,
+    skip=None,
+    norm_scale=None,
+    q_weights=None,
+    q_scales=None,
+    q_bias=None,
+    k_weights=None,
+    k_scales=None,
+    k_bias=None,
+    v_weights=None,
+    v_scales=None,
+    v_bias=None,
+    *,
+    K,  # noqa: N803
+    Nq,  # noqa: N803
+    Nkv,  # noqa: N803
+    bits=4,
+    block_size,
+    epsilon=1e-6,
+    accuracy_level=0,
+):
+    """Queries, keys and values of one normalised input."""
+    del accuracy_level
+    if norm_scale is None:
+        raise graph.TypeRuleError("norm_scale is left out")
+    total, x = _normalised(a, skip, norm_scale, epsilon)
+    shares = [
+        (q_weights, q_scales, q_bias, Nq),
+        (k_weights, k_scales, k_bias, Nkv),
+        (v_weights, v_scales, v_bias, Nkv),
+    ]
+    return *_projected(x, shares, K, bits, block_size), total
+
+
+def _normalised(
+    a: ir.Value, skip: ir.Value | None, scale: ir.Value | None, epsilon: float
+) -> tuple[ir.Value, ir.Value]:
+    """What goes into a normalisation, and what comes out of it; without `scale` there is none."""
+    if scale is None:
+        if skip is not None:
+            raise graph.TypeRuleError("skip without norm_scale")
+        return a, a
+    total = a if skip is None else graph.add(a, skip)
+    return total, graph.rms_norm(total, scale, axis=graph.type_of(a).rank - 1, epsilon=epsilon)
+
+
+def _projected(
+    x: ir.Value, shares: Sequence[tuple[Any, Any, Any, int]], count: int, bits: int, block_size: int
+) -> list[ir.Value]:
+    """`x` times each of `shares`: packed weights, scales, a bias, and how many columns."""
+    if any(weights is None or scales is None for weights, scales, _, _ in shares):
+        raise graph.TypeRuleError("weights or scales are left out")
+    return [
+        matmul_n_bits(
+            x, weights, scales, bias=bias, K=count, N=width, bits=bits, block_size=block_size
+        )
+        for weights, scales, bias, width in shares
+    ]

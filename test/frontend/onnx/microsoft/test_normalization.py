@@ -62,6 +62,24 @@ def test_embeddings():
     cases.compare_with_onnxruntime()
 
 
+def test_quantized_embeddings():
+    cases = Cases(opset=17, domains={DOMAIN: 1})
+    ids, parts, mask = _ids(20, 2, 4), _ids(2, 2, 4), np.int32([[1, 1, 1, 0], [1, 1, 0, 0]])
+    for dtype in (np.uint8, np.int8):
+        shapes = ((20, 8), (6, 8), (2, 8), (8,), (8,))
+        words, places, segments, gamma, beta = (
+            _random.integers(0, 100, shape).astype(dtype) for shape in shapes
+        )
+        scales = [np.array(s, np.float32) for s in (0.02, 0.03, 0.01, 0.04, 0.005)]
+        zeros = [np.array(z, dtype) for z in (50, 3, 0, 10, 40)]
+        cases.add("QEmbedLayerNormalization", ids, parts, words, places, segments, gamma, beta,
+                  mask, *scales, *zeros, outputs=2, domain=DOMAIN, tolerance=1e-5)  # fmt: skip
+    scales[2] = zeros[2] = None
+    cases.add("QEmbedLayerNormalization", Feed(ids, ["b", "s"]), None, words, places, None, gamma,
+              beta, None, *scales, *zeros, outputs=2, domain=DOMAIN, tolerance=1e-5)  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
 def test_runs_and_branches():
     cases = Cases(opset=21, domains={DOMAIN: 1})
     x = _floats(2, 3, 8)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const
+from numerics import Cases, Feed, compare, const, evaluate
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -99,3 +99,21 @@ def test_what_is_refused(op_type, inputs, attributes, reason):
     add(op_type, *[const(value) for value in inputs], **attributes)
     with pytest.raises(InvalidModelError, match=reason):
         import_onnx(cases.model())
+
+
+def test_products_and_sums_in_32_bits():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    a, b = _bytes(np.uint8, 3, 4), _bytes(np.uint8, 4)
+    cases.add("MulInteger", a, np.array(7, np.uint8), b, np.array([200], np.uint8), domain=DOMAIN)
+    cases.add("MulInteger", a, None, b, domain=DOMAIN)
+    cases.add("ReduceSumInteger", a, axes=[-1], keepdims=0, domain=DOMAIN)
+    cases.add("ReduceSumInteger", a.view(np.int8), axes=[1, 0], keepdims=1, domain=DOMAIN)
+    cases.compare_compiled_with_evaluation()
+    wide, other = a.astype(np.int32), b.astype(np.int32)
+    expected = [
+        (wide - 7) * (other - 200),
+        wide * other,
+        a.sum(1, dtype=np.uint32),
+        a.view(np.int8).sum(keepdims=True, dtype=np.int32),
+    ]
+    compare(evaluate(cases.model(), cases.feeds), expected, cases.outputs)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, evaluate
+from numerics import Cases, Const, Feed, compare, const, evaluate, run_compiled
 
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -133,3 +133,52 @@ def test_what_is_refused(changed, error, reason):
     cases.add("MatMulNBits", *inputs, domain=DOMAIN, **shape)
     with pytest.raises(error, match=reason):
         import_onnx(cases.model())
+
+
+def test_products_of_16_bits():
+    cases = Cases(opset=17, domains={DOMAIN: 1})
+    a, b = (_random.integers(-3000, 3000, shape).astype(np.int16) for shape in ((2, 3, 4), (4, 5)))
+    cases.add("MatMulInteger16", a, b, domain=DOMAIN)
+    cases.compare_with_onnxruntime()
+    cases.add("MatMulInteger16", a.view(np.uint16), b.view(np.uint16), domain=DOMAIN)
+    cases.add("MatMulInteger16", a.view(np.uint16), b, domain=DOMAIN)
+    cases.compare_compiled_with_evaluation()
+    _, plain, mixed = evaluate(cases.model(), cases.feeds)
+    wide = a.view(np.uint16).astype(np.int64)
+    assert (plain == (wide @ b.view(np.uint16).astype(np.int64)).astype(np.uint32)).all()
+    assert (mixed == (wide @ b).astype(np.int32)).all()
+
+
+def _packed(rows: int, columns: int) -> tuple[Const, Const, Const]:
+    """Weights of 4 bits in blocks of 32, scales and biases."""
+    blocks = columns // 32
+    weights = _bytes(np.uint8, rows, blocks, 16)
+    return const(weights, np.uint8), const(_scales(rows, blocks)), const(_floats(rows))
+
+
+def test_projections_of_one_input():
+    """Against the operators that they stand for."""
+    cases, apart = (Cases(opset=21, domains={DOMAIN: 1}) for _ in range(2))
+    x, skip, scale = _floats(2, 3, 64), _floats(2, 3, 64), const(_floats(64))
+    few = {"K": 64, "bits": 4, "block_size": 32, "domain": DOMAIN}
+    gate, up, q, k, v = _packed(48, 64), _packed(48, 64), *(_packed(n, 64) for n in (32, 16, 16))
+    cases.add("MatMulNBitsMlp", x, skip, scale, *gate, *up, N=48, activation="silu", outputs=2,
+              **few)  # fmt: skip
+    cases.add("MatMulNBitsMlp", x, None, None, *gate[:2], None, *up, N=48, activation="relu", **few)
+    cases.add("MatMulNBitsQkv", x, skip, scale, *q, *k, *v, Nq=32, Nkv=16, outputs=4, **few)
+    total = x + skip
+    apart.add("SimplifiedLayerNormalization", total, scale, axis=-1, epsilon=1e-5)
+    apart.add("SimplifiedLayerNormalization", total, scale, axis=-1, epsilon=1e-6)
+    first, second = evaluate(apart.model(), apart.feeds)
+    apart = Cases(opset=21, domains={DOMAIN: 1})
+    for given, (weights, scales, bias), rows in (
+        (first, gate, 48), (first, up, 48), (x, (*gate[:2], None), 48), (x, up, 48),
+        (second, q, 32), (second, k, 16), (second, v, 16),
+    ):  # fmt: skip
+        apart.add("MatMulNBits", given, weights, scales, None, None, bias, N=rows, **few)
+    g, u, h, w, *qkv = evaluate(apart.model(), apart.feeds)
+    expected = [g / (1 + np.exp(-g)) * u, total, np.maximum(h, 0) * w, *qkv, total]
+    have = evaluate(cases.model(), cases.feeds)
+    tolerances = dict.fromkeys(cases.outputs, 1e-4)
+    compare(have, expected, cases.outputs, tolerances)
+    compare(run_compiled(cases.model(), cases.feeds), expected, cases.outputs, tolerances)
