@@ -121,7 +121,7 @@ def _between(limits: ir.Value, batch: Size, keys: Size, with_starts: bool) -> ir
     return graph.and_(seen, graph.greater_or_equal(column, part(batch))) if with_starts else seen
 
 
-def _columns(x: ir.Value, widths: Sequence[Size]) -> list[ir.Value]:
+def columns(x: ir.Value, widths: Sequence[Size]) -> list[ir.Value]:
     """`x` cut along its last axis."""
     *lead, total = graph.type_of(x).shape
     given = sum(widths, start=0)
@@ -215,7 +215,7 @@ def merged_attention(
         if not isinstance(width, int) or width % 3:
             raise graph.TypeRuleError(f"weights of width {width} for queries, keys and values")
         widths = [width // 3] * 3
-    q, k, v = (split_heads(part, num_heads) for part in _columns(merged, widths))
+    q, k, v = (split_heads(part, num_heads) for part in columns(merged, widths))
     before: Size = 0
     if past is not None:
         before = graph.type_of(past).shape[3]
@@ -283,11 +283,11 @@ def _heads(
     They do not where they come as heads: then a decoder looks at what its encoder computed.
     """
     if graph.type_of(query).rank == 5:  # [B, S, H, 3, D]
-        query, key, value = _unpacked(query)
+        query, key, value = unpacked(query)
     if key is None:
         raise graph.TypeRuleError("keys are left out")
     if graph.type_of(key).rank == 5:  # [B, T, H, 2, D]
-        key, value = _unpacked(key)
+        key, value = unpacked(key)
     if value is None:
         raise graph.TypeRuleError("values are left out")
     own = graph.type_of(key).rank == 3
@@ -295,7 +295,7 @@ def _heads(
         widths = [graph.type_of(query).shape[-1]]
         if own:
             widths += [graph.type_of(x).shape[-1] for x in (key, value)]
-        biases = _columns(bias, widths) if own else [_first(bias, widths[0])]
+        biases = columns(bias, widths) if own else [_first(bias, widths[0])]
         query = graph.add(query, biases[0])
         if own:
             key, value = graph.add(key, biases[1]), graph.add(value, biases[2])
@@ -309,7 +309,7 @@ def _first(bias: ir.Value, width: Size) -> ir.Value:
     return graph.slice_(bias, starts=[0], sizes=[width], steps=[1])
 
 
-def _unpacked(x: ir.Value) -> list[ir.Value]:
+def unpacked(x: ir.Value) -> list[ir.Value]:
     """``[B, S, H, n, D]`` as n tensors ``[B, S, H D]``."""
     batch, length, heads, count, depth = graph.type_of(x).shape
     if not isinstance(count, int):
