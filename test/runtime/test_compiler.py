@@ -63,7 +63,7 @@ def alive(pid):
 
 def gone(pids):
     """Whether the processes end soon: what was killed dies when it is its turn to run."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while any(map(alive, pids)):
         if time.monotonic() > deadline:
             return False
@@ -198,7 +198,7 @@ def test_a_compiler_that_cannot_start_is_an_error(fake, tmp_path):
 
 def test_the_compiler_has_no_input_to_wait_for(fake):
     fake('read line && exit 5; for last; do :; done; echo made > "$last"')
-    assert compile_add(timeout=10) == b"made\n"
+    assert compile_add(timeout=60) == b"made\n"
 
 
 def hanging(tmp_path):
@@ -207,15 +207,17 @@ def hanging(tmp_path):
 
 
 def pids(tmp_path):
-    return [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    """Those of the script and its child, once both run."""
+    path = tmp_path / "pids"
+    return [int(pid) for pid in path.read_text().split()] if path.exists() else []
 
 
 def test_a_timeout_ends_the_compiler_and_its_children(fake, tmp_path):
     fake(hanging(tmp_path))
     start = time.monotonic()
-    with pytest.raises(BackendTimeoutError, match=r"did not finish within 0.5 s") as caught:
-        compile_add(timeout=0.5)
-    assert time.monotonic() - start < 30, "the script would hang for a minute"
+    with pytest.raises(BackendTimeoutError, match=r"did not finish within 1.5 s") as caught:
+        compile_add(timeout=1.5)
+    assert time.monotonic() - start < 50, "the script would hang for a minute"
     assert gone(pids(tmp_path))
     assert caught.value.command.endswith("module.vmfb")
     assert Path(caught.value.reproducer, "module.mlir").read_bytes() == b"module {}"
@@ -227,7 +229,7 @@ def test_progress_beats_and_cancels(fake, tmp_path):
 
     def progress(event):
         events.append(event)
-        if event.elapsed > 0.7:
+        if event.elapsed > 0.7 and pids(tmp_path):
             raise CompilationCancelledError("enough")
 
     with pytest.raises(CompilationCancelledError, match="enough"):
@@ -242,7 +244,7 @@ def test_ctrl_c_ends_the_compiler(fake, tmp_path):
     fake(hanging(tmp_path))
 
     def interrupt(event):
-        if event.elapsed > 0.3:
+        if pids(tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):

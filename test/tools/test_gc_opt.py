@@ -147,7 +147,7 @@ def test_ctrl_c(relu, tmp_path):
     )
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=50)
     assert process.returncode == 130
     assert err == "interrupted\n"
 
