@@ -54,9 +54,6 @@ def require_any(type_: TensorType) -> None:
     del type_
 
 
-Requirement = Callable[[TensorType], None]
-
-
 class UnaryOp(GraphOp):
     """Base of ops from one tensor to one of the same shape."""
 

@@ -1,13 +1,11 @@
 """Groups of ops that become one kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ...mlir import ir
 from .attributes import Str
-from .base import GraphOp, Tensor, TypeRuleError, create, evaluate_op, map_group
+from .base import GraphOp, Tensor, TypeRuleError, create
 from .types import type_of
 
 
@@ -59,14 +57,6 @@ class FusedOp(GraphOp, name="fused"):
     @property
     def _block(self) -> ir.Block:
         return self.operation.regions[0].blocks[0]
-
-    def run_region(self, captured: Mapping[ir.Value, np.ndarray]) -> np.ndarray:
-        """The numpy meaning, from the arrays of the captured values."""
-        known = dict(captured)
-        for op in self.ops:
-            groups = [map_group(known.__getitem__, group) for group in op.operand_groups.values()]
-            (known[op.operation.results[0]],) = evaluate_op(op, groups)
-        return known[self.yielded]
 
 
 def fuse(ops: Sequence[GraphOp], *, kind: str) -> ir.Value:

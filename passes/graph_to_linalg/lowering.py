@@ -48,11 +48,6 @@ def find_rule(op_name: str) -> Rule | None:
     return _rules.get(op_name)
 
 
-def lowered_operations() -> list[str]:
-    """Names of all ops that have a rule."""
-    return sorted(_rules)
-
-
 def plain_element(dtype: np.dtype) -> ir.Type:
     """The MLIR element type of `dtype` after lowering: integers are signless, and types that no
     machine computes with are bytes."""

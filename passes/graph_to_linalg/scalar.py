@@ -33,10 +33,6 @@ def scalar_rule(*op_classes: type[graph.GraphOp]) -> Callable[[ScalarRule], Scal
     return register
 
 
-def has_scalar_rule(op: graph.GraphOp) -> bool:
-    return op.operation.name in _rules
-
-
 def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:
     """The result of `op` for one element."""
     rule = _rules[op.operation.name]
