@@ -6,6 +6,7 @@ from typing import Any
 class ext:
     class Dialect:
         DIALECT_NAMESPACE: str
+        _mlir_module: Any
 
         class Operation:
             OPERATION_NAME: str

@@ -33,6 +33,7 @@ import numpy as np
 
 from ...errors import VerificationError
 from ...mlir import ext, ir
+from ..loading import load_once
 from .attributes import AttributeKind
 from .types import TensorType, to_mlir, type_of
 
@@ -91,10 +92,7 @@ class Graph(ext.Dialect, name="graph"):
     @classmethod
     def load(cls) -> None:
         """Register the dialect in the current context; a second call does nothing."""
-        if ir.Context.current.is_dialect_loaded(cls.DIALECT_NAMESPACE):
-            return
-        super().load()
-        cls._mlir_module = None  # or the context, and every constant in it, would live on
+        load_once(cls, super().load)
 
 
 class GraphOp(Graph.Operation):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ...mlir import ext, ir
+from ..loading import load_once
 
 
 class Iree(ext.Dialect, name="iree"):
@@ -11,10 +12,7 @@ class Iree(ext.Dialect, name="iree"):
     @classmethod
     def load(cls) -> None:
         """Register the dialect in the current context; a second call does nothing."""
-        if ir.Context.current.is_dialect_loaded(cls.DIALECT_NAMESPACE):
-            return
-        super().load()
-        cls._mlir_module = None  # or the context, and every constant in it, would live on
+        load_once(cls, super().load)
 
 
 def fill_region(
