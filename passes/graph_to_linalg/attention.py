@@ -10,12 +10,14 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .contraction import converted, decide_broadcast, is_few, multiply, stored
+from .contraction import decide_broadcast, is_few, multiply
+from .dispatch import stored
 from .elementwise import broadcast_map, index_choices, lower_elementwise
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
 from .movement import extract_slice, insert_slice, reshape_tensor
 from .normalization import Elements, Rows
+from .products import converted
 from .reduction import accumulator
 from .scalar import convert_scalar
 

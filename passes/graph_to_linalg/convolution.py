@@ -13,12 +13,12 @@ from typing import Any
 
 from ...dialects import graph
 from ...mlir import ir, linalg
-from .contraction import converted
 from .generic import parallel, projection
 from .lowering import Lowering, Size, lowers
 from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
 from .padding import padded
+from .products import converted
 from .reduction import accumulator
 
 MAX_TAPS = 16

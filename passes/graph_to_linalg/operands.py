@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dialects import graph
-from ...mlir import arith, ir, linalg
+from ...mlir import arith, ir
 from .lowering import Lowering, Size, plain_type
-from .movement import extract_slice, reshape_tensor
+from .movement import extract_slice, reshape_tensor, transpose_tensor
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,12 @@ class Operand:
 
     def transposed(self, perm: Sequence[int]) -> "Operand":
         """Axis ``i`` of the result is axis ``perm[i]``."""
+        if list(perm) == sorted(perm):
+            return self
         type_ = self.type.with_shape(self.shape[axis] for axis in perm)
         if self.array is not None:
             return Operand(self.ctx, type_, None, self.array.transpose(perm))
-        op = linalg.transpose(self.value, outs=[self.ctx.empty(type_)], permutation=list(perm))
-        return Operand(self.ctx, type_, op.operation.results[0])
+        return Operand(self.ctx, type_, transpose_tensor(self.ctx, self.value, self.type, perm))
 
     def sliced(self, axis: int, start: Size, size: Size, step: int = 1) -> "Operand":
         """`size` places along `axis`, from `start` on, each `step` apart."""

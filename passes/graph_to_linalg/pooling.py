@@ -12,11 +12,12 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, linalg, math, tensor
-from .contraction import converted, stored
+from .dispatch import stored
 from .generic import parallel, projection
 from .lowering import Lowering, lowers
 from .operands import Operand, known, operand, within_reach
 from .padding import padded
+from .products import converted
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 

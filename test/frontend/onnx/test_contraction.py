@@ -154,7 +154,47 @@ def test_einsum():
     three = [Feed(_floats(*s), d) for s, d in (((2, 3), "ij"), ((4, 3), "kj"), ((5, 4), "lk"))]
     cases.add("Einsum", *three, equation="ij,kj,lk->il", tolerance=1e-5)
     cases.add("Einsum", *three, equation="ij,kj,lk->jl", tolerance=1e-5)
+    either = (
+        Feed(_floats(2, 3, 4, 6), ["b", 3, "q", "k"]),
+        Feed(_floats(2, 3, 6, 5), [2, "h", 6, 5]),
+    )
+    for equation in ("bhqk,bhkd->bqhd", "bhqk,bhkd->dbqh", "hbqk,hbke->qebh"):
+        cases.add("Einsum", *either, equation=equation, tolerance=1e-5)
+    other = Feed(_floats(3, 4), ["i", "j"]), Feed(_floats(4, 5), ["l", "k"])
+    cases.add("Einsum", *other, equation="ij,jk->ki", tolerance=1e-5)
     cases.compare_with_onnxruntime()
+
+
+def test_batches_of_matrices_by_vectors():
+    """Read by the rows of the matrices or by their columns; sizes that no tile divides."""
+    cases = Cases()
+    row, column = (2, 3, 1, 37), (2, 3, 37, 1)
+    for dtype in (np.float32, np.float64):
+        cases.add("MatMul", _floats(*row, dtype=dtype), _floats(2, 3, 37, 70, dtype=dtype))
+        cases.add("MatMul", _floats(2, 3, 70, 37, dtype=dtype), _floats(*column, dtype=dtype))
+    matrix = Feed(_floats(5, 37, 70), ["n", "k", "m"])
+    cases.add("MatMul", Feed(_floats(5, 1, 37), ["n", 1, "k"]), matrix)
+    cases.add("MatMul", matrix, Feed(_floats(5, 70, 1), ["n", "m", 1]))
+    cases.add("MatMul", Feed(_floats(5, 1, 1), ["n", 1, "k"]), _floats(5, 1, 9))
+    cases.add("MatMul", Feed(_floats(2, 1, 1, 4), ["b", "c", 1, "k"]), _floats(1, 3, 4, 5))
+    a, b = Feed(_floats(2, 3, 1, 1), [2, "h", 1, "d"]), Feed(_floats(2, 3, 6, 1), [2, 3, "j", "e"])
+    cases.add("Einsum", a, b, equation="bhid,bhjd->bhij")
+    cases.add("Einsum", _floats(2, 3, 5, 7), _floats(2, 5, 7), equation="bmhk,bhk->bhm")
+    cases.add("Einsum", _floats(3, 7, 20), _floats(7, 20), equation="kib,ib->kb")
+    cases.add("MatMul", _integers(3, 1, 9, dtype=np.int8).astype(np.int32),
+              _integers(3, 9, 17, dtype=np.int8).astype(np.int32))  # fmt: skip
+    cases.tolerances |= {name: 1e-5 for name in cases.outputs}
+    cases.compare_with_onnxruntime()
+
+
+def test_transposed_matrix_by_vector():
+    nodes = [
+        helper.make_node("Transpose", ["keys"], ["across"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["query", "across"], ["y"]),
+    ]
+    inputs = {"keys": (np.float32, [2, 3, "n", 8]), "query": (np.float32, [2, 3, 1, 8])}
+    feeds = {"keys": _floats(2, 3, 19, 8), "query": _floats(2, 3, 1, 8)}
+    compare_with_onnxruntime(build_model(nodes, inputs, ["y"]), feeds, tolerances={"y": 1e-5})
 
 
 def test_einsum_that_onnxruntime_refuses():

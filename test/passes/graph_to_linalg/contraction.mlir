@@ -41,11 +41,12 @@ func.func @half(%a: tensor<3x8xf16>, %b: tensor<8x4xf16>) -> tensor<3x4xf16> {
 
 // -----
 
+// Products of matrices; the order with the fewest copies.
 // CHECK-LABEL: @einsum
-// CHECK: linalg.generic
-// CHECK-SAME: "reduction"
-// CHECK: arith.mulf
-// CHECK: arith.addf
+// CHECK-NOT: linalg.transpose
+// CHECK: %[[Y:.*]] = linalg.batch_matmul ins(%arg0, %arg1
+// CHECK: %[[STORED:.*]] = "util.optimization_barrier"(%[[Y]])
+// CHECK: linalg.transpose ins(%[[STORED]]
 func.func @einsum(%a: tensor<2x3x4xf32>, %b: tensor<2x4x5xf32>) -> tensor<2x5x3xf32> {
   %0 = "graph.einsum"(%a, %b) {equation = "bij,bjk->bki", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x5x3xf32>
   return %0 : tensor<2x5x3xf32>
@@ -139,4 +140,41 @@ func.func @batch_of_columns(%a: tensor<?x4x8xf32, ["n"]>, %b: tensor<?x8x1xf32, 
   %0 = "graph.neg"(%a) : (tensor<?x4x8xf32, ["n"]>) -> tensor<?x4x8xf32, ["n"]>
   %1 = "graph.matmul"(%0, %b) : (tensor<?x4x8xf32, ["n"]>, tensor<?x8x1xf32, ["n"]>) -> tensor<?x4x1xf32, ["n"]>
   return %1 : tensor<?x4x1xf32, ["n"]>
+}
+
+// -----
+
+// Batches of which either operand knows a part are one batch, once both are whole.
+// CHECK-LABEL: @einsum_of_broadcast_batches
+// CHECK: linalg.batch_matmul {{.*}} tensor<6x5x8xf32>, tensor<6x8x6xf32>
+func.func @einsum_of_broadcast_batches(%a: tensor<2x?x5x8xf32, ["n"]>, %b: tensor<?x3x6x8xf32, ["m"]>) -> tensor<2x3x5x6xf32> {
+  %0 = "graph.einsum"(%a, %b) {equation = "bhid,bhjd->bhij", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<2x?x5x8xf32, ["n"]>, tensor<?x3x6x8xf32, ["m"]>) -> tensor<2x3x5x6xf32>
+  return %0 : tensor<2x3x5x6xf32>
+}
+
+// -----
+
+// A row for each matrix: told how to tile it, along the rows of the matrix.
+// CHECK-LABEL: @batch_of_rows
+// CHECK: linalg.generic
+// CHECK-SAME: ["parallel", "parallel", "reduction"]
+// CHECK-SAME: tensor<?x?x?xf32>, tensor<?x?xf32>
+// CHECK-SAME: distribution = [1, 64, 0], vector_common_parallel = [1, 64, 0], vector_reduction = [0, 0, 1]
+func.func @batch_of_rows(%a: tensor<?x1x?xf32, ["n", "k"]>, %b: tensor<?x?x?xf32, ["n", "k", "m"]>) -> tensor<?x1x?xf32, ["n", "m"]> {
+  %0 = "graph.matmul"(%a, %b) : (tensor<?x1x?xf32, ["n", "k"]>, tensor<?x?x?xf32, ["n", "k", "m"]>) -> tensor<?x1x?xf32, ["n", "m"]>
+  return %0 : tensor<?x1x?xf32, ["n", "m"]>
+}
+
+// -----
+
+// A matrix is read as it is stored; its batch axes are one.
+// CHECK-LABEL: @batch_of_rows_by_transposed
+// CHECK: %[[B:.*]] = tensor.collapse_shape %arg1 {{.*}} into tensor<6x9x8xf32>
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[B]], {{.*}} : tensor<6x9x8xf32>, tensor<6x8xf32>)
+// CHECK-SAME: distribution = [1, 64, 0], vector_common_parallel = [1, 4, 0], vector_reduction = [0, 0, 8]
+func.func @batch_of_rows_by_transposed(%a: tensor<2x3x1x8xf32>, %b: tensor<2x3x9x8xf32>) -> tensor<2x3x1x9xf32> {
+  %0 = "graph.transpose"(%b) {perm = array<i64: 0, 1, 3, 2>} : (tensor<2x3x9x8xf32>) -> tensor<2x3x8x9xf32>
+  %1 = "graph.matmul"(%a, %0) : (tensor<2x3x1x8xf32>, tensor<2x3x8x9xf32>) -> tensor<2x3x1x9xf32>
+  return %1 : tensor<2x3x1x9xf32>
 }

@@ -87,3 +87,28 @@ func.func @dynamic_pad(%x: tensor<?xf32, ["n"]>, %v: tensor<f32>, %low: tensor<1
   %0 = "graph.dynamic_pad"(%x, %v, %low) {sizes = [6]} : (tensor<?xf32, ["n"]>, tensor<f32>, tensor<1xi64>) -> tensor<6xf32>
   return %0 : tensor<6xf32>
 }
+
+// -----
+
+// A product whose columns become rows is stored before.
+// CHECK-LABEL: @transposed_product
+// CHECK: %[[Y:.*]] = linalg.matmul
+// CHECK: %[[STORED:.*]] = "util.optimization_barrier"(%[[Y]])
+// CHECK: linalg.transpose ins(%[[STORED]]
+func.func @transposed_product(%a: tensor<3x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x3xf32> {
+  %0 = "graph.matmul"(%a, %b) : (tensor<3x8xf32>, tensor<8x4xf32>) -> tensor<3x4xf32>
+  %1 = "graph.transpose"(%0) {perm = array<i64: 1, 0>} : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  return %1 : tensor<4x3xf32>
+}
+
+// -----
+
+// Its rows may change places.
+// CHECK-LABEL: @product_of_moved_rows
+// CHECK-NOT: util.optimization_barrier
+// CHECK: return
+func.func @product_of_moved_rows(%a: tensor<2x3x8xf32>, %b: tensor<2x8x4xf32>) -> tensor<3x2x4xf32> {
+  %0 = "graph.matmul"(%a, %b) : (tensor<2x3x8xf32>, tensor<2x8x4xf32>) -> tensor<2x3x4xf32>
+  %1 = "graph.transpose"(%0) {perm = array<i64: 1, 0, 2>} : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
+  return %1 : tensor<3x2x4xf32>
+}

@@ -1,0 +1,251 @@
+"""Products of tensors summed over loops, as one generic."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .dispatch import VIEWS, stored
+from .generic import generic, parallel, projection
+from .lowering import Lowering, Size, plain_type
+from .movement import reshape_tensor
+from .reduction import accumulator
+from .scalar import convert_scalar
+from .tiles import tile_hint
+
+REGISTER_BYTES = 64
+"""Of a vector: one register where registers are widest, two or four elsewhere."""
+BLOCK = 64
+"""Elements of the result that one piece of work computes."""
+
+Axes = Sequence[int | None]
+
+
+def generic_product(
+    ctx: Lowering,
+    inputs: Sequence[ir.Value],
+    types: Sequence[graph.TensorType],
+    axes: Sequence[Axes],
+    result: graph.TensorType,
+    loops: int,
+) -> ir.Value:
+    """The product of `inputs` summed over the loops behind those of the result.
+
+    ``axes[i]`` holds the loop along which each axis of input ``i`` is read, None for its first
+    element. The result's axes are the first loops.
+    """
+    factors = [_Factor(*each) for each in zip(inputs, types, axes, strict=True)]
+    if len(factors) == 2:
+        y = _by_vectors(ctx, factors, result, loops)
+        if y is not None:
+            return y
+    return _product(ctx, factors, result, loops)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """A tensor and the loop of each of its axes."""
+
+    value: ir.Value
+    type: graph.TensorType
+    axes: Axes
+
+    def refined(self, ctx: Lowering, sizes: Sequence[Size]) -> "_Factor":
+        """With the sizes of the loops as those of the axes that are read along them."""
+        pairs = zip(self.type.shape, self.axes, strict=True)
+        type_ = self.type.with_shape(s if loop is None else sizes[loop] for s, loop in pairs)
+        return _Factor(ctx.cast(self.value, type_), type_, self.axes)
+
+    def along(self, ctx: Lowering, runs: Sequence[Sequence[int]]) -> "_Factor":
+        """With an axis for each run of loops that it is read along, whose number that is."""
+        found = [number for number, run in enumerate(runs) if run[0] in self.axes]
+        order = sorted(found, key=lambda number: self.axes.index(runs[number][0]))
+        sizes = [[self.type.shape[self.axes.index(loop)] for loop in runs[i]] for i in order]
+        type_ = self.type.with_shape(map(graph.element_count, sizes))
+        return _Factor(reshape_tensor(ctx, self.value, self.type, type_), type_, order)
+
+
+def _product(
+    ctx: Lowering,
+    factors: Sequence[_Factor],
+    result: graph.TensorType,
+    loops: int,
+    hint: ir.Attribute | None = None,
+) -> ir.Value:
+    wide = result.with_dtype(accumulator(result.dtype))
+    is_float = graph.is_float(wide.dtype)
+    multiply_scalars, add = (arith.mulf, arith.addf) if is_float else (arith.muli, arith.addi)
+
+    def body(*scalars: ir.Value) -> ir.Value:
+        *elements, total = scalars
+        product: ir.Value | None = None
+        for factor, element in zip(factors, elements, strict=True):
+            element = convert_scalar(element, factor.type.dtype, wide.dtype)
+            product = element if product is None else multiply_scalars(product, element)
+        return add(total, product)
+
+    (y,) = generic(
+        [f.value for f in factors],
+        [projection(loops, f.axes) for f in factors],
+        [ctx.filled(wide, 0)],
+        [projection(loops, list(range(result.rank)))],
+        ["parallel"] * result.rank + ["reduction"] * (loops - result.rank),
+        body,
+    )
+    if hint is not None:
+        y.owner.attributes["compilation_info"] = hint
+    return converted(ctx, y, wide, result)
+
+
+def _by_vectors(
+    ctx: Lowering, factors: Sequence[_Factor], result: graph.TensorType, loops: int
+) -> ir.Value | None:
+    """A batch of matrices by one vector each, None if it is another product.
+
+    The backend's own tiles are those of a matrix product, with the batch as one of its sides:
+    every element of a tile becomes code of its own. Measured for a batch of 12, 512x64 by 64, all
+    sizes dynamic: 20 s to compile and 0.5 ms to run, with the tiles given here 0.3 s and 0.15 ms.
+    """
+    sizes = _loop_sizes(factors, loops)
+    factors = [factor.refined(ctx, sizes) for factor in factors]
+    kept = [loop for loop, size in enumerate(sizes) if size != 1]
+    used = [{loop for loop in factor.axes if loop in kept} for factor in factors]
+    summed = {loop for loop in kept if loop >= result.rank}
+    batch = (used[0] & used[1]) - summed
+    if 0 in sizes or not (batch and summed) or used[0] == used[1] or summed - (used[0] & used[1]):
+        return None
+    if used[0] < used[1]:
+        factors, used = factors[::-1], used[::-1]
+    elif not used[0] > used[1]:
+        return None
+    matrix, vector = map(_untransposed, factors)
+    runs = _runs(kept, result.rank, [matrix.axes, vector.axes])
+    matrix, vector = (_in_memory(ctx, factor.along(ctx, runs)) for factor in (matrix, vector))
+    counts = [graph.element_count([sizes[loop] for loop in run]) for run in runs]
+    flat = result.with_shape(n for n, run in zip(counts, runs, strict=True) if run[0] < result.rank)
+    hint = _tiles(matrix, vector, counts, flat)
+    y = _product(ctx, [matrix, vector], flat, len(runs), hint)
+    return reshape_tensor(ctx, y, flat, result)
+
+
+def _loop_sizes(factors: Sequence[_Factor], loops: int) -> list[Size]:
+    """The size of each loop, a number where any factor knows it."""
+    sizes: list[Size | None] = [None] * loops
+    for factor in factors:
+        for size, loop in zip(factor.type.shape, factor.axes, strict=True):
+            if loop is not None and not isinstance(sizes[loop], int):
+                sizes[loop] = size
+    return [1 if size is None else size for size in sizes]
+
+
+def _runs(loops: Sequence[int], rank: int, reads: Sequence[Axes]) -> list[list[int]]:
+    """`loops` in runs that are one axis wherever they are read, and in a result of `rank` axes.
+
+    The backend makes one loop of each run, and forgets the tiles if there were several.
+    """
+    runs: list[list[int]] = []
+    for loop in loops:
+        last = runs[-1][-1] if runs else None
+        together = last is not None and (last < rank) == (loop < rank)
+        for axes in reads:
+            read = [axis for axis in axes if axis in loops]
+            pairs = list(itertools.pairwise(read))
+            together &= (last, loop) in pairs or (last not in read and loop not in read)
+        if together:
+            runs[-1].append(loop)
+        else:
+            runs.append([loop])
+    return runs
+
+
+def _tiles(
+    matrix: _Factor, vector: _Factor, sizes: Sequence[Size], result: graph.TensorType
+) -> ir.Attribute:
+    """Vectors along the last axis of `matrix`: of sums, or of what several sums add up."""
+    lanes = REGISTER_BYTES // accumulator(result.dtype).itemsize
+    rows = [axis for axis in range(result.rank) if axis not in vector.axes]
+    steps = [1] * len(sizes)
+    inner = matrix.axes[-1]
+    assert inner is not None
+    steps[inner] = 4 * lanes if inner in rows else lanes
+    if inner >= result.rank:
+        steps[rows[-1]] = 4  # sums at a time, for each of which the vector is loaded once
+    for loop, size in enumerate(sizes):
+        steps[loop] = min(steps[loop], size) if isinstance(size, int) else steps[loop]
+    blocks = [max(step, BLOCK) if loop == rows[-1] else step for loop, step in enumerate(steps)]
+    inside = [0] * (len(sizes) - result.rank)
+    return tile_hint(
+        "DoubleTilingExpert",
+        distribution=[*blocks[: result.rank], *inside],
+        parallel=[*steps[: result.rank], *inside],
+        reduction=[*[0] * result.rank, *steps[result.rank :]],
+    )
+
+
+def _untransposed(factor: _Factor) -> _Factor:
+    """What `factor` is a transpose of, read in another order.
+
+    Batch axes may have been made one since, if the transpose left them where they were.
+    """
+    op = _defining(factor.value)
+    groups = None
+    if op is not None and op.name == "tensor.collapse_shape":
+        groups = [[int(i) for i in group] for group in op.attributes["reassociation"]]
+        op = _defining(op.operands[0])
+    if op is None or op.name != "linalg.transpose":
+        return factor
+    perm = [int(axis) for axis in op.attributes["permutation"]]
+    x = op.operands[0]
+    if groups is not None:
+        if any(len(group) > 1 and [perm[i] for i in group] != group for group in groups):
+            return factor
+        owner = {i: number for number, group in enumerate(groups) for i in group}
+        perm = [owner[perm[group[0]]] for group in groups]
+    places = [perm.index(axis) for axis in range(len(perm))]
+    type_ = factor.type.with_shape(factor.type.shape[i] for i in places)
+    if groups is not None:
+        x = tensor.collapse_shape(plain_type(type_), x, groups)
+    return _Factor(x, type_, [factor.axes[i] for i in places])
+
+
+def _in_memory(ctx: Lowering, factor: _Factor) -> _Factor:
+    """`factor`, stored when it is computed.
+
+    The backend would compute it in the loops of the sums, and for what is gathered finds vectors
+    too large.
+    """
+    op = _defining(factor.value)
+    while op is not None and op.name in VIEWS:
+        op = _defining(op.operands[0])
+    if op is None or op.name in _STORED:
+        return factor
+    return _Factor(stored(ctx, factor.value, factor.type), factor.type, factor.axes)
+
+
+_STORED = ("arith.constant", "flow.tensor.tie_shape", "util.optimization_barrier")
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether `value` is known before any run."""
+    op = _defining(value)
+    return op is not None and op.name == "arith.constant"
+
+
+def _defining(value: ir.Value) -> ir.Operation | None:
+    """The op that gives `value`, None for an argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def converted(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
+) -> ir.Value:
+    """`x` with the element type of `target`."""
+    if source.dtype == target.dtype:
+        return x
+    return parallel(
+        [x],
+        [ir.AffineMap.get_identity(source.rank)],
+        ctx.empty(target),
+        lambda element: convert_scalar(element, source.dtype, target.dtype),
+    )
