@@ -6,7 +6,6 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..attention import split_heads
-
 from ..shapes import positions, require_sizes, size_scalar
 from .attention import Masking, attend, columns, merged_attention, unpacked
 from .registry import microsoft_op
