@@ -72,3 +72,10 @@ def _first(x: ir.Value, like: ir.Value) -> ir.Value:
     """As many numbers of `x` as `like` has."""
     shape = graph.type_of(like).shape
     return graph.slice_(x, starts=[0] * len(shape), sizes=shape, steps=[1] * len(shape))
+
+
+@microsoft_op("TorchEmbedding")
+def torch_embedding(weight, indices, padding_idx=None, scale_grad_by_freq=None):
+    """Rows of `weight`; the other inputs concern its gradient."""
+    del padding_idx, scale_grad_by_freq
+    return graph.gather(weight, indices, axis=0)

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const
+from numerics import Cases, Feed, const, evaluate
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -67,3 +67,11 @@ def test_refuses():
     _add(cases, const(_bytes(4, 16)), np.int64([3]), const(_scales(4, 2)), block_size=16, bits=3)
     with pytest.raises(InvalidModelError, match="3 bits"):
         import_onnx(cases.model())
+
+
+def test_rows_of_a_table():
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    table, places = _scales(5, 3), np.array([[4, 0], [2, 2]])
+    cases.add("TorchEmbedding", table, places, np.array(2), domain=DOMAIN)
+    cases.compare_compiled_with_evaluation()
+    assert (evaluate(cases.model(), cases.feeds)[0] == table[places]).all()
