@@ -1,9 +1,12 @@
 """Columns of blocks put together to an image: a sum over the taps of a block."""
 
+import functools
+from collections.abc import Sequence
+
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .contraction import converted
-from .generic import generic, loop_index, projection
+from .generic import loop_index, parallel
+from .loops import for_each
 from .lowering import Lowering, lowers
 from .movement import reshape_tensor
 from .numbers import both
@@ -26,13 +29,14 @@ def col2im(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     ]
     extents, zero = [ctx.index(size) for size in places], ctx.index(0)
     last = [ctx.index(size - 1) for size in places]
+    taps = [ctx.index(size) for size in block]
+    nothing = ctx.scalar(0, wide)
 
-    def body(_: ir.Value, total: ir.Value) -> ir.Value:
-        taps = [loop_index(rank + i) for i in range(axes)]
+    def share(here: Sequence[ir.Value], tap: Sequence[ir.Value], total: ir.Value) -> ir.Value:
         conditions, found = [], []
         for i, (stride, dilation, low) in enumerate(steps):
-            offset = arith.muli(taps[i], dilation)
-            way = arith.subi(arith.addi(loop_index(2 + i), low), offset)
+            offset = arith.muli(tap[i], dilation)
+            way = arith.subi(arith.addi(here[2 + i], low), offset)
             reached = arith.maxsi(way, zero)
             place = arith.divui(reached, stride)
             conditions += [
@@ -40,17 +44,15 @@ def col2im(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
                 arith.cmpi(arith.CmpIPredicate.ult, place, extents[i]),
             ]
             found.append(arith.maxsi(arith.minsi(place, last[i]), zero))
-        element = tensor.extract(x, [loop_index(0), loop_index(1), *taps, *found])
+        element = tensor.extract(x, [*here[:2], *tap, *found])
         element = convert_scalar(element, source.dtype, wide)
-        nothing = ctx.scalar(0, wide)
-        share = arith.select(both(*conditions), element, nothing)
-        return apply_number_rule(graph.AddOp, wide, total, share)
+        selected = arith.select(both(*conditions), element, nothing)
+        return apply_number_rule(graph.AddOp, wide, total, selected)
 
-    taps = tensor.empty(ctx.mixed(block), ir.IntegerType.get_signless(8))
-    type_ = result.with_dtype(wide)
-    (summed,) = generic(
-        [taps], [projection(rank + axes, range(rank, rank + axes))],
-        [ctx.filled(type_, 0)], [projection(rank + axes, range(rank))],
-        ["parallel"] * rank + ["reduction"] * axes, body,
-    )  # fmt: skip
-    return converted(ctx, summed, type_, result)
+    def element() -> ir.Value:
+        """A loop over taps: as a reduction, its vectors would be gathered element by element."""
+        here = [loop_index(i) for i in range(rank)]
+        total = for_each(taps, nothing, functools.partial(share, here))
+        return convert_scalar(total, wide, result.dtype)
+
+    return parallel([], [], ctx.empty(result), element)

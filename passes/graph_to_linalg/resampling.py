@@ -1,62 +1,94 @@
 """Images read at places between their elements. What a place outside would read is clamped."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .generic import generic, loop_index, parallel, projection
+from .dispatch import settled
+from .generic import loop_index, parallel
+from .loops import for_range
 from .lowering import Lowering, lowers
+from .movement import reshape_tensor
 from .numbers import Number, both, from_index
 from .reduction import accumulator
 from .scalar import convert_scalar
 
+Term = Callable[[Sequence[ir.Value], ir.Value], ir.Value]
+"""What a tap contributes to the element at a position."""
+
 _FEW_TAPS = 8
-"""As many are written out; more are a loop."""
+"""As many are written out, in vectors along the axes behind; more are a loop for each element."""
 
 
 @lowers(graph.InterpolateOp)
 def interpolate(
     ctx: Lowering, op: graph.GraphOp, x: ir.Value, places: ir.Value, weights: ir.Value
 ) -> ir.Value:
+    """One loop for all axes in front of the one that is resized, and one for all behind it."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
-    axis, taps = op.attrs["axis"], graph.type_of(op.places).shape[1]
-    wide, rank = accumulator(source.dtype), result.rank
-    last, zero = ctx.index(source.shape[axis] - 1), ctx.index(0)
-    in_places = graph.type_of(op.places).dtype
+    axis = op.attrs["axis"]
+    merged, size = _merged(source, axis), result.shape[axis]
+    places = settled(ctx, places, graph.type_of(op.places))
+    weights = settled(ctx, weights, graph.type_of(op.weights))
+    x = reshape_tensor(ctx, x, source, merged)
+    outer, extent, inner = merged.shape
+    last, zero = ctx.index(extent - 1), ctx.index(0)
+    wide, in_places = accumulator(source.dtype), graph.type_of(op.places).dtype
 
-    def term(tap: ir.Value) -> ir.Value:
-        loops = [loop_index(i) for i in range(rank)]
-        found = tensor.extract(places, [loops[axis], tap])
-        place = Number(found, in_places).index()
-        loops[axis] = arith.maxsi(arith.minsi(place, last), zero)
-        element = convert_scalar(tensor.extract(x, loops), source.dtype, wide)
-        return arith.mulf(element, tensor.extract(weights, [loop_index(axis), tap]))
+    def term(here: Sequence[ir.Value], tap: ir.Value) -> ir.Value:
+        before, at, behind = here
+        place = Number(tensor.extract(places, [at, tap]), in_places).index()
+        inside = arith.maxsi(arith.minsi(place, last), zero)
+        element = convert_scalar(tensor.extract(x, [before, inside, behind]), source.dtype, wide)
+        return arith.mulf(element, tensor.extract(weights, [at, tap]))
 
-    if isinstance(taps, int) and 0 < taps <= _FEW_TAPS:
-        numbers = [ctx.index(tap) for tap in range(taps)]
+    type_ = merged.with_shape((outer, size, inner))
+    taps = graph.type_of(op.places).shape[1]
+    few = isinstance(taps, int) and 0 < taps <= _FEW_TAPS
+    add = _sum_written_out if few and inner != 1 else _sum_one_by_one
+    return reshape_tensor(ctx, add(ctx, type_, weights, term), type_, result)
 
-        def total() -> ir.Value:
-            return convert_scalar(reduce(arith.addf, map(term, numbers)), wide, source.dtype)
 
-        return parallel([], [], ctx.empty(result), total)
-    output = ctx.filled(result.with_dtype(wide), 0)
-    maps = [projection(rank + 1, [axis, rank])]
-    (summed,) = generic(
-        [weights], maps, [output], [projection(rank + 1, range(rank))],
-        ["parallel"] * rank + ["reduction"],
-        lambda weight, total: arith.addf(total, term(loop_index(rank))),
-    )  # fmt: skip
-    identity = ir.AffineMap.get_identity(rank)
-    if wide == source.dtype:
-        return summed
-    return parallel(
-        [summed], [identity], ctx.empty(result),
-        lambda element: convert_scalar(element, wide, source.dtype),
-    )  # fmt: skip
+def _merged(type_: graph.TensorType, axis: int) -> graph.TensorType:
+    """`type_` with three axes, of which `axis` is the second."""
+    outer, inner = type_.shape[:axis], type_.shape[axis + 1 :]
+    count = graph.element_count
+    return type_.with_shape((count(outer), type_.shape[axis], count(inner)))
+
+
+def _position() -> list[ir.Value]:
+    return [loop_index(i) for i in range(3)]
+
+
+def _sum_one_by_one(
+    ctx: Lowering, type_: graph.TensorType, weights: ir.Value, term: Term
+) -> ir.Value:
+    wide = accumulator(type_.dtype)
+    start, count = ctx.scalar(0, wide), tensor.dim(weights, ctx.index(1))
+
+    def total() -> ir.Value:
+        here = _position()
+        last = for_range(count, start, lambda tap, now: arith.addf(now, term(here, tap)))
+        return convert_scalar(last, wide, type_.dtype)
+
+    return parallel([], [], ctx.empty(type_), total)
+
+
+def _sum_written_out(
+    ctx: Lowering, type_: graph.TensorType, weights: ir.Value, term: Term
+) -> ir.Value:
+    wide = accumulator(type_.dtype)
+    numbers = [ctx.index(tap) for tap in range(ir.ShapedType(weights.type).shape[1])]
+
+    def total() -> ir.Value:
+        terms = [term(_position(), tap) for tap in numbers]
+        return convert_scalar(reduce(arith.addf, terms), wide, type_.dtype)
+
+    return parallel([], [], ctx.empty(type_), total)
 
 
 @lowers(graph.SampleOp)
