@@ -15,7 +15,7 @@ from .dispatch import stored
 from .elementwise import broadcast_map, index_choices, lower_elementwise
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
-from .movement import extract_slice, insert_slice, reshape_tensor
+from .movement import extract_slice, insert_slice, reshape_tensor, transpose_tensor
 from .normalization import Elements, Rows
 from .products import converted
 from .reduction import accumulator
@@ -46,7 +46,13 @@ def attention(
     query = result.with_shape((batch, rows, key.shape[-1]))
     q = reshape_tensor(ctx, q, graph.type_of(op.q), query)
     q, query = _widened(ctx, q, query)
-    k, key = _transposed_and_scaled(ctx, k, key, op.attrs["scale"])
+    if rows == 1:  # keys are read as they are
+        q = _scaled(ctx, q, query, op.attrs["scale"])
+        k, key = _widened(ctx, k, key)
+        k = transpose_tensor(ctx, k, key, [0, 2, 1])
+        key = key.with_shape((key.shape[0], key.shape[2], key.shape[1]))
+    else:
+        k, key = _transposed_and_scaled(ctx, k, key, op.attrs["scale"])
     if op.attrs["scale"] == 1 and not is_few(rows):
         k = stored(ctx, k, key)  # or the copy would be folded away
 
@@ -97,6 +103,17 @@ def _with_lead(
         lowered = lower_elementwise(ctx, full, {value: lowered}, lambda known: known[value])
     flat = type_.with_shape((graph.element_count(lead), *type_.shape[-2:]))
     return reshape_tensor(ctx, lowered, full, flat), flat
+
+
+def _scaled(ctx: Lowering, q: Value, type_: Type, scale: float) -> Value:
+    if scale == 1:
+        return q
+    return parallel(
+        [q],
+        [ir.AffineMap.get_identity(type_.rank)],
+        ctx.empty(type_),
+        lambda scalar: arith.mulf(scalar, scalar_constant(scale, type_.dtype)),
+    )
 
 
 def _transposed_and_scaled(
