@@ -5,7 +5,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.symbolic import Dim, maximum
 from ...mlir import ir
-from .registry import onnx_op
+from .registry import UnsupportedError, onnx_op
 from .shapes import positions, require_sizes, size_scalar
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
@@ -19,6 +19,8 @@ def grid_sample(x, grid, *, align_corners=0, mode="bilinear", padding_mode="zero
     axes = image.rank - 2
     if axes < 1 or type_.rank != image.rank or type_.shape[-1] != axes:
         raise graph.TypeRuleError(f"grid {type_} does not fit an image {image}")
+    if mode != "nearest" and not graph.is_float(image.dtype):
+        raise UnsupportedError(f"interpolation between elements of {image.dtype}")
     extents = _floats(reversed(image.shape[2:]), grid)
     one = graph.splat_like(1, grid)
     shifted = graph.add(grid, one)

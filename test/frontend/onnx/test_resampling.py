@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numerics import Cases, Feed, const, evaluate
 
-from graphc.errors import InvalidModelError
+from graphc.errors import InvalidModelError, UnsupportedModelError
 
 _random = np.random.default_rng(0)
 
@@ -82,4 +82,11 @@ def test_refused(inputs, attributes, message):
     cases = Cases(opset=20)
     cases.add("GridSample", *inputs, **attributes)
     with pytest.raises(InvalidModelError, match=message):
+        evaluate(cases.model(), cases.feeds)
+
+
+def test_integers_have_nothing_between_them():
+    cases = Cases(opset=20)
+    cases.add("GridSample", X.astype(np.int32), GRID)
+    with pytest.raises(UnsupportedModelError, match="interpolation between elements of int32"):
         evaluate(cases.model(), cases.feeds)
