@@ -24,6 +24,8 @@ _cases: dict[str, Case] = {}
 
 MEMORY_BYTES = 8 << 30
 """Of address space, for each process of a case: some compiles of the backend know no end."""
+_ONE_THREAD = ("--mlir-disable-threading",)
+"""For the backend: there is a case for each processor already."""
 GRACE = 5.0
 """Seconds that a case has beyond the backend's time, which ends its compiler with it."""
 
@@ -78,7 +80,7 @@ def run_case(case: Case, device: str, host: bool, timeout: float) -> Outcome:
     """Compile `case` within `timeout` seconds, run it here, and compare."""
     try:
         prepared = GraphcBackend.prepare(
-            case.model(), device, threads=1, host=host, timeout=timeout
+            case.model(), device, threads=1, host=host, timeout=timeout, extra_flags=_ONE_THREAD
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
