@@ -24,6 +24,7 @@ from .frontend.onnx import (
     make_plan,
 )
 from .mlir import ir
+from .passes.contracts import check_linalg
 from .passes.pipeline import Pipeline, run_pipeline
 from .passes.pipelines import graph_pipeline, lowering_pipeline
 from .passes.report import Report
@@ -86,6 +87,7 @@ class Compilation:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
         metadata = describe(self.module, self.name, self.options)
         self._run("linalg", lowering_pipeline())
+        check_linalg(self.module)
         with self.module.context:
             reflection = {REFLECTION_KEY: ir.StringAttr.get(metadata.to_json())}
             function = main_function(self.module)

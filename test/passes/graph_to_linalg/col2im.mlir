@@ -4,7 +4,8 @@
 // CHECK-LABEL: @col2im
 // CHECK: tensor.expand_shape
 // CHECK: linalg.generic
-// CHECK-SAME: iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]
+// CHECK-SAME: iterator_types = ["parallel", "parallel", "parallel", "parallel"]
+// CHECK-COUNT-2: scf.for
 // CHECK: tensor.extract
 // CHECK: arith.addf
 func.func @col2im(%x: tensor<1x12x20xf32>) -> tensor<1x3x5x6xf32> {

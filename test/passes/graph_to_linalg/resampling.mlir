@@ -3,7 +3,8 @@
 // Few taps are written out: one loop nest over the result, no reduction.
 // CHECK-LABEL: @few_taps
 // CHECK: linalg.generic
-// CHECK-SAME: iterator_types = ["parallel", "parallel"]
+// CHECK-SAME: iterator_types = ["parallel", "parallel", "parallel"]
+// CHECK-NOT: scf.for
 // CHECK-COUNT-2: arith.mulf
 // CHECK-NOT: linalg.generic
 func.func @few_taps(%x: tensor<4x8xf32>, %p: tensor<6x2xi64>, %w: tensor<6x2xf32>)
@@ -15,9 +16,11 @@ func.func @few_taps(%x: tensor<4x8xf32>, %p: tensor<6x2xi64>, %w: tensor<6x2xf32
 
 // -----
 
+// Many taps are a loop for each element.
 // CHECK-LABEL: @many_taps
 // CHECK: linalg.generic
-// CHECK-SAME: iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK: scf.for
+// CHECK: arith.mulf
 func.func @many_taps(%x: tensor<4x80xf16>, %p: tensor<6x20xi64>, %w: tensor<6x20xf32>)
     -> tensor<4x6xf16> {
   %y = "graph.interpolate"(%x, %p, %w) {axis = 1 : i64}
