@@ -40,6 +40,7 @@ from .runtime import (
     resolve_target,
 )
 from .runtime.child_process import ProgressEvent
+from .runtime.compile_cache import CompileCache
 from .runtime.cpu import usable_cpus
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY
@@ -67,6 +68,7 @@ class Options:
     progress: Progress | None = None
     save_temps: Path | None = None
     check_rewrites: bool = False
+    cache: CompileCache | None = None
 
 
 @dataclass
@@ -126,6 +128,7 @@ class Compilation:
                 timeout=options.timeout,
                 progress=options.progress,
                 save_temps=options.save_temps,
+                cache=options.cache,
             )
         report.record_stage("backend", time.perf_counter() - start)
         report.add_size("module bytes", len(contents))
@@ -179,6 +182,7 @@ def compile(
     save_temps: str | os.PathLike[str] | None = None,
     host: bool = True,
     check_rewrites: bool = False,
+    cache: str | os.PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
 
@@ -194,6 +198,9 @@ def compile(
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
     report say why. With ``host=False`` a model that has such nodes is refused.
 
+    `cache` names a folder in which compiled programs are kept: one that was compiled before, with
+    the same weights and options, on such a processor, is not compiled again.
+
     With `check_rewrites` each rewrite that fires is evaluated in numpy on inputs drawn at random,
     before and after; one that changes the result raises RewriteCheckError.
 
@@ -206,6 +213,7 @@ def compile(
         extra_flags=tuple(extra_flags), timeout=timeout, progress=progress,
         save_temps=None if save_temps is None else Path(save_temps),
         check_rewrites=check_rewrites,
+        cache=None if cache is None else CompileCache(Path(cache)),
     )  # fmt: skip
     contents, report = to_module(model, options, host)
     return load(contents, threads=options.threads, report=report)

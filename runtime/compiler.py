@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..errors import BackendError, BackendTimeoutError, OutputError, UsageError
 from .child_process import ProgressEvent, describe_exit, run_child
+from .compile_cache import CompileCache, cache_key
 from .diagnostics import summarize
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
@@ -28,6 +29,7 @@ def compile_module(
     timeout: float | None = None,
     progress: Callable[[ProgressEvent], None] | None = None,
     save_temps: Path | None = None,
+    cache: CompileCache | None = None,
 ) -> bytes:
     """Compiles MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
 
@@ -36,6 +38,8 @@ def compile_module(
     called about five times a second in the calling thread; an exception that it raises stops the
     compilation and reaches the caller, and so does Ctrl-C. With `save_temps` the input, the
     command, the diagnostics and the output are kept in that folder (`OutputError` if they cannot).
+    What `cache` has is taken from there, unless `save_temps` asks for all that; what it has not is
+    put there.
 
     Raises `BackendError` where the backend fails: the message holds its first errors with the names
     of the nodes they are about, `command` repeats it, and `reproducer` is the folder that keeps the
@@ -57,7 +61,15 @@ def compile_module(
                 source = Path(folder, "module.mlir")
                 source.write_bytes(bytecode)
             run = Reproduction(compiler, source, tuple(flags), Path(folder, "diagnostics.txt"))
-            return _compile(run, Path(folder, "module.vmfb"), timeout, progress, save_temps)
+            output = Path(folder, "module.vmfb")
+            if cache is None:
+                return _compile(run, output, timeout, progress, save_temps)
+            key = cache_key(source, flags)
+            contents = cache.get(key) if save_temps is None else None
+            if contents is None:
+                contents = _compile(run, output, timeout, progress, save_temps)
+                cache.put(key, contents)
+            return contents
     except OSError as error:
         raise BackendError(f"the backend compiler cannot be run: {error}") from error
 

@@ -59,6 +59,11 @@ def missing_features(code: bytes | memoryview, cpuinfo: Path = Path("/proc/cpuin
     return [name for name in _required(code) if _LINUX_NAMES[name] not in available]
 
 
+def host_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str]:
+    """The features of this processor that Linux names, in order; none on other systems."""
+    return sorted(_available(cpuinfo))
+
+
 def _required(code: bytes | memoryview) -> list[str]:
     enabled: dict[str, bool] = {}
     for recorded in _RECORDED.findall(code):

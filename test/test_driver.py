@@ -11,6 +11,7 @@ from small_models import dense, dense_result, model, unsupported, write
 
 import graphc
 from graphc.errors import (
+    BackendError,
     BackendTimeoutError,
     CompilationCancelledError,
     InvalidDimError,
@@ -132,6 +133,19 @@ def test_save_temps_that_cannot_be_written(clean):
     (clean / "file").write_text("")
     with pytest.raises(OutputError, match="file"):
         graphc.compile(dense(), save_temps=clean / "file")
+
+
+def test_a_cache_has_what_was_compiled_with_the_same_options(clean, monkeypatch):
+    first = graphc.compile(dense(), cache=clean / "kept")
+
+    def compiler(*_):
+        raise BackendError("the backend compiler was asked for")
+
+    monkeypatch.setattr("graphc.runtime.compiler._compile", compiler)
+    again = graphc.compile(dense(), cache=clean / "kept")
+    np.testing.assert_array_equal(again(X), first(X))
+    with pytest.raises(BackendError, match="was asked for"):
+        graphc.compile(dense(), cache=clean / "kept", opt_level=1)
 
 
 def test_progress_names_the_stages(clean):

@@ -52,6 +52,9 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--save-temps", type=Path, metavar="DIR", help="keep the program after every stage"
     )
+    group.add_argument(
+        "--cache", type=Path, metavar="DIR", help="keep what was compiled, and compile it but once"
+    )
 
 
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
@@ -66,6 +69,7 @@ def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
         "extra_flags": tuple(flags.backend_flag),
         "timeout": flags.timeout,
         "save_temps": flags.save_temps,
+        "cache": flags.cache,
         "host": flags.host,
         "check_rewrites": flags.check_rewrites,
     }

@@ -5,9 +5,10 @@ import logging
 import multiprocessing
 import os
 import resource
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import TimeoutError
 from typing import Any
 
@@ -36,16 +37,24 @@ def run_cases(
     """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes in their order.
 
     What a case starts ends with it. Without `host`, what would not be compiled is unsupported.
+    Cases with one program, of which there are many, have it compiled once.
     """
+    with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as cache:
+        yield from _run_cases(
+            cases, jobs, timeout, {"device": device, "host": host, "cache": cache}
+        )
+
+
+def _run_cases(
+    cases: Iterable[Case], jobs: int, timeout: float, options: Mapping[str, Any]
+) -> Iterator[Outcome]:
     _cases.update((case.name, case) for case in cases)
     gc.freeze()  # or the processes would look through all cases, and copy them, at every collection
     context = multiprocessing.get_context("fork")
     pool = ProcessPool(max_workers=jobs, context=context, initializer=_bound_memory)  # type: ignore[arg-type]
     with pool:
         futures = {
-            name: pool.schedule(
-                _run_named, args=[name, device, host, timeout], timeout=timeout + GRACE
-            )
+            name: pool.schedule(_run_named, args=[name, timeout, options], timeout=timeout + GRACE)
             for name in _cases
         }
         for name, future in futures.items():
@@ -65,22 +74,22 @@ def _bound_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def _run_named(name: str, device: str, host: bool, timeout: float) -> Outcome:
+def _run_named(name: str, timeout: float, options: Mapping[str, Any]) -> Outcome:
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)  # the summary counts what the host ran
     start = time.perf_counter()
-    outcome = run_case(_cases[name], device, host, timeout)
+    outcome = run_case(_cases[name], timeout, **options)
     gc.collect()
     return Outcome(
         name, outcome.status, outcome.detail, outcome.native, time.perf_counter() - start
     )
 
 
-def run_case(case: Case, device: str, host: bool, timeout: float) -> Outcome:
-    """Compile `case` within `timeout` seconds, run it here, and compare."""
+def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
+    """Compile `case` within `timeout` seconds, with `options` of the backend, run and compare."""
     try:
         prepared = GraphcBackend.prepare(
-            case.model(), device, threads=1, host=host, timeout=timeout, extra_flags=_ONE_THREAD
+            case.model(), threads=1, timeout=timeout, extra_flags=_ONE_THREAD, **options
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
