@@ -47,7 +47,7 @@ property: $(STAMP)  ## Draw 2,000 cases for each family of operators and compare
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
 
-conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about twenty minutes)
+conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour)
 	@$(BIN)/python -m graphc.tools.conformance
 
 wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from another folder
