@@ -1,6 +1,8 @@
 """Running a child process that can be watched, cancelled and timed out, and leaves nothing."""
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
@@ -52,12 +54,27 @@ def run_child(
             if progress is not None:
                 progress(ProgressEvent(stage, elapsed))
             left = _HEARTBEAT if timeout is None else min(_HEARTBEAT, timeout - elapsed)
-            try:
-                return process.wait(left)
-            except subprocess.TimeoutExpired:
-                continue
+            code = _wait(process, left)
+            if code is not None:
+                return code
     finally:
         _end(process)
+
+
+def _wait(process: subprocess.Popen, seconds: float) -> int | None:
+    """The exit code of `process`; None where it has not ended within `seconds`."""
+    if not hasattr(os, "pidfd_open"):  # not Linux
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(seconds)
+        return None
+    handle = os.pidfd_open(process.pid)  # `Popen.wait` would look only every 50 ms
+    try:
+        ended = select.poll()
+        ended.register(handle, select.POLLIN)
+        ended.poll(1000 * seconds)
+    finally:
+        os.close(handle)
+    return process.poll()
 
 
 def describe_exit(code: int) -> str:
