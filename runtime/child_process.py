@@ -63,11 +63,12 @@ def run_child(
 
 def _wait(process: subprocess.Popen, seconds: float) -> int | None:
     """The exit code of `process`; None where it has not ended within `seconds`."""
-    if not hasattr(os, "pidfd_open"):  # not Linux
+    try:
+        handle = os.pidfd_open(process.pid)  # `Popen.wait` would look only every 50 ms
+    except (AttributeError, OSError):  # not Linux, an old one, or a sandbox that forbids it
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(seconds)
         return None
-    handle = os.pidfd_open(process.pid)  # `Popen.wait` would look only every 50 ms
     try:
         ended = select.poll()
         ended.register(handle, select.POLLIN)
