@@ -220,35 +220,44 @@ def test_equal_starts_do_not_share_memory():
 
 
 def test_loops_hand_on_what_lies_in_one_buffer():
-    """Equal starts, starts and states computed together, and a condition read from one of them."""
+    """One tensor twice, which another loop has computed together with what nobody uses."""
     model = parse(
-        "(float[t, n] x, int64 trips) => (float[t, n] a, float[t, n] b, float[t, n] c,"
-        " float[t, n] d, float[t, n] e, float[l] sums)",
+        "(float[t, n] x, int64 trips) => (float[t, n] a, float[t, n] b)",
         """
         y = Relu (x)
         w = Exp (x)
-        limit = Constant <value_float: float = 1000.0> ()
+        unused, start = Loop (trips, , y, w) <body: graph = b1
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
+            go1 = Identity (go)
+            p1 = Softmax (q)
+            q1 = Softmax <axis: int = 0> (p)
+          }>
+        a, b = Loop (trips, , start, start) <body: graph = b2
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
+            go1 = Identity (go)
+            p1 = Softmax (q)
+            q1 = Softmax <axis: int = 0> (p)
+          }>
+        """,
+    )
+    check(model, {"x": floats(5, 3), "trips": np.array(4)})
+
+
+def test_loops_hand_on_a_condition_beside_tensors():
+    model = parse(
+        "(float[t, n] x, int64 trips) => (float[l] sums)",
+        """
+        y = Relu (x)
+        w = Exp (x)
+        limit = Constant <value_float: float = 100.0> ()
         yes = Constant <value: tensor = bool {1}> ()
-        a0, b0 = Loop (trips, , y, w) <body: graph = b1
-          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
-            go1 = Identity (go)
-            p1 = Softmax (q)
-            q1 = Softmax <axis: int = 0> (p)
-          }>
-        a, b = Loop (trips, , b0, b0) <body: graph = b2
-          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
-            go1 = Identity (go)
-            p1 = Softmax (q)
-            q1 = Softmax <axis: int = 0> (p)
-          }>
-        c, d, sums = Loop (trips, yes, y, w) <body: graph = b3
+        a, b, sums = Loop (trips, yes, y, w) <body: graph = b1
           (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1, s) {
             s = ReduceSum <keepdims: int = 0> (p)
             go1 = Less (s, limit)
             p1 = Relu (p)
             q1 = Softmax <axis: int = 0> (q)
           }>
-        e = Add (a0, b0)
         """,
     )
     check(model, {"x": floats(5, 3), "trips": np.array(4)})
