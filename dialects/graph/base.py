@@ -33,7 +33,7 @@ import numpy as np
 
 from ...errors import VerificationError
 from ...mlir import ext, ir
-from ..loading import load_once
+from ..loading import LoadableDialect
 from .attributes import AttributeKind
 from .types import TensorType, to_mlir, type_of
 
@@ -86,13 +86,8 @@ Result = ResultKind(ext.Result[ir.RankedTensorType])
 Results = ResultKind(ext.Result[ir.RankedTensorType], slots=MAX_VALUES)
 
 
-class Graph(ext.Dialect, name="graph"):
+class Graph(LoadableDialect, name="graph"):
     """Tensor programs as ONNX means them, each op in one normalised spelling."""
-
-    @classmethod
-    def load(cls) -> None:
-        """Register the dialect in the current context; a second call does nothing."""
-        load_once(cls, super().load)
 
 
 class GraphOp(Graph.Operation):

@@ -2,17 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from ...mlir import ext, ir
-from ..loading import load_once
+from ...mlir import ir
+from ..loading import LoadableDialect
 
 
-class Iree(ext.Dialect, name="iree"):
+class Iree(LoadableDialect, name="iree"):
     """Base of the mirrored dialects. Its own namespace holds attributes of functions."""
-
-    @classmethod
-    def load(cls) -> None:
-        """Register the dialect in the current context; a second call does nothing."""
-        load_once(cls, super().load)
 
 
 def fill_region(

@@ -8,6 +8,7 @@ import pytest
 from numerics import Cases
 
 from graphc.dialects import graph, iree
+from graphc.dialects.loading import LoadableDialect
 from graphc.frontend.onnx import import_onnx
 from graphc.mlir import ir
 
@@ -113,3 +114,26 @@ def test_errors_name_the_node():
     (diagnostic,) = caught.value.error_diagnostics
     assert "needs a floating-point operand, not int32" in diagnostic.message
     assert "the sine" in str(diagnostic.location)
+
+
+def test_an_op_declared_after_a_load_is_in_the_next_context():
+    class Growing(LoadableDialect, name="growing"):
+        """One op, then two."""
+
+    class FirstOp(Growing.Operation, name="first"):
+        pass
+
+    with ir.Context():
+        Growing.load()
+        ir.Module.parse('"growing.first"() : () -> ()')
+
+    class SecondOp(Growing.Operation, name="second"):
+        pass
+
+    with ir.Context():
+        Growing.load()
+        ir.Module.parse('"growing.second"() : () -> ()')
+    assert [op.OPERATION_NAME for op in Growing.operations] == [
+        FirstOp.OPERATION_NAME,
+        SecondOp.OPERATION_NAME,
+    ]
