@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2
+BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
+BENCH_PEERS := onnxruntime,openvino,iree,torch
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types lit pytest property docs conformance wheel bench architectures clean
@@ -56,7 +57,8 @@ wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from ano
 bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, openvino)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
 	@$(BIN)/python -m graphc.benchmarks.models $(BENCH_MODELS)
-	@$(BIN)/python -m graphc.benchmarks.compare $(BENCH_MODELS:%=models/%.onnx)
+	@mkdir -p build
+	@$(BIN)/gc-bench $(BENCH_MODELS:%=models/%.onnx) --compare $(BENCH_PEERS) --json build/bench.json --chart build/bench.svg
 
 architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -3,8 +3,11 @@
 ::
 
     python -m graphc.benchmarks.compare models/resnet50.onnx --threads 2
+    gc-bench models/resnet50.onnx --compare onnxruntime,openvino
 
-Ratios are time over time, below 1 being faster, each the median over rounds.
+Every runtime has a process of its own, and they take turns. Ratios are time over time, below 1
+being faster, each the median over rounds. The share of the peak is that of the multiply-adds which
+the threads can do in registers, with the operations of the model as it is written.
 """
 
 import argparse
@@ -13,14 +16,19 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 
+from .contestant import Contestant
 from .feeds import example_inputs
+from .flops import count_flops
 from .measure import Plan, Timing, interleave, largest_difference
-from .peers import LOADERS, Peer, PeerError, processor
+from .peak import peak_gflops
+from .peers import LOADERS, PeerError, processor
 from .table import add_dim_option, dims_of, format_table
 
 OURS = "graphc"
@@ -30,11 +38,13 @@ HEADER = (
     "median ms",
     "p10",
     "p90",
-    "best",
     "/best peer",
     f"/{REFERENCE}",
+    "of peak",
     "difference",
     "compile s",
+    "compile MiB",
+    "run MiB",
 )
 
 
@@ -47,11 +57,13 @@ class Row:
     median_ms: float
     p10_ms: float
     p90_ms: float
-    best_ms: float
     ratio_to_best_peer: float | None
     ratio_to_onnxruntime: float | None
+    share_of_peak: float | None
     difference: float | None
     compile_seconds: float
+    compile_peak_bytes: int
+    run_peak_bytes: int
 
     def cells(self) -> tuple[str, ...]:
         """The row as `HEADER` names it."""
@@ -60,11 +72,13 @@ class Row:
             f"{self.median_ms:.4g}",
             f"{self.p10_ms:.4g}",
             f"{self.p90_ms:.4g}",
-            f"{self.best_ms:.4g}",
             _optional(self.ratio_to_best_peer, ".2f"),
             _optional(self.ratio_to_onnxruntime, ".2f"),
+            _optional(self.share_of_peak, ".0%"),
             _optional(self.difference, ".1e"),
             f"{self.compile_seconds:.1f}",
+            f"{self.compile_peak_bytes / 2**20:.0f}",
+            f"{self.run_peak_bytes / 2**20:.0f}",
         )
 
 
@@ -74,58 +88,81 @@ class Comparison:
 
     model: str
     inputs: Mapping[str, str]
+    flops: int | None
     rows: tuple[Row, ...]
     failures: Mapping[str, str]
 
+    def of(self, runtime: str) -> Row | None:
+        """The row of `runtime`, if it could take the model."""
+        return next((row for row in self.rows if row.runtime == runtime), None)
 
-def compare(
-    path: Path, runtimes: Sequence[str], threads: int, plan: Plan, dims: Mapping[str, int]
-) -> Comparison:
+
+@dataclass(frozen=True)
+class Setting:
+    """What all models are compared under."""
+
+    runtimes: Sequence[str]
+    threads: int
+    plan: Plan
+    dims: Mapping[str, int]
+    peak: float
+    """Of the machine, in 10^9 operations a second."""
+
+
+def compare(path: Path, setting: Setting) -> Comparison:
     """Load `path` in every runtime and time them against each other."""
-    feed = example_inputs(path, dims=dims)
-    peers: dict[str, Peer] = {}
+    feed = example_inputs(path, dims=setting.dims)
+    flops = count_flops(path, feed)
+    contestants: dict[str, Contestant] = {}
     failures: dict[str, str] = {}
-    results: dict[str, list[np.ndarray]] = {}
-    for runtime in runtimes:
-        _progress(f"{path.name}: {runtime} compiles")
-        try:
-            peer = LOADERS[runtime](path, threads)
-        except PeerError as error:
-            failures[runtime] = str(error)
-            continue
-        # Copied, since some runtimes hand out views that the next run overwrites.
-        results[runtime] = [output.copy() for output in peer.run(feed)]
-        peers[runtime] = peer
-    timings = interleave(
-        {runtime: lambda peer=peer: peer.run(feed) for runtime, peer in peers.items()},
-        plan,
-        lambda done: _progress(f"{path.name}: round {done} of {plan.rounds}"),
-    )
+    with ExitStack() as stack:
+        for runtime in setting.runtimes:
+            _progress(f"{path.name}: {runtime} compiles")
+            try:
+                contestant = Contestant(runtime, path, setting.threads, feed, setting.plan)
+            except PeerError as error:
+                failures[runtime] = str(error)
+                continue
+            stack.callback(contestant.close)
+            contestants[runtime] = contestant
+        timings = interleave(
+            {runtime: contestant.burst for runtime, contestant in contestants.items()},
+            setting.plan.rounds,
+            lambda done: _progress(f"{path.name}: round {done} of {setting.plan.rounds}"),
+        )
     _progress("")
-    rows = tuple(_row(peer, timings, results) for peer in peers.values())
+    rows = tuple(_row(runtime, contestants, timings, flops, setting) for runtime in contestants)
     inputs = {name: f"{value.dtype}{list(value.shape)}" for name, value in feed.items()}
-    return Comparison(path.name, inputs, rows, failures)
+    return Comparison(path.name, inputs, flops, rows, failures)
 
 
 def _row(
-    peer: Peer, timings: Mapping[str, Timing], results: Mapping[str, Sequence[np.ndarray]]
+    runtime: str,
+    contestants: Mapping[str, Contestant],
+    timings: Mapping[str, Timing],
+    flops: int | None,
+    setting: Setting,
 ) -> Row:
-    timing = timings[peer.name]
+    timing, contestant = timings[runtime], contestants[runtime]
     low, high = timing.spread
     others = [other for name, other in timings.items() if name != OURS]
     best = min(others, key=lambda other: other.median, default=None)
     reference = timings.get(REFERENCE)
+    expected = contestants[REFERENCE].loaded.results if reference else None
+    loaded = contestant.loaded
     return Row(
-        peer.name,
-        peer.options,
+        runtime,
+        loaded.options,
         timing.median,
         low,
         high,
-        timing.best,
         timing.ratio(best) if best else None,
         timing.ratio(reference) if reference else None,
-        _difference(results[peer.name], results.get(REFERENCE)),
-        peer.compile_seconds,
+        None if flops is None else flops / (timing.median * 1e6) / setting.peak,
+        _difference(loaded.results, expected),
+        loaded.compile_seconds,
+        contestant.compile_peak_bytes,
+        loaded.run_peak_bytes,
     )
 
 
@@ -153,7 +190,8 @@ def machine() -> dict[str, object]:
 def show(comparison: Comparison) -> str:
     """One model's table, with the options every runtime ran under."""
     inputs = ", ".join(f"{name}: {kind}" for name, kind in comparison.inputs.items())
-    lines = [f"{comparison.model} ({inputs})", ""]
+    size = "" if comparison.flops is None else f", {comparison.flops / 1e9:.3g} GFLOP"
+    lines = [f"{comparison.model} ({inputs}{size})", ""]
     lines.append(format_table(HEADER, [row.cells() for row in comparison.rows]))
     lines += [f"{name}: failed: {reason}" for name, reason in comparison.failures.items()]
     lines.append("")
@@ -161,6 +199,21 @@ def show(comparison: Comparison) -> str:
         options = ", ".join(f"{key}={value}" for key, value in row.options.items())
         lines.append(f"  {row.runtime}: {options}")
     return "\n".join(lines)
+
+
+def summary(comparisons: Sequence[Comparison]) -> str:
+    """Our ratios to the best peer, and their geometric mean."""
+    ours = {comparison.model: comparison.of(OURS) for comparison in comparisons}
+    ratios = {
+        model: row.ratio_to_best_peer
+        for model, row in ours.items()
+        if row is not None and row.ratio_to_best_peer is not None
+    }
+    if not ratios:
+        return ""
+    listed = ", ".join(f"{model} {ratio:.2f}" for model, ratio in ratios.items())
+    mean = geometric_mean(ratios.values())
+    return f"time of graphc over that of the best peer: {listed}; geometric mean {mean:.2f}"
 
 
 def _optional(value: float | None, format_spec: str) -> str:
@@ -174,19 +227,22 @@ def _progress(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Time graphc beside other runtimes.")
+    parser = argparse.ArgumentParser(
+        prog="gc-bench", description="Time graphc beside other runtimes."
+    )
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument(
-        "--peers",
+        "--compare",
         default="onnxruntime,openvino",
         metavar="NAME,...",
-        help=f"what to compare with, of: {', '.join(n for n in LOADERS if n != OURS)}",
+        help=f"the peers, of: {', '.join(n for n in LOADERS if n != OURS)}",
     )
     parser.add_argument("--without-graphc", action="store_true", help="time the peers alone")
     parser.add_argument("--rounds", type=int, default=Plan.rounds, metavar="N")
     parser.add_argument("--burst", type=float, default=Plan.burst_seconds, metavar="SECONDS")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument("--chart", type=Path, metavar="FILE.svg", help="draw the ratios there")
     add_dim_option(parser)
     return parser
 
@@ -195,28 +251,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. The exit status says whether every runtime took every model."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    peers = [name for name in options.peers.split(",") if name]
+    peers = [name for name in options.compare.split(",") if name]
     unknown = sorted(set(peers) - set(LOADERS))
     if unknown:
         parser.error(f"no runtime {', '.join(unknown)}; there are: {', '.join(LOADERS)}")
     runtimes = ([] if options.without_graphc else [OURS]) + peers
     plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
     where = machine()
+    peak = peak_gflops(options.threads)
+    setting = Setting(runtimes, options.threads, plan, dims_of(options), peak)
     print(", ".join(f"{key}: {value}" for key, value in where.items()))
-    print(f"{options.threads} threads, {plan.rounds} rounds of {plan.burst_seconds:g} s bursts\n")
+    print(f"{options.threads} threads, {peak:.0f} GFLOP/s in registers")
+    print(f"{plan.rounds} rounds of {plan.burst_seconds:g} s bursts\n")
     comparisons = []
     for path in options.models:
-        comparison = compare(path, runtimes, options.threads, plan, dims_of(options))
+        comparison = compare(path, setting)
         comparisons.append(comparison)
         print(show(comparison), end="\n\n", flush=True)
+    print(summary(comparisons))
+    record = {
+        "machine": where,
+        "threads": options.threads,
+        "peak_gflops": peak,
+        "plan": asdict(plan),
+        "models": [asdict(comparison) for comparison in comparisons],
+    }
     if options.json is not None:
-        record = {
-            "machine": where,
-            "threads": options.threads,
-            "plan": asdict(plan),
-            "models": [asdict(comparison) for comparison in comparisons],
-        }
         options.json.write_text(json.dumps(record, indent=2, default=str) + "\n")
+    if options.chart is not None:
+        from .chart import draw
+
+        draw(record, options.chart)
     return 1 if any(comparison.failures for comparison in comparisons) else 0
 
 

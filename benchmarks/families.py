@@ -13,12 +13,13 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import onnx
 
 from .family_cases import CASES, FamilyCase
-from .measure import Plan, interleave, largest_difference
+from .measure import Plan, in_turns, largest_difference
 from .peers import PeerError, load_graphc, load_onnxruntime
 from .table import format_table
 
@@ -40,9 +41,7 @@ def measure(case: FamilyCase, threads: int, plan: Plan) -> tuple[float, tuple[st
             return float("inf"), (case.family, case.name, "-", str(error)[:60], "", "")
         results = [peer.run(feed) for peer in (ours, theirs)]
         difference = max(map(largest_difference, *results))
-        timings = interleave(
-            {peer.name: lambda peer=peer: peer.run(feed) for peer in (ours, theirs)}, plan
-        )
+        timings = in_turns({peer.name: partial(peer.run, feed) for peer in (ours, theirs)}, plan)
     ratio = timings["graphc"].ratio(timings["onnxruntime"])
     return ratio, (
         case.family,

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import helper, numpy_helper
+
+from graphc.errors import UsageError
 
 DEFAULT_DIMS: Mapping[str, int] = {"batch": 1, "seq": 128}
 # Through these a token id reaches the embedding table unchanged.
@@ -15,7 +18,7 @@ _STORAGE = frozenset({"Cast", "Identity", "DequantizeLinear"})
 _GATHERS = frozenset({"Gather", "GatherElements"})
 
 
-class FeedSpecError(ValueError):
+class FeedSpecError(UsageError):
     """An input that cannot be made up without help: the message says what is missing."""
 
 
@@ -27,7 +30,7 @@ def example_inputs(
     Floats are standard normal, integers that index a table stay inside that table, masks are ones.
     `dims` gives sizes to symbolic dimensions by name; ``batch`` and ``seq`` have defaults.
     """
-    model = onnx.load(path, load_external_data=False)
+    model = load_structure(path)
     graph = model.graph
     initialised = {tensor.name for tensor in graph.initializer}
     rng = np.random.default_rng(seed)
@@ -37,6 +40,14 @@ def example_inputs(
         for value in graph.input
         if value.name not in initialised
     }
+
+
+def load_structure(path: str | Path) -> onnx.ModelProto:
+    """The model at `path` without data of other files. FeedSpecError where it is none."""
+    try:
+        return onnx.load(path, load_external_data=False)
+    except DecodeError as error:
+        raise FeedSpecError(f"'{path}' is not an ONNX model: {error}") from error
 
 
 def _make(

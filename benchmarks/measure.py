@@ -8,6 +8,7 @@ the machine down for a while slows all contestants down alike.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -57,28 +58,46 @@ class Timing:
         return tuple(run for runs in self.rounds for run in runs)
 
 
-def interleave(
+def in_turns(
     contestants: Mapping[str, Callable[[], object]],
     plan: Plan,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Timing]:
-    """Time all `contestants` against each other; `progress` is told of each finished round."""
+    """Time functions of this process against each other, warm."""
     for run in contestants.values():
-        for _ in range(plan.warmup_runs):
-            run()
+        warm_up(run, plan)
+    bursts = {name: partial(burst, run, plan) for name, run in contestants.items()}
+    return interleave(bursts, plan.rounds, progress)
+
+
+def interleave(
+    contestants: Mapping[str, Callable[[], tuple[float, ...]]],
+    rounds: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, Timing]:
+    """Time all `contestants` against each other; `progress` is told of each finished round.
+
+    Each is a function that runs one burst and gives the milliseconds of its runs.
+    """
     names = list(contestants)
     bursts: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
-    for round_number in range(plan.rounds):
-        turn = round_number % len(names)
+    for round_number in range(rounds):
+        turn = round_number % max(len(names), 1)
         for name in names[turn:] + names[:turn]:
             # Lets the worker threads of the one before fall asleep.
             time.sleep(PAUSE_SECONDS)
-            bursts[name].append(_burst(contestants[name], plan))
+            bursts[name].append(contestants[name]())
         progress(round_number + 1)
     return {name: Timing(tuple(runs)) for name, runs in bursts.items()}
 
 
-def _burst(run: Callable[[], object], plan: Plan) -> tuple[float, ...]:
+def warm_up(run: Callable[[], object], plan: Plan) -> None:
+    """Run what will be timed, so that nothing is done for the first time."""
+    for _ in range(plan.warmup_runs):
+        run()
+
+
+def burst(run: Callable[[], object], plan: Plan) -> tuple[float, ...]:
     """Milliseconds of one burst; its first run, which finds the caches cold, does not count."""
     run()
     times: list[float] = []

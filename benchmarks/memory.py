@@ -1,5 +1,6 @@
-"""Peak memory of a command and everything it starts, read from ``/proc`` (Linux)."""
+"""Peak memory of processes, read from ``/proc`` (Linux)."""
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -28,13 +29,33 @@ def measure(command: Sequence[str]) -> Usage:
     peak = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            peak = max(peak, sum(map(_resident, _family(process.pid))))
+            peak = max(peak, family_bytes(process.pid))
             time.sleep(PERIOD_SECONDS)
         assert process.stdout is not None
         stdout = process.stdout.read()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, stdout)
     return Usage(stdout, time.perf_counter() - start, peak)
+
+
+def family_bytes(pid: int) -> int:
+    """Resident bytes of `pid` and its descendants; 0 once it has ended."""
+    return sum(map(_resident, _family(pid)))
+
+
+def forget_peak() -> None:
+    """Let `peak_bytes` of this process begin anew, where the system can."""
+    marks = PROC / "self" / "clear_refs"
+    if os.access(marks, os.W_OK):
+        marks.write_text("5")
+
+
+def peak_bytes() -> int:
+    """The most resident memory that this process has had."""
+    for line in (PROC / "self" / "status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("the system does not say how much memory a process had at most")
 
 
 def _family(pid: int) -> Iterator[int]:

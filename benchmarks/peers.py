@@ -142,11 +142,38 @@ def load_iree(path: Path, threads: int) -> Peer:
     return Peer("iree", shown, seconds, run)
 
 
+def load_torch(path: Path, threads: int) -> Peer:
+    """torch.compile of the module that the file was exported from, where there is one."""
+    import torch
+
+    from .architectures import ARCHITECTURES
+
+    if path.stem not in ARCHITECTURES:
+        raise PeerError(f"torch: '{path.stem}' is none of the modules of benchmarks.architectures")
+    torch.set_num_threads(threads)
+    architecture = ARCHITECTURES[path.stem]()
+    start = time.perf_counter()
+    compiled = torch.compile(architecture.module)
+    with torch.inference_mode():
+        compiled(*architecture.inputs.values())
+    seconds = time.perf_counter() - start
+
+    def run(feed: Feed) -> list[np.ndarray]:
+        with torch.inference_mode():
+            results = compiled(*map(torch.from_numpy, feed.values()))
+        several = results if isinstance(results, tuple | list) else (results,)
+        return [result.numpy() for result in several]
+
+    shown = {"version": torch.__version__, "backend": "inductor", "threads": threads}
+    return Peer("torch", shown, seconds, run)
+
+
 LOADERS: Mapping[str, Callable[[Path, int], Peer]] = {
     "graphc": load_graphc,
     "onnxruntime": load_onnxruntime,
     "openvino": load_openvino,
     "iree": load_iree,
+    "torch": load_torch,
 }
 
 

@@ -19,7 +19,7 @@ import onnxruntime
 
 import graphc
 from graphc.benchmarks.light import write_light_model
-from graphc.benchmarks.measure import Plan, Timing, interleave, largest_difference
+from graphc.benchmarks.measure import Plan, Timing, in_turns, largest_difference
 from graphc.benchmarks.table import format_table
 
 EXAMPLES = Path(__file__).resolve().parent
@@ -68,7 +68,7 @@ def resnet(threads: int, plan: Plan) -> None:
     (ours,) = model.run(None, feed)
     (theirs,) = session.run(None, feed)
     with step("timing both in turns"):
-        timings = interleave(
+        timings = in_turns(
             {
                 "graphc": lambda: model.run(None, feed),
                 "ONNX Runtime": lambda: session.run(None, feed),

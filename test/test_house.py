@@ -22,7 +22,7 @@ FLOORS = {
     "backend": {"errors", "runtime", "driver"},
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
-        *("preflight", "driver", "backend"),
+        *("preflight", "driver", "backend", "benchmarks"),
     },
 }
 OUTSIDE = {

@@ -1,0 +1,101 @@
+"""A runtime with a model, in a process of its own.
+
+Nothing that one runtime does to its process (threads that spin, flags for all of it, memory that
+it keeps) touches another.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .measure import Plan, burst, warm_up
+from .memory import family_bytes, forget_peak, peak_bytes
+from .peers import LOADERS, PeerError
+
+SAMPLE_SECONDS = 0.1
+"""Between looks at the memory of a process that compiles; one takes milliseconds."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a runtime says of itself once the model is ready."""
+
+    options: Mapping[str, object]
+    compile_seconds: float
+    run_peak_bytes: int
+    results: list[np.ndarray]
+
+
+class Contestant:
+    """`runtime` with the model at `path`, warm. PeerError where it cannot take it."""
+
+    def __init__(
+        self, runtime: str, path: Path, threads: int, feed: Mapping[str, np.ndarray], plan: Plan
+    ):
+        context = multiprocessing.get_context("spawn")
+        self._runtime = runtime
+        self._connection, theirs = context.Pipe()
+        arguments = (theirs, runtime, path, threads, dict(feed), plan)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+        self.compile_peak_bytes = 0
+        while not self._connection.poll(SAMPLE_SECONDS):
+            now = family_bytes(self._process.pid or 0)
+            self.compile_peak_bytes = max(self.compile_peak_bytes, now)
+        self.loaded: Loaded = self._receive()
+
+    def burst(self) -> tuple[float, ...]:
+        """Milliseconds of the runs of one burst."""
+        self._connection.send("burst")
+        return self._receive()
+
+    def close(self) -> None:
+        """End the process."""
+        self._connection.close()
+        self._process.join()
+
+    def _receive(self) -> Any:
+        try:
+            answer = self._connection.recv()
+        except EOFError:
+            self._process.join()
+            code = self._process.exitcode
+            raise PeerError(f"{self._runtime}: its process ended with code {code}") from None
+        if isinstance(answer, PeerError):
+            raise answer
+        return answer
+
+
+def _serve(
+    connection: Connection,
+    runtime: str,
+    path: Path,
+    threads: int,
+    feed: Mapping[str, np.ndarray],
+    plan: Plan,
+) -> None:
+    try:
+        peer = LOADERS[runtime](path, threads)
+        forget_peak()
+        # Copied, since some runtimes hand out views that the next run overwrites.
+        results = [np.array(output) for output in peer.run(feed)]
+        warm_up(lambda: peer.run(feed), plan)
+        loaded = Loaded(peer.options, peer.compile_seconds, peak_bytes(), results)
+    except Exception as error:  # whatever a runtime raises, the others go on
+        text = str(error) if isinstance(error, PeerError) else f"{type(error).__name__}: {error}"
+        connection.send(PeerError(text.splitlines()[0] if text else type(error).__name__))
+        return
+    connection.send(loaded)
+    while True:
+        try:
+            connection.recv()
+        except EOFError:
+            os._exit(0)  # some runtimes crash on the way out
+        connection.send(burst(lambda: peer.run(feed), plan))
