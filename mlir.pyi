@@ -7,6 +7,9 @@ class ext:
     class Dialect:
         DIALECT_NAMESPACE: str
         _mlir_module: Any
+        operations: list[Any]
+        @classmethod
+        def _emit_module(cls) -> Any: ...
 
         class Operation:
             OPERATION_NAME: str

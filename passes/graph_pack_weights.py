@@ -12,7 +12,7 @@ from .greedy import apply_rewrites
 from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES
+from .vectors import LANES, PRODUCT_TILES
 
 VECTORS = {128: 4, 256: 2, 512: 4}
 """Vectors side by side in a panel. What is left of the registers holds that many rows."""
@@ -62,19 +62,19 @@ class Tile:
 def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
     """The tile for a product of so many rows and columns; None when too few columns fill one.
 
-    Rows that divide evenly are worth more than a few registers; four are enough to hide latency.
-    `rows` may not be known.
+    Where `rows` are known, a kernel of ours computes the product; where they are not, it is for the
+    backend, and four are enough to hide latency.
     """
+    if rows is not None:
+        tile, lanes = PRODUCT_TILES[vector_bits], LANES[vector_bits]
+        if columns < lanes:
+            return None
+        return Tile(min(tile.rows, rows), min(tile.vectors, -(-columns // lanes)) * lanes)
     vectors = _panel_vectors(columns, vector_bits)
     if vectors is None:
         return None
     most = max(1, ACCUMULATORS[vector_bits] // vectors)
-    enough = min(most, max(4, 16 // vectors))
-    if rows is None:
-        return Tile(enough, vectors * LANES[vector_bits])
-    wanted = [*range(enough, most + 1), *range(enough - 1, 1, -1)]
-    even = [r for r in wanted if rows % r == 0]
-    return Tile(even[0] if even else min(enough, rows), vectors * LANES[vector_bits])
+    return Tile(min(most, max(4, 16 // vectors)), vectors * LANES[vector_bits])
 
 
 def _panel_vectors(columns: int, vector_bits: int) -> int | None:
@@ -105,6 +105,12 @@ class _Pack(Rewrite):
         tile = choose_tile(known, weights.shape[1], self.vector_bits)
         return "no panel fits the columns" if tile is None else tile
 
+    def _packed(self, x: ir.Value, weights: np.ndarray, tile: Tile) -> ir.Value:
+        panels = graph.constant(value=graph.pack_weights(weights, tile.width))
+        return graph.packed_matmul(
+            x, panels, rows=tile.rows, columns=weights.shape[1], lanes=LANES[self.vector_bits]
+        )
+
 
 class PackMatmul(_Pack):
     """``matmul(x, constant)  -->  packed_matmul(x, panels)``."""
@@ -123,7 +129,7 @@ class PackMatmul(_Pack):
     def rewrite(self, op: Any, weights: np.ndarray) -> ir.Value:
         tile = self._tile(_rows(op.a), weights)
         assert isinstance(tile, Tile)
-        return _packed(op.a, weights, tile)
+        return self._packed(op.a, weights, tile)
 
 
 class PackConv(_Pack):
@@ -158,7 +164,7 @@ class PackConv(_Pack):
         if not _is_pointwise(weights, attrs):
             window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
             x = graph.im2col(x, kernel=weights.shape[:-2], **window)
-        return _packed(x, matrix, tile)
+        return self._packed(x, matrix, tile)
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:
@@ -178,8 +184,3 @@ def _is_pointwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
     return all(size == 1 for size in (*weights.shape[:-2], *attrs["strides"])) and not any(
         (*attrs["low"], *attrs["high"])
     )
-
-
-def _packed(x: ir.Value, weights: np.ndarray, tile: Tile) -> ir.Value:
-    panels = graph.constant(value=graph.pack_weights(weights, tile.width))
-    return graph.packed_matmul(x, panels, rows=tile.rows, columns=weights.shape[1])

@@ -15,16 +15,17 @@ class PackedMatmulOp(GraphOp, name="packed_matmul"):
 
     A panel holds `n` columns side by side, so that the product reads it from front to back; the
     last one may be filled up. `rows` is how many rows of `x` are multiplied at a time: together
-    they fill the registers.
+    they fill the registers, which hold vectors of `lanes`.
     """
 
     x: Tensor
     w: Tensor
     rows: Int
     columns: Int
+    lanes: Int
 
     @staticmethod
-    def infer(x: TensorType, w: TensorType, *, rows: int, columns: int) -> TensorType:
+    def infer(x: TensorType, w: TensorType, *, rows: int, columns: int, lanes: int) -> TensorType:
         require_float(x)
         if x.dtype != w.dtype or w.rank != 3 or x.rank < 1 or rows < 1:
             raise TypeRuleError(f"cannot multiply {x} by panels {w}, {rows} rows at a time")
@@ -32,11 +33,15 @@ class PackedMatmulOp(GraphOp, name="packed_matmul"):
         held = w.shape[0] * w.shape[2]
         if not isinstance(held, int) or not 0 < columns <= held:
             raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+        if lanes < 1 or (isinstance(w.shape[2], int) and w.shape[2] % lanes):
+            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}")
         return x.with_shape((*x.shape[:-1], columns))
 
     @staticmethod
-    def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int, columns: int) -> np.ndarray:
-        del rows
+    def evaluate(
+        x: np.ndarray, w: np.ndarray, *, rows: int, columns: int, lanes: int
+    ) -> np.ndarray:
+        del rows, lanes
         matrix = unpack_weights(w)[:, :columns]
         return MatmulOp.evaluate(np.atleast_2d(x), matrix).reshape(*x.shape[:-1], columns)
 

@@ -37,22 +37,30 @@ def define_kernel(name: str, buffers: Sequence[ir.MemRefType], body: Body) -> ir
 
 
 def run_kernel(
-    name: str, pieces: int, operands: Sequence[ir.Value], result: ir.RankedTensorType
+    name: str,
+    pieces: int,
+    operands: Sequence[ir.Value],
+    result: ir.RankedTensorType,
+    scratch: Sequence[ir.RankedTensorType] = (),
 ) -> ir.Value:
-    """The result of the kernel `name` on `operands`, done in so many `pieces`; static sizes."""
+    """The result of the kernel `name` on `operands`, done in so many `pieces`; static sizes.
+
+    `scratch` are buffers that the kernel writes and reads again: the last that it is given.
+    """
     ir.Context.current.allow_unregistered_dialects = True
     symbol = ir.SymbolRefAttr.get([name, name])
+    untied = ir.IntegerAttr.get(ir.IndexType.get(), -1)
     op = ir.Operation.create(
         "flow.dispatch",
-        results=[result],
+        results=[result, *scratch],
         operands=[arith.constant(ir.IndexType.get(), pieces), *operands],
         attributes={
             "entry_points": ir.ArrayAttr.get([symbol]),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, len(operands), 0, 0]),
-            "tied_operands": ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IndexType.get(), -1)]),
+            "tied_operands": ir.ArrayAttr.get([untied] * (1 + len(scratch))),
         },
     )
-    return op.result
+    return op.results[0]
 
 
 def _export(name: str) -> None:

@@ -10,15 +10,14 @@ Depthwise, a tap multiplies vectors of channels, and there is nothing to sum ove
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ...mlir import arith, ir, memref, scf, vector
+from ...mlir import arith, ir, memref, vector
+from .vector_emitter import Registers, VectorEmitter
+from .vector_epilogue import Place
 
 MIN_PIECES = 8
 """Pieces of work that a convolution should split into, for threads to share."""
-
-Registers = list[ir.Value]
-Epilogue = Callable[["Tile", Registers], Registers]
 
 
 @dataclass(frozen=True)
@@ -94,65 +93,23 @@ class Shape:
         return self.dilations[1] == 1 and self.groups == 1
 
 
-@dataclass(frozen=True)
-class Tile:
-    """A tile of the result in registers: `count` places by a panel, place by place."""
-
-    count: int
-    first_feature: ir.Value
-    offset: ir.Value
-    """Of its first element in the result."""
+Epilogue = Callable[[list[Place], Registers], Registers]
 
 
-@dataclass
-class Emitter:
+class Emitter(VectorEmitter):
     """Writes the kernel. Indices are of elements, from the start of a buffer."""
 
-    shape: Shape
-    image: ir.Value
-    weights: ir.Value
-    output: ir.Value
-    epilogue: Epilogue
-    _constants: dict[int, ir.Value] = field(default_factory=dict)
-    _entry: ir.Block = field(default_factory=lambda: ir.InsertionPoint.current.block)
-
-    @property
-    def vector_type(self) -> ir.VectorType:
-        return ir.VectorType.get([self.shape.lanes], ir.F32Type.get())
-
-    def index(self, value: int) -> ir.Value:
-        """A constant, defined at the start of the kernel."""
-        if value not in self._constants:
-            with ir.InsertionPoint.at_block_begin(self._entry):
-                self._constants[value] = arith.constant(ir.IndexType.get(), value)
-        return self._constants[value]
-
-    def splat(self, value: float) -> ir.Value:
-        """A vector of equal elements."""
-        element = ir.FloatAttr.get_f32(value)
-        return arith.constant(
-            self.vector_type, ir.DenseElementsAttr.get_splat(self.vector_type, element)
-        )
-
-    def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
-        if isinstance(b, int):
-            return a if b == 0 else arith.addi(a, self.index(b))
-        return arith.addi(a, b)
-
-    def times(self, a: ir.Value, factor: int) -> ir.Value:
-        return a if factor == 1 else arith.muli(a, self.index(factor))
-
-    def loop(
+    def __init__(
         self,
-        bounds: tuple[ir.Value, ir.Value],
-        registers: Registers,
-        body: Callable[[ir.Value, Registers], Registers],
-    ) -> Registers:
-        """Run `body` for each index within `bounds`, carrying `registers`."""
-        op = scf.ForOp(*bounds, self.index(1), registers)
-        with ir.InsertionPoint(op.body):
-            scf.YieldOp(body(op.induction_variable, list(op.inner_iter_args)))
-        return list(op.results)
+        shape: Shape,
+        image: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        epilogue: Epilogue,
+    ):
+        super().__init__(shape.lanes)
+        self.shape, self.image, self.weights, self.output = shape, image, weights, output
+        self.epilogue = epilogue
 
     # The kernel, from the outside in
 
@@ -238,14 +195,20 @@ class Emitter:
 
         sums = self.loop(taps, sums, row)
         at = self.add(offset, self.times(where, shape.result[3]))
-        done = self.epilogue(Tile(len(tile), feature, at), sums)
-        for index, value in enumerate(done):
-            vector.store(value, self.output, [self.element(at, index)])
+        spots = self._spots(len(tile), feature, at)
+        for spot, value in zip(spots, self.epilogue(spots, sums), strict=True):
+            vector.store(value, self.output, [spot.offset])
 
-    def element(self, offset: ir.Value, register: int) -> ir.Value:
-        """Where a register of a tile belongs, the tile's first element being at `offset`."""
-        place, part = divmod(register, self.shape.parts)
-        return self.add(offset, place * self.shape.result[3] + part * self.shape.lanes)
+    def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[Place]:
+        """Where the registers of a tile of `count` places belong, its first being at `offset`."""
+        shape = self.shape
+        starts = [part * shape.lanes for part in range(shape.parts)]
+        features = [self.add(feature, start) for start in starts]
+        return [
+            Place(features[part], self.add(offset, place * shape.result[3] + start))
+            for place in range(count)
+            for part, start in enumerate(starts)
+        ]
 
     def taps(self, tile: range, image: ir.Value, weights: ir.Value, sums: Registers) -> Registers:
         """Add all taps of one row of the kernel."""

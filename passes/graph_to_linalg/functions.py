@@ -21,7 +21,10 @@ Function = Callable[[Scalar], Scalar]
 
 
 def like(value: float, x: Scalar) -> Scalar:
-    """A constant of `x`'s type."""
+    """A constant of `x`'s type, which may be a vector of f32."""
+    if isinstance(x.type, ir.VectorType):
+        element = ir.FloatAttr.get(x.type.element_type, float(value))
+        return arith.constant(x.type, ir.DenseElementsAttr.get_splat(x.type, element))
     return arith.constant(x.type, float(value))
 
 

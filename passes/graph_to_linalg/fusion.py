@@ -5,7 +5,9 @@ from ...mlir import ir
 from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
+from .packed_matmul import is_for_kernel, matmul_epilogue
 from .packing import packed_epilogue
+from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.FusedOp)
@@ -20,16 +22,17 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
     def body(known):
         return evaluate_scalars(steps, known)[op.yielded]
 
-    if isinstance(root, graph.PackedMatmulOp):
+    epilogue = VectorEpilogue.of(root.operation.results[0], steps, outside, result, body)
+    if isinstance(root, graph.PackedMatmulOp) and is_for_kernel(root):
+        if epilogue is not None:
+            return matmul_epilogue(ctx, root, epilogue)
+    elif isinstance(root, graph.PackedMatmulOp):
         leaves = {value: ctx.values[value] for value in outside if value in ctx.values}
         together = packed_epilogue(ctx, root, leaves, result, body)
         if together is not None:
             return together
-    if isinstance(root, graph.DirectConvOp):
-        leaves = {value: ctx.values[value] for value in outside if value in ctx.values}
-        together = direct_epilogue(ctx, root, steps, leaves, body)
-        if together is not None:
-            return together
+    if isinstance(root, graph.DirectConvOp) and epilogue is not None:
+        return direct_epilogue(ctx, root, epilogue)
     if op.attrs["kind"] == "epilogue":
         with root.operation.location:
             lower_op(ctx, root)

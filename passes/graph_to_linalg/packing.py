@@ -1,8 +1,8 @@
-"""Products by packed weights: a generic, with the tiles that the packing was made for.
+"""Products by packed weights of so many rows as run time says: a generic, with the tiles that the
+packing was made for. Where all sizes are known, a kernel computes them; see `packed_matmul`.
 
-The product is computed as [rows, panels, width]; so is an epilogue, which the backend then
-computes together with it. Rows whose number is not known are two axes, [blocks, rows of a tile]:
-the tile must have one size.
+The product is computed as [blocks, rows of a tile, panels, width]; so is an epilogue, which the
+backend then computes together with it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,29 +16,27 @@ from .elementwise import splat_of
 from .generic import generic, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_type, scalar_constant
 from .movement import extract_slice, pad_tensor, reshape_tensor
+from .packed_matmul import is_for_kernel, matmul_epilogue
 from .tiles import tile_hint
+from .vector_epilogue import VectorEpilogue
 
-CACHED_BYTES = 2 << 20
-"""A block of rows that is used again for every panel should fit the second-level cache."""
-MIN_BLOCKS = 4
-"""Pieces of work that a product should split into, for threads to share."""
 BLOCKS = 8
-"""Tiles of rows in a piece of work, where the number of rows is not known."""
+"""Tiles of rows in a piece of work."""
+ROW_AXES = 2
+"""Of a form: blocks, and the rows of one."""
 
 
 @dataclass(frozen=True)
 class Panels:
-    """A result [..., N] while it is computed: [rows, panels, width], both ends padded.
+    """A result [..., N] while it is computed: [blocks, rows, panels, width], both ends padded.
 
     What lies in the padding is never read: rows do not depend on each other. With one panel the
-    form is [rows, width]: the backend drops loops of one step, and tiles of them with it. The
-    first `row_rank` axes of `type` hold the rows.
+    form is [blocks, rows, width]: the backend drops loops of one step, and tiles of them with it.
     """
 
     ctx: Lowering
     result: graph.TensorType
     type: graph.TensorType
-    row_rank: int
 
     @property
     def rows(self) -> Size:
@@ -48,7 +46,7 @@ class Panels:
     @property
     def tall(self) -> Size:
         """Rows of the form, filling included."""
-        return graph.element_count(self.type.shape[: self.row_rank])
+        return graph.element_count(self.type.shape[:ROW_AXES])
 
     @property
     def is_padded(self) -> bool:
@@ -57,7 +55,7 @@ class Panels:
     @property
     def columns(self) -> int:
         """Columns of the form, filling included."""
-        return graph.static_size(graph.element_count(self.type.shape[self.row_rank :]))
+        return graph.static_size(graph.element_count(self.type.shape[ROW_AXES:]))
 
     def enter(self, x: ir.Value, source: graph.TensorType) -> tuple[ir.Value, ir.AffineMap] | None:
         """`x`, which broadcasts to the result, in this form, and how it is read; None if neither
@@ -67,7 +65,7 @@ class Panels:
         whole = shape[:-1] == rows
         if (not whole and any(size != 1 for size in shape[:-1])) or shape[-1] not in (1, columns):
             return None
-        outer, inner = self.type.shape[: self.row_rank], self.type.shape[self.row_rank :]
+        outer, inner = self.type.shape[:ROW_AXES], self.type.shape[ROW_AXES:]
         aligned = self.ctx.aligned.get(x)
         if aligned is None or aligned.type != plain_type(self.type.with_dtype(source.dtype)):
             flat = source.with_shape((self.rows if whole else 1, shape[-1]))
@@ -114,6 +112,8 @@ def pad_end(ctx: Lowering, x: ir.Value, type_: graph.TensorType, shape: Sequence
 
 @lowers(graph.PackedMatmulOp)
 def packed_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    if is_for_kernel(op):
+        return matmul_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
     panels, build = packed_product(ctx, op, x, w)
     return panels.compute(build)
 
@@ -125,45 +125,32 @@ def packed_product(
     source, weights, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
     count, depth, width = map(graph.static_size, weights.shape)
     rows = graph.element_count(source.shape[:-1])
-    outer = row_form(rows, op.attrs["rows"])
+    outer = (ceildiv(rows, op.attrs["rows"]), op.attrs["rows"])
     form = (*outer, width) if count == 1 else (*outer, count, width)
-    panels = Panels(ctx, result, result.with_shape(form), len(outer))
+    panels = Panels(ctx, result, result.with_shape(form))
     x = _in_row_form(ctx, x, source.with_shape((rows, depth)), source, panels)
     return panels, lambda: _product(ctx, x, w, panels, op.attrs["rows"])
 
 
-def row_form(rows: Size, step: int) -> tuple[Size, ...]:
-    """`rows`, filled up to whole tiles of `step`: part of one would run an element at a time."""
-    if isinstance(rows, int):
-        return (-(-rows // step) * step,)
-    return (ceildiv(rows, step), step)
-
-
 def _in_row_form(ctx, x, flat: graph.TensorType, source: graph.TensorType, panels: Panels):
-    """`x`, which is [..., K], as [rows of the form..., K]."""
+    """`x`, which is [..., K], as [blocks, rows of a tile, K]."""
     depth = flat.shape[1]
-    wanted = source.with_shape((*panels.type.shape[: panels.row_rank], depth))
-    aligned = ctx.aligned.get(x)
-    if aligned is not None and isinstance(panels.tall, int):
-        held = source.with_shape(ir.RankedTensorType(aligned.type).shape)
-        if (held.shape[0], graph.element_count(held.shape[1:])) == (panels.tall, depth):
-            return reshape_tensor(ctx, aligned, held, wanted)
     tall = (panels.tall, depth)
     x = pad_end(ctx, reshape_tensor(ctx, x, source, flat), flat, tall)
+    wanted = source.with_shape((*panels.type.shape[:ROW_AXES], depth))
     return reshape_tensor(ctx, x, flat.with_shape(tall), wanted)
 
 
 def _product(ctx: Lowering, x: ir.Value, w: ir.Value, panels: Panels, step: int) -> ir.Value:
     """Loops: rows, panel (where there are several), column in the panel, depth."""
-    type_, row_rank = panels.type, panels.row_rank
+    type_ = panels.type
     rank, width = type_.rank, graph.static_size(type_.shape[-1])
     held = graph.TensorType(tuple(ir.RankedTensorType(w.type).shape), type_.dtype)
-    count, depth, _ = map(graph.static_size, held.shape)
-    single = rank == row_rank + 1
+    single = rank == ROW_AXES + 1
     if single:
         w = reshape_tensor(ctx, w, held, held.with_shape(held.shape[1:]))
-    rows = list(range(row_rank))
-    weights = [rank, rank - 1] if single else [row_rank, rank, rank - 1]
+    rows = list(range(ROW_AXES))
+    weights = [rank, rank - 1] if single else [ROW_AXES, rank, rank - 1]
 
     def body(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
         return arith.addf(total, arith.mulf(a, b))
@@ -171,32 +158,14 @@ def _product(ctx: Lowering, x: ir.Value, w: ir.Value, panels: Panels, step: int)
     maps = [projection(rank + 1, each) for each in ([*rows, rank], weights, list(range(rank)))]
     kinds = ["parallel"] * rank + ["reduction"]
     (y,) = generic([x, w], maps[:2], [ctx.filled(type_, 0)], maps[2:], kinds, body)
-    inner = (1,) * (rank - row_rank - 1)
+    inner = (1,) * (rank - ROW_AXES - 1)
     y.owner.attributes["compilation_info"] = tile_hint(
         "DoubleTilingExpert",
-        distribution=(*_block(panels, step, depth, count), *inner, width, 0),
-        parallel=(*([1] * (row_rank - 1)), step, *inner, width, 0),
+        distribution=(BLOCKS, step, *inner, width, 0),
+        parallel=(1, step, *inner, width, 0),
         reduction=(*[0] * rank, 1),
     )
     return y
-
-
-def _block(panels: Panels, step: int, depth: int, count: int) -> tuple[int, ...]:
-    """The rows that one piece of work multiplies by a panel, as sizes of the form's axes."""
-    if isinstance(panels.tall, int):
-        return (block_rows(panels.tall, step, depth, count),)
-    return (BLOCKS, step)
-
-
-def block_rows(rows: int, step: int, depth: int, panels: int) -> int:
-    """How many rows one piece of work multiplies by a panel: many, so that the panel is reused.
-
-    The largest divisor of `rows` in steps of `step` that fits the cache and leaves enough pieces.
-    """
-    blocks = [b for b in range(step, rows + 1, step) if rows % b == 0]
-    fitting = [b for b in blocks if b * depth * 4 <= CACHED_BYTES] or blocks[:1]
-    shared = [b for b in fitting if rows // b * panels >= MIN_BLOCKS] or blocks[:1]
-    return shared[-1]
 
 
 def packed_epilogue(
@@ -222,7 +191,7 @@ def packed_epilogue(
         return None
     others = [each for each in entered.values() if each is not None]
     maps = [ir.AffineMap.get_identity(panels.type.rank), *(each[1] for each in others)]
-    whole = Panels(ctx, result, panels.type.with_dtype(result.dtype), panels.row_rank)
+    whole = Panels(ctx, result, panels.type.with_dtype(result.dtype))
 
     def scalars(*elements: ir.Value) -> ir.Value:
         found = dict(zip([root, *entered], elements, strict=True))

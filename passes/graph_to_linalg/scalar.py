@@ -14,6 +14,7 @@ from ...dialects import graph
 from ...mlir import arith, ir, math
 from . import functions
 from .conversion import computable, convert_scalar
+from .functions import like
 from .lowering import plain_element, scalar_constant
 
 Scalar = ir.Value
@@ -48,14 +49,6 @@ def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:
 
 def _operand_dtype(op: graph.GraphOp) -> np.dtype:
     return graph.type_of(op.operation.operands[0]).dtype
-
-
-def _like(value: float, x: Scalar) -> Scalar:
-    """A float constant of `x`'s type, which may be a vector of f32."""
-    if isinstance(x.type, ir.VectorType):
-        element = ir.FloatAttr.get(x.type.element_type, float(value))
-        return arith.constant(x.type, ir.DenseElementsAttr.get_splat(x.type, element))
-    return arith.constant(x.type, float(value))
 
 
 # Floats. Functions that no target computes in 16 bits run in f32.
@@ -97,11 +90,11 @@ _float(graph.ErfOp, functions.erf)
 _float(graph.FloorOp, math.floor)
 _float(graph.CeilOp, math.ceil)
 _float(graph.RoundOp, math.roundeven)
-_float(graph.ReciprocalOp, lambda x: arith.divf(_like(1, x), x))
+_float(graph.ReciprocalOp, lambda x: arith.divf(like(1, x), x))
 
 
 def _expm1_below_0(x: Scalar) -> Scalar:
-    return functions.expm1(arith.minimumf(x, _like(0, x)))
+    return functions.expm1(arith.minimumf(x, like(0, x)))
 
 
 def _is(predicate: str, a: Scalar, b: Scalar) -> Scalar:
@@ -111,46 +104,46 @@ def _is(predicate: str, a: Scalar, b: Scalar) -> Scalar:
 _float(graph.SigmoidOp, functions.sigmoid)
 _float(graph.SoftplusOp, functions.softplus)
 _float(graph.MishOp, lambda x: arith.mulf(x, functions.tanh(functions.softplus(x))))
-_float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(_like(1, x), math.absf(x))))
+_float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(like(1, x), math.absf(x))))
 
 
 @scalar_rule(graph.GeluOp)
 @_in_f32
 def gelu(op, x):
-    half = arith.mulf(x, _like(0.5, x))
+    half = arith.mulf(x, like(0.5, x))
     if op.attrs["approximate"] != "tanh":
-        return arith.mulf(half, functions.erf_plus_one(arith.mulf(x, _like(pymath.sqrt(0.5), x))))
+        return arith.mulf(half, functions.erf_plus_one(arith.mulf(x, like(pymath.sqrt(0.5), x))))
     cube = arith.mulf(arith.mulf(x, x), x)
-    inner = arith.addf(x, arith.mulf(cube, _like(0.044715, x)))
-    bent = functions.tanh(arith.mulf(inner, _like(pymath.sqrt(2 / pymath.pi), x)))
-    return arith.mulf(half, arith.addf(bent, _like(1, x)))
+    inner = arith.addf(x, arith.mulf(cube, like(0.044715, x)))
+    bent = functions.tanh(arith.mulf(inner, like(pymath.sqrt(2 / pymath.pi), x)))
+    return arith.mulf(half, arith.addf(bent, like(1, x)))
 
 
 @scalar_rule(graph.LeakyReluOp)
 @_in_f32
 def leaky_relu(op, x):
-    return arith.select(_is("OLT", x, _like(0, x)), arith.mulf(x, _like(op.attrs["alpha"], x)), x)
+    return arith.select(_is("OLT", x, like(0, x)), arith.mulf(x, like(op.attrs["alpha"], x)), x)
 
 
 @scalar_rule(graph.EluOp)
 @_in_f32
 def elu(op, x):
-    below = arith.mulf(_like(op.attrs["alpha"], x), _expm1_below_0(x))
-    return arith.select(_is("OLT", x, _like(0, x)), below, x)
+    below = arith.mulf(like(op.attrs["alpha"], x), _expm1_below_0(x))
+    return arith.select(_is("OLT", x, like(0, x)), below, x)
 
 
 @scalar_rule(graph.SeluOp)
 @_in_f32
 def selu(op, x):
-    below = arith.mulf(_like(op.attrs["alpha"], x), _expm1_below_0(x))
-    both = arith.select(_is("OLE", x, _like(0, x)), below, x)
-    return arith.mulf(_like(op.attrs["gamma"], x), both)
+    below = arith.mulf(like(op.attrs["alpha"], x), _expm1_below_0(x))
+    both = arith.select(_is("OLE", x, like(0, x)), below, x)
+    return arith.mulf(like(op.attrs["gamma"], x), both)
 
 
 @scalar_rule(graph.CeluOp)
 @_in_f32
 def celu(op, x):
-    alpha, zero = _like(op.attrs["alpha"], x), _like(0, x)
+    alpha, zero = like(op.attrs["alpha"], x), like(0, x)
     bent = functions.expm1(arith.divf(arith.minimumf(x, zero), alpha))
     return arith.addf(arith.maximumf(x, zero), arith.minimumf(zero, arith.mulf(alpha, bent)))
 
@@ -158,27 +151,27 @@ def celu(op, x):
 @scalar_rule(graph.SwishOp)
 @_in_f32
 def swish(op, x):
-    return arith.mulf(x, functions.sigmoid(arith.mulf(x, _like(op.attrs["alpha"], x))))
+    return arith.mulf(x, functions.sigmoid(arith.mulf(x, like(op.attrs["alpha"], x))))
 
 
 @scalar_rule(graph.HardSigmoidOp)
 @_in_f32
 def hard_sigmoid(op, x):
-    line = arith.addf(arith.mulf(x, _like(op.attrs["alpha"], x)), _like(op.attrs["beta"], x))
-    return arith.minimumf(arith.maximumf(line, _like(0, x)), _like(1, x))
+    line = arith.addf(arith.mulf(x, like(op.attrs["alpha"], x)), like(op.attrs["beta"], x))
+    return arith.minimumf(arith.maximumf(line, like(0, x)), like(1, x))
 
 
 @scalar_rule(graph.ThresholdedReluOp)
 @_in_f32
 def thresholded_relu(op, x):
-    return arith.select(_is("OGT", x, _like(op.attrs["alpha"], x)), x, _like(0, x))
+    return arith.select(_is("OGT", x, like(op.attrs["alpha"], x)), x, like(0, x))
 
 
 @scalar_rule(graph.ShrinkOp)
 @_in_f32
 def shrink(op, x):
-    bias, lambd = _like(op.attrs["bias"], x), _like(op.attrs["lambd"], x)
-    above = arith.select(_is("OGT", x, lambd), arith.subf(x, bias), _like(0, x))
+    bias, lambd = like(op.attrs["bias"], x), like(op.attrs["lambd"], x)
+    above = arith.select(_is("OGT", x, lambd), arith.subf(x, bias), like(0, x))
     return arith.select(_is("OLT", x, arith.negf(lambd)), arith.addf(x, bias), above)
 
 
@@ -192,7 +185,7 @@ def is_inf(op, x):
     found = scalar_constant(False, np.dtype(np.bool_))
     for asked, value in (("negative", -pymath.inf), ("positive", pymath.inf)):
         if op.attrs[asked]:
-            found = arith.ori(found, _is("OEQ", x, _like(value, x)))
+            found = arith.ori(found, _is("OEQ", x, like(value, x)))
     return found
 
 
@@ -224,19 +217,17 @@ def apply_number_rule(op_class: type[graph.GraphOp], dtype: np.dtype, *operands:
     return _number_rules[op_class](dtype, *operands)
 
 
-def _int_like(value: int, x: Scalar) -> Scalar:
+def _intlike(value: int, x: Scalar) -> Scalar:
     return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))
 
 
 def _sign_float(x: Scalar) -> Scalar:
-    one, zero = _like(1, x), _like(0, x)
-    return arith.select(
-        _is("OGT", x, zero), one, arith.select(_is("OLT", x, zero), _like(-1, x), x)
-    )
+    one, zero = like(1, x), like(0, x)
+    return arith.select(_is("OGT", x, zero), one, arith.select(_is("OLT", x, zero), like(-1, x), x))
 
 
 def _sign_signed(x: Scalar) -> Scalar:
-    return arith.maxsi(_int_like(-1, x), arith.minsi(_int_like(1, x), x))
+    return arith.maxsi(_intlike(-1, x), arith.minsi(_intlike(1, x), x))
 
 
 _number(graph.AddOp, arith.addf, arith.addi)
@@ -245,12 +236,12 @@ _number(graph.MulOp, arith.mulf, arith.muli)
 _number(graph.MaxOp, arith.maximumf, arith.maxsi, arith.maxui)
 _number(graph.MinOp, arith.minimumf, arith.minsi, arith.minui)
 _number(graph.AbsOp, math.absf, math.absi, lambda x: x)
-_number(graph.NegOp, arith.negf, lambda x: arith.subi(_int_like(0, x), x))
-_number(graph.SignOp, _sign_float, _sign_signed, lambda x: arith.minui(_int_like(1, x), x))
+_number(graph.NegOp, arith.negf, lambda x: arith.subi(_intlike(0, x), x))
+_number(graph.SignOp, _sign_float, _sign_signed, lambda x: arith.minui(_intlike(1, x), x))
 _number(
     graph.ReluOp,
-    lambda x: arith.maximumf(x, _like(0, x)),
-    lambda x: arith.maxsi(x, _int_like(0, x)),
+    lambda x: arith.maximumf(x, like(0, x)),
+    lambda x: arith.maxsi(x, _intlike(0, x)),
     lambda x: x,
 )
 
@@ -259,12 +250,12 @@ def _guarded(divide: Callable[[Scalar, Scalar], Scalar], signed: bool) -> Callab
     """Integer division never traps: by 0 it gives 0, and MIN / -1 wraps to MIN."""
 
     def call(a: Scalar, b: Scalar) -> Scalar:
-        zero, one = _int_like(0, b), _int_like(1, b)
+        zero, one = _intlike(0, b), _intlike(1, b)
         unsafe = arith.cmpi(arith.CmpIPredicate.eq, b, zero)
         result_for_zero = zero
         minus = None
         if signed:
-            minus = arith.cmpi(arith.CmpIPredicate.eq, b, _int_like(-1, b))
+            minus = arith.cmpi(arith.CmpIPredicate.eq, b, _intlike(-1, b))
             unsafe_or_minus = arith.ori(unsafe, minus)
         else:
             unsafe_or_minus = unsafe
@@ -282,7 +273,7 @@ def _remainder(truncated: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
     def call(a: Scalar, b: Scalar) -> Scalar:
         rest = truncated(a, b)
-        zero = _int_like(0, b)
+        zero = _intlike(0, b)
         differs = arith.cmpi(arith.CmpIPredicate.slt, arith.xori(rest, b), zero)
         nonzero = arith.cmpi(arith.CmpIPredicate.ne, rest, zero)
         return arith.select(arith.andi(differs, nonzero), arith.addi(rest, b), rest)
@@ -292,7 +283,7 @@ def _remainder(truncated: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
 def _remainder_float(a: Scalar, b: Scalar) -> Scalar:
     rest = functions.remainder(a, b)
-    zero = _like(0, b)
+    zero = like(0, b)
     differs = arith.xori(_is("OLT", rest, zero), _is("OLT", b, zero))
     return arith.select(arith.andi(differs, _is("ONE", rest, zero)), arith.addf(rest, b), rest)
 
@@ -312,10 +303,10 @@ _number(
 @scalar_rule(graph.PreluOp)
 def prelu(op, x, slope):
     if graph.is_float(_operand_dtype(op)):
-        return arith.select(_is("OLT", x, _like(0, x)), arith.mulf(x, slope), x)
+        return arith.select(_is("OLT", x, like(0, x)), arith.mulf(x, slope), x)
     if graph.is_unsigned(_operand_dtype(op)):
         return x
-    negative = arith.cmpi(arith.CmpIPredicate.slt, x, _int_like(0, x))
+    negative = arith.cmpi(arith.CmpIPredicate.slt, x, _intlike(0, x))
     return arith.select(negative, arith.muli(x, slope), x)
 
 
@@ -333,11 +324,11 @@ def _integer_power(a: Scalar, b: Scalar, signed: bool) -> Scalar:
     Six squarings do: a larger exponent, unless it overflows, is one of 0, 1 or -1, where its
     parity decides.
     """
-    one, zero = _int_like(1, a), _int_like(0, a)
+    one, zero = _intlike(1, a), _intlike(0, a)
     parity = arith.andi(b, one)
     exponent = arith.select(
-        arith.cmpi(arith.CmpIPredicate.ugt, b, _int_like(63, a)),
-        arith.addi(_int_like(62, a), parity),
+        arith.cmpi(arith.CmpIPredicate.ugt, b, _intlike(63, a)),
+        arith.addi(_intlike(62, a), parity),
         b,
     )
     result, factor = one, a
@@ -347,7 +338,7 @@ def _integer_power(a: Scalar, b: Scalar, signed: bool) -> Scalar:
         factor = arith.muli(factor, factor)
     if not signed:
         return result
-    unit = arith.cmpi(arith.CmpIPredicate.ule, arith.addi(a, one), _int_like(2, a))
+    unit = arith.cmpi(arith.CmpIPredicate.ule, arith.addi(a, one), _intlike(2, a))
     unit = arith.andi(unit, arith.cmpi(arith.CmpIPredicate.ne, a, zero))
     vanishes = arith.cmpi(arith.CmpIPredicate.slt, b, zero)
     vanishes = arith.andi(vanishes, arith.xori(unit, scalar_constant(True, np.dtype(np.bool_))))
@@ -378,13 +369,13 @@ _comparison(graph.GreaterOrEqualOp, "OGE", "ge")
 scalar_rule(graph.AndOp, graph.BitwiseAndOp)(lambda op, a, b: arith.andi(a, b))
 scalar_rule(graph.OrOp, graph.BitwiseOrOp)(lambda op, a, b: arith.ori(a, b))
 scalar_rule(graph.XorOp, graph.BitwiseXorOp)(lambda op, a, b: arith.xori(a, b))
-scalar_rule(graph.NotOp)(lambda op, x: arith.xori(x, _int_like(1, x)))
-scalar_rule(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _int_like(-1, x)))
+scalar_rule(graph.NotOp)(lambda op, x: arith.xori(x, _intlike(1, x)))
+scalar_rule(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _intlike(-1, x)))
 
 
 def _shift(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
-    fits = arith.cmpi(arith.CmpIPredicate.ult, b, _int_like(a.type.width, b))
-    zero, last = _int_like(0, a), _int_like(a.type.width - 1, a)
+    fits = arith.cmpi(arith.CmpIPredicate.ult, b, _intlike(a.type.width, b))
+    zero, last = _intlike(0, a), _intlike(a.type.width - 1, a)
     if isinstance(op, graph.ShiftLeftOp):
         return arith.select(fits, arith.shli(a, arith.select(fits, b, zero)), zero)
     if graph.is_unsigned(_operand_dtype(op)):

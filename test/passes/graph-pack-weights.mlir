@@ -1,10 +1,10 @@
 // RUN: gc-opt %s --graph-pack-weights=vector-bits=512 --split-input-file | filecheck %s
 // RUN: gc-opt %s --graph-pack-weights --split-input-file | filecheck %s --check-prefix=OFF
 
-// A matrix product by constant weights: panels of 64 columns, four rows at a time.
+// A matrix product by constant weights: panels of 64 columns, six rows at a time.
 
 // CHECK-LABEL: @matmul
-// CHECK: "graph.packed_matmul"(%arg0, %{{.*}}) {columns = 128 : i64, rows = 4 : i64}
+// CHECK: "graph.packed_matmul"(%arg0, %{{.*}}) {columns = 128 : i64, lanes = 16 : i64, rows = 6 : i64}
 // CHECK-SAME: tensor<2x16x64xf32>
 // OFF-LABEL: @matmul
 // OFF-NOT: packed_matmul
@@ -30,14 +30,15 @@ func.func @tied(%x: tensor<8x16xf32>) -> tensor<8x128xf32> {
 
 // -----
 
-// Rows that four does not divide: seven does.
+// Fewer rows than fill the registers, and columns that do not fill the last panel.
 
-// CHECK-LABEL: @seven_rows
-// CHECK: "graph.packed_matmul"{{.*}}rows = 7
-func.func @seven_rows(%x: tensor<49x16xf32>) -> tensor<49x64xf32> {
-  %w = "graph.constant"() {value = dense<0.5> : tensor<16x64xf32>} : () -> tensor<16x64xf32>
-  %y = "graph.matmul"(%x, %w) : (tensor<49x16xf32>, tensor<16x64xf32>) -> tensor<49x64xf32>
-  return %y : tensor<49x64xf32>
+// CHECK-LABEL: @fewer
+// CHECK: "graph.packed_matmul"{{.*}}columns = 100 : i64, {{.*}}rows = 3
+// CHECK-SAME: tensor<2x16x64xf32>
+func.func @fewer(%x: tensor<3x16xf32>) -> tensor<3x100xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<16x100xf32>} : () -> tensor<16x100xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<3x16xf32>, tensor<16x100xf32>) -> tensor<3x100xf32>
+  return %y : tensor<3x100xf32>
 }
 
 // -----

@@ -9,7 +9,8 @@ import graphc
 from graphc.passes.graph_pack_weights import choose_tile
 
 # rows, depth, columns: even and odd ones, columns that fill panels and columns that do not
-SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000)]
+SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000),
+         (29, 520, 200), (300, 72, 40)]  # fmt: skip
 
 
 def product_model(
@@ -46,7 +47,9 @@ def product_model(
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds, expected
 
 
-@pytest.mark.parametrize(("vector_bits", "known"), [(128, True), (256, False), (512, True)])
+@pytest.mark.parametrize(
+    ("vector_bits", "known"), [(128, True), (256, False), (512, True), (256, True)]
+)
 def test_products_with_epilogues(vector_bits, known):
     model, feeds, expected = product_model(vector_bits, known)
     pipeline = f"graph-pack-weights{{vector-bits={vector_bits}}},graph-fuse-epilogue,canonicalize"

@@ -50,7 +50,7 @@ func.func @epilogue(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>, %bias
 func.func @apart(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>) -> tensor<1x6x6x16xf32> {
   %0 = "graph.fused"() ({
     %1 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, lanes = 16 : i64, low = array<i64: 0, 0>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x6x6x16xf32>
-    %2 = "graph.sigmoid"(%1) : (tensor<1x6x6x16xf32>) -> tensor<1x6x6x16xf32>
+    %2 = "graph.sin"(%1) : (tensor<1x6x6x16xf32>) -> tensor<1x6x6x16xf32>
     "graph.yield"(%2) : (tensor<1x6x6x16xf32>) -> ()
   }) {kind = "epilogue"} : () -> tensor<1x6x6x16xf32>
   return %0 : tensor<1x6x6x16xf32>

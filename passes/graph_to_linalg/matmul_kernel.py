@@ -1,0 +1,238 @@
+"""Matrix products by packed weights: a kernel that keeps a tile of the result in registers.
+
+A piece of work is a block of rows by some panels of columns. It goes through the depth in blocks
+that leave the weights of a panel in the first-level cache while all rows of the block are
+multiplied by them; between blocks of the depth the sums wait in the result. Rows are cut into
+tiles of at most as many as the registers hold, of which the smallest and the largest differ by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...mlir import arith, ir, vector
+from .vector_emitter import Ahead, Registers, Rows, VectorEmitter, even_tiles
+from .vector_epilogue import Place, load, store
+
+FIRST_CACHE_BYTES = 32 << 10
+"""Of the first-level cache, for the weights."""
+ROWS_BYTES = 512 << 10
+"""Of the second-level cache, for a block of rows over the whole depth."""
+MIN_PIECES = 16
+"""Pieces of work that a product should split into, for threads to share."""
+FEW_PIECES = 8
+"""The same where the rows are too long for that cache: the more panels a block of them is
+multiplied by, the less often it is read."""
+PIECE_PRODUCTS = 1 << 18
+"""Multiplications that a piece of work has at least, if it can: starting one costs time too."""
+
+Epilogue = Callable[[list[Place], Registers], Registers]
+
+
+@dataclass(frozen=True)
+class Product:
+    """``[rows, depth] x [depth, columns]``, in panels of `width` columns."""
+
+    rows: int
+    depth: int
+    columns: int
+    width: int
+    lanes: int
+    tile: int
+    """Most rows of a register tile."""
+
+    @property
+    def parts(self) -> int:
+        """Vectors in a panel."""
+        return self.width // self.lanes
+
+    @property
+    def panels(self) -> int:
+        return -(-self.columns // self.width)
+
+    @property
+    def block(self) -> int:
+        """Rows in a piece of work: a divisor of all."""
+        divisors = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
+        fitting = [n for n in divisors if n * self.depth * 4 <= ROWS_BYTES and n >= self.tile]
+        many = [n for n in fitting if self.rows // n * self.panels >= MIN_PIECES]
+        return (many or fitting[-1:] or divisors)[0]
+
+    @property
+    def blocks(self) -> int:
+        return self.rows // self.block
+
+    @property
+    def group(self) -> int:
+        """Panels in a piece of work: a divisor of all."""
+        one = self.block * self.depth * self.width
+        if self.block * self.depth * 4 > ROWS_BYTES:
+            wanted = self.blocks * self.panels // FEW_PIECES
+        else:
+            wanted = min(-(-PIECE_PRODUCTS // one), self.blocks * self.panels // MIN_PIECES)
+        return next(n for n in range(max(1, wanted), 0, -1) if self.panels % n == 0)
+
+    @property
+    def pieces(self) -> int:
+        return self.blocks * (self.panels // self.group)
+
+    @property
+    def depths(self) -> list[range]:
+        """The blocks of the depth, as even as vectors of them can be."""
+        most = max(1, FIRST_CACHE_BYTES // (self.width * 4))
+        count = -(-self.depth // most)
+        step = -(-self.depth // count)
+        return [range(k, min(k + step, self.depth)) for k in range(0, self.depth, step)]
+
+    @property
+    def tiles(self) -> list[tuple[int, int]]:
+        """How many register tiles of how many rows make a block."""
+        return even_tiles(self.block, self.tile)
+
+
+class MatmulEmitter(VectorEmitter):
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    def __init__(
+        self,
+        product: Product,
+        x: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        epilogue: Epilogue,
+    ):
+        super().__init__(product.lanes)
+        self.product, self.x, self.weights, self.output = product, x, weights, output
+        self.epilogue = epilogue
+
+    def piece(self, number: ir.Value) -> None:
+        """The piece of work `number`: groups of panels of a block of rows follow each other."""
+        product = self.product
+        groups = product.panels // product.group
+        block = arith.divui(number, self.index(groups))
+        group = arith.remui(number, self.index(groups))
+        first_row = self.times(block, product.block)
+        first = self.times(group, product.group)
+        depths = product.depths
+        if len(depths) == 1:
+            return self._panels(depths[0], self.index(0), first, first_row, True, True)
+        self._panels(depths[0], self.index(0), first, first_row, True, False)
+        inner = depths[1:-1]
+        if inner:
+            step = len(inner[0])
+            self.repeat(
+                1,
+                1 + len(inner),
+                lambda at: self._panels(
+                    inner[0], self.times(at, step), first, first_row, False, False
+                ),
+            )
+        last = depths[-1]
+        return self._panels(last, self.index(last.start), first, first_row, False, True)
+
+    def _panels(
+        self,
+        depth: range,
+        start: ir.Value,
+        first: ir.Value,
+        first_row: ir.Value,
+        begins: bool,
+        ends: bool,
+    ) -> None:
+        """Multiply a block of rows by a block of the depth of each panel of a group."""
+        product = self.product
+
+        def whole(panel: ir.Value) -> None:
+            self._rows(depth, start, panel, first_row, begins, ends, product.width)
+
+        last = arith.addi(first, self.index(product.group))
+        rest = product.columns % product.width
+        if not rest:
+            return self.repeat(first, last, whole)
+        full = arith.minui(last, self.index(product.panels - 1))
+        self.repeat(first, full, whole)
+
+        def partial(panel: ir.Value) -> None:
+            self._rows(depth, start, panel, first_row, begins, ends, rest)
+
+        return self.repeat(full, last, partial)
+
+    def _rows(
+        self,
+        depth: range,
+        start: ir.Value,
+        panel: ir.Value,
+        first_row: ir.Value,
+        begins: bool,
+        ends: bool,
+        columns: int,
+    ) -> None:
+        """Multiply a block of rows by a block of the depth of one panel."""
+        product = self.product
+        weights = self.add(
+            self.times(panel, product.depth * product.width), self.times(start, product.width)
+        )
+        feature = self.times(panel, product.width)
+        done = 0
+        for count, size in product.tiles:
+
+            def tile(number: ir.Value, size: int = size, done: int = done) -> None:
+                row = self.add(first_row, self.add(self.times(number, size), done))
+                places = self._places(row, size, feature, columns)
+                at = self.add(self.times(row, product.depth), start)
+                rows = Rows(self.x, at, size, product.depth, product.width)
+                sums = self._start(places, begins)
+                sums = self.multiply(
+                    rows,
+                    self.weights,
+                    weights,
+                    len(depth),
+                    sums,
+                    self._ahead(row, first_row, weights, len(depth)),
+                )
+                self._finish(places, sums, ends)
+
+            self.repeat(0, count, tile)
+            done += count * size
+
+    def _ahead(self, row: ir.Value, first_row: ir.Value, weights: ir.Value, depth: int) -> Ahead:
+        """The part of the next block of weights that is fetched while a tile is multiplied."""
+        product = self.product
+        step = max(1, -(-product.width // sum(count for count, _ in product.tiles)))
+        distance = depth if product.group == 1 else product.depth
+        next_ = self.add(weights, distance * product.width)
+        per_row = -(-depth * product.width // product.block)
+        return Ahead(self.add(next_, self.times(arith.subi(row, first_row), per_row)), step)
+
+    def _places(self, row: ir.Value, size: int, feature: ir.Value, columns: int) -> list[Place]:
+        """Where the registers of a tile belong; None for vectors beyond the last column."""
+        product = self.product
+        offset = self.add(self.times(row, product.columns), feature)
+        parts = -(-columns // product.lanes)
+        masks = [self._mask(columns - part * product.lanes) for part in range(parts)]
+        features = [self.add(feature, part * product.lanes) for part in range(parts)]
+        return [
+            Place(
+                features[part],
+                self.add(offset, line * product.columns + part * product.lanes),
+                masks[part],
+            )
+            for line in range(size)
+            for part in range(parts)
+        ]
+
+    def _mask(self, left: int) -> ir.Value | None:
+        """Which lanes of a vector are within the `left` columns that there are."""
+        if left >= self.lanes:
+            return None
+        type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
+        return vector.create_mask(type_, [self.index(left)])
+
+    def _start(self, places: Sequence[Place], begins: bool) -> Registers:
+        if begins:
+            return [self.splat(0)] * len(places)
+        return [load(self, self.output, place.offset, place.mask) for place in places]
+
+    def _finish(self, places: list[Place], sums: Registers, ends: bool) -> None:
+        values = self.epilogue(places, sums) if ends else sums
+        for place, value in zip(places, values, strict=True):
+            store(value, self.output, place.offset, place.mask)

@@ -1,0 +1,137 @@
+"""Writing the code of a kernel: indices of elements, loops with registers, vectors of f32."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...mlir import arith, ir, memref, scf, vector
+
+Registers = list[ir.Value]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`count` rows of `memory`, the first at `start`, each `stride` elements behind the one before;
+    they are multiplied by panels of `panel_width` columns."""
+
+    memory: ir.Value
+    start: ir.Value
+    count: int
+    stride: int
+    panel_width: int
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Memory that will be read soon: one element every `step` from `start` on is fetched."""
+
+    start: ir.Value
+    step: int
+
+
+def even_tiles(count: int, most: int) -> list[tuple[int, int]]:
+    """`count` in tiles of at most `most`, as few and as even as can be: how many of which size."""
+    tiles = -(-count // most)
+    size, more = divmod(count, tiles)
+    return [(n, rows) for n, rows in ((more, size + 1), (tiles - more, size)) if n]
+
+
+class VectorEmitter:
+    """Writes at the insertion point, which is in a kernel, with vectors of `lanes` elements."""
+
+    def __init__(self, lanes: int):
+        self.lanes = lanes
+        self._constants: dict[int, ir.Value] = {}
+        self._entry = ir.InsertionPoint.current.block
+
+    @property
+    def vector_type(self) -> ir.VectorType:
+        return ir.VectorType.get([self.lanes], ir.F32Type.get())
+
+    def index(self, value: int) -> ir.Value:
+        """A constant, defined at the start of the kernel."""
+        if value not in self._constants:
+            with ir.InsertionPoint.at_block_begin(self._entry):
+                self._constants[value] = arith.constant(ir.IndexType.get(), value)
+        return self._constants[value]
+
+    def splat(self, value: float) -> ir.Value:
+        """A vector of equal elements."""
+        element = ir.FloatAttr.get_f32(value)
+        return arith.constant(
+            self.vector_type, ir.DenseElementsAttr.get_splat(self.vector_type, element)
+        )
+
+    def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
+        if isinstance(b, int):
+            return a if b == 0 else arith.addi(a, self.index(b))
+        return arith.addi(a, b)
+
+    def times(self, a: ir.Value, factor: int) -> ir.Value:
+        return a if factor == 1 else arith.muli(a, self.index(factor))
+
+    def load(self, memory: ir.Value, at: ir.Value) -> ir.Value:
+        """The vector at an index of `memory`."""
+        return vector.load(self.vector_type, memory, [at])
+
+    def multiply(
+        self,
+        left: "Rows",
+        right: ir.Value,
+        start: ir.Value,
+        depth: int,
+        sums: Registers,
+        ahead: "Ahead | None" = None,
+    ) -> Registers:
+        """Add the products of rows by a panel to `sums`, row by row.
+
+        The panel lies in `right` from `start` on: `depth` lines, of which the vectors that the sums
+        need are multiplied. Meanwhile what lies `ahead` comes nearer.
+        """
+        parts = len(sums) // left.count
+
+        def step(index: ir.Value, registers: Registers) -> Registers:
+            line = self.add(start, self.times(index, left.panel_width))
+            columns = [self.load(right, self.add(line, p * self.lanes)) for p in range(parts)]
+            element = self.add(left.start, index)
+            registers = list(registers)
+            if ahead is not None:
+                at = self.add(ahead.start, self.times(index, ahead.step))
+                memref.prefetch(right, [at], is_write=False, locality_hint=2, is_data_cache=True)
+            for row in range(left.count):
+                scalar = memref.load(left.memory, [self.add(element, row * left.stride)])
+                factor = vector.broadcast(self.vector_type, scalar)
+                for part, column in enumerate(columns):
+                    at = row * parts + part
+                    registers[at] = vector.fma(factor, column, registers[at])
+            return registers
+
+        return self.loop((self.index(0), self.index(depth)), sums, step)
+
+    def loop(
+        self,
+        bounds: tuple[ir.Value, ir.Value],
+        registers: Registers,
+        body: Callable[[ir.Value, Registers], Registers],
+        step: int = 1,
+    ) -> Registers:
+        """Run `body` for each index within `bounds`, carrying `registers`."""
+        op = scf.ForOp(*bounds, self.index(step), registers)
+        with ir.InsertionPoint(op.body):
+            scf.YieldOp(body(op.induction_variable, list(op.inner_iter_args)))
+        return list(op.results)
+
+    def repeat(
+        self, first: ir.Value | int, last: ir.Value | int, body: Callable[[ir.Value], None]
+    ) -> None:
+        """Run `body` for each index from `first` to before `last`; without a loop where that is
+        one."""
+        if isinstance(first, int) and isinstance(last, int) and last - first == 1:
+            return body(self.index(first))
+        bounds = [self.index(end) if isinstance(end, int) else end for end in (first, last)]
+
+        def run(index: ir.Value, registers: Registers) -> Registers:
+            body(index)
+            return registers
+
+        self.loop((bounds[0], bounds[1]), [], run)
+        return None

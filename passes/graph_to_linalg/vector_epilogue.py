@@ -1,0 +1,173 @@
+"""What follows the sums of a kernel while they are in registers: elementwise ops on vectors."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import ir, vector
+from .elementwise import splat_of
+from .lowering import Lowering
+from .vector_emitter import Registers, VectorEmitter
+
+ON_VECTORS = (
+    graph.AddOp,
+    graph.SubOp,
+    graph.MulOp,
+    graph.DivOp,
+    graph.MaxOp,
+    graph.MinOp,
+    graph.NegOp,
+    graph.AbsOp,
+    graph.ReluOp,
+    graph.LeakyReluOp,
+    graph.HardSigmoidOp,
+    graph.SigmoidOp,
+    graph.TanhOp,
+    graph.ErfOp,
+    graph.GeluOp,
+    graph.ExpOp,
+    graph.LogOp,
+    graph.SqrtOp,
+    graph.RsqrtOp,
+    graph.ReciprocalOp,
+    graph.EluOp,
+    graph.SoftplusOp,
+    graph.SoftsignOp,
+    graph.MishOp,
+    graph.FloorOp,
+    graph.CeilOp,
+    graph.RoundOp,
+)
+"""Elementwise ops that vectors can be computed with as they are."""
+
+Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
+"""From the vector of each graph value to that of the result."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a vector of the result belongs: its first feature, and the offset of its first
+    element in the result; `mask` says which of its lanes do, if not all."""
+
+    feature: ir.Value
+    offset: ir.Value
+    mask: ir.Value | None = None
+
+
+@dataclass(frozen=True)
+class VectorEpilogue:
+    """Elementwise ops on `root`, the sums, and on `leaves`, in a result of type `result`."""
+
+    root: ir.Value
+    body: Body
+    leaves: Mapping[ir.Value, "_Leaf"]
+    key: tuple[object, ...]
+    """Equal where the same is computed."""
+
+    @staticmethod
+    def nothing(root: ir.Value) -> "VectorEpilogue":
+        """The sums as they are."""
+        return VectorEpilogue(root, lambda known: known[root], {}, ())
+
+    @staticmethod
+    def of(
+        root: ir.Value,
+        steps: Sequence[graph.GraphOp],
+        others: Sequence[ir.Value],
+        result: graph.TensorType,
+        body: Body,
+    ) -> "VectorEpilogue | None":
+        """None where one of `steps`, or the way one of `others` broadcasts, is not for vectors."""
+        leaves = {value: _Leaf.of(value, result) for value in others if value != root}
+        known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
+        if len(known) != len(leaves) or not all(isinstance(step, ON_VECTORS) for step in steps):
+            return None
+        if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
+            return None
+        key = (*known.values(), *_text(steps, [root, *known]))
+        return VectorEpilogue(root, body, known, key)
+
+    @property
+    def memory(self) -> list[ir.Value]:
+        """The leaves that a kernel reads from buffers, in order."""
+        return [value for value, leaf in self.leaves.items() if leaf.splat is None]
+
+    def operands(self, ctx: Lowering) -> list[ir.Value]:
+        """What these buffers hold."""
+        return [ctx.values[value] for value in self.memory]
+
+    def apply(
+        self,
+        emitter: VectorEmitter,
+        buffers: Sequence[ir.Value],
+        places: Sequence[Place],
+        sums: Registers,
+    ) -> Registers:
+        """The results for `sums`, which belong at `places`, with `memory` in `buffers`."""
+        where = dict(zip(self.memory, buffers, strict=True))
+        columns: dict[tuple[ir.Value, ir.Value], ir.Value] = {}
+
+        def read(value: ir.Value, place: Place) -> ir.Value:
+            leaf = self.leaves[value]
+            if leaf.splat is not None:
+                return emitter.splat(leaf.splat)
+            if leaf.whole:
+                return load(emitter, where[value], place.offset, place.mask)
+            if (value, place.feature) not in columns:
+                columns[value, place.feature] = load(
+                    emitter, where[value], place.feature, place.mask
+                )
+            return columns[value, place.feature]
+
+        return [
+            self.body({self.root: total, **{value: read(value, place) for value in self.leaves}})
+            for place, total in zip(places, sums, strict=True)
+        ]
+
+
+def load(emitter: VectorEmitter, memory: ir.Value, at: ir.Value, mask: ir.Value | None) -> ir.Value:
+    """A vector of `memory`, zeros where it is masked."""
+    if mask is None:
+        return emitter.load(memory, at)
+    return vector.maskedload(emitter.vector_type, memory, [at], mask, emitter.splat(0))
+
+
+def store(value: ir.Value, memory: ir.Value, at: ir.Value, mask: ir.Value | None) -> None:
+    """Write a vector, but what is masked."""
+    if mask is None:
+        vector.store(value, memory, [at])
+    else:
+        vector.maskedstore(memory, [at], mask, value)
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """How a value beside the sums is read: one number, one per feature, or one per element."""
+
+    splat: float | None = None
+    whole: bool = False
+
+    @staticmethod
+    def of(value: ir.Value, result: graph.TensorType) -> "_Leaf | None":
+        """None when the value broadcasts in another way."""
+        type_ = graph.type_of(value)
+        if type_.dtype != result.dtype:
+            return None
+        splat = splat_of(value)
+        if splat is not None:
+            return _Leaf(splat=float(splat))
+        if type_.shape == result.shape:
+            return _Leaf(whole=True)
+        *others, last = type_.shape or (1,)
+        return _Leaf() if last == result.shape[-1] and all(s == 1 for s in others) else None
+
+
+def _text(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:
+    """`steps` on `values`, as something that is equal where they do the same."""
+    numbers = {value: number for number, value in enumerate(values)}
+    for step in steps:
+        operands = tuple(numbers[value] for value in step.operation.operands)
+        yield step.operation.name, operands, tuple(step.attrs.items())
+        numbers[step.operation.results[0]] = len(numbers)

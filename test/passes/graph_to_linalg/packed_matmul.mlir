@@ -1,0 +1,65 @@
+// RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s
+
+// Where all sizes are known, a kernel computes the product and what follows it. Here it goes through
+// the depth twice: weights of 128 lines at a time stay in the first-level cache.
+
+// CHECK: func.func @matmul_0
+// CHECK: memref.prefetch
+// CHECK: vector.fma
+// CHECK: memref.prefetch
+// CHECK: vector.fma
+// CHECK: math.erf {{.*}} : vector<16xf32>
+// CHECK-LABEL: @known
+// CHECK: "flow.dispatch"{{.*}}entry_points = [@matmul_0::@matmul_0]
+// CHECK-NOT: linalg.generic
+func.func @known(%x: tensor<6x256xf32>, %w: tensor<1x256x64xf32>, %bias: tensor<64xf32>) -> tensor<6x64xf32> {
+  %0 = "graph.fused"() ({
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x256xf32>, tensor<1x256x64xf32>) -> tensor<6x64xf32>
+    %2 = "graph.add"(%1, %bias) : (tensor<6x64xf32>, tensor<64xf32>) -> tensor<6x64xf32>
+    %3 = "graph.gelu"(%2) {approximate = "none"} : (tensor<6x64xf32>) -> tensor<6x64xf32>
+    "graph.yield"(%3) : (tensor<6x64xf32>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<6x64xf32>
+  return %0 : tensor<6x64xf32>
+}
+
+// -----
+
+// Columns beyond the last one are neither read nor written.
+
+// CHECK: func.func @matmul_0
+// CHECK: vector.constant_mask [4] : vector<16xi1>
+// CHECK: vector.maskedstore
+// CHECK-LABEL: @masked
+func.func @masked(%x: tensor<6x16xf32>, %w: tensor<1x16x32xf32>) -> tensor<6x20xf32> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 20 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x32xf32>) -> tensor<6x20xf32>
+  return %0 : tensor<6x20xf32>
+}
+
+// -----
+
+// What is not for vectors follows in loops of its own.
+
+// CHECK: func.func @matmul_0
+// CHECK-LABEL: @sine
+// CHECK: "flow.dispatch"
+// CHECK: linalg.generic
+func.func @sine(%x: tensor<6x16xf32>, %w: tensor<1x16x16xf32>) -> tensor<6x16xf32> {
+  %0 = "graph.fused"() ({
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 16 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x16xf32>) -> tensor<6x16xf32>
+    %2 = "graph.sin"(%1) : (tensor<6x16xf32>) -> tensor<6x16xf32>
+    "graph.yield"(%2) : (tensor<6x16xf32>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<6x16xf32>
+  return %0 : tensor<6x16xf32>
+}
+
+// -----
+
+// With rows that run time decides, tiles are handed to the backend.
+
+// CHECK-LABEL: @unknown
+// CHECK: compilation_info
+// CHECK-NOT: "flow.dispatch"
+func.func @unknown(%x: tensor<?x16xf32, ["n"]>, %w: tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, rows = 4 : i64} : (tensor<?x16xf32, ["n"]>, tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]>
+  return %0 : tensor<?x64xf32, ["n"]>
+}
