@@ -55,3 +55,4 @@ from .types import (
     to_mlir,
     type_of,
 )
+from .winograd import *

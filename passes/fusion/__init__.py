@@ -15,6 +15,7 @@ CONTRACTIONS = (
     graph.EinsumOp,
     graph.MatmulOp,
     graph.PackedMatmulOp,
+    graph.WinogradConvOp,
 )
 
 

@@ -8,6 +8,7 @@ from .lowering import Lowering, lower_op, lowers
 from .packed_matmul import is_for_kernel, matmul_epilogue
 from .packing import packed_epilogue
 from .vector_epilogue import VectorEpilogue
+from .winograd import winograd_epilogue
 
 
 @lowers(graph.FusedOp)
@@ -33,6 +34,8 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
             return together
     if isinstance(root, graph.DirectConvOp) and epilogue is not None:
         return direct_epilogue(ctx, root, epilogue)
+    if isinstance(root, graph.WinogradConvOp) and epilogue is not None:
+        return winograd_epilogue(ctx, root, epilogue)
     if op.attrs["kind"] == "epilogue":
         with root.operation.location:
             lower_op(ctx, root)

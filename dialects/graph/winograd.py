@@ -1,0 +1,121 @@
+"""Convolutions by Winograd's minimal filtering (Lavin and Gray, 2016)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .attributes import Int, Ints
+from .base import GraphOp, Tensor, TypeRuleError, builder
+from .contraction import require_equal_sizes
+from .types import TensorType, static_size
+from .window import output_sizes
+
+KERNEL = 3
+"""Taps of a kernel along an axis."""
+
+
+@dataclass(frozen=True)
+class Transforms:
+    """F(m, 3) along one axis: ``y = inverse ((kernel g) * (image d))``.
+
+    `d` are ``m + 2`` places of the image, `g` the taps, `y` the `m` places of the result.
+    """
+
+    image: np.ndarray
+    kernel: np.ndarray
+    inverse: np.ndarray
+
+
+def winograd_transforms(tile: int) -> Transforms:
+    """The transforms for `tile` places of the result at a time, in f64.
+
+    By interpolation at 0, 1, -1, 2, -2, ... and infinity (Toom-Cook): every row of the image's
+    transform is scaled to have whole numbers, and the kernel's to match.
+    """
+    size = tile + KERNEL - 1
+    points = [0.0]
+    while len(points) < size - 1:
+        points += [len(points) / 2 + 0.5, -len(points) / 2 - 0.5]
+    points = points[: size - 1]
+    inverse = np.array([[p**i for p in points] + [float(i == tile - 1)] for i in range(tile)])
+    image = np.zeros((size, size))
+    kernel = np.zeros((size, KERNEL))
+    for row, point in enumerate(points):
+        others = [p for p in points if p != point]
+        image[row, : size - 1] = np.poly(others)[::-1]
+        scale = float(np.prod([point - p for p in others]))
+        kernel[row] = [point**i / scale for i in range(KERNEL)]
+    image[-1] = np.poly(points)[::-1]
+    kernel[-1, -1] = 1
+    return Transforms(image, kernel, inverse)
+
+
+class WinogradConvOp(GraphOp, name="winograd_conv"):
+    """A convolution by a 3x3 kernel with stride 1, `tile` x `tile` places of the result at a time.
+
+    `x` [N, H, W, C], `w` [panels, (tile + 2)^2, C, n] of kernels that were transformed, `n`
+    features side by side in a panel; result [N, H', W', panels * n]. `rows` tiles are multiplied at
+    a time, in registers that hold vectors of `lanes`. The result differs from that of `conv` by
+    rounding: with tiles of 4, by some 1e-5 of the largest element at most.
+    """
+
+    x: Tensor
+    w: Tensor
+    low: Ints
+    high: Ints
+    tile: Int
+    rows: Int
+    lanes: Int
+
+    @staticmethod
+    def infer(
+        x: TensorType, w: TensorType, *, low, high, tile: int, rows: int, lanes: int
+    ) -> TensorType:
+        if x.dtype != np.float32 or w.dtype != np.float32:
+            raise TypeRuleError(f"convolves f32, not {x.dtype} with {w.dtype}")
+        if x.rank != 4 or w.rank != 4 or not x.is_static or not w.is_static:
+            raise TypeRuleError(f"cannot convolve {x} with panels {w}")
+        panels, products, channels, width = w.static_shape
+        if tile < 1 or rows < 1 or products != (tile + KERNEL - 1) ** 2:
+            raise TypeRuleError(f"panels {w} are not for tiles of {tile}")
+        if lanes < 1 or width % lanes or channels % lanes:
+            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}")
+        require_equal_sizes(x.shape[-1], channels, "the weights' and the input's channels")
+        out = output_sizes(x.shape[1:-1], [KERNEL, KERNEL], [1, 1], [1, 1], low, high)
+        return x.with_shape((x.shape[0], *out, panels * width))
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, w: np.ndarray, *, low, high, tile: int, rows: int, lanes: int
+    ) -> np.ndarray:
+        del rows, lanes
+        transforms = winograd_transforms(tile)
+        size = tile + KERNEL - 1
+        height, width = output_sizes(x.shape[1:3], [KERNEL, KERNEL], [1, 1], [1, 1], low, high)
+        grid = [-(-static_size(n) // tile) for n in (height, width)]
+        ends = [n * tile + KERNEL - 1 for n in grid]
+        padded = np.zeros((x.shape[0], ends[0], ends[1], x.shape[3]))
+        padded[:, low[0] : low[0] + x.shape[1], low[1] : low[1] + x.shape[2]] = x[
+            :, : ends[0] - low[0], : ends[1] - low[1]
+        ]
+        view = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(1, 2))
+        tiles = view[:, ::tile, ::tile]  # [N, rows, columns, C, size, size]
+        image = np.einsum("ia,nrcxab,jb->ijnrcx", transforms.image, tiles, transforms.image)
+        matrices = np.moveaxis(w, 0, 2).reshape(size, size, w.shape[2], -1).astype(np.float64)
+        products = np.einsum("ijnrcx,ijxf->ijnrcf", image, matrices)
+        inverse = transforms.inverse
+        y = np.einsum("ai,ijnrcf,bj->nracbf", inverse, products, inverse)
+        y = y.reshape(x.shape[0], grid[0] * tile, grid[1] * tile, -1)
+        return y[:, :height, :width].astype(np.float32)
+
+
+def winograd_kernel(w: np.ndarray, tile: int, width: int) -> np.ndarray:
+    """[3, 3, C, F] as panels [F/width, (tile + 2)^2, C, width], transformed in f64."""
+    kernel = winograd_transforms(tile).kernel
+    size, channels, features = len(kernel), w.shape[2], w.shape[3]
+    u = np.einsum("ia,abcf,jb->ijcf", kernel, w.astype(np.float64), kernel)
+    u = u.reshape(size * size, channels, features // width, width).astype(np.float32)
+    return np.ascontiguousarray(np.moveaxis(u, 2, 0))
+
+
+winograd_conv = builder(WinogradConvOp)

@@ -1,0 +1,117 @@
+"""Convolutions by Winograd's algorithm, where it is less work."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dialects import graph
+from ..mlir import ir
+from .base import FUNCTION, Pass, PassState
+from .greedy import apply_rewrites
+from .query import constant_array
+from .registry import register
+from .rewrite import Rewrite
+from .vectors import LANES, PRODUCT_TILES
+
+TILES = (4, 2)
+"""Places of the result along an axis: 36 products for 16 places, or 16 for 4, which directly take
+144 and 36. Tiles of 6 would lose four digits."""
+GAIN = 1.25
+"""How many times as fast it must be, by the estimate, to be worth its rounding."""
+
+TRANSFORM_CYCLES = 4
+"""Of each product of a tile, for each vector of channels on either side (measured, AVX-512)."""
+BYTES_PER_CYCLE = 2
+"""Weights come that fast from memory (measured, in the middle of ResNet-50)."""
+CACHED_BYTES = 1 << 20
+"""Weights up to there stay in a cache that keeps up with the products."""
+
+
+@register
+@dataclass(frozen=True)
+class GraphWinograd(Pass):
+    """Convolve 3x3 kernels with fewer products, on transformed images and weights.
+
+    %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
+    -->
+    %1 = "graph.winograd_conv"(%x, %w') {tile = 4} : 1x56x56x64, 2x36x64x32
+
+    For channels-last images of f32, constant weights, stride 1. Results differ by rounding: some
+    1e-6 of the largest element, 1e-5 at most, which `tile=0` avoids.
+    """
+
+    name = "graph-winograd"
+    anchor = FUNCTION
+    vector_bits: int = 0
+    """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+    tile: int = max(TILES)
+    """The largest tiles to use: 4, 2, or 0 for none."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.vector_bits in LANES and self.tile:
+            apply_rewrites(op, [WinogradConv(self.vector_bits, self.tile)], state)
+
+
+class WinogradConv(Rewrite):
+    """``conv(x, constant)  -->  winograd_conv(x, panels)``."""
+
+    name = "winograd-conv"
+    root = graph.ConvOp
+
+    def __init__(self, vector_bits: int, tile: int):
+        self.lanes = LANES[vector_bits]
+        self.registers = PRODUCT_TILES[vector_bits]
+        self.tiles = [n for n in TILES if n <= tile]
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        attrs = op.attrs
+        weights = constant_array(op.w)
+        if attrs["layout"] != "channels_last" or weights is None or weights.ndim != 4:
+            return None
+        return {"weights": weights, "attrs": attrs}
+
+    def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        kernel, (channels, features) = weights.shape[:2], weights.shape[2:]
+        if weights.dtype != np.float32:
+            return "only f32 is convolved this way"
+        if kernel != (3, 3) or any(n != 1 for n in (*attrs["strides"], *attrs["dilations"])):
+            return "its kernel is not 3x3, or steps over places"
+        if attrs["groups"] != 1:
+            return "it has groups"
+        if not graph.type_of(op.x).is_static:
+            return "sizes are not known at compile time"
+        if channels % self.lanes or features % self.lanes:
+            return "channels or features do not fill vectors"
+        result = graph.type_of(op.result).static_shape
+        gain = self._gain(self._tile(result, channels), result, channels)
+        return f"it would be {gain:.2f} times as fast" if gain < GAIN else None
+
+    def _tile(self, result: tuple[int, ...], channels: int) -> int:
+        return max(self.tiles, key=lambda tile: self._gain(tile, result, channels))
+
+    def _gain(self, tile: int, result: tuple[int, ...], channels: int) -> float:
+        """How many times as fast as a direct convolution it should be."""
+        batch, height, width, features = result
+        products = (tile + 2) ** 2
+        tiles = batch * -(-height // tile) * -(-width // tile)
+        vectors = channels * features / self.lanes
+        transforms = tiles * products * TRANSFORM_CYCLES * (channels + features) / self.lanes
+        ours = self._cycles(tiles * products * vectors, products * channels * features) + transforms
+        direct = self._cycles(batch * height * width * 9 * vectors, 9 * channels * features)
+        return direct / ours
+
+    def _cycles(self, products: float, weights: int) -> float:
+        """Of so many products of vectors, two at a time, by so many weights."""
+        streamed = weights * 4 if weights * 4 > CACHED_BYTES else 0
+        return max(products / 2, streamed / BYTES_PER_CYCLE)
+
+    def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+        features = weights.shape[-1] // self.lanes
+        vectors = next(n for n in range(self.registers.vectors, 0, -1) if features % n == 0)
+        tile = self._tile(graph.type_of(op.result).static_shape, weights.shape[2])
+        kernel = graph.winograd_kernel(weights, tile, vectors * self.lanes)
+        return graph.winograd_conv(
+            op.x, graph.constant(value=kernel), low=attrs["low"], high=attrs["high"],
+            tile=tile, rows=self.registers.rows, lanes=self.lanes,
+        )  # fmt: skip
