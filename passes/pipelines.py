@@ -27,6 +27,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
+        "graph-direct-attention{{vector-bits={vector_bits}}}",  # what stays is decomposed
         "graph-winograd{{vector-bits={vector_bits}}}",  # before others take its convolutions
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
         "graph-pack-weights{{vector-bits={vector_bits}}}",  # on weights as they finally are

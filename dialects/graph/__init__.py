@@ -19,6 +19,7 @@ from .contraction import *
 from .control_flow import *
 from .convolution import *
 from .detection import *
+from .direct_attention import *
 from .direct_convolution import *
 from .elements import write as write_elements
 from .elementwise import *

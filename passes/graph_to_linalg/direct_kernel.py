@@ -197,7 +197,7 @@ class Emitter(VectorEmitter):
         at = self.add(offset, self.times(where, shape.result[3]))
         spots = self._spots(len(tile), feature, at)
         for spot, value in zip(spots, self.epilogue(spots, sums), strict=True):
-            vector.store(value, self.output, [spot.offset])
+            self.store(value, self.output, spot.offset)
 
     def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[Place]:
         """Where the registers of a tile of `count` places belong, its first being at `offset`."""

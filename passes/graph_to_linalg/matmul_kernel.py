@@ -9,9 +9,9 @@ tiles of at most as many as the registers hold, of which the smallest and the la
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...mlir import arith, ir, vector
+from ...mlir import arith, ir
 from .vector_emitter import Ahead, Registers, Rows, VectorEmitter, even_tiles
-from .vector_epilogue import Place, load, store
+from .vector_epilogue import Place
 
 FIRST_CACHE_BYTES = 32 << 10
 """Of the first-level cache, for the weights."""
@@ -208,7 +208,7 @@ class MatmulEmitter(VectorEmitter):
         product = self.product
         offset = self.add(self.times(row, product.columns), feature)
         parts = -(-columns // product.lanes)
-        masks = [self._mask(columns - part * product.lanes) for part in range(parts)]
+        masks = [self.first_lanes(columns - part * product.lanes) for part in range(parts)]
         features = [self.add(feature, part * product.lanes) for part in range(parts)]
         return [
             Place(
@@ -220,19 +220,12 @@ class MatmulEmitter(VectorEmitter):
             for part in range(parts)
         ]
 
-    def _mask(self, left: int) -> ir.Value | None:
-        """Which lanes of a vector are within the `left` columns that there are."""
-        if left >= self.lanes:
-            return None
-        type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
-        return vector.create_mask(type_, [self.index(left)])
-
     def _start(self, places: Sequence[Place], begins: bool) -> Registers:
         if begins:
             return [self.splat(0)] * len(places)
-        return [load(self, self.output, place.offset, place.mask) for place in places]
+        return [self.load(self.output, place.offset, place.mask) for place in places]
 
     def _finish(self, places: list[Place], sums: Registers, ends: bool) -> None:
         values = self.epilogue(places, sums) if ends else sums
         for place, value in zip(places, values, strict=True):
-            store(value, self.output, place.offset, place.mask)
+            self.store(value, self.output, place.offset, place.mask)

@@ -1,21 +1,13 @@
 """Softmax along the last axis of f32: a kernel of our own, row by row."""
 
-import math as pymath
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...mlir import arith, ir, math, scf, vector
+from ...mlir import arith, ir, scf, vector
+from .vector_functions import exp_below_zero
 
 LANES = 16
 """Elements in a vector; narrower machines take several registers for one."""
-
-_SMALLEST = -87.0
-"""Below, ``exp`` is less than the smallest normal number: 0."""
-_ROUND = 1.5 * 2.0**23
-"""Added to a small number and taken away again, it rounds to an integer, which is in the low bits
-of the sum."""
-_DEGREE = 7
-"""Of the Taylor polynomial of ``exp``: up to ``log(2) / 2`` its error is 5e-9."""
 
 
 @dataclass(frozen=True)
@@ -114,28 +106,6 @@ class _Row:
             vector.store(value, self.memory, [place.index])
         else:
             vector.maskedstore(self.memory, [place.index], place.mask, value)
-
-
-def exp_below_zero(x: ir.Value) -> ir.Value:
-    """``exp`` of a vector of numbers of which none is positive; NaN stays NaN.
-
-    ``exp(n log(2) + r)`` is the polynomial of ``r`` with ``n`` added to its exponent.
-    """
-    rounded = math.fma(x, _splat(pymath.log2(pymath.e)), _splat(_ROUND))
-    n = arith.subf(rounded, _splat(_ROUND))
-    high = 0.693359375  # few bits, so that n times it is exact
-    r = math.fma(n, _splat(-high), x)
-    r = math.fma(n, _splat(high - pymath.log(2)), r)
-    y = _splat(1 / pymath.factorial(_DEGREE))
-    for power in range(_DEGREE - 1, -1, -1):
-        y = math.fma(y, r, _splat(1 / pymath.factorial(power)))
-    integers = ir.VectorType.get([LANES], ir.IntegerType.get_signless(32))
-    bits = [arith.bitcast(integers, value) for value in (y, rounded)]
-    places = ir.IntegerAttr.get(integers.element_type, 23)
-    shift = arith.constant(integers, ir.DenseElementsAttr.get_splat(integers, places))
-    scaled = arith.addi(bits[0], arith.shli(bits[1], shift))
-    vanishes = arith.cmpf(arith.CmpFPredicate.OLT, x, _splat(_SMALLEST))
-    return arith.select(vanishes, _splat(0), arith.bitcast(_vector(), scaled))
 
 
 def _f32() -> ir.Type:

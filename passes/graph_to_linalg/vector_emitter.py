@@ -11,13 +11,15 @@ Registers = list[ir.Value]
 @dataclass(frozen=True)
 class Rows:
     """`count` rows of `memory`, the first at `start`, each `stride` elements behind the one before;
-    they are multiplied by panels of `panel_width` columns."""
+    they are multiplied by lines that lie `panel_width` elements apart."""
 
     memory: ir.Value
     start: ir.Value
     count: int
     stride: int
     panel_width: int
+    step: int = 1
+    """Elements between two of a row."""
 
 
 @dataclass(frozen=True)
@@ -69,30 +71,54 @@ class VectorEmitter:
     def times(self, a: ir.Value, factor: int) -> ir.Value:
         return a if factor == 1 else arith.muli(a, self.index(factor))
 
-    def load(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """The vector at an index of `memory`."""
-        return vector.load(self.vector_type, memory, [at])
+    def load(self, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None) -> ir.Value:
+        """The vector at an index of `memory`, zeros where it is masked."""
+        if mask is None:
+            return vector.load(self.vector_type, memory, [at])
+        return vector.maskedload(self.vector_type, memory, [at], mask, self.splat(0))
+
+    def store(
+        self, value: ir.Value, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None
+    ) -> None:
+        """Write a vector to an index of `memory`, but what is masked."""
+        if mask is None:
+            vector.store(value, memory, [at])
+        else:
+            vector.maskedstore(memory, [at], mask, value)
+
+    def first_lanes(self, count: int) -> ir.Value | None:
+        """The mask of so many lanes; None where that is all of them, or more."""
+        if count >= self.lanes:
+            return None
+        type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
+        return vector.create_mask(type_, [self.index(count)])
 
     def multiply(
         self,
         left: "Rows",
         right: ir.Value,
         start: ir.Value,
-        depth: int,
+        depth: int | ir.Value,
         sums: Registers,
         ahead: "Ahead | None" = None,
+        mask: ir.Value | None = None,
     ) -> Registers:
         """Add the products of rows by a panel to `sums`, row by row.
 
         The panel lies in `right` from `start` on: `depth` lines, of which the vectors that the sums
-        need are multiplied. Meanwhile what lies `ahead` comes nearer.
+        need are multiplied, the last one where `mask` says. Meanwhile what lies `ahead` comes
+        nearer.
         """
         parts = len(sums) // left.count
 
         def step(index: ir.Value, registers: Registers) -> Registers:
             line = self.add(start, self.times(index, left.panel_width))
-            columns = [self.load(right, self.add(line, p * self.lanes)) for p in range(parts)]
-            element = self.add(left.start, index)
+            masks = [None] * (parts - 1) + [mask]
+            columns = [
+                self.load(right, self.add(line, part * self.lanes), masks[part])
+                for part in range(parts)
+            ]
+            element = self.add(left.start, self.times(index, left.step))
             registers = list(registers)
             if ahead is not None:
                 at = self.add(ahead.start, self.times(index, ahead.step))
@@ -105,7 +131,8 @@ class VectorEmitter:
                     registers[at] = vector.fma(factor, column, registers[at])
             return registers
 
-        return self.loop((self.index(0), self.index(depth)), sums, step)
+        end = self.index(depth) if isinstance(depth, int) else depth
+        return self.loop((self.index(0), end), sums, step)
 
     def loop(
         self,

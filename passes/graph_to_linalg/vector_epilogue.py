@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dialects import graph
-from ...mlir import ir, vector
+from ...mlir import ir
 from .elementwise import splat_of
 from .lowering import Lowering
 from .vector_emitter import Registers, VectorEmitter
@@ -114,10 +114,10 @@ class VectorEpilogue:
             if leaf.splat is not None:
                 return emitter.splat(leaf.splat)
             if leaf.whole:
-                return load(emitter, where[value], place.offset, place.mask)
+                return emitter.load(where[value], place.offset, place.mask)
             if (value, place.feature) not in columns:
-                columns[value, place.feature] = load(
-                    emitter, where[value], place.feature, place.mask
+                columns[value, place.feature] = emitter.load(
+                    where[value], place.feature, place.mask
                 )
             return columns[value, place.feature]
 
@@ -125,21 +125,6 @@ class VectorEpilogue:
             self.body({self.root: total, **{value: read(value, place) for value in self.leaves}})
             for place, total in zip(places, sums, strict=True)
         ]
-
-
-def load(emitter: VectorEmitter, memory: ir.Value, at: ir.Value, mask: ir.Value | None) -> ir.Value:
-    """A vector of `memory`, zeros where it is masked."""
-    if mask is None:
-        return emitter.load(memory, at)
-    return vector.maskedload(emitter.vector_type, memory, [at], mask, emitter.splat(0))
-
-
-def store(value: ir.Value, memory: ir.Value, at: ir.Value, mask: ir.Value | None) -> None:
-    """Write a vector, but what is masked."""
-    if mask is None:
-        vector.store(value, memory, [at])
-    else:
-        vector.maskedstore(memory, [at], mask, value)
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ class WinogradEmitter(VectorEmitter):
             at = self.add(target, channel)
             for number, value in enumerate(self._both_axes(self.transforms.image, read(channel))):
                 place = self.add(at, number * shape.entering)
-                vector.store(value, self.scratch, [place])
+                self.store(value, self.scratch, place)
             return registers
 
         self.loop((self.index(0), self.index(shape.channels)), [], step, shape.lanes)
@@ -264,7 +264,7 @@ class WinogradEmitter(VectorEmitter):
                 start = self.add(right, self.times(row, shape.width))
                 for number, total in enumerate(totals):
                     place = self.add(start, number * shape.lanes)
-                    vector.store(total, self.scratch, [place])
+                    self.store(total, self.scratch, place)
 
             self.repeat(0, count, tile)
             done += count * size
@@ -314,7 +314,7 @@ class WinogradEmitter(VectorEmitter):
                 def write(y: int = y, x: int = x, value: ir.Value = value) -> None:
                     place = Place(feature, self.add(start, (y * width + x) * depth))
                     (done,) = self.epilogue([place], [value])
-                    vector.store(done, self.output, [place.offset])
+                    self.store(done, self.output, place.offset)
 
                 guard(y, x, write)
             return registers

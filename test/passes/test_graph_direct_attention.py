@@ -1,0 +1,82 @@
+"""The kernel for attention gives the numbers of attention."""
+
+import numpy as np
+import onnx.reference
+import pytest
+from numerics import Cases
+
+import graphc
+
+PIPELINE = "canonicalize,graph-direct-attention{{vector-bits={}}},canonicalize"
+
+SHAPES = [
+    # batch, heads, queries, keys, features of a key, of a value
+    (1, 3, 16, 6, 8, 16),
+    (2, 2, 37, 37, 16, 32),
+    (1, 1, 130, 70, 24, 80),
+    (1, 9, 64, 65, 64, 64),
+    (2, 1, 19, 200, 8, 48),
+]
+
+
+def _draw(random, batch, heads, queries, keys, depth, width):
+    q, k, v = (
+        random.standard_normal((batch, heads, *sizes)).astype(np.float32)
+        for sizes in ((queries, depth), (keys, depth), (keys, width))
+    )
+    return q, k, v
+
+
+def _compare(cases, vector_bits, tolerance=1e-5):
+    model = cases.model()
+    expected = onnx.reference.ReferenceEvaluator(model).run(None, cases.feeds)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits))
+    assert compiled.report.rewrites["direct-attention"].count == len(cases.nodes)
+    for ours, theirs in zip(compiled.run(None, cases.feeds), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("vector_bits", [128, 512])
+def test_sizes_and_masks(vector_bits):
+    random = np.random.default_rng(vector_bits)
+    cases = Cases(opset=23)
+    for shape in SHAPES:
+        batch, heads, queries, keys, *_ = shape
+        cases.add("Attention", *_draw(random, *shape))
+        cases.add("Attention", *_draw(random, *shape), is_causal=1, scale=0.3)
+        leads = ((1, 1), (batch, 1), (1, heads), (batch, heads))
+        for lead in leads if queries == 37 else leads[-1:]:
+            mask = random.standard_normal((*lead, queries, keys)).astype(np.float32)
+            mask[..., 0] = -np.inf
+            cases.add("Attention", *_draw(random, *shape), mask)
+        mask = random.standard_normal((queries, keys)).astype(np.float32)
+        cases.add("Attention", *_draw(random, *shape), mask, is_causal=1)
+    _compare(cases, vector_bits)
+
+
+def test_what_is_special():
+    """Large scores, infinite ones, NaN, and queries that see no key."""
+    random = np.random.default_rng(0)
+    q, k, v = _draw(random, 1, 2, 20, 12, 16, 16)
+    cases = Cases(opset=23)
+    cases.add("Attention", q * 100, k * 100, v)
+    q[0, 0, 3], k[0, 1, 5] = np.inf, np.nan
+    cases.add("Attention", q, k, v)
+    model = cases.model()
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = onnx.reference.ReferenceEvaluator(model).run(None, cases.feeds)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(512))
+    ours = compiled.run(None, cases.feeds)
+    np.testing.assert_allclose(ours[0], expected[0], rtol=2e-5, atol=2e-5)
+    np.testing.assert_array_equal(np.isnan(ours[1]), np.isnan(expected[1]))
+
+    hidden = Cases(opset=23)
+    mask = np.zeros((20, 12), np.float32)
+    mask[4] = -np.inf
+    hidden.add("Attention", *_draw(random, 1, 2, 20, 12, 16, 16), mask)
+    (result,) = graphc.compile(hidden.model(), pipeline=PIPELINE.format(512)).run(
+        None, hidden.feeds
+    )
+    assert not result[:, :, 4].any()
+    assert np.isfinite(result).all()
+    assert result[:, :, 5].any()
