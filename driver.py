@@ -26,7 +26,7 @@ from .frontend.onnx import (
 from .mlir import ir
 from .passes.contracts import check_linalg
 from .passes.pipeline import Pipeline, run_pipeline
-from .passes.pipelines import graph_pipeline, lowering_pipeline
+from .passes.pipelines import PRECISIONS, graph_pipeline, lowering_pipeline
 from .passes.report import Report
 from .runtime import (
     CompiledModel,
@@ -61,6 +61,7 @@ class Options:
     threads: int
     dims: Mapping[str, int]
     pipeline: str
+    precision: str = "f32"
     opt_level: int = 3
     data_tiling: bool | None = None
     extra_flags: Sequence[str] = ()
@@ -174,6 +175,7 @@ def compile(
     dims: Mapping[str, int] | None = None,
     threads: int | None = None,
     pipeline: str | None = None,
+    precision: str = "f32",
     opt_level: int = 3,
     data_tiling: bool | None = None,
     extra_flags: Sequence[str] = (),
@@ -189,10 +191,13 @@ def compile(
     `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of
     the table of targets (``cpu``, ``cpu:x86-64-v3``). `dims` fixes symbolic dimensions
     (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
-    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). `opt_level` (0
-    to 3) and `data_tiling` steer the backend, `extra_flags` are handed to it, `timeout` (seconds)
-    bounds it. `progress` is called with a `ProgressEvent` now and then; an exception it raises
-    stops the compilation. `save_temps` names a folder for the program after every stage.
+    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
+    ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
+    convolutions may also be computed with fewer products, whose results lie 1e-5 of the largest
+    element apart at most. `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags`
+    are handed to it, `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now
+    and then; an exception it raises stops the compilation. `save_temps` names a folder for the
+    program after every stage.
 
     Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
@@ -209,7 +214,7 @@ def compile(
     BackendError.
     """
     options = make_options(
-        target, dims, threads, pipeline, opt_level=opt_level, data_tiling=data_tiling,
+        target, dims, threads, pipeline, precision, opt_level=opt_level, data_tiling=data_tiling,
         extra_flags=tuple(extra_flags), timeout=timeout, progress=progress,
         save_temps=None if save_temps is None else Path(save_temps),
         check_rewrites=check_rewrites,
@@ -295,15 +300,20 @@ def make_options(
     dims: Mapping[str, int] | None,
     threads: int | None,
     pipeline: str | None,
+    precision: str = "f32",
     **rest: Any,
 ) -> Options:
     """Resolve names and defaults, so that a bad one shows before any work is done."""
     row = resolve_target(target)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise UsageError(f"threads must be a positive integer, not {threads!r}")
-    text = graph_pipeline(row.pipeline, row.vector_bits) if pipeline is None else pipeline
+    if precision not in PRECISIONS:
+        raise UsageError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+    text = pipeline
+    if text is None:
+        text = graph_pipeline(row.pipeline, row.vector_bits, precision)
     Pipeline.parse(text)
-    return Options(row, threads or usable_cpus(), dict(dims or {}), text, **rest)
+    return Options(row, threads or usable_cpus(), dict(dims or {}), text, precision, **rest)
 
 
 def begin(model: Any, options: Options) -> Compilation:
@@ -353,6 +363,7 @@ def _metadata(
         options={
             "target": options.target.spelling,
             "threads": options.threads,
+            "precision": options.precision,
             "opt_level": options.opt_level,
         },
         versions={package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES},

@@ -1,8 +1,10 @@
 """The default pipelines, one per target, each a list read from top to bottom.
 
 A line is a pass and the reason it stands where it stands. ``{vector_bits}`` is filled in with what
-the target has.
+the target has, ``{winograd_tile}`` with what the precision allows.
 """
+
+from collections.abc import Mapping
 
 _CLEAN = ("canonicalize", "cse")
 
@@ -28,7 +30,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
         "graph-direct-attention{{vector-bits={vector_bits}}}",  # what stays is decomposed
-        "graph-winograd{{vector-bits={vector_bits}}}",  # before others take its convolutions
+        "graph-winograd{{vector-bits={vector_bits} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
         "graph-pack-weights{{vector-bits={vector_bits}}}",  # on weights as they finally are
         "graph-fuse-epilogue",  # last: it hides ops inside groups
@@ -44,12 +46,21 @@ LOWERING = (
 """From the `graph` dialect to what the backend takes."""
 
 
-def graph_pipeline(name: str, vector_bits: int) -> str:
+PRECISIONS: Mapping[str, Mapping[str, int]] = {
+    "f32": {"winograd_tile": 4},
+    "strict": {"winograd_tile": 0},
+}
+"""What may be rounded otherwise than the model says: in ``f32``, convolutions may be computed with
+fewer products, 1e-5 of the largest element apart at most; in ``strict``, sums change their order
+and nothing else."""
+
+
+def graph_pipeline(name: str, vector_bits: int, precision: str = "f32") -> str:
     """The text of the default pipeline called `name`, for vectors of so many bits.
 
-    KeyError when there is none of that name.
+    KeyError when there is none of that name, or no such precision.
     """
-    return ",".join(PIPELINES[name]).format(vector_bits=vector_bits)
+    return ",".join(PIPELINES[name]).format(vector_bits=vector_bits, **PRECISIONS[precision])
 
 
 def lowering_pipeline() -> str:

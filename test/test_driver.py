@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numerics import Cases, const
 from onnx import helper
 from small_models import dense, dense_result, model, unsupported, write
 
@@ -109,6 +110,21 @@ def test_another_pipeline(clean):
     np.testing.assert_allclose(made(X), dense_result(X), rtol=1e-6)
 
 
+def test_strict_precision_takes_no_short_cuts():
+    cases = Cases()
+    image = np.random.default_rng(0).standard_normal((1, 32, 20, 20), np.float32)
+    cases.add("Conv", image, const(np.ones((32, 32, 3, 3))))
+    results = []
+    for precision, count in (("f32", 1), ("strict", 0)):
+        with graphc.compile(cases.model(), precision=precision) as made:
+            fired = made.report.rewrites.get("winograd-conv")
+            assert (fired.count if fired else 0) == count
+            assert made.metadata.options["precision"] == precision
+            results += made.run(None, cases.feeds)
+    difference = np.abs(results[0] - results[1]).max()
+    assert 0 < difference <= 1e-5 * np.abs(results[1]).max()
+
+
 def test_the_module_can_be_looked_at_and_changed(tmp_path):
     module = graphc.import_onnx(write(dense(), tmp_path / "dense.onnx"))
     assert "graph.matmul" in str(module)
@@ -208,6 +224,7 @@ def test_a_pass_that_raises(monkeypatch, clean):
         ({"dims": {"batch": "two"}}, InvalidDimError, "batch"),
         ({"threads": 0}, UsageError, "threads"),
         ({"opt_level": 7}, UsageError, "opt_level"),
+        ({"precision": "fast"}, UsageError, "f32, strict"),
         ({"pipeline": "cse,graph-simplfy,nope"}, PipelineError, "graph-simplify"),
         ({"pipeline": "graph-layout{conf=nhwc}"}, PipelineError, "conf"),
         ({"pipeline": "func.func(cse"}, PipelineError, "expected"),

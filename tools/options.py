@@ -22,6 +22,12 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--pass-pipeline", metavar="PIPELINE", help="graph passes instead of the default ones"
     )
     group.add_argument(
+        "--precision",
+        choices=("f32", "strict"),
+        default="f32",
+        help="strict: nothing but the order of sums differs from the model (f32)",
+    )
+    group.add_argument(
         "--opt-level", type=int, choices=range(4), default=3, help="backend effort (3)"
     )
     group.add_argument(
@@ -64,6 +70,7 @@ def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
         "dims": parse_dims(flags.dim),
         "threads": flags.threads,
         "pipeline": flags.pass_pipeline,
+        "precision": flags.precision,
         "opt_level": flags.opt_level,
         "data_tiling": flags.data_tiling,
         "extra_flags": tuple(flags.backend_flag),
