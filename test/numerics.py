@@ -142,8 +142,8 @@ def build_model(
         for name, (dtype, shape) in inputs.items()
     ]
     tensors = [
-        numpy_helper.from_array(const(array).array, name)
-        for name, array in (initializers or {}).items()
+        numpy_helper.from_array((given if isinstance(given, Const) else const(given)).array, name)
+        for name, given in (initializers or {}).items()
     ]
     return _model(nodes, infos, outputs, tensors, {"": opset})
 

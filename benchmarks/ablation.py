@@ -1,0 +1,95 @@
+"""What each optimisation is worth: models compiled without it, timed beside the default.
+
+::
+
+    python -m graphc.benchmarks.ablation models/resnet50.onnx models/bert.onnx
+
+A cell is time without the pass over time with it, both in turns, the median over rounds: 1.3 says
+that the model takes 1.3 times as long without. Passes that change nothing are left out (-).
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import graphc
+from graphc.driver import make_options
+from graphc.errors import GraphcError
+
+from .feeds import example_inputs
+from .measure import Plan, in_turns
+from .table import add_dim_option, dims_of, format_table
+
+OPTIMISATIONS = (
+    "graph-recognize",
+    "graph-fold-batch-norm",
+    "graph-merge-matmuls",
+    "graph-layout",
+    "graph-direct-attention",
+    "graph-winograd",
+    "graph-direct-conv",
+    "graph-pack-weights",
+    "graph-fuse-epilogue",
+)
+"""Passes of the default pipeline that a model runs right without."""
+
+
+def without(pipeline: str, name: str) -> str:
+    """The text of `pipeline` but for the pass called `name`."""
+    kept = [step for step in pipeline.split(",") if step.partition("{")[0] != name]
+    return ",".join(kept)
+
+
+def ablate(path: Path, threads: int, plan: Plan, dims: Mapping[str, int]) -> dict[str, str]:
+    """For each optimisation the ratio, as text."""
+    feed = example_inputs(path, dims=dims)
+    pipeline = make_options("cpu", None, threads, None).pipeline
+    compile_ = partial(graphc.compile, str(path), threads=threads)
+    models = {"": compile_()}
+    cells = {}
+    for name in OPTIMISATIONS:
+        if not _changes(models[""], name):
+            cells[name] = "-"
+            continue
+        print(f"{path.name}: without {name}", file=sys.stderr, flush=True)
+        try:
+            models[name] = compile_(pipeline=without(pipeline, name))
+        except GraphcError as error:
+            cells[name] = f"fails: {type(error).__name__}"
+    runs = {name: partial(model.run, None, feed) for name, model in models.items()}
+    timings = in_turns(runs, plan)
+    for name in models.keys() - {""}:
+        cells[name] = f"{timings[name].ratio(timings['']):.2f}"
+    for model in models.values():
+        model.close()
+    return cells
+
+
+def _changes(model: graphc.CompiledModel, name: str) -> bool:
+    """Whether the pass called `name` changed the program."""
+    assert model.report is not None
+    return any(record.name == name and record.changed for record in model.report.passes)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Time models without each optimisation.")
+    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
+    parser.add_argument("--rounds", type=int, default=Plan.rounds, metavar="N")
+    parser.add_argument("--burst", type=float, default=Plan.burst_seconds, metavar="SECONDS")
+    add_dim_option(parser)
+    options = parser.parse_args(arguments)
+    plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
+    columns = {
+        path.stem: ablate(path, options.threads, plan, dims_of(options)) for path in options.models
+    }
+    rows = [(name, *(cells[name] for cells in columns.values())) for name in OPTIMISATIONS]
+    print(format_table(("without", *columns), rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Convolutions, products and attention through the whole pipeline, around the widths of vectors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import pytest
+from drawing import CASES, arrays, sizes
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from numerics import Const, build_model, evaluate
+from onnx import helper
+
+import graphc
+from graphc.passes import graph_winograd
+from graphc.passes.pipelines import graph_pipeline
+
+BATCH = 12
+"""Chains of nodes in one model."""
+WIDTHS = st.sampled_from((1, 3, 4, 8, 15, 16, 17, 24, 31, 32, 33, 48, 64, 65, 80))
+ACTIVATIONS = st.sampled_from(("Relu", "Sigmoid", "Tanh", "HardSwish", "Elu", None))
+TOLERANCE = 1e-5
+"""Of the largest element of a result, which Winograd's algorithm is granted."""
+
+
+@dataclass
+class Chain:
+    """A product, and perhaps a bias, a residual and an activation."""
+
+    op_type: str
+    x: np.ndarray
+    w: np.ndarray
+    attributes: dict
+    residual: bool
+    activation: str | None
+
+
+@st.composite
+def _matmul(draw):
+    rows, depth, columns = draw(sizes(1, 70)), draw(sizes(1, 300)), draw(WIDTHS)
+    lead = draw(st.sampled_from(([], [1], [2])))
+    x, w = draw(arrays([*lead, rows, depth])), draw(arrays([depth, columns]))
+    return Chain("MatMul", x, w, {}, draw(st.booleans()), draw(ACTIVATIONS))
+
+
+@st.composite
+def _conv(draw):
+    rank = draw(st.sampled_from((1, 2, 2, 2)))
+    kind = draw(st.sampled_from(("dense", "dense", "three", "depthwise", "grouped")))
+    features, channels, groups = draw(WIDTHS), draw(WIDTHS), 1
+    if kind == "depthwise":
+        channels = groups = features
+    elif kind == "grouped":
+        groups = draw(st.sampled_from((2, 4)))
+        features, channels = features * groups, draw(sizes(1, 9)) * groups
+    plain = kind == "three"
+    kernel = [3 if plain else draw(st.sampled_from((1, 2, 3, 5))) for _ in range(rank)]
+    strides = [1 if plain else draw(sizes(1, 2)) for _ in range(rank)]
+    dilations = [1 if plain else draw(sizes(1, 2)) for _ in range(rank)]
+    extents = [(k - 1) * d + 1 + draw(sizes(0, 16)) for k, d in zip(kernel, dilations, strict=True)]
+    pads = [draw(sizes(0, k - 1)) for k in kernel * 2]
+    x = draw(arrays([draw(sizes(1, 2)), channels, *extents]))
+    w = draw(arrays([features, channels // groups, *kernel]))
+    attributes = {"strides": strides, "dilations": dilations, "pads": pads, "group": groups}
+    return Chain("Conv", x, w, attributes, draw(st.booleans()), draw(ACTIVATIONS))
+
+
+def _model(chains: list[Chain], dtype: type) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    nodes, inputs, weights, feeds = [], {}, {}, {}
+    for i, chain in enumerate(chains):
+        scale = np.sqrt(chain.w.size / chain.w.shape[0 if chain.op_type == "Conv" else -1]) * 3
+        features = chain.w.shape[0] if chain.op_type == "Conv" else chain.w.shape[1]
+        weights[f"w{i}"] = Const((chain.w / scale).astype(np.float32).astype(dtype))
+        weights[f"b{i}"] = Const(np.linspace(-1, 1, features, dtype=np.float32).astype(dtype))
+        feeds[f"x{i}"] = chain.x.astype(dtype)
+        last = f"p{i}"
+        if chain.op_type == "Conv":
+            operands = [f"x{i}", f"w{i}", f"b{i}"]
+            nodes.append(helper.make_node("Conv", operands, [last], **chain.attributes))
+        else:
+            nodes.append(helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]))
+            nodes.append(helper.make_node("Add", [f"m{i}", f"b{i}"], [last]))
+        if chain.residual:
+            nodes.append(helper.make_node("Mul", [last, last], [f"s{i}"]))
+            nodes.append(helper.make_node("Add", [f"s{i}", last], [f"r{i}"]))
+            last = f"r{i}"
+        nodes.append(helper.make_node(chain.activation or "Identity", [last], [f"y{i}"]))
+        inputs[f"x{i}"] = dtype, chain.x.shape
+    outputs = [f"y{i}" for i in range(len(chains))]
+    return build_model(nodes, inputs, outputs, weights, opset=22), feeds
+
+
+@settings(
+    max_examples=-(-CASES // BATCH),
+    deadline=None,
+    derandomize=CASES <= 2 * BATCH,
+    database=None,
+    phases=[Phase.generate],
+    print_blob=False,
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    st.lists(st.one_of(_matmul(), _conv(), _conv()), min_size=BATCH, max_size=BATCH),
+    st.sampled_from((128, 256, 512)),
+    st.sampled_from(("f32", "strict")),
+)
+def test_kernels(chains, vector_bits, precision):
+    """Against float64, in numpy. Winograd's algorithm is taken wherever it can be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_winograd, "GAIN", 0)
+        model, feeds = _model(chains, np.float32)
+        pipeline = graph_pipeline("cpu", vector_bits, precision)
+        with graphc.compile(model, pipeline=pipeline, threads=1) as compiled:
+            results = compiled.run(None, feeds)
+    truths = evaluate(*_model(chains, np.float64))
+    for chain, result, truth in zip(chains, results, truths, strict=True):
+        largest = np.abs(truth).max(initial=0)
+        difference = np.abs(result - truth).max(initial=0)
+        where = f"{difference:.1e} of {largest:.1e} with {vector_bits} bits, {precision}: "
+        where += f"{chain.op_type} {chain.attributes}, {chain.x.shape} by {chain.w.shape}, "
+        where += f"{chain.residual}, {chain.activation}"
+        assert difference <= TOLERANCE * max(largest, 1), where
