@@ -107,7 +107,8 @@ CASES: tuple[FamilyCase, ...] = (
     _case("reduction", "mean-first", _node("ReduceMean", "x a"), TOKENS, weights=_known(a=[0, 1])),
     _case("reduction", "max-middle", _node("ReduceMax", "x a"), TOKENS, weights=_known(a=[1])),
     _case("reduction", "argmax", _node("ArgMax", "x", axis=-1), TOKENS, output_type=INT64),
-    _case("reduction", "cumsum", _node("CumSum", "x a"), TOKENS, weights=_known(a=1)),
+    _case("reduction", "cumsum", _node("CumSum", "x a"), TOKENS, weights=_known(a=1),
+          note="the backend adds one element at a time, through tiles on its stack"),
     _case("normalization", "softmax", _node("Softmax", "x", axis=-1), _floats(x=(12, 128, 128))),
     _case("normalization", "softmax-odd", _node("Softmax", "x", axis=-1),
           _floats(x=(12, 197, 197))),
@@ -187,6 +188,7 @@ CASES: tuple[FamilyCase, ...] = (
     _case("quantization", "matmul-integer", _node("MatMulInteger", "x w"),
           _integers(0, 255, np.uint8, x=(128, 768)),
           weights=_integers(-128, 127, np.int8, w=(768, 768)),
-          output_type=onnx.TensorProto.INT32),
+          output_type=onnx.TensorProto.INT32,
+          note="computed in f32, exactly; four times as many bytes fit an instruction"),
     _case("signal", "dft", _node("DFT", "x"), _floats(x=(16, 512, 1))),
 )  # fmt: skip
