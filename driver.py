@@ -193,8 +193,8 @@ def compile(
     (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
     `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
     ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
-    convolutions may also be computed with fewer products, whose results lie 1e-5 of the largest
-    element apart at most. `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags`
+    convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
+    largest element apart. `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags`
     are handed to it, `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now
     and then; an exception it raises stops the compilation. `save_temps` names a folder for the
     program after every stage.

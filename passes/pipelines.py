@@ -51,7 +51,7 @@ PRECISIONS: Mapping[str, Mapping[str, int]] = {
     "strict": {"winograd_tile": 0},
 }
 """What may be rounded otherwise than the model says: in ``f32``, convolutions may be computed with
-fewer products, 1e-5 of the largest element apart at most; in ``strict``, sums change their order
+fewer products, some 1e-6 of the largest element apart; in ``strict``, sums change their order
 and nothing else."""
 
 
