@@ -34,7 +34,7 @@ class GraphPackWeights(Pass):
 
     %1 = "graph.matmul"(%x, %w) : 128x768, 768x3072
     -->
-    %1 = "graph.packed_matmul"(%x, %w') {rows = 4} : 128x768, 48x768x64
+    %1 = "graph.packed_matmul"(%x, %w') {rows = 6} : 128x768, 48x768x64
 
     Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
     larger one, on few places, of `graph.im2col`. Exact up to the order of sums.

@@ -21,7 +21,7 @@ GAIN = 1.25
 """How many times as fast it must be, by the estimate, to be worth its rounding."""
 
 TRANSFORM_CYCLES = 4
-"""Of each product of a tile, for each vector of channels on either side (measured, AVX-512)."""
+"""Of each product of a tile, for each vector of channels on either side: counted, not measured."""
 BYTES_PER_CYCLE = 2
 """Weights come that fast from memory (measured, in the middle of ResNet-50)."""
 CACHED_BYTES = 1 << 20

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from ...dialects import graph, iree
+from ...dialects import graph
 from ...mlir import ir
 from .direct_kernel import Emitter, Shape
-from .kernels import define, flat
-from .lowering import Lowering, lowers, plain_type
-from .vector_emitter import Registers
-from .vector_epilogue import Place, VectorEpilogue
+from .kernels import compute
+from .lowering import Lowering, lowers
+from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.DirectConvOp)
@@ -19,22 +18,7 @@ def direct_conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> i
 
 def direct_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A direct convolution and its `epilogue`."""
-    result = graph.type_of(op.operation.results[0])
-    shape = _shape(op)
-    operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx)]
-    buffers = [flat(type_) for type_ in (*(v.type for v in operands), plain_type(result))]
-
-    def kernel(number: ir.Value, image: ir.Value, weights: ir.Value, *rest: ir.Value) -> None:
-        *inputs, output = rest
-
-        def finish(places: list[Place], sums: Registers) -> Registers:
-            return epilogue.apply(emitter, inputs, places, sums)
-
-        emitter = Emitter(shape, image, weights, output, finish)
-        emitter.piece(number)
-
-    name = define(ctx, "direct_conv", (shape, *epilogue.key), buffers, kernel)
-    return iree.run_kernel(name, shape.pieces, operands, plain_type(result))
+    return compute(ctx, Emitter, "direct_conv", _shape(op), op, epilogue)
 
 
 def _shape(op: graph.GraphOp) -> Shape:

@@ -9,12 +9,11 @@ kernel is written, leave out the taps that fall outside.
 Depthwise, a tap multiplies vectors of channels, and there is nothing to sum over channels.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
 from .vector_emitter import Registers, VectorEmitter
-from .vector_epilogue import Place
+from .vector_epilogue import Finish, Place
 
 MIN_PIECES = 8
 """Pieces of work that a convolution should split into, for threads to share."""
@@ -93,9 +92,6 @@ class Shape:
         return self.dilations[1] == 1 and self.groups == 1
 
 
-Epilogue = Callable[[list[Place], Registers], Registers]
-
-
 class Emitter(VectorEmitter):
     """Writes the kernel. Indices are of elements, from the start of a buffer."""
 
@@ -105,11 +101,11 @@ class Emitter(VectorEmitter):
         image: ir.Value,
         weights: ir.Value,
         output: ir.Value,
-        epilogue: Epilogue,
+        finish: Finish,
     ):
         super().__init__(shape.lanes)
         self.shape, self.image, self.weights, self.output = shape, image, weights, output
-        self.epilogue = epilogue
+        self.finish = finish
 
     # The kernel, from the outside in
 
@@ -196,7 +192,7 @@ class Emitter(VectorEmitter):
         sums = self.loop(taps, sums, row)
         at = self.add(offset, self.times(where, shape.result[3]))
         spots = self._spots(len(tile), feature, at)
-        for spot, value in zip(spots, self.epilogue(spots, sums), strict=True):
+        for spot, value in zip(spots, self.finish(spots, sums), strict=True):
             self.store(value, self.output, spot.offset)
 
     def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[Place]:

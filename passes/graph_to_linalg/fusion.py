@@ -1,5 +1,7 @@
 """Fused groups: the contraction, if there is one, then one generic for all that follows it."""
 
+from collections.abc import Callable
+
 from ...dialects import graph
 from ...mlir import ir
 from .direct_convolution import direct_epilogue
@@ -23,20 +25,29 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
     def body(known):
         return evaluate_scalars(steps, known)[op.yielded]
 
-    epilogue = VectorEpilogue.of(root.operation.results[0], steps, outside, result, body)
-    if isinstance(root, graph.PackedMatmulOp) and is_for_kernel(root):
+    kernel = _kernel_of(root)
+    if kernel is not None:
+        epilogue = VectorEpilogue.of(root.operation.results[0], steps, outside, result, body)
         if epilogue is not None:
-            return matmul_epilogue(ctx, root, epilogue)
+            return kernel(ctx, root, epilogue)
     elif isinstance(root, graph.PackedMatmulOp):
         leaves = {value: ctx.values[value] for value in outside if value in ctx.values}
         together = packed_epilogue(ctx, root, leaves, result, body)
         if together is not None:
             return together
-    if isinstance(root, graph.DirectConvOp) and epilogue is not None:
-        return direct_epilogue(ctx, root, epilogue)
-    if isinstance(root, graph.WinogradConvOp) and epilogue is not None:
-        return winograd_epilogue(ctx, root, epilogue)
     if op.attrs["kind"] == "epilogue":
         with root.operation.location:
             lower_op(ctx, root)
     return lower_elementwise(ctx, result, {value: ctx.values[value] for value in outside}, body)
+
+
+def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
+    """What computes `root` with an epilogue on vectors, if a kernel of ours does."""
+    match root:
+        case graph.DirectConvOp():
+            return direct_epilogue
+        case graph.WinogradConvOp():
+            return winograd_epilogue
+        case graph.PackedMatmulOp() if is_for_kernel(root):
+            return matmul_epilogue
+    return None

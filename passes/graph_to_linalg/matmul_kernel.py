@@ -6,12 +6,12 @@ multiplied by them; between blocks of the depth the sums wait in the result. Row
 tiles of at most as many as the registers hold, of which the smallest and the largest differ by one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir
 from .vector_emitter import Ahead, Registers, Rows, VectorEmitter, even_tiles
-from .vector_epilogue import Place
+from .vector_epilogue import Finish, Place
 
 FIRST_CACHE_BYTES = 32 << 10
 """Of the first-level cache, for the weights."""
@@ -25,8 +25,6 @@ multiplied by, the less often it is read."""
 PIECE_PRODUCTS = 1 << 18
 """Multiplications that a piece of work has at least, if it can: starting one costs time too."""
 
-Epilogue = Callable[[list[Place], Registers], Registers]
-
 
 @dataclass(frozen=True)
 class Product:
@@ -39,11 +37,6 @@ class Product:
     lanes: int
     tile: int
     """Most rows of a register tile."""
-
-    @property
-    def parts(self) -> int:
-        """Vectors in a panel."""
-        return self.width // self.lanes
 
     @property
     def panels(self) -> int:
@@ -77,7 +70,7 @@ class Product:
 
     @property
     def depths(self) -> list[range]:
-        """The blocks of the depth, as even as vectors of them can be."""
+        """The blocks of the depth, all but the last of one length."""
         most = max(1, FIRST_CACHE_BYTES // (self.width * 4))
         count = -(-self.depth // most)
         step = -(-self.depth // count)
@@ -98,11 +91,11 @@ class MatmulEmitter(VectorEmitter):
         x: ir.Value,
         weights: ir.Value,
         output: ir.Value,
-        epilogue: Epilogue,
+        finish: Finish,
     ):
         super().__init__(product.lanes)
         self.product, self.x, self.weights, self.output = product, x, weights, output
-        self.epilogue = epilogue
+        self.finish = finish
 
     def piece(self, number: ir.Value) -> None:
         """The piece of work `number`: groups of panels of a block of rows follow each other."""
@@ -204,7 +197,7 @@ class MatmulEmitter(VectorEmitter):
         return Ahead(self.add(next_, self.times(arith.subi(row, first_row), per_row)), step)
 
     def _places(self, row: ir.Value, size: int, feature: ir.Value, columns: int) -> list[Place]:
-        """Where the registers of a tile belong; None for vectors beyond the last column."""
+        """Where the registers of a tile belong, which hold `columns` of a panel."""
         product = self.product
         offset = self.add(self.times(row, product.columns), feature)
         parts = -(-columns // product.lanes)
@@ -226,6 +219,6 @@ class MatmulEmitter(VectorEmitter):
         return [self.load(self.output, place.offset, place.mask) for place in places]
 
     def _finish(self, places: list[Place], sums: Registers, ends: bool) -> None:
-        values = self.epilogue(places, sums) if ends else sums
+        values = self.finish(places, sums) if ends else sums
         for place, value in zip(places, values, strict=True):
             self.store(value, self.output, place.offset, place.mask)

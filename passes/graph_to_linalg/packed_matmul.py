@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 
-from ...dialects import graph, iree
+from ...dialects import graph
 from ...mlir import ir
-from .kernels import define, flat
-from .lowering import Lowering, plain_type
+from .kernels import compute
+from .lowering import Lowering
 from .matmul_kernel import MatmulEmitter, Product
-from .vector_emitter import Registers
-from .vector_epilogue import Place, VectorEpilogue
+from .vector_epilogue import VectorEpilogue
 
 
 def is_for_kernel(op: graph.GraphOp) -> bool:
@@ -21,22 +20,7 @@ def is_for_kernel(op: graph.GraphOp) -> bool:
 
 def matmul_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A packed product and its `epilogue`."""
-    result = graph.type_of(op.operation.results[0])
-    product = _product(op)
-    operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx)]
-    buffers = [flat(type_) for type_ in (*(v.type for v in operands), plain_type(result))]
-
-    def kernel(number: ir.Value, x: ir.Value, weights: ir.Value, *rest: ir.Value) -> None:
-        *inputs, output = rest
-
-        def finish(places: list[Place], sums: Registers) -> Registers:
-            return epilogue.apply(emitter, inputs, places, sums)
-
-        emitter = MatmulEmitter(product, x, weights, output, finish)
-        emitter.piece(number)
-
-    name = define(ctx, "matmul", (product, *epilogue.key), buffers, kernel)
-    return iree.run_kernel(name, product.pieces, operands, plain_type(result))
+    return compute(ctx, MatmulEmitter, "matmul", _product(op), op, epilogue)
 
 
 def _product(op: graph.GraphOp) -> Product:

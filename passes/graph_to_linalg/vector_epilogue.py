@@ -56,9 +56,13 @@ class Place:
     mask: ir.Value | None = None
 
 
+Finish = Callable[[list[Place], Registers], Registers]
+"""From sums, and where they belong, to what is stored there."""
+
+
 @dataclass(frozen=True)
 class VectorEpilogue:
-    """Elementwise ops on `root`, the sums, and on `leaves`, in a result of type `result`."""
+    """Elementwise ops on `root`, the sums, and on `leaves`."""
 
     root: ir.Value
     body: Body
@@ -86,7 +90,7 @@ class VectorEpilogue:
             return None
         if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
             return None
-        key = (*known.values(), *_text(steps, [root, *known]))
+        key = (*map(repr, known.values()), *_text(steps, [root, *known]))
         return VectorEpilogue(root, body, known, key)
 
     @property
@@ -154,5 +158,5 @@ def _text(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterato
     numbers = {value: number for number, value in enumerate(values)}
     for step in steps:
         operands = tuple(numbers[value] for value in step.operation.operands)
-        yield step.operation.name, operands, tuple(step.attrs.items())
+        yield step.operation.name, operands, repr(step.attrs)  # in which 0.0 is not -0.0
         numbers[step.operation.results[0]] = len(numbers)

@@ -2,12 +2,11 @@
 
 from typing import cast
 
-from ...dialects import graph, iree
+from ...dialects import graph
 from ...mlir import ir
-from .kernels import define, flat
-from .lowering import Lowering, lowers, plain_type
-from .vector_emitter import Registers
-from .vector_epilogue import Place, VectorEpilogue
+from .kernels import compute
+from .lowering import Lowering, lowers
+from .vector_epilogue import VectorEpilogue
 from .winograd_kernel import WinogradEmitter, WinogradShape
 
 
@@ -19,24 +18,9 @@ def winograd_conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) ->
 
 def winograd_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A convolution and its `epilogue`."""
-    result = graph.type_of(op.operation.results[0])
     shape = _shape(op)
     scratch = ir.RankedTensorType.get([shape.pieces * shape.scratch], ir.F32Type.get())
-    operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx)]
-    types = [*(operand.type for operand in operands), plain_type(result), scratch]
-
-    def kernel(number: ir.Value, image: ir.Value, weights: ir.Value, *rest: ir.Value) -> None:
-        *inputs, output, memory = rest
-
-        def finish(places: list[Place], sums: Registers) -> Registers:
-            return epilogue.apply(emitter, inputs, places, sums)
-
-        emitter = WinogradEmitter(shape, image, weights, output, memory, finish)
-        emitter.piece(number)
-
-    buffers = [flat(type_) for type_ in types]
-    name = define(ctx, "winograd", (shape, *epilogue.key), buffers, kernel)
-    return iree.run_kernel(name, shape.pieces, operands, plain_type(result), [scratch])
+    return compute(ctx, WinogradEmitter, "winograd", shape, op, epilogue, [scratch])
 
 
 def _shape(op: graph.GraphOp) -> WinogradShape:

@@ -14,7 +14,7 @@ import numpy as np
 from ...dialects.graph.winograd import KERNEL, winograd_transforms
 from ...mlir import arith, ir, scf, vector
 from .vector_emitter import Ahead, Registers, Rows, VectorEmitter, even_tiles
-from .vector_epilogue import Place
+from .vector_epilogue import Finish, Place
 
 SCRATCH_BYTES = 384 << 10
 """Of the second-level cache, for the scratch memory of a piece of work."""
@@ -24,8 +24,6 @@ CACHED_BYTES = 1 << 20
 """Weights that stay in the second-level cache."""
 MIN_PIECES = 4
 """Pieces of work that a convolution should split into, for threads to share."""
-
-Epilogue = Callable[[list[Place], Registers], Registers]
 
 
 @dataclass(frozen=True)
@@ -124,11 +122,11 @@ class WinogradEmitter(VectorEmitter):
         weights: ir.Value,
         output: ir.Value,
         scratch: ir.Value,
-        epilogue: Epilogue,
+        finish: Finish,
     ):
         super().__init__(shape.lanes)
         self.shape, self.image, self.weights = shape, image, weights
-        self.output, self.scratch, self.epilogue = output, scratch, epilogue
+        self.output, self.scratch, self.finish = output, scratch, finish
         self.transforms = winograd_transforms(shape.tile)
 
     def piece(self, number: ir.Value) -> None:
@@ -313,7 +311,7 @@ class WinogradEmitter(VectorEmitter):
 
                 def write(y: int = y, x: int = x, value: ir.Value = value) -> None:
                     place = Place(feature, self.add(start, (y * width + x) * depth))
-                    (done,) = self.epilogue([place], [value])
+                    (done,) = self.finish([place], [value])
                     self.store(done, self.output, place.offset)
 
                 guard(y, x, write)
