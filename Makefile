@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
-BENCH_PEERS := onnxruntime,openvino,iree,torch
+BENCH_PEERS := onnxruntime,openvino
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types lit pytest property docs conformance wheel bench architectures clean

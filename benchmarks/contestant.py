@@ -97,5 +97,5 @@ def _serve(
         try:
             connection.recv()
         except EOFError:
-            os._exit(0)  # some runtimes crash on the way out
+            os._exit(0)  # of which nobody wants anything any more
         connection.send(burst(lambda: peer.run(feed), plan))

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from graphc.errors import GraphcError
+
 Feed = Mapping[str, np.ndarray]
 
 
-class PeerError(RuntimeError):
+class PeerError(GraphcError):
     """A runtime that cannot take a model. The message says which, and why."""
 
 
