@@ -107,33 +107,49 @@ class Compilation:
             raise OutputError(f"cannot write the program to '{path}': {error}") from error
 
     def backend(self) -> bytes:
-        """Compile the lowered module to the contents of a ``.vmfb``.
+        """Compile the lowered module to the contents of a ``.vmfb``; the end of `module`."""
+        with self.handed_over() as source:
+            return self.compile_bytecode(source)
+
+    @contextmanager
+    def handed_over(self) -> Iterator[Path]:
+        """The lowered module as a file of bytecode.
 
         This is the end of `module`: its weights are freed before the backend takes as much again.
         """
-        options, report = self.options, self.report
         with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
             source = Path(folder, "module.mlir")
             self.write_bytecode(source)
-            report.add_size("bytecode bytes", source.stat().st_size)
+            self.report.add_size("bytecode bytes", source.stat().st_size)
             del self.module
             _give_memory_back()
-            start = time.perf_counter()
-            contents = compile_module(
-                source,
-                target=options.target,
-                threads=options.threads,
-                opt_level=options.opt_level,
-                data_tiling=bool(options.data_tiling),
-                extra_flags=options.extra_flags,
-                timeout=options.timeout,
-                progress=options.progress,
-                save_temps=options.save_temps,
-                cache=options.cache,
-            )
-        report.record_stage("backend", time.perf_counter() - start)
-        report.add_size("module bytes", len(contents))
+            yield source
+
+    def compile_bytecode(self, source: Path) -> bytes:
+        """Compile the module that was `handed_over` to the contents of a ``.vmfb``."""
+        start = time.perf_counter()
+        contents = self.call_backend(source, save_temps=self.options.save_temps)
+        self.report.record_stage("backend", time.perf_counter() - start)
+        self.report.add_size("module bytes", len(contents))
         return contents
+
+    def call_backend(
+        self, source: Path, more_flags: Sequence[str] = (), save_temps: Path | None = None
+    ) -> bytes:
+        """What the backend makes of `source`, with the options of this compilation."""
+        options = self.options
+        return compile_module(
+            source,
+            target=options.target,
+            threads=options.threads,
+            opt_level=options.opt_level,
+            data_tiling=bool(options.data_tiling),
+            extra_flags=(*options.extra_flags, *more_flags),
+            timeout=options.timeout,
+            progress=options.progress,
+            save_temps=save_temps,
+            cache=options.cache,
+        )
 
     def text(self) -> str:
         """The program as it stands, with locations; large constants elided."""
@@ -215,10 +231,8 @@ def compile(
     """
     options = make_options(
         target, dims, threads, pipeline, precision, opt_level=opt_level, data_tiling=data_tiling,
-        extra_flags=tuple(extra_flags), timeout=timeout, progress=progress,
-        save_temps=None if save_temps is None else Path(save_temps),
-        check_rewrites=check_rewrites,
-        cache=None if cache is None else CompileCache(Path(cache)),
+        extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
+        check_rewrites=check_rewrites, cache=cache,
     )  # fmt: skip
     contents, report = to_module(model, options, host)
     return load(contents, threads=options.threads, report=report)
@@ -301,6 +315,10 @@ def make_options(
     threads: int | None,
     pipeline: str | None,
     precision: str = "f32",
+    *,
+    extra_flags: Sequence[str] = (),
+    save_temps: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
     **rest: Any,
 ) -> Options:
     """Resolve names and defaults, so that a bad one shows before any work is done."""
@@ -313,7 +331,13 @@ def make_options(
     if text is None:
         text = graph_pipeline(row.pipeline, row.vector_bits, precision)
     Pipeline.parse(text)
-    return Options(row, threads or usable_cpus(), dict(dims or {}), text, precision, **rest)
+    return Options(
+        row, threads or usable_cpus(), dict(dims or {}), text, precision,
+        extra_flags=tuple(extra_flags),
+        save_temps=None if save_temps is None else Path(save_temps),
+        cache=None if cache is None else CompileCache(Path(cache)),
+        **rest,
+    )  # fmt: skip
 
 
 def begin(model: Any, options: Options) -> Compilation:

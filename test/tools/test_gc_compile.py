@@ -22,6 +22,16 @@ def test_a_module_that_runs(onnx_file, tmp_path, capsys):
         assert model.metadata.options["threads"] == 1
 
 
+def test_a_cache_is_filled_and_used(onnx_file, tmp_path, capsys):
+    path, kept = tmp_path / "out.vmfb", tmp_path / "kept"
+    arguments = [str(onnx_file), "-o", str(path), "--cache", str(kept)]
+    assert main(arguments) == 0
+    first, (entry,) = path.read_bytes(), [file for file in kept.rglob("*") if file.is_file()]
+    assert main(arguments) == 0
+    assert path.read_bytes() == first
+    assert [file for file in kept.rglob("*") if file.is_file()] == [entry]
+
+
 def test_the_output_is_named_after_the_model(onnx_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["dense.onnx", "--emit=graph"]) == 0
