@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from ..dialects.symbolic import Dim, parse_dim
-from ..errors import FeedError, GraphcError, InvalidDimError, UsageError
-from ..runtime.metadata import TensorSpec
+from ..errors import GraphcError, UsageError
 from .cli import FAILED, OK, exit_with, run_tool
-from .options import add_compile_options, compile_arguments, parse_dims
+from .feeds import add_input_options, binding, feeds_for
+from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
 
 EPILOG = """\
@@ -36,21 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    given = {name: _read(path) for name, path in map(_binding, flags.input)}
-    targets = dict(map(_binding, flags.output))
+    targets = dict(map(binding, flags.output))
     if flags.repeat < 1:
         raise UsageError("--repeat takes a positive number")
     if flags.compare is not None and Path(flags.model).suffix in COMPILED:
         raise UsageError("--compare needs the .onnx model, not a compiled one")
     with _open(flags) as model:
-        dims = parse_dims(flags.dim)
-        tensors = [spec for spec in model.inputs if isinstance(spec, TensorSpec)]
-        others = {spec.name: spec for spec in model.inputs if spec not in tensors}
-        check_dims(dims, tensors, model.metadata.dims)
-        feeds = {name: given.pop(name) for name in others if name in given}
-        if missing := [str(spec) for name, spec in others.items() if name not in feeds]:
-            raise FeedError(f"only numbers are drawn at random; --input must give {missing[0]}")
-        feeds |= make_feeds(tensors, given, dims, flags.seed)
+        feeds = feeds_for(model, flags)
         names = [spec.name for spec in model.outputs]
         unknown = sorted(set(targets) - set(names))
         if unknown:
@@ -78,88 +68,12 @@ def _open(flags: argparse.Namespace) -> Any:
         return compile(flags.model, progress=line.show, **arguments)
 
 
-def _binding(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=@")
-    if not name or not path:
-        raise UsageError(f"'{text}': write NAME=@FILE.npy")
-    return name, Path(path)
-
-
-def _read(path: Path) -> np.ndarray:
-    try:
-        return np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise FeedError(f"cannot read '{path}': {error.strerror or error}") from error
-    except ValueError as error:
-        raise FeedError(f"'{path}' is not a .npy file: {error}") from error
-
-
 def _write(path: Path, array: np.ndarray) -> None:
     from ..runtime.output_file import write_atomically
 
     buffer = io.BytesIO()
     np.save(buffer, array)
     write_atomically(path, buffer.getbuffer())
-
-
-def check_dims(
-    dims: Mapping[str, int], specs: Sequence[TensorSpec], fixed: Mapping[str, int]
-) -> None:
-    """InvalidDimError for a name that is no dimension, or one that was `fixed` at another size."""
-    known = set(fixed).union(*(_symbols(size) for spec in specs for size in spec.shape))
-    for name, size in dims.items():
-        if name not in known:
-            listing = ", ".join(sorted(known)) or "none"
-            raise InvalidDimError(f"no dimension named {name}; the model has: {listing}")
-        if fixed.get(name, size) != size:
-            raise InvalidDimError(f"dimension '{name}' is {fixed[name]} in this model, not {size}")
-
-
-def _symbols(size: int | str) -> set[str]:
-    dim = parse_dim(str(size))
-    return dim.symbols() if isinstance(dim, Dim) else set()
-
-
-def _extent(size: int | str, sizes: Mapping[str, int]) -> int:
-    """A size as a number; what is not in `sizes` is 1."""
-    known = {name: sizes.get(name, 1) for name in _symbols(size)}
-    dim = parse_dim(str(size))
-    extent = dim.evaluate(known) if isinstance(dim, Dim) else dim
-    assert isinstance(extent, int)
-    return extent
-
-
-def make_feeds(
-    specs: Sequence[TensorSpec], given: Mapping[str, np.ndarray], dims: Mapping[str, int], seed: int
-) -> dict[str, np.ndarray]:
-    """`given` inputs and random ones for the rest, with sizes from `dims` and from `given`.
-
-    Floats are normal, integers 0 or 1, so that they serve as indices and masks.
-    """
-    known = {spec.name: spec for spec in specs}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise FeedError(f"no input {', '.join(unknown)} (inputs: {', '.join(known)})")
-    sizes = dict(dims)
-    for name, array in given.items():
-        for size, have in zip(known[name].shape, array.shape, strict=False):
-            if isinstance(size, str):
-                sizes.setdefault(size, have)
-    random = np.random.default_rng(seed)
-    feeds = {}
-    for spec in specs:
-        feeds[spec.name] = given.get(spec.name)
-        if feeds[spec.name] is None:
-            shape = [_extent(size, sizes) for size in spec.shape]
-            feeds[spec.name] = _random(random, shape, spec.dtype)
-    return feeds
-
-
-def _random(random: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:
-    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
-    if kind == np.bool_ or np.issubdtype(kind, np.integer):
-        return random.integers(0, 2, shape).astype(kind)
-    return random.standard_normal(shape).astype(kind)
 
 
 def _show(results: Mapping[str, Any]) -> None:
@@ -226,13 +140,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", help="an .onnx model, or a .vmfb or .gcm that gc-compile wrote")
-    parser.add_argument(
-        "--input", action="append", default=[], metavar="NAME=@FILE.npy", help="an input"
-    )
+    add_input_options(parser)
     parser.add_argument(
         "--output", action="append", default=[], metavar="NAME=@FILE.npy", help="keep an output"
     )
-    parser.add_argument("--seed", type=int, default=0, help="for random inputs (0)")
     parser.add_argument(
         "--repeat", type=int, default=1, metavar="N", help="run N times and time it"
     )

@@ -9,7 +9,8 @@ from small_models import dense_result
 
 from graphc.errors import InvalidDimError
 from graphc.runtime import TensorSpec
-from graphc.tools.gc_run import check_dims, main, make_feeds, relative_difference
+from graphc.tools.feeds import check_dims, make_feeds
+from graphc.tools.gc_run import main, relative_difference
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 
