@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .passes.pipeline import run_pipeline
     from .passes.report import Report
     from .preflight import check
+    from .profiling import profile
     from .runtime import CompiledModel, TensorSpec, load
 
 _EXPORTS = {
@@ -28,6 +29,7 @@ _EXPORTS = {
     "compile": ".driver",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
+    "profile": ".profiling",
     "run_pipeline": ".passes.pipeline",
 }
 
@@ -40,6 +42,7 @@ __all__ = [
     "compile",
     "import_onnx",
     "load",
+    "profile",
     "run_pipeline",
 ]
 

@@ -23,11 +23,12 @@ from statistics import geometric_mean
 
 import numpy as np
 
+from graphc.profiling.peak import peak_gflops
+
 from .contestant import Contestant
 from .feeds import example_inputs
 from .flops import count_flops
 from .measure import Plan, Timing, interleave, largest_difference
-from .peak import peak_gflops
 from .peers import LOADERS, PeerError, processor
 from .table import add_dim_option, dims_of, format_table
 

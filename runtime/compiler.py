@@ -4,8 +4,6 @@ A crash, an abort or a runaway compile of the backend is an exception here, neve
 caller, and nothing of it is left behind.
 """
 
-import importlib.util
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from ..errors import BackendError, BackendTimeoutError, OutputError, UsageError
 from .child_process import ProgressEvent, describe_exit, run_child
 from .compile_cache import CompileCache, cache_key
 from .diagnostics import summarize
+from .executables import find_executable
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
 
@@ -79,16 +78,13 @@ def find_compiler() -> Path:
 
     Raises `BackendError` where there is none.
     """
-    spec = importlib.util.find_spec("iree.compiler") if importlib.util.find_spec("iree") else None
-    if spec is not None:
-        name = "iree-compile.exe" if sys.platform == "win32" else "iree-compile"
-        for folder in spec.submodule_search_locations or ():
-            if (path := Path(folder, "_mlir_libs", name)).exists():
-                return path
-    raise BackendError(
-        "compiling needs the package iree-base-compiler, which is not installed "
-        "(running a compiled module does not need it)"
-    )
+    path = find_executable("iree.compiler", "_mlir_libs", "iree-compile")
+    if path is None:
+        raise BackendError(
+            "compiling needs the package iree-base-compiler, which is not installed "
+            "(running a compiled module does not need it)"
+        )
+    return path
 
 
 def _compile(

@@ -154,6 +154,10 @@ class CompiledModel:
         outputs = self._session.invoke(self._binder.bind_arguments(args, kwargs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    def bind(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """`feeds` in the order of the inputs, as compiled code takes them. Raises `FeedError`."""
+        return self._binder.bind(feeds)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
         if self._contents is None:

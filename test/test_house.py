@@ -20,9 +20,10 @@ FLOORS = {
     "preflight": {"frontend", "runtime"},
     "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime"},
     "backend": {"errors", "runtime", "driver"},
+    "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
-        *("preflight", "driver", "backend", "benchmarks"),
+        *("preflight", "driver", "backend", "benchmarks", "profiling"),
     },
 }
 OUTSIDE = {

@@ -11,11 +11,18 @@ from ...mlir import arith, func, ir
 Body = Callable[..., None]
 
 
-def define_kernel(name: str, buffers: Sequence[ir.MemRefType], body: Body) -> ir.Operation:
+FLOPS = "flops"
+"""The attribute of a kernel that says how much it computes."""
+
+
+def define_kernel(
+    name: str, buffers: Sequence[ir.MemRefType], body: Body, flops: int = 0
+) -> ir.Operation:
     """A kernel at the insertion point, which is in a module.
 
     `body` receives the number of the piece of work, an index, and the `buffers`: the operands and
-    the result, in order.
+    the result, in order. `flops` are the additions and multiplications of all pieces together, for
+    profiles.
     """
     ir.Context.current.allow_unregistered_dialects = True
     executable = ir.Operation.create(
@@ -28,7 +35,7 @@ def define_kernel(name: str, buffers: Sequence[ir.MemRefType], body: Body) -> ir
     )
     block = executable.regions[0].blocks.append()
     with ir.InsertionPoint(block):
-        _export(name)
+        _export(name, flops)
         module = ir.Operation.create("builtin.module", regions=1)
         ir.Operation.create("stream.executable.end")
     with ir.InsertionPoint(module.regions[0].blocks.append()):
@@ -63,7 +70,7 @@ def run_kernel(
     return op.results[0]
 
 
-def _export(name: str) -> None:
+def _export(name: str, flops: int) -> None:
     """Say that the kernel is to be called once for each piece."""
     op = ir.Operation.create(
         "stream.executable.export",
@@ -71,6 +78,7 @@ def _export(name: str) -> None:
             "sym_name": ir.StringAttr.get(name),
             "sym_visibility": ir.StringAttr.get("public"),
             "function_ref": ir.FlatSymbolRefAttr.get(name),
+            FLOPS: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), flops),
         },
         regions=1,
     )

@@ -50,6 +50,10 @@ class AttentionShape:
     lanes: int
 
     @property
+    def flops(self) -> int:
+        return 2 * self.heads * self.queries * self.keys * (self.depth + self.width)
+
+    @property
     def heads(self) -> int:
         return int(np.prod(self.lead))
 

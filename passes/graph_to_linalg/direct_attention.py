@@ -29,7 +29,7 @@ def direct_attention(
         AttentionEmitter(shape, memory).piece(number)
 
     types = [*(operand.type for operand in operands), result, scratch]
-    name = define(ctx, "attention", shape, [flat(type_) for type_ in types], kernel)
+    name = define(ctx, "attention", shape, [flat(type_) for type_ in types], kernel, shape.flops)
     return iree.run_kernel(name, shape.pieces, operands, result, [scratch])
 
 

@@ -9,6 +9,7 @@ kernel is written, leave out the taps that fall outside.
 Depthwise, a tap multiplies vectors of channels, and there is nothing to sum over channels.
 """
 
+import math
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
@@ -34,6 +35,10 @@ class Shape:
     groups: int
     places: int
     lanes: int
+
+    @property
+    def flops(self) -> int:
+        return 2 * math.prod(self.result) * math.prod(self.kernel) * self.channels
 
     @property
     def channels(self) -> int:

@@ -23,15 +23,19 @@ def define(
     key: object,
     buffers: Sequence[ir.MemRefType],
     body: Callable[..., None],
+    flops: int = 0,
 ) -> str:
-    """The name of the kernel `key` of a family, which is written when first asked for."""
+    """The name of the kernel `key` of a family, which is written when first asked for.
+
+    `flops` are the additions and multiplications of its products.
+    """
     if (family, key) not in ctx.kernels:
         function = ir.InsertionPoint.current.block.owner.operation
         while function.parent.name != "builtin.module":
             function = function.parent
         name = f"{family}_{len(ctx.kernels)}"
         with ir.InsertionPoint(function):
-            iree.define_kernel(name, buffers, body)
+            iree.define_kernel(name, buffers, body, flops)
         ctx.kernels[family, key] = name
     return ctx.kernels[family, key]
 
@@ -63,5 +67,5 @@ def compute(
 
     types = [*(operand.type for operand in operands), result, *scratch]
     key = (shape, *epilogue.key)
-    name = define(ctx, family, key, [flat(type_) for type_ in types], kernel)
+    name = define(ctx, family, key, [flat(type_) for type_ in types], kernel, shape.flops)
     return iree.run_kernel(name, shape.pieces, operands, result, scratch)

@@ -39,6 +39,10 @@ class Product:
     """Most rows of a register tile."""
 
     @property
+    def flops(self) -> int:
+        return 2 * self.rows * self.depth * self.columns
+
+    @property
     def panels(self) -> int:
         return -(-self.columns // self.width)
 

@@ -41,6 +41,11 @@ class WinogradShape:
     """Tiles that are multiplied at a time, in registers."""
 
     @property
+    def flops(self) -> int:
+        """Of the products; the transforms are not counted."""
+        return 2 * self.products * self.tiles * self.channels * self.result[3]
+
+    @property
     def size(self) -> int:
         """Places of the image in a tile, along an axis."""
         return self.tile + KERNEL - 1

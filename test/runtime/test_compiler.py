@@ -18,7 +18,7 @@ from graphc.errors import (
     OutputError,
     UsageError,
 )
-from graphc.runtime import compile_module, compiler, load, resolve_target
+from graphc.runtime import compile_module, compiler, executables, load, resolve_target
 
 CPU = resolve_target("cpu")
 
@@ -298,7 +298,7 @@ def test_only_the_newest_reproducers_stay(fake, tmp_path):
 
 
 def test_a_missing_compiler_package_is_named(monkeypatch):
-    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(executables.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BackendError, match="needs the package iree-base-compiler"):
         compile_add()
 

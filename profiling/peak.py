@@ -2,7 +2,7 @@
 
 ::
 
-    python -m graphc.benchmarks.peak --threads 2
+    python -m graphc.profiling.peak --threads 2
 """
 
 import argparse
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphc import driver
-from graphc.dialects import graph, iree
-from graphc.mlir import arith, func, ir, scf, vector
-from graphc.passes.vectors import LANES
-from graphc.runtime import load
+from .. import driver
+from ..dialects import graph, iree
+from ..mlir import arith, func, ir, scf, vector
+from ..passes.vectors import LANES
+from ..runtime import load
 
 CHAINS = 16
 """Of dependent multiply-adds, side by side: enough to hide the latency of each."""

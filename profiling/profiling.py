@@ -1,0 +1,109 @@
+"""Compile a model, run it under the profiler, and say which node takes how long."""
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..driver import begin, make_options
+from ..errors import UnsupportedModelError, UsageError
+from ..passes.report import Report
+from ..runtime import CompiledModel, load
+from ..runtime.profiler import capture
+from .attribution import attribute
+from .peak import peak_gflops
+from .profile import Profile, make_rows
+from .sites import FLAGS, Site, dispatch_sites, node_names
+
+RUNS = 20
+Feeds = Mapping[str, Any] | Callable[[CompiledModel], Mapping[str, Any]]
+
+
+def profile(
+    model: "str | os.PathLike[str] | bytes | Any",
+    feeds: Feeds,
+    target: str = "cpu",
+    *,
+    runs: int = RUNS,
+    dims: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    pipeline: str | None = None,
+    **options: Any,
+) -> Profile:
+    """Compile an ONNX model and measure each dispatch of `runs` runs on `feeds`.
+
+    `feeds` are arrays by input name, or a function that makes them for the compiled model. The
+    other arguments are those of `graphc.compile`. The backend runs twice: once for the code, once
+    to say which node is computed where.
+
+    Raises `UsageError` for a model of which some nodes run on the host, and what `graphc.compile`
+    and `CompiledModel.run` raise.
+    """
+    if runs < 1:
+        raise UsageError(f"runs must be a positive number, not {runs}")
+    chosen = make_options(target, dims, threads, pipeline, **options)
+    try:
+        compilation = begin(model, chosen)
+    except UnsupportedModelError as error:
+        raise UsageError(f"only compiled code can be profiled: {error}") from error
+    nodes = node_names(compilation.module)
+    compilation.graph_passes()
+    compilation.lower()
+    with compilation.handed_over() as source:
+        contents = compilation.compile_bytecode(source)
+        program = compilation.call_backend(source, FLAGS).decode()
+    stretches = dispatch_sites(program, nodes)
+    with load(contents, threads=chosen.threads, report=compilation.report) as compiled:
+        return _measure(compiled, contents, feeds, chosen.threads, runs, stretches)
+
+
+def profile_compiled(contents: bytes, feeds: Feeds, *, threads: int, runs: int = RUNS) -> Profile:
+    """The same of a ``.vmfb``, which does not know which kernel computes which node."""
+    with load(contents, threads=threads) as compiled:
+        return _measure(compiled, contents, feeds, threads, runs, [])
+
+
+def _measure(
+    model: CompiledModel,
+    contents: bytes,
+    feeds: Feeds,
+    threads: int,
+    runs: int,
+    stretches: Sequence[Sequence[Site]],
+) -> Profile:
+    given = feeds(model) if callable(feeds) else feeds
+    latency = _latency(model, given, runs)
+    events = capture(contents, model.bind(given), threads, runs)
+    placed = tuple(zip(events, attribute(events, stretches), strict=True))
+    return Profile(
+        model=model.metadata.name,
+        threads=threads,
+        runs=runs,
+        latency=latency,
+        peak_gflops=peak_gflops(threads),
+        rows=make_rows(placed, runs, _rewrites(model.report)),
+        events=placed,
+    )
+
+
+def _latency(model: CompiledModel, feeds: Mapping[str, np.ndarray], runs: int) -> float:
+    times = []
+    for _ in range(runs + 1):  # the first is slower
+        start = time.perf_counter()
+        model.run(None, feeds)
+        times.append(time.perf_counter() - start)
+    return median(times[1:])
+
+
+def _rewrites(report: Report | None) -> dict[str, list[str]]:
+    """The names of the rewrites that fired at each node."""
+    fired: dict[str, list[str]] = defaultdict(list)
+    for name, statistics in report.rewrites.items() if report else ():
+        for located in dict.fromkeys(statistics.nodes):
+            for node in located.split("+"):
+                fired[node].append(name)
+    return fired

@@ -1,0 +1,37 @@
+"""A profile as a trace of events: Chrome's format, which https://ui.perfetto.dev opens.
+
+The format: "Trace Event Format", complete events (``"ph": "X"``), times in microseconds.
+"""
+
+from typing import Any
+
+from .profile import Profile
+
+
+def to_trace(profile: Profile) -> dict[str, Any]:
+    """The trace; dispatches that overlap lie on tracks of their own."""
+    tracks: list[float] = []  # when the last event of each ends
+    events: list[dict[str, Any]] = []
+    for event, site in profile.events:
+        free = next((i for i, end in enumerate(tracks) if end <= event.start), len(tracks))
+        tracks[free:] = [event.end, *tracks[free + 1 :]]
+        events.append(
+            {
+                "name": site.nodes[0] if site.nodes else site.kernel,
+                "cat": "dispatch",
+                "ph": "X",
+                "pid": 1,
+                "tid": free + 1,
+                "ts": 1e6 * event.start,
+                "dur": 1e6 * (event.end - event.start),
+                "args": {
+                    "kernel": site.kernel,
+                    "nodes": list(site.nodes),
+                    "pieces": event.pieces,
+                    "flops": site.cost.flops,
+                    "bytes": site.cost.bytes,
+                },
+            }
+        )
+    name = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": profile.model}}
+    return {"traceEvents": [name, *events], "displayTimeUnit": "ms"}
