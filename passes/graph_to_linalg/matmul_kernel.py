@@ -73,12 +73,15 @@ class Product:
         return self.blocks * (self.panels // self.group)
 
     @property
-    def depths(self) -> list[range]:
-        """The blocks of the depth, all but the last of one length."""
+    def depth_blocks(self) -> int:
+        """Blocks of the depth: the weights of one stay in the first-level cache."""
         most = max(1, FIRST_CACHE_BYTES // (self.width * 4))
-        count = -(-self.depth // most)
-        step = -(-self.depth // count)
-        return [range(k, min(k + step, self.depth)) for k in range(0, self.depth, step)]
+        return -(-self.depth // most)
+
+    @property
+    def depth_block(self) -> int:
+        """Lines in a block of the depth; the last may have fewer."""
+        return -(-self.depth // self.depth_blocks)
 
     @property
     def tiles(self) -> list[tuple[int, int]]:
@@ -109,37 +112,34 @@ class MatmulEmitter(VectorEmitter):
         group = arith.remui(number, self.index(groups))
         first_row = self.times(block, product.block)
         first = self.times(group, product.group)
-        depths = product.depths
-        if len(depths) == 1:
-            return self._panels(depths[0], self.index(0), first, first_row, True, True)
-        self._panels(depths[0], self.index(0), first, first_row, True, False)
-        inner = depths[1:-1]
-        if inner:
-            step = len(inner[0])
-            self.repeat(
-                1,
-                1 + len(inner),
-                lambda at: self._panels(
-                    inner[0], self.times(at, step), first, first_row, False, False
-                ),
-            )
-        last = depths[-1]
-        return self._panels(last, self.index(last.start), first, first_row, False, True)
+        self.repeat(
+            0,
+            product.depth_blocks,
+            lambda at: self._panels(self._depth(at), first, first_row),
+        )
 
-    def _panels(
-        self,
-        depth: range,
-        start: ir.Value,
-        first: ir.Value,
-        first_row: ir.Value,
-        begins: bool,
-        ends: bool,
-    ) -> None:
+    def _depth(self, number: ir.Value) -> "_Depth":
+        """The block `number` of the depth."""
+        product = self.product
+        block, blocks = product.depth_block, product.depth_blocks
+        if blocks == 1:
+            return _Depth(self.index(0), self.index(product.depth))
+        start = self.times(number, block)
+        left = arith.subi(self.index(product.depth), start)
+        length = arith.minui(left, self.index(block)) if product.depth % block else None
+        return _Depth(
+            start,
+            self.index(block) if length is None else length,
+            continues=self.compare(arith.CmpIPredicate.ne, number, 0),
+            ends=self.compare(arith.CmpIPredicate.eq, number, blocks - 1),
+        )
+
+    def _panels(self, depth: "_Depth", first: ir.Value, first_row: ir.Value) -> None:
         """Multiply a block of rows by a block of the depth of each panel of a group."""
         product = self.product
 
         def whole(panel: ir.Value) -> None:
-            self._rows(depth, start, panel, first_row, begins, ends, product.width)
+            self._rows(depth, panel, first_row, product.width)
 
         last = arith.addi(first, self.index(product.group))
         rest = product.columns % product.width
@@ -149,24 +149,16 @@ class MatmulEmitter(VectorEmitter):
         self.repeat(first, full, whole)
 
         def partial(panel: ir.Value) -> None:
-            self._rows(depth, start, panel, first_row, begins, ends, rest)
+            self._rows(depth, panel, first_row, rest)
 
         return self.repeat(full, last, partial)
 
-    def _rows(
-        self,
-        depth: range,
-        start: ir.Value,
-        panel: ir.Value,
-        first_row: ir.Value,
-        begins: bool,
-        ends: bool,
-        columns: int,
-    ) -> None:
+    def _rows(self, depth: "_Depth", panel: ir.Value, first_row: ir.Value, columns: int) -> None:
         """Multiply a block of rows by a block of the depth of one panel."""
         product = self.product
         weights = self.add(
-            self.times(panel, product.depth * product.width), self.times(start, product.width)
+            self.times(panel, product.depth * product.width),
+            self.times(depth.start, product.width),
         )
         feature = self.times(panel, product.width)
         done = 0
@@ -175,29 +167,23 @@ class MatmulEmitter(VectorEmitter):
             def tile(number: ir.Value, size: int = size, done: int = done) -> None:
                 row = self.add(first_row, self.add(self.times(number, size), done))
                 places = self._places(row, size, feature, columns)
-                at = self.add(self.times(row, product.depth), start)
+                at = self.add(self.times(row, product.depth), depth.start)
                 rows = Rows(self.x, at, size, product.depth, product.width)
-                sums = self._start(places, begins)
-                sums = self.multiply(
-                    rows,
-                    self.weights,
-                    weights,
-                    len(depth),
-                    sums,
-                    self._ahead(row, first_row, weights, len(depth)),
-                )
-                self._finish(places, sums, ends)
+                sums = self._start(places, depth)
+                ahead = self._ahead(row, first_row, weights)
+                sums = self.multiply(rows, self.weights, weights, depth.length, sums, ahead)
+                self._finish(places, sums, depth)
 
             self.repeat(0, count, tile)
             done += count * size
 
-    def _ahead(self, row: ir.Value, first_row: ir.Value, weights: ir.Value, depth: int) -> Ahead:
+    def _ahead(self, row: ir.Value, first_row: ir.Value, weights: ir.Value) -> Ahead:
         """The part of the next block of weights that is fetched while a tile is multiplied."""
         product = self.product
         step = max(1, -(-product.width // sum(count for count, _ in product.tiles)))
-        distance = depth if product.group == 1 else product.depth
+        distance = product.depth_block if product.group == 1 else product.depth
         next_ = self.add(weights, distance * product.width)
-        per_row = -(-depth * product.width // product.block)
+        per_row = -(-product.depth_block * product.width // product.block)
         return Ahead(self.add(next_, self.times(arith.subi(row, first_row), per_row)), step)
 
     def _places(self, row: ir.Value, size: int, feature: ir.Value, columns: int) -> list[Place]:
@@ -217,12 +203,34 @@ class MatmulEmitter(VectorEmitter):
             for part in range(parts)
         ]
 
-    def _start(self, places: Sequence[Place], begins: bool) -> Registers:
-        if begins:
-            return [self.splat(0)] * len(places)
-        return [self.load(self.output, place.offset, place.mask) for place in places]
+    def _start(self, places: Sequence[Place], depth: "_Depth") -> Registers:
+        """Zeros, or the sums so far."""
+        zeros = [self.splat(0)] * len(places)
+        if depth.continues is None:
+            return zeros
 
-    def _finish(self, places: list[Place], sums: Registers, ends: bool) -> None:
-        values = self.finish(places, sums) if ends else sums
+        def so_far() -> Registers:
+            return [self.load(self.output, place.offset, place.mask) for place in places]
+
+        return self.when(depth.continues, so_far, zeros)
+
+    def _finish(self, places: list[Place], sums: Registers, depth: "_Depth") -> None:
+        """Store the sums, and behind the last block what follows them."""
+        values = (
+            self.finish(places, sums)
+            if depth.ends is None
+            else self.when(depth.ends, lambda: self.finish(places, sums), sums)
+        )
         for place, value in zip(places, values, strict=True):
             self.store(value, self.output, place.offset, place.mask)
+
+
+@dataclass(frozen=True)
+class _Depth:
+    """A block of the depth: its first line and their number; whether there are blocks before it,
+    and whether it is the last. Both are None where it is the only one."""
+
+    start: ir.Value
+    length: ir.Value
+    continues: ir.Value | None = None
+    ends: ir.Value | None = None

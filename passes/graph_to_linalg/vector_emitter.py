@@ -71,6 +71,20 @@ class VectorEmitter:
     def times(self, a: ir.Value, factor: int) -> ir.Value:
         return a if factor == 1 else arith.muli(a, self.index(factor))
 
+    def compare(self, predicate: arith.CmpIPredicate, a: ir.Value, b: int) -> ir.Value:
+        return arith.cmpi(predicate, a, self.index(b))
+
+    def when(
+        self, condition: ir.Value, then: Callable[[], Registers], otherwise: Registers
+    ) -> Registers:
+        """What `then` computes, where `condition` holds."""
+        op = scf.IfOp(condition, [value.type for value in otherwise], has_else=True)
+        with ir.InsertionPoint(op.then_block):
+            scf.YieldOp(then())
+        with ir.InsertionPoint(op.else_block):
+            scf.YieldOp(otherwise)
+        return list(op.results)
+
     def load(self, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None) -> ir.Value:
         """The vector at an index of `memory`, zeros where it is masked."""
         if mask is None:

@@ -1,13 +1,16 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s
 
 // Where all sizes are known, a kernel computes the product and what follows it. Here it goes through
-// the depth twice: weights of 128 lines at a time stay in the first-level cache.
+// the depth in two steps: weights of 128 lines at a time stay in the first-level cache, the sums wait
+// in the result, and what follows them comes in the last step.
 
 // CHECK: func.func @matmul_0
+// CHECK: scf.if
+// CHECK: vector.load
+// CHECK: scf.for
 // CHECK: memref.prefetch
 // CHECK: vector.fma
-// CHECK: memref.prefetch
-// CHECK: vector.fma
+// CHECK: scf.if
 // CHECK: math.erf {{.*}} : vector<16xf32>
 // CHECK-LABEL: @known
 // CHECK: "flow.dispatch"{{.*}}entry_points = [@matmul_0::@matmul_0]
