@@ -14,15 +14,8 @@ from .registry import register
 from .rewrite import Rewrite
 from .vectors import LANES, PRODUCT_TILES
 
-VECTORS = {128: 4, 256: 2, 512: 4}
-"""Vectors side by side in a panel. What is left of the registers holds that many rows."""
-ACCUMULATORS = {128: 24, 256: 12, 512: 28}
-"""Registers that may hold sums: all (see `vectors.REGISTERS`), less what the operands need."""
-
 IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""
-MIN_FILLED_PANELS = 8
-"""With fewer panels, filling up the last one with zeros costs too much."""
 MIN_DEPTH = 16
 """Shorter sums do not pay."""
 
@@ -60,31 +53,13 @@ class Tile:
 
 
 def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
-    """The tile for a product of so many rows and columns; None when too few columns fill one.
-
-    Where `rows` are known, a kernel of ours computes the product; where they are not, it is for the
-    backend, and four are enough to hide latency.
-    """
-    if rows is not None:
-        tile, lanes = PRODUCT_TILES[vector_bits], LANES[vector_bits]
-        if columns < lanes:
-            return None
-        return Tile(min(tile.rows, rows), min(tile.vectors, -(-columns // lanes)) * lanes)
-    vectors = _panel_vectors(columns, vector_bits)
-    if vectors is None:
+    """The tile for a product of so many rows, None where run time counts them, and columns; None
+    when too few columns fill one."""
+    tile, lanes = PRODUCT_TILES[vector_bits], LANES[vector_bits]
+    if columns < lanes:
         return None
-    most = max(1, ACCUMULATORS[vector_bits] // vectors)
-    return Tile(min(most, max(4, 16 // vectors)), vectors * LANES[vector_bits])
-
-
-def _panel_vectors(columns: int, vector_bits: int) -> int | None:
-    """Vectors side by side in a panel: a power of two, which the backend handles well."""
-    most, lanes = VECTORS[vector_bits], LANES[vector_bits]
-    for vectors in (4, 2, 1):
-        if vectors <= most and columns % (vectors * lanes) == 0:
-            return vectors
-    filled = most * lanes  # filling up the last panel costs little when there are many
-    return most if columns >= MIN_FILLED_PANELS * filled else None
+    height = tile.rows if rows is None else min(tile.rows, rows)
+    return Tile(height, min(tile.vectors, -(-columns // lanes)) * lanes)
 
 
 class _Pack(Rewrite):

@@ -29,7 +29,8 @@ def kernel_cost(executable: ir.Operation) -> Cost:
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal flops, size
         if op.name == "stream.executable.export" and iree.FLOPS in op.attributes:
-            flops = ir.IntegerAttr(op.attributes[iree.FLOPS]).value
+            said = ir.IntegerAttr(op.attributes[iree.FLOPS]).value
+            flops = None if said < 0 else said
         elif op.name == "stream.binding.subspan":
             size = _sum(size, _type_bytes(str(op.result.type)))
         elif op.name.startswith("linalg.") and op.name != "linalg.yield":

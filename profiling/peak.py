@@ -49,7 +49,7 @@ def _program(lanes: int, pieces: int) -> ir.Module:
         x, y = (ir.RankedTensorType.get([n], f32) for n in (lanes, pieces * lanes))
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
-            memory = [ir.MemRefType.get(type_.shape, f32) for type_ in (x, y)]
+            memory = [iree.Buffer(f32, type_.shape[0]) for type_ in (x, y)]
             iree.define_kernel("multiply_add", memory, _body)
             main = func.FuncOp("main", ([x], [y]))
             for kind, name in (("arg_attrs", "x"), ("res_attrs", "y")):

@@ -5,7 +5,6 @@ import numpy as np
 from .attributes import Int, Ints
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import MatmulOp, require_equal_sizes
-from .elementwise import require_float
 from .types import TensorType
 from .window import output_sizes, windows
 
@@ -15,7 +14,7 @@ class PackedMatmulOp(GraphOp, name="packed_matmul"):
 
     A panel holds `n` columns side by side, so that the product reads it from front to back; the
     last one may be filled up. `rows` is how many rows of `x` are multiplied at a time: together
-    they fill the registers, which hold vectors of `lanes`.
+    they fill the registers, which hold vectors of `lanes`. For f32.
     """
 
     x: Tensor
@@ -26,7 +25,8 @@ class PackedMatmulOp(GraphOp, name="packed_matmul"):
 
     @staticmethod
     def infer(x: TensorType, w: TensorType, *, rows: int, columns: int, lanes: int) -> TensorType:
-        require_float(x)
+        if x.dtype != np.float32:
+            raise TypeRuleError(f"is for f32, not for {x.dtype}")
         if x.dtype != w.dtype or w.rank != 3 or x.rank < 1 or rows < 1:
             raise TypeRuleError(f"cannot multiply {x} by panels {w}, {rows} rows at a time")
         require_equal_sizes(x.shape[-1], w.shape[1], "the contracted sizes")

@@ -7,8 +7,7 @@ from ...mlir import ir
 from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
-from .packed_matmul import is_for_kernel, matmul_epilogue
-from .packing import packed_epilogue
+from .packing import matmul_epilogue
 from .vector_epilogue import VectorEpilogue
 from .winograd import winograd_epilogue
 
@@ -30,11 +29,6 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
         epilogue = VectorEpilogue.of(root.operation.results[0], steps, outside, result, body)
         if epilogue is not None:
             return kernel(ctx, root, epilogue)
-    elif isinstance(root, graph.PackedMatmulOp):
-        leaves = {value: ctx.values[value] for value in outside if value in ctx.values}
-        together = packed_epilogue(ctx, root, leaves, result, body)
-        if together is not None:
-            return together
     if op.attrs["kind"] == "epilogue":
         with root.operation.location:
             lower_op(ctx, root)
@@ -48,6 +42,6 @@ def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
             return direct_epilogue
         case graph.WinogradConvOp():
             return winograd_epilogue
-        case graph.PackedMatmulOp() if is_for_kernel(root):
+        case graph.PackedMatmulOp():
             return matmul_epilogue
     return None

@@ -71,8 +71,6 @@ class Lowering:
 
     def __init__(self) -> None:
         self.values: dict[ir.Value, ir.Value] = {}
-        self.aligned: dict[ir.Value, ir.Value] = {}
-        """Lowered tensors that were cut from larger ones, for rules that would pad them again."""
         self.kernels: dict[object, str] = {}
         """Names of the kernels that have been written for this function, by what they do."""
         self._symbols: ChainMap[str, ir.Value] = ChainMap()

@@ -22,6 +22,8 @@ MIN_PIECES = 16
 FEW_PIECES = 8
 """The same where the rows are too long for that cache: the more panels a block of them is
 multiplied by, the less often it is read."""
+FEW_TILES = 8
+"""In a block of rows, where run time counts them: what weights are fetched ahead for."""
 PIECE_PRODUCTS = 1 << 18
 """Multiplications that a piece of work has at least, if it can: starting one costs time too."""
 
@@ -30,7 +32,8 @@ PIECE_PRODUCTS = 1 << 18
 class Product:
     """``[rows, depth] x [depth, columns]``, in panels of `width` columns."""
 
-    rows: int
+    rows: int | None
+    """None where run time counts them."""
     depth: int
     columns: int
     width: int
@@ -39,8 +42,8 @@ class Product:
     """Most rows of a register tile."""
 
     @property
-    def flops(self) -> int:
-        return 2 * self.rows * self.depth * self.columns
+    def flops(self) -> int | None:
+        return None if self.rows is None else 2 * self.rows * self.depth * self.columns
 
     @property
     def panels(self) -> int:
@@ -48,7 +51,9 @@ class Product:
 
     @property
     def block(self) -> int:
-        """Rows in a piece of work: a divisor of all."""
+        """Rows in a piece of work: a divisor of all, or what they are at most."""
+        if self.rows is None:
+            return max(1, ROWS_BYTES // 4 // self.depth // self.tile) * self.tile
         divisors = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
         fitting = [n for n in divisors if n * self.depth * 4 <= ROWS_BYTES and n >= self.tile]
         many = [n for n in fitting if self.rows // n * self.panels >= MIN_PIECES]
@@ -56,7 +61,8 @@ class Product:
 
     @property
     def blocks(self) -> int:
-        return self.rows // self.block
+        """Blocks of rows; where run time counts these, one."""
+        return 1 if self.rows is None else self.rows // self.block
 
     @property
     def group(self) -> int:
@@ -69,8 +75,25 @@ class Product:
         return next(n for n in range(max(1, wanted), 0, -1) if self.panels % n == 0)
 
     @property
+    def groups(self) -> int:
+        return self.panels // self.group
+
+    @property
     def pieces(self) -> int:
-        return self.blocks * (self.panels // self.group)
+        return self.blocks * self.groups
+
+    def count_block(self, rows: ir.Value) -> ir.Value:
+        """The rows in a piece of work where there are `rows`: as many tiles as leave pieces for
+        threads to share, and no more than `block`."""
+        wanted = -(-MIN_PIECES // self.groups)
+        share = arith.ceildivui(rows, _index(wanted))
+        tiles = arith.ceildivui(share, _index(self.tile))
+        even = arith.muli(arith.maxui(tiles, _index(1)), _index(self.tile))
+        return arith.minui(even, _index(self.block))
+
+    def count_pieces(self, rows: ir.Value) -> ir.Value:
+        """`pieces`, where there are `rows`."""
+        return arith.muli(arith.ceildivui(rows, self.count_block(rows)), _index(self.groups))
 
     @property
     def depth_blocks(self) -> int:
@@ -104,19 +127,39 @@ class MatmulEmitter(VectorEmitter):
         self.product, self.x, self.weights, self.output = product, x, weights, output
         self.finish = finish
 
-    def piece(self, number: ir.Value) -> None:
+    def piece(self, number: ir.Value, rows: ir.Value | None = None) -> None:
         """The piece of work `number`: groups of panels of a block of rows follow each other."""
         product = self.product
-        groups = product.panels // product.group
-        block = arith.divui(number, self.index(groups))
-        group = arith.remui(number, self.index(groups))
-        first_row = self.times(block, product.block)
+        block = arith.divui(number, self.index(product.groups))
+        group = arith.remui(number, self.index(product.groups))
         first = self.times(group, product.group)
-        self.repeat(
-            0,
-            product.depth_blocks,
-            lambda at: self._panels(self._depth(at), first, first_row),
-        )
+        lines = self._even_lines(block) if rows is None else self._lines(block, rows)
+        self.repeat(0, product.depth_blocks, lambda at: self._panels(self._depth(at), first, lines))
+
+    def _even_lines(self, block: ir.Value) -> "_Lines":
+        """The rows of a block, all blocks being equal."""
+        product, tiles, done = self.product, [], 0
+        for count, size in product.tiles:
+            tiles.append(_Tiles(count, size, done))
+            done += count * size
+        return _Lines(self.times(block, product.block), tiles)
+
+    def _lines(self, block: ir.Value, rows: ir.Value) -> "_Lines":
+        """The rows of a block, the last of which ends with the rows: in full tiles, and in ever
+        smaller ones."""
+        product, zero = self.product, self.index(0)
+        size = product.count_block(rows)
+        first = arith.muli(block, size)
+        left = arith.minui(size, arith.subi(rows, first))
+        tiles, done, height = [], zero, product.tile
+        while True:
+            count = arith.divui(left, self.index(height))
+            tiles.append(_Tiles(count, height, done))
+            taken = self.times(count, height)
+            left, done = arith.subi(left, taken), arith.addi(done, taken)
+            if height == 1:
+                return _Lines(first, tiles)
+            height = 1 << (height - 1).bit_length() - 1  # the next smaller power of two
 
     def _depth(self, number: ir.Value) -> "_Depth":
         """The block `number` of the depth."""
@@ -134,12 +177,12 @@ class MatmulEmitter(VectorEmitter):
             ends=self.compare(arith.CmpIPredicate.eq, number, blocks - 1),
         )
 
-    def _panels(self, depth: "_Depth", first: ir.Value, first_row: ir.Value) -> None:
+    def _panels(self, depth: "_Depth", first: ir.Value, lines: "_Lines") -> None:
         """Multiply a block of rows by a block of the depth of each panel of a group."""
         product = self.product
 
         def whole(panel: ir.Value) -> None:
-            self._rows(depth, panel, first_row, product.width)
+            self._rows(depth, panel, lines, product.width)
 
         last = arith.addi(first, self.index(product.group))
         rest = product.columns % product.width
@@ -149,11 +192,11 @@ class MatmulEmitter(VectorEmitter):
         self.repeat(first, full, whole)
 
         def partial(panel: ir.Value) -> None:
-            self._rows(depth, panel, first_row, rest)
+            self._rows(depth, panel, lines, rest)
 
         return self.repeat(full, last, partial)
 
-    def _rows(self, depth: "_Depth", panel: ir.Value, first_row: ir.Value, columns: int) -> None:
+    def _rows(self, depth: "_Depth", panel: ir.Value, lines: "_Lines", columns: int) -> None:
         """Multiply a block of rows by a block of the depth of one panel."""
         product = self.product
         weights = self.add(
@@ -161,30 +204,34 @@ class MatmulEmitter(VectorEmitter):
             self.times(depth.start, product.width),
         )
         feature = self.times(panel, product.width)
-        done = 0
-        for count, size in product.tiles:
+        for tiles in lines.tiles:
 
-            def tile(number: ir.Value, size: int = size, done: int = done) -> None:
-                row = self.add(first_row, self.add(self.times(number, size), done))
-                places = self._places(row, size, feature, columns)
+            def tile(number: ir.Value, tiles: _Tiles = tiles) -> None:
+                line = self.add(self.times(number, tiles.size), tiles.first)
+                row = self.add(lines.first, line)
+                places = self._places(row, tiles.size, feature, columns)
                 at = self.add(self.times(row, product.depth), depth.start)
-                rows = Rows(self.x, at, size, product.depth, product.width)
+                rows = Rows(self.x, at, tiles.size, product.depth, product.width)
                 sums = self._start(places, depth)
-                ahead = self._ahead(row, first_row, weights)
+                ahead = self._ahead(line, weights)
                 sums = self.multiply(rows, self.weights, weights, depth.length, sums, ahead)
                 self._finish(places, sums, depth)
 
-            self.repeat(0, count, tile)
-            done += count * size
+            self.repeat(0, tiles.count, tile)
 
-    def _ahead(self, row: ir.Value, first_row: ir.Value, weights: ir.Value) -> Ahead:
-        """The part of the next block of weights that is fetched while a tile is multiplied."""
+    def _ahead(self, line: ir.Value, weights: ir.Value) -> Ahead:
+        """The part of the next block of weights that is fetched while the tile from `line` of a
+        block of rows on is multiplied."""
         product = self.product
-        step = max(1, -(-product.width // sum(count for count, _ in product.tiles)))
+        if product.rows is None:
+            tiles, lines = FEW_TILES, FEW_TILES * product.tile
+        else:
+            tiles, lines = sum(count for count, _ in product.tiles), product.block
+        step = max(1, -(-product.width // tiles))
         distance = product.depth_block if product.group == 1 else product.depth
         next_ = self.add(weights, distance * product.width)
-        per_row = -(-product.depth_block * product.width // product.block)
-        return Ahead(self.add(next_, self.times(arith.subi(row, first_row), per_row)), step)
+        per_line = -(-product.depth_block * product.width // lines)
+        return Ahead(self.add(next_, self.times(line, per_line)), step)
 
     def _places(self, row: ir.Value, size: int, feature: ir.Value, columns: int) -> list[Place]:
         """Where the registers of a tile belong, which hold `columns` of a panel."""
@@ -234,3 +281,24 @@ class _Depth:
     length: ir.Value
     continues: ir.Value | None = None
     ends: ir.Value | None = None
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """Register tiles of `size` rows, the first of which begins at line `first` of a block."""
+
+    count: int | ir.Value
+    size: int
+    first: int | ir.Value
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """A block of rows: its first row, and the tiles that make it."""
+
+    first: ir.Value
+    tiles: list[_Tiles]
+
+
+def _index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)

@@ -61,10 +61,10 @@ func.func @convolutions(%x: tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32> {
 
 // -----
 
-// With an unknown number of rows, as many at a time as hide latency.
+// With an unknown number of rows, too.
 
 // CHECK-LABEL: @unknown_rows
-// CHECK: "graph.packed_matmul"{{.*}}rows = 4
+// CHECK: "graph.packed_matmul"{{.*}}rows = 6
 func.func @unknown_rows(%x: tensor<?x16xf32, ["n"]>) -> tensor<?x64xf32, ["n"]> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<16x64xf32>} : () -> tensor<16x64xf32>
   %y = "graph.matmul"(%x, %w) : (tensor<?x16xf32, ["n"]>, tensor<16x64xf32>) -> tensor<?x64xf32, ["n"]>

@@ -3,6 +3,7 @@
 import numpy as np
 import onnx
 import pytest
+from numerics import Const, build_model, run_onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import graphc
@@ -74,3 +75,19 @@ def test_tiles_fit_the_registers(rows, columns, vector_bits):
     assert tile.width % lanes == 0
     assert tile.rows * (tile.width // lanes) < registers
     assert 1 <= tile.rows <= rows
+
+
+@pytest.mark.parametrize(
+    ("length", "kernel", "stride", "pads"),
+    [(2, 2, 2, [0, 1]), (7, 3, 2, [1, 1]), (2, 2, 5, [0, 2])],
+)
+def test_what_lies_behind_the_last_window_is_not_read(length, kernel, stride, pads):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 24, length)).astype(np.float32)
+    w = rng.standard_normal((48, 24, kernel)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride], pads=pads)
+    model = build_model([node], {"x": (np.float32, x.shape)}, ["y"], {"w": Const(w)})
+    (expected,) = run_onnxruntime(model, {"x": x})
+    with graphc.compile(model, threads=1) as compiled:
+        assert compiled.report.rewrites["pack-conv"].count == 1
+        np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)

@@ -33,6 +33,13 @@ class Chain:
     attributes: dict
     residual: bool
     activation: str | None
+    counted: bool = False
+    """Whether run time counts the rows."""
+
+    def dims(self, name: str) -> list[int | str]:
+        """Of `x`, for the model."""
+        *lead, rows, depth = self.x.shape
+        return [*lead, name, depth] if self.counted else [*lead, rows, depth]
 
     def tolerance(self, product: np.ndarray) -> float:
         """How far the result may lie from the truth, with the true `product`.
@@ -45,10 +52,11 @@ class Chain:
 
 @st.composite
 def _matmul(draw):
-    rows, depth, columns = draw(sizes(1, 70)), draw(sizes(1, 300)), draw(WIDTHS)
+    counted = draw(st.booleans())
+    rows, depth, columns = draw(sizes(1 - counted, 70)), draw(sizes(1, 300)), draw(WIDTHS)
     lead = draw(st.sampled_from(([], [1], [2])))
     x, w = draw(arrays([*lead, rows, depth])), draw(arrays([depth, columns]))
-    return Chain("MatMul", x, w, {}, draw(st.booleans()), draw(ACTIVATIONS))
+    return Chain("MatMul", x, w, {}, draw(st.booleans()), draw(ACTIVATIONS), counted)
 
 
 @st.composite
@@ -96,7 +104,7 @@ def _model(
             nodes.append(helper.make_node("Add", [f"s{i}", last], [f"r{i}"]))
             last = f"r{i}"
         nodes.append(helper.make_node(chain.activation or "Identity", [last], [f"y{i}"]))
-        inputs[f"x{i}"] = dtype, chain.x.shape
+        inputs[f"x{i}"] = dtype, chain.dims(f"n{i}")
     outputs = [f"{kind}{i}" for kind in kinds for i in range(len(chains))]
     return build_model(nodes, inputs, outputs, weights, opset=22), feeds
 

@@ -57,12 +57,18 @@ func.func @sine(%x: tensor<6x16xf32>, %w: tensor<1x16x16xf32>) -> tensor<6x16xf3
 
 // -----
 
-// With rows that run time decides, tiles are handed to the backend.
+// Run time counts the rows: so many pieces of work, and after the full tiles of four rows smaller
+// ones for what is left.
 
+// CHECK: func.func @matmul_0(%[[ROWS:[a-z0-9]+]]: index
+// CHECK: arith.muli %[[ROWS]]
+// CHECK: "stream.binding.subspan"{{.*}} -> memref<?xf32>
+// CHECK-COUNT-7: vector.fma
 // CHECK-LABEL: @unknown
-// CHECK: compilation_info
-// CHECK-NOT: "flow.dispatch"
+// CHECK: arith.ceildivui
+// CHECK: "flow.dispatch"{{.*}}entry_points = [@matmul_0::@matmul_0]
+// CHECK-NOT: linalg.generic
 func.func @unknown(%x: tensor<?x16xf32, ["n"]>, %w: tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]> {
-  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, rows = 4 : i64} : (tensor<?x16xf32, ["n"]>, tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]>
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 64 : i64, rows = 4 : i64} : (tensor<?x16xf32, ["n"]>, tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]>
   return %0 : tensor<?x64xf32, ["n"]>
 }
