@@ -5,9 +5,7 @@ caller, and nothing of it is left behind.
 """
 
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ..errors import BackendError, BackendTimeoutError, OutputError, UsageError
@@ -17,9 +15,6 @@ from .diagnostics import summarize
 from .executables import find_executable
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
-
-_STOPPED = (-2, -9, -15)
-"""SIGINT, SIGKILL, SIGTERM: somebody else ended the compiler, perhaps for lack of memory."""
 
 
 def compile_module(
@@ -92,16 +87,6 @@ def find_compiler() -> Path:
     return path
 
 
-def _call(
-    run: Reproduction,
-    output: Path,
-    timeout: float | None,
-    progress: Callable[[ProgressEvent], None] | None,
-) -> int | None:
-    command = run.command(run.source, output)
-    return run_child(command, run.log, stage="backend", timeout=timeout, progress=progress)
-
-
 def _compile(
     run: Reproduction,
     output: Path,
@@ -109,13 +94,8 @@ def _compile(
     progress: Callable[[ProgressEvent], None] | None,
     save_temps: Path | None,
 ) -> bytes:
-    started = time.monotonic()
-    code = _call(run, output, timeout, progress)
-    elapsed = time.monotonic() - started
-    if code not in (0, None, *_STOPPED) and (timeout is None or elapsed < timeout / 2):
-        # Once more with checks between passes: they say first, and best, what is wrong.
-        run = replace(run, flags=(*run.flags, "--verify=true"))
-        code = _call(run, output, None if timeout is None else timeout - elapsed, progress)
+    command = run.command(run.source, output)
+    code = run_child(command, run.log, stage="backend", timeout=timeout, progress=progress)
     if code == 0 and output.exists():
         if save_temps is not None:
             kept = keep_reproducer(run, save_temps, output)

@@ -147,36 +147,6 @@ def test_a_crash_is_an_exception():
         compile_add(text)
 
 
-COUNTING = 'echo "$@" >> {calls}; {body}'
-
-
-def test_a_failure_is_repeated_with_checks_between_passes(fake, tmp_path):
-    calls = tmp_path / "calls"
-    says = (
-        'case "$*" in *--verify=true*) echo "error: found" >&2;; *) echo "error: late" >&2;; esac'
-    )
-    fake(COUNTING.format(calls=calls, body=f"{says}; exit 1"))
-    with pytest.raises(BackendError, match="found") as caught:
-        compile_add(extra_flags=["--one"])
-    first, second = calls.read_text().splitlines()
-    assert "--verify=false" in first
-    assert "--verify=true" not in first
-    assert "--one --verify=true -o" in second
-    assert "--verify=true" in caught.value.command
-
-
-@pytest.mark.parametrize(
-    ("body", "options"), [("kill -KILL $$", {}), ("sleep 0.4; exit 1", {"timeout": 0.6})]
-)
-def test_what_was_ended_or_has_no_time_left_is_not_repeated(fake, tmp_path, body, options):
-    calls = tmp_path / "calls"
-    fake(COUNTING.format(calls=calls, body=body))
-    with pytest.raises(BackendError) as caught:
-        compile_add(**options)
-    assert not isinstance(caught.value, BackendTimeoutError)
-    assert len(calls.read_text().splitlines()) == 1
-
-
 @pytest.mark.parametrize("name", ["ABRT", "SEGV", "KILL"])
 def test_a_signal_is_named(fake, name):
     fake(f"kill -{name} $$")
