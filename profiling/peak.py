@@ -56,7 +56,7 @@ def _program(lanes: int, pieces: int) -> ir.Module:
                 named = ir.DictAttr.get({"graph.name": ir.StringAttr.get(name)})
                 main.attributes[kind] = ir.ArrayAttr.get([named])
             with ir.InsertionPoint(main.add_entry_block()):
-                result = iree.run_kernel("multiply_add", pieces, [main.arguments[0]], y)
+                (result,) = iree.run_kernel("multiply_add", pieces, [main.arguments[0]], [y])
                 func.ReturnOp([result])
     return module
 

@@ -17,23 +17,22 @@ FLOPS = "flops"
 
 @dataclass(frozen=True)
 class Buffer:
-    """Memory that a kernel is handed: so many elements, or so many for each of the rows, whose
-    number run time decides."""
+    """Memory that a kernel is handed: `elements`, times those of the kernel's scalars whose numbers
+    `counts` lists."""
 
     element: ir.Type
     elements: int
-    per_row: bool = False
+    counts: tuple[int, ...] = ()
 
 
 def define_kernel(
-    name: str, buffers: Sequence[Buffer], body: Body, flops: int | None = 0
+    name: str, buffers: Sequence[Buffer], body: Body, flops: int | None = 0, scalars: int = 0
 ) -> ir.Operation:
     """A kernel at the insertion point, which is in a module.
 
-    `body` receives the number of the piece of work, an index, then, where buffers have elements
-    `per_row`, the number of rows, and the `buffers` as flat memory: the operands and the result, in
-    order. `flops` are the additions and multiplications of all pieces together, for profiles; None
-    where the rows decide.
+    `body` receives the number of the piece of work, an index, then so many `scalars`, indices, and
+    the `buffers` as flat memory: the operands and the results, in order. `flops` are the additions
+    and multiplications of all pieces together, for profiles; None where scalars decide.
     """
     ir.Context.current.allow_unregistered_dialects = True
     executable = ir.Operation.create(
@@ -50,7 +49,7 @@ def define_kernel(
         module = ir.Operation.create("builtin.module", regions=1)
         ir.Operation.create("stream.executable.end")
     with ir.InsertionPoint(module.regions[0].blocks.append()):
-        _function(name, buffers, body)
+        _function(name, buffers, body, scalars)
     return executable
 
 
@@ -58,35 +57,34 @@ def run_kernel(
     name: str,
     pieces: int | ir.Value,
     operands: Sequence[ir.Value],
-    result: ir.RankedTensorType,
-    scratch: Sequence[ir.RankedTensorType] = (),
-    rows: ir.Value | None = None,
+    results: Sequence[ir.RankedTensorType],
+    scalars: Sequence[ir.Value] = (),
     sizes: Sequence[ir.Value] = (),
-) -> ir.Value:
-    """The result of the kernel `name` on `operands`, done in so many `pieces`.
+) -> list[ir.Value]:
+    """The `results` of the kernel `name` on `operands`, done in so many `pieces`.
 
-    `scratch` are buffers that the kernel writes and reads again: the last that it is given. `rows`
-    is what the kernel's buffers count by, if they do; `sizes` are the dynamic ones of `result`.
+    Among the results are buffers that the kernel writes and reads again. `sizes` are the dynamic
+    ones of all results, in order.
     """
     ir.Context.current.allow_unregistered_dialects = True
     symbol = ir.SymbolRefAttr.get([name, name])
     untied = ir.IntegerAttr.get(ir.IndexType.get(), -1)
-    given = [*([] if rows is None else [rows]), *operands]
+    given = [*scalars, *operands]
     given_sizes = [size for operand in operands for size in dynamic_sizes(operand)]
     if isinstance(pieces, int):
         pieces = arith.constant(ir.IndexType.get(), pieces)
     segments = [1, len(given), len(given_sizes), len(sizes)]
     op = ir.Operation.create(
         "flow.dispatch",
-        results=[result, *scratch],
+        results=list(results),
         operands=[pieces, *given, *given_sizes, *sizes],
         attributes={
             "entry_points": ir.ArrayAttr.get([symbol]),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
-            "tied_operands": ir.ArrayAttr.get([untied] * (1 + len(scratch))),
+            "tied_operands": ir.ArrayAttr.get([untied] * len(results)),
         },
     )
-    return op.results[0]
+    return list(op.results)
 
 
 def _export(name: str, flops: int | None) -> None:
@@ -109,37 +107,39 @@ def _export(name: str, flops: int | None) -> None:
         ir.Operation.create("stream.return", operands=[block.arguments[0], one, one])
 
 
-def _function(name: str, buffers: Sequence[Buffer], body: Body) -> None:
+def _function(name: str, buffers: Sequence[Buffer], body: Body, scalars: int) -> None:
     index = ir.IndexType.get()
-    scalars = [index] if any(buffer.per_row for buffer in buffers) else []
     binding = ir.Type.parse("!stream.binding")
-    function = func.FuncOp(name, ([*scalars, *[binding] * len(buffers)], []))
+    function = func.FuncOp(name, ([*[index] * scalars, *[binding] * len(buffers)], []))
     function.attributes["translation_info"] = ir.Attribute.parse(
         "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
     )
     block = function.add_entry_block()
-    rows = list(block.arguments)[: len(scalars)]
+    numbers = list(block.arguments)[:scalars]
     with ir.InsertionPoint(block):
         number = ir.Operation.create(
             "stream.dispatch.workgroup.id",
             results=[index],
             attributes={"dimension": ir.IntegerAttr.get(index, 0)},
         ).result
-        bindings = list(block.arguments)[len(scalars) :]
+        bindings = list(block.arguments)[scalars:]
         memory = [
-            _subspan(argument, buffer, rows)
+            _subspan(argument, buffer, numbers)
             for argument, buffer in zip(bindings, buffers, strict=True)
         ]
-        body(number, *rows, *memory)
+        body(number, *numbers, *memory)
         func.ReturnOp([])
 
 
-def _subspan(argument: ir.Value, buffer: Buffer, rows: Sequence[ir.Value]) -> ir.Value:
+def _subspan(argument: ir.Value, buffer: Buffer, numbers: Sequence[ir.Value]) -> ir.Value:
     """The memory of a binding."""
     index = ir.IndexType.get()
     operands, count = [argument, arith.constant(index, 0)], buffer.elements
-    if buffer.per_row:
-        operands.append(arith.muli(rows[0], arith.constant(index, count)))
+    if buffer.counts:
+        size = arith.constant(index, count)
+        for number in buffer.counts:
+            size = arith.muli(size, numbers[number])
+        operands.append(size)
         count = ir.ShapedType.get_dynamic_size()
     type_ = ir.MemRefType.get([count], buffer.element)
     return ir.Operation.create("stream.binding.subspan", results=[type_], operands=operands).result

@@ -30,7 +30,7 @@ def direct_attention(
 
     types = [*(operand.type for operand in operands), result, scratch]
     name = define(ctx, "attention", shape, [flat(type_) for type_ in types], kernel, shape.flops)
-    return iree.run_kernel(name, shape.pieces, operands, result, [scratch])
+    return iree.run_kernel(name, shape.pieces, operands, [result, scratch])[0]
 
 
 def _queries(ctx: Lowering, op: graph.GraphOp, q: Value) -> Value:

@@ -12,11 +12,11 @@ from .vector_epilogue import Place, VectorEpilogue
 
 
 def flat(type_: ir.Type) -> iree.Buffer:
-    """A tensor's elements in a row, in memory; so many per row, where run time counts the rows."""
+    """A tensor's elements in a row, in memory; where run time counts its rows, so many for each."""
     tensor = ir.RankedTensorType(type_)
     if tensor.has_static_shape:
         return iree.Buffer(tensor.element_type, math.prod(tensor.shape))
-    return iree.Buffer(tensor.element_type, tensor.shape[-1], per_row=True)
+    return iree.Buffer(tensor.element_type, tensor.shape[-1], counts=(0,))
 
 
 def define(
@@ -26,10 +26,12 @@ def define(
     buffers: Sequence[iree.Buffer],
     body: Callable[..., None],
     flops: int | None = 0,
+    scalars: int = 0,
 ) -> str:
     """The name of the kernel `key` of a family, which is written when first asked for.
 
-    `flops` are the additions and multiplications of its products.
+    `flops` are the additions and multiplications of its products, `scalars` the numbers that it is
+    given beside its buffers.
     """
     if (family, key) not in ctx.kernels:
         function = ir.InsertionPoint.current.block.owner.operation
@@ -37,7 +39,7 @@ def define(
             function = function.parent
         name = f"{family}_{len(ctx.kernels)}"
         with ir.InsertionPoint(function):
-            iree.define_kernel(name, buffers, body, flops)
+            iree.define_kernel(name, buffers, body, flops, scalars)
         ctx.kernels[family, key] = name
     return ctx.kernels[family, key]
 
@@ -50,13 +52,13 @@ def compute(
     op: graph.GraphOp,
     epilogue: VectorEpilogue,
     scratch: Sequence[ir.RankedTensorType] = (),
-    rows: ir.Value | None = None,
+    rows: Sequence[ir.Value] = (),
 ) -> ir.Value:
     """The result of `op`, of its operands `x` and `w`, and of what follows it, by one kernel.
 
     An emitter is made of `shape`, the buffers of the operands, of the result and of `scratch`, and
-    a function that finishes sums; it writes a piece of work, of which `shape` has so many. With
-    `rows`, which run time counts, it has so many as ``shape.count_pieces(rows)`` says.
+    a function that finishes sums; it writes a piece of work, of which `shape` has so many. Where
+    `rows` is a number that run time counts, it has so many as ``shape.count_pieces(*rows)`` says.
     """
     type_ = graph.type_of(op.operation.results[0])
     result = plain_type(type_)
@@ -65,8 +67,7 @@ def compute(
     count = len(operands)
 
     def kernel(number: ir.Value, *given: ir.Value) -> None:
-        counted = given[: rows is not None]
-        buffers = given[len(counted) :]
+        counted, buffers = given[: len(rows)], given[len(rows) :]
 
         def finish(places: list[Place], sums: Registers) -> Registers:
             return epilogue.apply(emitter, buffers[2:count], places, sums)
@@ -76,6 +77,7 @@ def compute(
 
     types = [*(operand.type for operand in operands), result, *scratch]
     key = (shape, *epilogue.key)
-    name = define(ctx, family, key, [flat(type_) for type_ in types], kernel, shape.flops)
-    pieces = shape.pieces if rows is None else shape.count_pieces(rows)
-    return iree.run_kernel(name, pieces, operands, result, scratch, rows, sizes)
+    memory = [flat(type_) for type_ in types]
+    name = define(ctx, family, key, memory, kernel, shape.flops, len(rows))
+    pieces = shape.count_pieces(*rows) if rows else shape.pieces
+    return iree.run_kernel(name, pieces, operands, [result, *scratch], rows, sizes)[0]

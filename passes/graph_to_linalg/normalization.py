@@ -195,7 +195,7 @@ def _softmax_kernel(ctx: Lowering, x: Value, type_: graph.TensorType) -> Value:
     rows = SoftmaxRows(pymath.prod(outer), length)
     buffer = flat(plain_type(type_))
     name = define(ctx, "softmax", rows, [buffer, buffer], rows.write)
-    return iree.run_kernel(name, rows.pieces, [x], plain_type(type_))
+    return iree.run_kernel(name, rows.pieces, [x], [plain_type(type_)])[0]
 
 
 @lowers(graph.LogSoftmaxOp)

@@ -20,7 +20,7 @@ def matmul_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) 
     """A packed product and its `epilogue`."""
     count = graph.element_count(graph.type_of(op.x).shape[:-1])
     product = _product(op, count if isinstance(count, int) else None)
-    rows = None if isinstance(count, int) else ctx.index(count)
+    rows = [] if isinstance(count, int) else [ctx.index(count)]
     return compute(ctx, MatmulEmitter, "matmul", product, op, epilogue, rows=rows)
 
 

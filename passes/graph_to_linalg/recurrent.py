@@ -1,11 +1,14 @@
-"""Recurrent cells: a loop over time on the host side.
+"""Recurrent cells: a kernel of our own where it serves, else a loop over time on the host side.
 
-A step is the product of the state with the recurrence, summed onto the gates of the step, and one
-generic for all that the cell does to an element. The gates side by side are read as slices.
+A step of the loop is the product of the state with the recurrence, summed onto the gates of the
+step, and one generic for all that the cell does to an element. The gates side by side are read as
+slices.
 """
 
 import math as pymath
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from ...dialects import graph
 from ...dialects.symbolic import Dim
@@ -15,6 +18,9 @@ from .contraction import multiply
 from .generic import generic, projection
 from .lowering import Lowering, Size, lowers
 from .movement import extract_slice, insert_slice, reshape_tensor
+from .recurrent_dispatch import RecurrentDispatch
+from .recurrent_kernel import Cell, Recurrence
+from .vector_emitter import Registers
 
 Scalar = ir.Value
 Function = Callable[[Scalar], Scalar]
@@ -23,6 +29,9 @@ Step = Callable[["_Layer", ir.Value, list[ir.Value]], list[ir.Value]]
 
 _STEP = "recurrence.step"
 """The size that stands for the number of the step, in the scope of one."""
+
+CACHED_BYTES = 8 << 20
+"""Larger recurrences are for threads to share: the kernel reads all of one in every step."""
 
 ROWS, COLUMNS = 0, 1
 """The loops of a cell's generic: over the batch, and over the state."""
@@ -157,6 +166,32 @@ class _Layer:
         start = [ctx.index(0), ctx.filled(self.outputs, 0), *states]
         return loops.while_(start, goes_on, iterate)[1:]
 
+    @property
+    def is_for_kernel(self) -> bool:
+        """Whether the kernel serves: one dispatch, in which a thread has sequences of its own."""
+        size = 4 * self.hidden * graph.static_size(self.gates.shape[2])
+        return self.gates.dtype == np.float32 and size <= CACHED_BYTES
+
+    def run_kernel(
+        self,
+        gates: ir.Value,
+        states: Sequence[ir.Value],
+        lengths: ir.Value | None,
+        cell: Cell,
+        beside: ir.Value | None = None,
+        early: tuple[int, int, Cell] | None = None,
+    ) -> list[ir.Value]:
+        """`run`, by the kernel. `beside` holds vectors [H] side by side that `cell` is given;
+        `early` says how many gates come first, how many vectors are kept of them, and how."""
+        gate_count = graph.static_size(self.gates.shape[2]) // self.hidden
+        first, kept, early_cell = early or (0, 0, None)
+        shape = Recurrence(gate_count, self.hidden, self.attrs["reverse"], first, kept)
+        layer = RecurrentDispatch(
+            shape, gates, self.recurrence, self._fitting(states), beside, lengths
+        )
+        key = (self.op.operation.name, repr(self.attrs))
+        return layer.run(self.ctx, key, self.outputs, cell, early_cell)
+
     def _fitting(self, states: Sequence[ir.Value]) -> list[ir.Value]:
         """The initial states in the type of the last ones, their batch being that of the gates."""
         batch = self.gates.shape[1]
@@ -205,6 +240,10 @@ class _Layer:
         return results[0], results[1:]
 
 
+def _in_turns(a: Registers, b: Registers) -> Registers:
+    return [value for pair in zip(a, b, strict=True) for value in pair]
+
+
 @lowers(graph.RnnOp)
 def rnn(
     ctx: Lowering,
@@ -214,12 +253,19 @@ def rnn(
     initial: ir.Value,
     lengths: ir.Value | None,
 ) -> list[ir.Value]:
-    def step(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
-        activate = layer.gate(0)
-        product = layer.product(state[0], 0, 1)
-        return layer.elements([now, product], 1, lambda a, b: [activate(arith.addf(a, b))])
+    layer = _Layer(ctx, op, recurrence)
+    activate = layer.gate(0)
 
-    return _Layer(ctx, op, recurrence).run(gates, [initial], lengths, step)
+    def body(now: Scalar, product: Scalar) -> list[Scalar]:
+        return [activate(arith.addf(now, product))]
+
+    if layer.is_for_kernel:
+        return layer.run_kernel(gates, [initial], lengths, lambda now, p, *_: body(*now, *p))
+
+    def step(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
+        return layer.elements([now, layer.product(state[0], 0, 1)], 1, body)
+
+    return layer.run(gates, [initial], lengths, step)
 
 
 @lowers(graph.GruOp)
@@ -254,15 +300,29 @@ def gru(
             lambda z, a, b, h: [mix(z, g(arith.addf(a, b)), h)],
         )
 
+    def body(*scalars: Scalar) -> list[Scalar]:
+        z, pz, r, pr, c, pc, bias, h = scalars
+        reset = arith.mulf(f(arith.addf(r, pr)), arith.addf(pc, bias))
+        return [mix(f(arith.addf(z, pz)), g(arith.addf(c, reset)), h)]
+
+    def cell(now: Registers, products: Registers, states: Registers, beside: Registers):
+        return body(*_in_turns(now, products), *beside, *states)
+
+    def early(now: Registers, products: Registers, states: Registers, _: Registers):
+        update, reset = (f(arith.addf(a, b)) for a, b in zip(now, products, strict=True))
+        return [update, arith.mulf(reset, states[0])]
+
+    def late(now: Registers, products: Registers, states: Registers, kept: Registers):
+        return [mix(kept[0], g(arith.addf(now[0], products[0])), states[0])]
+
+    if layer.is_for_kernel and recurrent_bias is not None:
+        return layer.run_kernel(gates, [initial], lengths, cell, recurrent_bias)
+    if layer.is_for_kernel:
+        return layer.run_kernel(gates, [initial], lengths, late, early=(2, 2, early))
+
     def reset_after(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
         (h,) = state
         product = layer.product(h, 0, 3)
-
-        def body(*scalars: Scalar) -> list[Scalar]:
-            z, pz, r, pr, c, pc, bias, h = scalars
-            reset = arith.mulf(f(arith.addf(r, pr)), arith.addf(pc, bias))
-            return [mix(f(arith.addf(z, pz)), g(arith.addf(c, reset)), h)]
-
         columns = [layer.column(x, i) for i in range(3) for x in (now, product)]
         return layer.elements([*columns, recurrent_bias, h], 1, body)
 
@@ -284,7 +344,6 @@ def lstm(
     layer = _Layer(ctx, op, recurrence)
     f, g, activate = layer.gate(0), layer.gate(1), layer.activation(2)
     couple = op.attrs["couple"]
-    holes = [] if peepholes is None else [layer.column(peepholes, i) for i in range(3)]
 
     def body(c: Scalar, *scalars: Scalar) -> list[Scalar]:
         sums = [arith.addf(a, b) for a, b in zip(scalars[:8:2], scalars[1:8:2], strict=True)]
@@ -298,6 +357,13 @@ def lstm(
         forget = arith.subf(functions.like(1, i), i) if couple else f(peep(2, forget, c))
         c = arith.addf(arith.mulf(forget, c), arith.mulf(i, g(candidate)))
         return [arith.mulf(f(peep(1, o, c)), activate(c)), c]
+
+    def cell(now: Registers, products: Registers, states: Registers, beside: Registers):
+        return body(states[1], *_in_turns(now, products), *beside)
+
+    if layer.is_for_kernel:
+        return layer.run_kernel(gates, [initial, initial_cell], lengths, cell, peepholes)
+    holes = [] if peepholes is None else [layer.column(peepholes, i) for i in range(3)]
 
     def step(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
         h, c = state

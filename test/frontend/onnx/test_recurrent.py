@@ -6,6 +6,7 @@ from numerics import Cases, Feed, compare, const, evaluate
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
+from graphc.passes.graph_to_linalg import recurrent
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
 RNG = np.random.default_rng(3)
@@ -136,3 +137,54 @@ def test_what_does_not_fit_is_refused():
         cases.add("RNN", *layer(1), hidden_size=HIDDEN, outputs=2, **attrs)
         with pytest.raises(InvalidModelError, match=message):
             import_onnx(cases.model())
+
+
+KINDS = pytest.mark.parametrize(
+    ("op_type", "gates", "states"), [("RNN", 1, 1), ("GRU", 3, 1), ("LSTM", 4, 2)]
+)
+
+
+def layers(op_type, gates, states, sizes):
+    """Layers without known sizes in time and batch, backwards."""
+    cases = Cases()
+    for steps, batch, hidden in sizes:
+        for form in (0, 1) if op_type == "GRU" else (None,):
+            attrs = {} if form is None else {"linear_before_reset": form}
+            cases.add(
+                op_type,
+                Feed(floats(steps, batch, 3), ["t", "n", 3]),
+                const(floats(1, gates * hidden, 3)),
+                const(floats(1, gates * hidden, hidden) / np.float32(np.sqrt(hidden))),
+                const(floats(1, 2 * gates * hidden)),
+                None,
+                *(floats(1, batch, hidden) for _ in range(states)),
+                hidden_size=hidden, outputs=1 + states, direction="reverse", **attrs,
+            )  # fmt: skip
+    return cases
+
+
+@KINDS
+def test_sizes_around_the_width_of_vectors(op_type, gates, states):
+    """Batches, too, that fill the rows of the kernel and that do not."""
+    sizes = [(3, 1, 1), (4, 2, 15), (2, 3, 16), (3, 5, 17), (2, 4, 33), (2, 1, 70)]
+    layers(op_type, gates, states, sizes).compare_with_onnxruntime()
+
+
+@KINDS
+def test_no_steps_and_no_sequences(op_type, gates, states):
+    """The last states are the initial ones then; ONNX Runtime 1.31 aborts, or says 0."""
+    sizes = [(0, 2, 5), (3, 0, 5)]
+    layers(op_type, gates, states, sizes).compare_compiled_with_evaluation()
+
+
+@KINDS
+def test_recurrences_too_large_for_a_cache_are_a_loop(op_type, gates, states, monkeypatch):
+    monkeypatch.setattr(recurrent, "CACHED_BYTES", 0)
+    cases = Cases()
+    attrs = {"hidden_size": HIDDEN, "outputs": 1 + states}
+    both = layer(gates, 2, lengths=[5, 2, 1], states=states)
+    cases.add(op_type, *both, direction="bidirectional", **attrs)
+    cases.add(op_type, *layer(gates, dims=["t", "n", INPUTS]), **attrs)
+    if op_type == "GRU":
+        cases.add(op_type, *layer(gates), linear_before_reset=1, **attrs)
+    cases.compare_with_onnxruntime()

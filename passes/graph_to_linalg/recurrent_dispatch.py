@@ -1,0 +1,97 @@
+"""Calling the kernel of a recurrent layer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...dialects import graph, iree
+from ...dialects.symbolic import ceildiv
+from ...mlir import ir
+from .kernels import define
+from .lowering import Lowering, plain_type
+from .recurrent_kernel import ROWS, Cell, Recurrence, RecurrentEmitter, RecurrentMemory
+
+IN_TIME, OF_BATCH = (0, 1), (1,)
+"""What buffers count by: steps and sequences, or sequences alone."""
+
+
+@dataclass(frozen=True)
+class RecurrentDispatch:
+    """A layer and its operands: gates [T, N, k*H], recurrence [H, k*H], initial states [N, H], and
+    perhaps vectors [.., H] beside, and lengths [N]."""
+
+    shape: Recurrence
+    gates: ir.Value
+    recurrence: ir.Value
+    states: Sequence[ir.Value]
+    beside: ir.Value | None
+    lengths: ir.Value | None
+
+    def run(
+        self,
+        ctx: Lowering,
+        key: object,
+        outputs: graph.TensorType,
+        cell: Cell,
+        early: Cell | None,
+    ) -> list[ir.Value]:
+        """All outputs, then the last states, of cells that are equal where `key` is."""
+        steps, batch, hidden = outputs.shape
+        state = outputs.with_shape((batch, hidden))
+        scratch = outputs.with_shape((2 + self.shape.kept, batch, hidden))
+        results = [outputs, *[state] * len(self.states), scratch]
+
+        def kernel(number: ir.Value, steps: ir.Value, batch: ir.Value, *buffers: ir.Value) -> None:
+            memory = self._memory(list(buffers))
+            RecurrentEmitter(self.shape, (steps, batch), memory, cell, early).piece(number)
+
+        buffers = self._buffers()
+        key = (key, self.shape, tuple(map(str, buffers)))
+        name = define(ctx, "recurrent", key, buffers, kernel, None, 2)
+        sizes = [
+            size
+            for type_ in results
+            for size in ctx.mixed(type_.shape)
+            if isinstance(size, ir.Value)
+        ]
+        operands = [self.gates, self.recurrence, *self.states, *self._extras()]
+        values = iree.run_kernel(
+            name, ctx.index(ceildiv(batch, ROWS)), operands,
+            [plain_type(type_) for type_ in results], [ctx.index(steps), ctx.index(batch)], sizes,
+        )  # fmt: skip
+        return values[:-1]
+
+    def _extras(self) -> list[ir.Value]:
+        return [x for x in (self.beside, self.lengths) if x is not None]
+
+    def _buffers(self) -> list[iree.Buffer]:
+        """Of all operands and results."""
+        shape, f32 = self.shape, ir.F32Type.get()
+        states = [iree.Buffer(f32, shape.hidden, OF_BATCH)] * len(self.states)
+        extras = []
+        if self.beside is not None:
+            extras.append(iree.Buffer(f32, ir.ShapedType(self.beside.type).shape[0]))
+        if self.lengths is not None:
+            integer = ir.ShapedType(self.lengths.type).element_type
+            extras.append(iree.Buffer(integer, 1, OF_BATCH))
+        return [
+            iree.Buffer(f32, shape.gates * shape.hidden, IN_TIME),
+            iree.Buffer(f32, shape.gates * shape.hidden**2),
+            *states,
+            *extras,
+            iree.Buffer(f32, shape.hidden, IN_TIME),
+            *states,
+            iree.Buffer(f32, (2 + shape.kept) * shape.hidden, OF_BATCH),
+        ]
+
+    def _memory(self, left: list[ir.Value]) -> RecurrentMemory:
+        """The memory of all buffers, by name."""
+        gates, recurrence = left.pop(0), left.pop(0)
+        initial = [left.pop(0) for _ in self.states]
+        beside: list[tuple[ir.Value, int]] = []
+        if self.beside is not None:
+            buffer = left.pop(0)
+            parts = ir.ShapedType(self.beside.type).shape[0] // self.shape.hidden
+            beside = [(buffer, part) for part in range(parts)]
+        lengths = None if self.lengths is None else left.pop(0)
+        outputs, *last, scratch = left
+        return RecurrentMemory(gates, recurrence, initial, beside, lengths, outputs, last, scratch)
