@@ -14,6 +14,7 @@ from .query import constant_array
 from .registry import register
 from .rewrite import Rewrite
 from .vectors import LANES, REGISTERS
+from .windows import is_pointwise
 
 CACHED_BYTES = 1 << 20
 """A panel of weights that is larger comes from a slow cache for every tile."""
@@ -83,7 +84,7 @@ class DirectConv(Rewrite):
             return "only f32 is convolved directly"
         if not image.is_static:
             return "sizes are not known at compile time"
-        if _is_pointwise(weights, attrs):
+        if attrs["groups"] == 1 and is_pointwise(weights, attrs):
             return "it is a matrix product"
         if result.static_shape[-2] < MIN_PLACES:
             return "rows of the result are too short"
@@ -168,12 +169,6 @@ class DirectConv(Rewrite):
 def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
     """Whether each of several channels has one kernel."""
     return weights.shape[-2] == 1 and weights.shape[-1] == attrs["groups"] > 1
-
-
-def _is_pointwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
-    """Whether every place of the image is multiplied by one matrix."""
-    moved = (*attrs["low"], *attrs["high"])
-    return all(n == 1 for n in (*weights.shape[:-2], *attrs["strides"])) and not any(moved)
 
 
 def _join_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:

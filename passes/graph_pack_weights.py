@@ -13,6 +13,7 @@ from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
 from .vectors import LANES, PRODUCT_TILES
+from .windows import is_pointwise
 
 IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""
@@ -108,7 +109,7 @@ class PackMatmul(_Pack):
 
 
 class PackConv(_Pack):
-    """``conv(x, constant)  -->  packed_matmul(im2col(x), panels)``, without im2col for 1x1."""
+    """``conv(x, constant)  -->  packed_matmul(im2col(x), panels)``; of 1x1, x or a slice of it."""
 
     name = "pack-conv"
     root = graph.ConvOp
@@ -127,7 +128,7 @@ class PackConv(_Pack):
         if isinstance(tile, str):
             return tile
         few = isinstance(rows, int) and rows <= IM2COL_ROWS
-        if not _is_pointwise(weights, attrs) and not few:
+        if not is_pointwise(weights, attrs) and not few:
             return "too many windows to lay out as rows"
         return None
 
@@ -135,11 +136,19 @@ class PackConv(_Pack):
         matrix = weights.reshape(-1, weights.shape[-1])
         tile = self._tile(_rows(op.result), matrix)
         assert isinstance(tile, Tile)
-        x = op.x
-        if not _is_pointwise(weights, attrs):
-            window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
-            x = graph.im2col(x, kernel=weights.shape[:-2], **window)
-        return self._packed(x, matrix, tile)
+        return self._packed(_windows(op, weights, attrs), matrix, tile)
+
+
+def _windows(op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+    """What each place of the result is a product of."""
+    if not is_pointwise(weights, attrs):
+        window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
+        return graph.im2col(op.x, kernel=weights.shape[:-2], **window)
+    if all(stride == 1 for stride in attrs["strides"]):
+        return op.x
+    shape = (*graph.type_of(op.result).shape[:-1], weights.shape[-2])
+    steps = (1, *attrs["strides"], 1)
+    return graph.slice_(op.x, starts=[0] * len(shape), sizes=shape, steps=steps)
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:
@@ -153,9 +162,3 @@ def _constant_matrix(x: ir.Value) -> np.ndarray | None:
 
 def _rows(x: ir.Value) -> Any:
     return graph.element_count(graph.type_of(x).shape[:-1])
-
-
-def _is_pointwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
-    return all(size == 1 for size in (*weights.shape[:-2], *attrs["strides"])) and not any(
-        (*attrs["low"], *attrs["high"])
-    )
