@@ -11,7 +11,7 @@ from .base import FUNCTION, Pass, PassState
 from .greedy import apply_rewrites
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES, PRODUCT_TILES
+from .vectors import LANES, product_tile
 
 MAX_KEYS = 4096
 """Weights of more keys than this, for a block of queries, would not stay in the caches."""
@@ -47,7 +47,7 @@ class DirectAttention(Rewrite):
 
     def __init__(self, vector_bits: int):
         self.lanes = LANES[vector_bits]
-        self.tile = PRODUCT_TILES[vector_bits]
+        self.tile = product_tile(vector_bits)
 
     def pattern(self, op: Any) -> dict[str, Any] | None:
         return {}

@@ -12,7 +12,7 @@ from .greedy import apply_rewrites
 from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES, PRODUCT_TILES
+from .vectors import LANES, product_tile
 from .windows import is_pointwise
 
 IM2COL_ROWS = 1024
@@ -56,11 +56,11 @@ class Tile:
 def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
     """The tile for a product of so many rows, None where run time counts them, and columns; None
     when too few columns fill one."""
-    tile, lanes = PRODUCT_TILES[vector_bits], LANES[vector_bits]
+    lanes = LANES[vector_bits]
     if columns < lanes:
         return None
-    height = tile.rows if rows is None else min(tile.rows, rows)
-    return Tile(height, min(tile.vectors, -(-columns // lanes)) * lanes)
+    tile = product_tile(vector_bits, -(-columns // lanes))
+    return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
 
 
 class _Pack(Rewrite):

@@ -12,7 +12,7 @@ from .greedy import apply_rewrites
 from .query import constant_array
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES, PRODUCT_TILES
+from .vectors import LANES, product_tile
 
 TILES = (4, 2)
 """Places of the result along an axis: 36 products for 16 places, or 16 for 4, which directly take
@@ -61,7 +61,7 @@ class WinogradConv(Rewrite):
 
     def __init__(self, vector_bits: int, tile: int):
         self.lanes = LANES[vector_bits]
-        self.registers = PRODUCT_TILES[vector_bits]
+        self.vector_bits = vector_bits
         self.tiles = [n for n in TILES if n <= tile]
 
     def pattern(self, op: Any) -> dict[str, Any] | None:
@@ -108,10 +108,12 @@ class WinogradConv(Rewrite):
 
     def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         features = weights.shape[-1] // self.lanes
-        vectors = next(n for n in range(self.registers.vectors, 0, -1) if features % n == 0)
+        most = product_tile(self.vector_bits).vectors
+        vectors = next(n for n in range(most, 0, -1) if features % n == 0)
+        rows = product_tile(self.vector_bits, vectors).rows
         tile = self._tile(graph.type_of(op.result).static_shape, weights.shape[2])
         kernel = graph.winograd_kernel(weights, tile, vectors * self.lanes)
         return graph.winograd_conv(
             op.x, graph.constant(value=kernel), low=attrs["low"], high=attrs["high"],
-            tile=tile, rows=self.registers.rows, lanes=self.lanes,
+            tile=tile, rows=rows, lanes=self.lanes,
         )  # fmt: skip

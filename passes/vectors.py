@@ -16,5 +16,22 @@ class RegisterTile:
     vectors: int
 
 
-PRODUCT_TILES = {128: RegisterTile(6, 4), 256: RegisterTile(6, 2), 512: RegisterTile(6, 4)}
-"""As many sums as there are registers for, beside a vector of each column and one of the rows."""
+WIDEST = {128: 4, 256: 2, 512: 4}
+"""Vectors of a tile of a product, where the result is wide enough."""
+EFFICIENCY = {1: 0.7, 2: 0.95, 3: 1.0, 4: 1.0}
+"""Of a tile, by its vectors: narrow ones load more for each product (measured, AVX-512)."""
+
+
+def product_tile(vector_bits: int, wide: int | None = None) -> RegisterTile:
+    """The tile for a product of `wide` vectors, or of very many.
+
+    As many sums as there are registers for, beside a vector of each column and one of the rows;
+    few vectors in the last tile that nothing needs.
+    """
+    widest = WIDEST[vector_bits]
+
+    def cost(vectors: int) -> float:
+        return -(-wide // vectors) * vectors / EFFICIENCY[vectors] if wide else -vectors
+
+    vectors = min(range(widest, 0, -1), key=cost)
+    return RegisterTile((REGISTERS[vector_bits] - 1 - vectors) // vectors, vectors)
