@@ -1,14 +1,6 @@
-"""What this machine can do: multiply-adds of f32 in registers, on so many threads.
+"""What this machine can do: multiply-adds of f32 in registers, on so many threads."""
 
-::
-
-    python -m graphc.profiling.peak --threads 2
-"""
-
-import argparse
-import os
 import time
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -76,15 +68,3 @@ def _body(number: ir.Value, x: ir.Value, y: ir.Value) -> None:
     for other in others:
         total = arith.addf(total, other)
     vector.store(total, y, [arith.muli(number, width)])
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Measure the peak of this machine.")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
-    threads = parser.parse_args(arguments).threads
-    print(f"{peak_gflops(threads):.0f} GFLOP/s on {threads} threads")
-
-
-if __name__ == "__main__":
-    main()
