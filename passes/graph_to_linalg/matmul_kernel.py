@@ -22,6 +22,8 @@ MIN_PIECES = 16
 FEW_PIECES = 8
 """The same where the rows are too long for that cache: the more panels a block of them is
 multiplied by, the less often it is read."""
+FULL_TILES = 4
+"""In a block of rows, if it can have that many: weights are read once for each block."""
 FEW_TILES = 8
 """In a block of rows, where run time counts them: what weights are fetched ahead for."""
 PIECE_PRODUCTS = 1 << 18
@@ -55,8 +57,11 @@ class Product:
         if self.rows is None:
             return max(1, ROWS_BYTES // 4 // self.depth // self.tile) * self.tile
         divisors = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
-        fitting = [n for n in divisors if n * self.depth * 4 <= ROWS_BYTES and n >= self.tile]
+        bytes_ = 4 * self.depth_block
+        fitting = [n for n in divisors if n * bytes_ <= ROWS_BYTES and n >= self.tile]
         many = [n for n in fitting if self.rows // n * self.panels >= MIN_PIECES]
+        if not many or many[0] < FULL_TILES * self.tile:  # weights would be read again too often
+            many = [n for n in fitting if self.rows // n * self.panels >= FEW_PIECES] or many
         return (many or fitting[-1:] or divisors)[0]
 
     @property
