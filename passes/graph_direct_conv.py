@@ -25,6 +25,11 @@ DEPTHWISE_TAPS = 9
 """Depthwise kernels of fewer taps are left to the backend. MobileNetV2, with nine, takes 0.75 times
 the processor time of the backend's own kernels behind copies with padding."""
 
+STREAMED_BYTES = 4 << 20
+"""Larger weights come from memory, or a cache that is shared."""
+STREAMED_PLACES = 128
+"""So many rows of windows stay in the caches beside them."""
+
 MIN_PIECES = 2
 """Rows by panels: what threads can share."""
 
@@ -88,6 +93,8 @@ class DirectConv(Rewrite):
             return "it is a matrix product"
         if result.static_shape[-2] < MIN_PLACES:
             return "rows of the result are too short"
+        if attrs["groups"] == 1 and _streams(weights, int(np.prod(result.static_shape[:-1]))):
+            return "its weights come from memory, which a product reads once for all places"
         if weights.shape[-2] == 1 and attrs["groups"] > 1:
             return self._check_depthwise(weights, attrs)
         joined = _join_groups(weights, attrs["groups"], self.lanes)
@@ -164,6 +171,11 @@ class DirectConv(Rewrite):
         if places * vectors + vectors + 1 > self.registers:
             cost *= 1.4
         return max(cost, 4.6) + 1.5 if streams else cost
+
+
+def _streams(weights: np.ndarray, places: int) -> bool:
+    """Whether weights are too large for the caches, and multiplied by few places only."""
+    return weights.nbytes > STREAMED_BYTES and places <= STREAMED_PLACES
 
 
 def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
