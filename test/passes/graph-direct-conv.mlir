@@ -66,3 +66,16 @@ func.func @sequence(%x: tensor<1x40x8xf32>) -> tensor<1x40x128xf32> {
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1>, groups = 1 : i64, high = array<i64: 1>, layout = "channels_last", low = array<i64: 1>, strides = array<i64: 1>} : (tensor<1x40x8xf32>, tensor<3x8x128xf32>) -> tensor<1x40x128xf32>
   return %y : tensor<1x40x128xf32>
 }
+
+// -----
+
+// Large weights for few places are for a product, which reads them once.
+
+// CHECK-LABEL: @streamed
+// CHECK-NOT: direct_conv
+// CHECK: "graph.conv"
+func.func @streamed(%x: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x512x512xf32>} : () -> tensor<3x3x512x512xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x7x7x512xf32>, tensor<3x3x512x512xf32>) -> tensor<1x7x7x512xf32>
+  return %y : tensor<1x7x7x512xf32>
+}

@@ -61,6 +61,19 @@ func.func @convolutions(%x: tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32> {
 
 // -----
 
+// One that steps over places multiplies a slice.
+
+// CHECK-LABEL: @strided
+// CHECK: %[[PLACES:.*]] = "graph.slice"(%arg0){{.*}}steps = array<i64: 1, 2, 2, 1>
+// CHECK: "graph.packed_matmul"(%[[PLACES]],
+func.func @strided(%x: tensor<1x9x8x16xf32>) -> tensor<1x5x4x32xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<1x1x16x32xf32>} : () -> tensor<1x1x16x32xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x9x8x16xf32>, tensor<1x1x16x32xf32>) -> tensor<1x5x4x32xf32>
+  return %y : tensor<1x5x4x32xf32>
+}
+
+// -----
+
 // With an unknown number of rows, too.
 
 // CHECK-LABEL: @unknown_rows

@@ -91,3 +91,16 @@ def test_what_lies_behind_the_last_window_is_not_read(length, kernel, stride, pa
     with graphc.compile(model, threads=1) as compiled:
         assert compiled.report.rewrites["pack-conv"].count == 1
         np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [2, "n"])
+def test_pointwise_convolutions_may_step_over_places(batch):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 32, 9, 8)).astype(np.float32)
+    w = rng.standard_normal((64, 32, 1, 1)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 3])
+    model = build_model([node], {"x": (np.float32, (batch, 32, 9, 8))}, ["y"], {"w": Const(w)})
+    (expected,) = run_onnxruntime(model, {"x": x})
+    with graphc.compile(model, threads=1) as compiled:
+        assert compiled.report.rewrites["pack-conv"].count == 1
+        np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)
