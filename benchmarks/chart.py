@@ -27,7 +27,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
     models = record["models"]
     runtimes = list(dict.fromkeys(row["runtime"] for model in models for row in model["rows"]))
     figure, axes = pyplot.subplots(figsize=(1.6 + 1.5 * len(models), 3.6), layout="constrained")
-    width = 0.84 / len(runtimes)
+    width, tallest = 0.84 / len(runtimes), 1.0
     for place, runtime in enumerate(runtimes):
         for number, model in enumerate(models):
             ratio = next(
@@ -35,15 +35,16 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
             )
             if ratio is None:
                 continue
+            tallest = max(tallest, min(ratio, LONGEST))
             x = number + (place - (len(runtimes) - 1) / 2) * width
             axes.bar(x, min(ratio, LONGEST), width * 0.92, color=COLOURS[runtime])
             axes.annotate(
                 f"{ratio:.2f}", (x, min(ratio, LONGEST)), ha="center", va="bottom", fontsize=6
             )
-    axes.axhline(1, color="black", linewidth=0.8, linestyle="--")
+    axes.axhline(1, color="black", linewidth=0.8, linestyle="--", zorder=0)
     axes.set_xticks(range(len(models)), [Path(model["model"]).stem for model in models])
     axes.set_ylabel("time / best peer (lower is faster)")
-    axes.set_ylim(0, LONGEST * 1.08)
+    axes.set_ylim(0, tallest * 1.08)
     axes.spines[["top", "right"]].set_visible(False)
     bars = [pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[runtime]) for runtime in runtimes]
     axes.legend(bars, runtimes, frameon=False, fontsize=8, ncols=len(runtimes), loc="upper center",
