@@ -1,6 +1,6 @@
 """A profile as text."""
 
-from .profile import SHOWN_NODES, Profile, Row
+from .report import SHOWN_NODES, Profile, Row
 
 HEADER = ("share", "ms", "calls", "threads", "GFLOP/s", "of peak", "GB/s", "kernel")
 

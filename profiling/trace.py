@@ -5,7 +5,7 @@ The format: "Trace Event Format", complete events (``"ph": "X"``), times in micr
 
 from typing import Any
 
-from .profile import Profile
+from .report import Profile
 
 
 def to_trace(profile: Profile) -> dict[str, Any]:

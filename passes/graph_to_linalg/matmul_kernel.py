@@ -16,14 +16,14 @@ from .vector_epilogue import Finish, Place
 FIRST_CACHE_BYTES = 32 << 10
 """Of the first-level cache, for the weights."""
 ROWS_BYTES = 512 << 10
-"""Of the second-level cache, for a block of rows over the whole depth."""
+"""Of the second-level cache, for a block of rows."""
 MIN_PIECES = 16
 """Pieces of work that a product should split into, for threads to share."""
 FEW_PIECES = 8
-"""The same where the rows are too long for that cache: the more panels a block of them is
-multiplied by, the less often it is read."""
+"""The same where more would cost reading: the more panels a block of rows is multiplied by, the
+less often it is read, and the more rows it has, the less often the weights are."""
 FULL_TILES = 4
-"""In a block of rows, if it can have that many: weights are read once for each block."""
+"""With fewer in a block of rows, weights are read too often."""
 FEW_TILES = 8
 """In a block of rows, where run time counts them: what weights are fetched ahead for."""
 PIECE_PRODUCTS = 1 << 18
@@ -54,13 +54,13 @@ class Product:
     @property
     def block(self) -> int:
         """Rows in a piece of work: a divisor of all, or what they are at most."""
+        most = ROWS_BYTES // 4 // self.depth_block
         if self.rows is None:
-            return max(1, ROWS_BYTES // 4 // self.depth // self.tile) * self.tile
+            return max(1, most // self.tile) * self.tile
         divisors = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
-        bytes_ = 4 * self.depth_block
-        fitting = [n for n in divisors if n * bytes_ <= ROWS_BYTES and n >= self.tile]
+        fitting = [n for n in divisors if self.tile <= n <= most]
         many = [n for n in fitting if self.rows // n * self.panels >= MIN_PIECES]
-        if not many or many[0] < FULL_TILES * self.tile:  # weights would be read again too often
+        if not many or many[0] < FULL_TILES * self.tile:
             many = [n for n in fitting if self.rows // n * self.panels >= FEW_PIECES] or many
         return (many or fitting[-1:] or divisors)[0]
 

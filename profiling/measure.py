@@ -16,7 +16,7 @@ from ..runtime import CompiledModel, load
 from ..runtime.profiler import capture
 from .attribution import attribute
 from .peak import peak_gflops
-from .profile import Profile, make_rows
+from .report import Profile, make_rows
 from .sites import FLAGS, Site, dispatch_sites, node_names
 
 RUNS = 20
