@@ -49,10 +49,13 @@ class FamilyCase:
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def _floats(**shapes: Sequence[int]) -> Callable[[np.random.Generator], Inputs]:
+def _floats(
+    spread: float = 1.0, **shapes: Sequence[int]
+) -> Callable[[np.random.Generator], Inputs]:
     def draw(generator: np.random.Generator) -> Inputs:
         return {
-            name: generator.standard_normal(shape, np.float32) for name, shape in shapes.items()
+            name: np.float32(spread) * generator.standard_normal(shape, np.float32)
+            for name, shape in shapes.items()
         }
 
     return draw
@@ -180,9 +183,9 @@ CASES: tuple[FamilyCase, ...] = (
     _case("attention", "attention", _node("Attention", "q k v"),
           _floats(q=(1, 12, 128, 64), k=(1, 12, 128, 64), v=(1, 12, 128, 64)), opset=23),
     _case("recurrent", "lstm", _node("LSTM", "x w r b", hidden_size=128), _floats(x=(64, 1, 128)),
-          weights=_floats(w=(1, 512, 128), r=(1, 512, 128), b=(1, 1024))),
+          weights=_floats(0.1, w=(1, 512, 128), r=(1, 512, 128), b=(1, 1024))),
     _case("recurrent", "gru", _node("GRU", "x w r b", hidden_size=128), _floats(x=(64, 1, 128)),
-          weights=_floats(w=(1, 384, 128), r=(1, 384, 128), b=(1, 768))),
+          weights=_floats(0.1, w=(1, 384, 128), r=(1, 384, 128), b=(1, 768))),
     _case("quantization", "quantize", _node("QuantizeLinear", "x s z"), TOKENS,
           weights=_known(s=np.float32(0.05), z=np.int8(3)), output_type=onnx.TensorProto.INT8),
     _case("quantization", "matmul-integer", _node("MatMulInteger", "x w"),

@@ -4,8 +4,9 @@ import ml_dtypes
 import numpy as np
 
 from ...dialects import graph
-from ...mlir import arith, ir, math
+from ...mlir import arith, ir
 from .conversion import convert_scalar
+from .functions import round_half_even
 from .scalar import scalar_rule
 
 _F32 = np.dtype(np.float32)
@@ -27,7 +28,7 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
         arith.subf(arith.constant(quotient.type, float(limit)), zero_float)
         for limit in (info.min, info.max)
     )
-    rounded = math.roundeven(quotient)
+    rounded = round_half_even(quotient)
     above = arith.cmpf(arith.CmpFPredicate.OGT, rounded, low)  # not so for NaN
     inside = arith.select(above, rounded, low)
     below = arith.cmpf(arith.CmpFPredicate.OLT, inside, high)

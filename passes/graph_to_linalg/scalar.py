@@ -89,7 +89,7 @@ _float(graph.AtanhOp, functions.atanh)
 _float(graph.ErfOp, functions.erf)
 _float(graph.FloorOp, math.floor)
 _float(graph.CeilOp, math.ceil)
-_float(graph.RoundOp, math.roundeven)
+_float(graph.RoundOp, functions.round_half_even)
 _float(graph.ReciprocalOp, lambda x: arith.divf(like(1, x), x))
 
 

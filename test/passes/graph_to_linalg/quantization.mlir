@@ -4,7 +4,9 @@
 // CHECK-LABEL: @quantize
 // CHECK: linalg.generic
 // CHECK: arith.divf
-// CHECK: math.roundeven
+// CHECK: arith.addf
+// CHECK: arith.subf
+// CHECK: math.copysign
 // CHECK: arith.fptosi {{.*}} : f32 to i32
 // CHECK: arith.trunci {{.*}} : i32 to i8
 // CHECK-NOT: linalg.generic

@@ -29,6 +29,7 @@ FUNCTIONS = {
     "Exp": np.exp,
     "Log": np.log,
     "Reciprocal": lambda x: 1 / x,
+    "Round": np.rint,
     "Selu": _selu,
     "Sigmoid": lambda x: np.exp(-np.logaddexp(0, -x)),
     "Sin": np.sin,
@@ -39,7 +40,28 @@ FUNCTIONS = {
     "Tan": np.tan,
     "Tanh": np.tanh,
 }
-SPECIAL = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, np.inf, -np.inf, np.nan, 88.7, 89.3, -87.3, -104.0]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1,
+    -1,
+    2,
+    -2,
+    0.5,
+    -0.5,
+    1.5,
+    -2.5,
+    4194303.5,
+    -4194304.5,
+    2.0**52 - 0.5,
+    np.inf,
+    -np.inf,
+    np.nan,
+    88.7,
+    89.3,
+    -87.3,
+    -104.0,
+]
 PERIODIC = ("Cos", "Sin", "Tan")
 LARGEST_ANGLE = 1e9  # in f32; the angle is not known well beyond, but sines stay within -1 and 1
 
