@@ -9,9 +9,6 @@ from typing import Any
 from ..runtime.profiler import Event
 from .sites import Site
 
-SHOWN_NODES = 3
-"""The table names at most this many nodes of a dispatch."""
-
 
 @dataclass(frozen=True)
 class Row:

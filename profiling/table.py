@@ -1,7 +1,9 @@
 """A profile as text."""
 
-from .report import SHOWN_NODES, Profile, Row
+from .report import Profile, Row
 
+SHOWN_NODES = 3
+"""A line names at most this many nodes."""
 HEADER = ("share", "ms", "calls", "threads", "GFLOP/s", "of peak", "GB/s", "kernel")
 
 

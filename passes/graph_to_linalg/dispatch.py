@@ -14,8 +14,7 @@ from .lowering import Lowering, plain_type
 
 def apart(ctx: Lowering, type_: graph.TensorType, build: Callable[[], ir.Value]) -> ir.Value:
     """What `build` gives, of `type_`, as a dispatch of its own."""
-    sizes = [size for size in ctx.mixed(type_.shape) if isinstance(size, ir.Value)]
-    return iree.dispatch_region(plain_type(type_), sizes, build)
+    return iree.dispatch_region(plain_type(type_), ctx.dynamic_sizes(type_), build)
 
 
 def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
@@ -30,8 +29,7 @@ def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
 
 def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     """`x`, of `type_`, computed and stored before what uses it."""
-    sizes = [size for size in ctx.mixed(type_.shape) if isinstance(size, ir.Value)]
-    return iree.optimization_barrier(x, sizes)
+    return iree.optimization_barrier(x, ctx.dynamic_sizes(type_))
 
 
 def _is_in_memory(x: ir.Value) -> bool:

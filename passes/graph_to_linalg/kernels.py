@@ -62,7 +62,7 @@ def compute(
     """
     type_ = graph.type_of(op.operation.results[0])
     result = plain_type(type_)
-    sizes = [size for size in ctx.mixed(type_.shape) if isinstance(size, ir.Value)]
+    sizes = ctx.dynamic_sizes(type_)
     operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx)]
     count = len(operands)
 

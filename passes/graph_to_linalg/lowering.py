@@ -162,6 +162,10 @@ class Lowering:
                 return arith.select(is_one, b, a)
         raise AssertionError(f"no lowering for {call}")
 
+    def dynamic_sizes(self, type_: graph.TensorType) -> list[ir.Value]:
+        """The sizes of a tensor of `type_` that its MLIR type does not give."""
+        return [size for size in self.mixed(type_.shape) if isinstance(size, ir.Value)]
+
     # Tensors
 
     def empty(self, type_: graph.TensorType) -> ir.Value:

@@ -3,7 +3,8 @@
 A piece of work is a block of rows by some panels of columns. It goes through the depth in blocks
 that leave the weights of a panel in the first-level cache while all rows of the block are
 multiplied by them; between blocks of the depth the sums wait in the result. Rows are cut into
-tiles of at most as many as the registers hold, of which the smallest and the largest differ by one.
+tiles of at most as many as the registers hold, of which the smallest and the largest differ by one;
+where run time counts the rows, full tiles are followed by ever smaller ones.
 """
 
 from collections.abc import Sequence

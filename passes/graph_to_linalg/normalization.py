@@ -66,7 +66,7 @@ class Rows:
             return x
         if isinstance(x.owner, ir.Block):
             return x
-        sizes = [size for size in self.ctx.mixed(self.type.shape) if isinstance(size, ir.Value)]
+        sizes = self.ctx.dynamic_sizes(self.type)
         return iree.optimization_barrier(x, sizes)
 
     def widened(self, scalar: Scalar) -> Scalar:

@@ -47,12 +47,7 @@ class RecurrentDispatch:
         buffers = self._buffers()
         key = (key, self.shape, tuple(map(str, buffers)))
         name = define(ctx, "recurrent", key, buffers, kernel, None, 2)
-        sizes = [
-            size
-            for type_ in results
-            for size in ctx.mixed(type_.shape)
-            if isinstance(size, ir.Value)
-        ]
+        sizes = [size for type_ in results for size in ctx.dynamic_sizes(type_)]
         operands = [self.gates, self.recurrence, *self.states, *self._extras()]
         values = iree.run_kernel(
             name, ctx.index(ceildiv(batch, ROWS)), operands,

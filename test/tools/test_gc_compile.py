@@ -22,7 +22,7 @@ def test_a_module_that_runs(onnx_file, tmp_path, capsys):
         assert model.metadata.options["threads"] == 1
 
 
-def test_a_cache_is_filled_and_used(onnx_file, tmp_path, capsys):
+def test_a_cache_keeps_one_entry_for_one_model(onnx_file, tmp_path, capsys):
     path, kept = tmp_path / "out.vmfb", tmp_path / "kept"
     arguments = [str(onnx_file), "-o", str(path), "--cache", str(kept)]
     assert main(arguments) == 0
