@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DeviceError, UsageError
+from .affinity import placed_workers
 from .cpu import usable_cpus
 
 STACK_BYTES = 1 << 20
@@ -101,7 +102,8 @@ def _create(driver: str, threads: int) -> Device:
             runtime.flags.parse_flags(
                 f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
             )
-        hal = binding.create_hal_driver(driver).create_default_device()
+        with placed_workers(threads if driver == "local-task" else 0):
+            hal = binding.create_hal_driver(driver).create_default_device()
     except (RuntimeError, ValueError) as error:
         raise DeviceError(f"cannot open device '{driver}': {error}") from error
     return Device(hal, threads)

@@ -1,0 +1,67 @@
+"""Workers on processors: one each where there are as many, and never outside what we may use.
+
+The runtime lets its workers run anywhere, beyond the affinity mask of the process, too. Left to
+themselves two of them often share a processor for a while, for a scheduler takes threads that
+sleep between dispatches for light ones: a model then runs as fast as on one thread.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_TASKS = Path("/proc/self/task")
+_NAME = "iree-worker-"
+_PATIENCE = 1.0
+"""Seconds within which a new thread must have come to rest."""
+
+
+@contextmanager
+def placed_workers(count: int) -> Iterator[None]:
+    """Gives each of the `count` workers created inside its place. Without Linux it does nothing."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = set(_threads())
+    yield
+    workers = _await_rest(before, count)
+    for tid, cpus in zip(workers, _places(count), strict=False):
+        os.sched_setaffinity(tid, cpus)
+
+
+def _places(workers: int) -> list[set[int]]:
+    """The processors for each of `workers` threads.
+
+    Fewer workers than processors are left to the scheduler: another process would choose the same
+    ones, and leave the rest idle.
+    """
+    cpus = os.sched_getaffinity(0)
+    return [{cpu} for cpu in sorted(cpus)] if workers == len(cpus) else [cpus] * workers
+
+
+def _threads() -> list[int]:
+    return [int(task.name) for task in _TASKS.iterdir()]
+
+
+def _await_rest(before: set[int], count: int) -> list[int]:
+    """The `count` workers that are not among `before`, once all of them sleep.
+
+    On its way to its first sleep each sets its affinity itself, to all processors. Those that take
+    longer than `_PATIENCE` are left where they are.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        resting = [tid for tid in _threads() if tid not in before and _rests(tid)]
+        if len(resting) == count or time.monotonic() > deadline:
+            return sorted(resting)
+        time.sleep(0.0002)
+
+
+def _rests(tid: int) -> bool:
+    """Whether a thread is a worker, and asleep (`proc(5)`)."""
+    try:
+        name, _, fields = (_TASKS / str(tid) / "stat").read_text().rpartition(")")
+    except OSError:  # the thread has ended: no worker does
+        return False
+    return f"({_NAME}" in name and fields.split()[0] == "S"
