@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModuleFileError, UnknownTargetError, UsageError
+from .adaptive import AdaptiveSession
 from .device import open_device
 from .feeds import FeedBinder
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
@@ -28,7 +29,8 @@ def load(
     """Loads a ``.vmfb`` or ``.gcm`` that graphc made, from a path or from its bytes.
 
     `threads` is the number of workers that share one call; by default every processor that this
-    process may use. `report` is handed through to `CompiledModel.report`.
+    process may use. Calls that are too short to gain by it stay on the caller's thread. `report` is
+    handed through to `CompiledModel.report`.
 
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
     `DeviceError` where this machine cannot run it, `UsageError` for impossible `threads`.
@@ -42,7 +44,10 @@ def load(
         driver = resolve_target(target).driver
     except UnknownTargetError as error:
         raise ModuleFileError(f"{file.origin}: made for a target unknown here: {error}") from error
-    session = Session(file, open_device(driver, threads))
+    device = open_device(driver, threads)
+    session: Session | AdaptiveSession = Session(file, device)
+    if device.threads > 1:
+        session = AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
     return CompiledModel(session, file.metadata, file.contents, report)
 
 
@@ -91,7 +96,7 @@ class CompiledModel:
 
     def __init__(
         self,
-        session: Session | HybridSession,
+        session: Session | AdaptiveSession | HybridSession,
         metadata: ModelMetadata,
         contents: memoryview,
         report: Any = None,
