@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from graphc.errors import GraphcError
+from graphc.runtime.affinity import placed_workers
 
 Feed = Mapping[str, np.ndarray]
 
@@ -124,7 +125,8 @@ def load_iree(path: Path, threads: int) -> Peer:
         binary = vmfb.read_bytes()
     seconds = time.perf_counter() - start
     iree.runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
-    config = iree.runtime.Config("local-task")
+    with placed_workers(threads):
+        config = iree.runtime.Config("local-task")
     module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
     function = iree.runtime.load_vm_module(module, config)
     names = function.vm_module.function_names

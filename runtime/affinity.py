@@ -26,11 +26,11 @@ def placed_workers(count: int) -> Iterator[None]:
     before = set(_threads())
     yield
     workers = _await_rest(before, count)
-    for tid, cpus in zip(workers, _places(count), strict=False):
+    for tid, cpus in zip(workers, places(count), strict=False):
         os.sched_setaffinity(tid, cpus)
 
 
-def _places(workers: int) -> list[set[int]]:
+def places(workers: int) -> list[set[int]]:
     """The processors for each of `workers` threads.
 
     Fewer workers than processors are left to the scheduler: another process would choose the same
