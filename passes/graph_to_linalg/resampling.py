@@ -6,12 +6,14 @@ from functools import reduce
 
 import numpy as np
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
 from .dispatch import settled
 from .generic import loop_index, parallel
+from .interpolate_kernel import Interpolation, InterpolationEmitter, InterpolationMemory
+from .kernels import define, flat
 from .loops import for_range
-from .lowering import Lowering, lowers
+from .lowering import Lowering, lowers, plain_type
 from .movement import reshape_tensor
 from .numbers import Number, both, from_index
 from .reduction import accumulator
@@ -32,6 +34,8 @@ def interpolate(
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     axis = op.attrs["axis"]
     merged, size = _merged(source, axis), result.shape[axis]
+    if _has_kernel(op):
+        return _by_kernel(ctx, op, x, places, weights)
     places = settled(ctx, places, graph.type_of(op.places))
     weights = settled(ctx, weights, graph.type_of(op.weights))
     x = reshape_tensor(ctx, x, source, merged)
@@ -49,8 +53,36 @@ def interpolate(
     type_ = merged.with_shape((outer, size, inner))
     taps = graph.type_of(op.places).shape[1]
     few = isinstance(taps, int) and 0 < taps <= _FEW_TAPS
-    add = _sum_written_out if few and inner != 1 else _sum_one_by_one
+    add = _sum_written_out if few else _sum_one_by_one
     return reshape_tensor(ctx, add(ctx, type_, weights, term), type_, result)
+
+
+def _has_kernel(op: graph.GraphOp) -> bool:
+    """Whether sizes are known, and taps few enough to be written out."""
+    types = [graph.type_of(value) for value in (op.x, op.places, op.weights, op.result)]
+    return (
+        all(type_.is_static and 0 not in type_.shape for type_ in types)
+        and types[0].dtype == types[2].dtype == np.float32
+        and types[1].static_shape[1] <= _FEW_TAPS
+    )
+
+
+def _by_kernel(
+    ctx: Lowering, op: graph.GraphOp, x: ir.Value, places: ir.Value, weights: ir.Value
+) -> ir.Value:
+    merged = _merged(graph.type_of(op.x), op.attrs["axis"])
+    result = graph.type_of(op.result)
+    size, taps = graph.type_of(op.places).static_shape
+    outer, extent, inner = merged.static_shape
+    shape = Interpolation(outer, extent, size, inner, taps)
+
+    def kernel(number: ir.Value, *buffers: ir.Value) -> None:
+        InterpolationEmitter(shape, InterpolationMemory(*buffers)).piece(number)
+
+    operands = [x, places, weights]
+    types = [*(operand.type for operand in operands), plain_type(result)]
+    name = define(ctx, "interpolate", (shape, str(places.type)), [flat(t) for t in types], kernel)
+    return iree.run_kernel(name, shape.pieces, operands, [plain_type(result)])[0]
 
 
 def _merged(type_: graph.TensorType, axis: int) -> graph.TensorType:
