@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from .passes.report import Report
     from .preflight import check
     from .profiling import profile
-    from .runtime import CompiledModel, TensorSpec, load
+    from .runtime import CompiledModel, TensorSpec, aligned_empty, load
 
 _EXPORTS = {
     "CompiledModel": ".runtime",
     "GraphcError": ".errors",
     "Report": ".passes.report",
     "TensorSpec": ".runtime",
+    "aligned_empty": ".runtime",
     "check": ".preflight",
     "compile": ".driver",
     "import_onnx": ".frontend.onnx",
@@ -38,6 +39,7 @@ __all__ = [
     "GraphcError",
     "Report",
     "TensorSpec",
+    "aligned_empty",
     "check",
     "compile",
     "import_onnx",

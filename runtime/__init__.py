@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .child_process import ProgressEvent
     from .compiler import compile_module
     from .hybrid import PartSpec
+    from .memory import aligned_empty
     from .metadata import ModelMetadata, TensorSpec
     from .model import CompiledModel, load
     from .targets import Target, resolve_target
@@ -24,6 +25,7 @@ _EXPORTS = {
     "Target": "targets",
     "TensorSpec": "metadata",
     "ValueSpec": "values",
+    "aligned_empty": "memory",
     "compile_module": "compiler",
     "load": "model",
     "resolve_target": "targets",
@@ -37,6 +39,7 @@ __all__ = [
     "Target",
     "TensorSpec",
     "ValueSpec",
+    "aligned_empty",
     "compile_module",
     "load",
     "resolve_target",

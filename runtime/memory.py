@@ -1,15 +1,23 @@
 """Memory as compiled code wants it."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 ALIGNMENT = 64
 """Bytes. Generated code loads whole vectors from the start of a buffer."""
 
 
-def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An uninitialised C-contiguous array that begins at a multiple of `ALIGNMENT`."""
+def aligned_empty(shape: tuple[int, ...], dtype: "DTypeLike") -> np.ndarray:
+    """An uninitialised C-contiguous array that a model takes without copying it.
+
+    It begins at a multiple of 64 bytes; numpy aligns to 16.
+    """
+    dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + ALIGNMENT, np.uint8)
     offset = -address(raw) % ALIGNMENT
