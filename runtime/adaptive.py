@@ -7,6 +7,7 @@ results are the same bits either way: it is the same code.
 """
 
 import statistics
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -31,6 +32,7 @@ class AdaptiveSession:
         self._open_alone: Callable[[], Session] | None = open_alone
         self._alone: Session | None = None
         self._choice = Choice()
+        self._opening = threading.Lock()
 
     def invoke(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """As `Session.invoke`."""
@@ -47,17 +49,17 @@ class AdaptiveSession:
     def close(self) -> None:
         """As `Session.close`."""
         self._shared.close()
-        self._open_alone = None
-        if self._alone is not None:
-            self._alone.close()
+        with self._opening:
+            self._open_alone = None
+            if self._alone is not None:
+                self._alone.close()
 
     def _on_own_thread(self) -> Session:
-        session = self._alone
-        if session is None:
-            # A closed model says so itself.
-            session = self._open_alone() if self._open_alone else self._shared
-            self._alone = session
-        return session
+        with self._opening:
+            if self._alone is None:
+                # A closed session says so itself.
+                self._alone = self._open_alone() if self._open_alone else self._shared
+            return self._alone
 
 
 class Choice:

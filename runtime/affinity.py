@@ -8,26 +8,31 @@ sleep between dispatches for light ones: a model then runs as fast as on one thr
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _TASKS = Path("/proc/self/task")
 _NAME = "iree-worker-"
-_PATIENCE = 1.0
+_PATIENCE = 0.5
 """Seconds within which a new thread must have come to rest."""
 
 
 @contextmanager
 def placed_workers(count: int) -> Iterator[None]:
-    """Gives each of the `count` workers created inside its place. Without Linux it does nothing."""
-    if not hasattr(os, "sched_setaffinity"):
+    """Gives each of the `count` workers created inside its place.
+
+    Where the system does not say what threads there are, or lets nobody place them, the scheduler
+    goes on to choose.
+    """
+    if not hasattr(os, "sched_setaffinity") or not _TASKS.is_dir():
         yield
         return
     before = set(_threads())
     yield
     workers = _await_rest(before, count)
     for tid, cpus in zip(workers, places(count), strict=False):
-        os.sched_setaffinity(tid, cpus)
+        with suppress(PermissionError):
+            os.sched_setaffinity(tid, cpus)
 
 
 def places(workers: int) -> list[set[int]]:

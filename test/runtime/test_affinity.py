@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from graphc.runtime.affinity import placed_workers
+
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity"), reason="needs an affinity mask"
 )
@@ -47,3 +49,9 @@ def test_workers_of_another_number_may_run_on_all_of_them():
 def test_workers_stay_where_the_process_may_run():
     cpu = min(os.sched_getaffinity(0))
     run(f"assert places == [{{{cpu}}}] * 3, places", threads=3, cpus={cpu})
+
+
+def test_where_threads_cannot_be_seen_nothing_is_placed(monkeypatch, tmp_path):
+    monkeypatch.setattr("graphc.runtime.affinity._TASKS", tmp_path / "nothing")
+    with placed_workers(2):
+        pass
