@@ -30,19 +30,20 @@ def placed_workers(count: int) -> Iterator[None]:
     before = set(_threads())
     yield
     workers = _await_rest(before, count)
-    for tid, cpus in zip(workers, places(count), strict=False):
+    places = [{cpu} for cpu in own_processors(count)] or [os.sched_getaffinity(0)] * count
+    for tid, cpus in zip(workers, places, strict=False):
         with suppress(PermissionError):
             os.sched_setaffinity(tid, cpus)
 
 
-def places(workers: int) -> list[set[int]]:
-    """The processors for each of `workers` threads.
+def own_processors(workers: int) -> list[int]:
+    """A processor for each of `workers` threads; none where there are not as many.
 
-    Fewer workers than processors are left to the scheduler: another process would choose the same
-    ones, and leave the rest idle.
+    Fewer workers are left to the scheduler: another process would choose the same processors, and
+    leave the rest idle. So are all of them on systems that have no affinity masks.
     """
-    cpus = os.sched_getaffinity(0)
-    return [{cpu} for cpu in sorted(cpus)] if workers == len(cpus) else [cpus] * workers
+    cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return cpus if workers == len(cpus) else []
 
 
 def _threads() -> list[int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import DeviceError, ExecutionError
-from .affinity import places
+from .affinity import own_processors
 from .child_process import describe_exit, run_child
 from .device import STACK_BYTES
 from .elements import ELEMENT_TYPES
@@ -71,12 +71,10 @@ def capture(
 def _device(threads: int) -> list[str]:
     if threads == 1:
         return ["--device=local-sync"]
-    processors = places(threads)
-    pinned = all(len(cpus) == 1 for cpus in processors)
-    ids = ",".join(str(cpu) for cpus in processors for cpu in cpus)
+    ids = ",".join(map(str, own_processors(threads)))
     return [
         "--device=local-task",
-        f"--task_topology_cpu_ids={ids}" if pinned else f"--task_topology_group_count={threads}",
+        f"--task_topology_cpu_ids={ids}" if ids else f"--task_topology_group_count={threads}",
         f"--task_worker_stack_size={STACK_BYTES}",
     ]
 

@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from graphc.runtime.affinity import placed_workers
+from graphc.runtime.affinity import own_processors, placed_workers
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="needs an affinity mask"
-)
+CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+pytestmark = pytest.mark.skipif(not CPUS, reason="needs an affinity mask")
 
 SCRIPT = """
 import os
@@ -31,23 +31,23 @@ def run(script, threads, cpus=None):
     subprocess.run([sys.executable, "-c", code], check=True, preexec_fn=preset)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two processors")
 def test_each_processor_has_its_worker():
     run(
         "assert sorted(map(sorted, places)) == [[cpu] for cpu in sorted(usable)], places",
-        threads=len(os.sched_getaffinity(0)),
+        threads=len(CPUS),
     )
 
 
 def test_workers_of_another_number_may_run_on_all_of_them():
     run(
         "assert all(place == usable for place in places), places",
-        threads=len(os.sched_getaffinity(0)) + 1,
+        threads=len(CPUS) + 1,
     )
 
 
 def test_workers_stay_where_the_process_may_run():
-    cpu = min(os.sched_getaffinity(0))
+    cpu = min(CPUS)
     run(f"assert places == [{{{cpu}}}] * 3, places", threads=3, cpus={cpu})
 
 
@@ -55,3 +55,13 @@ def test_where_threads_cannot_be_seen_nothing_is_placed(monkeypatch, tmp_path):
     monkeypatch.setattr("graphc.runtime.affinity._TASKS", tmp_path / "nothing")
     with placed_workers(2):
         pass
+
+
+def test_processors_are_for_as_many_workers():
+    assert own_processors(len(CPUS)) == sorted(CPUS)
+    assert own_processors(len(CPUS) + 1) == []
+
+
+def test_without_affinity_masks_nobody_has_a_processor(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert own_processors(2) == []
