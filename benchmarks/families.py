@@ -95,8 +95,8 @@ def _outside(case: FamilyCase, plan: Plan) -> str:
     if ratio > SLOW:
         return ""
     return (
-        f"{ratio:.2f} on one thread with aligned inputs ({ours} and {theirs} ms): workers are "
-        "woken for each dispatch, and other inputs are copied"
+        f"{ratio:.2f} on one thread with aligned inputs ({ours} and {theirs} ms): what is above "
+        "comes of sharing the call, and of copying inputs that are not"
     )
 
 
