@@ -42,6 +42,8 @@ from .runtime import (
 from .runtime.child_process import ProgressEvent
 from .runtime.compile_cache import CompileCache
 from .runtime.cpu import usable_cpus
+from .runtime.device import open_device
+from .runtime.discovery import on_this_machine
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY
 
@@ -204,16 +206,16 @@ def compile(
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
 
-    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of
-    the table of targets (``cpu``, ``cpu:x86-64-v3``). `dims` fixes symbolic dimensions
-    (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
-    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
-    ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
-    convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
-    largest element apart. `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags`
-    are handed to it, `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now
-    and then; an exception it raises stops the compilation. `save_temps` names a folder for the
-    program after every stage.
+    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of the
+    table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here. `dims`
+    fixes symbolic dimensions (``{"batch": 4}``). `threads` is the number of workers, by default the
+    usable processors. `pipeline` replaces the default graph pipeline (see ``gc-opt
+    --list-passes``). With `precision` ``strict``, nothing but the order of sums differs from the
+    model; with ``f32``, the default, convolutions may also be computed with fewer products, whose
+    results lie some 1e-6 of the largest element apart. `opt_level` (0 to 3) and `data_tiling` steer
+    the backend, `extra_flags` are handed to it, `timeout` (seconds) bounds it. `progress` is called
+    with a `ProgressEvent` now and then; an exception it raises stops the compilation. `save_temps`
+    names a folder for the program after every stage.
 
     Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
@@ -227,13 +229,15 @@ def compile(
 
     Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
     InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
-    BackendError.
+    BackendError, DeviceError.
     """
     options = make_options(
         target, dims, threads, pipeline, precision, opt_level=opt_level, data_tiling=data_tiling,
         extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
         check_rewrites=check_rewrites, cache=cache,
     )  # fmt: skip
+    if options.target.name != "cpu":
+        open_device(options.target.driver)  # if that fails, before the work is done
     contents, report = to_module(model, options, host)
     return load(contents, threads=options.threads, report=report)
 
@@ -322,7 +326,7 @@ def make_options(
     **rest: Any,
 ) -> Options:
     """Resolve names and defaults, so that a bad one shows before any work is done."""
-    row = resolve_target(target)
+    row = on_this_machine(resolve_target(target))
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise UsageError(f"threads must be a positive integer, not {threads!r}")
     if precision not in PRECISIONS:

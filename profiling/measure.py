@@ -12,7 +12,7 @@ import numpy as np
 from ..driver import begin, make_options
 from ..errors import UnsupportedModelError, UsageError
 from ..passes.report import Report
-from ..runtime import CompiledModel, load
+from ..runtime import CompiledModel, Target, load, resolve_target
 from ..runtime.profiler import capture
 from .attribution import attribute
 from .peak import peak_gflops
@@ -40,12 +40,13 @@ def profile(
     other arguments are those of `graphc.compile`. The backend runs twice: once for the code, once
     to say which node is computed where.
 
-    Raises `UsageError` for a model of which some nodes run on the host, and what `graphc.compile`
-    and `CompiledModel.run` raise.
+    Raises `UsageError` for another target than ``cpu``, and for a model of which some nodes run on
+    the host; and what `graphc.compile` and `CompiledModel.run` raise.
     """
     if runs < 1:
         raise UsageError(f"runs must be a positive number, not {runs}")
     chosen = make_options(target, dims, threads, pipeline, **options)
+    _require_processor(chosen.target)
     try:
         compilation = begin(model, chosen)
     except UnsupportedModelError as error:
@@ -64,7 +65,13 @@ def profile(
 def profile_compiled(contents: bytes, feeds: Feeds, *, threads: int, runs: int = RUNS) -> Profile:
     """The same of a ``.vmfb``, which does not know which kernel computes which node."""
     with load(contents, threads=threads) as compiled:
+        _require_processor(resolve_target(compiled.metadata.options.get("target", "cpu")))
         return _measure(compiled, contents, feeds, threads, runs, [])
+
+
+def _require_processor(target: Target) -> None:
+    if target.name != "cpu":
+        raise UsageError(f"only what is compiled for cpu can be profiled, not for {target}")
 
 
 def _measure(

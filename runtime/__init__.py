@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .child_process import ProgressEvent
     from .compiler import compile_module
+    from .discovery import DeviceInfo, find_devices
     from .hybrid import PartSpec
     from .memory import aligned_empty
     from .metadata import ModelMetadata, TensorSpec
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "CompiledModel": "model",
+    "DeviceInfo": "discovery",
     "ModelMetadata": "metadata",
     "PartSpec": "hybrid",
     "ProgressEvent": "child_process",
@@ -27,12 +29,14 @@ _EXPORTS = {
     "ValueSpec": "values",
     "aligned_empty": "memory",
     "compile_module": "compiler",
+    "find_devices": "discovery",
     "load": "model",
     "resolve_target": "targets",
 }
 
 __all__ = [
     "CompiledModel",
+    "DeviceInfo",
     "ModelMetadata",
     "PartSpec",
     "ProgressEvent",
@@ -41,6 +45,7 @@ __all__ = [
     "ValueSpec",
     "aligned_empty",
     "compile_module",
+    "find_devices",
     "load",
     "resolve_target",
 ]

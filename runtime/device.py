@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +25,13 @@ class Device:
     """An opened HAL device.
 
     `threads` is the number of workers that share one call. Device memory dies with the device, so
-    whoever hands out memory of it keeps a reference to it.
+    whoever hands out memory of it keeps a reference to it. `is_local` says that it is the process's
+    own memory.
     """
 
     hal: Any
     threads: int
+    is_local: bool = True
     forked: bool = False
 
     def refuse_forked(self) -> None:
@@ -105,8 +108,14 @@ def _create(driver: str, threads: int) -> Device:
         with placed_workers(threads if driver == "local-task" else 0):
             hal = binding.create_hal_driver(driver).create_default_device()
     except (RuntimeError, ValueError) as error:
-        raise DeviceError(f"cannot open device '{driver}': {error}") from error
-    return Device(hal, threads)
+        raise DeviceError(f"cannot open device '{driver}': {brief(error)}") from error
+    return Device(hal, threads, is_local=driver.startswith("local-"))
+
+
+def brief(error: Exception) -> str:
+    """The first line of what the runtime says, without the place in its source."""
+    first = str(error).split("\n")[0].strip().removesuffix(":")
+    return re.sub(r"^(Error creating driver: )?\S*/runtime/src/iree/\S+:\d+: ", "", first)
 
 
 def import_runtime() -> Any:

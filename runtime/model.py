@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ModuleFileError, UnknownTargetError, UsageError
 from .adaptive import AdaptiveSession
 from .device import open_device
+from .discovery import require_family
 from .feeds import FeedBinder
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .hybrid_file import is_hybrid, read_hybrid
@@ -41,9 +42,11 @@ def load(
     file = read_module(source)
     target = file.metadata.options.get("target", "cpu")
     try:
-        driver = resolve_target(target).driver
+        row = resolve_target(target)
     except UnknownTargetError as error:
         raise ModuleFileError(f"{file.origin}: made for a target unknown here: {error}") from error
+    require_family(row, file.origin)
+    driver = row.driver
     device = open_device(driver, threads)
     session: Session | AdaptiveSession = Session(file, device)
     if device.threads > 1:

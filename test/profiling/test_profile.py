@@ -129,6 +129,8 @@ def test_a_compiled_file_has_kernels_without_nodes(tmp_path):
 def test_what_cannot_be_profiled_is_refused():
     with pytest.raises(UsageError, match="runs must be"):
         graphc.profile(two_products(), FEEDS, runs=0)
+    with pytest.raises(UsageError, match="compiled for cpu can be profiled, not for cuda"):
+        graphc.profile(two_products(), FEEDS, "cuda", runs=1)
     with pytest.raises(FeedError, match="'z'"):
         graphc.profile(two_products(), {"x": FEEDS["x"]}, runs=1)
     upper = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action="UPPER")

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from devices import needs_vulkan
 
 from graphc.runtime import (
     ModelMetadata,
@@ -13,6 +14,7 @@ from graphc.runtime import (
     load,
     resolve_target,
 )
+from graphc.runtime.discovery import on_this_machine
 
 MLIR_TYPES = {
     "bool": "i1",
@@ -60,7 +62,7 @@ def add(**options):
     return module([x, y], [z], body, name="add", **options)
 
 
-def doubled():
+def doubled(**options):
     """Every element type, in and out: each output is its input twice over."""
     inputs = [TensorSpec(f"in_{dtype}", ("n",), dtype) for dtype in MLIR_TYPES]
     outputs = [TensorSpec(f"out_{dtype}", ("2*n",), dtype) for dtype in MLIR_TYPES]
@@ -71,13 +73,13 @@ def doubled():
     values = ", ".join(f"%r{i}" for i in range(len(inputs)))
     kinds = ", ".join(map(tensor_type, outputs))
     lines.append(f"return {values} : {kinds}")
-    return module(inputs, outputs, "\n".join(lines), name="doubled")
+    return module(inputs, outputs, "\n".join(lines), name="doubled", **options)
 
 
 LARGE = 1 << 16
 
 
-def aliases():
+def aliases(**options):
     """Returns its input, a constant, and one sum twice: what outputs might share."""
     kind = f"tensor<{LARGE}xf32>"
     specs = [TensorSpec(name, (LARGE,), "float32") for name in ("x", "same", "one", "sum", "sum2")]
@@ -85,20 +87,24 @@ def aliases():
       %c = arith.constant dense<1.0> : {kind}
       %r = arith.addf %a0, %c : {kind}
       return %a0, %c, %r, %r : {kind}, {kind}, {kind}, {kind}"""
-    return module(specs[:1], specs[1:], body, name="aliases")
+    return module(specs[:1], specs[1:], body, name="aliases", **options)
 
 
-def scalar():
+def scalar(**options):
     """y = x + x of rank 0."""
     body = """
       %r = arith.addf %a0, %a0 : tensor<f32>
       return %r : tensor<f32>"""
     return module(
-        [TensorSpec("x", (), "float32")], [TensorSpec("y", (), "float32")], body, name="scalar"
+        [TensorSpec("x", (), "float32")],
+        [TensorSpec("y", (), "float32")],
+        body,
+        name="scalar",
+        **options,
     )
 
 
-def allocate():
+def allocate(**options):
     """Gives as many zeros as its input says: asking for too many fails when it runs."""
     body = """
       %n = tensor.extract %a0[] : tensor<i64>
@@ -108,22 +114,30 @@ def allocate():
       %r = linalg.fill ins(%z : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
       return %r : tensor<?xf32>"""
     return module(
-        [TensorSpec("n", (), "int64")], [TensorSpec("y", ("",), "float32")], body, name="allocate"
+        [TensorSpec("n", (), "int64")],
+        [TensorSpec("y", ("",), "float32")],
+        body,
+        name="allocate",
+        **options,
     )
 
 
-def status():
+def status(**options):
     """Fails with the status code that its input says, and gives it back where that is 0."""
     body = """
       %n = tensor.extract %a0[] : tensor<i32>
       util.status.check_ok %n, "as asked"
       return %a0 : tensor<i32>"""
     return module(
-        [TensorSpec("n", (), "int32")], [TensorSpec("y", (), "int32")], body, name="status"
+        [TensorSpec("n", (), "int32")],
+        [TensorSpec("y", (), "int32")],
+        body,
+        name="status",
+        **options,
     )
 
 
-def spin():
+def spin(**options):
     """Busy for a while on one thread: a matmul of 256 x 256, 200 times over."""
     kind = "tensor<256x256xf32>"
     body = f"""
@@ -139,7 +153,7 @@ def spin():
       }}
       return %r : {kind}"""
     spec = TensorSpec("x", (256, 256), "float32")
-    return module([spec], [TensorSpec("y", (256, 256), "float32")], body, name="spin")
+    return module([spec], [TensorSpec("y", (256, 256), "float32")], body, name="spin", **options)
 
 
 MODELS = {
@@ -148,8 +162,9 @@ MODELS = {
 
 
 @functools.cache
-def _compile(name: str) -> bytes:
-    return compile_module(MODELS[name](), target=resolve_target("cpu"), threads=2)
+def _compile(name: str, target: str = "cpu") -> bytes:
+    row = on_this_machine(resolve_target(target))
+    return compile_module(MODELS[name](target=row.spelling), target=row, threads=2)
 
 
 @pytest.fixture(scope="session")
@@ -164,15 +179,21 @@ def compiled():
     return _compile
 
 
-@pytest.fixture(params=[1, 2], ids=["one-thread", "two-threads"])
+KINDS = {"one-thread": ("cpu", 1), "two-threads": ("cpu", 2)}
+
+
+@pytest.fixture(params=[*KINDS, pytest.param("vulkan", marks=needs_vulkan)])
 def model(request):
-    """``model("add")``: a loaded model, on either kind of device."""
+    """``model("add")``: a loaded model, on each kind of device."""
     opened = []
+    target, threads = KINDS.get(request.param, (request.param, 1))
 
     def open_model(name):
-        opened.append(load(_compile(name), threads=request.param))
+        opened.append(load(_compile(name, target), threads=threads))
         return opened[-1]
 
+    open_model.calls = 200 if target == "cpu" else 20  # of a test that makes many
+    open_model.target = target
     yield open_model
     for each in opened:
         each.close()

@@ -104,7 +104,12 @@ def test_empty_tensors(model):
         for spec in doubled.inputs
     }
     assert [output.shape for output in doubled.run(None, feeds)] == [(0,)] * len(feeds)
-    assert model("add")(batch(0, 1), batch(0, 1)).shape == (0, 4)
+    add = model("add")
+    if model.target == "vulkan":
+        with pytest.raises(ExecutionError, match=r"on Vulkan, .* tensors that have no elements"):
+            add(batch(0, 1), batch(0, 1))
+    else:
+        assert add(batch(0, 1), batch(0, 1)).shape == (0, 4)
 
 
 def test_rank_zero(model):
@@ -189,7 +194,7 @@ def test_a_long_run_needs_no_more_memory(model):
     for _ in range(20):
         aliases(x)
     before = resident()
-    for _ in range(200):
+    for _ in range(model.calls):
         aliases(x)  # 1 MiB of outputs each
     assert resident() - before < 30 << 20
 
@@ -199,7 +204,7 @@ def test_eight_threads_share_one_model(model):
     wrong = []
 
     def work(number):
-        for rows in range(1, 200):
+        for rows in range(1, model.calls):
             x = batch(rows * (1 if number % 2 else 40), number)
             result = add(x, x)
             if result.shape != x.shape or not (result == 2 * number).all():

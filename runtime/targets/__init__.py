@@ -1,0 +1,44 @@
+"""The table of targets. Adding a target is adding a file with its row.
+
+A target is written ``name`` or ``name:variant``; without a variant it is the first of its row.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from ...errors import UnknownTargetError
+from .base import Target
+from .cpu import CPU
+from .cuda import CUDA
+from .metal import METAL
+from .rocm import ROCM
+from .vulkan import VULKAN
+
+__all__ = ["TARGETS", "Target", "resolve_target"]
+
+TARGETS: Mapping[str, Target] = MappingProxyType(
+    {target.name: target for target in (CPU, VULKAN, CUDA, ROCM, METAL)}
+)
+
+
+def resolve_target(target: str | Target) -> Target:
+    """The row that `target` names. Raises `UnknownTargetError` with the names there are."""
+    if isinstance(target, Target):
+        return target
+    name, colon, variant = target.partition(":")
+    row = TARGETS.get(name)
+    if row is None:
+        raise UnknownTargetError(_unknown("target", name, list(TARGETS)))
+    if not colon:
+        return row
+    if variant not in row.variants:
+        raise UnknownTargetError(_unknown(f"variant of target '{name}'", variant, [*row.variants]))
+    return replace(row, variant=variant)
+
+
+def _unknown(what: str, given: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(given.lower(), known, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"no {what} is named '{given}'{hint} (known: {', '.join(known)})"

@@ -1,0 +1,64 @@
+"""What a target is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+Flags = tuple[str, ...]
+
+COMMON_FLAGS: Flags = (
+    # Sizes that only the run knows are checked; code relies on them.
+    "--iree-opt-strip-assertions=false",
+    # float64 models stay float64.
+    "--iree-input-demote-f64-to-f32=false",
+)
+"""What every target is compiled with."""
+
+SPIRV_FLAGS: Flags = (
+    # With it, a layer normalisation of 2x3x4x5 would be refused: vectors of eight.
+    "--iree-dispatch-creation-enable-aggressive-fusion=false",
+)
+"""What is compiled to SPIR-V is compiled with beside them."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a module runs, and what the backend compiler must be told to make it.
+
+    `pipeline` names the pass pipeline, `driver` the HAL driver that runs the module, `variant` the
+    row of `variants` in use. The first variant is the default.
+    """
+
+    name: str
+    pipeline: str
+    driver: str
+    backend_flags: Flags
+    variants: Mapping[str, Flags] = field(repr=False, compare=False)
+    variant: str
+    threads_flag: str | None = None
+    """The flag that tells the backend how many workers will share the work; ``None`` if none do."""
+    measure_vectors: Callable[[str], int] | None = field(default=None, repr=False, compare=False)
+    """Gives the width of a vector register of the processor that a variant means, in bits."""
+    family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
+    """Gives the variant for the device that calls itself so, None where the name says nothing."""
+
+    def __str__(self) -> str:
+        return self.name if self.variant == next(iter(self.variants)) else self.spelling
+
+    @property
+    def spelling(self) -> str:
+        """The full spelling, ``cpu:host``."""
+        return f"{self.name}:{self.variant}"
+
+    @property
+    def vector_bits(self) -> int:
+        """Width of a vector register of the processor; 0 where that means nothing."""
+        return 0 if self.measure_vectors is None else self.measure_vectors(self.variant)
+
+    def flags(self, *, threads: int, opt_level: int, data_tiling: bool) -> list[str]:
+        """The flags of the backend compiler, in order; a later flag overrides an earlier one."""
+        flags = [*COMMON_FLAGS, *self.backend_flags, *self.variants[self.variant]]
+        flags.append(f"--iree-opt-level=O{opt_level}")
+        flags.append(f"--iree-opt-data-tiling={'true' if data_tiling else 'false'}")
+        if self.threads_flag is not None:
+            flags.append(f"{self.threads_flag}={threads}")
+        return flags

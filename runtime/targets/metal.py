@@ -1,0 +1,19 @@
+"""Apple's graphics processors by way of Metal."""
+
+from types import MappingProxyType
+
+from .base import SPIRV_FLAGS, Target
+
+METAL = Target(
+    name="metal",
+    pipeline="vulkan",
+    driver="metal",
+    backend_flags=(
+        *SPIRV_FLAGS,
+        "--iree-hal-target-device=metal",
+        # Apple's own compiler, which exists on its systems alone, runs when the module is loaded.
+        "--iree-metal-compile-to-metallib=false",
+    ),
+    variants=MappingProxyType({"apple": ()}),
+    variant="apple",
+)

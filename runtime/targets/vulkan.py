@@ -1,0 +1,65 @@
+"""Graphics processors by way of Vulkan 1.3.
+
+``vulkan`` compiles for the device of this machine, where its name tells the family it is of, and
+for any device otherwise, as ``vulkan:portable`` does. A family's code knows how wide a subgroup is
+and which types are computed with: on a device of another it may give wrong numbers.
+``vulkan:llvmpipe`` is Mesa's device in software.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .base import SPIRV_FLAGS, Flags, Target
+
+_PORTABLE = "vp_android_baseline_2022"
+"""The backend's profile of what all devices have: 32 bits, no subgroups."""
+
+# fmt: off
+_FAMILIES: Mapping[str, str] = MappingProxyType({
+    "llvmpipe": r"llvmpipe",
+    "turing": r"NVIDIA.*(RTX 20|GTX 16|Quadro RTX|\bT4\b)",
+    "ampere": r"NVIDIA.*(RTX 30|RTX A\d|\bA\d+\b)",
+    "ada": r"NVIDIA.*(RTX 40|\bL4\b|\bL40|\bAda\b)",
+    "rdna1": r"AMD.*(NAVI1\d|RX 5\d\d\d)",
+    "rdna2": r"AMD.*(NAVI2\d|RX 6\d\d\d)",
+    "rdna3": r"AMD.*(NAVI3\d|GFX11\d\d|RX 7\d\d\d|W7\d00)",
+    "rdna4": r"AMD.*(NAVI4\d|GFX12\d\d|RX 9\d\d\d)",
+    "cdna2": r"AMD.*(GFX90A|MI2\d\d)",
+    "cdna3": r"AMD.*(GFX942|MI3\d\d)",
+    "valhall1": r"Mali-G[57]7\b",
+    "valhall2": r"Mali-G78\b",
+    "valhall3": r"Mali-G[5-7]10\b",
+    "valhall4": r"Mali-G[67]15\b",
+    "adreno": r"Adreno",
+    "videocore_vii": r"V3D 7",
+})
+"""Patterns of what the devices of each family call themselves."""
+# fmt: on
+
+
+def family_of(device: str) -> str | None:
+    """The variant for the device that calls itself so, None where the name says nothing."""
+    found = [name for name, own in _FAMILIES.items() if re.search(own, device, re.IGNORECASE)]
+    return found[0] if found else None
+
+
+def _vulkan_variants() -> Mapping[str, Flags]:
+    profiles = {"host": _PORTABLE, "portable": _PORTABLE} | {name: name for name in _FAMILIES}
+    return MappingProxyType(
+        {name: (f"--iree-vulkan-target={profile}",) for name, profile in profiles.items()}
+    )
+
+
+VULKAN = Target(
+    name="vulkan",
+    pipeline="vulkan",
+    driver="vulkan",
+    backend_flags=(
+        *SPIRV_FLAGS,
+        "--iree-hal-target-device=vulkan",
+    ),
+    variants=_vulkan_variants(),
+    variant="host",
+    family_of=family_of,
+)
