@@ -91,7 +91,7 @@ class Compilation:
     def lower(self) -> None:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
         metadata = describe(self.module, self.name, self.options)
-        self._run("linalg", lowering_pipeline())
+        self._run("linalg", lowering_pipeline(self.options.target.pipeline))
         check_linalg(self.module)
         with self.module.context:
             reflection = {REFLECTION_KEY: ir.StringAttr.get(metadata.to_json())}

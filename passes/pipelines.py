@@ -1,4 +1,4 @@
-"""The default pipelines, one per target, each a list read from top to bottom.
+"""The default pipelines, one for each kind of target, each a list read from top to bottom.
 
 A line is a pass and the reason it stands where it stands. ``{vector_bits}`` is filled in with what
 the target has, ``{winograd_tile}`` with what the precision allows.
@@ -36,14 +36,35 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     ),
+    "gpu": (
+        *GRAPH,
+        "graph-layout",  # channels last: convolutions as products, neighbours read neighbours
+        "graph-simplify",  # transposes that met
+        "graph-fold-constants",  # weights in their new layout
+        *_CLEAN,
+        "graph-fuse-epilogue",  # last: it hides ops inside groups
+        *_CLEAN,
+    ),
 }
+PIPELINES["vulkan"] = PIPELINES["gpu"]
 
-LOWERING = (
-    "convert-graph-to-linalg",
-    "canonicalize",  # sizes computed twice, casts between equal types
-    "cse",
-)
-"""From the `graph` dialect to what the backend takes."""
+LOWERINGS: Mapping[str, tuple[str, ...]] = {
+    "cpu": (
+        "convert-graph-to-linalg",
+        "expand-round-even",  # few operations on vectors
+        *_CLEAN,
+    ),
+    "gpu": (
+        "convert-graph-to-linalg{gpu=true}",  # without kernels for vectors
+        *_CLEAN,
+    ),
+    "vulkan": (
+        "convert-graph-to-linalg{gpu=true}",
+        "expand-double-math",  # which SPIR-V lacks
+        *_CLEAN,
+    ),
+}
+"""From the `graph` dialect to what the backend takes, by pipeline."""
 
 
 PRECISIONS: Mapping[str, Mapping[str, int]] = {
@@ -63,6 +84,9 @@ def graph_pipeline(name: str, vector_bits: int, precision: str = "f32") -> str:
     return ",".join(PIPELINES[name]).format(vector_bits=vector_bits, **PRECISIONS[precision])
 
 
-def lowering_pipeline() -> str:
-    """The text of the pipeline that follows every graph pipeline."""
-    return ",".join(LOWERING)
+def lowering_pipeline(name: str) -> str:
+    """The text of the pipeline that follows the graph pipeline called `name`.
+
+    At its end, sizes computed twice and casts between equal types vanish.
+    """
+    return ",".join(LOWERINGS[name])

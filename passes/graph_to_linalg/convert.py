@@ -26,22 +26,25 @@ class ConvertGraphToLinalg(Pass):
 
     name = "convert-graph-to-linalg"
     anchor = FUNCTION
+    gpu: bool = False
+    """Whether it is for a graphics processor: our kernels, and our tiles, are for others."""
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        lower_function(op)
+        lower_function(op, self.gpu)
 
 
-def lower_function(function: func.FuncOp) -> None:
+def lower_function(function: func.FuncOp, gpu: bool = False) -> None:
     """Lower every graph op of `function` in place, and its signature with them.
 
+    `gpu` says that it will run on a graphics processor.
     LoweringError names the node, its op and operand types, for an op without a rule and for a
     rule that fails.
     """
     load_rules()
     iree.load()
     block = function.entry_block
-    ctx = Lowering()
+    ctx = Lowering(gpu)
     operations = list(block.operations)
     with ir.InsertionPoint.at_block_begin(block), function.operation.location:
         _lower_arguments(ctx, block)

@@ -18,9 +18,14 @@ def apart(ctx: Lowering, type_: graph.TensorType, build: Callable[[], ir.Value])
 
 
 def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`x`, of `type_`, from memory: copied there if the backend might compute it again."""
+    """`x`, of `type_`, from memory: copied there if the backend might compute it again.
+
+    For graphics processors the backend fails where nothing is left of that but the copy.
+    """
     if _is_in_memory(x):
         return x
+    if ctx.gpu:
+        return stored(ctx, x, type_)
     identity = ir.AffineMap.get_identity(type_.rank)
     return apart(
         ctx, type_, lambda: parallel([x], [identity], ctx.empty(type_), lambda element: element)

@@ -39,16 +39,8 @@ def compare(predicate: str, a: Scalar, b: Scalar | float) -> Scalar:
 
 
 def round_half_even(x: Scalar) -> Scalar:
-    """To the nearest integer, halves to even; keeps the sign of zeros, infinities and NaN.
-
-    A sum with 2^23 (2^52 in f64) has no bits left behind the point. The backend takes the exponent
-    apart instead, which is four times as many operations.
-    """
-    whole = like(2.0**52 if is_double(x) else 2.0**23, x)
-    magnitude = math.absf(x)
-    rounded = arith.subf(arith.addf(magnitude, whole), whole)
-    small = arith.cmpf(arith.CmpFPredicate.OLT, magnitude, whole)
-    return with_sign_of(x, arith.select(small, rounded, magnitude))
+    """To the nearest integer, halves to even; keeps the sign of zeros, infinities and NaN."""
+    return math.roundeven(x)
 
 
 def with_sign_of(x: Scalar, magnitude: Scalar) -> Scalar:
@@ -60,7 +52,7 @@ def _odd(function: Function) -> Function:
     return lambda x: with_sign_of(x, function(math.absf(x)))
 
 
-def _polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
+def polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
     """``c[0] + c[1] * x + ...``."""
     total = like(coefficients[-1], x)
     for coefficient in reversed(coefficients[:-1]):
@@ -232,8 +224,8 @@ def _sin_cos(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     sine, cosine = (
         [(-1) ** k / pymath.factorial(2 * k + first) for k in range(1, terms)] for first in (1, 0)
     )
-    bend = arith.mulf(square, _polynomial(square, sine))
-    drop = arith.mulf(square, _polynomial(square, cosine))
+    bend = arith.mulf(square, polynomial(square, sine))
+    drop = arith.mulf(square, polynomial(square, cosine))
     one = like(1, rest)  # added last, for accuracy
     return turns, arith.addf(rest, arith.mulf(rest, bend)), arith.addf(one, drop)
 
@@ -279,7 +271,7 @@ def atan(x: Scalar) -> Scalar:
     turned = compare("OGT", x, pymath.tan(pymath.pi / 8))
     x = arith.select(turned, arith.divf(arith.subf(x, one), arith.addf(x, one)), x)
     limit = pymath.tan(pymath.pi / 8) ** 2
-    angle = arith.mulf(x, _polynomial(arith.mulf(x, x), _fit("atan", 0, limit, _degree(x, 6, 13))))
+    angle = arith.mulf(x, polynomial(arith.mulf(x, x), _fit("atan", 0, limit, _degree(x, 6, 13))))
     angle = arith.select(turned, arith.addf(like(pymath.pi / 4, x), angle), angle)
     return arith.select(inverted, arith.subf(like(pymath.pi / 2, x), angle), angle)
 
@@ -322,10 +314,10 @@ def erf_plus_one(x: Scalar) -> Scalar:
 def _erf_double(x: Scalar) -> Scalar:
     """``x * P(x**2)`` up to 1; above, ``1 - exp(-x**2) * Q((x - 1) / (x + 1))``."""
     one, square = like(1, x), arith.mulf(x, x)
-    near = arith.mulf(x, _polynomial(arith.minimumf(square, one), _fit("erf", 0, 1, 14)))
+    near = arith.mulf(x, polynomial(arith.minimumf(square, one), _fit("erf", 0, 1, 14)))
     bounded = arith.minimumf(x, like(6, x))
     t = arith.divf(arith.subf(bounded, one), arith.addf(bounded, one))
-    scaled = _polynomial(t, _fit("erfcx", 0, 5 / 7, 18))
+    scaled = polynomial(t, _fit("erfcx", 0, 5 / 7, 18))
     decay = math.exp(arith.negf(arith.mulf(bounded, bounded)))
     far = arith.subf(one, arith.mulf(decay, scaled))
     return arith.select(compare("OGT", x, 1), far, near)

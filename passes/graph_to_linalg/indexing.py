@@ -6,7 +6,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import apart, settled
+from .dispatch import apart, settled, stored
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
@@ -80,7 +80,7 @@ def take(
         return arith.select(along.holds(along.position(index)), found, zero)
 
     map_ = projection(result.rank, index_loops)
-    return parallel([indices], [map_], ctx.empty(result), element)
+    return _gathered(ctx, parallel([indices], [map_], ctx.empty(result), element), result)
 
 
 @lowers(graph.GatherElementsOp)
@@ -108,8 +108,14 @@ def take_elements(
         coordinates[axis] = along.clamped(position)
         return arith.select(along.holds(position), tensor.extract(x, coordinates), zero)
 
-    identity = ir.AffineMap.get_identity(places.rank)
-    return parallel([indices], [identity], ctx.empty(places.with_dtype(source.dtype)), element)
+    identity, result = ir.AffineMap.get_identity(places.rank), places.with_dtype(source.dtype)
+    return _gathered(ctx, parallel([indices], [identity], ctx.empty(result), element), result)
+
+
+def _gathered(ctx: Lowering, y: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """`y`, of `type_`; for graphics processors stored, as the threads of a reduction that computes
+    it would hand each other positions, for which the backend has no memory."""
+    return stored(ctx, y, type_) if ctx.gpu else y
 
 
 def _require_within(

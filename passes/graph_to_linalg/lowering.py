@@ -69,7 +69,9 @@ def plain_type(type_: graph.TensorType) -> ir.RankedTensorType:
 class Lowering:
     """The state of lowering one function: lowered values and the values of symbolic sizes."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: bool = False) -> None:
+        self.gpu = gpu
+        """Whether the program is for a graphics processor."""
         self.values: dict[ir.Value, ir.Value] = {}
         self.kernels: dict[object, str] = {}
         """Names of the kernels that have been written for this function, by what they do."""

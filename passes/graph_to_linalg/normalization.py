@@ -13,7 +13,7 @@ from .generic import fill, generic, parallel, projection
 from .kernels import define, flat
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, pad_tensor
-from .reduction import accumulator
+from .reduction import accumulator, complete
 from .scalar import convert_scalar
 from .softmax_kernel import LANES, SoftmaxRows
 
@@ -47,7 +47,7 @@ class Rows:
     """
 
     def __init__(self, ctx: Lowering, type_: graph.TensorType, axes: Sequence[int]):
-        self.ctx, self.type = ctx, type_
+        self.ctx, self.type, self.axes = ctx, type_, list(axes)
         self.wide = accumulator(type_.dtype)
         kept = [axis for axis in range(type_.rank) if axis not in axes]
         self.row_type = graph.TensorType(tuple(type_.shape[axis] for axis in kept), self.wide)
@@ -86,7 +86,7 @@ class Rows:
         """Each row combined by `body`, of the scalars of `inputs` and of what it has so far."""
         outputs = [self.row_of(initial)]
         (result,) = generic(inputs, maps, outputs, [self.per_row], self.kinds, body)
-        return result
+        return complete(self.ctx, result, self.row_type, self.axes, self.type.rank)
 
     def largest(self, x: Elements, lowest: float) -> Value:
         """The largest element of each row, at least `lowest`.
@@ -114,15 +114,26 @@ class Rows:
         Measured: 12x128x128 takes 0.17 ms, and 0.24 ms when the sum has a loop of its own.
         """
         outputs = [self.ctx.empty(self.type.with_dtype(dtype)), self.row_of(0)]
+        maps, places = [*x.maps, self.per_row], [self.identity, self.per_row]
 
-        def body(*scalars: Scalar) -> list[Scalar]:
+        def power(own: Sequence[Scalar], top: Scalar) -> Scalar:
+            return math.exp(arith.subf(x.element(*own), top))
+
+        def both(*scalars: Scalar) -> list[Scalar]:
             *own, top, _, total = scalars
-            power = math.exp(arith.subf(x.element(*own), top))
-            return [convert_scalar(power, self.wide, dtype), arith.addf(power, total)]
+            value = power(own, top)
+            return [convert_scalar(value, self.wide, dtype), arith.addf(value, total)]
 
-        maps = [*x.maps, self.per_row]
-        places = [self.identity, self.per_row]
-        powers, total = generic([*x.inputs, top], maps, outputs, places, self.kinds, body)
+        if self.ctx.gpu:  # for which the backend takes no loop that does both
+            powers = parallel(
+                [*x.inputs, top], maps, outputs[0],
+                lambda *s: convert_scalar(power(s[:-1], s[-1]), self.wide, dtype),
+            )  # fmt: skip
+            total = self.reduced(
+                0, [*x.inputs, top], maps, lambda *s: arith.addf(power(s[:-2], s[-2]), s[-1])
+            )
+            return powers, total
+        powers, total = generic([*x.inputs, top], maps, outputs, places, self.kinds, both)
         return powers, total
 
     def elements(self, x: Value) -> Elements:
@@ -151,7 +162,7 @@ class Rows:
 
 @lowers(graph.SoftmaxOp)
 def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
-    if _has_kernel(op):
+    if not ctx.gpu and _is_for_kernel(op):
         return _softmax_kernel(ctx, x, graph.type_of(op.x))
     rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
     x = rows.stored(x)
@@ -171,7 +182,7 @@ def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
     )
 
 
-def _has_kernel(op: graph.GraphOp) -> bool:
+def _is_for_kernel(op: graph.GraphOp) -> bool:
     """Whether rows are contiguous and end within a vector, where the backend computes element by
     element; and nothing before them would be computed apart that the backend computes with them.
 

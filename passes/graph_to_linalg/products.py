@@ -36,7 +36,7 @@ def generic_product(
     element. The result's axes are the first loops.
     """
     factors = [_Factor(*each) for each in zip(inputs, types, axes, strict=True)]
-    if len(factors) == 2:
+    if not ctx.gpu and len(factors) == 2:
         y = _by_vectors(ctx, factors, result, loops)
         if y is not None:
             return y

@@ -170,7 +170,7 @@ class _Layer:
     def is_for_kernel(self) -> bool:
         """Whether the kernel serves: one dispatch, in which a thread has sequences of its own."""
         size = 4 * self.hidden * graph.static_size(self.gates.shape[2])
-        return self.gates.dtype == np.float32 and size <= CACHED_BYTES
+        return not self.ctx.gpu and self.gates.dtype == np.float32 and size <= CACHED_BYTES
 
     def run_kernel(
         self,

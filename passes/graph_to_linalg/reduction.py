@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import apart, settled
+from .dispatch import apart, settled, stored
 from .generic import fill, generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
 from .movement import reshape_tensor
@@ -40,6 +40,8 @@ def reduce_axes(
     kept = [axis for axis in range(type_.rank) if axis not in axes]
     result = graph.TensorType(tuple(type_.shape[axis] for axis in kept), wide)
     output = fill(scalar_constant(initial, wide), ctx.empty(result))
+    if 0 in type_.shape:
+        return output
 
     def body(element: ir.Value, total: ir.Value) -> ir.Value:
         return combine(convert_scalar(element, type_.dtype, wide), total)
@@ -52,7 +54,19 @@ def reduce_axes(
         ["reduction" if axis in axes else "parallel" for axis in range(type_.rank)],
         body,
     )
-    return reduced
+    return complete(ctx, reduced, result, axes, type_.rank)
+
+
+def complete(
+    ctx: Lowering, reduced: ir.Value, type_: graph.TensorType, axes: Sequence[int], rank: int
+) -> ir.Value:
+    """`reduced`, of `type_`, over `axes` of `rank`; for graphics processors it may be stored.
+
+    Where it is read over again along axes that are not the last, the backend lets threads read what
+    others have not written yet.
+    """
+    is_last = sorted(axes) == list(range(rank - len(axes), rank))
+    return stored(ctx, reduced, type_) if ctx.gpu and not is_last else reduced
 
 
 def keep_axes(ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: Sequence[int]) -> ir.Value:

@@ -34,7 +34,7 @@ def interpolate(
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     axis = op.attrs["axis"]
     merged, size = _merged(source, axis), result.shape[axis]
-    if _has_kernel(op):
+    if not ctx.gpu and _is_for_kernel(op):
         return _by_kernel(ctx, op, x, places, weights)
     places = settled(ctx, places, graph.type_of(op.places))
     weights = settled(ctx, weights, graph.type_of(op.weights))
@@ -57,7 +57,7 @@ def interpolate(
     return reshape_tensor(ctx, add(ctx, type_, weights, term), type_, result)
 
 
-def _has_kernel(op: graph.GraphOp) -> bool:
+def _is_for_kernel(op: graph.GraphOp) -> bool:
     """Whether sizes are known, and taps few enough to be written out."""
     types = [graph.type_of(value) for value in (op.x, op.places, op.weights, op.result)]
     return (

@@ -11,8 +11,9 @@ from .dispatch import apart
 from .generic import parallel
 from .indexing import take_elements
 from .loops import for_each, for_range, if_, while_
-from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
+from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
 from .movement import reshape_tensor
+from .rank_sorting import order_rows_by_rank, select_by_rank
 from .scalar import convert_scalar
 
 _I64 = np.dtype(np.int64)
@@ -30,8 +31,18 @@ def top_k(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> tuple[ir.Value, ir.V
         return _key(element, source.dtype, op.attrs["largest"])
 
     keys = apart(ctx, key_type, lambda: parallel([x], [identity], ctx.empty(key_type), keys_of))
-    order = _Selection(ctx, keys, key_type, indices, op.attrs["axis"]).build()
-    return take_elements(ctx, x, source, order, indices, op.attrs["axis"]), order
+    axis = op.attrs["axis"]
+    _require_as_many(ctx, indices.shape[axis], source.shape[axis])
+    if ctx.gpu:
+        order = select_by_rank(ctx, keys, key_type, indices, axis)
+    else:
+        order = _Selection(ctx, keys, key_type, indices, axis).build()
+    return take_elements(ctx, x, source, order, indices, axis), order
+
+
+def _require_as_many(ctx: Lowering, k: Size, extent: Size) -> None:
+    fits = arith.cmpi(arith.CmpIPredicate.ule, ctx.index(k), ctx.index(extent))
+    ctx.require(fits, f"takes {k} elements of an axis of {extent}")
 
 
 @lowers(graph.ArgsortRowsOp)
@@ -47,6 +58,8 @@ def argsort_rows(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         return _key(element, source.dtype, largest=False)
 
     keys = apart(ctx, key_type, lambda: parallel([x], [identity], ctx.empty(key_type), keys_of))
+    if ctx.gpu:
+        return order_rows_by_rank(ctx, keys, key_type, result)
     return _Selection(ctx, keys, key_type, result, 0, _RowOfMatrix).build()
 
 
@@ -111,8 +124,6 @@ class _Selection:
         ]
         self.outer = [ctx.index(size) for i, size in enumerate(result.shape) if i != axis]
         self.zero, self.one, self.two = (ctx.index(i) for i in range(3))
-        fits = arith.cmpi(arith.CmpIPredicate.ule, self.k, self.extent)
-        ctx.require(fits, f"takes {k} elements of an axis of {extent}")
         none = arith.cmpi(arith.CmpIPredicate.eq, self.k, self.zero)
         self.candidates = arith.select(none, self.zero, self.extent)
 

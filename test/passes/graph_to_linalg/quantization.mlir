@@ -4,9 +4,7 @@
 // CHECK-LABEL: @quantize
 // CHECK: linalg.generic
 // CHECK: arith.divf
-// CHECK: arith.addf
-// CHECK: arith.subf
-// CHECK: math.copysign
+// CHECK: math.roundeven
 // CHECK: arith.fptosi {{.*}} : f32 to i32
 // CHECK: arith.trunci {{.*}} : i32 to i8
 // CHECK-NOT: linalg.generic

@@ -1,0 +1,123 @@
+"""Orders by counting: an element's place is the number of those that come before it.
+
+Many more comparisons than a heap makes, and all of them independent: for graphics processors, for
+which the backend compiles no loops over a tensor that they change.
+"""
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from .dispatch import stored
+from .generic import generic, loop_index, parallel, projection
+from .lowering import Lowering, plain_element, scalar_constant
+from .scalar import convert_scalar
+
+_PLACE = np.dtype(np.int32)
+
+
+def select_by_rank(
+    ctx: Lowering, keys: ir.Value, type_: graph.TensorType, result: graph.TensorType, axis: int
+) -> ir.Value:
+    """Where along `axis` the elements with the largest `keys` are, of equal ones the first first.
+
+    `keys` are integers of `type_`; `result` has as many positions along `axis` as are wanted.
+    """
+    rank = type_.rank
+    own = projection(rank + 1, list(range(rank)))
+    other = projection(rank + 1, [rank if i == axis else i for i in range(rank)])
+
+    def count(key: ir.Value, other_key: ir.Value, total: ir.Value) -> ir.Value:
+        predicate = arith.CmpIPredicate
+        equal = arith.cmpi(predicate.eq, other_key, key)
+        first = arith.cmpi(predicate.slt, _place(rank), _place(axis))
+        greater = arith.cmpi(predicate.sgt, other_key, key)
+        return _plus(total, arith.ori(greater, arith.andi(equal, first)))
+
+    places = type_.with_dtype(_PLACE)
+    (ranks,) = generic(
+        [keys, keys], [own, other], [ctx.filled(places, 0)], [own], _summed(rank), count
+    )
+    return _positions(ctx, ranks, result, axis)
+
+
+def order_rows_by_rank(
+    ctx: Lowering, keys: ir.Value, type_: graph.TensorType, result: graph.TensorType
+) -> ir.Value:
+    """The order of the rows of the matrix `keys`, which compare by the first that differ.
+
+    Larger ones come first, and of equal ones the first.
+    """
+    rows, columns = type_.shape
+    pairs = graph.TensorType((rows, rows), _PLACE)
+    by_row = projection(3, [0, 2]), projection(3, [1, 2])
+    last = arith.index_cast(plain_element(_PLACE), ctx.index(columns - 1))
+
+    def differ(key: ir.Value, other_key: ir.Value, column: ir.Value) -> ir.Value:
+        unlike = arith.cmpi(arith.CmpIPredicate.ne, key, other_key)
+        return arith.minsi(arith.select(unlike, _place(2), column), column)
+
+    never = ctx.filled(pairs, np.iinfo(_PLACE).max)
+    (columns_that_differ,) = generic(
+        [keys, keys], by_row, [never], [projection(3, [0, 1])], _summed(2), differ
+    )
+
+    def before(column: ir.Value) -> ir.Value:
+        """Whether the second row of a pair comes before the first."""
+        predicate, index = arith.CmpIPredicate, ir.IndexType.get()
+        inside = arith.index_cast(index, arith.minsi(column, last))
+        key, other_key = (tensor.extract(keys, [loop_index(i), inside]) for i in (0, 1))
+        equal = arith.cmpi(predicate.eq, other_key, key)
+        first = arith.cmpi(predicate.slt, _place(1), _place(0))
+        greater = arith.cmpi(predicate.sgt, other_key, key)
+        earlier = arith.ori(greater, arith.andi(equal, first))
+        return arith.extui(plain_element(_PLACE), earlier)
+
+    identity = ir.AffineMap.get_identity(2)
+    earlier = parallel([columns_that_differ], [identity], ctx.empty(pairs), before)
+    (ranks,) = generic(
+        [stored(ctx, earlier, pairs)],
+        [identity],
+        [ctx.filled(graph.TensorType((rows,), _PLACE), 0)],
+        [projection(2, [0])],
+        _summed(1),
+        arith.addi,
+    )
+    return _positions(ctx, ranks, result, 0)
+
+
+def _positions(ctx: Lowering, ranks: ir.Value, result: graph.TensorType, axis: int) -> ir.Value:
+    """For each place along `axis` of `result`, where `ranks` is that place."""
+    rank = result.rank
+    read = projection(rank + 1, [rank if i == axis else i for i in range(rank)])
+    written = projection(rank + 1, list(range(rank)))
+
+    def find(here: ir.Value, total: ir.Value) -> ir.Value:
+        found = arith.cmpi(arith.CmpIPredicate.eq, here, _place(axis))
+        position = arith.select(found, _place(rank), scalar_constant(0, _PLACE))
+        return arith.addi(total, position)
+
+    places = result.with_dtype(_PLACE)
+    (positions,) = generic([ranks], [read], [ctx.filled(places, 0)], [written], _summed(rank), find)
+    identity = ir.AffineMap.get_identity(rank)
+    return parallel(
+        [positions],
+        [identity],
+        ctx.empty(result),
+        lambda place: convert_scalar(place, _PLACE, result.dtype),
+    )
+
+
+def _summed(rank: int) -> list[str]:
+    """Loops over `rank` axes, and one more that is summed over."""
+    return ["parallel"] * rank + ["reduction"]
+
+
+def _place(loop: int) -> ir.Value:
+    """Inside a body: where `loop` is."""
+    return arith.index_cast(plain_element(_PLACE), loop_index(loop))
+
+
+def _plus(total: ir.Value, condition: ir.Value) -> ir.Value:
+    """`total`, and one more where `condition` holds."""
+    return arith.addi(total, arith.extui(plain_element(_PLACE), condition))
