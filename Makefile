@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
+DEVICE := cpu
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types lit pytest property docs conformance wheel bench architectures clean
@@ -48,8 +49,8 @@ property: $(STAMP)  ## Draw 2,000 cases for each family of operators and compare
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
 
-conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour)
-	@$(BIN)/python -m graphc.tools.conformance
+conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour; DEVICE=vulkan)
+	@$(BIN)/python -m graphc.tools.conformance --target $(DEVICE)
 
 wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from another folder
 	@sh tools/check_wheel.sh $(PYTHON)

@@ -17,9 +17,10 @@ from onnx import helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from .driver import compile
-from .runtime import CompiledModel
+from .errors import DeviceError
+from .runtime import CompiledModel, find_devices, resolve_target
 
-DEVICES = {"CPU": "cpu"}
+DEVICES = {"CPU": "cpu", "CUDA": "cuda", "VULKAN": "vulkan"}
 """Targets by ONNX's names of devices."""
 
 
@@ -49,8 +50,12 @@ class GraphcBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        """Compile `model` for `device`; what else is given goes to `graphc.compile`."""
-        return GraphcBackendRep(compile(model, DEVICES[_kind(device)], **kwargs))
+        """Compile `model` for `device`; what else is given goes to `graphc.compile`.
+
+        A ``target`` among that (``vulkan:ampere``) says more than a device can.
+        """
+        target = kwargs.pop("target", None) or DEVICES[_kind(device)]
+        return GraphcBackendRep(compile(model, target, **kwargs))
 
     @classmethod
     def run_node(
@@ -73,8 +78,14 @@ class GraphcBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether models can be run on `device`, such as ``CPU``."""
-        return _kind(device) in DEVICES
+        """Whether models can be compiled for `device`, such as ``CPU``, and run here."""
+        target = DEVICES.get(_kind(device))
+        if target is None:
+            return False
+        try:
+            return bool(find_devices(resolve_target(target).driver))
+        except DeviceError:
+            return False
 
 
 def _kind(device: str) -> str:

@@ -8,9 +8,11 @@ from typing import Any
 
 from ..errors import OutputError
 from ..runtime.output_file import write_atomically
+from . import target_listings
 from .cli import FAILED, OK, exit_with, run_tool
 from .options import add_compile_options, compile_arguments, parse_dims
 from .progress import ProgressLine
+from .target_listings import PrintAndStop
 
 EPILOG = """\
 examples:
@@ -25,8 +27,7 @@ SUFFIXES = {"graph": ".graph.mlir", "linalg": ".linalg.mlir", "vmfb": ".vmfb"}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
-    flags = _parser().parse_args(argv)
-    return run_tool(lambda: _run(flags))
+    return run_tool(lambda: _run(_parser().parse_args(argv)))
 
 
 def _run(flags: argparse.Namespace) -> int:
@@ -96,6 +97,12 @@ def _parser() -> argparse.ArgumentParser:
         help="say which nodes would be compiled, run on the host or fail, and stop",
     )
     parser.add_argument("--report", action="store_true", help="print what the compiler did")
+    parser.add_argument(
+        "--list-targets",
+        action=PrintAndStop,
+        text=target_listings.targets,
+        help="show the targets and their variants, and stop",
+    )
     add_compile_options(parser)
     return parser
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphcError, UsageError
+from . import target_listings
 from .cli import FAILED, OK, exit_with, run_tool
 from .feeds import add_input_options, binding, feeds_for
 from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
+from .target_listings import PrintAndStop
 
 EPILOG = """\
 examples:
@@ -29,8 +31,7 @@ COMPILED = (".vmfb", ".gcm")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
-    flags = _parser().parse_args(argv)
-    return run_tool(lambda: _run(flags))
+    return run_tool(lambda: _run(_parser().parse_args(argv)))
 
 
 def _run(flags: argparse.Namespace) -> int:
@@ -152,6 +153,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--tolerance", type=float, default=1e-4, help="for --compare, relative (1e-4)"
+    )
+    parser.add_argument(
+        "--list-devices",
+        action=PrintAndStop,
+        text=target_listings.devices,
+        help="show the devices of this machine, and stop",
     )
     add_compile_options(parser)
     return parser

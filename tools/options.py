@@ -12,7 +12,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `compile_arguments` reads."""
     group = parser.add_argument_group("compilation")
     group.add_argument(
-        "--target", default="cpu", help="where it runs: cpu, cpu:x86-64-v3, ... (cpu)"
+        "--target", default="cpu", help="where it runs: cpu, cpu:x86-64-v3, vulkan, ... (cpu)"
     )
     group.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension"

@@ -22,13 +22,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = [case for case in load_cases() if re.search(options.matching, case.name)]
     known = tomllib.loads(NOT_PASSING.read_text(encoding="utf-8"))
     outcomes = []
-    for outcome in run_cases(cases, jobs=options.jobs, timeout=options.timeout, host=options.host):
+    for outcome in run_cases(
+        cases,
+        jobs=options.jobs,
+        timeout=options.timeout,
+        target=options.target,
+        host=options.host,
+        execute=options.execute,
+    ):
         outcomes.append(outcome)
         if not outcome.passed and (options.all or outcome.name not in known):
             print(f"{outcome.status.upper():12} {outcome.name}: {outcome.detail}", flush=True)
     figures, surprises = summary(cases, outcomes), _surprises(outcomes, known)
     print("\n".join([*figures, *surprises]))
-    if not options.matching:
+    if not options.matching and options.target == "cpu":
         write_matrix(cases, outcomes, figures, known)
     return 1 if surprises else 0
 
@@ -66,6 +73,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-j", "--jobs", type=int, default=default_jobs(), metavar="N")
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS", help="per case")
+    parser.add_argument("--target", default="cpu", help="what to compile for (cpu)")
+    parser.add_argument(
+        "--compile-only",
+        dest="execute",
+        action="store_false",
+        help="what is compiled passes: for targets that are not here",
+    )
     parser.add_argument(
         "--no-host", dest="host", action="store_false", help="what is not compiled does not pass"
     )

@@ -16,6 +16,7 @@ from onnx.backend.test.runner import Runner
 from pebble import ProcessExpired, ProcessPool
 
 from ...backend import GraphcBackend, GraphcBackendRep
+from ...driver import make_options, to_module
 from ...errors import BackendTimeoutError, GraphcError, UnsupportedModelError
 from .cases import Case
 from .outcome import Outcome, Status
@@ -32,21 +33,32 @@ GRACE = 5.0
 
 
 def run_cases(
-    cases: Iterable[Case], *, jobs: int, timeout: float, device: str = "CPU", host: bool = True
+    cases: Iterable[Case],
+    *,
+    jobs: int,
+    timeout: float,
+    target: str = "cpu",
+    host: bool = True,
+    execute: bool = True,
 ) -> Iterator[Outcome]:
     """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes in their order.
 
-    What a case starts ends with it. Without `host`, what would not be compiled is unsupported.
-    Cases with one program, of which there are many, have it compiled once.
+    What a case starts ends with it. Without `host`, what would not be compiled is unsupported;
+    without `execute`, a case passes when it is compiled. Cases with one program, of which there are
+    many, have it compiled once.
     """
     with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as cache:
-        yield from _run_cases(
-            cases, jobs, timeout, {"device": device, "host": host, "cache": cache}
-        )
+        options = {"target": target, "host": host, "cache": cache}
+        run = run_case if execute else compile_case
+        yield from _run_cases(cases, jobs, timeout, run, options)
 
 
 def _run_cases(
-    cases: Iterable[Case], jobs: int, timeout: float, options: Mapping[str, Any]
+    cases: Iterable[Case],
+    jobs: int,
+    timeout: float,
+    run: Callable[..., Outcome],
+    options: Mapping[str, Any],
 ) -> Iterator[Outcome]:
     _cases.update((case.name, case) for case in cases)
     gc.freeze()  # or the processes would look through all cases, and copy them, at every collection
@@ -54,7 +66,9 @@ def _run_cases(
     pool = ProcessPool(max_workers=jobs, context=context, initializer=_bound_memory)  # type: ignore[arg-type]
     with pool:
         futures = {
-            name: pool.schedule(_run_named, args=[name, timeout, options], timeout=timeout + GRACE)
+            name: pool.schedule(
+                _run_named, args=[run, name, timeout, options], timeout=timeout + GRACE
+            )
             for name in _cases
         }
         for name, future in futures.items():
@@ -74,11 +88,13 @@ def _bound_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def _run_named(name: str, timeout: float, options: Mapping[str, Any]) -> Outcome:
+def _run_named(
+    run: Callable[..., Outcome], name: str, timeout: float, options: Mapping[str, Any]
+) -> Outcome:
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)  # the summary counts what the host ran
     start = time.perf_counter()
-    outcome = run_case(_cases[name], timeout, **options)
+    outcome = run(_cases[name], timeout, **options)
     gc.collect()
     return Outcome(
         name, outcome.status, outcome.detail, outcome.native, time.perf_counter() - start
@@ -87,13 +103,36 @@ def _run_named(name: str, timeout: float, options: Mapping[str, Any]) -> Outcome
 
 def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
     """Compile `case` within `timeout` seconds, with `options` of the backend, run and compare."""
-    try:
+
+    def run() -> bool:
         prepared = GraphcBackend.prepare(
             case.model(), threads=1, timeout=timeout, extra_flags=_ONE_THREAD, **options
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
             _compare(expected, list(prepared.run(inputs)), case)
+        return prepared.model.native
+
+    return _outcome_of(case, timeout, run)
+
+
+def compile_case(case: Case, timeout: float, *, target: str, host: bool, **options: Any) -> Outcome:
+    """Compile `case` within `timeout` seconds, for a target that need not be here."""
+
+    def run() -> bool:
+        settings = make_options(
+            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, **options
+        )
+        _, report = to_module(case.model(), settings, host)
+        return all(part.native for part in report.parts)
+
+    return _outcome_of(case, timeout, run)
+
+
+def _outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
+    """What becomes of `case` when `run`, which says whether all of it is compiled, is called."""
+    try:
+        native = run()
     except UnsupportedModelError as error:
         return Outcome(case.name, Status.UNSUPPORTED, _one_line(error))
     except AssertionError as error:
@@ -104,7 +143,7 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
         return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
     except Exception as error:  # a case must not end the others
         return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
-    return Outcome(case.name, Status.PASS, native=prepared.model.native)
+    return Outcome(case.name, Status.PASS, native=native)
 
 
 def _compare(expected: Any, given: Any, case: Case) -> None:
