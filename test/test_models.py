@@ -25,12 +25,12 @@ TOLERANCE = 1e-4
 Feed = Mapping[str, np.ndarray]
 
 
-def compare(model: onnx.ModelProto, feeds: list[Feed]) -> Mapping[str, int]:
+def compare(model: onnx.ModelProto, feeds: list[Feed], target: str = "cpu") -> Mapping[str, int]:
     """Check one compilation of `model` on all `feeds`; how often each rewrite fired."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    with closing(graphc.compile(model, threads=2)) as compiled:
+    with closing(graphc.compile(model, target, threads=2)) as compiled:
         for feed in feeds:
             expected = session.run(None, dict(feed))
             for result, reference in zip(compiled.run(None, dict(feed)), expected, strict=True):

@@ -1,0 +1,87 @@
+"""Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
+
+import numpy as np
+import pytest
+from devices import needs_vulkan
+from test_models import compare, exported, small_cnn
+
+import graphc
+from graphc.driver import make_options, to_module
+from graphc.errors import DeviceError
+from graphc.tools.conformance.cases import load_cases
+from graphc.tools.conformance.running import compile_case, run_case
+
+CASES = {
+    "elementwise": "add_bcast where_example cast_FLOAT_to_FLOAT16 round pow cos bitwise_xor_i32_2d",
+    "contraction": "matmul_4d gemm_all_attributes einsum_batch_matmul",
+    "convolution": "basic_conv_with_padding conv_with_strides_and_asymmetric_padding convtranspose",
+    "pooling": "maxpool_2d_pads averagepool_2d_default globalmaxpool",
+    "reduction": "reduce_mean_keepdims_random argmax_default_axis_example cumsum_2d_axis_0",
+    "normalization": "softmax_axis_1 logsoftmax_axis_0 layer_normalization_2d_axis1"
+    " batchnorm_epsilon_training_mode instancenorm_epsilon",
+    "attention": "attention_4d_causal",
+    "movement": "transpose_all_permutations_0 concat_3d_axis_1 reflect_pad slice_neg_steps tile",
+    "indexing": "gather_0 gather_elements_1 scatter_elements_with_axis scatternd_add"
+    " onehot_with_axis",
+    "sorting": "top_k unique_sorted_with_axis",
+    "recurrent": "lstm_with_peepholes gru_batchwise",
+    "quantization": "quantizelinear dequantizelinear_axis qlinearmatmul_2D_int8_float32",
+    "resampling": "resize_upsample_scales_linear gridsample_bilinear",
+    "control_flow": "if scan9_sum",
+    "shapes": "shape nonzero_example range_float_type_positive_delta",
+}
+"""Of ONNX's own suite, by family."""
+
+OTHERS = {
+    "cuda": b".target sm_80",
+    "cuda:sm_90": b".target sm_89",
+    "rocm": b"rocm-hsaco-fb",
+    "metal": b"metal_stdlib",
+    "vulkan:portable": b"vulkan-spirv-fb",
+    "vulkan:rdna3": b"vulkan-spirv-fb",
+}
+"""Targets, and what the code for each holds."""
+
+_ALL = {case.name.removeprefix("test_"): case for case in load_cases()}
+
+
+def family_cases():
+    return [name for names in CASES.values() for name in names.split()]
+
+
+@needs_vulkan
+@pytest.mark.parametrize("name", family_cases())
+def test_vulkan_computes_what_onnx_says(name):
+    outcome = run_case(_ALL[name], 300, target="vulkan", host=False)
+    assert outcome.passed, outcome.detail
+
+
+@needs_vulkan
+def test_vulkan_runs_a_convolutional_network():
+    rng = np.random.default_rng(1)
+    images = [rng.standard_normal((batch, 3, 33, 47), np.float32) for batch in (1, 3)]
+    compare(small_cnn(), [{"x": image} for image in images], target="vulkan")
+
+
+@needs_vulkan
+def test_vulkan_runs_a_transformer_of_any_length():
+    compare(*exported("bert-tiny"), target="vulkan")
+
+
+@pytest.mark.parametrize("name", family_cases())
+def test_cuda_compiles_what_onnx_says(name):
+    outcome = compile_case(_ALL[name], 300, target="cuda", host=False)
+    assert outcome.passed, outcome.detail
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_code_for_every_target(target):
+    model, _ = exported("bert-tiny")
+    contents, _ = to_module(model, make_options(target, None, None, None), host=False)
+    assert OTHERS[target] in contents
+
+
+def test_a_missing_device_shows_before_anything_is_compiled(monkeypatch):
+    monkeypatch.setattr("graphc.driver.to_module", lambda *_: pytest.fail("compiled"))
+    with pytest.raises(DeviceError, match="cannot open device 'metal'"):
+        graphc.compile(small_cnn(), "metal")
