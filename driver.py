@@ -46,6 +46,7 @@ from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY
+from .runtime.multi_target_file import bundle
 
 Progress = Callable[[ProgressEvent], None]
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
@@ -188,7 +189,7 @@ class Compilation:
 
 def compile(
     model: "str | os.PathLike[str] | bytes | Any",
-    target: str | Target = "cpu",
+    target: str | Target | Sequence[str | Target] = "cpu",
     *,
     dims: Mapping[str, int] | None = None,
     threads: int | None = None,
@@ -207,15 +208,16 @@ def compile(
     """Compile an ONNX model and load it, ready to run.
 
     `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of the
-    table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here. `dims`
-    fixes symbolic dimensions (``{"batch": 4}``). `threads` is the number of workers, by default the
-    usable processors. `pipeline` replaces the default graph pipeline (see ``gc-opt
-    --list-passes``). With `precision` ``strict``, nothing but the order of sums differs from the
-    model; with ``f32``, the default, convolutions may also be computed with fewer products, whose
-    results lie some 1e-6 of the largest element apart. `opt_level` (0 to 3) and `data_tiling` steer
-    the backend, `extra_flags` are handed to it, `timeout` (seconds) bounds it. `progress` is called
-    with a `ProgressEvent` now and then; an exception it raises stops the compilation. `save_temps`
-    names a folder for the program after every stage.
+    table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here, or
+    several, for one file that runs on any of them (see `load`). `dims` fixes symbolic dimensions
+    (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
+    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
+    ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
+    convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
+    largest element apart. `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags`
+    are handed to it, `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now
+    and then; an exception it raises stops the compilation. `save_temps` names a folder for the
+    program after every stage.
 
     Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
@@ -231,15 +233,38 @@ def compile(
     InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
     BackendError, DeviceError.
     """
-    options = make_options(
-        target, dims, threads, pipeline, precision, opt_level=opt_level, data_tiling=data_tiling,
-        extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
-        check_rewrites=check_rewrites, cache=cache,
-    )  # fmt: skip
-    if options.target.name != "cpu":
-        open_device(options.target.driver)  # if that fails, before the work is done
-    contents, report = to_module(model, options, host)
-    return load(contents, threads=options.threads, report=report)
+    targets = [target] if isinstance(target, str | Target) else target
+    options = [
+        make_options(
+            each, dims, threads, pipeline, precision, opt_level=opt_level, data_tiling=data_tiling,
+            extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
+            check_rewrites=check_rewrites, cache=cache,
+        )
+        for each in targets
+    ]  # fmt: skip
+    if len(options) == 1 and options[0].target.name != "cpu":
+        open_device(options[0].target.driver)  # if that fails, before the work is done
+    contents, report = to_file(model, options, host)
+    return load(contents, threads=options[0].threads, report=report)
+
+
+def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, Report]:
+    """The contents of one file for all targets of `options`, and the report of the first.
+
+    Raises `UsageError` where there are several and parts of `model` run on the host, or one is
+    there twice, or none.
+    """
+    names = [each.target.spelling for each in options]
+    if not names or len(set(names)) != len(names):
+        raise UsageError(f"targets must be one or more different ones, not {', '.join(names)}")
+    if len(options) == 1:
+        return to_module(model, options[0], host)
+    try:
+        modules = [to_module(model, each, host=False) for each in options]
+    except UnsupportedModelError as error:
+        raise UsageError(f"only compiled code can be for several targets: {error}") from error
+    contents = {name: module for name, (module, _) in zip(names, modules, strict=True)}
+    return bundle(contents), modules[0][1]
 
 
 def to_module(model: Any, options: Options, host: bool) -> tuple[bytes, Report]:

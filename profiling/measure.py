@@ -65,7 +65,7 @@ def profile(
 def profile_compiled(contents: bytes, feeds: Feeds, *, threads: int, runs: int = RUNS) -> Profile:
     """The same of a ``.vmfb``, which does not know which kernel computes which node."""
     with load(contents, threads=threads) as compiled:
-        _require_processor(resolve_target(compiled.metadata.options.get("target", "cpu")))
+        _require_processor(resolve_target(compiled.target))
         return _measure(compiled, contents, feeds, threads, runs, [])
 
 

@@ -1,10 +1,14 @@
 """What devices this machine has."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..errors import DeviceError
+from ..errors import DeviceError, UnknownTargetError, UsageError
 from .device import brief, import_runtime, setup_lock
-from .targets import Target
+from .targets import Target, resolve_target
+
+PREFERENCE = ("cuda", "rocm", "metal", "vulkan", "cpu")
+"""Of several targets that can run, the first of these does. Devices in software come last."""
 
 
 @dataclass(frozen=True)
@@ -50,3 +54,40 @@ def require_family(target: Target, origin: str) -> None:
                 f"is '{device.name}': compile it for {target.name}:{family}, or "
                 f"{target.name}:portable"
             )
+
+
+def in_order_of_preference(names: Iterable[str], wanted: str | None, origin: str) -> list[str]:
+    """The targets `names`, those to try first in front; of them those that `wanted` names.
+
+    Raises `UsageError` where there are none of these, `UnknownTargetError` for `wanted`.
+    """
+    rows = {name: row for name in names if (row := _known(name)) is not None}
+    if wanted is not None:
+        row, exact = resolve_target(wanted), ":" in wanted
+        found = {n: r for n, r in rows.items() if r.name == row.name and (r == row or not exact)}
+        if not found:
+            raise UsageError(f"{origin} has code for {', '.join(rows)}, not for {wanted}")
+        rows = found
+    return sorted(rows, key=lambda name: _rank(rows[name]))
+
+
+def _known(name: str) -> Target | None:
+    try:
+        return resolve_target(name)
+    except UnknownTargetError:
+        return None  # to another version of graphc
+
+
+def _rank(target: Target) -> int:
+    return len(PREFERENCE) if _is_in_software(target) else PREFERENCE.index(target.name)
+
+
+def _is_in_software(target: Target) -> bool:
+    """Whether nothing but the processor itself would run what is compiled for `target`."""
+    if target.family_of is None:
+        return False
+    try:
+        families = {target.family_of(device.name) for device in find_devices(target.driver)}
+    except DeviceError:
+        return False
+    return families == {"llvmpipe"}

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModuleFileError, UnknownTargetError, UsageError
+from ..errors import DeviceError, ModuleFileError, UnknownTargetError, UsageError
 from .adaptive import AdaptiveSession
 from .device import open_device
-from .discovery import require_family
+from .discovery import in_order_of_preference, require_family
 from .feeds import FeedBinder
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .hybrid_file import is_hybrid, read_hybrid
 from .metadata import ModelMetadata, TensorSpec, require_tensors
-from .module_file import read_module
+from .module_file import OpenedFile, open_file, read_module
 from .output_file import write_atomically
 from .session import Session
 from .targets import resolve_target
@@ -25,40 +25,76 @@ from .values import ValueSpec
 
 
 def load(
-    source: str | os.PathLike[str] | bytes, *, threads: int | None = None, report: Any = None
+    source: str | os.PathLike[str] | bytes,
+    *,
+    target: str | None = None,
+    threads: int | None = None,
+    report: Any = None,
 ) -> "CompiledModel":
     """Loads a ``.vmfb`` or ``.gcm`` that graphc made, from a path or from its bytes.
 
-    `threads` is the number of workers that share one call; by default every processor that this
-    process may use. Calls that are too short to gain by it stay on the caller's thread. `report` is
-    handed through to `CompiledModel.report`.
+    Of a file for several targets the code for the first of `PREFERENCE` that this machine can run
+    is taken, or that for `target`; `CompiledModel.target` says which. `threads` is the number of
+    workers that share one call; by default every processor that this process may use. Calls that
+    are too short to gain by it stay on the caller's thread. `report` is handed through to
+    `CompiledModel.report`.
 
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
-    `DeviceError` where this machine cannot run it, `UsageError` for impossible `threads`.
+    `DeviceError` where this machine cannot run it, `UsageError` for impossible `threads` and a
+    `target` that the file is not for.
     """
     source = source if isinstance(source, (bytes, bytearray)) else Path(source)
     if is_hybrid(source):
-        return _load_hybrid(source, threads, report)
-    file = read_module(source)
-    target = file.metadata.options.get("target", "cpu")
+        return _load_hybrid(source, target, threads, report)
+    file = open_file(source)
+    modules = file.modules()
+    if not modules:
+        return _load_module(file, file, target, threads, report)
+    reasons = []
+    for name in in_order_of_preference(modules, target, file.origin):
+        try:
+            return _load_module(file, file.module(modules[name]), None, threads, report)
+        except DeviceError as error:
+            reasons.append(f"{name}: {error}")
+    raise DeviceError("\n".join([f"{file.origin}: no target of the file is here", *reasons]))
+
+
+def _load_module(
+    whole: OpenedFile,
+    opened: OpenedFile,
+    target: str | None,
+    threads: int | None,
+    report: Any,
+) -> "CompiledModel":
+    file = read_module(opened)
+    name = file.metadata.options.get("target", "cpu")
     try:
-        row = resolve_target(target)
+        row = resolve_target(name)
     except UnknownTargetError as error:
         raise ModuleFileError(f"{file.origin}: made for a target unknown here: {error}") from error
+    if target is not None:
+        in_order_of_preference([name], target, file.origin)
     require_family(row, file.origin)
     driver = row.driver
     device = open_device(driver, threads)
     session: Session | AdaptiveSession = Session(file, device)
     if device.threads > 1:
         session = AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
-    return CompiledModel(session, file.metadata, file.contents, report)
+    return CompiledModel(session, file.metadata, whole.contents, report)
 
 
-def _load_hybrid(source: Path | bytes, threads: int | None, report: Any) -> "CompiledModel":
+def _load_hybrid(
+    source: Path | bytes, target: str | None, threads: int | None, report: Any
+) -> "CompiledModel":
     file = read_hybrid(source)
-    runnables: list[tuple[PartSpec, Runnable]] = [
-        (spec, NativePart(load(data, threads=threads)) if spec.native else open_host_part(data))
-        for spec, data in zip(file.parts, file.contents, strict=True)
+
+    def open_part(spec: PartSpec, data: bytes) -> Runnable:
+        if not spec.native:
+            return open_host_part(data)
+        return NativePart(load(data, target=target, threads=threads))
+
+    runnables = [
+        (spec, open_part(spec, data)) for spec, data in zip(file.parts, file.contents, strict=True)
     ]
     metadata = file.metadata
     session = HybridSession(
@@ -126,6 +162,11 @@ class CompiledModel:
     def native(self) -> bool:
         """Whether all of the model is compiled, and nothing runs on the host."""
         return all(part.native for part in self.parts)
+
+    @property
+    def target(self) -> str:
+        """What the code that runs is compiled for, such as ``cpu:host``."""
+        return str(self.metadata.options.get("target", "cpu"))
 
     @property
     def inputs(self) -> tuple[TensorSpec | ValueSpec, ...]:

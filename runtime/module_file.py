@@ -25,6 +25,7 @@ from .device import import_runtime, setup_lock, vm_instance
 from .elements import ELEMENT_TYPES
 from .memory import aligned_empty
 from .metadata import ENTRY_FUNCTION, REFLECTION_KEY, ModelMetadata, TensorSpec, require_tensors
+from .multi_target_file import find_modules
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -42,16 +43,49 @@ class ModuleFile:
     function: Any
 
 
-def read_module(source: str | Path | bytes) -> ModuleFile:
-    """Reads a module from a path (which is mapped, not read) or from bytes (which are copied).
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file that is whole: its bytes, and those of the entries of its archive."""
 
-    Raises `ModuleFileError`, with the path and the reason, where it is not a whole module of
-    graphc's that this version can run, and `DeviceError` where the processor cannot run it.
+    origin: str
+    contents: memoryview
+    entries: dict[str, memoryview]
+
+    def modules(self) -> dict[str, memoryview]:
+        """The modules by target; none where the file is a single one. Raises `ModuleFileError`."""
+        try:
+            return find_modules(self.contents, self.entries)
+        except ModuleFileError as error:
+            raise ModuleFileError(f"{self.origin}: {error}") from None
+
+    def module(self, contents: memoryview) -> "OpenedFile":
+        """One of the `modules` as a file of its own."""
+        if contents is self.contents:
+            return self
+        return OpenedFile(self.origin, contents, _check_archive(contents))
+
+
+def open_file(source: str | Path | bytes) -> OpenedFile:
+    """Opens a file by its path (it is mapped, not read) or its bytes (they are copied).
+
+    Raises `ModuleFileError`, with the path and the reason, where it is not a whole archive.
     """
     origin, contents = _open(source)
     try:
-        bytecode = _check_archive(contents)
-        if missing := missing_features(bytecode):
+        return OpenedFile(origin, contents, _check_archive(contents))
+    except ModuleFileError as error:
+        raise ModuleFileError(f"{origin}: {error}") from error.__cause__
+
+
+def read_module(file: OpenedFile) -> ModuleFile:
+    """Reads the module that `file` begins with.
+
+    Raises `ModuleFileError`, with the path and the reason, where it is not a module of graphc's
+    that this version can run, and `DeviceError` where the processor cannot run it.
+    """
+    origin, contents = file.origin, file.contents
+    try:
+        if missing := missing_features(next(iter(file.entries.values()))):
             raise DeviceError(
                 f"{origin}: the module was compiled for a processor with "
                 f"{', '.join(missing)}, which this one lacks; compile it for a target such as "
@@ -81,10 +115,10 @@ def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
         raise ModuleFileError(f"{path}: {error.strerror or error}") from error
 
 
-def _check_archive(contents: memoryview) -> memoryview:
+def _check_archive(contents: memoryview) -> dict[str, memoryview]:
     """Verifies the checksum of every entry, and that both zip directories agree on them.
 
-    Answers with the first entry, the bytecode; large constants and machine code follow it.
+    Answers with the entries by name: the bytecode first, then large constants and machine code.
     """
     if len(contents) == 0:
         raise ModuleFileError("the file is empty")
@@ -92,16 +126,20 @@ def _check_archive(contents: memoryview) -> memoryview:
         raise ModuleFileError("the file is no compiled module (.vmfb) of graphc")
     try:
         with zipfile.ZipFile(_Reader(contents)) as archive:
-            entries = archive.infolist()
+            infos = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise ModuleFileError(f"the file is truncated or damaged ({error})") from None
-    bytecode = None
-    for entry in entries:
-        data = _entry_data(contents, entry)
-        if data is None or zlib.crc32(data) != entry.CRC:
-            raise ModuleFileError(f"the file is damaged (in its part {entry.filename!r})")
-        bytecode = bytecode if bytecode is not None else data
-    return bytecode if bytecode is not None else contents
+    if infos and infos[0].header_offset != 0:  # what was found is the directory of a part
+        raise ModuleFileError("the file is truncated or damaged (its directory is missing)")
+    entries: dict[str, memoryview] = {}
+    for info in infos:
+        data = _entry_data(contents, info)
+        if data is None or zlib.crc32(data) != info.CRC:
+            raise ModuleFileError(f"the file is damaged (in its part {info.filename!r})")
+        entries[info.filename] = data
+    if not entries:
+        raise ModuleFileError("the file is no compiled module (.vmfb) of graphc")
+    return entries
 
 
 class _Reader(io.RawIOBase):

@@ -6,8 +6,9 @@ from devices import needs_vulkan
 from test_models import compare, exported, small_cnn
 
 import graphc
-from graphc.driver import make_options, to_module
-from graphc.errors import DeviceError
+from graphc.benchmarks.measure import largest_difference
+from graphc.driver import make_options, to_file, to_module
+from graphc.errors import DeviceError, UsageError
 from graphc.tools.conformance.cases import load_cases
 from graphc.tools.conformance.running import compile_case, run_case
 
@@ -85,3 +86,24 @@ def test_a_missing_device_shows_before_anything_is_compiled(monkeypatch):
     monkeypatch.setattr("graphc.driver.to_module", lambda *_: pytest.fail("compiled"))
     with pytest.raises(DeviceError, match="cannot open device 'metal'"):
         graphc.compile(small_cnn(), "metal")
+
+
+@needs_vulkan
+def test_one_file_for_two_targets(tmp_path):
+    image = np.ones((1, 3, 33, 47), np.float32)
+    contents, _ = to_file(
+        small_cnn(), [make_options(t, None, None, None) for t in ("cpu", "vulkan")], host=False
+    )
+    outputs = []
+    for target in ("cpu", "vulkan"):
+        with graphc.load(contents, target=target) as model:
+            assert model.target.startswith(f"{target}:")
+            outputs.append(model(image))
+    assert largest_difference(*outputs) < 1e-4
+
+
+def test_targets_that_make_no_file():
+    model, options = small_cnn(), make_options("cpu", None, None, None)
+    for given in ([], [options, options]):
+        with pytest.raises(UsageError, match="targets must be one or more different ones"):
+            to_file(model, given, host=False)

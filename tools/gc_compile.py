@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import OutputError
+from ..errors import OutputError, UsageError
 from ..runtime.output_file import write_atomically
 from . import target_listings
 from .cli import FAILED, OK, exit_with, run_tool
@@ -53,18 +53,23 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
-    from ..driver import begin, make_options, to_module
+    from ..driver import begin, make_options, to_file
 
     arguments = compile_arguments(flags)
     host = arguments.pop("host")
     with ProgressLine() as line:
-        target, dims, threads, pipeline = (
+        targets, dims, threads, pipeline = (
             arguments.pop(name) for name in ("target", "dims", "threads", "pipeline")
         )
-        options = make_options(target, dims, threads, pipeline, progress=line.show, **arguments)
+        options = [
+            make_options(target, dims, threads, pipeline, progress=line.show, **arguments)
+            for target in targets
+        ]
         if flags.emit == "vmfb":
-            return to_module(flags.model, options, host)
-        compilation = begin(flags.model, options)
+            return to_file(flags.model, options, host)
+        if len(options) > 1:
+            raise UsageError(f"--emit={flags.emit} shows the program for one target")
+        compilation = begin(flags.model, options[0])
         compilation.graph_passes()
         if flags.emit == "linalg":
             compilation.lower()

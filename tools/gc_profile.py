@@ -57,8 +57,11 @@ def _profile(flags: argparse.Namespace) -> Any:
         return profile_compiled(contents, feeds, threads=threads, runs=flags.runs)
     arguments = compile_arguments(flags)
     del arguments["host"]
+    target, *others = arguments.pop("target")
+    if others:
+        raise UsageError("one target is profiled at a time")
     with ProgressLine() as line:
-        return profile(flags.model, feeds, runs=flags.runs, progress=line.show, **arguments)
+        return profile(flags.model, feeds, target, runs=flags.runs, progress=line.show, **arguments)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GraphcError, UsageError
 from . import target_listings
-from .cli import FAILED, OK, exit_with, run_tool
+from .cli import FAILED, OK, exit_with, print_note, run_tool
 from .feeds import add_input_options, binding, feeds_for
 from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
@@ -41,6 +41,8 @@ def _run(flags: argparse.Namespace) -> int:
     if flags.compare is not None and Path(flags.model).suffix in COMPILED:
         raise UsageError("--compare needs the .onnx model, not a compiled one")
     with _open(flags) as model:
+        if not model.target.startswith("cpu"):
+            print_note(f"runs on {model.target}")
         feeds = feeds_for(model, flags)
         names = [spec.name for spec in model.outputs]
         unknown = sorted(set(targets) - set(names))
@@ -61,7 +63,7 @@ def _open(flags: argparse.Namespace) -> Any:
     if Path(flags.model).suffix in COMPILED:
         from ..runtime import load
 
-        return load(flags.model, threads=flags.threads)
+        return load(flags.model, target=flags.target, threads=flags.threads)
     from ..driver import compile
 
     arguments = compile_arguments(flags)

@@ -12,7 +12,9 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `compile_arguments` reads."""
     group = parser.add_argument_group("compilation")
     group.add_argument(
-        "--target", default="cpu", help="where it runs: cpu, cpu:x86-64-v3, vulkan, ... (cpu)"
+        "--target",
+        default="cpu",
+        help="where it runs: cpu, cpu:x86-64-v3, vulkan, ...; several with commas (cpu)",
     )
     group.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension"
@@ -65,7 +67,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments of `graphc.compile` from parsed options."""
     return {
-        "target": flags.target,
+        "target": (flags.target or "cpu").split(","),
         "dims": parse_dims(flags.dim),
         "threads": flags.threads,
         "pipeline": flags.pass_pipeline,

@@ -22,6 +22,24 @@ def test_a_module_that_runs(onnx_file, tmp_path, capsys):
         assert model.metadata.options["threads"] == 1
 
 
+def test_one_file_for_several_targets(onnx_file, tmp_path, capsys):
+    path = tmp_path / "out.vmfb"
+    assert main([str(onnx_file), "-o", str(path), "--target=cpu:arm64,cpu"]) == 0
+    with graphc.load(path) as model:
+        assert model.target == "cpu:host"
+        np.testing.assert_allclose(model(X), dense_result(X), rtol=1e-6)
+    assert main([str(onnx_file), "--emit=linalg", "-o-", "--target=cpu,cpu:arm64"]) == 2
+    assert "--emit=linalg shows the program for one target" in capsys.readouterr().err
+
+
+def test_targets_are_listed(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--list-targets"])
+    out = capsys.readouterr().out
+    assert "cpu:    host, x86-64," in out
+    assert "\ncuda:   sm_80," in out
+
+
 def test_a_cache_keeps_one_entry_for_one_model(onnx_file, tmp_path, capsys):
     path, kept = tmp_path / "out.vmfb", tmp_path / "kept"
     arguments = [str(onnx_file), "-o", str(path), "--cache", str(kept)]

@@ -29,6 +29,21 @@ def test_inputs_and_outputs_in_files(vmfb_file, tmp_path, capsys):
     np.testing.assert_allclose(np.load(y), dense_result(X), rtol=1e-6)
 
 
+def test_devices_are_listed(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--list-devices"])
+    cpu, *others = capsys.readouterr().out.splitlines()
+    assert cpu.endswith(" processors")
+    assert [line.split(":")[0] for line in others] == ["vulkan", "cuda", "rocm", "metal"]
+    assert others[-1].startswith("metal:  none (no driver for 'metal'")
+
+
+def test_the_target_may_be_asked_for(vmfb_file, capsys):
+    assert main([str(vmfb_file), "--target=cpu", "--dim=batch=2"]) == 0
+    assert main([str(vmfb_file), "--target=vulkan", "--dim=batch=2"]) == 2
+    assert "has code for cpu:host, not for vulkan" in capsys.readouterr().err
+
+
 def test_random_inputs_are_seeded(vmfb_file, tmp_path):
     def run(seed):
         y = tmp_path / "y.npy"
