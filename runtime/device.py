@@ -106,10 +106,27 @@ def _create(driver: str, threads: int) -> Device:
                 f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
             )
         with placed_workers(threads if driver == "local-task" else 0):
-            hal = binding.create_hal_driver(driver).create_default_device()
+            hal = _open_first(binding.create_hal_driver(driver))
     except (RuntimeError, ValueError) as error:
         raise DeviceError(f"cannot open device '{driver}': {brief(error)}") from error
     return Device(hal, threads, is_local=driver.startswith("local-"))
+
+
+def _open_first(driver: Any) -> Any:
+    devices = ranked_devices(driver)
+    if not devices:
+        raise ValueError("the driver finds no device")
+    return driver.create_device(devices[0])
+
+
+def ranked_devices(driver: Any) -> list[dict[str, Any]]:
+    """What a driver of the runtime's finds, devices in software last."""
+    return sorted(driver.query_available_devices(), key=lambda each: is_software(each["name"]))
+
+
+def is_software(name: str) -> bool:
+    """Whether nothing but the processor itself works behind the device that calls itself so."""
+    return "llvmpipe" in name
 
 
 def brief(error: Exception) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..errors import DeviceError, UnknownTargetError, UsageError
-from .device import brief, import_runtime, setup_lock
+from .device import brief, import_runtime, is_software, ranked_devices, setup_lock
 from .targets import Target, resolve_target
 
 PREFERENCE = ("cuda", "rocm", "metal", "vulkan", "cpu")
@@ -21,10 +21,13 @@ class DeviceInfo:
 
 
 def find_devices(driver: str) -> list[DeviceInfo]:
-    """The devices of `driver`. `DeviceError` where the driver or its library is missing."""
+    """The devices of `driver`, of which the first is the one that is used.
+
+    Raises `DeviceError` where the driver or its library is missing.
+    """
     with setup_lock:
         try:
-            found = import_runtime()._binding.create_hal_driver(driver).query_available_devices()
+            found = ranked_devices(import_runtime()._binding.create_hal_driver(driver))
         except (RuntimeError, ValueError) as error:
             raise DeviceError(f"no driver for '{driver}': {brief(error)}") from error
     return [DeviceInfo(driver, each["name"], each["path"]) for each in found]
@@ -56,8 +59,8 @@ def require_family(target: Target, origin: str) -> None:
             )
 
 
-def in_order_of_preference(names: Iterable[str], wanted: str | None, origin: str) -> list[str]:
-    """The targets `names`, those to try first in front; of them those that `wanted` names.
+def select_targets(names: Iterable[str], wanted: str | None, origin: str) -> list[str]:
+    """Those of the targets `names` that `wanted` names, all for None; what to try first in front.
 
     Raises `UsageError` where there are none of these, `UnknownTargetError` for `wanted`.
     """
@@ -87,7 +90,7 @@ def _is_in_software(target: Target) -> bool:
     if target.family_of is None:
         return False
     try:
-        families = {target.family_of(device.name) for device in find_devices(target.driver)}
+        devices = find_devices(target.driver)
     except DeviceError:
         return False
-    return families == {"llvmpipe"}
+    return bool(devices) and is_software(devices[0].name)

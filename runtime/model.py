@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DeviceError, ModuleFileError, UnknownTargetError, UsageError
 from .adaptive import AdaptiveSession
 from .device import open_device
-from .discovery import in_order_of_preference, require_family
+from .discovery import require_family, select_targets
 from .feeds import FeedBinder
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .hybrid_file import is_hybrid, read_hybrid
@@ -33,11 +33,11 @@ def load(
 ) -> "CompiledModel":
     """Loads a ``.vmfb`` or ``.gcm`` that graphc made, from a path or from its bytes.
 
-    Of a file for several targets the code for the first of `PREFERENCE` that this machine can run
-    is taken, or that for `target`; `CompiledModel.target` says which. `threads` is the number of
-    workers that share one call; by default every processor that this process may use. Calls that
-    are too short to gain by it stay on the caller's thread. `report` is handed through to
-    `CompiledModel.report`.
+    Of a file for several targets that is taken which this machine can run, the first of ``cuda``,
+    ``rocm``, ``metal``, ``vulkan`` and ``cpu``, or that which `target` names;
+    `CompiledModel.target` says which. `threads` is the number of workers that share one call; by
+    default every processor that this process may use. Calls that are too short to gain by it stay
+    on the caller's thread. `report` is handed through to `CompiledModel.report`.
 
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
     `DeviceError` where this machine cannot run it, `UsageError` for impossible `threads` and a
@@ -51,7 +51,7 @@ def load(
     if not modules:
         return _load_module(file, file, target, threads, report)
     reasons = []
-    for name in in_order_of_preference(modules, target, file.origin):
+    for name in select_targets(modules, target, file.origin):
         try:
             return _load_module(file, file.module(modules[name]), None, threads, report)
         except DeviceError as error:
@@ -73,7 +73,7 @@ def _load_module(
     except UnknownTargetError as error:
         raise ModuleFileError(f"{file.origin}: made for a target unknown here: {error}") from error
     if target is not None:
-        in_order_of_preference([name], target, file.origin)
+        select_targets([name], target, file.origin)
     require_family(row, file.origin)
     driver = row.driver
     device = open_device(driver, threads)

@@ -8,7 +8,7 @@ import pytest
 
 from graphc.errors import DeviceError, ModuleFileError, UsageError
 from graphc.runtime import compile_module, discovery, load, resolve_target
-from graphc.runtime.discovery import DeviceInfo, in_order_of_preference
+from graphc.runtime.discovery import DeviceInfo, select_targets
 from graphc.runtime.memory import ALIGNMENT
 from graphc.runtime.module_file import open_file
 from graphc.runtime.multi_target_file import bundle
@@ -101,7 +101,7 @@ def test_graphics_processors_come_first_but_those_in_software(monkeypatch):
     ):
         found = [DeviceInfo("vulkan", device, "")]
         monkeypatch.setattr(discovery, "find_devices", lambda driver, found=found: found)
-        assert in_order_of_preference(names, None, "model.vmfb") == order
+        assert select_targets(names, None, "model.vmfb") == order
 
 
 def test_damage_is_found_wherever_it_is(path, modules):
