@@ -60,9 +60,7 @@ class OpenedFile:
 
     def module(self, contents: memoryview) -> "OpenedFile":
         """One of the `modules` as a file of its own."""
-        if contents is self.contents:
-            return self
-        return OpenedFile(self.origin, contents, _check_archive(contents))
+        return self if contents is self.contents else _checked(self.origin, contents)
 
 
 def open_file(source: str | Path | bytes) -> OpenedFile:
@@ -70,7 +68,10 @@ def open_file(source: str | Path | bytes) -> OpenedFile:
 
     Raises `ModuleFileError`, with the path and the reason, where it is not a whole archive.
     """
-    origin, contents = _open(source)
+    return _checked(*_open(source))
+
+
+def _checked(origin: str, contents: memoryview) -> OpenedFile:
     try:
         return OpenedFile(origin, contents, _check_archive(contents))
     except ModuleFileError as error:

@@ -71,8 +71,9 @@ class Session:
             used = [*inputs, *(slot.staging for slot in self._slots)]
             outputs: list[np.ndarray] = []
             for index, output in enumerate(self._outputs):
-                view = results.get_as_object(index, self._view_type)
-                outputs.append(output.take(view, [*used, *outputs]))
+                array = output.take(results.get_as_object(index, self._view_type), used)
+                outputs.append(array)
+                used.append(array)
             return outputs
 
     def close(self) -> None:

@@ -94,7 +94,7 @@ def test_a_missing_device_shows_before_anything_is_compiled(monkeypatch):
 
 
 @needs_vulkan
-def test_one_file_for_two_targets(tmp_path):
+def test_one_file_for_two_targets():
     image = np.ones((1, 3, 33, 47), np.float32)
     contents, _ = to_file(
         small_cnn(), [make_options(t, None, None, None) for t in ("cpu", "vulkan")], host=False

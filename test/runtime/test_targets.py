@@ -35,6 +35,14 @@ def test_a_variant_changes_only_the_processor():
     }
 
 
+def test_variants_of_graphics_processors():
+    assert "--iree-vulkan-target=rdna3" in flags("vulkan:rdna3")
+    assert "--iree-vulkan-target=vp_android_baseline_2022" in flags("vulkan:portable")
+    assert "--iree-cuda-target=sm_120" in flags("cuda:sm_120")
+    assert "--iree-cuda-target=sm_89" in flags("cuda:sm_90")
+    assert "--iree-rocm-target=gfx942" in flags("rocm:gfx942")
+
+
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
