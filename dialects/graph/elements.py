@@ -90,9 +90,7 @@ def _inline_scalar(array: np.ndarray) -> ir.Attribute:
 
 def _parse_inline(attribute: ir.DenseElementsAttr, type_: TensorType) -> np.ndarray:
     if type_.dtype.type.__module__.startswith("ml_dtypes"):
-        text = re.findall(r"[^\s<>,\[\]:]+", str(attribute).split(" : ")[0].removeprefix("dense"))
-        values = [_parse_scalar(token, type_.dtype) for token in text]
-        array = np.array(values).astype(type_.dtype)
+        array = _parse_text(str(attribute).split(" : ")[0].removeprefix("dense"), type_.dtype)
         if array.size == 1 and type_.rank:
             return np.broadcast_to(array.reshape(()), type_.static_shape)
         return array.reshape(type_.static_shape)
@@ -100,6 +98,15 @@ def _parse_inline(attribute: ir.DenseElementsAttr, type_: TensorType) -> np.ndar
         first = np.asarray(attribute).ravel()[:1].astype(type_.dtype)
         return np.broadcast_to(first.reshape(()), type_.static_shape)
     return np.array(attribute).astype(type_.dtype, copy=False).reshape(type_.static_shape)
+
+
+def _parse_text(text: str, dtype: np.dtype) -> np.ndarray:
+    """The elements in ``<[1.0, 2.0]>``, or in ``<"0x...">``, which stands for many."""
+    bits = re.fullmatch(r'<"0x([0-9A-Fa-f]*)">', text)
+    if bits is not None:
+        return np.frombuffer(bytes.fromhex(bits.group(1)), dtype=dtype)
+    tokens = re.findall(r"[^\s<>,\[\]:]+", text)
+    return np.array([_parse_scalar(token, dtype) for token in tokens]).astype(dtype)
 
 
 def _parse_scalar(token: str, dtype: np.dtype) -> np.ndarray:

@@ -30,6 +30,7 @@ ARRAYS = {
     "bool": np.array([True, False, True]),
     "large bool": np.arange(6000) % 3 == 0,
     "bfloat16": np.array([1, -2.5, 3], ml_dtypes.bfloat16),
+    "many bfloat16": np.arange(-60, 60).astype(ml_dtypes.bfloat16).reshape(8, 15),
     "large float16": np.arange(2000, dtype=np.float16),
     "unsigned": np.array([255, 0], np.uint8),
 }
