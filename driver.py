@@ -214,10 +214,11 @@ def compile(
     `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
     ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
     convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
-    largest element apart. `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags`
-    are handed to it, `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now
-    and then; an exception it raises stops the compilation. `save_temps` names a folder for the
-    program after every stage.
+    largest element apart; with ``f16`` and ``bf16``, products and what lies between them are
+    computed in these, from f32 and to f32, and summed in f32. `opt_level` (0 to 3) and
+    `data_tiling` steer the backend, `extra_flags` are handed to it, `timeout` (seconds) bounds it.
+    `progress` is called with a `ProgressEvent` now and then; an exception it raises stops the
+    compilation. `save_temps` names a folder for the program after every stage.
 
     Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
@@ -356,6 +357,10 @@ def make_options(
         raise UsageError(f"threads must be a positive integer, not {threads!r}")
     if precision not in PRECISIONS:
         raise UsageError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+    narrow = PRECISIONS[precision]["compute"]
+    if narrow not in ("f32", *row.narrow_floats):
+        have = ", ".join(row.narrow_floats)
+        raise UsageError(f"precision {precision}: of these, target '{row.name}' has {have} alone")
     text = pipeline
     if text is None:
         text = graph_pipeline(row.pipeline, row.vector_bits, precision)

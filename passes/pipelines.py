@@ -1,7 +1,7 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
 A line is a pass and the reason it stands where it stands. ``{vector_bits}`` is filled in with what
-the target has, ``{winograd_tile}`` with what the precision allows.
+the target has, ``{winograd_tile}`` and ``{compute}`` with what the precision allows.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ GRAPH = (
 PIPELINES: dict[str, tuple[str, ...]] = {
     "cpu": (
         *GRAPH,
+        "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-float-products",  # products of bytes, before layout and panels are chosen
         "graph-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
@@ -38,6 +39,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     ),
     "gpu": (
         *GRAPH,
+        "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-layout",  # channels last: convolutions as products, neighbours read neighbours
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
@@ -67,13 +69,15 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
 """From the `graph` dialect to what the backend takes, by pipeline."""
 
 
-PRECISIONS: Mapping[str, Mapping[str, int]] = {
-    "f32": {"winograd_tile": 4},
-    "strict": {"winograd_tile": 0},
+PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
+    "f32": {"winograd_tile": 4, "compute": "f32"},
+    "strict": {"winograd_tile": 0, "compute": "f32"},
+    "f16": {"winograd_tile": 0, "compute": "f16"},
+    "bf16": {"winograd_tile": 0, "compute": "bf16"},
 }
 """What may be rounded otherwise than the model says: in ``f32``, convolutions may be computed with
 fewer products, some 1e-6 of the largest element apart; in ``strict``, sums change their order
-and nothing else."""
+and nothing else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these."""
 
 
 def graph_pipeline(name: str, vector_bits: int, precision: str = "f32") -> str:

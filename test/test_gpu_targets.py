@@ -1,8 +1,12 @@
 """Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 from devices import needs_vulkan
+from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
 
 import graphc
@@ -67,6 +71,69 @@ def test_vulkan_runs_a_convolutional_network():
 @needs_vulkan
 def test_vulkan_runs_a_transformer_of_any_length():
     compare(*exported("bert-tiny"), target="vulkan")
+
+
+@needs_vulkan
+def test_vulkan_computes_in_f16():
+    image = np.random.default_rng(1).standard_normal((1, 3, 33, 47), np.float32)
+    fired = compare(small_cnn(), [{"x": image}], target="vulkan", precision="f16")
+    assert fired["compute-in-f16"] > 0
+
+
+def product(rows, k, columns):
+    """``relu(x w)``, and a 3x3 convolution of as many channels over 16x16 pixels."""
+    rng = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(rng.standard_normal(shape, np.float32), name)
+        for name, shape in (("w", (k, columns)), ("f", (columns, k, 3, 3)))
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+        helper.make_node("Relu", ["y"], ["r"]),
+        helper.make_node("Conv", ["i", "f"], ["c"], pads=[1, 1, 1, 1]),
+    ]
+    tensors = {"x": (rows, k), "i": (1, k, 16, 16), "r": (rows, columns), "c": None}
+    infos = {n: helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in tensors.items()}
+    graph = helper.make_graph(
+        nodes, "g", [infos["x"], infos["i"]], [infos["r"], infos["c"]], weights
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_products_reach_the_tensor_cores_of_cuda(precision):
+    options = make_options("cuda", None, None, None, precision)
+    contents, _ = to_module(product(128, 256, 64), options, host=False)
+    found = re.findall(rb"mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.(\w+)\.", contents)
+    assert set(found) == {precision.encode()}
+
+
+def spirv_opcodes(contents):
+    """How often each instruction occurs in the SPIR-V modules of a file."""
+    counts: Counter[int] = Counter()
+    for start in (m.start() for m in re.finditer(rb"\x03\x02\x23\x07", contents)):
+        words = np.frombuffer(contents, "<u4", (len(contents) - start) // 4, start)
+        place = 5  # behind the header
+        while place < len(words) and words[place] >> 16:
+            counts[int(words[place] & 0xFFFF)] += 1
+            place += int(words[place] >> 16)
+    return counts
+
+
+COOPERATIVE_MATRIX_MUL_ADD = 4459
+
+
+def test_products_reach_the_cooperative_matrices_of_vulkan():
+    for precision, expected in (("f16", True), ("f32", False)):
+        options = make_options("vulkan:ampere", None, None, None, precision)
+        contents, _ = to_module(product(128, 256, 64), options, host=False)
+        assert (spirv_opcodes(contents)[COOPERATIVE_MATRIX_MUL_ADD] > 0) == expected
+
+
+@pytest.mark.parametrize("target", ["vulkan", "metal"])
+def test_targets_without_bf16(target):
+    with pytest.raises(UsageError, match=f"target '{target}' has f16 alone"):
+        make_options(target, None, None, None, "bf16")
 
 
 @pytest.mark.parametrize("name", [names.split()[0] for names in CASES.values()])

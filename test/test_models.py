@@ -25,16 +25,23 @@ TOLERANCE = 1e-4
 Feed = Mapping[str, np.ndarray]
 
 
-def compare(model: onnx.ModelProto, feeds: list[Feed], target: str = "cpu") -> Mapping[str, int]:
+FEW_BITS = 2e-2
+"""The same where floats of 16 bits are computed with."""
+
+
+def compare(
+    model: onnx.ModelProto, feeds: list[Feed], target: str = "cpu", precision: str = "f32"
+) -> Mapping[str, int]:
     """Check one compilation of `model` on all `feeds`; how often each rewrite fired."""
+    tolerance = TOLERANCE if precision == "f32" else FEW_BITS
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    with closing(graphc.compile(model, target, threads=2)) as compiled:
+    with closing(graphc.compile(model, target, threads=2, precision=precision)) as compiled:
         for feed in feeds:
             expected = session.run(None, dict(feed))
             for result, reference in zip(compiled.run(None, dict(feed)), expected, strict=True):
-                assert largest_difference(result, reference) <= TOLERANCE
+                assert largest_difference(result, reference) <= tolerance
         rewrites = compiled.report.rewrites
     return {name: statistics.count for name, statistics in rewrites.items() if statistics.count}
 

@@ -26,7 +26,8 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--precision",
         default="f32",
-        help="f32, or strict: nothing but the order of sums differs from the model (f32)",
+        help="f32; strict: nothing but the order of sums differs from the model; f16 or bf16: "
+        "computed in these, sums in f32 (f32)",
     )
     group.add_argument(
         "--opt-level", type=int, choices=range(4), default=3, help="backend effort (3)"

@@ -44,6 +44,7 @@ from .trees import *
 from .types import (
     TensorType,
     bit_width,
+    dtype_name,
     element_type,
     from_mlir,
     is_bit_pattern,

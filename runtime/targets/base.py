@@ -16,8 +16,13 @@ COMMON_FLAGS: Flags = (
 SPIRV_FLAGS: Flags = (
     # With it, a layer normalisation of 2x3x4x5 would be refused: vectors of eight.
     "--iree-dispatch-creation-enable-aggressive-fusion=false",
+    # Cooperative matrices refuse operands that were transposed; our own passes place transposes.
+    "--iree-global-opt-propagate-transposes=false",
 )
 """What is compiled to SPIR-V is compiled with beside them."""
+
+SPIRV_NARROW_FLOATS = ("f16",)
+"""The backend computes bf16 as f32 there, and then confuses their bits."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Target:
     """Gives the width of a vector register of the processor that a variant means, in bits."""
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
     """Gives the variant for the device that calls itself so, None where the name says nothing."""
+    narrow_floats: tuple[str, ...] = ("f16", "bf16")
+    """The floats of 16 bits that the backend compiles products of."""
 
     def __str__(self) -> str:
         return self.name if self.variant == next(iter(self.variants)) else self.spelling

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from .base import SPIRV_FLAGS, Target
+from .base import SPIRV_FLAGS, SPIRV_NARROW_FLOATS, Target
 
 METAL = Target(
     name="metal",
@@ -16,4 +16,5 @@ METAL = Target(
     ),
     variants=MappingProxyType({"apple": ()}),
     variant="apple",
+    narrow_floats=SPIRV_NARROW_FLOATS,
 )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .base import SPIRV_FLAGS, Flags, Target
+from .base import SPIRV_FLAGS, SPIRV_NARROW_FLOATS, Flags, Target
 
 _PORTABLE = "vp_android_baseline_2022"
 """The backend's profile of what all devices have: 32 bits, no subgroups."""
@@ -61,5 +61,6 @@ VULKAN = Target(
     ),
     variants=_vulkan_variants(),
     variant="host",
+    narrow_floats=SPIRV_NARROW_FLOATS,
     family_of=family_of,
 )
