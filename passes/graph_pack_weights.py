@@ -13,7 +13,7 @@ from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
 from .vectors import LANES, product_tile
-from .windows import is_pointwise
+from .windows import is_pointwise, windows_as_rows
 
 IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""
@@ -136,19 +136,7 @@ class PackConv(_Pack):
         matrix = weights.reshape(-1, weights.shape[-1])
         tile = self._tile(_rows(op.result), matrix)
         assert isinstance(tile, Tile)
-        return self._packed(_windows(op, weights, attrs), matrix, tile)
-
-
-def _windows(op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
-    """What each place of the result is a product of."""
-    if not is_pointwise(weights, attrs):
-        window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
-        return graph.im2col(op.x, kernel=weights.shape[:-2], **window)
-    if all(stride == 1 for stride in attrs["strides"]):
-        return op.x
-    shape = (*graph.type_of(op.result).shape[:-1], weights.shape[-2])
-    steps = (1, *attrs["strides"], 1)
-    return graph.slice_(op.x, starts=[0] * len(shape), sizes=shape, steps=steps)
+        return self._packed(windows_as_rows(op, weights, attrs), matrix, tile)
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:

@@ -21,7 +21,23 @@ GRAPH = (
 )
 """What is good for every target."""
 
-PIPELINES: dict[str, tuple[str, ...]] = {
+
+def _for_graphics(convolutions: str) -> tuple[str, ...]:
+    """The pipeline of graphics processors that compute convolutions by the pass `convolutions`."""
+    return (
+        *GRAPH,
+        "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
+        "graph-layout",  # channels last: neighbours read neighbours
+        "graph-simplify",  # transposes that met
+        "graph-fold-constants",  # weights in their new layout
+        *_CLEAN,
+        convolutions,  # in the layout that windows are read in
+        "graph-fuse-epilogue",  # last: it hides ops inside groups
+        *_CLEAN,
+    )
+
+
+PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         *GRAPH,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
@@ -37,18 +53,9 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     ),
-    "gpu": (
-        *GRAPH,
-        "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
-        "graph-layout",  # channels last: convolutions as products, neighbours read neighbours
-        "graph-simplify",  # transposes that met
-        "graph-fold-constants",  # weights in their new layout
-        *_CLEAN,
-        "graph-fuse-epilogue",  # last: it hides ops inside groups
-        *_CLEAN,
-    ),
+    "gpu": _for_graphics("graph-conv-to-matmul{{narrow=false}}"),  # narrow windows are read as such
+    "vulkan": _for_graphics("graph-conv-to-matmul"),  # by products alone, of any floats
 }
-PIPELINES["vulkan"] = PIPELINES["gpu"]
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
@@ -57,7 +64,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         *_CLEAN,
     ),
     "gpu": (
-        "convert-graph-to-linalg{gpu=true}",  # without kernels for vectors
+        "convert-graph-to-linalg{gpu=true row-tile=64}",  # without kernels for vectors
         *_CLEAN,
     ),
     "vulkan": (

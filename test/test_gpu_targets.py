@@ -1,5 +1,6 @@
 """Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
 
+import dataclasses
 import re
 from collections import Counter
 
@@ -13,6 +14,7 @@ import graphc
 from graphc.benchmarks.measure import largest_difference
 from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
+from graphc.runtime import resolve_target
 from graphc.tools.conformance.cases import load_cases
 from graphc.tools.conformance.running import compile_case, run_case
 
@@ -80,6 +82,18 @@ def test_vulkan_computes_in_f16():
     assert fired["compute-in-f16"] > 0
 
 
+@pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
+def test_processors_compute_by_the_pipeline_of_cuda(model):
+    """What CUDA gets is right; a processor computes it, too."""
+    target = dataclasses.replace(resolve_target("cpu"), pipeline="gpu")
+    if model == "bert-tiny":
+        compare(*exported(model), target=target)
+        return
+    images = [np.ones((batch, 3, 33, 47), np.float32) for batch in (1, 3)]
+    fired = compare(small_cnn(), [{"x": image} for image in images], target=target)
+    assert fired["conv-to-matmul"] > 0
+
+
 def product(rows, k, columns):
     """``relu(x w)``, and a 3x3 convolution of as many channels over 16x16 pixels."""
     rng = np.random.default_rng(0)
@@ -126,7 +140,7 @@ COOPERATIVE_MATRIX_MUL_ADD = 4459
 def test_products_reach_the_cooperative_matrices_of_vulkan():
     for precision, expected in (("f16", True), ("f32", False)):
         options = make_options("vulkan:ampere", None, None, None, precision)
-        contents, _ = to_module(product(128, 256, 64), options, host=False)
+        contents, _ = to_module(product(100, 250, 40), options, host=False)
         assert (spirv_opcodes(contents)[COOPERATIVE_MATRIX_MUL_ADD] > 0) == expected
 
 

@@ -19,6 +19,7 @@ from graphc.benchmarks.light import light_model
 from graphc.benchmarks.measure import largest_difference
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.driver import begin, main_function, make_options
+from graphc.runtime import Target
 
 EXPORTED = Path(__file__).parent / "exported"
 TOLERANCE = 1e-4
@@ -30,7 +31,7 @@ FEW_BITS = 2e-2
 
 
 def compare(
-    model: onnx.ModelProto, feeds: list[Feed], target: str = "cpu", precision: str = "f32"
+    model: onnx.ModelProto, feeds: list[Feed], target: str | Target = "cpu", precision: str = "f32"
 ) -> Mapping[str, int]:
     """Check one compilation of `model` on all `feeds`; how often each rewrite fired."""
     tolerance = TOLERANCE if precision == "f32" else FEW_BITS

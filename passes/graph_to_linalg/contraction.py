@@ -12,6 +12,12 @@ from ...dialects import graph
 from ...mlir import ir, linalg
 from .dispatch import stored
 from .elementwise import lower_elementwise
+from .graphics_products import (
+    has_unknown_rows,
+    multiply_by_tiles,
+    multiply_on_grid,
+    sizes_on_grid,
+)
 from .lowering import Lowering, Size, lowers
 from .movement import reshape_tensor
 from .products import converted, generic_product
@@ -90,6 +96,21 @@ def multiply(
     result: graph.TensorType,
 ) -> ir.Value:
     """``[M, K] x [K, N]``, or a batch of such; narrow floats are summed in f32."""
+    if ctx.row_tile and has_unknown_rows(left, right):
+        return multiply_by_tiles(ctx, a, left, b, right, result)
+    if ctx.gpu and (sizes := sizes_on_grid(left, right)) is not None:
+        return multiply_on_grid(ctx, _multiply, sizes, a, left, b, right, result)
+    return _multiply(ctx, a, left, b, right, result)
+
+
+def _multiply(
+    ctx: Lowering,
+    a: ir.Value,
+    left: graph.TensorType,
+    b: ir.Value,
+    right: graph.TensorType,
+    result: graph.TensorType,
+) -> ir.Value:
     signs = {graph.is_unsigned(t.dtype) for t in (left, right)}
     rank = result.rank
     by_vectors = rank == 3 and 1 in result.shape[1:]

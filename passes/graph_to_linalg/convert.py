@@ -28,23 +28,24 @@ class ConvertGraphToLinalg(Pass):
     anchor = FUNCTION
     gpu: bool = False
     """Whether it is for a graphics processor: our kernels, and our tiles, are for others."""
+    row_tile: int = 0
+    """Rows that only the run counts are multiplied so many at a time, unless 0."""
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        lower_function(op, self.gpu)
+        lower_function(op, Lowering(self.gpu, self.row_tile))
 
 
-def lower_function(function: func.FuncOp, gpu: bool = False) -> None:
+def lower_function(function: func.FuncOp, ctx: Lowering | None = None) -> None:
     """Lower every graph op of `function` in place, and its signature with them.
 
-    `gpu` says that it will run on a graphics processor.
     LoweringError names the node, its op and operand types, for an op without a rule and for a
     rule that fails.
     """
     load_rules()
     iree.load()
     block = function.entry_block
-    ctx = Lowering(gpu)
+    ctx = ctx or Lowering()
     operations = list(block.operations)
     with ir.InsertionPoint.at_block_begin(block), function.operation.location:
         _lower_arguments(ctx, block)

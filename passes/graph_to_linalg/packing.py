@@ -2,6 +2,7 @@
 
 from ...dialects import graph
 from ...mlir import ir
+from .dispatch import stored
 from .generic import generic
 from .kernels import compute
 from .lowering import Lowering, lowers
@@ -34,7 +35,10 @@ def _product(op: graph.GraphOp, rows: int | None) -> Product:
 
 @lowers(graph.Im2colOp)
 def im2col(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    """Copy every window; loops: batch, places, kernel, channels."""
+    """Copy every window; loops: batch, places, kernel, channels.
+
+    Graphics processors read it from memory: what gathers its operands the backend does not tile.
+    """
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
     low, high = (0, *attrs["low"], 0), (0, *attrs["high"], 0)
     padded = source.with_shape(a + s + b for a, s, b in zip(low, source.shape, high, strict=True))
@@ -42,7 +46,8 @@ def im2col(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         x = pad_tensor(ctx, x, ctx.scalar(0, source.dtype), low, high, padded)
     x = _without_rest(ctx, x, padded, attrs, result)
     windows = source.with_shape((*result.shape[:-1], *attrs["kernel"], source.shape[-1]))
-    return reshape_tensor(ctx, _windows(ctx, x, attrs, windows), windows, result)
+    rows = reshape_tensor(ctx, _windows(ctx, x, attrs, windows), windows, result)
+    return stored(ctx, rows, result) if ctx.gpu else rows
 
 
 def _without_rest(

@@ -1,5 +1,6 @@
 // RUN: gc-opt %s --convert-graph-to-linalg=gpu=true --canonicalize --split-input-file | filecheck %s
 // RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s --check-prefix=CPU
+// RUN: gc-opt %s "--convert-graph-to-linalg=gpu=true row-tile=64" --canonicalize --split-input-file | filecheck %s --check-prefix=TILES
 
 // Kernels for the vectors of a processor are not for graphics processors.
 // CHECK-LABEL: @softmax
@@ -60,4 +61,31 @@ func.func @gather(%x: tensor<10x4xf32>, %i: tensor<3xi64>) -> tensor<3x4xf32> {
 func.func @top_k(%x: tensor<3x9xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>) {
   %0, %1 = "graph.top_k"(%x) {axis = 1 : i64, k = 4 : i64, largest = true, sorted = true} : (tensor<3x9xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
   return %0, %1 : tensor<3x4xf32>, tensor<3x4xi64>
+}
+
+// -----
+
+// Products have sizes for which there are tiles: 32 rows, 32 columns, sums of 16.
+// CHECK-LABEL: @grid
+// CHECK: linalg.matmul ins(%{{.*}} : tensor<224x112xf32>, tensor<112x1024xf32>)
+// CHECK: util.optimization_barrier
+// CHECK: tensor.extract_slice {{.*}} to tensor<197x1000xf32>
+// CPU-LABEL: @grid
+// CPU: linalg.matmul ins(%{{.*}} : tensor<197x100xf32>, tensor<100x1000xf32>)
+func.func @grid(%x: tensor<197x100xf32>, %w: tensor<100x1000xf32>) -> tensor<197x1000xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<197x100xf32>, tensor<100x1000xf32>) -> tensor<197x1000xf32>
+  return %0 : tensor<197x1000xf32>
+}
+
+// -----
+
+// Rows that only the run counts are multiplied in tiles where the target has them for these.
+// CHECK-LABEL: @rows
+// CHECK: linalg.matmul ins(%{{.*}} : tensor<?x64xf32>, tensor<64x32xf32>)
+// TILES-LABEL: @rows
+// TILES: linalg.generic {{.*}} ins(%{{.*}} : tensor<?x64x64xf32>, tensor<64x32xf32>)
+// TILES: tensor.extract_slice
+func.func @rows(%x: tensor<?x64xf32, ["n"]>, %w: tensor<64x32xf32>) -> tensor<?x32xf32, ["n"]> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<?x64xf32, ["n"]>, tensor<64x32xf32>) -> tensor<?x32xf32, ["n"]>
+  return %0 : tensor<?x32xf32, ["n"]>
 }
