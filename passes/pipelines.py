@@ -22,8 +22,8 @@ GRAPH = (
 """What is good for every target."""
 
 
-def _for_graphics(convolutions: str) -> tuple[str, ...]:
-    """The pipeline of graphics processors that compute convolutions by the pass `convolutions`."""
+def _for_graphics(*products: str) -> tuple[str, ...]:
+    """The pipeline of graphics processors that compute products by the passes `products`."""
     return (
         *GRAPH,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
@@ -31,7 +31,7 @@ def _for_graphics(convolutions: str) -> tuple[str, ...]:
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
-        convolutions,  # in the layout that windows are read in
+        *products,  # in the layout that windows are read in
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     )
@@ -53,8 +53,12 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     ),
-    "gpu": _for_graphics("graph-conv-to-matmul{{narrow=false}}"),  # narrow windows are read as such
-    "vulkan": _for_graphics("graph-conv-to-matmul"),  # by products alone, of any floats
+    "gpu": _for_graphics(
+        "graph-conv-to-matmul{{narrow=false}}",  # tensor cores read windows as they are
+    ),
+    "vulkan": _for_graphics(
+        "graph-conv-to-matmul",  # products alone have tiles
+    ),
 }
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
