@@ -49,8 +49,8 @@ property: $(STAMP)  ## Draw 2,000 cases for each family of operators and compare
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
 
-conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour; DEVICE=vulkan)
-	@$(BIN)/python -m graphc.tools.conformance --target $(DEVICE)
+conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour; DEVICE=vulkan, FLAGS=--compile-only)
+	@$(BIN)/python -m graphc.tools.conformance --target $(DEVICE) $(FLAGS)
 
 wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from another folder
 	@sh tools/check_wheel.sh $(PYTHON)

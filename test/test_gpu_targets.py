@@ -10,6 +10,7 @@ from graphc.benchmarks.measure import largest_difference
 from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
 from graphc.tools.conformance.cases import load_cases
+from graphc.tools.conformance.known import FOLDER, load_known
 from graphc.tools.conformance.running import compile_case, run_case
 
 CASES = {
@@ -44,6 +45,11 @@ OTHERS = {
 """Targets, and what the code for each holds."""
 
 _ALL = {case.name.removeprefix("test_"): case for case in load_cases()}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_lists_name_cases_of_the_suite(path):
+    assert load_known(path.stem).keys() <= {case.name for case in _ALL.values()}
 
 
 def family_cases():

@@ -3,20 +3,20 @@
 import argparse
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from ...errors import UsageError
 from ...runtime.device import is_software
+from .. import docs
 from ..cli import run_tool
-from .cases import Case, holds_tensors_only, load_cases
+from .cases import Case, case_info, load_cases
 from .environment import describe_run
 from .journal import Journal, Run, merge_journals
 from .known import Known, is_surprise, list_file, load_known, suggested_groups, surprises
-from .matrix import write_matrix
-from .outcome import Outcome, Status
+from .outcome import Outcome
+from .results import sum_up, write_results
 from .running import default_jobs, run_cases
 
 
@@ -96,19 +96,22 @@ def _conclude(
     outcomes: Mapping[str, Outcome],
     options: argparse.Namespace,
 ) -> int:
-    """Print how `cases`, of `everything`, ended; 1 where one did otherwise than the list says."""
+    """Print how `cases`, of `everything`, ended; 1 where one did otherwise than the list says.
+
+    What all of them showed becomes the results of the target.
+    """
     known = load_known(run.target, run.executed)
-    ordered = [outcomes[case.name] for case in cases]
-    figures = summary(cases, ordered)
-    print("\n".join(figures))
-    otherwise = [outcome for outcome in ordered if is_surprise(outcome, known)]
+    results = sum_up(run, map(case_info, cases), outcomes)
+    print("\n".join(results.figures()))
+    otherwise = [o for case in cases if is_surprise(o := outcomes[case.name], known)]
     if options.suggest:
         print("", *suggested_groups(otherwise), sep="\n")
     elif otherwise:
         print(f"{len(otherwise)} otherwise than {list_file(run.target).name} says:")
         print("\n".join(surprises(otherwise, known)))
-    if len(cases) == len(everything) and run.target == "cpu" and run.executed and run.host:
-        write_matrix(cases, ordered, figures, {name: each.reason for name, each in known.items()})
+    if len(cases) == len(everything) and run.host:
+        print(f"wrote {write_results(results)}")
+        docs.main()
     return 1 if otherwise else 0
 
 
@@ -118,22 +121,6 @@ def shard(cases: Sequence[Case], text: str) -> Sequence[Case]:
     if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
         raise UsageError(f"--shard takes I/N, such as 2/4, not '{text}'")
     return cases[int(index) - 1 :: int(count)]
-
-
-def summary(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> list[str]:
-    """How many passed, natively above all."""
-    counts = Counter(outcome.status for outcome in outcomes)
-    passed = {outcome.name: outcome for outcome in outcomes if outcome.passed}
-    tensors = [case.name for case in cases if holds_tensors_only(case.model())]
-    native = [name for name in tensors if name in passed and passed[name].native]
-    lines = [f"{_share(len(passed), len(outcomes))} pass"]
-    lines += [f"{counts[status]} {status}" for status in Status if status is not Status.PASS]
-    lines += [f"{_share(len(native), len(tensors))} of those on tensors alone pass, all compiled"]
-    return lines
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part} of {whole} ({100 * part / whole:.1f} %)" if whole else "0 of 0"
 
 
 def _parser() -> argparse.ArgumentParser:
