@@ -3,38 +3,19 @@
 import json
 import tomllib
 from dataclasses import replace
-from types import SimpleNamespace
 
-import numpy as np
-import onnx
 import pytest
-from onnx import helper
+from conformance_cases import CASES, forks
 
 from graphc.errors import UsageError
 from graphc.tools.conformance import __main__ as tool
 from graphc.tools.conformance import known, matrix, results
-from graphc.tools.conformance.cases import Case, case_info
+from graphc.tools.conformance.cases import case_info
 from graphc.tools.conformance.journal import Journal, Run, merge_journals
 from graphc.tools.conformance.outcome import Outcome, Status
 
 RUN = Run("cpu", "cpu:host", "a processor", True, True, {"onnx": "1"}, "2026-01-01")
 PASS, WRONG, ERROR = Status.PASS, Status.WRONG, Status.ERROR
-
-# Pebble's pool forks while its own threads run.
-forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-
-
-def case(op_type, wanted):
-    """One node on [-1, 2], and what shall come out."""
-    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xy")
-    node = helper.make_node(op_type, ["x"], ["y"])
-    model = helper.make_model(helper.make_graph([node], "g", [x], [y]))
-    data = [([np.array([-1, 2], np.float32)], [np.array(wanted, np.float32)])]
-    source = SimpleNamespace(model=model, data_sets=data)
-    return Case(f"test_{op_type.lower()}", "node", 1e-3, 1e-7, source)
-
-
-CASES = [case("Relu", [0, 2]), case("Neg", [1, -2]), case("Abs", [1, 7])]
 
 
 @pytest.fixture
@@ -189,7 +170,7 @@ def test_the_page_has_a_column_for_each_target(lists, monkeypatch, tmp_path):
     found = results.read_results()
     assert [each.run.target for each in found] == ["cpu", "vulkan", "cuda"]
     assert found[1].native_tensors == 0
-    page = matrix.page(found)
+    page = matrix.page({matrix.title(each): each for each in found})
     assert "| operator | opsets | types | cpu | vulkan | cuda (compiled) | not passing |" in page
     assert "| Relu | 1 | float | 1 (1 host) | 1 (1 host) | 1 (1 host) |  |" in page
     assert "| 1 | 0 of 1 | 1 | vulkan: `test_neg`[^2] |" in page

@@ -7,11 +7,12 @@ from typing import Any
 import onnx
 
 from ...frontend.onnx.registry import converters
+from ..gpu_check.report import read_reports
 from .known import load_known
 from .outcome import Status
 from .results import OperatorResult, Results, operator_key, read_results, share
 
-NOTE = "<!-- Written by `make docs` from docs/conformance/; edits here are lost. -->"
+NOTE = "<!-- Written by `make docs` from docs/conformance/ and docs/gpu/; edits here are lost. -->"
 _DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview")
 _OTHERS = [status for status in Status if status is not Status.PASS]
 _EXPLANATION = """\
@@ -23,24 +24,16 @@ that `onnx.reference` runs; *compiled* means that nothing was executed."""
 
 def support_matrix() -> str:
     """The page, from the results of all targets."""
-    return page(read_results())
+    return page(columns())
 
 
-def page(results: Sequence[Results]) -> str:
-    """The page for `results`, of which each has a column."""
-    notes = _Notes(results)
-    lines = ["# ONNX operators: what is supported", "", NOTE, ""]
-    lines += [
-        "From ONNX's own test suite for backends; shape, element type and values are compared "
-        "strictly.",
-        "",
-        *_summary(results),
-        "",
-        _EXPLANATION,
-    ]
-    for domain in _DOMAINS:
-        lines += ["", f"## {domain or 'ai.onnx'}", "", *_table(domain, results, notes)]
-    return "\n".join([*lines, "", *notes.text()]) + "\n"
+def columns() -> dict[str, Results]:
+    """The results that have a column, by its head: of every target, then of every device."""
+    found = {title(each): each for each in read_results()}
+    for report in read_reports():
+        if not report.matching:
+            found[f"{report.results.run.target} on {report.device}"] = report.results
+    return found
 
 
 def title(results: Results) -> str:
@@ -48,35 +41,52 @@ def title(results: Results) -> str:
     return results.run.target if results.run.executed else f"{results.run.target} (compiled)"
 
 
-def _summary(results: Sequence[Results]) -> Iterator[str]:
+def page(columns: Mapping[str, Results]) -> str:
+    """The page for results by the heads of their columns."""
+    notes = _Notes(columns)
+    lines = ["# ONNX operators: what is supported", "", NOTE, ""]
+    lines += [
+        "From ONNX's own test suite for backends; shape, element type and values are compared "
+        "strictly.",
+        "",
+        *_summary(columns),
+        "",
+        _EXPLANATION,
+    ]
+    for domain in _DOMAINS:
+        lines += ["", f"## {domain or 'ai.onnx'}", "", *_table(domain, columns, notes)]
+    return "\n".join([*lines, "", *notes.text()]) + "\n"
+
+
+def _summary(columns: Mapping[str, Results]) -> Iterator[str]:
     yield f"| target | device | date | pass | {' | '.join(_OTHERS)} | tensors alone, all compiled |"
     yield "| --- " * (5 + len(_OTHERS)) + "|"
-    for each in results:
+    for head, each in columns.items():
         counts = [str(each.counts.get(status, 0)) for status in _OTHERS]
-        columns = [title(each), each.run.device or "none", each.run.date]
-        columns += [share(each.passed, each.total), *counts]
-        columns += [share(each.native_tensors, each.tensors)]
-        yield f"| {' | '.join(columns)} |"
+        cells = [head, each.run.device or "none", each.run.date]
+        cells += [share(each.passed, each.total), *counts]
+        cells += [share(each.native_tensors, each.tensors)]
+        yield f"| {' | '.join(cells)} |"
 
 
-def _table(domain: str, results: Sequence[Results], notes: "_Notes") -> Iterator[str]:
+def _table(domain: str, columns: Mapping[str, Results], notes: "_Notes") -> Iterator[str]:
     opsets: dict[tuple[str, str], list[int]] = defaultdict(list)
     for converter in converters():
         opsets[converter.domain, converter.op_type].append(converter.since)
-    heads = ["operator", "opsets", "types", *map(title, results), "not passing"]
+    heads = ["operator", "opsets", "types", *columns, "not passing"]
     yield f"| {' | '.join(heads)} |"
     yield "| --- " * len(heads) + "|"
     for name in _operators(domain):
         key = operator_key(domain, name)
-        found = [each.operators.get(key, OperatorResult()) for each in results]
-        columns = [
+        found = [each.operators.get(key, OperatorResult()) for each in columns.values()]
+        cells = [
             name,
             ", ".join(map(str, opsets[domain, name])) or _without_converter(domain, name),
             ", ".join(found[0].types) if found else "",
             *map(_cell, found),
             notes.of(found),
         ]
-        yield f"| {' | '.join(columns)} |"
+        yield f"| {' | '.join(cells)} |"
 
 
 def _cell(result: OperatorResult) -> str:
@@ -92,9 +102,9 @@ def _cell(result: OperatorResult) -> str:
 class _Notes:
     """Why cases do not pass, each reason once, at the end of the page."""
 
-    def __init__(self, results: Sequence[Results]):
-        self._results = results
-        self._known = [load_known(each.run.target, each.run.executed) for each in results]
+    def __init__(self, columns: Mapping[str, Results]):
+        self._columns = list(columns.items())
+        self._known = [load_known(r.run.target, r.run.executed) for r in columns.values()]
         self._numbers: dict[str, int] = {}
 
     def of(self, found: Sequence[OperatorResult]) -> str:
@@ -102,7 +112,7 @@ class _Notes:
         targets: dict[tuple[str, str], list[str]] = defaultdict(list)
         for index, result in enumerate(found):
             for name in result.not_passing:
-                targets[name, self._reason(index, name)].append(self._results[index].run.target)
+                targets[name, self._reason(index, name)].append(self._columns[index][0])
         cases: dict[tuple[str, str], list[str]] = defaultdict(list)
         for (name, reason), where in targets.items():
             cases[", ".join(where), reason].append(f"`{name}`")
@@ -120,7 +130,7 @@ class _Notes:
         known: Mapping[str, Any] = self._known[index]
         if name in known:
             return known[name].reason
-        ending = self._results[index].not_passing[name]
+        ending = self._columns[index][1].not_passing[name]
         return f"{ending.status}: {ending.detail}"
 
     def _number(self, reason: str) -> int:

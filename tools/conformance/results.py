@@ -135,30 +135,35 @@ def write_results(results: Results) -> Path:
     """Write the file of the run's target."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{results.run.target.replace(':', '-')}.json"
-    path.write_text(_to_text(asdict(results)), encoding="utf-8")
+    path.write_text(readable_json(asdict(results)), encoding="utf-8")
     return path
 
 
 def read_results() -> list[Results]:
     """The results of all targets, in the order of the table of targets."""
-    found = [_from_json(json.loads(path.read_text("utf-8"))) for path in FOLDER.glob("*.json")]
+    found = [
+        results_from_json(json.loads(path.read_text("utf-8"))) for path in FOLDER.glob("*.json")
+    ]
     order: Sequence[str] = list(TARGETS)
     return sorted(found, key=lambda r: (order.index(r.run.target.partition(":")[0]), r.run.target))
 
 
-def _from_json(written: dict[str, Any]) -> Results:
+def results_from_json(written: dict[str, Any]) -> Results:
+    """What the dict of a `Results` stands for."""
     return Results(
-        run=Run(**written.pop("run")),
-        not_passing={
-            name: Ending(Status(each["status"]), each["detail"])
-            for name, each in written.pop("not_passing").items()
-        },
-        operators={k: OperatorResult(**v) for k, v in written.pop("operators").items()},
-        **written,
+        **{
+            **written,
+            "run": Run(**written["run"]),
+            "not_passing": {
+                name: Ending(Status(each["status"]), each["detail"])
+                for name, each in written["not_passing"].items()
+            },
+            "operators": {k: OperatorResult(**v) for k, v in written["operators"].items()},
+        }
     )
 
 
-def _to_text(data: Mapping[str, Any]) -> str:
+def readable_json(data: Mapping[str, Any]) -> str:
     """JSON with a line for each entry of what `data` maps to, so that changes can be read."""
     blocks = []
     for key, value in data.items():

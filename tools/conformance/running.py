@@ -10,6 +10,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import TimeoutError, as_completed
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from onnx.backend.test.runner import Runner
@@ -42,17 +44,19 @@ def run_cases(
     execute: bool = True,
     cache: str | None = None,
     bounded: bool = True,
+    keep: Path | None = None,
 ) -> Iterator[Outcome]:
     """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes as they come.
 
     What a case starts ends with it. Without `host`, what would not be compiled is unsupported;
-    without `execute`, a case passes when it is compiled. Cases with one program, of which there are
-    many, have it compiled once; with `cache`, a folder, once for all runs. Each has `MEMORY_BYTES`
-    of address space where it is `bounded`: graphics processors' drivers reserve more than that.
+    without `execute`, a case passes when it is compiled, and what it is compiled to is left in the
+    folder `keep` under its name. Cases with one program, of which there are many, have it compiled
+    once; with `cache`, a folder, once for all runs. Each has `MEMORY_BYTES` of address space where
+    it is `bounded`: graphics processors' drivers reserve more than that.
     """
     with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as temporary:
-        options = {"target": target, "host": host, "cache": cache or temporary}
-        run = run_case if execute else compile_case
+        options: dict[str, Any] = {"target": target, "host": host, "cache": cache or temporary}
+        run = run_case if execute else partial(compile_case, keep=keep)
         pool = _pool(jobs, _bound_memory if bounded else None)
         yield from _run_cases(cases, pool, timeout, run, options)
 
@@ -79,6 +83,7 @@ def _run_cases(
     finally:  # where all is done there is nothing to stop
         pool.stop()
         pool.join()
+        gc.unfreeze()
 
 
 def in_child(function: Callable[..., Any], *args: Any) -> Any:
@@ -138,14 +143,27 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
     return _outcome_of(case, timeout, run)
 
 
-def compile_case(case: Case, timeout: float, *, target: str, host: bool, **options: Any) -> Outcome:
-    """Compile `case` within `timeout` seconds, for a target that need not be here."""
+def compile_case(
+    case: Case,
+    timeout: float,
+    *,
+    target: str,
+    host: bool,
+    keep: Path | None = None,
+    **options: Any,
+) -> Outcome:
+    """Compile `case` within `timeout` seconds, for a target that need not be here.
+
+    With `keep`, a folder, what it is compiled to is written there under the name of the case.
+    """
 
     def run() -> bool:
         settings = make_options(
             target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, **options
         )
-        _, report = to_module(case.model(), settings, host)
+        contents, report = to_module(case.model(), settings, host)
+        if keep is not None:
+            (keep / case.name).write_bytes(contents)
         return all(part.native for part in report.parts)
 
     return _outcome_of(case, timeout, run)

@@ -1,0 +1,195 @@
+"""What is compiled here and run elsewhere: the file, and the half that runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import iree.runtime
+import ml_dtypes
+import numpy as np
+import pytest
+import serving
+from conformance_cases import CASES, forks
+from onnx.backend.test.runner import Runner
+from small_models import dense, write
+
+from graphc.errors import DeviceError, OutputError, UsageError
+from graphc.tools.conformance import known, matrix, rates
+from graphc.tools.conformance.outcome import Outcome, Status
+from graphc.tools.gpu_check import prepare, report
+from graphc.tools.gpu_check import run as running
+from graphc.tools.gpu_check.__main__ import main
+from graphc.tools.gpu_check.archive import Archive, pack_arrays, unpack_arrays
+from graphc.tools.gpu_check.compare import assert_similar
+from graphc.tools.gpu_check.worker import Worker, run_case
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """Cases and a model for the CPU."""
+    folder = tmp_path_factory.mktemp("gpu-check")
+    model = write(dense(), folder / "dense.onnx")
+    path = folder / "check.pyz"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepare, "load_cases", lambda: CASES)
+        patch.setattr(known, "FOLDER", folder)
+        arguments = ["--target", "cpu", "-o", path, "-j1", "--models", model]
+        assert main([str(argument) for argument in arguments]) == 0
+    return path
+
+
+@pytest.fixture
+def bare_python(tmp_path):
+    """``bare_python(path, ...)`` runs Python with numpy and the runtime alone."""
+    site = tmp_path / "site"
+    (site / "iree").mkdir(parents=True)
+    for package in (np, ml_dtypes):
+        source = Path(package.__file__).parent
+        (site / source.name).symlink_to(source)
+        for libraries in source.parent.glob(f"{source.name}.libs"):
+            (site / libraries.name).symlink_to(libraries)
+    for source in Path(iree.runtime.__file__).parents[1].glob("*runtime*"):
+        (site / "iree" / source.name).symlink_to(source)
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-S", *map(str, arguments)],
+            env={**os.environ, "PYTHONPATH": str(site)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+@forks
+def test_the_archive_runs_where_nothing_is_but_the_runtime(
+    archive, bare_python, tmp_path, monkeypatch
+):
+    missing = bare_python("-c", "import numpy, iree.runtime, onnx")
+    assert "No module named 'onnx'" in missing.stderr
+    ran = bare_python(archive, "--rounds", "1")
+    assert (ran.returncode, ran.stderr) == (1, "")
+    (path,) = tmp_path.glob("*.json")
+    assert path.name.startswith("cpu-")
+    found = report.read_report(path)
+    assert found.file_name() == path.name
+    assert not found.matching
+    assert list(found.results.not_passing) == ["test_abs"]
+    assert found.results.not_passing["test_abs"].status is Status.WRONG
+    assert (found.results.passed, found.results.total) == (2, 3)
+    assert found.results.operators["Relu"].types == ["float"]
+    model = found.models["dense"]
+    assert model["status"] == "pass"
+    assert model["difference"] == 0  # the same code on the same processor
+    assert model["onnxruntime_difference"] < 1e-5
+    assert model["milliseconds"]["best"] <= model["milliseconds"]["median"]
+    line = list(rates.rates([], [found]))[-2]
+    assert line.endswith("| 2 of 3 (66.7 %) | 2 of 3 (66.7 %) | 1 of 1 (100.0 %) |")
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    assert "| Relu | 1 | float | 1 | 1 |  |" in matrix.support_matrix()
+
+
+@forks
+def test_a_run_is_resumed(archive, tmp_path, monkeypatch):
+    asked = []
+
+    def end(worker, name, timeout):
+        asked.append(name)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return Outcome(name, Status.PASS)
+
+    monkeypatch.setattr(running, "run_case", end)
+    arguments = ["-o", str(tmp_path), "--models", "none"]
+    assert running.main(archive, arguments) == 130
+    assert running.main(archive, arguments) == 2  # what is there is not written over
+    assert running.main(archive, [*arguments, "--resume"]) == 0
+    assert asked == ["test_relu", "test_neg", "test_neg", "test_abs"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_fault_ends_its_own_case_alone(tmp_path):
+    asked = tmp_path / "asked"
+    worker = Worker(asked, serving.serve)
+    ends = {"pass": "pass", "crash": "crash", "hang": "hang", "error": "error"}
+    try:
+        for name in ("pass", "crash", "pass", "hang", "error", "pass", "pass"):
+            assert run_case(worker, name, timeout=1).status == ends[name]
+    finally:
+        worker.stop()
+    names, processes = zip(*map(str.split, asked.read_text().splitlines()), strict=True)
+    # What fails behind another is run again, alone.
+    assert names == ("pass", "crash", "crash", "pass", "hang", "hang", "error", "pass", "pass")
+    assert [processes.index(each) for each in processes] == [0, 0, 2, 3, 3, 5, 6, 7, 7]
+
+
+def test_a_device_that_does_not_open_ends_the_run(tmp_path):
+    with pytest.raises(DeviceError, match="no device"):
+        run_case(Worker(tmp_path, serving.refuse), "pass", timeout=1)
+
+
+def test_arrays_come_back():
+    arrays = [
+        np.arange(6, dtype=np.float32).reshape(2, 3).T,
+        np.array(1.5, ml_dtypes.bfloat16),
+        np.array([1, -2], ml_dtypes.int4),
+        np.zeros((0, 3), np.int64),
+        np.array([True, False]),
+        np.array([1 + 2j], np.complex64),
+    ]
+    specs, data = pack_arrays(arrays)
+    read, end = unpack_arrays(json.loads(json.dumps(specs)), b"--" + data, 2)
+    assert end == 2 + len(data)
+    for ours, theirs in zip(read, arrays, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+COMPARED = [
+    (np.float32([1, np.nan, np.inf]), np.float32([1.0009, np.nan, np.inf])),
+    (np.float32([1]), np.float32([1.002])),
+    (np.float32([1]), np.float64([1])),
+    (np.float32([1]), np.float32([[1]])),
+    (np.array([1], ml_dtypes.bfloat16), np.array([1.0078125], ml_dtypes.bfloat16)),
+    (np.array([1], ml_dtypes.bfloat16), np.array([1.03], ml_dtypes.bfloat16)),
+    (np.int8([3]), np.int8([3])),
+    (np.int8([3]), np.int8([4])),
+    (np.bool_([True]), np.bool_([False])),
+]
+
+
+@pytest.mark.parametrize(("expected", "given"), COMPARED)
+def test_arrays_are_compared_as_onnx_does(expected, given):
+    def differs(compare):
+        try:
+            compare([expected], [given], 1e-3, 1e-7)
+        except AssertionError:
+            return True
+        return False
+
+    assert differs(assert_similar) == differs(Runner.assert_similar_outputs)
+
+
+def test_files_that_are_no_archive(tmp_path):
+    path = tmp_path / "check.pyz"
+    with pytest.raises(UsageError, match=r"is no archive of gpu_check: .*No such file"):
+        Archive(path)
+    path.write_text("text")
+    with pytest.raises(UsageError, match=r"is no archive of gpu_check: .*not a zip"):
+        Archive(path)
+
+
+@forks
+def test_an_archive_is_whole_or_not_there(tmp_path, refused):
+    text = tmp_path / "text.onnx"
+    text.write_text("no model")
+    path = tmp_path / "a.pyz"
+    arguments = ["--target", "cpu", "--no-suite", "-o", path, "--models", text]
+    assert main([str(argument) for argument in arguments]) == 2
+    assert not path.exists()
+    with pytest.raises(OutputError, match="cannot write"):
+        prepare.ArchiveWriter(tmp_path)
