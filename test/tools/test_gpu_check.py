@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import iree.runtime
 import ml_dtypes
@@ -23,7 +26,7 @@ from graphc.tools.gpu_check import run as running
 from graphc.tools.gpu_check.__main__ import main
 from graphc.tools.gpu_check.archive import Archive, pack_arrays, unpack_arrays
 from graphc.tools.gpu_check.compare import assert_similar
-from graphc.tools.gpu_check.worker import Worker, run_case
+from graphc.tools.gpu_check.worker import Worker, plan_for, run_case
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +113,50 @@ def test_a_run_is_resumed(archive, tmp_path, monkeypatch):
     assert running.main(archive, [*arguments, "--resume"]) == 0
     assert asked == ["test_relu", "test_neg", "test_neg", "test_abs"]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_models_that_are_not_right(archive, tmp_path, capsys):
+    read = Archive(archive)
+    (model,) = read.manifest.models
+    path = tmp_path / "models.pyz"
+    writer = prepare.ArchiveWriter(path)
+    for digest in (model.module, model.data):
+        writer.add(read.read(digest))
+    damaged = replace(model, name="damaged", module=writer.add(b"no module"))
+    wrong = replace(model, name="wrong", tolerance=-1)  # not even what is equal is near enough
+    refused = {"refused": "the backend's reason"}
+    writer.close(
+        replace(read.manifest, cases=[], models=[wrong, damaged], models_not_compiled=refused)
+    )
+    assert running.main(path, ["-o", str(tmp_path), "--rounds", "1"]) == 1
+    assert "0 of 3 models" in capsys.readouterr().out
+    found = report.read_report(next(tmp_path.glob("*.json"))).models
+    assert {name: each["status"] for name, each in found.items()} == {
+        "wrong": "wrong answer",
+        "damaged": "error",
+        "refused": "error",
+    }
+    assert found["wrong"]["milliseconds"]["median"] > 0
+    assert running.main(path, ["-o", str(tmp_path), "--model-timeout", "0", "--models", "wr"]) == 1
+    assert "HANG         wrong: not done after 0 s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "tolerance"),
+    [
+        (["float32"], ["float32"], 1e-3),
+        (["int64"], ["float16"], 2e-2),
+        (["bfloat16", "float32"], ["float32"], 2e-2),
+    ],
+)
+def test_half_precision_may_differ_more(inputs, outputs, tolerance):
+    specs = ([SimpleNamespace(dtype=each) for each in names] for names in (inputs, outputs))
+    model: Any = SimpleNamespace(**dict(zip(("inputs", "outputs"), specs, strict=True)))
+    assert prepare.tolerance_of(model) == tolerance
+
+
+def test_slow_models_get_fewer_bursts():
+    assert [plan_for(10, seconds).rounds for seconds in (0.01, 5, 100)] == [10, 3, 1]
 
 
 def test_a_fault_ends_its_own_case_alone(tmp_path):

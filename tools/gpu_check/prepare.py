@@ -124,7 +124,7 @@ def _add_model(writer: ArchiveWriter, manifest: Manifest, path: Path, cache: str
     print(f"{path.stem}: on the CPU", flush=True)
     feeds = example_inputs(path)
     with compile(path, "cpu", host=False, cache=cache) as model:
-        outputs, tolerance = model.run(None, feeds), _tolerance(model)
+        outputs, tolerance = model.run(None, feeds), tolerance_of(model)
     print(f"{path.stem}: for {manifest.variant}", flush=True)
     options = make_options(manifest.variant, None, None, None, extra_flags=(), cache=cache)
     try:
@@ -148,7 +148,7 @@ def _add_model(writer: ArchiveWriter, manifest: Manifest, path: Path, cache: str
     )
 
 
-def _tolerance(model: CompiledModel) -> float:
+def tolerance_of(model: CompiledModel) -> float:
     types = [getattr(spec, "dtype", "") for spec in (*model.inputs, *model.outputs)]
     return max((TOLERANCES.get(each, TOLERANCE) for each in types), default=TOLERANCE)
 

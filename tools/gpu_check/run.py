@@ -115,8 +115,7 @@ def _outcomes(
 
 def _run_model(worker: Worker, model: PackedModel, options: argparse.Namespace) -> dict[str, Any]:
     worker.stop()  # each in a process of its own, alone with the device's memory
-    rounds = {"rounds": options.rounds}
-    reply = worker.ask("model", model.name, options.model_timeout, **rounds)
+    reply = worker.ask("model", model.name, options.model_timeout, rounds=options.rounds)
     figures = {"tolerance": model.tolerance, "onnxruntime_difference": model.onnxruntime_difference}
     print(f"{reply['status'].upper():12} {model.name}: {_figures(reply)}", flush=True)
     return {**reply, **figures}
@@ -188,7 +187,11 @@ def _parser(path: Path) -> argparse.ArgumentParser:
         "--model-timeout", type=float, default=600, metavar="SECONDS", help="per model"
     )
     parser.add_argument(
-        "--rounds", type=int, default=10, metavar="N", help="bursts that time a model (10)"
+        "--rounds",
+        type=int,
+        default=10,
+        metavar="N",
+        help="bursts that time a model, fewer for slow ones (10)",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with a run that was interrupted"

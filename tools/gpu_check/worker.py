@@ -2,7 +2,9 @@
 
 import multiprocessing
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,9 @@ START_SECONDS = 300.0
 """A driver may take its time, the first time."""
 KILL_SECONDS = 10.0
 """What waits for a device that hangs cannot be ended at all."""
+
+TIMING_SECONDS = 60.0
+"""For all bursts of a model, or what one takes."""
 
 Reply = dict[str, Any]
 
@@ -111,7 +116,7 @@ def _serve(path: Path, pipe: Any) -> None:
         if kind == "case":
             pipe.send(_guarded(lambda case=cases[name]: _run_case(archive, case)))
         else:
-            pipe.send(_guarded(lambda m=models[name], o=options: _run_model(archive, m, Plan(**o))))
+            pipe.send(_guarded(lambda m=models[name], o=options: _run_model(archive, m, **o)))
 
 
 def _guarded(work: Callable[[], Reply]) -> Reply:
@@ -148,18 +153,28 @@ def _outputs(model: CompiledModel, inputs: Sequence[np.ndarray]) -> list[np.ndar
     return model.run(None, dict(zip(names, inputs, strict=True)))
 
 
-def _run_model(archive: Archive, packed: PackedModel, plan: Plan) -> Reply:
+def _run_model(archive: Archive, packed: PackedModel, rounds: int) -> Reply:
     data = archive.read(packed.data)
     inputs, offset = unpack_arrays(list(packed.inputs.values()), data)
     feeds: Mapping[str, np.ndarray] = dict(zip(packed.inputs, inputs, strict=True))
     expected, _ = unpack_arrays(packed.outputs, data, offset)
     with load(archive.read(packed.module)) as model:
+        start = time.perf_counter()
         given = model.run(None, feeds)
+        seconds = time.perf_counter() - start
         difference = max(map(largest_difference, given, expected), default=0.0)
         reply: Reply = {"difference": difference}
         if difference > packed.tolerance:
             reply |= {"status": Status.WRONG, "detail": f"{difference:.2g} > {packed.tolerance:g}"}
+        plan = plan_for(rounds, seconds)
         timing = in_turns({"run": lambda: model.run(None, feeds)}, plan)["run"]
     low, high = timing.spread
     times = {"median": timing.median, "best": timing.best, "p10": low, "p90": high}
     return {**reply, "milliseconds": {name: round(time, 4) for name, time in times.items()}}
+
+
+def plan_for(rounds: int, seconds: float) -> Plan:
+    """How to time what takes `seconds` the first time: a slow model gets fewer bursts."""
+    plan = Plan()
+    affordable = int(TIMING_SECONDS / ((plan.burst_runs + 1) * seconds))
+    return replace(plan, rounds=max(1, min(rounds, affordable)))
