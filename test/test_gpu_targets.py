@@ -1,5 +1,7 @@
 """Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
 
+import tomllib
+
 import numpy as np
 import pytest
 from devices import needs_vulkan
@@ -50,6 +52,9 @@ _ALL = {case.name.removeprefix("test_"): case for case in load_cases()}
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
 def test_lists_name_cases_of_the_suite(path):
     assert load_known(path.stem).keys() <= {case.name for case in _ALL.values()}
+    groups = tomllib.loads(path.read_text(encoding="utf-8")).get("group", [])
+    named = [name for group in groups for name in group["cases"]]
+    assert len(named) == len(set(named)), "a case stands in two groups"
 
 
 def family_cases():
