@@ -16,7 +16,7 @@ import pytest
 import serving
 from conformance_cases import CASES, forks
 from onnx.backend.test.runner import Runner
-from small_models import dense, write
+from small_models import dense, unsupported, write
 
 from graphc.errors import DeviceError, OutputError, UsageError
 from graphc.tools.conformance import known, matrix, rates
@@ -114,6 +114,15 @@ def test_a_run_is_resumed(archive, tmp_path, monkeypatch):
     assert asked == ["test_relu", "test_neg", "test_neg", "test_abs"]
     (path,) = tmp_path.iterdir()
     assert report.read_report(path).results.passed == 3
+
+
+def test_a_model_that_does_not_compile_is_said_to(tmp_path):
+    model = write(unsupported(), tmp_path / "strange.onnx")
+    path = tmp_path / "a.pyz"
+    assert main(["--target", "cpu", "--no-suite", "-o", str(path), "--models", str(model)]) == 0
+    manifest = Archive(path).manifest
+    assert manifest.models == manifest.cases == []
+    assert "Frobnicate" in manifest.models_not_compiled["strange"]
 
 
 def test_models_that_are_not_right(archive, tmp_path, capsys):
@@ -231,12 +240,14 @@ def test_files_that_are_no_archive(tmp_path):
         Archive(path)
 
 
-def test_an_archive_is_whole_or_not_there(tmp_path, refused):
-    text = tmp_path / "text.onnx"
+def test_an_archive_is_whole_or_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare, "load_cases", lambda: pytest.fail("before the models were read"))
+    path, text = tmp_path / "a.pyz", tmp_path / "text.onnx"
     text.write_text("no model")
-    path = tmp_path / "a.pyz"
-    arguments = ["--target", "cpu", "--no-suite", "-o", path, "--models", text]
-    assert main([str(argument) for argument in arguments]) == 2
+    assert main(["--target", "cpu", "-o", str(path), "--models", str(text)]) == 2
+    monkeypatch.setattr(prepare, "load_cases", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["--target", "cpu", "-o", str(path)])
     assert not path.exists()
     with pytest.raises(OutputError, match="cannot write"):
         prepare.ArchiveWriter(tmp_path)

@@ -79,7 +79,7 @@ class Manifest:
     """The cases that are known not to pass."""
     models: list[PackedModel] = field(default_factory=list)
     models_not_compiled: dict[str, str] = field(default_factory=dict)
-    """Models that the backend refused, and what it said."""
+    """Models, and why not."""
 
 
 class ArchiveWriter:
