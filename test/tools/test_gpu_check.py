@@ -19,8 +19,9 @@ from onnx.backend.test.runner import Runner
 from small_models import dense, unsupported, write
 
 from graphc.errors import DeviceError, OutputError, UsageError
-from graphc.tools.conformance import known, matrix, rates
+from graphc.tools.conformance import known, matrix, rates, results
 from graphc.tools.conformance.outcome import Outcome, Status
+from graphc.tools.conformance.results import CaseInfo
 from graphc.tools.gpu_check import prepare, report
 from graphc.tools.gpu_check import run as running
 from graphc.tools.gpu_check.__main__ import main
@@ -140,15 +141,32 @@ def test_models_that_are_not_right(archive, tmp_path, capsys):
     )
     assert running.main(path, ["-o", str(tmp_path), "--rounds", "1"]) == 1
     assert "0 of 3 models" in capsys.readouterr().out
-    found = report.read_report(next(tmp_path.glob("*.json"))).models
-    assert {name: each["status"] for name, each in found.items()} == {
-        "wrong": "wrong answer",
-        "damaged": "error",
-        "refused": "error",
-    }
-    assert found["wrong"]["milliseconds"]["median"] > 0
-    assert running.main(path, ["-o", str(tmp_path), "--model-timeout", "0", "--models", "wr"]) == 1
+    file = next(tmp_path.glob("*.json"))
+    assert statuses(file) == {"wrong": "wrong answer", "damaged": "error", "refused": "error"}
+    assert report.read_report(file).models["wrong"]["milliseconds"]["median"] > 0
+    assert (
+        running.main(
+            path, ["-o", str(tmp_path), "--model-timeout", "0", "--models", "wr", "-k", "^$"]
+        )
+        == 1
+    )
     assert "HANG         wrong: not done after 0 s" in capsys.readouterr().out
+    assert statuses(file) == {"wrong": "hang", "damaged": "error", "refused": "error"}
+
+
+def statuses(path):
+    """Of the models in a report."""
+    return {name: each["status"] for name, each in report.read_report(path).models.items()}
+
+
+def test_a_run_of_models_keeps_what_the_cases_showed(archive):
+    run, machine = running.describe(Archive(archive))
+    cases = results.sum_up(run, [CaseInfo("a", True, [], [])], {"a": Outcome("a", Status.PASS)})
+    whole = report.DeviceReport(cases, "", 3, machine, {"a": {"status": "pass"}})
+    models = replace(whole, results=results.sum_up(run, [], {}), on_host=0, models={"b": {}})
+    assert models.over(whole) == replace(whole, models={"a": {"status": "pass"}, "b": {}})
+    some = replace(whole, matching="relu")
+    assert some.file_name() == whole.file_name().replace(".json", "-some.json")
 
 
 @pytest.mark.parametrize(

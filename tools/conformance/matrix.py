@@ -31,7 +31,7 @@ def columns() -> dict[str, Results]:
     """The results that have a column, by its head: of every target, then of every device."""
     found = {title(each): each for each in read_results()}
     for report in read_reports():
-        if not report.matching:
+        if report.results.total and not report.matching:
             found[f"{report.results.run.target} on {report.device}"] = report.results
     return found
 

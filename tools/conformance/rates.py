@@ -34,6 +34,6 @@ def rates(results: Iterable[Results], reports: Iterable[DeviceReport]) -> Iterat
 
 
 def _line(target: str, device: str, results: Results, models: str) -> str:
-    passed = share(results.passed, results.total)
-    native = share(results.native_tensors, results.tensors)
+    passed = share(results.passed, results.total) if results.total else ""
+    native = share(results.native_tensors, results.tensors) if results.total else ""
     return f"| {target} | {device} | {results.run.date} | {passed} | {native} | {models} |"

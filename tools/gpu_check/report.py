@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class DeviceReport:
     """Where it ran: system, processors, and what the driver says of the device."""
     models: Mapping[str, Any]
     """Status of each model, its largest difference from the CPU's outputs relative to their
-    largest element, what is allowed, and milliseconds of a run."""
+    largest element, what is allowed, milliseconds of a run, and the day."""
 
     @property
     def device(self) -> str:
@@ -39,9 +39,15 @@ class DeviceReport:
         return sum(model["status"] == "pass" for model in self.models.values())
 
     def file_name(self) -> str:
-        """``cuda-nvidia-h200.json``."""
-        words = re.findall(r"[a-z0-9]+", f"{self.results.run.target} {self.device}".lower())
-        return "-".join(words) + ".json"
+        """``cuda-nvidia-h200.json``; of some cases alone, ``cuda-nvidia-h200-some.json``."""
+        text = f"{self.results.run.target} {self.device} {'some' if self.matching else ''}"
+        return "-".join(re.findall(r"[a-z0-9]+", text.lower())) + ".json"
+
+    def over(self, earlier: "DeviceReport") -> "DeviceReport":
+        """This report, with what `earlier` ran and this did not: models, or all cases."""
+        kept = self if self.results.total else earlier
+        models = {**earlier.models, **self.models}
+        return replace(self, results=kept.results, on_host=kept.on_host, models=models)
 
     def to_json(self) -> str:
         """What `read_report` reads."""

@@ -21,7 +21,7 @@ from ..conformance.known import is_surprise, surprises
 from ..conformance.outcome import Outcome, Status
 from ..conformance.results import sum_up
 from .archive import Archive, Manifest, PackedModel
-from .report import DeviceReport
+from .report import DeviceReport, read_report
 from .worker import Worker, run_case
 
 PACKAGES = ("numpy", "ml-dtypes", "iree-base-runtime")
@@ -54,7 +54,8 @@ def _run(path: Path, options: argparse.Namespace) -> int:
     machine["seconds"] = round(time.monotonic() - start)
     report = _report(archive.manifest, journal.run, outcomes, models, machine, options)
     result = options.output / report.file_name()
-    result.write_text(report.to_json(), encoding="utf-8")
+    whole = report.over(read_report(result)) if result.exists() else report
+    result.write_text(whole.to_json(), encoding="utf-8")
     partial.unlink()
     return _conclude(report, archive.manifest, outcomes, result)
 
@@ -149,9 +150,10 @@ def _report(
         for name, detail in manifest.models_not_compiled.items()
         if re.search(options.models, name)
     }
+    models = {name: {**each, "date": run.date} for name, each in {**models, **refused}.items()}
     matching = " & ".join(filter(None, (manifest.matching, options.matching)))
     results = sum_up(run, infos, outcomes)
-    return DeviceReport(results, matching, manifest.on_host, machine, {**models, **refused})
+    return DeviceReport(results, matching if infos else "", manifest.on_host, machine, models)
 
 
 def _conclude(
