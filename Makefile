@@ -9,7 +9,7 @@ BENCH_PEERS := onnxruntime,openvino
 DEVICE := cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance wheel bench architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -49,8 +49,14 @@ property: $(STAMP)  ## Draw 2,000 cases for each family of operators and compare
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
 
-conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour; DEVICE=vulkan)
-	@$(BIN)/python -m graphc.tools.conformance --target $(DEVICE)
+conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour; DEVICE=vulkan, FLAGS=--compile-only)
+	@$(BIN)/python -m graphc.tools.conformance --target $(DEVICE) $(FLAGS)
+
+gpu-check: DEVICE := vulkan
+gpu-check: $(STAMP)  ## Compile ONNX's suite and models for a device, and run them on it (DEVICE=cuda CASES=regex MODELS=files)
+	@$(BIN)/python -m graphc.tools.gpu_check --here --target $(DEVICE) -k '$(CASES)' -o build/gpu-check-$(DEVICE).pyz --cache build/gpu-check-cache --models $(MODELS)
+	@$(BIN)/python build/gpu-check-$(DEVICE).pyz --output $(if $(CASES),build,docs/gpu); \
+		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from another folder
 	@sh tools/check_wheel.sh $(PYTHON)

@@ -11,6 +11,10 @@ PREFERENCE = ("cuda", "rocm", "metal", "vulkan", "cpu")
 """Of several targets that can run, the first of these does. Devices in software come last."""
 
 
+_UNWANTED = ("VK_", "path:")
+"""Lines that name extensions one by one, or this one piece of hardware."""
+
+
 @dataclass(frozen=True)
 class DeviceInfo:
     """A device that a driver has found."""
@@ -31,6 +35,24 @@ def find_devices(driver: str) -> list[DeviceInfo]:
         except (RuntimeError, ValueError) as error:
             raise DeviceError(f"no driver for '{driver}': {brief(error)}") from error
     return [DeviceInfo(driver, each["name"], each["path"]) for each in found]
+
+
+def device_details(driver: str) -> list[str]:
+    """What `driver` says of the device that is used, such as the version of its own driver.
+
+    Raises `DeviceError` where there is none.
+    """
+    with setup_lock:
+        try:
+            hal_driver = import_runtime()._binding.create_hal_driver(driver)
+            found = ranked_devices(hal_driver)[0]
+            text = hal_driver.dump_device_info(found["device_id"])
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise DeviceError(f"no driver for '{driver}': {brief(error)}") from error
+    lines = [line.strip() for line in text.splitlines()]
+    return [
+        line for line in lines if line and not line.startswith(_UNWANTED) and "uuid" not in line
+    ]
 
 
 def on_this_machine(target: Target) -> Target:

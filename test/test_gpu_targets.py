@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import tomllib
 from collections import Counter
 
 import numpy as np
@@ -16,6 +17,7 @@ from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
 from graphc.runtime import resolve_target
 from graphc.tools.conformance.cases import load_cases
+from graphc.tools.conformance.known import FOLDER, load_known
 from graphc.tools.conformance.running import compile_case, run_case
 
 CASES = {
@@ -50,6 +52,14 @@ OTHERS = {
 """Targets, and what the code for each holds."""
 
 _ALL = {case.name.removeprefix("test_"): case for case in load_cases()}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_lists_name_cases_of_the_suite(path):
+    assert load_known(path.stem).keys() <= {case.name for case in _ALL.values()}
+    groups = tomllib.loads(path.read_text(encoding="utf-8")).get("group", [])
+    named = [name for group in groups for name in group["cases"]]
+    assert len(named) == len(set(named)), "a case stands in two groups"
 
 
 def family_cases():

@@ -8,6 +8,8 @@ from typing import Any
 
 from ..dialects import graph
 from ..frontend.onnx.registry import Converter, converters
+from .conformance.matrix import support_matrix
+from .conformance.rates import targets_page
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs"
 ONNX_PAGE = "https://onnx.ai/onnx/operators/onnx__{}.html"
@@ -118,6 +120,8 @@ def _markdown(docstring: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "graph-dialect.md": graph_dialect,
     "onnx-operators.md": onnx_operators,
+    "support-matrix.md": support_matrix,
+    "targets.md": targets_page,
 }
 
 

@@ -3,64 +3,124 @@
 import argparse
 import re
 import sys
-import tomllib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
-from .cases import Case, holds_tensors_only, load_cases
-from .matrix import write_matrix
-from .outcome import Outcome, Status
+from ...errors import UsageError
+from ...runtime.device import is_software
+from .. import docs
+from ..cli import run_tool
+from .cases import Case, case_info, load_cases
+from .environment import describe_run
+from .journal import Journal, Run, merge_journals
+from .known import Known, is_surprise, list_file, load_known, suggested_groups, surprises
+from .outcome import Outcome
+from .results import sum_up, write_results
 from .running import default_jobs, run_cases
-
-NOT_PASSING = Path(__file__).with_name("not_passing.toml")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the cases that were asked for; 1 where one ends otherwise than the list says."""
     options = _parser().parse_args(arguments)
-    cases = [case for case in load_cases() if re.search(options.matching, case.name)]
-    known = tomllib.loads(NOT_PASSING.read_text(encoding="utf-8"))
-    outcomes = []
-    for outcome in run_cases(
+    return run_tool(lambda: _merge(options) if options.merge else _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.results is None and (options.resume or options.retry):
+        raise UsageError("--resume and --retry go on with a file: name it with --results")
+    everything = load_cases()
+    chosen = [case for case in everything if re.search(options.matching, case.name)]
+    part = shard(chosen, options.shard)
+    run = describe_run(options.target, executed=options.execute, host=options.host)
+    known = load_known(run.target, run.executed)
+    outcomes = {o.name: o for o in _outcomes(part, run, known, options)}
+    return _conclude(run, everything, [c for c in part if c.name in outcomes], outcomes, options)
+
+
+def _outcomes(
+    cases: Sequence[Case], run: Run, known: Mapping[str, Known], options: argparse.Namespace
+) -> Iterator[Outcome]:
+    """What is in the file already, then what is run now; that is written to it."""
+    if options.results is None:
+        yield from _shown(_fresh(cases, run, options), known, options.all)
+        return
+    with closing(Journal(options.results, run, options.resume or options.retry)) as journal:
+        names = {case.name for case in cases}
+        kept = {name: each for name, each in journal.outcomes.items() if name in names}
+        if options.retry:
+            kept = {name: each for name, each in kept.items() if each.passed}
+        yield from kept.values()
+        left = [case for case in cases if case.name not in kept]
+        for outcome in _shown(_fresh(left, run, options), known, options.all):
+            journal.add(outcome)
+            yield outcome
+
+
+def _fresh(cases: Sequence[Case], run: Run, options: argparse.Namespace) -> Iterator[Outcome]:
+    return run_cases(
         cases,
         jobs=options.jobs,
         timeout=options.timeout,
-        target=options.target,
-        host=options.host,
-        execute=options.execute,
-    ):
-        outcomes.append(outcome)
-        if not outcome.passed and (options.all or outcome.name not in known):
+        target=run.variant,
+        host=run.host,
+        execute=run.executed,
+        cache=options.cache,
+        bounded=run.target.startswith("cpu") or not run.device or is_software(run.device),
+    )
+
+
+def _shown(
+    outcomes: Iterable[Outcome], known: Mapping[str, Known], everything: bool
+) -> Iterator[Outcome]:
+    """`outcomes`; those that do not pass are printed as they come, without `everything` only
+    those that are not known to."""
+    for outcome in outcomes:
+        if not outcome.passed and (everything or is_surprise(outcome, known)):
             print(f"{outcome.status.upper():12} {outcome.name}: {outcome.detail}", flush=True)
-    figures, surprises = summary(cases, outcomes), _surprises(outcomes, known)
-    print("\n".join([*figures, *surprises]))
-    if not options.matching and options.target == "cpu":
-        write_matrix(cases, outcomes, figures, known)
-    return 1 if surprises else 0
+        yield outcome
 
 
-def summary(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> list[str]:
-    """How many passed, natively above all."""
-    counts = Counter(outcome.status for outcome in outcomes)
-    passed = {outcome.name: outcome for outcome in outcomes if outcome.passed}
-    tensors = [case.name for case in cases if holds_tensors_only(case.model())]
-    native = [name for name in tensors if name in passed and passed[name].native]
-    lines = [f"{_share(len(passed), len(outcomes))} pass"]
-    lines += [f"{counts[status]} {status}" for status in Status if status is not Status.PASS]
-    lines += [f"{_share(len(native), len(tensors))} of those on tensors alone pass, all compiled"]
-    return lines
+def _merge(options: argparse.Namespace) -> int:
+    run, outcomes = merge_journals(options.merge)
+    everything = load_cases()
+    return _conclude(
+        run, everything, [c for c in everything if c.name in outcomes], outcomes, options
+    )
 
 
-def _surprises(outcomes: Sequence[Outcome], known: Mapping[str, str]) -> list[str]:
-    failed = sum(not o.passed and o.name not in known for o in outcomes)
-    mended = [o.name for o in outcomes if o.passed and o.name in known]
-    lines = [f"passing, but still in {NOT_PASSING.name}: {name}" for name in mended]
-    return [*lines, f"{failed} not passing, and not in {NOT_PASSING.name}"] if failed else lines
+def _conclude(
+    run: Run,
+    everything: Sequence[Case],
+    cases: Sequence[Case],
+    outcomes: Mapping[str, Outcome],
+    options: argparse.Namespace,
+) -> int:
+    """Print how `cases`, of `everything`, ended; 1 where one did otherwise than the list says.
+
+    What all of them showed becomes the results of the target.
+    """
+    known = load_known(run.target, run.executed)
+    results = sum_up(run, map(case_info, cases), outcomes)
+    print("\n".join(results.figures()))
+    otherwise = [o for case in cases if is_surprise(o := outcomes[case.name], known)]
+    if options.suggest:
+        print("", *suggested_groups(otherwise), sep="\n")
+    elif otherwise:
+        print(f"{len(otherwise)} otherwise than {list_file(run.target).name} says:")
+        print("\n".join(surprises(otherwise, known)))
+    if len(cases) == len(everything) and run.host:
+        print(f"wrote {write_results(results)}")
+        docs.main()
+    return 1 if otherwise else 0
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part} of {whole} ({100 * part / whole:.1f} %)" if whole else "0 of 0"
+def shard(cases: Sequence[Case], text: str) -> Sequence[Case]:
+    """The cases of a shard, ``2/4``: every fourth, from the second. Raises `UsageError`."""
+    index, _, count = text.partition("/")
+    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
+        raise UsageError(f"--shard takes I/N, such as 2/4, not '{text}'")
+    return cases[int(index) - 1 :: int(count)]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,7 +146,29 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--all", action="store_true", help="say why cases fail that are known to, too"
     )
+    parser.add_argument(
+        "--suggest", action="store_true", help="print surprises as groups for the target's list"
+    )
+    _add_file_options(parser)
     return parser
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument_group("long runs", "in pieces, and taken up again")
+    files.add_argument(
+        "--results", type=Path, metavar="FILE", help="keep each outcome, as JSON lines"
+    )
+    files.add_argument("--resume", action="store_true", help="what is in the file is not run again")
+    files.add_argument(
+        "--retry", action="store_true", help="what passed in the file is not run again"
+    )
+    files.add_argument(
+        "--shard", default="1/1", metavar="I/N", help="every N-th case, from the I-th"
+    )
+    files.add_argument("--cache", metavar="FOLDER", help="keep what was compiled")
+    files.add_argument(
+        "--merge", nargs="+", type=Path, metavar="FILE", help="run nothing: read shards' files"
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
+from .results import CaseInfo, operator_key
+
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 DataSet = tuple[list[Any], list[Any]]
@@ -56,6 +58,17 @@ def load_cases() -> list[Case]:
         ]
 
 
+def case_info(case: Case) -> CaseInfo:
+    """Where `case` counts. An expanded function body says nothing of its parts."""
+    model = case.model()
+    operators: set[str] = set()
+    if case.kind == "node" and "_expanded" not in case.name:
+        operators = {operator_key(node.domain, node.op_type) for node in all_nodes(model.graph)}
+    return CaseInfo(
+        case.name, holds_tensors_only(model), sorted(operators), sorted(set(_types(model)))
+    )
+
+
 def holds_tensors_only(model: onnx.ModelProto) -> bool:
     """Whether all that goes in, comes out, or is computed is tensors of numbers."""
     ends = [*model.graph.input, *model.graph.output]
@@ -82,6 +95,14 @@ def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 yield from all_nodes(attribute.g)
+
+
+def _types(model: onnx.ModelProto) -> Iterator[str]:
+    for info in model.graph.input:
+        if info.type.HasField("tensor_type"):
+            yield onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type).lower()
+        else:
+            yield str(info.type.WhichOneof("value")).removesuffix("_type")
 
 
 def _read(folder: Path, prefix: str, infos: Any) -> list[Any]:

@@ -1,121 +1,140 @@
 """``docs/support-matrix.md``: what becomes of each operator, as the cases showed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import onnx
 
 from ...frontend.onnx.registry import converters
-from .cases import Case, all_nodes
-from .outcome import Outcome
+from ..gpu_check.report import read_reports
+from .known import load_known
+from .outcome import Status
+from .results import OperatorResult, Results, operator_key, read_results, share
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "support-matrix.md"
-NOTE = "<!-- Written by `make conformance`; edits here are lost. -->"
+NOTE = "<!-- Written by `make docs` from docs/conformance/ and docs/gpu/; edits here are lost. -->"
 _DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview")
-
-Operator = tuple[str, str]
-"""Domain and name."""
-
-
-@dataclass
-class Evidence:
-    """What the cases of one operator showed."""
-
-    native: int = 0
-    host: int = 0
-    types: set[str] = field(default_factory=set)
-    failures: list[Outcome] = field(default_factory=list)
-
-    @property
-    def total(self) -> int:
-        """All its cases."""
-        return self.native + self.host + len(self.failures)
+_OTHERS = [status for status in Status if status is not Status.PASS]
+_EXPLANATION = """\
+*Opsets* are those at which the converter's meaning changes; *body* means that ONNX's own function \
+body is compiled. *Types* are those of the inputs of the cases that pass on the first target. A \
+target's column says how many of an operator's cases pass, *host* how many of these have a part \
+that `onnx.reference` runs; *compiled* means that nothing was executed."""
 
 
-def write_matrix(
-    cases: Sequence[Case],
-    outcomes: Sequence[Outcome],
-    figures: Iterable[str],
-    reasons: Mapping[str, str],
-) -> None:
-    """Write the page. `reasons` says why cases do not pass that are known not to."""
-    evidence = gather(cases, {outcome.name: outcome for outcome in outcomes})
+def support_matrix() -> str:
+    """The page, from the results of all targets."""
+    return page(columns())
+
+
+def columns() -> dict[str, Results]:
+    """The results that have a column, by its head: of every target, then of every device."""
+    found = {title(each): each for each in read_results()}
+    for report in read_reports():
+        if report.results.total and not report.matching:
+            found[f"{report.results.run.target} on {report.device}"] = report.results
+    return found
+
+
+def title(results: Results) -> str:
+    """The head of a target's column."""
+    return results.run.target if results.run.executed else f"{results.run.target} (compiled)"
+
+
+def page(columns: Mapping[str, Results]) -> str:
+    """The page for results by the heads of their columns."""
+    notes = _Notes(columns)
     lines = ["# ONNX operators: what is supported", "", NOTE, ""]
     lines += [
-        "From ONNX's own test suite for backends, on the CPU; shape, element type and values are "
-        "compared strictly.",
+        "From ONNX's own test suite for backends; shape, element type and values are compared "
+        "strictly.",
         "",
-        *(f"- {figure}" for figure in figures),
+        *_summary(columns),
         "",
-        "*Opsets* are those at which the converter's meaning changes; *body* means that ONNX's own "
-        "function body is compiled. *Types* are those of the inputs of the passing cases. *Native* "
-        "counts cases that were compiled as a whole, *host* those with a part that "
-        "`onnx.reference` runs.",
+        _EXPLANATION,
     ]
     for domain in _DOMAINS:
-        lines += ["", f"## {domain or 'ai.onnx'}", "", *_table(domain, evidence, reasons)]
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines += ["", f"## {domain or 'ai.onnx'}", "", *_table(domain, columns, notes)]
+    return "\n".join([*lines, "", *notes.text()]) + "\n"
 
 
-def gather(cases: Iterable[Case], outcomes: Mapping[str, Outcome]) -> dict[Operator, Evidence]:
-    """The evidence for each operator; an expanded function body is none for its parts."""
-    evidence: dict[Operator, Evidence] = defaultdict(Evidence)
-    for case in cases:
-        outcome = outcomes.get(case.name)
-        if outcome is None or case.kind != "node" or "_expanded" in case.name:
-            continue
-        model = case.model()
-        for operator in {_operator(node) for node in all_nodes(model.graph)}:
-            _record(evidence[operator], outcome, model)
-    return evidence
+def _summary(columns: Mapping[str, Results]) -> Iterator[str]:
+    yield f"| target | device | date | pass | {' | '.join(_OTHERS)} | tensors alone, all compiled |"
+    yield "| --- " * (5 + len(_OTHERS)) + "|"
+    for head, each in columns.items():
+        counts = [str(each.counts.get(status, 0)) for status in _OTHERS]
+        cells = [head, each.run.device or "none", each.run.date]
+        cells += [share(each.passed, each.total), *counts]
+        cells += [share(each.native_tensors, each.tensors)]
+        yield f"| {' | '.join(cells)} |"
 
 
-def _record(evidence: Evidence, outcome: Outcome, model: onnx.ModelProto) -> None:
-    if not outcome.passed:
-        evidence.failures.append(outcome)
-        return
-    evidence.types |= set(_types(model))
-    if outcome.native:
-        evidence.native += 1
-    else:
-        evidence.host += 1
-
-
-def _types(model: onnx.ModelProto) -> Iterator[str]:
-    for info in model.graph.input:
-        if info.type.HasField("tensor_type"):
-            yield onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type).lower()
-        else:
-            yield str(info.type.WhichOneof("value")).removesuffix("_type")
-
-
-def _operator(node: onnx.NodeProto) -> Operator:
-    return ("" if node.domain == "ai.onnx" else node.domain), node.op_type
-
-
-def _table(
-    domain: str, evidence: Mapping[Operator, Evidence], reasons: Mapping[str, str]
-) -> Iterator[str]:
-    opsets: dict[Operator, list[int]] = defaultdict(list)
+def _table(domain: str, columns: Mapping[str, Results], notes: "_Notes") -> Iterator[str]:
+    opsets: dict[tuple[str, str], list[int]] = defaultdict(list)
     for converter in converters():
         opsets[converter.domain, converter.op_type].append(converter.since)
-    yield "| operator | opsets | types | native | host | not passing |"
-    yield "| --- | --- | --- | --- | --- | --- |"
+    heads = ["operator", "opsets", "types", *columns, "not passing"]
+    yield f"| {' | '.join(heads)} |"
+    yield "| --- " * len(heads) + "|"
     for name in _operators(domain):
-        found = evidence.get((domain, name), Evidence())
-        failures = [f"`{o.name}`: {reasons.get(o.name, o.detail)}" for o in found.failures]
-        columns = [
+        key = operator_key(domain, name)
+        found = [each.operators.get(key, OperatorResult()) for each in columns.values()]
+        cells = [
             name,
             ", ".join(map(str, opsets[domain, name])) or _without_converter(domain, name),
-            ", ".join(sorted(found.types)),
-            str(found.native or ""),
-            str(found.host or ""),
-            "; ".join(failures).replace("|", "\\|"),
+            ", ".join(found[0].types) if found else "",
+            *map(_cell, found),
+            notes.of(found),
         ]
-        yield f"| {' | '.join(columns)} |"
+        yield f"| {' | '.join(cells)} |"
+
+
+def _cell(result: OperatorResult) -> str:
+    """``15``, ``13 of 15`` where not all pass, ``15 (4 host)`` where parts of four do not run on
+    the device."""
+    if not result.total:
+        return ""
+    passed = result.native + result.host
+    text = str(passed) if passed == result.total else f"{passed} of {result.total}"
+    return f"{text} ({result.host} host)" if result.host else text
+
+
+class _Notes:
+    """Why cases do not pass, each reason once, at the end of the page."""
+
+    def __init__(self, columns: Mapping[str, Results]):
+        self._columns = list(columns.items())
+        self._known = [load_known(r.run.target, r.run.executed) for r in columns.values()]
+        self._numbers: dict[str, int] = {}
+
+    def of(self, found: Sequence[OperatorResult]) -> str:
+        """The cases of one operator that do not pass, by target and reason."""
+        targets: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for index, result in enumerate(found):
+            for name in result.not_passing:
+                targets[name, self._reason(index, name)].append(self._columns[index][0])
+        cases: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for (name, reason), where in targets.items():
+            cases[", ".join(where), reason].append(f"`{name}`")
+        return "; ".join(
+            f"{where}: {', '.join(names)}[^{self._number(reason)}]"
+            for (where, reason), names in cases.items()
+        )
+
+    def text(self) -> Iterator[str]:
+        """The reasons."""
+        for reason, number in self._numbers.items():
+            yield f"[^{number}]: {reason}"
+
+    def _reason(self, index: int, name: str) -> str:
+        known: Mapping[str, Any] = self._known[index]
+        if name in known:
+            return known[name].reason
+        ending = self._columns[index][1].not_passing[name]
+        return f"{ending.status}: {ending.detail}"
+
+    def _number(self, reason: str) -> int:
+        return self._numbers.setdefault(reason, len(self._numbers) + 1)
 
 
 def _operators(domain: str) -> list[str]:

@@ -1,7 +1,8 @@
 """What became of a case."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Status(StrEnum):
@@ -30,3 +31,12 @@ class Outcome:
     def passed(self) -> bool:
         """Whether the numbers were right."""
         return self.status is Status.PASS
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` reads."""
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+    @staticmethod
+    def from_json(written: dict[str, Any]) -> "Outcome":
+        """What `to_json` wrote. ValueError, TypeError or KeyError for anything else."""
+        return Outcome(**{**written, "status": Status(written["status"])})

@@ -9,7 +9,9 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import TimeoutError
+from concurrent.futures import TimeoutError, as_completed
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from onnx.backend.test.runner import Runner
@@ -40,39 +42,64 @@ def run_cases(
     target: str = "cpu",
     host: bool = True,
     execute: bool = True,
+    cache: str | None = None,
+    bounded: bool = True,
+    keep: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes in their order.
+    """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes as they come.
 
     What a case starts ends with it. Without `host`, what would not be compiled is unsupported;
-    without `execute`, a case passes when it is compiled. Cases with one program, of which there are
-    many, have it compiled once.
+    without `execute`, a case passes when it is compiled, and what it is compiled to is left in the
+    folder `keep` under its name. Cases with one program, of which there are many, have it compiled
+    once; with `cache`, a folder, once for all runs. Each has `MEMORY_BYTES` of address space where
+    it is `bounded`: graphics processors' drivers reserve more than that.
     """
-    with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as cache:
-        options = {"target": target, "host": host, "cache": cache}
-        run = run_case if execute else compile_case
-        yield from _run_cases(cases, jobs, timeout, run, options)
+    with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as temporary:
+        options: dict[str, Any] = {"target": target, "host": host, "cache": cache or temporary}
+        run = run_case if execute else partial(compile_case, keep=keep)
+        pool = _pool(jobs, _bound_memory if bounded else None)
+        yield from _run_cases(cases, pool, timeout, run, options)
 
 
 def _run_cases(
     cases: Iterable[Case],
-    jobs: int,
+    pool: ProcessPool,
     timeout: float,
     run: Callable[..., Outcome],
     options: Mapping[str, Any],
 ) -> Iterator[Outcome]:
-    _cases.update((case.name, case) for case in cases)
+    given = {case.name: case for case in cases}
+    _cases.update(given)
     gc.freeze()  # or the processes would look through all cases, and copy them, at every collection
-    context = multiprocessing.get_context("fork")
-    pool = ProcessPool(max_workers=jobs, context=context, initializer=_bound_memory)  # type: ignore[arg-type]
-    with pool:
-        futures = {
-            name: pool.schedule(
+    try:
+        futures: dict[Any, str] = {
+            pool.schedule(
                 _run_named, args=[run, name, timeout, options], timeout=timeout + GRACE
-            )
-            for name in _cases
+            ): name
+            for name in given
         }
-        for name, future in futures.items():
-            yield _outcome(name, future.result, timeout)
+        for future in as_completed(futures):
+            yield _outcome(futures[future], future.result, timeout)
+    finally:  # where all is done there is nothing to stop
+        pool.stop()
+        pool.join()
+        gc.unfreeze()
+
+
+def in_child(function: Callable[..., Any], *args: Any) -> Any:
+    """What `function` gives in a process of its own, so that this one never opens a device: what
+    drivers hold does not survive the forks that follow."""
+    pool = _pool(1, None)
+    try:
+        return pool.schedule(function, args=args).result()
+    finally:
+        pool.stop()
+        pool.join()
+
+
+def _pool(jobs: int, initializer: Callable[[], None] | None) -> ProcessPool:
+    context: Any = multiprocessing.get_context("fork")
+    return ProcessPool(max_workers=jobs, context=context, initializer=initializer)  # type: ignore[arg-type]
 
 
 def _outcome(name: str, result: Callable[[], Outcome], timeout: float) -> Outcome:
@@ -116,14 +143,27 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
     return _outcome_of(case, timeout, run)
 
 
-def compile_case(case: Case, timeout: float, *, target: str, host: bool, **options: Any) -> Outcome:
-    """Compile `case` within `timeout` seconds, for a target that need not be here."""
+def compile_case(
+    case: Case,
+    timeout: float,
+    *,
+    target: str,
+    host: bool,
+    keep: Path | None = None,
+    **options: Any,
+) -> Outcome:
+    """Compile `case` within `timeout` seconds, for a target that need not be here.
+
+    With `keep`, a folder, what it is compiled to is written there under the name of the case.
+    """
 
     def run() -> bool:
         settings = make_options(
             target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, **options
         )
-        _, report = to_module(case.model(), settings, host)
+        contents, report = to_module(case.model(), settings, host)
+        if keep is not None:
+            (keep / case.name).write_bytes(contents)
         return all(part.native for part in report.parts)
 
     return _outcome_of(case, timeout, run)
@@ -161,7 +201,8 @@ def _compare(expected: Any, given: Any, case: Case) -> None:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]
+    text = " ".join(str(error).split())
+    return text.partition(" reproducer: ")[0][:300]  # which is a folder of this machine
 
 
 def default_jobs() -> int:

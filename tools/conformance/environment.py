@@ -1,0 +1,37 @@
+"""With what cases are run: target, device, versions."""
+
+import datetime
+import importlib.metadata
+import platform
+
+from ...driver import VERSIONED_PACKAGES
+from ...errors import DeviceError
+from ...runtime import find_devices, resolve_target
+from ...runtime.discovery import on_this_machine
+from ...runtime.targets.cpu import CPU
+from .journal import Run
+from .running import in_child
+
+
+def describe_run(target: str, *, executed: bool, host: bool) -> Run:
+    """A run for `target` on this machine, begun today.
+
+    Raises `UnknownTargetError`, and `DeviceError` where it is to be `executed` and the device is
+    missing.
+    """
+    variant, device = in_child(_variant_and_device, target, executed)
+    versions = {package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Run(target, variant, device, executed, host, versions, today)
+
+
+def _variant_and_device(target: str, executed: bool) -> tuple[str, str]:
+    row = on_this_machine(resolve_target(target))
+    if not executed:
+        return row.spelling, ""
+    if row.name == CPU.name:
+        return row.spelling, f"{platform.machine()} with vectors of {row.vector_bits} bits"
+    devices = find_devices(row.driver)
+    if not devices:
+        raise DeviceError(f"the driver of '{row.spelling}' finds no device; try --compile-only")
+    return row.spelling, devices[0].name
