@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import DLPackError
 from . import buffers
 from .device import Device, brief, import_runtime, open_device
-from .dlpack import HOST, describe
+from .dlpack import HOST, describe, place
 from .elements import BIT_PATTERNS
 from .faults import STATUS_ERRORS, call_error
 
@@ -113,7 +113,7 @@ class DeviceTensor:
         """
         del stream, max_version
         here = self._device.dlpack
-        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        wanted = here if dl_device is None else place(*dl_device)
         if wanted == here:
             tensor = self._clone() if copy else self
         elif wanted == HOST and copy is not False:
@@ -131,11 +131,15 @@ class DeviceTensor:
         """Whether its memory is that of `device`."""
         return self._device is device
 
+    def require_there(self) -> None:
+        """Raises `DeviceError` where its memory is gone with its device."""
+        self._device.require_working()
+
     def __repr__(self) -> str:
         return f"DeviceTensor({self._dtype.name}{list(self._shape)}, device='{self.device}')"
 
     def _download(self) -> np.ndarray:
-        self._device.require_working()
+        self.require_there()
         try:
             return buffers.download(self._device, self._view, self._dtype)
         except STATUS_ERRORS as error:

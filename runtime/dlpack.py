@@ -118,7 +118,11 @@ def device_of(value: Any) -> tuple[DeviceType | int, int]:
     """What ``__dlpack_device__`` says; the processor for a producer that lacks it."""
     if not hasattr(value, "__dlpack_device__"):
         return HOST
-    kind, index = value.__dlpack_device__()
+    return place(*value.__dlpack_device__())
+
+
+def place(kind: int, index: int) -> tuple[DeviceType | int, int]:
+    """A device as DLPack says it, its type by name if it is known here."""
     try:
         return DeviceType(int(kind)), int(index)
     except ValueError:

@@ -10,7 +10,7 @@ from ..errors import FeedError
 from .device import Device
 from .device_tensor import DeviceTensor
 from .elements import ELEMENT_TYPES
-from .foreign import read_tensor
+from .foreign import UNREADABLE, read_tensor
 from .metadata import TensorSpec, format_shape
 
 
@@ -39,12 +39,17 @@ class FeedBinder:
             looks = [(type(array), array.dtype, array.shape) for array in arrays]
         except (LookupError, TypeError, AttributeError):
             return self._check(feeds)  # which says what is wrong, or converts what has no dtype
-        if looks == self._accepted and len(feeds) == len(looks):
+        if looks == self._accepted and len(feeds) == len(looks) and self._has(arrays):
             return arrays
         arrays = self._check(feeds)
-        if all(kind is np.ndarray and dtype.isnative for kind, dtype, _ in looks):
+        if all(kind in (np.ndarray, DeviceTensor) and dtype.isnative for kind, dtype, _ in looks):
             self._accepted = looks
         return arrays
+
+    def _has(self, arrays: Sequence[Any]) -> bool:
+        """Whether all tensors among `arrays` are on the device."""
+        tensors = [array for array in arrays if type(array) is DeviceTensor]
+        return not tensors or all(self._device and each.on(self._device) for each in tensors)
 
     def bind_arguments(
         self, args: Sequence[Any], kwargs: dict[str, Any]
@@ -129,7 +134,7 @@ def _convert(
     where = f"input '{spec.name}'"
     try:
         array = as_array(value, device)
-    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+    except UNREADABLE as error:
         problems.append(f"{where} cannot be read as an array: {_kind(value)}: {error}")
         return None
     if array.dtype.newbyteorder("=") == dtype:

@@ -8,8 +8,12 @@ from . import buffers
 from .device import Device
 from .device_tensor import DeviceTensor, send
 from .dlpack import HOST_TYPES, describe, device_of, host_array, read_layout
+from .faults import STATUS_ERRORS
 from .memory import ALIGNMENT
 from .producer_stream import LEGACY_STREAM, wait_for_producer
+
+UNREADABLE = (TypeError, BufferError, *STATUS_ERRORS)
+"""What a value raises that is no array, or that its library or the driver does not hand over."""
 
 
 def read_tensor(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
@@ -23,6 +27,7 @@ def read_tensor(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
             return value.numpy()
         if value.on(device) or value.device == "cpu":
             return value
+        value.require_there()
         raise TypeError(_elsewhere(value.device, device, ".numpy()"))
     place = device_of(value)
     if place[0] in HOST_TYPES:
@@ -41,10 +46,10 @@ def _adopt(value: Any, device: Device) -> DeviceTensor:
     device.require_working()
     capsule = value.__dlpack__(stream=LEGACY_STREAM[device.dlpack[0]])
     layout = read_layout(capsule)
-    if layout.strides is not None:
-        raise ValueError("its elements do not lie in C order: pass it contiguous")
     if 0 in layout.shape:
         return send(device, np.empty(layout.shape, layout.dtype))
+    if layout.strides is not None:
+        raise ValueError("its elements do not lie in C order: pass it contiguous")
     wait_for_producer(device)
     # The release of the memory is the consumer's from here on: the buffer does it.
     view = device.hal.from_dlpack_capsule(capsule)

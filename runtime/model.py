@@ -14,6 +14,7 @@ from .device_tensor import DeviceTensor, send
 from .discovery import require_family, select_targets
 from .elements import ELEMENT_TYPES
 from .feeds import FeedBinder, as_array
+from .foreign import UNREADABLE
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .hybrid_file import is_hybrid, read_hybrid
 from .lane import Plan
@@ -236,7 +237,7 @@ class CompiledModel:
             raise UsageError(f"model '{self.metadata.name}' is closed")
         try:
             array = as_array(value, device)
-        except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        except UNREADABLE as error:
             raise FeedError(
                 f"a {type(value).__name__} cannot be read as an array: {error}"
             ) from error
