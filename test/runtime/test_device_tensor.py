@@ -12,7 +12,7 @@ import pytest
 from devices import needs_vulkan
 
 import graphc
-from graphc.errors import DLPackError, FeedError, GraphcError, UsageError
+from graphc.errors import DLPackError, FeedError, UsageError
 from graphc.runtime import load
 from graphc.runtime.dlpack import host_array
 
@@ -85,11 +85,13 @@ def test_nothing_changes_a_tensor(model, aligned, is_aligned):
     x = np.zeros(aliases.inputs[0].shape, np.float32)
     x = aligned(x) if is_aligned else x
     same, total, array = aliases.run(["same", "sum", "sum2"], {"x": x}, on_device=["same", "sum"])
-    array[:] = 100
+    later, after = aliases.run(["sum2", "sum"], {"x": x}, on_device=["sum"])
+    array[:] = later[:] = 100
     x[:] = 7
     aliases.run(None, {"x": x}, on_device=True)
     np.testing.assert_array_equal(same, np.zeros_like(x))
     np.testing.assert_array_equal(total, np.ones_like(x))
+    np.testing.assert_array_equal(after, np.ones_like(x))
     given, again = aliases.run(["same", "same"], {"x": same}, on_device=["same"])
     np.testing.assert_array_equal(given, again)
     (array,) = aliases.run(["same"], {"x": same})
@@ -303,26 +305,30 @@ def test_two_calls_of_one_model_are_under_way_at_once(model, monkeypatch):
         np.testing.assert_array_equal(results[number], rows(2 * number))
 
 
-def test_closing_waits_for_the_calls_that_are_under_way(compiled):
-    spin = load(compiled("spin"), threads=1)
-    x = np.eye(256, dtype=np.float32)
-    results, begun = [], threading.Barrier(4)
+def test_closing_waits_for_the_calls_that_are_under_way(compiled, monkeypatch):
+    add, results = load(compiled("add"), threads=1), []
+    begun, go_on, real = threading.Event(), threading.Event(), add._session._context
 
-    def work(_):
-        begun.wait()
-        try:
-            results.append(np.array_equal(spin(x), x))
-        except GraphcError as error:
-            results.append(str(error))
+    class Context:
+        def invoke(self, *arguments):
+            begun.set()
+            go_on.wait()
+            real.invoke(*arguments)
 
-    def close(_):
-        begun.wait()
-        spin.close()
-
-    run_threads(lambda number: (close if number == 3 else work)(number), range(4))
-    assert len(results) == 3
-    assert set(results) <= {True, "model 'spin' is closed"}
-    assert not spin._session._lanes
+    monkeypatch.setattr(add._session, "_context", Context())
+    caller = threading.Thread(target=lambda: results.append(add(rows(1), rows(2))))
+    closer = threading.Thread(target=add.close)
+    caller.start()
+    begun.wait()
+    closer.start()
+    closer.join(0.2)
+    assert closer.is_alive()
+    go_on.set()
+    caller.join()
+    closer.join()
+    np.testing.assert_array_equal(results[0], rows(3))
+    with pytest.raises(UsageError, match="model 'add' is closed"):
+        add(rows(1), rows(2))
 
 
 def run_threads(work, numbers):
