@@ -223,6 +223,13 @@ def test_a_processor_gives_its_memory_away_without_a_copy(compiled):
             z.__dlpack__(dl_device=(2, 0))
 
 
+def test_a_model_that_gives_a_tensor_back_copies_nothing(compiled):
+    with load(compiled("aliases"), threads=1) as aliases:
+        x = aliases.to_device(np.ones(1 << 16, np.float32))
+        (same,) = aliases.run(["same"], {"x": x}, on_device=True)
+        assert np.shares_memory(np.asarray(same), np.asarray(x))
+
+
 @needs_vulkan
 def test_vulkan_gives_copies_alone(compiled):
     with load(compiled("add", "vulkan")) as add:
