@@ -36,10 +36,9 @@ class Lane:
         self, context: Any, function: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
     ) -> list[np.ndarray | DeviceTensor]:
         """One value for each output of `plan`."""
-        arguments = self._bind(feeds)
+        arguments, borrowed = self._bind(feeds)
         results = self._runtime.VmVariantList(len(self._outputs))
         context.invoke(function, arguments, results)
-        borrowed: list[Any] = [s.borrowed for s in self.slots if s.borrowed is not None]
         tensors = [feed for feed in feeds if isinstance(feed, DeviceTensor)]
         given: list[np.ndarray | DeviceTensor] = []
         for index, stays in plan:
@@ -52,19 +51,23 @@ class Lane:
                 given.append(output.take(view, [*borrowed, *tensors, *given]))
         return given
 
-    def _bind(self, feeds: Sequence[np.ndarray | DeviceTensor]) -> Any:
-        """The argument list of the call; that of the last call where nothing moved."""
-        views, moved = [], False
+    def _bind(self, feeds: Sequence[np.ndarray | DeviceTensor]) -> tuple[Any, list[Any]]:
+        """The argument list of the call, and what memory it borrows.
+
+        It is that of the last call where nothing moved.
+        """
+        views, borrowed, moved = [], [], False
         for index, feed in enumerate(feeds):
-            view = self.slots[index].place(feed)
+            view, memory = self.slots[index].place(feed)
             moved = moved or view is not self._views[index]
             views.append(view)
+            if memory is not None:
+                borrowed.append(memory)
         if not moved:
-            return self._arguments
+            return self._arguments, borrowed
         arguments = self._runtime.VmVariantList(len(views))
         for view in views:
             arguments.push_ref(view)
-        if not any(isinstance(feed, DeviceTensor) for feed in feeds):
-            # A tensor's memory is not kept beyond the call.
+        if len(borrowed) == len(views):  # the memory of a tensor is not kept beyond the call
             self._views, self._arguments = views, arguments
-        return arguments
+        return arguments, borrowed

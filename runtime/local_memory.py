@@ -30,19 +30,17 @@ class LocalInput:
         self._element_type = element_type
         self._memory_type = runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE
         self._usage = runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING
-        self.borrowed: np.ndarray | None = None
         self.staging: np.ndarray | None = None
         self._staging_view: Any = None
 
-    def place(self, value: np.ndarray | DeviceTensor) -> Any:
-        """A buffer view with the contents of `value`; `borrowed` is the memory it is of.
+    def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, np.ndarray | None]:
+        """A buffer view with the contents of `value`, and the memory that it is of.
 
-        That is the caller's, or the next call's, and none where the view keeps it itself.
+        That is the caller's or the next call's: None where the view keeps its own.
         """
-        self.borrowed = None
         if isinstance(value, DeviceTensor):
             if value.on(self._device):
-                return value.as_feed(self._element_type)
+                return value.as_feed(self._element_type), None
             value = value.numpy()  # of another set of workers
         if (
             value.nbytes >= _IN_PLACE
@@ -50,14 +48,12 @@ class LocalInput:
             and value.dtype.isnative
             and address(value) % ALIGNMENT == 0
         ):
-            self.borrowed = value
-            return self._view(value)
+            return self._view(value), value
         if self.staging is None or self.staging.shape != value.shape:
             self.staging = aligned_empty(value.shape, value.dtype.newbyteorder("="))
             self._staging_view = self._view(self.staging)
         np.copyto(self.staging, value)
-        self.borrowed = self.staging
-        return self._staging_view
+        return self._staging_view, self.staging
 
     def _view(self, array: np.ndarray) -> Any:
         if not array.flags.writeable:  # which importing asks for; nothing writes to an input

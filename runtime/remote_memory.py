@@ -22,14 +22,15 @@ class RemoteInput:
         self._element_type = element_type
         self._between: Staging | None = None
         self._view: Any = None
-        self.borrowed: Any = None
 
-    def place(self, value: np.ndarray | DeviceTensor) -> Any:
-        """A buffer view with the contents of `value`; `borrowed` if the next call writes to it."""
-        self.borrowed = None
+    def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, Any]:
+        """A buffer view with the contents of `value`, and once more if the next call writes to it.
+
+        Else None.
+        """
         if isinstance(value, DeviceTensor):
             if value.on(self._device):
-                return value.as_feed(self._element_type)
+                return value.as_feed(self._element_type), None
             value = value.numpy()  # of the processor's: others are refused as feeds
         if self._between is None or self._view.shape != list(value.shape):
             between = Staging(self._device, value.nbytes, "SOURCE")
@@ -40,8 +41,7 @@ class RemoteInput:
             native = value.dtype.newbyteorder("=")
             np.copyto(self._between.array(value.shape, native), value)
             copy(self._device, self._between.buffer, self._view.get_buffer())
-        self.borrowed = self._view
-        return self._view
+        return self._view, self._view
 
 
 class RemoteOutput:
