@@ -248,8 +248,12 @@ class CompiledModel:
         return send(device, array)
 
     def bind(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """`feeds` in the order of the inputs, as compiled code takes them. Raises `FeedError`."""
-        return self._binder.bind(feeds)
+        """`feeds` in the order of the inputs, as compiled code takes them on the host.
+
+        Raises `FeedError`.
+        """
+        bound = self._binder.bind(feeds)
+        return [each.numpy() if isinstance(each, DeviceTensor) else each for each in bound]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module to `path`, whole or not at all. Raises `OutputError`."""

@@ -172,6 +172,13 @@ def test_values_come_to_the_device(model):
             add.to_device(value)
 
 
+def test_a_profile_gets_arrays(model):
+    add = model("add")
+    x, y = add.bind({"x": add.to_device(rows(1, 2)), "y": rows(2, 2)})
+    assert (type(x), type(y)) == (np.ndarray, np.ndarray)
+    np.testing.assert_array_equal(x, rows(1, 2))
+
+
 def test_a_tensor_must_fit_as_an_array_must(model):
     add = model("add")
     tensor = add.to_device(np.zeros((2, 3), np.float64))
