@@ -166,7 +166,7 @@ def test_threads_and_models_share_one_device(model):
 
     def work(number):
         x = np.full((number, 4), number, np.float32)
-        for _ in range(10):
+        for _ in range(5):
             try:
                 if number % 3 == 0:
                     add(x, np.ones((number + 1, 4), np.float32))
