@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from .passes.report import Report
     from .preflight import check
     from .profiling import profile
-    from .runtime import CompiledModel, TensorSpec, aligned_empty, load
+    from .runtime import CompiledModel, DeviceTensor, TensorSpec, aligned_empty, load
 
 _EXPORTS = {
     "CompiledModel": ".runtime",
+    "DeviceTensor": ".runtime",
     "GraphcError": ".errors",
     "Report": ".passes.report",
     "TensorSpec": ".runtime",
@@ -36,6 +37,7 @@ _EXPORTS = {
 
 __all__ = [
     "CompiledModel",
+    "DeviceTensor",
     "GraphcError",
     "Report",
     "TensorSpec",

@@ -133,3 +133,18 @@ class DeviceError(GraphcError):
 
 class ExecutionError(GraphcError):
     """A compiled model failed while it ran."""
+
+
+class OutOfMemoryError(ExecutionError):
+    """A device has no memory for a model, its data, or what it computes."""
+
+
+class DeviceLostError(ExecutionError, DeviceError):
+    """A device stopped in mid-run, or has stopped before; what was in its memory is gone."""
+
+
+class DLPackError(GraphcError, BufferError):
+    """A tensor cannot be handed to another library by DLPack.
+
+    It is a `BufferError`, too, which DLPack asks for.
+    """

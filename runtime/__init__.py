@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .child_process import ProgressEvent
     from .compiler import compile_module
+    from .device_tensor import DeviceTensor
     from .discovery import DeviceInfo, find_devices
     from .hybrid import PartSpec
     from .memory import aligned_empty
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "CompiledModel": "model",
     "DeviceInfo": "discovery",
+    "DeviceTensor": "device_tensor",
     "ModelMetadata": "metadata",
     "PartSpec": "hybrid",
     "ProgressEvent": "child_process",
@@ -37,6 +39,7 @@ _EXPORTS = {
 __all__ = [
     "CompiledModel",
     "DeviceInfo",
+    "DeviceTensor",
     "ModelMetadata",
     "PartSpec",
     "ProgressEvent",

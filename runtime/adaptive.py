@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .device_tensor import DeviceTensor
+from .lane import Plan
 from .session import Session
 
 SHORT = 1e-3
@@ -28,21 +30,24 @@ class AdaptiveSession:
     """Runs a module on the workers of `shared`, or alone in a session that `open_alone` makes."""
 
     def __init__(self, shared: Session, open_alone: Callable[[], Session]):
+        self.device = shared.device
         self._shared = shared
         self._open_alone: Callable[[], Session] | None = open_alone
         self._alone: Session | None = None
         self._choice = Choice()
         self._opening = threading.Lock()
 
-    def invoke(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def invoke(
+        self, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan
+    ) -> list[np.ndarray | DeviceTensor]:
         """As `Session.invoke`."""
         if self._choice.settled_on_workers:
-            return self._shared.invoke(inputs)
+            return self._shared.invoke(inputs, plan)
         size = sum(array.nbytes for array in inputs)
         alone = self._choice.alone(size)
         session = self._on_own_thread() if alone else self._shared
         begin = time.perf_counter()
-        outputs = session.invoke(inputs)
+        outputs = session.invoke(inputs, plan)
         self._choice.note(alone, size, time.perf_counter() - begin)
         return outputs
 

@@ -7,9 +7,10 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DeviceError, UsageError
+from ..errors import DeviceError, DeviceLostError, UsageError
 from .affinity import placed_workers
 from .cpu import usable_cpus
+from .dlpack import HOST, DeviceType
 
 STACK_BYTES = 1 << 20
 """Of each worker. The backend keeps tiles on the stack, and the spilled registers of unrolled
@@ -20,26 +21,79 @@ loops come on top: more than the 128 KiB that a worker has by default."""
 setup_lock = threading.RLock()
 
 
-@dataclass
+_DLPACK_TYPES = {
+    "cuda": DeviceType.CUDA,
+    "hip": DeviceType.ROCM,
+    "metal": DeviceType.METAL,
+    "vulkan": DeviceType.VULKAN,
+}
+_HELP = {
+    "cuda": "install NVIDIA's driver",
+    "hip": "install AMD's driver and the HIP runtime of ROCm",
+    "metal": "the runtime's package for this system has no such driver",
+    "vulkan": "install a driver for Vulkan 1.3, such as Mesa's",
+}
+
+
+@dataclass(eq=False)
 class Device:
     """An opened HAL device.
 
     `threads` is the number of workers that share one call. Device memory dies with the device, so
     whoever hands out memory of it keeps a reference to it. `is_local` says that it is the process's
-    own memory.
+    own memory. `index` is the number that the driver gives the device.
     """
 
     hal: Any
     threads: int
-    is_local: bool = True
+    driver: str = "local-sync"
+    index: int = 0
     forked: bool = False
+    lost: bool = False
+    _pinned: bool = False
 
-    def refuse_forked(self) -> None:
-        """Raises `DeviceError`: in a forked child, a call would wait for workers forever."""
-        raise DeviceError(
-            "this process was forked after the model was loaded, and a device does not "
-            "survive a fork: load the model in the child, or start it with 'spawn'"
-        )
+    @property
+    def is_local(self) -> bool:
+        """Whether it works in the process's own memory."""
+        return self.driver.startswith("local-")
+
+    @property
+    def dlpack(self) -> tuple[DeviceType, int]:
+        """Where its memory is, as DLPack says it."""
+        return HOST if self.is_local else (_DLPACK_TYPES[self.driver], self.index)
+
+    def require_working(self) -> None:
+        """Raises `DeviceError` in a forked child, and once the device is lost."""
+        if self.forked:  # a call would wait for workers forever
+            raise DeviceError(
+                "this process was forked after the model was loaded, and a device does not "
+                "survive a fork: load the model in the child, or start it with 'spawn'"
+            )
+        if self.lost:
+            raise DeviceLostError(
+                f"{self} was lost in an earlier call, and what was on it is gone: load the model "
+                "again, in a new process if that fails"
+            )
+
+    def give_up(self) -> None:
+        """The device is lost: nothing runs on it again, and the next to open it gets a new one."""
+        with setup_lock:
+            self.lost = True
+            for key in [key for key, device in _devices.items() if device is self]:
+                del _devices[key]
+
+    def pin(self) -> None:
+        """Keeps the device for good: others hold memory of it, for nobody knows how long."""
+        with setup_lock:
+            if not self._pinned:
+                self._pinned = True
+                import_runtime()._binding.disable_leak_checker()
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.hal))
+
+    def __str__(self) -> str:
+        if self.is_local:
+            return "cpu"
+        return f"{'rocm' if self.driver == 'hip' else self.driver}:{self.index}"
 
 
 _instance: Any = None
@@ -106,17 +160,22 @@ def _create(driver: str, threads: int) -> Device:
                 f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
             )
         with placed_workers(threads if driver == "local-task" else 0):
-            hal = _open_first(binding.create_hal_driver(driver))
+            hal, index = _open_first(binding.create_hal_driver(driver), driver)
     except (RuntimeError, ValueError) as error:
-        raise DeviceError(f"cannot open device '{driver}': {brief(error)}") from error
-    return Device(hal, threads, is_local=driver.startswith("local-"))
+        help_ = f"; {_HELP[driver]}" if driver in _HELP else ""
+        raise DeviceError(f"cannot open device '{driver}': {brief(error)}{help_}") from error
+    return Device(hal, threads, driver, index)
 
 
-def _open_first(driver: Any) -> Any:
+def _open_first(driver: Any, name: str) -> tuple[Any, int]:
+    """The first device, and the number that the driver gives it."""
     devices = ranked_devices(driver)
     if not devices:
         raise ValueError("the driver finds no device")
-    return driver.create_device(devices[0])
+    number = devices[0]["device_id"]
+    # The runtime's own number of a device of CUDA's or HIP's is one more: 0 stands for any.
+    index = number - 1 if name in ("cuda", "hip") else 0
+    return driver.create_device(devices[0]), index
 
 
 def ranked_devices(driver: Any) -> list[dict[str, Any]]:
@@ -132,7 +191,7 @@ def is_software(name: str) -> bool:
 def brief(error: Exception) -> str:
     """The first line of what the runtime says, without the place in its source."""
     first = str(error).split("\n")[0].strip().removesuffix(":")
-    return re.sub(r"^(Error creating driver: )?\S*/runtime/src/iree/\S+:\d+: ", "", first)
+    return re.sub(r"^([\w ]+: )?\S*/runtime/src/iree/\S+:\d+: ", "", first)
 
 
 def import_runtime() -> Any:

@@ -7,50 +7,65 @@ from typing import Any
 import numpy as np
 
 from ..errors import FeedError
+from .device import Device
+from .device_tensor import DeviceTensor
 from .elements import ELEMENT_TYPES
+from .foreign import UNREADABLE, read_tensor
 from .metadata import TensorSpec, format_shape
 
 
 class FeedBinder:
-    """Turns feeds by name into arrays in the order of the model's inputs."""
+    """Turns feeds by name into arrays in the order of the model's inputs.
 
-    def __init__(self, inputs: Sequence[TensorSpec]):
+    What is in the memory of `device` stays there; without a device all come to the host.
+    """
+
+    def __init__(self, inputs: Sequence[TensorSpec], device: Device | None = None):
+        self._device = device
         self._inputs = tuple((spec, ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs)
         self._names = tuple(spec.name for spec in inputs)
         # What the last accepted arrays looked like: who feeds the like again is not checked again.
         self._accepted: list[tuple[type, np.dtype, tuple[int, ...]]] | None = None
 
-    def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+    def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor]:
         """One array per input, of its dtype (in any byte order), its rank and its shape.
 
-        The arrays may be strided or read-only, and are the caller's own wherever possible. Raises
-        `FeedError` with everything that is wrong, not only the first.
+        The arrays may be strided or read-only, and are the caller's own wherever possible; tensors
+        are on the device or in the process's memory. Raises `FeedError` with everything that is
+        wrong, not only the first.
         """
         try:
             arrays = [feeds[name] for name in self._names]
             looks = [(type(array), array.dtype, array.shape) for array in arrays]
         except (LookupError, TypeError, AttributeError):
             return self._check(feeds)  # which says what is wrong, or converts what has no dtype
-        if looks == self._accepted and len(feeds) == len(looks):
+        if looks == self._accepted and len(feeds) == len(looks) and self._has(arrays):
             return arrays
         arrays = self._check(feeds)
-        if all(kind is np.ndarray and dtype.isnative for kind, dtype, _ in looks):
+        if all(kind in (np.ndarray, DeviceTensor) and dtype.isnative for kind, dtype, _ in looks):
             self._accepted = looks
         return arrays
 
-    def bind_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[np.ndarray]:
+    def _has(self, arrays: Sequence[Any]) -> bool:
+        """Whether all tensors among `arrays` are on the device."""
+        tensors = [array for array in arrays if type(array) is DeviceTensor]
+        return not tensors or all(self._device and each.on(self._device) for each in tensors)
+
+    def bind_arguments(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> list[np.ndarray | DeviceTensor]:
         """`bind`, for positional arguments in the order of the inputs and named ones."""
         return self.bind(name_arguments(self._names, args, kwargs))
 
-    def _check(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+    def _check(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor]:
         if not isinstance(feeds, Mapping):
             raise FeedError(f"feeds must map input names to arrays, not be a {_kind(feeds)}")
         problems = self._check_names(feeds)
-        arrays = []
+        arrays: list[np.ndarray | DeviceTensor] = []
         for spec, dtype in self._inputs:
             if spec.name not in feeds:
                 continue
-            array = _convert(feeds[spec.name], spec, dtype, problems)
+            array = _convert(feeds[spec.name], spec, dtype, self._device, problems)
             if array is None:
                 continue
             if not _fits(array.shape, spec.shape):
@@ -74,7 +89,7 @@ class FeedBinder:
                 problems.append(f"the model has no input '{name}'{hint} (inputs: {inputs})")
         return problems
 
-    def _check_dims(self, arrays: Sequence[np.ndarray]) -> list[str]:
+    def _check_dims(self, arrays: Sequence[np.ndarray | DeviceTensor]) -> list[str]:
         """Dimensions of one name must have one size."""
         problems = []
         first: dict[str, tuple[int, str]] = {}
@@ -113,18 +128,22 @@ def _fits(given: tuple[int, ...], expected: tuple[int | str, ...]) -> bool:
 
 
 def _convert(
-    value: Any, spec: TensorSpec, dtype: np.dtype, problems: list[str]
-) -> np.ndarray | None:
+    value: Any, spec: TensorSpec, dtype: np.dtype, device: Device | None, problems: list[str]
+) -> np.ndarray | DeviceTensor | None:
     """`value` as an array of `dtype`, or ``None`` with the reason added to `problems`."""
     where = f"input '{spec.name}'"
     try:
-        array = _as_array(value)
-    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        array = as_array(value, device)
+    except UNREADABLE as error:
         problems.append(f"{where} cannot be read as an array: {_kind(value)}: {error}")
         return None
     if array.dtype.newbyteorder("=") == dtype:
         return array
-    if not hasattr(value, "dtype") and (cast := _cast_literal(array, dtype)) is not None:
+    if (
+        isinstance(array, np.ndarray)
+        and not hasattr(value, "dtype")
+        and (cast := _cast_literal(array, dtype)) is not None
+    ):
         return cast
     hint = ""
     if array.dtype.kind in "biufcV" and not array.dtype.hasobject:
@@ -133,11 +152,12 @@ def _convert(
     return None
 
 
-def _as_array(value: Any) -> np.ndarray:
+def as_array(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
+    """`value` as an array, or as a tensor on `device` if that is where it is."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
+    if isinstance(value, DeviceTensor) or hasattr(value, "__dlpack__"):
+        return read_tensor(value, device)
     if value is None:
         raise TypeError("there is no value")
     return np.asarray(value)
@@ -159,7 +179,7 @@ def _cast_literal(array: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     return None
 
 
-def _expected(spec: TensorSpec, array: np.ndarray) -> str:
+def _expected(spec: TensorSpec, array: np.ndarray | DeviceTensor) -> str:
     text = f"must be {_type(spec)}, given {array.dtype.name}{format_shape(array.shape)}"
     if len(array.shape) != len(spec.shape):
         text += f" (rank {len(array.shape)} instead of {len(spec.shape)})"

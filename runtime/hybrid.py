@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import DeviceError, FeedError, UsageError
 from .elements import ELEMENT_TYPES
 from .feeds import FeedBinder, name_arguments
+from .lane import Plan
 from .metadata import TensorSpec, format_shape
 from .values import ValueSpec, bind_value
 
@@ -69,17 +70,22 @@ class HybridSession:
         self.parts = tuple(spec for spec, _ in parts)
         self._dead_after = [self._dead(index) for index in range(len(parts))]
 
-    def invoke(self, inputs: Sequence[Any]) -> list[Any]:
-        """One value per output. `inputs` must fit the model."""
+    def invoke(self, inputs: Sequence[Any], plan: Plan) -> list[Any]:
+        """One value for each output of `plan`. `inputs` must fit the model."""
         if not self._parts and self.parts:
             raise UsageError(f"model '{self._name}' is closed")
+        if any(stays for _, stays in plan):
+            raise UsageError(
+                f"model '{self._name}' runs in part on the host, and so its outputs are there: "
+                "on_device is for models that are compiled as a whole"
+            )
         values = dict(zip(self._inputs, inputs, strict=True))
         for (spec, part), dead in zip(self._parts, self._dead_after, strict=True):
             values |= part.run({name: values[name] for name in spec.inputs})
             for name in dead:
                 del values[name]
         given = {id(value) for value in inputs}
-        return [_own(values[name], given) for name in self._outputs]
+        return [_own(values[self._outputs[index]], given) for index, _ in plan]
 
     def close(self) -> None:
         """Free every part."""

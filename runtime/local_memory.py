@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from .buffers import clone, keeping, map_array
 from .device import Device, import_runtime
+from .device_tensor import DeviceTensor
+from .dlpack import Layout, Memory
 from .memory import ALIGNMENT, address, aligned_empty, overlap
 
 _IN_PLACE = 1 << 15
@@ -22,6 +25,7 @@ class LocalInput:
 
     def __init__(self, device: Device, element_type: int):
         self._runtime = runtime = import_runtime()
+        self._device = device
         self._allocator = device.hal.allocator
         self._element_type = element_type
         self._memory_type = runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE
@@ -29,23 +33,32 @@ class LocalInput:
         self.staging: np.ndarray | None = None
         self._staging_view: Any = None
 
-    def place(self, array: np.ndarray) -> Any:
-        """A buffer view with the contents of `array`."""
+    def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, np.ndarray | None]:
+        """A buffer view with the contents of `value`, and the memory that it is of.
+
+        That is the caller's or the next call's: None where the view keeps its own.
+        """
+        if isinstance(value, DeviceTensor):
+            if value.on(self._device):
+                return value.as_feed(self._element_type), None
+            value = value.numpy()  # of another set of workers
         if (
-            array.nbytes >= _IN_PLACE
-            and array.flags.c_contiguous
-            and array.flags.writeable
-            and array.dtype.isnative
-            and address(array) % ALIGNMENT == 0
+            value.nbytes >= _IN_PLACE
+            and value.flags.c_contiguous
+            and value.dtype.isnative
+            and address(value) % ALIGNMENT == 0
         ):
-            return self._view(array)
-        if self.staging is None or self.staging.shape != array.shape:
-            self.staging = aligned_empty(array.shape, array.dtype.newbyteorder("="))
+            return self._view(value), value
+        if self.staging is None or self.staging.shape != value.shape:
+            self.staging = aligned_empty(value.shape, value.dtype.newbyteorder("="))
             self._staging_view = self._view(self.staging)
-        np.copyto(self.staging, array)
-        return self._staging_view
+        np.copyto(self.staging, value)
+        return self._staging_view, self.staging
 
     def _view(self, array: np.ndarray) -> Any:
+        if not array.flags.writeable:  # which importing asks for; nothing writes to an input
+            layout = Layout(address(array), array.dtype, array.shape, None)
+            array = np.asarray(Memory(layout, array, writeable=True))
         buffer = self._allocator.import_host_allocation(array, self._memory_type, self._usage)
         return self._runtime.HalBufferView(buffer, array.shape, self._element_type)
 
@@ -57,37 +70,24 @@ class LocalOutput:
         self._device = device
         self._dtype = dtype
 
-    def take(self, view: Any, others: Sequence[np.ndarray | None]) -> np.ndarray:
+    def take(self, view: Any, others: Sequence[np.ndarray | DeviceTensor]) -> np.ndarray:
         """The contents of `view` as an array that shares no memory with `others`."""
         shape = view.shape
         if 0 in shape:
             return np.empty(shape, self._dtype)
-        mapped = view.map()
-        array = np.ndarray(shape, self._dtype, mapped)
-        if array.nbytes < _IN_PLACE:
-            return array.copy()
+        array = map_array(view, self._dtype)
         # A model may return its input, or one value twice.
-        if any(other is not None and overlap(array, other) for other in others):
+        if array.nbytes < _IN_PLACE or _overlaps(array, others):
             return array.copy()
-        owner = _DeviceMemory(address(array), array.nbytes, mapped, self._device)
-        return np.asarray(owner).view(self._dtype).reshape(shape)
+        return keeping(self._device, array)
+
+    def keep(self, view: Any, others: Sequence[np.ndarray]) -> DeviceTensor:
+        """The contents of `view` where they lie, or a copy if that is memory of `others`."""
+        if 0 not in view.shape and _overlaps(map_array(view, self._dtype), others):
+            view = clone(self._device, view)
+        return DeviceTensor(self._device, view, self._dtype)
 
 
-class _DeviceMemory:
-    """Memory of a device as numpy sees it; keeps buffer and device alive while arrays use it."""
-
-    __slots__ = ("__array_interface__", "_device", "_mapped")
-
-    def __init__(self, pointer: int, size: int, mapped: Any, device: Device):
-        self._mapped = mapped
-        self._device = device
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (pointer, False),
-            "shape": (size,),
-            "typestr": "|u1",
-        }
-
-    def __del__(self) -> None:
-        # A buffer goes back to its device, so it must go first.
-        self._mapped = None
+def _overlaps(array: np.ndarray, others: Sequence[np.ndarray | DeviceTensor]) -> bool:
+    arrays = (each.numpy() if isinstance(each, DeviceTensor) else each for each in others)
+    return any(overlap(array, other) for other in arrays)

@@ -7,15 +7,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from ..errors import DeviceError, ModuleFileError, UnknownTargetError, UsageError
+from ..errors import DeviceError, FeedError, ModuleFileError, UnknownTargetError, UsageError
 from .adaptive import AdaptiveSession
 from .device import open_device
+from .device_tensor import DeviceTensor, send
 from .discovery import require_family, select_targets
-from .feeds import FeedBinder
+from .elements import ELEMENT_TYPES
+from .feeds import FeedBinder, as_array
+from .foreign import UNREADABLE
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .hybrid_file import is_hybrid, read_hybrid
+from .lane import Plan
 from .metadata import ModelMetadata, TensorSpec, require_tensors
 from .module_file import OpenedFile, open_file, read_module
 from .output_file import write_atomically
@@ -123,14 +125,13 @@ class NativePart:
 
 
 class CompiledModel:
-    """A compiled model: numpy arrays in, numpy arrays out.
+    """A compiled model: arrays in, arrays out.
 
     A hybrid model, of which some nodes run on the host, also takes and gives arrays of strings,
     lists (sequences) and ``None`` (empty optionals); `parts` says what runs where.
 
-    Made by `graphc.compile` and `graphc.load`. Runs from several threads take turns; load the model
-    again where they should overlap. Close it, or use it in a ``with`` statement, to free its memory
-    before the garbage collector does.
+    Made by `graphc.compile` and `graphc.load`. Runs from several threads overlap. Close it, or use
+    it in a ``with`` statement, to free its memory before the garbage collector does.
     """
 
     def __init__(
@@ -146,12 +147,14 @@ class CompiledModel:
         """What happened while the model was compiled; ``None`` for a loaded model."""
         self._session = session
         self._contents: memoryview | None = contents
+        self._device = None if isinstance(session, HybridSession) else session.device
         self._binder = (
             HybridBinder(metadata.inputs)
             if isinstance(session, HybridSession)
-            else FeedBinder(require_tensors(metadata.inputs))
+            else FeedBinder(require_tensors(metadata.inputs), self._device)
         )
         self._output_names = [spec.name for spec in metadata.outputs]
+        self._all = [(index, False) for index in range(len(self._output_names))]
 
     @property
     def parts(self) -> tuple[PartSpec, ...]:
@@ -169,6 +172,11 @@ class CompiledModel:
         return str(self.metadata.options.get("target", "cpu"))
 
     @property
+    def device(self) -> str:
+        """Where it computes, and where feeds are taken without a copy: ``cpu``, ``cuda:0``."""
+        return str(self._device or "cpu")
+
+    @property
     def inputs(self) -> tuple[TensorSpec | ValueSpec, ...]:
         """Name, shape and element type of every input, in the order of positional arguments.
 
@@ -181,31 +189,71 @@ class CompiledModel:
         """Name, shape and element type of every output, in the order of results."""
         return self.metadata.outputs
 
-    def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        feeds: Mapping[str, Any],
+        *,
+        on_device: bool | Sequence[str] = False,
+    ) -> list[Any]:
         """Runs the model on `feeds`, arrays by input name.
 
         Gives one array per name in `output_names`, all outputs for ``None``. Feeds are numpy
-        arrays, anything with ``__dlpack__`` on the CPU, or Python numbers and lists of them. The
-        results belong to the caller.
+        arrays, `DeviceTensor`, anything with ``__dlpack__`` (torch, JAX, CuPy) on the host or on
+        the model's own device, or Python numbers and lists of them. What is on the device is taken
+        where it lies, what is on the host is copied there if it has memory of its own.
+
+        With `on_device` outputs stay on the device as `DeviceTensor`: all that are given for
+        ``True``, or those it names. Else the results are arrays that belong to the caller.
 
         Raises `FeedError` for feeds that do not fit, `UsageError` for unknown output names and
-        closed models, `ExecutionError` where the run fails.
+        closed models, `ExecutionError` where the run fails, and its `OutOfMemoryError` and
+        `DeviceLostError`.
         """
-        chosen = None if output_names is None else self._indices(output_names)
-        outputs = self._session.invoke(self._binder.bind(feeds))
-        return outputs if chosen is None else [outputs[index] for index in chosen]
+        plan = self._all
+        if output_names is not None or on_device is not False:
+            plan = self._plan(output_names, on_device)
+        return self._session.invoke(self._binder.bind(feeds), plan)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> np.ndarray | tuple[np.ndarray, ...]:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the model on inputs by position, by name, or both.
 
         Gives the output of a model that has one, a tuple of all otherwise. Raises as `run` does.
         """
-        outputs = self._session.invoke(self._binder.bind_arguments(args, kwargs))
+        outputs = self._session.invoke(self._binder.bind_arguments(args, kwargs), self._all)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    def to_device(self, value: Any) -> DeviceTensor:
+        """A copy of `value` on the model's device, to be fed without another: weights, a cache.
+
+        Takes what a feed can be, of any shape; gives back what is on that device already. Raises
+        `FeedError` for what is no array, `OutOfMemoryError`, and `UsageError` for closed models and
+        those of which a part runs on the host.
+        """
+        device = self._device
+        if device is None:
+            raise UsageError(f"model '{self.metadata.name}' takes its feeds on the host")
+        if self._contents is None:
+            raise UsageError(f"model '{self.metadata.name}' is closed")
+        try:
+            array = as_array(value, device)
+        except UNREADABLE as error:
+            raise FeedError(
+                f"a {type(value).__name__} cannot be read as an array: {error}"
+            ) from error
+        if isinstance(array, DeviceTensor):
+            return array if array.on(device) else send(device, array.numpy())
+        if array.dtype.name not in ELEMENT_TYPES:
+            raise FeedError(f"no model takes arrays of {array.dtype.name}")
+        return send(device, array)
+
     def bind(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """`feeds` in the order of the inputs, as compiled code takes them. Raises `FeedError`."""
-        return self._binder.bind(feeds)
+        """`feeds` in the order of the inputs, as compiled code takes them on the host.
+
+        Raises `FeedError`.
+        """
+        bound = self._binder.bind(feeds)
+        return [each.numpy() if isinstance(each, DeviceTensor) else each for each in bound]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
@@ -233,9 +281,21 @@ class CompiledModel:
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
         return f"<CompiledModel '{self.metadata.name}' ({inputs}) -> ({outputs})>"
 
-    def _indices(self, names: Sequence[str]) -> list[int]:
+    def _plan(self, output_names: Sequence[str] | None, on_device: bool | Sequence[str]) -> Plan:
+        indices = self._indices(output_names, "output_names")
+        if isinstance(on_device, bool):
+            return [(index, on_device) for index in indices]
+        stay = set(self._indices(on_device, "on_device"))
+        if lost := stay - set(indices):
+            names = ", ".join(f"'{self._output_names[index]}'" for index in sorted(lost))
+            raise UsageError(f"on_device names {names}, which output_names does not ask for")
+        return [(index, index in stay) for index in indices]
+
+    def _indices(self, names: Sequence[str] | None, argument: str) -> list[int]:
+        if names is None:
+            return [*range(len(self._output_names))]
         if isinstance(names, str):
-            raise UsageError(f"output_names must be a sequence of names, not the string '{names}'")
+            raise UsageError(f"{argument} must be a sequence of names, not the string '{names}'")
         for name in names:
             if name not in self._output_names:
                 near = difflib.get_close_matches(name, self._output_names, n=1, cutoff=0.5)

@@ -8,32 +8,40 @@ from typing import Any
 
 import numpy as np
 
+from .buffers import LOCAL, Staging, allocate, clone, copy, download, same_buffer
 from .device import Device, import_runtime
+from .device_tensor import DeviceTensor
 
 
 class RemoteInput:
     """Brings the arrays of one input to the device."""
 
-    staging: np.ndarray | None = None
-
     def __init__(self, device: Device, element_type: int):
         self._runtime = import_runtime()
         self._device = device
         self._element_type = element_type
-        self._between: _Staging | None = None
+        self._between: Staging | None = None
         self._view: Any = None
 
-    def place(self, array: np.ndarray) -> Any:
-        """A buffer view with the contents of `array`."""
-        if self._between is None or self._view.shape != list(array.shape):
-            self._between = _Staging(self._device, array.nbytes, "SOURCE")
-            buffer = _allocate(self._device, array.nbytes, "DEVICE_LOCAL", "DEFAULT")
-            self._view = self._runtime.HalBufferView(buffer, array.shape, self._element_type)
-        if array.nbytes:
-            native = array.dtype.newbyteorder("=")
-            np.copyto(self._between.array(array.shape, native), array)
+    def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, Any]:
+        """A buffer view with the contents of `value`, and once more if the next call writes to it.
+
+        Else None.
+        """
+        if isinstance(value, DeviceTensor):
+            if value.on(self._device):
+                return value.as_feed(self._element_type), None
+            value = value.numpy()  # of the processor's: others are refused as feeds
+        if self._between is None or self._view.shape != list(value.shape):
+            between = Staging(self._device, value.nbytes, "SOURCE")
+            buffer = allocate(self._device, value.nbytes, LOCAL, "DEFAULT")
+            self._view = self._runtime.HalBufferView(buffer, value.shape, self._element_type)
+            self._between = between
+        if value.nbytes:
+            native = value.dtype.newbyteorder("=")
+            np.copyto(self._between.array(value.shape, native), value)
             copy(self._device, self._between.buffer, self._view.get_buffer())
-        return self._view
+        return self._view, self._view
 
 
 class RemoteOutput:
@@ -42,56 +50,21 @@ class RemoteOutput:
     def __init__(self, device: Device, dtype: np.dtype):
         self._device = device
         self._dtype = dtype
-        self._between: _Staging | None = None
+        self._between: Staging | None = None
 
-    def take(self, view: Any, others: Sequence[np.ndarray | None]) -> np.ndarray:
+    def take(self, view: Any, others: Sequence[Any]) -> np.ndarray:
         """The contents of `view` as an array of the caller's own."""
         del others
-        shape = view.shape
-        if 0 in shape:
-            return np.empty(shape, self._dtype)
-        buffer = view.get_buffer()
-        if self._between is None or self._between.size != buffer.byte_length():
-            self._between = _Staging(self._device, buffer.byte_length(), "TARGET")
-        copy(self._device, buffer, self._between.buffer)
-        return self._between.array(shape, self._dtype).copy()
+        if 0 in view.shape:
+            return np.empty(view.shape, self._dtype)
+        size = view.get_buffer().byte_length()
+        if self._between is None or self._between.size != size:
+            self._between = Staging(self._device, size, "TARGET")
+        return download(self._device, view, self._dtype, self._between)
 
-
-class _Staging:
-    """Memory that both sides see; `direction` says whether the device reads or writes it."""
-
-    def __init__(self, device: Device, size: int, direction: str):
-        self.size = size
-        self.buffer = _allocate(
-            device, size, "HOST_LOCAL|DEVICE_VISIBLE", f"TRANSFER_{direction}|MAPPING"
-        )
-
-    def array(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-        """The memory, mapped for as long as the array is there."""
-        return np.ndarray(shape, dtype, self.buffer.map())
-
-
-def _allocate(device: Device, size: int, memory: str, usage: str) -> Any:
-    runtime = import_runtime()
-    return device.hal.allocator.allocate_buffer(
-        memory_type=_flags(runtime.MemoryType, memory),
-        allowed_usage=_flags(runtime.BufferUsage, usage),
-        allocation_size=max(size, 1),
-    )
-
-
-def _flags(kind: Any, names: str) -> int:
-    return sum(int(getattr(kind, name)) for name in names.split("|"))
-
-
-def copy(device: Device, source: Any, target: Any) -> None:
-    """Copy all of the buffer `source` to the buffer `target`, and wait for it."""
-    fence, semaphore = import_runtime().HalFence, device.hal.create_semaphore(0)
-    done = fence.create_at(semaphore, 1)
-    device.hal.queue_copy(
-        source,
-        target,
-        wait_semaphores=fence.create_at(semaphore, 0),
-        signal_semaphores=done,
-    )
-    done.wait()
+    def keep(self, view: Any, others: Sequence[Any]) -> DeviceTensor:
+        """The contents of `view` where they lie, or a copy if that is the buffer of `others`."""
+        borrowed = (each for each in others if not isinstance(each, np.ndarray))
+        if any(same_buffer(view, each) for each in borrowed):
+            view = clone(self._device, view)
+        return DeviceTensor(self._device, view, self._dtype)

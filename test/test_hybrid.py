@@ -112,6 +112,21 @@ def test_saved_models_load_and_run(compiled, tmp_path):
     assert y.shape == (3,)
 
 
+def test_feeds_and_results_are_on_the_host(compiled):
+    assert compiled.device == "cpu"
+    with pytest.raises(UsageError, match="takes its feeds on the host"):
+        compiled.to_device(X)
+    with pytest.raises(UsageError, match="runs in part on the host, and so its outputs are there"):
+        compiled.run(None, {"x": X}, on_device=True)
+    positive, head = compiled.run(["positive", "head"], {"x": X})
+    for given, whole in zip((head, positive), compiled.run(None, {"x": X}), strict=True):
+        np.testing.assert_array_equal(given, whole)
+    (tensor,) = compiled._session._parts[0][1]._model.run(["p"], {"x": X}, on_device=True)
+    expected = compiled.run(None, {"x": tensor.numpy()})
+    for given, whole in zip(compiled.run(None, {"x": tensor}), expected, strict=True):
+        np.testing.assert_array_equal(given, whole)
+
+
 def test_damaged_files_are_refused(compiled, tmp_path):
     path = tmp_path / "sandwich.gcm"
     compiled.save(path)

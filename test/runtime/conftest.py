@@ -156,8 +156,33 @@ def spin(**options):
     return module([spec], [TensorSpec("y", (256, 256), "float32")], body, name="spin", **options)
 
 
+def append(**options):
+    """A step with a cache: a row more in the cache, and the sum of its rows."""
+    dtypes = ("?x4xf32", "1x4xf32", "4xf32")
+    cache, row, total = (f"tensor<{dtype}>" for dtype in dtypes)
+    body = f"""
+      %c = tensor.concat dim(0) %a0, %a1 : ({cache}, {row}) -> {cache}
+      %z = arith.constant 0.0 : f32
+      %e = tensor.empty() : {total}
+      %f = linalg.fill ins(%z : f32) outs(%e : {total}) -> {total}
+      %s = linalg.reduce ins(%c : {cache}) outs(%f : {total}) dimensions = [0]
+        (%in: f32, %out: f32) {{
+          %p = arith.addf %in, %out : f32
+          linalg.yield %p : f32
+        }}
+      return %s, %c : {total}, {cache}"""
+    return module(
+        [TensorSpec("past", ("n", 4), "float32"), TensorSpec("row", (1, 4), "float32")],
+        [TensorSpec("total", (4,), "float32"), TensorSpec("present", ("n + 1", 4), "float32")],
+        body,
+        name="append",
+        **options,
+    )
+
+
 MODELS = {
-    build.__name__: build for build in (add, doubled, aliases, scalar, allocate, status, spin)
+    build.__name__: build
+    for build in (add, doubled, aliases, scalar, allocate, status, spin, append)
 }
 
 

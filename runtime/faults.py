@@ -1,0 +1,75 @@
+"""What the runtime says when a call fails, as errors of graphc's."""
+
+import re
+
+from ..errors import (
+    DeviceError,
+    DeviceLostError,
+    ExecutionError,
+    GraphcError,
+    ModuleFileError,
+    OutOfMemoryError,
+)
+from .device import Device
+
+STATUS_ERRORS = (RuntimeError, IndexError, ValueError, MemoryError)
+"""What the runtime turns the status codes of a failed call into, and what numpy has for memory."""
+
+_LOST = re.compile(
+    r"VK_ERROR_DEVICE_LOST"
+    r"|DATA_LOSS; while invoking native function hal\.fence\.await"  # Vulkan's, seen by the waiter
+    r"|CUDA_ERROR_(ILLEGAL_ADDRESS|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS|INVALID_ADDRESS_SPACE"
+    r"|INVALID_PC|HARDWARE_STACK_ERROR|ASSERT|LAUNCH_FAILED|LAUNCH_TIMEOUT|ECC_UNCORRECTABLE"
+    r"|NVLINK_UNCORRECTABLE|CONTEXT_IS_DESTROYED)"
+    r"|hipError(IllegalAddress|ECCNotCorrectable|LaunchFailure|LaunchTimeOut|Assert"
+    r"|ContextIsDestroyed)"
+)
+_FOREIGN = re.compile(
+    r"INCOMPATIBLE"
+    r"|CUDA_ERROR_(NO_BINARY_FOR_GPU|INVALID_IMAGE|INVALID_PTX|INVALID_SOURCE)"
+    r"|hipError(NoBinaryForGpu|InvalidImage|InvalidKernelFile|InvalidSource)"
+)
+_MEMORY = "RESOURCE_EXHAUSTED"
+
+
+def call_error(failed: str, device: Device, error: Exception) -> GraphcError:
+    """The error of what has `failed` on `device`, such as "model 'x' failed".
+
+    A device that is lost is given up.
+    """
+    text = str(error)
+    if not device.is_local and _LOST.search(text):
+        device.give_up()
+        return DeviceLostError(
+            f"{failed}: {device} was lost in mid-run, by a fault, a limit on time, or because it "
+            "went away; what was on it is gone: load the model again, in a new process if that "
+            f"fails ({text})"
+        )
+    if _MEMORY in text or isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{failed}: {out_of_memory(device)} ({text})")
+    if "resolved to an empty buffer range" in text:
+        text = f"on Vulkan, nothing is computed with tensors that have no elements ({text})"
+    return ExecutionError(f"{failed}: {text}")
+
+
+def out_of_memory(device: Device) -> str:
+    """That there is no memory, and what helps."""
+    return (
+        f"there is no memory for it on {device}: use smaller inputs, or close models and drop "
+        "tensors that are no longer needed"
+    )
+
+
+def setup_error(origin: str, device: Device, error: Exception) -> GraphcError:
+    """The error of a module of the file `origin` that cannot be set up on `device`."""
+    text = str(error)
+    if "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" in text:
+        return DeviceError(f"{origin}: NVIDIA's driver is too old for the module: {text}")
+    if _FOREIGN.search(text):
+        return DeviceError(
+            f"{origin}: the module was compiled for another device or architecture; compile the "
+            f"model for the one that is here (gc-run --list-devices): {text}"
+        )
+    if _MEMORY in text or isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{origin}: {out_of_memory(device)} ({text})")
+    return ModuleFileError(f"{origin}: the module cannot be set up: {text}")
