@@ -58,6 +58,7 @@ LINALG = Contract(
             "arith",
             "flow",
             "func",
+            "iree_tensor_ext",
             "hal",
             "iree_linalg_ext",
             "linalg",

@@ -1,21 +1,12 @@
-"""The op of IREE's ``util`` dialect that keeps what stands before it from what comes after."""
-
-from collections.abc import Sequence
+"""The op of IREE's ``util`` dialect that hides where a value comes from."""
 
 from ...mlir import ir
 
 
-def optimization_barrier(x: ir.Value, sizes: Sequence[ir.Value]) -> ir.Value:
-    """`x`, with dynamic `sizes`, computed and stored before anything that uses it.
+def optimization_barrier(x: ir.Value) -> ir.Value:
+    """`x`, a scalar or a tensor whose type says its sizes, of which nothing is known after this.
 
-    Like ``flow.dispatch.region``, it is created without a definition.
+    The host waits for it. Like ``flow.dispatch.region``, it is created without a definition.
     """
     ir.Context.current.allow_unregistered_dialects = True
-    op = ir.Operation.create("util.optimization_barrier", results=[x.type], operands=[x])
-    if not sizes:
-        return op.result
-    # The barrier hides the sizes as well.
-    tied = ir.Operation.create(
-        "flow.tensor.tie_shape", results=[x.type], operands=[op.result, *sizes]
-    )
-    return tied.result
+    return ir.Operation.create("util.optimization_barrier", results=[x.type], operands=[x]).result

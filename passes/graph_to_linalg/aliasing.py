@@ -11,7 +11,7 @@ _VIEWS = (
     "tensor.collapse_shape",
     "tensor.expand_shape",
     "tensor.extract_slice",
-    "flow.tensor.tie_shape",
+    "iree_tensor_ext.compute_barrier.end",
     "util.optimization_barrier",
 )
 _READERS = (
@@ -91,7 +91,7 @@ def _is_in_kernel(op: ir.Operation) -> bool:
 def copy(x: ir.Value) -> ir.Value:
     """The tensor `x` in memory of its own."""
     sizes = iree.dynamic_sizes(x)
-    always = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(1), True), [])
+    always = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(1), True))
     return iree.dispatch_region(x.type, sizes, lambda: _copied(x, sizes, always))
 
 

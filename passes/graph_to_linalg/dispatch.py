@@ -34,7 +34,7 @@ def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
 
 def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     """`x`, of `type_`, computed and stored before what uses it."""
-    return iree.optimization_barrier(x, ctx.dynamic_sizes(type_))
+    return iree.compute_barrier(x, ctx.dynamic_sizes(type_))
 
 
 def _is_in_memory(x: ir.Value) -> bool:

@@ -67,7 +67,7 @@ class Rows:
         if isinstance(x.owner, ir.Block):
             return x
         sizes = self.ctx.dynamic_sizes(self.type)
-        return iree.optimization_barrier(x, sizes)
+        return iree.compute_barrier(x, sizes)
 
     def widened(self, scalar: Scalar) -> Scalar:
         """An element of the tensor in the type that is computed in."""

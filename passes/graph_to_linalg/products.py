@@ -223,7 +223,7 @@ def _in_memory(ctx: Lowering, factor: _Factor) -> _Factor:
     return _Factor(stored(ctx, factor.value, factor.type), factor.type, factor.axes)
 
 
-_STORED = ("arith.constant", "flow.tensor.tie_shape", "util.optimization_barrier")
+_STORED = ("arith.constant", "iree_tensor_ext.compute_barrier.end")
 
 
 def is_constant(value: ir.Value) -> bool:

@@ -32,13 +32,13 @@ def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
 
     That is a store of one element by many workgroups, which the backend refuses.
     """
-    x = iree.optimization_barrier(x, [])
+    x = iree.optimization_barrier(x)
     for position, name in enumerate(op.attrs["names"]):
         indices = [ctx.index(position)] if graph.type_of(op.x).rank else []
         size = arith.index_cast(ir.IndexType.get(), tensor.extract(x, indices))
         not_negative = arith.cmpi(arith.CmpIPredicate.sge, size, ctx.index(0))
         ctx.require(not_negative, f"size '{name}' is negative")
-        ctx.bind(name, iree.optimization_barrier(size, []))
+        ctx.bind(name, iree.optimization_barrier(size))
     return x
 
 

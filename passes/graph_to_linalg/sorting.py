@@ -132,7 +132,7 @@ class _Selection:
         flat = iree.dispatch_region(plain_type(self.flat), dynamic, self._all_rows)
         if graph.element_count(self.result.shape) == 1:
             # Read at a place that is not known: the backend fails at reshapes of slices of one.
-            first, empty = iree.optimization_barrier(self.zero, []), self.ctx.empty(self.result)
+            first, empty = iree.optimization_barrier(self.zero), self.ctx.empty(self.result)
             return parallel([], [], empty, lambda: tensor.extract(flat, [first]))
         return reshape_tensor(self.ctx, flat, self.flat, self.result)
 

@@ -45,7 +45,7 @@ func.func @half(%a: tensor<3x8xf16>, %b: tensor<8x4xf16>) -> tensor<3x4xf16> {
 // CHECK-LABEL: @einsum
 // CHECK-NOT: linalg.transpose
 // CHECK: %[[Y:.*]] = linalg.batch_matmul ins(%arg0, %arg1
-// CHECK: %[[STORED:.*]] = "util.optimization_barrier"(%[[Y]])
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[Y]])
 // CHECK: linalg.transpose ins(%[[STORED]]
 func.func @einsum(%a: tensor<2x3x4xf32>, %b: tensor<2x4x5xf32>) -> tensor<2x5x3xf32> {
   %0 = "graph.einsum"(%a, %b) {equation = "bij,bjk->bki", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x5x3xf32>
@@ -98,7 +98,7 @@ func.func @bytes_of_both_kinds(%a: tensor<3x8xui8>, %b: tensor<8x4xi8>) -> tenso
 // Columns that are rows of what was computed are copied first.
 // CHECK-LABEL: @transposed_right
 // CHECK: %[[T:.*]] = linalg.transpose
-// CHECK: "util.optimization_barrier"(%[[T]]
+// CHECK: "iree_tensor_ext.compute_barrier.end"(%[[T]]
 // CHECK: linalg.matmul
 func.func @transposed_right(%a: tensor<9x8xf32>, %b: tensor<4x8xf32>) -> tensor<9x4xf32> {
   %0 = "graph.transpose"(%b) {perm = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
@@ -110,7 +110,7 @@ func.func @transposed_right(%a: tensor<9x8xf32>, %b: tensor<4x8xf32>) -> tensor<
 
 // That does not pay for one row.
 // CHECK-LABEL: @transposed_right_of_one_row
-// CHECK-NOT: util.optimization_barrier
+// CHECK-NOT: iree_tensor_ext.compute_barrier.end
 // CHECK: return
 func.func @transposed_right_of_one_row(%a: tensor<1x8xf32>, %b: tensor<4x8xf32>) -> tensor<1x4xf32> {
   %0 = "graph.transpose"(%b) {perm = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
@@ -132,7 +132,7 @@ func.func @diagonal(%a: tensor<3x3xf32>) -> tensor<3xf32> {
 // Matrices by one column each: sums over rows, of what is stored before.
 // CHECK-LABEL: @batch_of_columns
 // CHECK: arith.negf
-// CHECK: "util.optimization_barrier"
+// CHECK: "iree_tensor_ext.compute_barrier.end"
 // CHECK-NOT: linalg.batch_matmul
 // CHECK: iterator_types = ["parallel", "parallel", "reduction"]
 // CHECK: return

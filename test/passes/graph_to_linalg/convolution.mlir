@@ -89,7 +89,7 @@ func.func @groups(%x: tensor<1x8x8x32xf32>) -> tensor<1x6x6x32xf32> {
 // which are stored before they are set apart.
 // CHECK-LABEL: @transposed
 // CHECK: linalg.conv_2d_nhwc_hwcf {{.*}}tensor<2x2x4x32xf32>
-// CHECK: "util.optimization_barrier"
+// CHECK: "iree_tensor_ext.compute_barrier.end"
 // CHECK: linalg.transpose
 // CHECK: tensor.extract_slice
 func.func @transposed(%x: tensor<1x8x8x4xf32>) -> tensor<1x16x16x8xf32> {

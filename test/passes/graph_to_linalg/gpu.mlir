@@ -18,9 +18,9 @@ func.func @softmax(%x: tensor<12x197xf32>) -> tensor<12x197xf32> {
 // What is reduced over an axis in the middle is written before anyone reads it.
 // CHECK-LABEL: @middle
 // CHECK: linalg.generic {{.*}} "reduction", "parallel"
-// CHECK: util.optimization_barrier
+// CHECK: iree_tensor_ext.compute_barrier.end
 // CPU-LABEL: @middle
-// CPU-NOT: optimization_barrier
+// CPU-NOT: compute_barrier
 // CPU: return
 func.func @middle(%x: tensor<3x5x12xf32>) -> tensor<3x1x12xf32> {
   %0 = "graph.reduce_max"(%x) {axes = array<i64: 1>, keepdims = true} : (tensor<3x5x12xf32>) -> tensor<3x1x12xf32>
@@ -31,7 +31,7 @@ func.func @middle(%x: tensor<3x5x12xf32>) -> tensor<3x1x12xf32> {
 
 // CHECK-LABEL: @last
 // CHECK: linalg.generic {{.*}} "parallel", "reduction"
-// CHECK-NOT: optimization_barrier
+// CHECK-NOT: compute_barrier
 // CHECK: return
 func.func @last(%x: tensor<3x5x12xf32>) -> tensor<3x5x1xf32> {
   %0 = "graph.reduce_max"(%x) {axes = array<i64: 2>, keepdims = true} : (tensor<3x5x12xf32>) -> tensor<3x5x1xf32>
@@ -42,7 +42,7 @@ func.func @last(%x: tensor<3x5x12xf32>) -> tensor<3x5x1xf32> {
 
 // CHECK-LABEL: @gather
 // CHECK: tensor.extract
-// CHECK: util.optimization_barrier
+// CHECK: iree_tensor_ext.compute_barrier.end
 func.func @gather(%x: tensor<10x4xf32>, %i: tensor<3xi64>) -> tensor<3x4xf32> {
   %0 = "graph.gather"(%x, %i) {axis = 0 : i64} : (tensor<10x4xf32>, tensor<3xi64>) -> tensor<3x4xf32>
   return %0 : tensor<3x4xf32>
@@ -68,7 +68,7 @@ func.func @top_k(%x: tensor<3x9xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>) {
 // Products have sizes for which there are tiles: 32 rows, 32 columns, sums of 16.
 // CHECK-LABEL: @grid
 // CHECK: linalg.matmul ins(%{{.*}} : tensor<224x112xf32>, tensor<112x1024xf32>)
-// CHECK: util.optimization_barrier
+// CHECK: iree_tensor_ext.compute_barrier.end
 // CHECK: tensor.extract_slice {{.*}} to tensor<197x1000xf32>
 // CPU-LABEL: @grid
 // CPU: linalg.matmul ins(%{{.*}} : tensor<197x100xf32>, tensor<100x1000xf32>)

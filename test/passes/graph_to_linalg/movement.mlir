@@ -93,7 +93,7 @@ func.func @dynamic_pad(%x: tensor<?xf32, ["n"]>, %v: tensor<f32>, %low: tensor<1
 // A product whose columns become rows is stored before.
 // CHECK-LABEL: @transposed_product
 // CHECK: %[[Y:.*]] = linalg.matmul
-// CHECK: %[[STORED:.*]] = "util.optimization_barrier"(%[[Y]])
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[Y]])
 // CHECK: linalg.transpose ins(%[[STORED]]
 func.func @transposed_product(%a: tensor<3x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x3xf32> {
   %0 = "graph.matmul"(%a, %b) : (tensor<3x8xf32>, tensor<8x4xf32>) -> tensor<3x4xf32>
@@ -105,7 +105,7 @@ func.func @transposed_product(%a: tensor<3x8xf32>, %b: tensor<8x4xf32>) -> tenso
 
 // Its rows may change places.
 // CHECK-LABEL: @product_of_moved_rows
-// CHECK-NOT: util.optimization_barrier
+// CHECK-NOT: iree_tensor_ext.compute_barrier.end
 // CHECK: return
 func.func @product_of_moved_rows(%a: tensor<2x3x8xf32>, %b: tensor<2x8x4xf32>) -> tensor<3x2x4xf32> {
   %0 = "graph.matmul"(%a, %b) : (tensor<2x3x8xf32>, tensor<2x8x4xf32>) -> tensor<2x3x4xf32>

@@ -76,7 +76,7 @@ func.func @rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32,
 // What is computed is stored before its rows are read several times.
 // CHECK-LABEL: @computed_rows_of_unknown_length
 // CHECK: arith.negf
-// CHECK: "util.optimization_barrier"
+// CHECK: "iree_tensor_ext.compute_barrier.end"
 // CHECK: arith.maximumf
 func.func @computed_rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]> {
   %0 = "graph.neg"(%x) : (tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]>
@@ -87,7 +87,7 @@ func.func @computed_rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor
 // -----
 
 // CHECK-LABEL: @computed_rows
-// CHECK-NOT: util.optimization_barrier
+// CHECK-NOT: iree_tensor_ext.compute_barrier.end
 // CHECK: return
 func.func @computed_rows(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
   %0 = "graph.neg"(%x) : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>

@@ -58,7 +58,7 @@ func.func @indices(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xi64> {
 // An image that was transposed is stored so before windows of it are read.
 // CHECK-LABEL: @after_transpose
 // CHECK: %[[T:.*]] = linalg.transpose
-// CHECK: %[[S:.*]] = "util.optimization_barrier"(%[[T]])
+// CHECK: %[[S:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[T]])
 // CHECK: linalg.pooling_nhwc_max {{.*}}ins(%[[S]]
 func.func @after_transpose(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32> {
   %0 = "graph.transpose"(%x) {perm = array<i64: 0, 2, 3, 1>} : (tensor<1x4x8x8xf32>) -> tensor<1x8x8x4xf32>
