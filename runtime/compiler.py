@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import BackendError, BackendTimeoutError, OutputError, UsageError
+from .cache_keys import is_self_contained, program_key
 from .child_process import ProgressEvent, describe_exit, run_child
-from .compile_cache import CompileCache, cache_key
+from .compile_cache import CompileCache
 from .diagnostics import summarize
 from .executables import find_executable
 from .reproducer import Reproduction, keep_reproducer
@@ -29,6 +30,7 @@ def compile_module(
     progress: Callable[[ProgressEvent], None] | None = None,
     save_temps: Path | None = None,
     cache: CompileCache | None = None,
+    name: str = "module",
 ) -> bytes:
     """Compiles MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
 
@@ -38,7 +40,7 @@ def compile_module(
     compilation and reaches the caller, and so does Ctrl-C. With `save_temps` the input, the
     command, the diagnostics and the output are kept in that folder (`OutputError` if they cannot).
     What `cache` has is taken from there, unless `save_temps` asks for all that; what it has not is
-    put there.
+    put there as `name`. It is not used with `extra_flags` that read or write files.
 
     Raises `BackendError` where the backend fails: the message holds its first errors with the names
     of the nodes they are about, `command` repeats it, and `reproducer` is the folder that keeps the
@@ -61,13 +63,13 @@ def compile_module(
                 source.write_bytes(bytecode)
             run = Reproduction(compiler, source, tuple(flags), Path(folder, "diagnostics.txt"))
             output = Path(folder, "module.vmfb")
-            if cache is None:
+            if cache is None or not is_self_contained(extra_flags):
                 return _compile(run, output, timeout, progress, save_temps)
-            key = cache_key(source, flags)
-            contents = cache.get(key) if save_temps is None else None
+            key = program_key(source, flags)
+            contents = cache.read(key) if save_temps is None else None
             if contents is None:
                 contents = _compile(run, output, timeout, progress, save_temps)
-                cache.put(key, contents)
+                cache.put(key, contents, kind="program", name=name, target=target.spelling)
             return contents
     except OSError as error:
         raise BackendError(f"the backend compiler cannot be run: {error}") from error

@@ -106,7 +106,12 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
 
     def run() -> bool:
         prepared = GraphcBackend.prepare(
-            case.model(), threads=1, timeout=timeout, extra_flags=_ONE_THREAD, **options
+            case.model(),
+            threads=1,
+            timeout=timeout,
+            extra_flags=_ONE_THREAD,
+            cache=False,
+            **options,
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
@@ -121,7 +126,7 @@ def compile_case(case: Case, timeout: float, *, target: str, host: bool, **optio
 
     def run() -> bool:
         settings = make_options(
-            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, **options
+            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, cache=False, **options
         )
         _, report = to_module(case.model(), settings, host)
         return all(part.native for part in report.parts)
