@@ -70,6 +70,8 @@ class CompileCache:
     def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT, *, private: bool = False):
         self.folder = folder
         self.limit = limit
+        self.hits = 0
+        """How often something was found."""
         self._private = private
         self._entries = folder / "entries"
         self._contents = folder / "contents"
@@ -94,7 +96,10 @@ class CompileCache:
             else:
                 contents.unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
-        return Found(contents, stored.entry, stored.details) if whole else None
+        if not whole:
+            return None
+        self.hits += 1
+        return Found(contents, stored.entry, stored.details)
 
     def read(self, key: str) -> bytes | None:
         """The contents kept under `key`, which counts as a use; None where there are none."""
@@ -228,7 +233,7 @@ class CompileCache:
             logger.warning(
                 "what is compiled cannot be kept in the cache '%s': %s (GRAPHC_CACHE names another "
                 "folder, or is off)",
-                self.folder, error,
+                self.folder, error.strerror or error,
             )  # fmt: skip
 
 

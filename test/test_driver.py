@@ -151,17 +151,23 @@ def test_save_temps_that_cannot_be_written(clean):
         graphc.compile(dense(), save_temps=clean / "file")
 
 
-def test_a_cache_has_what_was_compiled_with_the_same_options(clean, monkeypatch):
+def test_a_program_that_was_compiled_before_is_not_compiled_again(clean, monkeypatch):
+    """That another model leads to it: one with bytes of its own, here."""
     first = graphc.compile(dense(), cache=clean / "kept")
+    assert [record.name for record in first.report.passes][-1] == "backend"
 
     def compiler(*_):
         raise BackendError("the backend compiler was asked for")
 
     monkeypatch.setattr("graphc.runtime.compiler._compile", compiler)
-    again = graphc.compile(dense(), cache=clean / "kept")
+    other = dense()
+    other.doc_string = "other bytes"
+    again = graphc.compile(other, cache=clean / "kept")
+    assert [record.name for record in again.report.passes][-1] == "backend (from the cache)"
+    assert again.report.cached == ""
     np.testing.assert_array_equal(again(X), first(X))
     with pytest.raises(BackendError, match="was asked for"):
-        graphc.compile(dense(), cache=clean / "kept", opt_level=1)
+        graphc.compile(other, cache=clean / "kept", opt_level=1)
 
 
 def test_progress_names_the_stages(clean):

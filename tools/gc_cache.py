@@ -75,7 +75,7 @@ def _say(cache: CompileCache, remove: Callable[[], Removed]) -> None:
     try:
         removed = remove()
     except OSError as error:
-        raise OutputError(f"cannot remove from '{cache.folder}': {error}") from error
+        raise OutputError(f"cannot remove from '{cache.folder}': {error.strerror}") from error
     print(f"removed {removed.entries} entries, {format_size(removed.bytes)}")
 
 

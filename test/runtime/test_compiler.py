@@ -19,6 +19,7 @@ from graphc.errors import (
     UsageError,
 )
 from graphc.runtime import compile_module, compiler, executables, load, resolve_target
+from graphc.runtime.compile_cache import CompileCache
 
 CPU = resolve_target("cpu")
 
@@ -270,6 +271,37 @@ def test_save_temps_keeps_a_failure(fake, tmp_path):
     assert caught.value.reproducer == str(tmp_path / "kept")
     assert (tmp_path / "kept" / "diagnostics.txt").read_text() == "error: no\n"
     assert not (tmp_path / "cache").exists()
+
+
+def test_what_is_in_the_cache_is_not_compiled_again(fake, tmp_path):
+    counted = tmp_path / "count"
+    fake(f'echo >> {counted}; for last; do :; done; wc -l < {counted} > "$last"')
+    cache = CompileCache(tmp_path / "kept")
+    calls = [
+        ({}, b"1"),
+        ({}, b"1"),
+        ({"opt_level": 0}, b"2"),
+        ({"target": resolve_target("cpu:x86-64-v3")}, b"3"),
+        ({"source": b"module { }"}, b"4"),
+        ({"save_temps": tmp_path / "temps"}, b"5"),  # which are wanted
+        ({"extra_flags": ["--dump-to=x"]}, b"6"),
+        ({"extra_flags": ["--dump-to=x"]}, b"7"),
+        ({}, b"5"),
+    ]
+    for options, expected in calls:
+        source = options.pop("source", b"module {}")
+        options = {"target": CPU, "threads": 1, "cache": cache, **options}
+        assert compile_module(source, **options).strip() == expected
+    assert cache.hits == 2
+
+
+def test_a_failure_is_not_kept(fake, tmp_path):
+    fake("exit 1")
+    cache = CompileCache(tmp_path / "kept")
+    for _ in range(2):
+        with pytest.raises(BackendError, match="exit code 1"):
+            compile_add(cache=cache)
+    assert cache.entries() == []
 
 
 def test_save_temps_that_cannot_be_written(source, tmp_path):
