@@ -5,13 +5,12 @@ import gc
 import importlib.metadata
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .dialects import graph
 from .errors import OutputError, UnsupportedModelError, UsageError
@@ -45,6 +44,7 @@ from .runtime.hybrid import warn_of_host
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY, model_name
 from .runtime.multi_target_file import bundle
+from .runtime.temporary_folder import temporary_folder
 
 Progress = Callable[[ProgressEvent], None]
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
@@ -99,7 +99,11 @@ class Compilation:
     def write_bytecode(self, path: Path) -> None:
         """Write the module as MLIR bytecode, weights straight from where they lie in memory."""
         try:
-            self.module.operation.write_bytecode(str(path))
+            with path.open("wb") as file:
+                sink = _Sink(file)
+                self.module.operation.write_bytecode(sink)
+            if sink.error is not None:
+                raise sink.error
         except (OSError, ValueError, RuntimeError) as error:
             raise OutputError(f"cannot write the program to '{path}': {error}") from error
 
@@ -114,8 +118,8 @@ class Compilation:
 
         This is the end of `module`: its weights are freed before the backend takes as much again.
         """
-        with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
-            source = Path(folder, "module.mlir")
+        with temporary_folder() as folder:
+            source = folder / "module.mlir"
             self.write_bytecode(source)
             self.report.add_size("bytecode bytes", source.stat().st_size)
             del self.module
@@ -182,6 +186,22 @@ class Compilation:
         if self.options.progress is not None:
             self.options.progress(ProgressEvent(stage, time.monotonic() - self.started))
         yield
+
+
+class _Sink:
+    """The file that MLIR writes to. Left to write by itself, MLIR ends the process when the disk is
+    full, and an exception cannot pass it: `error` keeps the first one."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self.error: OSError | None = None
+
+    def write(self, data: bytes) -> None:
+        if self.error is None:
+            try:
+                self._file.write(data)
+            except OSError as error:
+                self.error = error
 
 
 def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, Report]:

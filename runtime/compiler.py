@@ -4,7 +4,7 @@ A crash, an abort or a runaway compile of the backend is an exception here, neve
 caller, and nothing of it is left behind.
 """
 
-import tempfile
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +16,10 @@ from .diagnostics import summarize
 from .executables import find_executable
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
+from .temporary_folder import temporary_folder
+
+_ROOM = 1 << 20
+"""A disk with fewer bytes than that is full."""
 
 
 def compile_module(
@@ -55,14 +59,14 @@ def compile_module(
     flags += extra_flags
     compiler = find_compiler()
     try:
-        with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
+        with temporary_folder() as folder:
             if isinstance(bytecode, Path):
                 source = bytecode.absolute()
             else:
-                source = Path(folder, "module.mlir")
+                source = folder / "module.mlir"
                 source.write_bytes(bytecode)
-            run = Reproduction(compiler, source, tuple(flags), Path(folder, "diagnostics.txt"))
-            output = Path(folder, "module.vmfb")
+            run = Reproduction(compiler, source, tuple(flags), folder / "diagnostics.txt")
+            output = folder / "module.vmfb"
             if cache is None or not is_self_contained(extra_flags):
                 return _compile(run, output, timeout, progress, save_temps)
             key = program_key(source, flags)
@@ -97,7 +101,10 @@ def _compile(
     save_temps: Path | None,
 ) -> bytes:
     command = run.command(run.source, output)
-    code = run_child(command, run.log, stage="backend", timeout=timeout, progress=progress)
+    code = run_child(
+        command, run.log, stage="backend", timeout=timeout, progress=progress,
+        temporary=output.parent,
+    )  # fmt: skip
     if code == 0 and output.exists():
         if save_temps is not None:
             kept = keep_reproducer(run, save_temps, output)
@@ -109,6 +116,14 @@ def _compile(
         failure, reason = BackendTimeoutError, f"did not finish within {timeout:g} s"
     elif code != 0:
         reason = describe_exit(code)
+    full = _full_disk(output.parent)
     kept = keep_reproducer(run, save_temps)
-    message = f"the backend compiler {reason}{summarize(run.log)}\n{kept.note}"
+    message = f"the backend compiler {reason}{summarize(run.log)}{full}\n{kept.note}"
     raise failure(message, command=kept.command, reproducer=kept.folder)
+
+
+def _full_disk(folder: Path) -> str:
+    """A line that says so where there is no room left in `folder`: the backend does not always."""
+    if shutil.disk_usage(folder).free >= _ROOM:
+        return ""
+    return f"\n  no space is left in {folder.parent}, where temporary files lie (see TMPDIR)"

@@ -1,6 +1,9 @@
 """The public API: from a model to numbers, its options, its report, and its errors."""
 
 import json
+import os
+import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 
@@ -143,6 +146,38 @@ def test_save_temps_keeps_every_stage(tmp_path):
     assert "linalg.matmul" in text["linalg"]
     assert 'loc("product")' in text["linalg"]
     assert list(folder.glob("*.vmfb"))
+
+
+def test_a_missing_folder_for_temporary_files(clean, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(clean / "none"))
+        with pytest.raises(OutputError, match="cannot make a temporary folder"):
+            graphc.compile(dense())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of processes")
+def test_a_full_disk_is_an_error_and_not_the_end_of_the_process(clean):
+    """MLIR, left to write its bytecode by itself, would end it."""
+    code = """
+import resource, signal, sys
+import graphc
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    graphc.compile(sys.argv[1])
+except graphc.GraphcError as error:
+    print(type(error).__name__, error)
+"""
+    cases = Cases()
+    x = np.ones((1, 300), np.float32)
+    cases.add("MatMul", x, const(np.ones((300, 300))))
+    path = write(cases.model(), clean / "large.onnx")
+    environment = {**os.environ, "TMPDIR": str(clean / "tmp")}
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("OutputError cannot write the program to")
+    assert "File too large" in done.stdout
 
 
 def test_save_temps_that_cannot_be_written(clean):

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -146,6 +147,31 @@ def test_a_crash_is_an_exception():
     }"""
     with pytest.raises(BackendError, match=r"the backend compiler (crashed \(SIG|failed)"):
         compile_add(text)
+
+
+def test_what_a_killed_compiler_leaves_is_removed(fake, temporary):
+    fake(f'touch "${{TMPDIR:-{temporary}}}/left" && kill -KILL $$')
+    with pytest.raises(BackendError, match=r"crashed \(SIGKILL\)"):
+        compile_add()
+    assert os.listdir(temporary) == []
+
+
+def test_a_full_disk_is_named(fake, temporary, monkeypatch):
+    fake("echo 'error: failed to link' >&2; exit 1")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=4096))
+    with pytest.raises(
+        BackendError, match=r"failed to link\n  no space is left .*TMPDIR"
+    ) as caught:
+        compile_add()
+    assert str(temporary) in str(caught.value)
+
+
+def test_a_missing_folder_for_temporary_files_is_named(fake, tmp_path, monkeypatch):
+    fake("exit 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        with pytest.raises(OutputError, match=r"make a temporary folder: .*none.* TMPDIR"):
+            compile_add()
 
 
 @pytest.mark.parametrize("name", ["ABRT", "SEGV", "KILL"])
