@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,6 +134,37 @@ def test_the_module_can_be_looked_at_and_changed(tmp_path):
     assert "graph.matmul" in str(module)
     changed = graphc.run_pipeline(module, "graph-fuse-epilogue,canonicalize")
     assert "graph.fused" in str(changed)
+
+
+def test_threads_compile_at_once(clean):
+    """Some to the end, some are stopped on the way."""
+    results, problems = [], []
+
+    def work(number):
+        stages = ("import", "graph", "linalg")
+
+        def progress(event):
+            if number % 2 and event.stage == stages[number % 3]:
+                raise CompilationCancelledError(event.stage)
+
+        try:
+            made = graphc.compile(dense(), pipeline="canonicalize", progress=progress)
+            results.append(made(X))
+        except CompilationCancelledError:
+            results.append(None)
+        except Exception as error:
+            problems.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert problems == []
+    made = [result for result in results if result is not None]
+    assert len(made) == 4
+    for result in made:
+        np.testing.assert_allclose(result, dense_result(X), rtol=1e-6)
 
 
 def test_save_temps_keeps_every_stage(tmp_path):
