@@ -15,6 +15,7 @@ import graphc
 from graphc import driver, model_cache
 from graphc.compiling import compile_to_file
 from graphc.errors import CompilationCancelledError, InvalidModelError, ModuleFileError, UsageError
+from graphc.extensions import extensions
 from graphc.passes import registry
 from graphc.passes.base import FUNCTION, Pass
 from graphc.passes.report import PassRecord, Report
@@ -40,6 +41,15 @@ class Compiler:
         self.calls += 1
         self.during()
         return f"contents {self.calls}".encode(), self.report
+
+
+@pytest.fixture(autouse=True)
+def unextended():
+    """What other tests have added to the compiler keeps models out of the cache."""
+    before = extensions()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphc.model_cache.extensions", lambda: extensions() - before)
+        yield
 
 
 @pytest.fixture
