@@ -159,6 +159,7 @@ def soak(seconds: float, interval: float, folder: Path) -> list[str]:
     temporary.mkdir()
     tempfile.tempdir = str(temporary)
     os.environ["GRAPHC_CACHE_SIZE"] = "1M"
+    os.environ["XDG_CACHE_HOME"] = str(folder)  # reproducers of what ran out of time
     load = Load(folder)
     workers, samples = load.threads(), []
     start = time.monotonic()
