@@ -8,10 +8,11 @@ nor ONNX.
 """
 
 import importlib
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .driver import compile
+    from .compiling import compile
     from .errors import GraphcError
     from .frontend.onnx import import_onnx
     from .passes.pipeline import run_pipeline
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from .preflight import check
     from .profiling import profile
     from .runtime import CompiledModel, DeviceTensor, TensorSpec, aligned_empty, load
+
+_IMPORTED = time.time_ns()
+"""When the code that runs was, at the earliest, read from its sources; in ns since the epoch."""
 
 _EXPORTS = {
     "CompiledModel": ".runtime",
@@ -28,7 +32,7 @@ _EXPORTS = {
     "TensorSpec": ".runtime",
     "aligned_empty": ".runtime",
     "check": ".preflight",
-    "compile": ".driver",
+    "compile": ".compiling",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
     "profile": ".profiling",

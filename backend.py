@@ -16,7 +16,7 @@ import onnx
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from .driver import compile
+from .compiling import compile
 from .errors import DeviceError
 from .runtime import CompiledModel, find_devices, resolve_target
 

@@ -3,16 +3,14 @@
 import ctypes
 import gc
 import importlib.metadata
-import logging
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .dialects import graph
 from .errors import OutputError, UnsupportedModelError, UsageError
@@ -29,31 +27,27 @@ from .passes.pipeline import Pipeline, run_pipeline
 from .passes.pipelines import PRECISIONS, graph_pipeline, lowering_pipeline
 from .passes.report import Report
 from .runtime import (
-    CompiledModel,
     ModelMetadata,
     PartSpec,
     Target,
     TensorSpec,
     ValueSpec,
     compile_module,
-    load,
     resolve_target,
 )
+from .runtime.cache_settings import find_cache
 from .runtime.child_process import ProgressEvent
 from .runtime.compile_cache import CompileCache
 from .runtime.cpu import usable_cpus
-from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
+from .runtime.hybrid import warn_of_host
 from .runtime.hybrid_file import write_hybrid
-from .runtime.metadata import REFLECTION_KEY
+from .runtime.metadata import REFLECTION_KEY, model_name
 from .runtime.multi_target_file import bundle
+from .runtime.temporary_folder import temporary_folder
 
 Progress = Callable[[ProgressEvent], None]
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
-SHOWN_REASONS = 8
-"""A warning names at most this many nodes."""
-
-logger = logging.getLogger("graphc")
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,11 @@ class Compilation:
     def write_bytecode(self, path: Path) -> None:
         """Write the module as MLIR bytecode, weights straight from where they lie in memory."""
         try:
-            self.module.operation.write_bytecode(str(path))
+            with path.open("wb") as file:
+                sink = _Sink(file)
+                self.module.operation.write_bytecode(sink)
+            if sink.error is not None:
+                raise sink.error
         except (OSError, ValueError, RuntimeError) as error:
             raise OutputError(f"cannot write the program to '{path}': {error}") from error
 
@@ -120,8 +118,8 @@ class Compilation:
 
         This is the end of `module`: its weights are freed before the backend takes as much again.
         """
-        with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
-            source = Path(folder, "module.mlir")
+        with temporary_folder() as folder:
+            source = folder / "module.mlir"
             self.write_bytecode(source)
             self.report.add_size("bytecode bytes", source.stat().st_size)
             del self.module
@@ -130,9 +128,11 @@ class Compilation:
 
     def compile_bytecode(self, source: Path) -> bytes:
         """Compile the module that was `handed_over` to the contents of a ``.vmfb``."""
-        start = time.perf_counter()
+        cache, start = self.options.cache, time.perf_counter()
+        hits = cache.hits if cache else 0
         contents = self.call_backend(source, save_temps=self.options.save_temps)
-        self.report.record_stage("backend", time.perf_counter() - start)
+        stage = "backend (from the cache)" if cache and cache.hits > hits else "backend"
+        self.report.record_stage(stage, time.perf_counter() - start)
         self.report.add_size("module bytes", len(contents))
         return contents
 
@@ -152,6 +152,7 @@ class Compilation:
             progress=options.progress,
             save_temps=save_temps,
             cache=options.cache,
+            name=self.name,
         )
 
     def text(self) -> str:
@@ -187,66 +188,20 @@ class Compilation:
         yield
 
 
-def compile(
-    model: "str | os.PathLike[str] | bytes | Any",
-    target: str | Target | Sequence[str | Target] = "cpu",
-    *,
-    dims: Mapping[str, int] | None = None,
-    threads: int | None = None,
-    pipeline: str | None = None,
-    precision: str = "f32",
-    opt_level: int = 3,
-    data_tiling: bool | None = None,
-    extra_flags: Sequence[str] = (),
-    timeout: float | None = None,
-    progress: Progress | None = None,
-    save_temps: str | os.PathLike[str] | None = None,
-    host: bool = True,
-    check_rewrites: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> CompiledModel:
-    """Compile an ONNX model and load it, ready to run.
+class _Sink:
+    """The file that MLIR writes to. Left to write by itself, MLIR ends the process when the disk is
+    full, and an exception cannot pass it: `error` keeps the first one."""
 
-    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of the
-    table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here, or
-    several, for one file that runs on any of them (see `load`). `dims` fixes symbolic dimensions
-    (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
-    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
-    ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
-    convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
-    largest element apart; with ``f16`` and ``bf16``, products and what lies between them are
-    computed in these, from f32 and to f32, and summed in f32. `opt_level` (0 to 3) and
-    `data_tiling` steer the backend, `extra_flags` are handed to it, `timeout` (seconds) bounds it.
-    `progress` is called with a `ProgressEvent` now and then; an exception it raises stops the
-    compilation. `save_temps` names a folder for the program after every stage.
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self.error: OSError | None = None
 
-    Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
-    host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
-    report say why. With ``host=False`` a model that has such nodes is refused.
-
-    `cache` names a folder in which compiled programs are kept: one that was compiled before, with
-    the same weights and options, on such a processor, is not compiled again.
-
-    With `check_rewrites` each rewrite that fires is evaluated in numpy on inputs drawn at random,
-    before and after; one that changes the result raises RewriteCheckError.
-
-    Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
-    InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
-    BackendError, DeviceError.
-    """
-    targets = [target] if isinstance(target, str | Target) else target
-    options = [
-        make_options(
-            each, dims, threads, pipeline, precision, opt_level=opt_level, data_tiling=data_tiling,
-            extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
-            check_rewrites=check_rewrites, cache=cache,
-        )
-        for each in targets
-    ]  # fmt: skip
-    if len(options) == 1 and options[0].target.name != "cpu":
-        open_device(options[0].target.driver)  # if that fails, before the work is done
-    contents, report = to_file(model, options, host)
-    return load(contents, threads=options[0].threads, report=report)
+    def write(self, data: bytes) -> None:
+        if self.error is None:
+            try:
+                self._file.write(data)
+            except OSError as error:
+                self.error = error
 
 
 def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, Report]:
@@ -289,7 +244,7 @@ def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
     from .runtime.host.part import why_not
 
     report, started = Report(), time.monotonic()
-    name = _model_name(model)
+    name = model_name(model)
     start = time.perf_counter()
     plan = make_plan(model, dims=options.dims, why_not=why_not)
     report.record_stage("partition", time.perf_counter() - start)
@@ -306,7 +261,7 @@ def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
         del piece
         compilation.save_text("imported")
         contents.append(_finish(compilation))
-    _warn(name, report.parts)
+    warn_of_host(name, report.parts)
     metadata = _metadata(name, _value_specs(plan.inputs()), _value_specs(plan.outputs()), options)
     return write_hybrid(metadata, report.parts, contents), report
 
@@ -316,17 +271,6 @@ def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
     reasons = {} if part.native else {node.name: node.reason for node in nodes if node.reason}
     names = tuple(node.name for node in nodes)
     return PartSpec(part.native, names, tuple(part.inputs), tuple(part.outputs), reasons)
-
-
-def _warn(name: str, parts: Sequence[PartSpec]) -> None:
-    """Say which nodes are not compiled: nothing falls back in silence."""
-    total = sum(len(part.nodes) for part in parts)
-    reasons = {node: why for part in parts for node, why in part.reasons.items()}
-    shown = "; ".join(f"'{node}' ({why})" for node, why in list(reasons.items())[:SHOWN_REASONS])
-    more = f" and {len(reasons) - SHOWN_REASONS} more" if len(reasons) > SHOWN_REASONS else ""
-    logger.warning(
-        "model '%s': %d of %d nodes run on the host: %s%s", name, len(reasons), total, shown, more
-    )
 
 
 def _give_memory_back() -> None:
@@ -348,7 +292,7 @@ def make_options(
     *,
     extra_flags: Sequence[str] = (),
     save_temps: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
+    cache: bool | str | os.PathLike[str] | CompileCache | None = None,
     **rest: Any,
 ) -> Options:
     """Resolve names and defaults, so that a bad one shows before any work is done."""
@@ -369,7 +313,7 @@ def make_options(
         row, threads or usable_cpus(), dict(dims or {}), text, precision,
         extra_flags=tuple(extra_flags),
         save_temps=None if save_temps is None else Path(save_temps),
-        cache=None if cache is None else CompileCache(Path(cache)),
+        cache=find_cache(cache),
         **rest,
     )  # fmt: skip
 
@@ -380,14 +324,10 @@ def begin(model: Any, options: Options) -> Compilation:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
     module = import_onnx(model, dims=options.dims)
-    compilation = Compilation(module, _model_name(model), options)
+    compilation = Compilation(module, model_name(model), options)
     compilation.report.record_stage("import", time.perf_counter() - start)
     compilation.save_text("imported")
     return compilation
-
-
-def _model_name(model: Any) -> str:
-    return Path(model).stem if isinstance(model, str | os.PathLike) else "model"
 
 
 def main_function(module: ir.Module) -> Any:

@@ -48,7 +48,7 @@ print(json.dumps({"bytes": size, "seconds": [*seconds, moments[-1] - moments[0]]
 COMPILE = """
 import json, sys
 import graphc
-graphc.compile(sys.argv[1], target="cpu", dims=json.loads(sys.argv[2]))
+graphc.compile(sys.argv[1], target="cpu", dims=json.loads(sys.argv[2]), cache=False)
 """
 
 

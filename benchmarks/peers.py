@@ -42,7 +42,7 @@ def load_graphc(path: Path, threads: int) -> Peer:
 
     start = time.perf_counter()
     try:
-        model = graphc.compile(str(path), target="cpu", threads=threads)
+        model = graphc.compile(str(path), target="cpu", threads=threads, cache=False)
     except graphc.GraphcError as error:
         raise PeerError(f"graphc cannot compile {path.name}: {error}") from error
     seconds = time.perf_counter() - start

@@ -1,9 +1,12 @@
 """Dialects in MLIR contexts."""
 
+import threading
 from io import BytesIO
 from typing import ClassVar
 
 from ..mlir import ext, ir
+
+_lock = threading.Lock()
 
 
 class LoadableDialect(ext.Dialect, name="loadable"):
@@ -16,8 +19,9 @@ class LoadableDialect(ext.Dialect, name="loadable"):
         """Register the dialect in the current context; a second call does nothing."""
         if ir.Context.current.is_dialect_loaded(cls.DIALECT_NAMESPACE):
             return
-        super().load()
-        cls._mlir_module = None  # or the context, and every constant in it, would live on
+        with _lock:  # threads that compile have contexts of their own, and the class in common
+            super().load()
+            cls._mlir_module = None  # or the context, and every constant in it, would live on
 
     @classmethod
     def _emit_module(cls) -> ir.Module:

@@ -74,6 +74,11 @@ def known_passes() -> dict[str, type[Pass]]:
     return dict(sorted(_passes.items()))
 
 
+def registered() -> list[Any]:
+    """The passes that are known so far; imports nothing."""
+    return list(_passes.values())
+
+
 def find_pass(name: str) -> type[Pass] | None:
     """The pass class called `name`, or None when it is not ours.
 

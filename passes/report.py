@@ -1,5 +1,6 @@
 """What passes did: which rewrites fired where, which declined and why, and how long it took."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -56,6 +57,8 @@ class Report:
     """Named sizes in bytes, or counts; the driver fills them in."""
     parts: list[Any] = field(default_factory=list)
     """The parts of a model of which some nodes run on the host, in the order they run."""
+    cached: str = ""
+    """When what this tells of happened, if the model was then taken from the cache."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of one rewrite; made on first use."""
@@ -85,10 +88,19 @@ class Report:
             "passes": [record._asdict() for record in self.passes],
             "sizes": dict(sorted(self.sizes.items())),
             "parts": [asdict(part) for part in self.parts],
+            "cached": self.cached,
         }
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], parts: Iterable[Any]) -> "Report":
+        """What `to_dict` has put into `values`, but for the parts."""
+        rewrites = {name: RewriteStatistics(**raw) for name, raw in values["rewrites"].items()}
+        passes = [PassRecord(**raw) for raw in values["passes"]]
+        return cls(rewrites, passes, dict(values["sizes"]), list(parts), values["cached"])
+
     def __str__(self) -> str:
-        lines = [*map(str, self.parts), *self._rewrite_lines(), *self._pass_lines()]
+        lines = [f"from the cache: compiled {self.cached}"] if self.cached else []
+        lines += [*map(str, self.parts), *self._rewrite_lines(), *self._pass_lines()]
         lines += [f"  {name}: {size:,}" for name, size in sorted(self.sizes.items())]
         return "\n".join(lines) or "nothing was rewritten"
 

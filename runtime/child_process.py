@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+_TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 _HEARTBEAT = 0.2  # seconds between two progress events
 
 
@@ -28,14 +29,19 @@ def run_child(
     stage: str,
     timeout: float | None = None,
     progress: Callable[[ProgressEvent], None] | None = None,
+    temporary: Path | None = None,
 ) -> int | None:
     """Runs `command` with its output in `log`. Answers with its exit code, ``None`` on a timeout.
+
+    It keeps temporary files in the folder `temporary`: those of a process that was killed stay.
 
     The code is negative where a signal ended the process. Whatever ends the wait, an exception
     raised by `progress` and Ctrl-C included, on return the process has ended and its children are
     killed.
     """
-    start = time.monotonic()
+    start, environment = time.monotonic(), dict(os.environ)
+    if temporary is not None:
+        environment |= dict.fromkeys(_TEMPORARY, str(temporary))
     # Output goes to a file: no pipe that can fill up, no memory that can run out. The process leads
     # a group of its own, so that what it started (a linker) can be ended with it.
     with log.open("wb") as sink:
@@ -45,6 +51,7 @@ def run_child(
             stdout=sink,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env=environment,
         )
     try:
         while True:

@@ -4,17 +4,22 @@ A crash, an abort or a runaway compile of the backend is an exception here, neve
 caller, and nothing of it is left behind.
 """
 
-import tempfile
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import BackendError, BackendTimeoutError, OutputError, UsageError
+from .cache_keys import is_self_contained, program_key
 from .child_process import ProgressEvent, describe_exit, run_child
-from .compile_cache import CompileCache, cache_key
+from .compile_cache import CompileCache
 from .diagnostics import summarize
 from .executables import find_executable
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
+from .temporary_folder import temporary_folder
+
+_ROOM = 1 << 20
+"""A disk with fewer bytes than that is full."""
 
 
 def compile_module(
@@ -29,6 +34,7 @@ def compile_module(
     progress: Callable[[ProgressEvent], None] | None = None,
     save_temps: Path | None = None,
     cache: CompileCache | None = None,
+    name: str = "module",
 ) -> bytes:
     """Compiles MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
 
@@ -38,7 +44,7 @@ def compile_module(
     compilation and reaches the caller, and so does Ctrl-C. With `save_temps` the input, the
     command, the diagnostics and the output are kept in that folder (`OutputError` if they cannot).
     What `cache` has is taken from there, unless `save_temps` asks for all that; what it has not is
-    put there.
+    put there as `name`. It is not used with `extra_flags` that read or write files.
 
     Raises `BackendError` where the backend fails: the message holds its first errors with the names
     of the nodes they are about, `command` repeats it, and `reproducer` is the folder that keeps the
@@ -53,21 +59,21 @@ def compile_module(
     flags += extra_flags
     compiler = find_compiler()
     try:
-        with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
+        with temporary_folder() as folder:
             if isinstance(bytecode, Path):
                 source = bytecode.absolute()
             else:
-                source = Path(folder, "module.mlir")
+                source = folder / "module.mlir"
                 source.write_bytes(bytecode)
-            run = Reproduction(compiler, source, tuple(flags), Path(folder, "diagnostics.txt"))
-            output = Path(folder, "module.vmfb")
-            if cache is None:
+            run = Reproduction(compiler, source, tuple(flags), folder / "diagnostics.txt")
+            output = folder / "module.vmfb"
+            if cache is None or not is_self_contained(extra_flags):
                 return _compile(run, output, timeout, progress, save_temps)
-            key = cache_key(source, flags)
-            contents = cache.get(key) if save_temps is None else None
+            key = program_key(source, flags)
+            contents = cache.read(key) if save_temps is None else None
             if contents is None:
                 contents = _compile(run, output, timeout, progress, save_temps)
-                cache.put(key, contents)
+                cache.put(key, contents, kind="program", name=name, target=target.spelling)
             return contents
     except OSError as error:
         raise BackendError(f"the backend compiler cannot be run: {error}") from error
@@ -95,7 +101,10 @@ def _compile(
     save_temps: Path | None,
 ) -> bytes:
     command = run.command(run.source, output)
-    code = run_child(command, run.log, stage="backend", timeout=timeout, progress=progress)
+    code = run_child(
+        command, run.log, stage="backend", timeout=timeout, progress=progress,
+        temporary=output.parent,
+    )  # fmt: skip
     if code == 0 and output.exists():
         if save_temps is not None:
             kept = keep_reproducer(run, save_temps, output)
@@ -107,6 +116,14 @@ def _compile(
         failure, reason = BackendTimeoutError, f"did not finish within {timeout:g} s"
     elif code != 0:
         reason = describe_exit(code)
+    full = _full_disk(output.parent)
     kept = keep_reproducer(run, save_temps)
-    message = f"the backend compiler {reason}{summarize(run.log)}\n{kept.note}"
+    message = f"the backend compiler {reason}{summarize(run.log)}{full}\n{kept.note}"
     raise failure(message, command=kept.command, reproducer=kept.folder)
+
+
+def _full_disk(folder: Path) -> str:
+    """A line that says so where there is no room left in `folder`: the backend does not always."""
+    if shutil.disk_usage(folder).free >= _ROOM:
+        return ""
+    return f"\n  no space is left in {folder.parent}, where temporary files lie (see TMPDIR)"

@@ -19,6 +19,9 @@ from .lane import Plan
 from .metadata import TensorSpec, format_shape
 from .values import ValueSpec, bind_value
 
+SHOWN_REASONS = 8
+"""A warning names at most this many nodes."""
+
 logger = logging.getLogger("graphc")
 
 
@@ -39,6 +42,17 @@ class PartSpec:
         lines = [f"{'compiled' if self.native else 'on the host'}: {len(self.nodes)} node(s)"]
         lines += [f"  {node}: {self.reasons[node]}" for node in self.nodes if node in self.reasons]
         return "\n".join(lines)
+
+
+def warn_of_host(name: str, parts: Sequence[PartSpec]) -> None:
+    """Say which nodes are not compiled: nothing falls back in silence."""
+    total = sum(len(part.nodes) for part in parts)
+    reasons = {node: why for part in parts for node, why in part.reasons.items()}
+    shown = "; ".join(f"'{node}' ({why})" for node, why in list(reasons.items())[:SHOWN_REASONS])
+    more = f" and {len(reasons) - SHOWN_REASONS} more" if len(reasons) > SHOWN_REASONS else ""
+    logger.warning(
+        "model '%s': %d of %d nodes run on the host: %s%s", name, len(reasons), total, shown, more
+    )
 
 
 class Runnable(Protocol):

@@ -12,7 +12,7 @@ Nothing in it is compressed: weights hardly shrink, and code is read faster as i
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def read_hybrid(source: Path | bytes | bytearray) -> HybridFile:
             manifest = json.loads(archive.read(MANIFEST))
             _check_version(manifest)
             metadata = ModelMetadata.from_json(json.dumps(manifest["metadata"]))
-            parts = tuple(map(_part, manifest["parts"]))
+            parts = tuple(map(read_part, manifest["parts"]))
             contents = tuple(archive.read(_entry(i, part)) for i, part in enumerate(parts))
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OSError) as error:
         raise ModuleFileError(f"{origin}: the file is truncated or damaged ({error})") from error
@@ -92,7 +92,8 @@ def _check_version(manifest: Any) -> None:
         )
 
 
-def _part(raw: dict[str, Any]) -> PartSpec:
+def read_part(raw: Mapping[str, Any]) -> PartSpec:
+    """A part from the plain values of its fields."""
     return PartSpec(
         bool(raw["native"]),
         tuple(raw["nodes"]),

@@ -6,8 +6,10 @@ the file.
 """
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..errors import ModuleFileError
@@ -89,6 +91,11 @@ class ModelMetadata:
             versions=_mapping(raw, "versions", str),
             format_version=version,
         )
+
+
+def model_name(model: Any) -> str:
+    """What `model`, as `graphc.compile` takes it, is called: its file, without the suffix."""
+    return Path(model).stem if isinstance(model, str | os.PathLike) else "model"
 
 
 def require_tensors(specs: Iterable[TensorSpec | ValueSpec]) -> tuple[TensorSpec, ...]:

@@ -1,15 +1,16 @@
 """Keeping what is needed to repeat a compilation.
 
-Reproducers of failures live in the user's cache (``~/.cache/graphc/reproducers``, or below
-``$XDG_CACHE_HOME``), one folder per distinct failure, the last few of them.
+Reproducers of failures live in the user's cache (``~/.cache/graphc/reproducers`` on Linux), one
+folder per distinct failure, the last few of them.
 """
 
 import hashlib
-import os
 import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+
+from .user_folders import user_cache_folder
 
 _KEPT = 8  # reproducers hold all weights of a model, so only the newest stay
 
@@ -40,9 +41,8 @@ class KeptReproducer:
 
 
 def reproducer_root() -> Path:
-    """The folder of all reproducers."""
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "graphc" / "reproducers"
+    """The folder of all reproducers. Raises `OSError` where the user has no home."""
+    return user_cache_folder() / "reproducers"
 
 
 def keep_reproducer(

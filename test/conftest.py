@@ -1,5 +1,6 @@
 """What all tests need."""
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -8,6 +9,9 @@ from hypothesis import HealthCheck, settings
 # tests that interrupt something need what Python does otherwise.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What an earlier run has compiled is no result of this one.
+os.environ["GRAPHC_CACHE"] = "off"
 
 # How long an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile(

@@ -30,6 +30,8 @@ for variable in ("PYTHONPATH", "HOME"):
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
 
+config.environment["GRAPHC_CACHE"] = "off"  # what an earlier run has compiled tests nothing
+
 for package in ("onnxruntime", "torch"):
     if importlib.util.find_spec(package) is not None:
         config.available_features.add(package)

@@ -1,7 +1,11 @@
 """The public API: from a model to numbers, its options, its report, and its errors."""
 
 import json
+import os
+import subprocess
+import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,6 +136,37 @@ def test_the_module_can_be_looked_at_and_changed(tmp_path):
     assert "graph.fused" in str(changed)
 
 
+def test_threads_compile_at_once(clean):
+    """Some to the end, some are stopped on the way."""
+    results, problems = [], []
+
+    def work(number):
+        stages = ("import", "graph", "linalg")
+
+        def progress(event):
+            if number % 2 and event.stage == stages[number % 3]:
+                raise CompilationCancelledError(event.stage)
+
+        try:
+            made = graphc.compile(dense(), pipeline="canonicalize", progress=progress)
+            results.append(made(X))
+        except CompilationCancelledError:
+            results.append(None)
+        except Exception as error:
+            problems.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert problems == []
+    made = [result for result in results if result is not None]
+    assert len(made) == 4
+    for result in made:
+        np.testing.assert_allclose(result, dense_result(X), rtol=1e-6)
+
+
 def test_save_temps_keeps_every_stage(tmp_path):
     path = write(dense(), tmp_path / "dense.onnx")
     folder = tmp_path / "temps" / "deep"
@@ -145,23 +180,61 @@ def test_save_temps_keeps_every_stage(tmp_path):
     assert list(folder.glob("*.vmfb"))
 
 
+def test_a_missing_folder_for_temporary_files(clean, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(clean / "none"))
+        with pytest.raises(OutputError, match="cannot make a temporary folder"):
+            graphc.compile(dense())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of processes")
+def test_a_full_disk_is_an_error_and_not_the_end_of_the_process(clean):
+    """MLIR, left to write its bytecode by itself, would end it."""
+    code = """
+import resource, signal, sys
+import graphc
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    graphc.compile(sys.argv[1])
+except graphc.GraphcError as error:
+    print(type(error).__name__, error)
+"""
+    cases = Cases()
+    x = np.ones((1, 300), np.float32)
+    cases.add("MatMul", x, const(np.ones((300, 300))))
+    path = write(cases.model(), clean / "large.onnx")
+    environment = {**os.environ, "TMPDIR": str(clean / "tmp")}
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("OutputError cannot write the program to")
+    assert "File too large" in done.stdout
+
+
 def test_save_temps_that_cannot_be_written(clean):
     (clean / "file").write_text("")
     with pytest.raises(OutputError, match="file"):
         graphc.compile(dense(), save_temps=clean / "file")
 
 
-def test_a_cache_has_what_was_compiled_with_the_same_options(clean, monkeypatch):
+def test_a_program_that_was_compiled_before_is_not_compiled_again(clean, monkeypatch):
+    """That another model leads to it: one with bytes of its own, here."""
     first = graphc.compile(dense(), cache=clean / "kept")
+    assert [record.name for record in first.report.passes][-1] == "backend"
 
     def compiler(*_):
         raise BackendError("the backend compiler was asked for")
 
     monkeypatch.setattr("graphc.runtime.compiler._compile", compiler)
-    again = graphc.compile(dense(), cache=clean / "kept")
+    other = dense()
+    other.doc_string = "other bytes"
+    again = graphc.compile(other, cache=clean / "kept")
+    assert [record.name for record in again.report.passes][-1] == "backend (from the cache)"
+    assert again.report.cached == ""
     np.testing.assert_array_equal(again(X), first(X))
     with pytest.raises(BackendError, match="was asked for"):
-        graphc.compile(dense(), cache=clean / "kept", opt_level=1)
+        graphc.compile(other, cache=clean / "kept", opt_level=1)
 
 
 def test_progress_names_the_stages(clean):

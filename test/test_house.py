@@ -19,11 +19,14 @@ FLOORS = {
     "runtime": {"errors"},
     "preflight": {"frontend", "runtime"},
     "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime"},
-    "backend": {"errors", "runtime", "driver"},
+    "extensions": {"runtime"},
+    "model_cache": {"errors", "frontend", "passes", "runtime", "extensions"},
+    "compiling": {"errors", "passes", "runtime", "driver", "model_cache"},
+    "backend": {"errors", "runtime", "compiling"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
-        *("preflight", "driver", "backend", "benchmarks", "profiling"),
+        *("preflight", "driver", "compiling", "backend", "benchmarks", "profiling"),
     },
 }
 OUTSIDE = {

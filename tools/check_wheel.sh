@@ -17,7 +17,9 @@ git -C "$root" archive HEAD | (mkdir "$work/source" && tar -x -C "$work/source")
 cp "$root/examples/digits.onnx" "$work/"
 cd "$work"
 user/bin/gc-opt --list-passes > passes.txt
+export GRAPHC_CACHE="$work/cache"
 user/bin/gc-compile digits.onnx -o digits.vmfb --target=cpu
+user/bin/gc-cache list
 user/bin/python - <<'CODE'
 import graphc
 import numpy as np

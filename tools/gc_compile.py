@@ -53,11 +53,15 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
-    from ..driver import begin, make_options, to_file
-
     arguments = compile_arguments(flags)
-    host = arguments.pop("host")
     with ProgressLine() as line:
+        if flags.emit == "vmfb":
+            from ..compiling import compile_to_file
+
+            return compile_to_file(flags.model, progress=line.show, **arguments)
+        from ..driver import begin, make_options
+
+        del arguments["host"]
         targets, dims, threads, pipeline = (
             arguments.pop(name) for name in ("target", "dims", "threads", "pipeline")
         )
@@ -65,8 +69,6 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
             make_options(target, dims, threads, pipeline, progress=line.show, **arguments)
             for target in targets
         ]
-        if flags.emit == "vmfb":
-            return to_file(flags.model, options, host)
         if len(options) > 1:
             raise UsageError(f"--emit={flags.emit} shows the program for one target")
         compilation = begin(flags.model, options[0])

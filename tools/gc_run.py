@@ -64,7 +64,7 @@ def _open(flags: argparse.Namespace) -> Any:
         from ..runtime import load
 
         return load(flags.model, target=flags.target, threads=flags.threads)
-    from ..driver import compile
+    from ..compiling import compile
 
     arguments = compile_arguments(flags)
     with ProgressLine() as line:

@@ -61,7 +61,17 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--save-temps", type=Path, metavar="DIR", help="keep the program after every stage"
     )
     group.add_argument(
-        "--cache", type=Path, metavar="DIR", help="keep what was compiled, and compile it but once"
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="keep what is compiled in DIR (default: $GRAPHC_CACHE or the user's cache folder)",
+    )
+    group.add_argument(
+        "--no-cache",
+        dest="cache",
+        action="store_const",
+        const=False,
+        help="compile anew, and keep nothing",
     )
 
 

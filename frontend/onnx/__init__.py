@@ -1,5 +1,6 @@
 """How ONNX models come in. Only this folder imports `onnx`."""
 
+from .external import external_files
 from .importer import import_onnx
 from .plan import HostPiece, NativePiece, Plan, make_plan
 from .preflight import Preflight, check_nodes
@@ -10,6 +11,7 @@ __all__ = [
     "Plan",
     "Preflight",
     "check_nodes",
+    "external_files",
     "import_onnx",
     "make_plan",
 ]

@@ -134,6 +134,11 @@ def find_converter(domain: str, op_type: str, opset: int) -> Converter | None:
     return entries[-1] if entries else None
 
 
+def registered() -> list[Any]:
+    """The functions of the entries that are known so far; imports nothing."""
+    return [entry.function for entries in _table.values() for entry in entries]
+
+
 def converters() -> list[Converter]:
     """Every entry, sorted by domain, operator and opset."""
     _load_families()

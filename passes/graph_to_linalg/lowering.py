@@ -48,6 +48,11 @@ def find_rule(op_name: str) -> Rule | None:
     return _rules.get(op_name)
 
 
+def registered() -> list[Any]:
+    """The rules that are known so far."""
+    return list(_rules.values())
+
+
 def plain_element(dtype: np.dtype) -> ir.Type:
     """The MLIR element type of `dtype` after lowering: integers are signless, and types that no
     machine computes with are bytes."""

@@ -7,6 +7,7 @@ of contractions.
 
 import math as pymath
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,11 @@ def scalar_rule(*op_classes: type[graph.GraphOp]) -> Callable[[ScalarRule], Scal
         return rule
 
     return register
+
+
+def registered() -> list[Any]:
+    """The rules that are known so far."""
+    return list(_rules.values())
 
 
 def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:

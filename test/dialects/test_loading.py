@@ -1,6 +1,7 @@
 """Dialects live in contexts: fresh ones, repeated loads, several at a time, and none for ever."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -32,6 +33,27 @@ def test_loading_twice_does_nothing():
         _load()
         _load()
         _build()
+
+
+def test_threads_load_at_once():
+    """The bindings keep what they load at the class, which the threads have in common."""
+    problems = []
+
+    def work():
+        for _ in range(8):
+            try:
+                with ir.Context():
+                    _load()
+                    _build()
+            except Exception as error:
+                problems.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
 
 
 def test_contexts_interleave():

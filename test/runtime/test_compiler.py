@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from graphc.errors import (
     UsageError,
 )
 from graphc.runtime import compile_module, compiler, executables, load, resolve_target
+from graphc.runtime.compile_cache import CompileCache
 
 CPU = resolve_target("cpu")
 
@@ -147,6 +149,31 @@ def test_a_crash_is_an_exception():
         compile_add(text)
 
 
+def test_what_a_killed_compiler_leaves_is_removed(fake, temporary):
+    fake(f'touch "${{TMPDIR:-{temporary}}}/left" && kill -KILL $$')
+    with pytest.raises(BackendError, match=r"crashed \(SIGKILL\)"):
+        compile_add()
+    assert os.listdir(temporary) == []
+
+
+def test_a_full_disk_is_named(fake, temporary, monkeypatch):
+    fake("echo 'error: failed to link' >&2; exit 1")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=4096))
+    with pytest.raises(
+        BackendError, match=r"failed to link\n  no space is left .*TMPDIR"
+    ) as caught:
+        compile_add()
+    assert str(temporary) in str(caught.value)
+
+
+def test_a_missing_folder_for_temporary_files_is_named(fake, tmp_path, monkeypatch):
+    fake("exit 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        with pytest.raises(OutputError, match=r"make a temporary folder: .*none.* TMPDIR"):
+            compile_add()
+
+
 @pytest.mark.parametrize("name", ["ABRT", "SEGV", "KILL"])
 def test_a_signal_is_named(fake, name):
     fake(f"kill -{name} $$")
@@ -270,6 +297,37 @@ def test_save_temps_keeps_a_failure(fake, tmp_path):
     assert caught.value.reproducer == str(tmp_path / "kept")
     assert (tmp_path / "kept" / "diagnostics.txt").read_text() == "error: no\n"
     assert not (tmp_path / "cache").exists()
+
+
+def test_what_is_in_the_cache_is_not_compiled_again(fake, tmp_path):
+    counted = tmp_path / "count"
+    fake(f'echo >> {counted}; for last; do :; done; wc -l < {counted} > "$last"')
+    cache = CompileCache(tmp_path / "kept")
+    calls = [
+        ({}, b"1"),
+        ({}, b"1"),
+        ({"opt_level": 0}, b"2"),
+        ({"target": resolve_target("cpu:x86-64-v3")}, b"3"),
+        ({"source": b"module { }"}, b"4"),
+        ({"save_temps": tmp_path / "temps"}, b"5"),  # which are wanted
+        ({"extra_flags": ["--dump-to=x"]}, b"6"),
+        ({"extra_flags": ["--dump-to=x"]}, b"7"),
+        ({}, b"5"),
+    ]
+    for options, expected in calls:
+        source = options.pop("source", b"module {}")
+        options = {"target": CPU, "threads": 1, "cache": cache, **options}
+        assert compile_module(source, **options).strip() == expected
+    assert cache.hits == 2
+
+
+def test_a_failure_is_not_kept(fake, tmp_path):
+    fake("exit 1")
+    cache = CompileCache(tmp_path / "kept")
+    for _ in range(2):
+        with pytest.raises(BackendError, match="exit code 1"):
+            compile_add(cache=cache)
+    assert cache.entries() == []
 
 
 def test_save_temps_that_cannot_be_written(source, tmp_path):

@@ -199,18 +199,39 @@ def test_a_long_run_needs_no_more_memory(model):
     assert resident() - before < 30 << 20
 
 
-def test_eight_threads_share_one_model(model):
+def test_sixteen_threads_share_one_model(model):
     add = model("add")
     wrong = []
 
     def work(number):
-        for rows in range(1, model.calls):
+        for rows in range(1, model.calls // 2):
             x = batch(rows * (1 if number % 2 else 40), number)
             result = add(x, x)
             if result.shape != x.shape or not (result == 2 * number).all():
                 wrong.append((number, rows))
 
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_sixteen_threads_load_run_and_close_models_of_their_own(compiled):
+    wrong = []
+
+    def work(number):
+        for rows in range(1, 3):
+            try:
+                with load(compiled("add"), threads=2) as add:
+                    for _ in range(10):
+                        result = add(batch(rows, number), batch(rows, 1))
+                        assert (result == number + 1).all()
+            except Exception as error:
+                wrong.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(16)]
     for worker in workers:
         worker.start()
     for worker in workers:

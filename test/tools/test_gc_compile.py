@@ -40,14 +40,23 @@ def test_targets_are_listed(capsys):
     assert "\ncuda:   sm_80," in out
 
 
-def test_a_cache_keeps_one_entry_for_one_model(onnx_file, tmp_path, capsys):
+def test_a_model_is_compiled_once(onnx_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("graphc.model_cache.extensions", set)  # other tests may have added some
     path, kept = tmp_path / "out.vmfb", tmp_path / "kept"
-    arguments = [str(onnx_file), "-o", str(path), "--cache", str(kept)]
-    assert main(arguments) == 0
-    first, (entry,) = path.read_bytes(), [file for file in kept.rglob("*") if file.is_file()]
-    assert main(arguments) == 0
+    arguments = [str(onnx_file), "-o", str(path), "--report"]
+    assert main([*arguments, "--cache", str(kept)]) == 0
+    first, report = path.read_bytes(), capsys.readouterr().out
+    path.unlink()
+    monkeypatch.setattr("graphc.driver.to_file", lambda *_: pytest.fail("compiled"))
+    assert main([*arguments, "--cache", str(kept)]) == 0
     assert path.read_bytes() == first
-    assert [file for file in kept.rglob("*") if file.is_file()] == [entry]
+    told, _, rest = capsys.readouterr().out.partition("\n")
+    assert told.startswith("from the cache: compiled 20")
+    assert rest == report
+    monkeypatch.setenv("GRAPHC_CACHE", str(kept))
+    assert main(arguments) == 0
+    with pytest.raises(pytest.fail.Exception, match="compiled"):
+        main([*arguments, "--no-cache"])
 
 
 def test_the_output_is_named_after_the_model(onnx_file, tmp_path, monkeypatch):

@@ -133,7 +133,12 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
 
     def run() -> bool:
         prepared = GraphcBackend.prepare(
-            case.model(), threads=1, timeout=timeout, extra_flags=_ONE_THREAD, **options
+            case.model(),
+            threads=1,
+            timeout=timeout,
+            extra_flags=_ONE_THREAD,
+            cache=False,
+            **options,
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
@@ -159,7 +164,7 @@ def compile_case(
 
     def run() -> bool:
         settings = make_options(
-            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, **options
+            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, cache=False, **options
         )
         contents, report = to_module(case.model(), settings, host)
         if keep is not None:

@@ -1,0 +1,156 @@
+"""From a model to something that runs, through the cache of what was compiled before."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .errors import ModuleFileError
+from .model_cache import CachedModel, ModelCache
+from .runtime import CompiledModel, ProgressEvent, Target, load, resolve_target
+from .runtime.cache_settings import find_cache
+from .runtime.cpu import usable_cpus
+from .runtime.device import open_device
+from .runtime.discovery import on_this_machine
+from .runtime.hybrid import warn_of_host
+from .runtime.metadata import model_name
+
+if TYPE_CHECKING:
+    from .passes.report import Report
+
+Progress = Callable[[ProgressEvent], None]
+_RESOLVED = ("dims", "threads", "pipeline")
+
+logger = logging.getLogger("graphc")
+
+
+def compile(
+    model: "str | os.PathLike[str] | bytes | Any",
+    target: str | Target | Sequence[str | Target] = "cpu",
+    *,
+    dims: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    pipeline: str | None = None,
+    precision: str = "f32",
+    opt_level: int = 3,
+    data_tiling: bool | None = None,
+    extra_flags: Sequence[str] = (),
+    timeout: float | None = None,
+    progress: Progress | None = None,
+    save_temps: str | os.PathLike[str] | None = None,
+    host: bool = True,
+    check_rewrites: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
+) -> CompiledModel:
+    """Compile an ONNX model and load it, ready to run.
+
+    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of the
+    table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here, or
+    several, for one file that runs on any of them (see `load`). `dims` fixes symbolic dimensions
+    (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
+    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
+    ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
+    convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
+    largest element apart; with ``f16`` and ``bf16``, products and what lies between them are
+    computed in these, from f32 and to f32, and summed in f32. `opt_level` (0 to 3) and
+    `data_tiling` steer the backend, `extra_flags` are handed to it, `timeout` (seconds) bounds it.
+    `progress` is called with a `ProgressEvent` now and then; an exception it raises stops the
+    compilation. `save_temps` names a folder for the program after every stage.
+
+    Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
+    host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
+    report say why. With ``host=False`` a model that has such nodes is refused.
+
+    What was compiled is kept, and a model that was compiled before, with the same options and the
+    same graphc on such a processor, is not compiled again: `cache` names a folder for that; without
+    it, it is that of ``GRAPHC_CACHE`` or one in the user's cache folder, and False is for none.
+    ``docs/caching.md`` tells more.
+
+    With `check_rewrites` each rewrite that fires is evaluated in numpy on inputs drawn at random,
+    before and after; one that changes the result raises RewriteCheckError.
+
+    Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
+    InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
+    BackendError, DeviceError.
+    """
+    job = Job(
+        model, target, cache=cache, host=host, dims=dims, threads=threads, pipeline=pipeline,
+        precision=precision, opt_level=opt_level, data_tiling=data_tiling, extra_flags=extra_flags,
+        timeout=timeout, progress=progress, save_temps=save_temps, check_rewrites=check_rewrites,
+    )  # fmt: skip
+    found = job.find()
+    if found is not None:
+        try:
+            return load(found.path, threads=job.threads, report=found.report)
+        except ModuleFileError as error:
+            logger.info("the cache has '%s', which does not load: %s", found.path, error)
+    contents, report = job.make(for_here=True)
+    return load(contents, threads=job.threads, report=report)
+
+
+def compile_to_file(
+    model: Any, target: str | Target | Sequence[str | Target], **options: Any
+) -> tuple[bytes, "Report"]:
+    """The contents of a ``.vmfb``, or of a ``.gcm`` where parts run on the host, and the report.
+
+    The arguments are those of `compile`, and so are the errors; no device need be here.
+    """
+    job = Job(model, target, **options)
+    found = job.find()
+    if found is not None:
+        try:
+            return found.path.read_bytes(), found.report
+        except OSError as error:  # another process has just removed it
+            logger.info("the cache has lost '%s': %s", found.path, error)
+    return job.make()
+
+
+class Job:
+    """One model to be compiled with some options, those of `compile`.
+
+    Nothing that compiles is imported before the cache was asked.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        target: str | Target | Sequence[str | Target],
+        *,
+        cache: Any = None,
+        host: bool = True,
+        **options: Any,
+    ):
+        targets = [target] if isinstance(target, str | Target) else target
+        self._targets = [on_this_machine(resolve_target(each)) for each in targets]
+        self._model = model
+        self._host = host
+        self._options = options
+        threads, dims, progress = (options.get(name) for name in ("threads", "dims", "progress"))
+        self.threads = usable_cpus() if threads is None else threads
+        self._store = find_cache(cache)
+        if self._store is not None and progress is not None:
+            progress(ProgressEvent("cache", 0.0))
+        decisive = {**options, "threads": self.threads, "dims": dims or None}
+        self._kept = ModelCache(self._store, model, self._targets, decisive)
+
+    def find(self) -> CachedModel | None:
+        """The model as it was compiled before, None where it was not."""
+        found = self._kept.find(self._host)
+        if found is not None and found.report.parts:
+            warn_of_host(model_name(self._model), found.report.parts)
+        return found
+
+    def make(self, *, for_here: bool = False) -> tuple[bytes, "Report"]:
+        """Compile the model, `for_here` only if its device is here."""
+        from .driver import make_options, to_file
+
+        rest = {name: value for name, value in self._options.items() if name not in _RESOLVED}
+        resolved = {name: self._options.get(name) for name in _RESOLVED}
+        cache = self._store or False
+        options = [make_options(row, **resolved, cache=cache, **rest) for row in self._targets]
+        if for_here and len(options) == 1 and options[0].target.name != "cpu":
+            open_device(options[0].target.driver)  # if that fails, before the work is done
+        self._kept.before_compiling()
+        contents, report = to_file(self._model, options, self._host)
+        self._kept.keep(contents, report)
+        return contents, report
