@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .driver import compile
     from .errors import GraphcError
+    from .explanation import explain
     from .frontend.onnx import import_onnx
     from .passes.pipeline import run_pipeline
     from .passes.report import Report
@@ -28,6 +29,7 @@ _EXPORTS = {
     "aligned_empty": ".runtime",
     "check": ".preflight",
     "compile": ".driver",
+    "explain": ".explanation",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
     "profile": ".profiling",
@@ -42,6 +44,7 @@ __all__ = [
     "aligned_empty",
     "check",
     "compile",
+    "explain",
     "import_onnx",
     "load",
     "profile",

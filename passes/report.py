@@ -1,5 +1,6 @@
 """What passes did: which rewrites fired where, which declined and why, and how long it took."""
 
+import zlib
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -46,6 +47,19 @@ class PassRecord(NamedTuple):
     changed: bool | None = None
 
 
+class Stage(NamedTuple):
+    """A program as it came in (``imported``), or after the pass `name` changed it."""
+
+    program: str
+    name: str
+    compressed: bytes
+
+    @property
+    def text(self) -> str:
+        """The program in MLIR's generic form, with locations, without large constants."""
+        return zlib.decompress(self.compressed).decode()
+
+
 @dataclass
 class Report:
     """What a compilation did; users meet it as ``model.report``."""
@@ -56,6 +70,8 @@ class Report:
     """Named sizes in bytes, or counts; the driver fills them in."""
     parts: list[Any] = field(default_factory=list)
     """The parts of a model of which some nodes run on the host, in the order they run."""
+    stages: list[Stage] = field(default_factory=list)
+    """The programs between the passes over the graph; the driver has them recorded."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of one rewrite; made on first use."""

@@ -18,12 +18,14 @@ FLOORS = {
     "passes": {"errors", "mlir", "dialects"},
     "runtime": {"errors"},
     "preflight": {"frontend", "runtime"},
-    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime"},
+    "viewing": {"errors", "mlir", "dialects", "passes"},
+    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "viewing"},
+    "explanation": {"errors", "runtime", "viewing", "driver"},
     "backend": {"errors", "runtime", "driver"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
-        *("preflight", "driver", "backend", "benchmarks", "profiling"),
+        *("preflight", "driver", "explanation", "backend", "benchmarks", "profiling", "viewing"),
     },
 }
 OUTSIDE = {
