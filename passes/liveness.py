@@ -89,12 +89,14 @@ class Liveness:
         return sum(buffer.bytes for buffer in self.buffers if buffer.kind == "input")
 
 
-def liveness(function: Any, sizes: Mapping[str, int] | None = None) -> Liveness:
+def liveness(
+    function: Any, sizes: Mapping[str, int] | None = None, assumed: int = ASSUMED_SIZE
+) -> Liveness:
     """The liveness of `function` (a ``func.func`` of graph ops) in the order of its ops.
 
-    `sizes` are those of symbolic dimensions; one that is missing counts as `ASSUMED_SIZE`.
+    `sizes` are those of symbolic dimensions; one that is missing counts as `assumed`.
     """
-    known = _Sizes(sizes or {})
+    known = _Sizes(sizes or {}, assumed)
     block = function.regions[0].blocks[0]
     analysis = _Analysis(known)
     analysis.run(block)
@@ -105,8 +107,9 @@ def liveness(function: Any, sizes: Mapping[str, int] | None = None) -> Liveness:
 class _Sizes:
     """Sizes by name, and the names that had to be assumed."""
 
-    def __init__(self, given: Mapping[str, int]):
+    def __init__(self, given: Mapping[str, int], otherwise: int):
         self.given = given
+        self.otherwise = otherwise
         self.sizes: dict[str, int] = {}
         self.assumed: dict[str, None] = {}
 
@@ -117,7 +120,7 @@ class _Sizes:
         if isinstance(size, int):
             return size
         for name in size.symbols() - self.sizes.keys():
-            self.sizes[name] = self.given.get(name, ASSUMED_SIZE)
+            self.sizes[name] = self.given.get(name, self.otherwise)
             if name not in self.given:
                 self.assumed[name] = None
         found = size.evaluate(self.sizes)

@@ -1,137 +1,72 @@
-"""Where on its layer each node stands: straight lines, no overlaps.
+"""Where on its layer each node stands: in line with its neighbours, and never over another.
 
-U. Brandes and B. Köpf, "Fast and simple horizontal coordinate assignment" (2001): four layouts,
-each aligned with neighbours above or below and packed to the left or right, and of each node the
-mean of the two places in the middle. The order and the distances of all four hold for it, too.
+Layer by layer, down and up in turns, each node goes to the median of its neighbours on the layer
+before; where that brings nodes too near to each other, they stand side by side at the median of
+where they would all be (isotonic regression by pooling adjacent violators). Lines weigh more than
+nodes, so that they stay straight.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from statistics import median
 
 from .layering import Layered
 
-Conflicts = set[tuple[int, int]]
+SWEEPS = 4
+LINE_WEIGHT = 4
 
 
 def place_nodes(
     graph: Layered, layers: Sequence[Sequence[int]], widths: Sequence[float], gap: float
 ) -> list[float]:
     """The x of the middle of each node and bend; neighbours on a layer stand `gap` apart."""
-    conflicts = _conflicts(graph, layers)
-    candidates: list[list[float]] = []
-    for above in (True, False):
-        for left in (True, False):
-            rows = [list(row) if left else list(row)[::-1] for row in layers]
-            rows = rows if above else rows[::-1]
-            near = graph.up if above else graph.down
-            root = _align(rows, near, conflicts)
-            places = _compact(rows, root, widths, gap)
-            candidates.append(places if left else [-x for x in places])
-    _bring_together(candidates, widths)
-    middles = []
-    for four in zip(*candidates, strict=True):
-        _, low, high, _ = sorted(four)
-        middles.append((low + high) / 2)
-    return middles
+    offsets = [_offsets(layer, widths, gap) for layer in layers]
+    x = [0.0] * len(graph.rank)
+    for layer, places in zip(layers, offsets, strict=True):
+        for node, place in zip(layer, places, strict=True):
+            x[node] = place - places[-1] / 2
+    for sweep in range(SWEEPS):
+        downwards = sweep % 2 == 0
+        near = graph.up if downwards else graph.down
+        order = range(1, len(layers)) if downwards else range(len(layers) - 2, -1, -1)
+        for rank in order:
+            wishes = [_wish(graph, node, near[node], x) for node in layers[rank]]
+            places = _fit(wishes, offsets[rank])
+            for node, place in zip(layers[rank], places, strict=True):
+                x[node] = place
+    return x
 
 
-def _conflicts(graph: Layered, layers: Sequence[Sequence[int]]) -> Conflicts:
-    """Edges that cross a line between two bends: the line stays straight, they give way."""
-    place = {node: i for layer in layers for i, node in enumerate(layer)}
-    found: Conflicts = set()
-    for upper, lower in pairwise(layers):
-        first, scanned = 0, 0
-        for i, node in enumerate(lower):
-            inner = _bend_above(graph, node)
-            if inner is None and i < len(lower) - 1:
-                continue
-            last = len(upper) - 1 if inner is None else place[inner]
-            for other in lower[scanned : i + 1]:
-                for above in graph.up[other]:
-                    crosses = place[above] < first or place[above] > last
-                    if crosses and not (above >= graph.count and other >= graph.count):
-                        found.add((above, other))
-            scanned, first = i + 1, last
-    return found
+def _offsets(layer: Sequence[int], widths: Sequence[float], gap: float) -> list[float]:
+    """How far right of the first node each stands, when they stand as near as they may."""
+    steps = [(widths[a] + widths[b]) / 2 + gap for a, b in pairwise(layer)]
+    return list(accumulate(steps, initial=0.0))
 
 
-def _bend_above(graph: Layered, node: int) -> int | None:
-    if node < graph.count:
-        return None
-    return next((above for above in graph.up[node] if above >= graph.count), None)
+def _wish(graph: Layered, node: int, near: Sequence[int], x: Sequence[float]) -> tuple[float, int]:
+    """Where `node` would stand were it alone, and how much that weighs."""
+    if not near:
+        return x[node], 1
+    lines = node >= graph.count and any(other >= graph.count for other in near)
+    return median([x[other] for other in near]), LINE_WEIGHT if lines else 1
 
 
-def _align(rows: list[list[int]], near: list[list[int]], conflicts: Conflicts) -> list[int]:
-    """Blocks of nodes in one vertical line: the first node of the block of each."""
-    count = len(near)
-    root, linked = list(range(count)), [False] * count
-    place = {node: i for row in rows for i, node in enumerate(row)}
-    for row in rows:
-        furthest = -1
-        for node in row:
-            others = sorted(near[node], key=place.__getitem__)
-            half = (len(others) - 1) // 2
-            for other in others[half : len(others) // 2 + 1]:
-                free = not linked[other] and place[other] > furthest
-                if root[node] != node or not free or _in_conflict(other, node, conflicts):
-                    continue
-                root[node], linked[other] = root[other], True
-                furthest = place[other]
-    return root
+def _fit(wishes: Sequence[tuple[float, int]], offsets: Sequence[float]) -> list[float]:
+    """Places near the wishes, at least as far apart as the offsets."""
+    pools: list[list[tuple[float, int]]] = []
+    values: list[float] = []
+    for (wish, weight), offset in zip(wishes, offsets, strict=True):
+        pool, value = [(wish - offset, weight)], wish - offset
+        while values and values[-1] > value:
+            pool = pools.pop() + pool
+            values.pop()
+            value = _weighted_median(pool)
+        pools.append(pool)
+        values.append(value)
+    starts = [value for pool, value in zip(pools, values, strict=True) for _ in pool]
+    return [start + offset for start, offset in zip(starts, offsets, strict=True)]
 
 
-def _in_conflict(a: int, b: int, conflicts: Conflicts) -> bool:
-    return (a, b) in conflicts or (b, a) in conflicts
-
-
-def _compact(
-    rows: list[list[int]], root: list[int], widths: Sequence[float], gap: float
-) -> list[float]:
-    """Pack the blocks to the left, then pull each as far to the right as its neighbours allow."""
-    left: dict[int, list[tuple[int, float]]] = {}
-    right: dict[int, list[tuple[int, float]]] = {}
-    for row in rows:
-        for a, b in pairwise(row):
-            distance = (widths[a] + widths[b]) / 2 + gap
-            left.setdefault(root[b], []).append((root[a], distance))
-            right.setdefault(root[a], []).append((root[b], distance))
-    blocks = {root[node] for row in rows for node in row}
-    order = _topological(blocks, left, right)
-    x = dict.fromkeys(order, 0.0)
-    for block in order:
-        x[block] = max((x[a] + d for a, d in left.get(block, ())), default=0.0)
-    for block in reversed(order):
-        limit = min((x[b] - d for b, d in right.get(block, ())), default=x[block])
-        x[block] = max(x[block], limit)
-    return [x[root[node]] for node in range(len(root))]
-
-
-def _topological(
-    blocks: set[int],
-    left: dict[int, list[tuple[int, float]]],
-    right: dict[int, list[tuple[int, float]]],
-) -> list[int]:
-    waits = {block: len(left.get(block, ())) for block in blocks}
-    order = [block for block in sorted(blocks) if not waits[block]]
-    for block in order:
-        for other, _ in right.get(block, ()):
-            waits[other] -= 1
-            if not waits[other]:
-                order.append(other)
-    return order
-
-
-def _bring_together(candidates: list[list[float]], widths: Sequence[float]) -> None:
-    """Move the layouts over the narrowest: packed to the left by their left edges, others right."""
-    if not widths:
-        return
-    sides = []
-    for places in candidates:
-        halves = [width / 2 for width in widths]
-        low = min(x - half for x, half in zip(places, halves, strict=True))
-        high = max(x + half for x, half in zip(places, halves, strict=True))
-        sides.append((low, high))
-    low, high = min(sides, key=lambda side: side[1] - side[0])
-    for number, (own_low, own_high) in enumerate(sides):
-        shift = low - own_low if number % 2 == 0 else high - own_high
-        candidates[number] = [x + shift for x in candidates[number]]
+def _weighted_median(pool: Sequence[tuple[float, int]]) -> float:
+    ordered = [value for value, weight in sorted(pool) for _ in range(weight)]
+    return median(ordered)

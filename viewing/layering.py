@@ -82,8 +82,8 @@ def _link(graph: Layered, above: int, below: int) -> None:
 
 
 def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The length of the longest path to each node; what more edges leave than enter moves down to
-    where it is used."""
+    """The length of the longest path to each node; what has as many users as operands, or more,
+    moves down to where it is used."""
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -93,6 +93,6 @@ def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     for node in range(count):
         rank[node] = max((rank[source] + 1 for source in above[node]), default=0)
     for node in reversed(range(count)):
-        if below[node] and len(above[node]) < len(below[node]):
+        if below[node] and len(above[node]) <= len(below[node]):
             rank[node] = min(rank[target] for target in below[node]) - 1
     return rank

@@ -88,6 +88,7 @@ function nodeDetails(number) {
   if (users.length) out.push(make("h3", { class: "edges users" }, `Used by ${users.length > 1 ? users.length : ""}`), make("ul", { class: "plain" }, ...users.slice(0, 40).map((user) => make("li", {}, link(user, titleOf(found.nodes[user])), " ", make("span", { class: "muted" }, found.nodes[user].label || "")))));
   if (node.attributes) out.push(make("h3", {}, node.family === "host" ? "Why on the host" : "Attributes"), factList(Object.entries(node.attributes)));
   for (const body of node.bodies || []) out.push(make("p", {}, make("button", { onclick: () => openGraph(body) }, `Open ${stage().graphs[body].title}`)));
+  if (node.program) out.push(make("p", {}, make("button", { onclick: () => chooseProgram(model.programs.findIndex((each) => each.name.endsWith(node.program))) }, "Open the program of this part")));
   const fired = rewritesAt(node.origin || []);
   if (fired.length) out.push(make("h3", {}, "Rewrites at these nodes"), make("ul", { class: "plain" }, ...fired.map((text) => make("li", {}, text))));
   const rows = nodeRows(node);

@@ -27,5 +27,9 @@ def parts_program(parts: Sequence[Any]) -> dict[str, Any]:
         node.outputs = list(part.outputs)
         makers |= dict.fromkeys(part.outputs, index)
         found.nodes.append(node)
-    stage = {"name": "parts", "graphs": [draw_graph(found)], "memory": None, "removed": 0}
+    drawn = draw_graph(found)
+    for node, shown in zip(found.nodes, drawn["nodes"], strict=True):
+        if node.family == "native":
+            shown["program"] = f".part{node.position}"
+    stage = {"name": "parts", "graphs": [drawn], "memory": None, "removed": 0, "lost": 0}
     return {"name": "all parts", "stages": [stage]}

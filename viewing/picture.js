@@ -1,6 +1,6 @@
 // The picture of a graph on a canvas: what is in the window is drawn, as much of it as is legible.
 
-const view = { x: 0, y: 0, scale: 1, width: 0, height: 0, ratio: 1, drawn: 0, labels: [] };
+const view = { x: 0, y: 0, scale: 1, width: 0, height: 0, ratio: 1, drawn: 0, mapped: false, labels: [] };
 const MINIMAP = 76;
 const DETAILED = 0.72, TITLED = 0.3; // scales from which all of a node, or its name, is legible
 const FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
@@ -281,7 +281,8 @@ function drawLabels(area) {
     ({ products: 0.4, attention: 0.45 }[nodeGroup(node)] || 0);
   const visible = found.map((node, number) => [node, number])
     .filter(([node]) => node.x < area.right && node.x + node.w > area.left && node.y < area.bottom && node.y + node.h > area.top)
-    .sort((a, b) => weight(...b) - weight(...a) || a[1] - b[1]);
+    .map(([node, number]) => [node, number, weight(node, number), (number * 0.6180339887) % 1]) // alike: from all over
+    .sort((a, b) => b[2] - a[2] || a[3] - b[3]);
   const taken = occupied(visible);
   context.font = `11.5px ${FONT}`;
   context.textBaseline = "middle";
@@ -332,6 +333,8 @@ function take(rows, box) {
 
 // The whole graph along the right border, with the window on it.
 function drawMinimap() {
+  view.mapped = !seesAll();
+  if (!view.mapped) return;
   const found = graph(), left = view.width - MINIMAP - 8, top = 10, height = view.height - 20;
   const key = `${state.program}/${state.stage}/${state.graph}/${state.colors}/${view.width}/${view.height}/${colors.back}`;
   if (!minimap || minimap.key !== key) {
@@ -363,8 +366,13 @@ function drawMinimap() {
   context.strokeRect(left + x0 * MINIMAP - 2, top + y0 * height, Math.max((x1 - x0) * MINIMAP, 2) + 4, Math.max((y1 - y0) * height, 4));
 }
 
+function seesAll() {
+  const found = graph();
+  return view.x <= 0 && view.y <= 0 && view.x + view.width / view.scale >= found.width && view.y + view.height / view.scale >= found.height;
+}
+
 function inMinimap(px) {
-  return px > view.width - MINIMAP - 13;
+  return view.mapped && px > view.width - MINIMAP - 13;
 }
 
 function goInMinimap(px, py) {
