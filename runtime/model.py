@@ -11,14 +11,15 @@ import numpy as np
 
 from ..errors import DeviceError, ModuleFileError, UnknownTargetError, UsageError
 from .adaptive import AdaptiveSession
-from .device import open_device
+from .device import accounting_device, open_device
 from .discovery import require_family, select_targets
 from .feeds import FeedBinder
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .hybrid_file import is_hybrid, read_hybrid
 from .metadata import ModelMetadata, TensorSpec, require_tensors
-from .module_file import OpenedFile, open_file, read_module
+from .module_file import ModuleFile, OpenedFile, open_file, read_module
 from .output_file import write_atomically
+from .peak_memory import peak_memory
 from .session import Session
 from .targets import resolve_target
 from .values import ValueSpec
@@ -80,7 +81,9 @@ def _load_module(
     session: Session | AdaptiveSession = Session(file, device)
     if device.threads > 1:
         session = AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
-    return CompiledModel(session, file.metadata, whole.contents, report)
+    model = CompiledModel(session, file.metadata, whole.contents, report)
+    model._measured = (file, driver)
+    return model
 
 
 def _load_hybrid(
@@ -145,6 +148,7 @@ class CompiledModel:
         self.report = report
         """What happened while the model was compiled; ``None`` for a loaded model."""
         self._session = session
+        self._measured: tuple[ModuleFile, str] | None = None
         self._contents: memoryview | None = contents
         self._binder = (
             HybridBinder(metadata.inputs)
@@ -207,6 +211,21 @@ class CompiledModel:
         """`feeds` in the order of the inputs, as compiled code takes them. Raises `FeedError`."""
         return self._binder.bind(feeds)
 
+    def peak_memory(self, feeds: Mapping[str, Any]) -> int:
+        """The most bytes that a run on `feeds` allocates: intermediate tensors and outputs.
+
+        Measured in one more run, on a device of its own; inputs and weights do not count. Raises as
+        `run` does, and `UsageError` for a hybrid model.
+        """
+        if self._contents is None:
+            raise UsageError(f"model '{self.metadata.name}' is closed")
+        if self._measured is None:
+            raise UsageError(
+                f"memory of '{self.metadata.name}' cannot be measured: some nodes run on the host"
+            )
+        file, driver = self._measured
+        return peak_memory(file, accounting_device(driver), self._binder.bind(feeds))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
         if self._contents is None:
@@ -216,7 +235,7 @@ class CompiledModel:
     def close(self) -> None:
         """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
         self._session.close()
-        self._contents = None
+        self._contents = self._measured = None
 
     def __enter__(self) -> "CompiledModel":
         return self

@@ -1,0 +1,24 @@
+"""How much memory a run takes, by the account that the runtime's allocator keeps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .device import Device
+from .module_file import ModuleFile
+from .session import Session
+
+
+def peak_memory(file: ModuleFile, device: Device, inputs: Sequence[Any]) -> int:
+    """The most bytes that a run of `file` allocates at once on `device`, an `accounting_device`.
+
+    What loading leaves there does not count. Raises as `Session.invoke` does.
+    """
+    allocator = device.hal.allocator
+    session = Session(file, device)
+    try:
+        loaded = allocator.statistics
+        session.invoke(inputs)
+        peak = allocator.statistics["device_bytes_peak"]
+    finally:
+        session.close()
+    return peak - (loaded["device_bytes_allocated"] - loaded["device_bytes_freed"])
