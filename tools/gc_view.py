@@ -28,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(flags: argparse.Namespace) -> int:
     profile = None if flags.profile is None else _read_profile(flags.profile)
     sizes = parse_dims(flags.assume, "--assume")
+    if "," in flags.target:
+        raise UsageError("one target is shown at a time")
     output = flags.output or Path(f"{Path(flags.model).stem}.html")
     if output.is_dir():
         raise OutputError(f"cannot write {output}: it is a folder")

@@ -30,6 +30,7 @@ def test_the_page_is_called_as_the_model(onnx_file, tmp_path, monkeypatch):
         (["--profile", "{missing}"], 1, "No such file"),
         (["--profile", "{text}"], 2, "is not JSON"),
         (["--profile", "{json}"], 2, "has no rows"),
+        (["--target", "cpu,vulkan"], 2, "one target"),
         (["-o", "{folder}"], 1, "it is a folder"),
         (["--pass-pipeline", "graph-layuot"], 2, "graph-layout"),
     ],
