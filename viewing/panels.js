@@ -32,13 +32,18 @@ function showLegend() {
   }
 }
 
+function rowText(row) {
+  const rates = [[row.gflops, "GFLOP/s"], [row.gigabytes, "GB/s"]].filter(([rate]) => rate).map(([rate, unit]) => `${rate.toFixed(1)} ${unit}`);
+  return [percent(row.share), milliseconds(row.seconds), ...rates].join(" · ");
+}
+
 function describe(number) {
   const node = graph().nodes[number], step = nodeStep(number), memory = stage().memory;
   const facts = [];
   if (node.outs) facts.push([node.outs.length > 1 ? "results" : "result", node.outs.join(", ")]);
-  for (const row of nodeRows(node)) {
-    facts.push(["time", `${percent(row.share)} · ${milliseconds(row.seconds)}${row.gflops ? ` · ${row.gflops.toFixed(1)} GFLOP/s` : ""}${row.gigabytes ? ` · ${row.gigabytes.toFixed(1)} GB/s` : ""}`]);
-  }
+  const rows = nodeRows(node), seconds = rows.reduce((sum, row) => sum + row.seconds, 0);
+  if (rows.length === 1) facts.push(["time", rowText(rows[0])]);
+  if (rows.length > 1) facts.push(["time", `${percent(nodeShare(node))} · ${milliseconds(seconds)} in ${rows.length} kernels`]);
   if (step >= 0) {
     const made = memory.buffers.filter((each) => each[2] === step && each[4] === "intermediate");
     const written = made.reduce((sum, each) => sum + each[1], 0);
@@ -92,7 +97,7 @@ function nodeDetails(number) {
   const fired = rewritesAt(node.origin || []);
   if (fired.length) out.push(make("h3", {}, "Rewrites at these nodes"), make("ul", { class: "plain" }, ...fired.map((text) => make("li", {}, text))));
   const rows = nodeRows(node);
-  if (rows.length) out.push(make("h3", {}, "Kernels"), make("ul", { class: "plain mono" }, ...rows.map((row) => make("li", {}, row.kernel))));
+  if (rows.length) out.push(make("h3", {}, "Kernels"), make("ul", { class: "plain" }, ...rows.map((row) => make("li", {}, make("code", {}, row.kernel), make("div", { class: "muted" }, rowText(row))))));
   return out;
 }
 
