@@ -24,9 +24,9 @@ class StageRecorder:
         """Keep `module` as the stage called `name`."""
         text = module.operation.get_asm(
             large_elements_limit=ELIDED,
-            large_resource_limit=ELIDED,
             enable_debug_info=True,
             print_generic_op_form=True,
+            use_local_scope=True,  # at local scope MLIR leaves the data of blobs alone
         )
         self._report.stages.append(Stage(self._program, name, zlib.compress(text.encode(), 1)))
 

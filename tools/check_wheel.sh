@@ -17,6 +17,7 @@ git -C "$root" archive HEAD | (mkdir "$work/source" && tar -x -C "$work/source")
 cp "$root/examples/digits.onnx" "$work/"
 cd "$work"
 user/bin/gc-opt --list-passes > passes.txt
+user/bin/gc-view digits.onnx -o digits.html
 user/bin/gc-compile digits.onnx -o digits.vmfb --target=cpu
 user/bin/python - <<'CODE'
 import graphc
