@@ -53,7 +53,7 @@ class Browser:
 
     def __init__(self, width: int = 1400, height: int = 900):
         assert EXECUTABLE is not None, f"none of {', '.join(NAMES)} is installed"
-        self._folder = tempfile.TemporaryDirectory(prefix="graphc-")
+        self._folder = tempfile.TemporaryDirectory(prefix="graphc-", ignore_cleanup_errors=True)
         read_here, write_there = os.pipe()
         read_there, self._write = os.pipe()
         self._read = os.fdopen(read_here, "rb", buffering=0)
@@ -184,9 +184,11 @@ class Browser:
         path.write_bytes(base64.b64decode(data))
 
     def close(self) -> None:
-        """End the browser."""
-        self._process.terminate()
+        """End the browser, and wait for its processes to let go of its folder."""
+        self._session = ""
+        self.call("Browser.close")
         self._process.wait()
+        self._read.read()  # to the end: the last of them has closed it
         self._read.close()
         os.close(self._write)
         self._folder.cleanup()

@@ -2,7 +2,15 @@
 // What the page knows: the data, what is chosen, and how values are spelled.
 
 const GROUPS = {
-  products: ["contraction", "convolution", "winograd", "packing", "direct_convolution", "recurrent", "col2im"],
+  products: [
+    "contraction",
+    "convolution",
+    "winograd",
+    "packing",
+    "direct_convolution",
+    "recurrent",
+    "col2im",
+  ],
   attention: ["attention", "direct_attention"],
   normalization: ["normalization"],
   reduction: ["reduction", "pooling"],
@@ -14,17 +22,35 @@ const GROUPS = {
   other: ["shapes", "random", "fusion", "other"],
 };
 const GROUP_TITLES = {
-  products: "products, convolutions", attention: "attention", normalization: "normalisation",
-  reduction: "reductions, pools", elementwise: "elementwise", movement: "movement",
-  indexing: "indexing, sorting", conversion: "casts, quantisation", control: "control flow",
-  other: "other", border: "inputs and outputs", native: "compiled", host: "on the host",
+  products: "products, convolutions",
+  attention: "attention",
+  normalization: "normalisation",
+  reduction: "reductions, pools",
+  elementwise: "elementwise",
+  movement: "movement",
+  indexing: "indexing, sorting",
+  conversion: "casts, quantisation",
+  control: "control flow",
+  other: "other",
+  border: "inputs and outputs",
+  native: "compiled",
+  host: "on the host",
 };
 const GROUP_OF = { input: "border", output: "border", native: "native", host: "host" };
 for (const [group, families] of Object.entries(GROUPS)) {
   for (const family of families) GROUP_OF[family] = group;
 }
 
-const state = { program: 0, stage: 0, graph: 0, selected: -1, hovered: -1, colors: "kind", hits: [], hit: -1 };
+const state = {
+  program: 0,
+  stage: 0,
+  graph: 0,
+  selected: -1,
+  hovered: -1,
+  colors: "kind",
+  hits: [],
+  hit: -1,
+};
 let model = null;
 
 const $ = (id) => document.getElementById(id);
@@ -86,7 +112,15 @@ function goneNodes() {
   if (!here.gone) {
     const left = new Map();
     const next = program().stages[state.stage + 1];
-    const keyOf = (node) => JSON.stringify([node.op, node.origin, node.outs, node.inner, (node.ins || []).map((each) => each[1]), node.attributes]);
+    const keyOf = (node) =>
+      JSON.stringify([
+        node.op,
+        node.origin,
+        node.outs,
+        node.inner,
+        (node.ins || []).map((each) => each[1]),
+        node.attributes,
+      ]);
     for (const each of next.graphs) {
       for (const node of each.nodes) left.set(keyOf(node), (left.get(keyOf(node)) || 0) + 1);
     }
@@ -103,8 +137,17 @@ function goneNodes() {
 function bytesText(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
-  while (bytes >= 1024 && unit < units.length - 1) { bytes /= 1024; unit += 1; }
+  while (bytes >= 1024 && unit < units.length - 1) {
+    bytes /= 1024;
+    unit += 1;
+  }
   return `${unit && bytes < 100 ? bytes.toFixed(bytes < 10 ? 2 : 1) : Math.round(bytes)} ${units[unit]}`;
+}
+
+// Of names joined by +, the first and how many more there are.
+function firstName(name) {
+  const [first, ...others] = name.split("+");
+  return others.length ? `${first} +${others.length}` : first;
 }
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;

@@ -16,7 +16,21 @@ from .timing import check_profile
 if TYPE_CHECKING:
     from .report import CompilationReport
 
-STYLE, SCRIPTS = "page.css", ("data.js", "picture.js", "panels.js", "tables.js", "page.js")
+STYLE = "page.css"
+SCRIPTS = (
+    "data.js",
+    "labels.js",
+    "minimap.js",
+    "nodes.js",
+    "picture.js",
+    "legend.js",
+    "panels.js",
+    "tables.js",
+    "memory.js",
+    "stages.js",
+    "search.js",
+    "page.js",
+)
 
 
 def make_page(

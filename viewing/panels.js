@@ -1,60 +1,51 @@
 // What stands beside the picture and on the other tabs.
 
-function showLegend() {
-  const legend = $("legend");
-  legend.replaceChildren();
-  const key = (color, text, outline) => legend.append(make("span", { class: "key" },
-    make("span", { class: "swatch", style: outline ? `border:2px solid ${color}` : `background:${color}` }), text));
-  if (state.colors === "kind") {
-    const groups = new Set();
-    for (const node of graph().nodes) {
-      groups.add(groupOf(node.family === "fusion" ? "other" : node.family));
-      for (const [, family] of node.inner || []) groups.add(groupOf(family));
-    }
-    if (graph().nodes.some((node) => node.inner)) { key("var(--fusion)", "fusion, a stripe per op", true); }
-    for (const name of Object.keys(GROUP_TITLES)) {
-      const unused = name === "other" && !graph().nodes.some((node) => groupOf(node.family) === "other" && !node.inner);
-      if (groups.has(name) && !unused) key(`var(--${name})`, GROUP_TITLES[name], name === "border");
-    }
-  } else if (state.colors === "changes") {
-    const before = state.stage ? program().stages[state.stage - 1].name : "";
-    if (before) key("var(--new)", `made by this pass (${graph().nodes.filter((node) => node.new).length})`);
-    if (!isLast()) key("var(--gone)", `replaced by the next, ${program().stages[state.stage + 1].name} (${goneNodes().size})`);
-  } else if (state.colors === "fusions") {
-    key("var(--fusion)", `ops computed as one kernel (${graph().nodes.filter((node) => node.inner).length} fusions)`);
-    key("color-mix(in srgb, var(--edge) 20%, var(--panel))", "all others");
-  } else {
-    const most = scaleOf(state.colors);
-    const [low, high] = state.colors === "time" ? ["0 % of the time", percent(most)] : ["0 B alive", bytesText(most)];
-    legend.append(make("span", { class: "key" }, low,
-      make("span", { class: "ramp", style: "background:linear-gradient(90deg,var(--panel),var(--heat));border:1px solid var(--line)" }), high));
-    if (state.colors === "time" && stage().lost > 0.0005) legend.append(make("span", { class: "muted" }, `${percent(stage().lost)} belongs to no node here`));
-  }
-}
-
 function rowText(row) {
-  const rates = [[row.gflops, "GFLOP/s"], [row.gigabytes, "GB/s"]].filter(([rate]) => rate).map(([rate, unit]) => `${rate.toFixed(1)} ${unit}`);
+  const rates = [
+    [row.gflops, "GFLOP/s"],
+    [row.gigabytes, "GB/s"],
+  ]
+    .filter(([rate]) => rate)
+    .map(([rate, unit]) => `${rate.toFixed(1)} ${unit}`);
   return [percent(row.share), milliseconds(row.seconds), ...rates].join(" · ");
 }
 
 function describe(number) {
-  const node = graph().nodes[number], step = nodeStep(number), memory = stage().memory;
+  const node = graph().nodes[number],
+    step = nodeStep(number),
+    memory = stage().memory;
   const facts = [];
   if (node.outs) facts.push([node.outs.length > 1 ? "results" : "result", node.outs.join(", ")]);
-  const rows = nodeRows(node), seconds = rows.reduce((sum, row) => sum + row.seconds, 0);
+  const rows = nodeRows(node),
+    seconds = rows.reduce((sum, row) => sum + row.seconds, 0);
   if (rows.length === 1) facts.push(["time", rowText(rows[0])]);
-  if (rows.length > 1) facts.push(["time", `${percent(nodeShare(node))} · ${milliseconds(seconds)} in ${rows.length} kernels`]);
+  if (rows.length > 1)
+    facts.push([
+      "time",
+      `${percent(nodeShare(node))} · ${milliseconds(seconds)} in ${rows.length} kernels`,
+    ]);
   if (step >= 0) {
     const made = memory.buffers.filter((each) => each[2] === step && each[4] === "intermediate");
     const written = made.reduce((sum, each) => sum + each[1], 0);
-    if (written) facts.push(["memory", `${bytesText(written)}, to step ${Math.max(...made.map((each) => each[3]))}`]);
-    facts.push(["alive here", `${bytesText(memory.live[step])} at step ${step} of ${memory.live.length}`]);
+    if (written)
+      facts.push([
+        "memory",
+        `${bytesText(written)}, to step ${Math.max(...made.map((each) => each[3]))}`,
+      ]);
+    facts.push([
+      "alive here",
+      `${bytesText(memory.live[step])} at step ${step} of ${memory.live.length}`,
+    ]);
   }
   return facts;
 }
 
 function factList(facts) {
-  return make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  return make(
+    "dl",
+    {},
+    ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]),
+  );
 }
 
 function showTip(number, px, py) {
@@ -63,8 +54,10 @@ function showTip(number, px, py) {
   if (number < 0) return;
   const node = graph().nodes[number];
   tip.replaceChildren(make("b", {}, titleOf(node)));
-  for (const name of (node.origin || []).slice(0, 4)) tip.append(make("div", { class: "mono" }, name));
-  if ((node.origin || []).length > 4) tip.append(make("div", { class: "muted" }, `and ${node.origin.length - 4} more`));
+  for (const name of (node.origin || []).slice(0, 4))
+    tip.append(make("div", { class: "mono" }, name));
+  if ((node.origin || []).length > 4)
+    tip.append(make("div", { class: "muted" }, `and ${node.origin.length - 4} more`));
   tip.append(factList(describe(number)));
   const box = tip.getBoundingClientRect();
   tip.style.left = `${Math.max(8, Math.min(px + 16, view.width - box.width - 8))}px`;
@@ -82,31 +75,132 @@ function link(number, text) {
 }
 
 function nodeDetails(number) {
-  const node = graph().nodes[number], found = neighbours();
+  const node = graph().nodes[number],
+    found = neighbours();
   const out = [make("h2", {}, titleOf(node)), factList(describe(number))];
-  if (node.origin) out.push(make("h3", {}, node.family === "input" || node.family === "output" ? "Name" : "ONNX nodes"), make("ul", { class: "plain mono" }, ...node.origin.map((name) => make("li", {}, name))));
-  if (node.inner) out.push(make("h3", {}, `Fused (${(node.attributes || {}).kind || ""})`.replaceAll('"', "")), make("ul", { class: "plain" }, ...node.inner.map(([op, family]) =>
-    make("li", { class: "key", style: "display:flex" }, make("span", { class: "swatch", style: `background:var(--${groupOf(family)})` }), op))));
-  if (node.ins) out.push(make("h3", { class: "edges operands" }, "Operands"), make("ul", { class: "plain" }, ...node.ins.map(([source, type]) =>
-    make("li", {}, source === null ? make("span", { class: "muted" }, "weights") : link(source, titleOf(found.nodes[source])), " ", make("code", {}, type)))));
+  if (node.origin)
+    out.push(
+      make("h3", {}, node.family === "input" || node.family === "output" ? "Name" : "ONNX nodes"),
+      make("ul", { class: "plain mono" }, ...node.origin.map((name) => make("li", {}, name))),
+    );
+  if (node.inner)
+    out.push(
+      make("h3", {}, `Fused (${(node.attributes || {}).kind || ""})`.replaceAll('"', "")),
+      make(
+        "ul",
+        { class: "plain" },
+        ...node.inner.map(([op, family]) =>
+          make(
+            "li",
+            { class: "key", style: "display:flex" },
+            make("span", { class: "swatch", style: `background:var(--${groupOf(family)})` }),
+            op,
+          ),
+        ),
+      ),
+    );
+  if (node.ins)
+    out.push(
+      make("h3", { class: "edges operands" }, "Operands"),
+      make(
+        "ul",
+        { class: "plain" },
+        ...node.ins.map(([source, type]) =>
+          make(
+            "li",
+            {},
+            source === null
+              ? make("span", { class: "muted" }, "weights")
+              : link(source, titleOf(found.nodes[source])),
+            " ",
+            make("code", {}, type),
+          ),
+        ),
+      ),
+    );
   const users = [...new Set(found.below[number].map(([target]) => target))];
-  if (users.length) out.push(make("h3", { class: "edges users" }, `Used by ${users.length > 1 ? users.length : ""}`), make("ul", { class: "plain" }, ...users.slice(0, 40).map((user) => make("li", {}, link(user, titleOf(found.nodes[user])), " ", make("span", { class: "muted" }, found.nodes[user].label || "")))));
-  if (node.attributes) out.push(make("h3", {}, node.family === "host" ? "Why on the host" : "Attributes"), factList(Object.entries(node.attributes)));
-  for (const body of node.bodies || []) out.push(make("p", {}, make("button", { onclick: () => openGraph(body) }, `Open ${stage().graphs[body].title}`)));
-  if (node.program) out.push(make("p", {}, make("button", { onclick: () => chooseProgram(model.programs.findIndex((each) => each.name.endsWith(node.program))) }, "Open the program of this part")));
+  if (users.length)
+    out.push(
+      make("h3", { class: "edges users" }, `Used by ${users.length > 1 ? users.length : ""}`),
+      make(
+        "ul",
+        { class: "plain" },
+        ...users
+          .slice(0, 40)
+          .map((user) =>
+            make(
+              "li",
+              {},
+              link(user, titleOf(found.nodes[user])),
+              " ",
+              make("span", { class: "muted" }, found.nodes[user].label || ""),
+            ),
+          ),
+      ),
+    );
+  if (node.attributes)
+    out.push(
+      make("h3", {}, node.family === "host" ? "Why on the host" : "Attributes"),
+      factList(Object.entries(node.attributes)),
+    );
+  for (const body of node.bodies || [])
+    out.push(
+      make(
+        "p",
+        {},
+        make("button", { onclick: () => openGraph(body) }, `Open ${stage().graphs[body].title}`),
+      ),
+    );
+  if (node.program)
+    out.push(
+      make(
+        "p",
+        {},
+        make(
+          "button",
+          {
+            onclick: () =>
+              chooseProgram(model.programs.findIndex((each) => each.name.endsWith(node.program))),
+          },
+          "Open the program of this part",
+        ),
+      ),
+    );
   const fired = rewritesAt(node.origin || []);
-  if (fired.length) out.push(make("h3", {}, "Rewrites at these nodes"), make("ul", { class: "plain" }, ...fired.map((text) => make("li", {}, text))));
+  if (fired.length)
+    out.push(
+      make("h3", {}, "Rewrites at these nodes"),
+      make("ul", { class: "plain" }, ...fired.map((text) => make("li", {}, text))),
+    );
   const rows = nodeRows(node);
-  if (rows.length) out.push(make("h3", {}, "Kernels"), make("ul", { class: "plain" }, ...rows.map((row) => make("li", {}, make("code", {}, row.kernel), make("div", { class: "muted" }, rowText(row))))));
+  if (rows.length)
+    out.push(
+      make("h3", {}, "Kernels"),
+      make(
+        "ul",
+        { class: "plain" },
+        ...rows.map((row) =>
+          make(
+            "li",
+            {},
+            make("code", {}, row.kernel),
+            make("div", { class: "muted" }, rowText(row)),
+          ),
+        ),
+      ),
+    );
   return out;
 }
 
 function rewritesAt(names) {
-  const wanted = new Set(names), found = [];
+  const wanted = new Set(names),
+    found = [];
   for (const [name, each] of Object.entries(model.report.rewrites)) {
-    if (each.nodes.some((node) => node.split("+").some((part) => wanted.has(part)))) found.push(name);
+    if (each.nodes.some((node) => node.split("+").some((part) => wanted.has(part))))
+      found.push(name);
     for (const [reason, nodes] of Object.entries(each.declined)) {
-      if (nodes.some((node) => node.split("+").some((part) => wanted.has(part)))) found.push(`${name} declined: ${reason}`);
+      if (nodes.some((node) => node.split("+").some((part) => wanted.has(part))))
+        found.push(`${name} declined: ${reason}`);
     }
   }
   return found;
@@ -116,17 +210,48 @@ function overview() {
   const counts = new Map();
   for (const node of graph().nodes) {
     const name = node.inner ? `fused ${node.inner[0][0]}` : node.op;
-    if (GROUP_OF[node.family] !== "border") counts.set(name, [(counts.get(name) || [0])[0] + 1, nodeGroup(node)]);
+    if (GROUP_OF[node.family] !== "border")
+      counts.set(name, [(counts.get(name) || [0])[0] + 1, nodeGroup(node)]);
   }
-  const rows = [...counts].sort((a, b) => b[1][0] - a[1][0]), most = rows.length ? rows[0][1][0] : 1;
+  const rows = [...counts].sort((a, b) => b[1][0] - a[1][0]),
+    most = rows.length ? rows[0][1][0] : 1;
   const ops = rows.reduce((sum, [, [count]]) => sum + count, 0);
-  const keys = [["/", "search"], ["[  ]", "stage before, next"], ["+  -  f", "zoom, show all"], ["↑ ↓ ← →", "move, or along the edges of the chosen node"], ["c", "next colouring"], ["Esc", "choose nothing"]];
+  const keys = [
+    ["/", "search"],
+    ["[  ]", "stage before, next"],
+    ["+  -  f", "zoom, show all"],
+    ["↑ ↓ ← →", "move, or along the edges of the chosen node"],
+    ["c", "next colouring"],
+    ["Esc", "choose nothing"],
+  ];
   return [
-    make("h2", {}, stage().name), make("p", { class: "muted", style: "margin:0" }, `${plural(ops, "op")}, ${plural(graph().edges.length, "edge")}. Point at a node, or choose one.`),
+    make("h2", {}, stage().name),
+    make(
+      "p",
+      { class: "muted", style: "margin:0" },
+      `${plural(ops, "op")}, ${plural(graph().edges.length, "edge")}. Point at a node, or choose one.`,
+    ),
     make("h3", {}, "Ops"),
-    make("div", { style: "display:grid;grid-template-columns:auto auto 1fr;gap:2px 10px;align-items:center" }, ...rows.slice(0, 40).flatMap(([name, [count, group]]) => [
-      make("a", { onclick: () => find(name.replace("fused ", "")), tabindex: 0 }, name), make("span", { class: "number" }, String(count)),
-      make("div", { class: "bar", style: `width:${(100 * count) / most}%;background:var(--${group})` })])),
-    make("h3", {}, "Keys"), make("dl", {}, ...keys.flatMap(([key, text]) => [make("dt", {}, ...key.split("  ").flatMap((each) => [make("kbd", {}, each), " "])), make("dd", {}, text)])),
+    make(
+      "div",
+      { style: "display:grid;grid-template-columns:auto auto 1fr;gap:2px 10px;align-items:center" },
+      ...rows.slice(0, 40).flatMap(([name, [count, group]]) => [
+        make("a", { onclick: () => find(name.replace("fused ", "")), tabindex: 0 }, name),
+        make("span", { class: "number" }, String(count)),
+        make("div", {
+          class: "bar",
+          style: `width:${(100 * count) / most}%;background:var(--${group})`,
+        }),
+      ]),
+    ),
+    make("h3", {}, "Keys"),
+    make(
+      "dl",
+      {},
+      ...keys.flatMap(([key, text]) => [
+        make("dt", {}, ...key.split("  ").flatMap((each) => [make("kbd", {}, each), " "])),
+        make("dd", {}, text),
+      ]),
+    ),
   ];
 }
