@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .compiling import compile
     from .errors import GraphcError
+    from .explanation import explain
     from .frontend.onnx import import_onnx
     from .passes.pipeline import run_pipeline
     from .passes.report import Report
@@ -33,6 +34,7 @@ _EXPORTS = {
     "aligned_empty": ".runtime",
     "check": ".preflight",
     "compile": ".compiling",
+    "explain": ".explanation",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
     "profile": ".profiling",
@@ -48,6 +50,7 @@ __all__ = [
     "aligned_empty",
     "check",
     "compile",
+    "explain",
     "import_onnx",
     "load",
     "profile",

@@ -23,9 +23,10 @@ from .frontend.onnx import (
 )
 from .mlir import ir
 from .passes.contracts import check_linalg
-from .passes.pipeline import Pipeline, run_pipeline
+from .passes.pipeline import Observer, Pipeline, run_pipeline
 from .passes.pipelines import PRECISIONS, graph_pipeline, lowering_pipeline
 from .passes.report import Report
+from .passes.stages import StageRecorder
 from .runtime import (
     ModelMetadata,
     PartSpec,
@@ -45,6 +46,7 @@ from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY, model_name
 from .runtime.multi_target_file import bundle
 from .runtime.temporary_folder import temporary_folder
+from .viewing import CompilationReport
 
 Progress = Callable[[ProgressEvent], None]
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
@@ -76,12 +78,14 @@ class Compilation:
     module: ir.Module
     name: str
     options: Options
-    report: Report = field(default_factory=Report)
+    report: CompilationReport = field(default_factory=CompilationReport)
     started: float = field(default_factory=time.monotonic)
 
     def graph_passes(self) -> None:
         """Run the graph pipeline."""
-        self._run("graph", self.options.pipeline)
+        recorder = StageRecorder(self.report, self.name)
+        recorder.record("imported", self.module)
+        self._run("graph", self.options.pipeline, [recorder])
 
     def lower(self) -> None:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
@@ -171,12 +175,13 @@ class Compilation:
         except OSError as error:
             raise OutputError(f"cannot write to '{folder}': {error.strerror}") from error
 
-    def _run(self, stage: str, pipeline: str) -> None:
+    def _run(self, stage: str, pipeline: str, observers: Sequence[Observer] = ()) -> None:
         with self._reporting(stage):
             run_pipeline(
                 self.module,
                 pipeline,
                 report=self.report,
+                observers=observers,
                 check_rewrites=self.options.check_rewrites,
             )
         self.save_text(stage)
@@ -241,29 +246,47 @@ def _finish(compilation: Compilation) -> bytes:
 
 
 def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
-    from .runtime.host.part import why_not
-
-    report, started = Report(), time.monotonic()
-    name = model_name(model)
-    start = time.perf_counter()
-    plan = make_plan(model, dims=options.dims, why_not=why_not)
-    report.record_stage("partition", time.perf_counter() - start)
-    part_options = replace(options, dims={})  # which the plan has taken account of
-    contents: list[bytes] = []
-    while plan.pieces:  # a piece's weights are freed when it has been compiled
-        piece = plan.pieces.pop(0)
-        report.parts.append(_part_spec(plan, piece))
-        if isinstance(piece, HostPiece):
-            contents.append(piece.contents)
-            continue
-        part_name = f"{name}.part{len(contents)}"
-        compilation = Compilation(piece.module, part_name, part_options, report, started)
-        del piece
-        compilation.save_text("imported")
-        contents.append(_finish(compilation))
+    report = CompilationReport(title=model_name(model))
+    plan = plan_parts(model, options, report)
+    contents = [
+        _finish(piece) if isinstance(piece, Compilation) else piece
+        for piece in pieces(plan, options, report)
+    ]
+    name = report.title
     warn_of_host(name, report.parts)
     metadata = _metadata(name, _value_specs(plan.inputs()), _value_specs(plan.outputs()), options)
     return write_hybrid(metadata, report.parts, contents), report
+
+
+def plan_parts(model: Any, options: Options, report: Report) -> Plan:
+    """Divide a model that cannot be compiled as a whole."""
+    from .runtime.host.part import why_not
+
+    start = time.perf_counter()
+    plan = make_plan(model, dims=options.dims, why_not=why_not)
+    report.record_stage("partition", time.perf_counter() - start)
+    return plan
+
+
+def pieces(
+    plan: Plan, options: Options, report: CompilationReport
+) -> Iterator[Compilation | bytes]:
+    """What is to be compiled, and the contents of the parts for the host; each is let go of before
+    the next, and with it its weights."""
+    part_options = replace(options, dims={})  # which the plan has taken account of
+    started = time.monotonic()
+    for number in range(len(plan.pieces)):
+        piece = plan.pieces.pop(0)
+        report.parts.append(_part_spec(plan, piece))
+        if isinstance(piece, HostPiece):
+            yield piece.contents
+            continue
+        name = f"{report.title}.part{number}"
+        compilation = Compilation(piece.module, name, part_options, report, started)
+        del piece
+        compilation.save_text("imported")
+        yield compilation
+        del compilation
 
 
 def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
@@ -324,7 +347,8 @@ def begin(model: Any, options: Options) -> Compilation:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
     module = import_onnx(model, dims=options.dims)
-    compilation = Compilation(module, model_name(model), options)
+    name = model_name(model)
+    compilation = Compilation(module, name, options, CompilationReport(title=name))
     compilation.report.record_stage("import", time.perf_counter() - start)
     compilation.save_text("imported")
     return compilation

@@ -24,6 +24,7 @@ from .runtime.digests import digest_of, digest_of_file, digest_of_texts
 from .runtime.hybrid_file import read_part
 from .runtime.metadata import model_name
 from .runtime.targets import Target
+from .viewing import CompilationReport
 
 _NOT_PART_OF_THE_RESULT = ("timeout", "progress", "save_temps", "check_rewrites")
 _LOOKED_AT = re.compile(r"\b(print|view|dump)-")  # passes that are run for what they show
@@ -93,7 +94,8 @@ class ModelCache:
         if found is None:
             return None
         values = found.details["report"]
-        report = Report.from_dict(values, map(read_part, values["parts"]))
+        report = CompilationReport.from_dict(values, map(read_part, values["parts"]))
+        report.title = self._name
         if report.parts and not host:
             return None
         created = time.localtime(found.entry.created)

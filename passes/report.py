@@ -1,8 +1,9 @@
 """What passes did: which rewrites fired where, which declined and why, and how long it took."""
 
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 SHOWN_NODES = 4
 """The text form names at most this many nodes per line."""
@@ -47,6 +48,19 @@ class PassRecord(NamedTuple):
     changed: bool | None = None
 
 
+class Stage(NamedTuple):
+    """A program as it came in (``imported``), or after the pass `name` changed it."""
+
+    program: str
+    name: str
+    compressed: bytes
+
+    @property
+    def text(self) -> str:
+        """The program in MLIR's generic form, with locations, without large constants."""
+        return zlib.decompress(self.compressed).decode()
+
+
 @dataclass
 class Report:
     """What a compilation did; users meet it as ``model.report``."""
@@ -59,6 +73,8 @@ class Report:
     """The parts of a model of which some nodes run on the host, in the order they run."""
     cached: str = ""
     """When what this tells of happened, if the model was then taken from the cache."""
+    stages: list[Stage] = field(default_factory=list)
+    """The programs between the passes over the graph; the driver has them recorded."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of one rewrite; made on first use."""
@@ -92,7 +108,7 @@ class Report:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], parts: Iterable[Any]) -> "Report":
+    def from_dict(cls, values: Mapping[str, Any], parts: Iterable[Any]) -> Self:
         """What `to_dict` has put into `values`, but for the parts."""
         rewrites = {name: RewriteStatistics(**raw) for name, raw in values["rewrites"].items()}
         passes = [PassRecord(**raw) for raw in values["passes"]]

@@ -92,6 +92,7 @@ def _measure(
         runs=runs,
         latency=latency,
         peak_gflops=peak_gflops(threads),
+        peak_bytes=model.peak_memory(given),
         rows=make_rows(placed, runs, _rewrites(model.report)),
         events=placed,
     )

@@ -49,7 +49,8 @@ class Profile:
     """Where the time of a model's runs goes; `graphc.profile` makes it.
 
     `latency` is the median time of a run without the profiler, in seconds, and `peak_gflops` what
-    the threads can do at most. `rows` are the dispatches, slowest first.
+    the threads can do at most. `peak_bytes` are the most that a run allocates at once, for
+    intermediate tensors and outputs. `rows` are the dispatches, slowest first.
     """
 
     model: str
@@ -57,6 +58,7 @@ class Profile:
     runs: int
     latency: float
     peak_gflops: float
+    peak_bytes: int
     rows: tuple[Row, ...]
     events: tuple[tuple[Event, Site], ...]
     """Each dispatch that ran, in the order they began."""
@@ -77,7 +79,7 @@ class Profile:
             }
             for row in self.rows
         ]
-        names = ("model", "threads", "runs", "latency", "peak_gflops")
+        names = ("model", "threads", "runs", "latency", "peak_gflops", "peak_bytes")
         return {name: getattr(self, name) for name in names} | {"rows": rows}
 
     def table(self, most: int | None = None) -> str:

@@ -61,4 +61,5 @@ def _sums(profile: Profile) -> list[str]:
         f" {1000 * profile.latency:.3f} ms a run, without the profiler",
         f"{calls:g} dispatches take {1000 * profile.seconds:.3f} ms;"
         f" the threads do {profile.peak_gflops:.0f} GFLOP/s at most",
+        f"{profile.peak_bytes / 2**20:.2f} MiB are allocated at once at most",
     ]

@@ -149,6 +149,13 @@ def open_device(driver: str, threads: int | None = None) -> Device:
         return device
 
 
+def accounting_device(driver: str) -> Device:
+    """A device that nobody else has, and that keeps an account of what is allocated on it: with
+    workers the processor keeps none. Raises `DeviceError`."""
+    with setup_lock:
+        return _create("local-sync" if driver == "local-task" else driver, 1)
+
+
 def _create(driver: str, threads: int) -> Device:
     runtime = import_runtime()
     binding = runtime._binding

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DeviceError, FeedError, ModuleFileError, UnknownTargetError, UsageError
 from .adaptive import AdaptiveSession
-from .device import open_device
+from .device import accounting_device, open_device
 from .device_tensor import DeviceTensor, send
 from .discovery import require_family, select_targets
 from .elements import ELEMENT_TYPES
@@ -19,8 +19,9 @@ from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_p
 from .hybrid_file import is_hybrid, read_hybrid
 from .lane import Plan
 from .metadata import ModelMetadata, TensorSpec, require_tensors
-from .module_file import OpenedFile, open_file, read_module
+from .module_file import ModuleFile, OpenedFile, open_file, read_module
 from .output_file import write_atomically
+from .peak_memory import peak_memory
 from .session import Session
 from .targets import resolve_target
 from .values import ValueSpec
@@ -82,7 +83,9 @@ def _load_module(
     session: Session | AdaptiveSession = Session(file, device)
     if device.threads > 1:
         session = AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
-    return CompiledModel(session, file.metadata, whole.contents, report)
+    model = CompiledModel(session, file.metadata, whole.contents, report)
+    model._measured = (file, driver)
+    return model
 
 
 def _load_hybrid(
@@ -146,6 +149,7 @@ class CompiledModel:
         self.report = report
         """What happened while the model was compiled; ``None`` for a loaded model."""
         self._session = session
+        self._measured: tuple[ModuleFile, str] | None = None
         self._contents: memoryview | None = contents
         self._device = None if isinstance(session, HybridSession) else session.device
         self._binder = (
@@ -255,6 +259,21 @@ class CompiledModel:
         bound = self._binder.bind(feeds)
         return [each.numpy() if isinstance(each, DeviceTensor) else each for each in bound]
 
+    def peak_memory(self, feeds: Mapping[str, Any]) -> int:
+        """The most bytes that a run on `feeds` allocates: intermediate tensors and outputs.
+
+        Measured in one more run, on a device of its own; inputs and weights do not count. Raises as
+        `run` does, and `UsageError` for a hybrid model.
+        """
+        if self._contents is None:
+            raise UsageError(f"model '{self.metadata.name}' is closed")
+        if self._measured is None:
+            raise UsageError(
+                f"memory of '{self.metadata.name}' cannot be measured: some nodes run on the host"
+            )
+        file, driver = self._measured
+        return peak_memory(file, accounting_device(driver), self._binder.bind(feeds), self._all)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
         if self._contents is None:
@@ -264,7 +283,7 @@ class CompiledModel:
     def close(self) -> None:
         """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
         self._session.close()
-        self._contents = None
+        self._contents = self._measured = None
 
     def __enter__(self) -> "CompiledModel":
         return self

@@ -110,6 +110,9 @@ def test_the_report_is_the_first_ones(compiler, path, tmp_path):
     assert report.passes == [PassRecord("a pass", 0.5, True)]
     assert report.rewrites["a-rewrite"].nodes == ["node"]
     assert report.sizes == {"bytes": 3}
+    assert report._repr_html_().startswith("<pre>from the cache")
+    with pytest.raises(UsageError, match="the programs between the passes over 'dense' were not"):
+        report.html()
 
 
 def test_models_are_told_apart_by_their_bytes(compiler, build, path, tmp_path):

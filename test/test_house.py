@@ -18,15 +18,18 @@ FLOORS = {
     "passes": {"errors", "mlir", "dialects"},
     "runtime": {"errors"},
     "preflight": {"frontend", "runtime"},
-    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime"},
+    "viewing": {"errors", "mlir", "dialects", "passes"},
+    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "viewing"},
+    "explanation": {"errors", "runtime", "viewing", "driver"},
     "extensions": {"runtime"},
-    "model_cache": {"errors", "frontend", "passes", "runtime", "extensions"},
+    "model_cache": {"errors", "frontend", "passes", "runtime", "extensions", "viewing"},
     "compiling": {"errors", "passes", "runtime", "driver", "model_cache"},
     "backend": {"errors", "runtime", "compiling"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
-        *("preflight", "driver", "compiling", "backend", "benchmarks", "profiling"),
+        *("preflight", "driver", "compiling", "explanation", "backend", "benchmarks", "profiling"),
+        "viewing",
     },
 }
 OUTSIDE = {

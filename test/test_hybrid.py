@@ -97,6 +97,9 @@ def test_the_report_says_what_ran_where(compiled):
     assert "pair: the operator is not supported" in text
     assert compiled.report.to_dict()["parts"][1]["native"] is False
     assert compiled.report.sizes["module bytes"] > 0
+    assert {stage.program for stage in compiled.report.stages} == {"model.part0", "model.part2"}
+    with pytest.raises(UsageError, match="'model' cannot be measured: some nodes run on the host"):
+        compiled.peak_memory({"x": X})
 
 
 def test_saved_models_load_and_run(compiled, tmp_path):

@@ -18,6 +18,7 @@ cp "$root/examples/digits.onnx" "$work/"
 cd "$work"
 user/bin/gc-opt --list-passes > passes.txt
 export GRAPHC_CACHE="$work/cache"
+user/bin/gc-view digits.onnx -o digits.html
 user/bin/gc-compile digits.onnx -o digits.vmfb --target=cpu
 user/bin/gc-cache list
 user/bin/python - <<'CODE'

@@ -8,8 +8,8 @@ from typing import Any
 from ..errors import InvalidDimError
 
 
-def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `compile_arguments` reads."""
+def add_graph_options(parser: argparse.ArgumentParser) -> Any:
+    """Add the options that say what happens to the graph; the result is their group."""
     group = parser.add_argument_group("compilation")
     group.add_argument(
         "--target",
@@ -19,7 +19,6 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension"
     )
-    group.add_argument("--threads", type=int, help="workers (default: the usable processors)")
     group.add_argument(
         "--pass-pipeline", metavar="PIPELINE", help="graph passes instead of the default ones"
     )
@@ -29,6 +28,24 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="f32; strict: nothing but the order of sums differs from the model; f16 or bf16: "
         "computed in these, sums in f32 (f32)",
     )
+    group.add_argument(
+        "--no-host",
+        dest="host",
+        action="store_false",
+        help="refuse models with nodes that cannot be compiled",
+    )
+    group.add_argument(
+        "--check-rewrites",
+        action="store_true",
+        help="evaluate each rewrite that fires, before and after, on drawn inputs",
+    )
+    return group
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `compile_arguments` reads."""
+    group = add_graph_options(parser)
+    group.add_argument("--threads", type=int, help="workers (default: the usable processors)")
     group.add_argument(
         "--opt-level", type=int, choices=range(4), default=3, help="backend effort (3)"
     )
@@ -44,17 +61,6 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FLAG",
         help="hand FLAG to the backend compiler as it is",
-    )
-    group.add_argument(
-        "--no-host",
-        dest="host",
-        action="store_false",
-        help="refuse models with nodes that cannot be compiled",
-    )
-    group.add_argument(
-        "--check-rewrites",
-        action="store_true",
-        help="evaluate each rewrite that fires, before and after, on drawn inputs",
     )
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="give the backend up after")
     group.add_argument(
@@ -94,8 +100,8 @@ def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def parse_dims(texts: Sequence[str]) -> dict[str, int]:
-    """``["batch=4"]`` as ``{"batch": 4}``. Raises InvalidDimError."""
+def parse_dims(texts: Sequence[str], flag: str = "--dim") -> dict[str, int]:
+    """``["batch=4"]`` as ``{"batch": 4}``; `flag` had them. Raises InvalidDimError."""
     dims: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
@@ -104,7 +110,7 @@ def parse_dims(texts: Sequence[str]) -> dict[str, int]:
         except ValueError:
             size = -1
         if not name or size < 0:
-            raise InvalidDimError(f"--dim {text}: write NAME=SIZE with a whole number from 0 on")
+            raise InvalidDimError(f"{flag} {text}: write NAME=SIZE with a whole number from 0 on")
         if dims.setdefault(name, size) != size:
-            raise InvalidDimError(f"--dim {text}: {name} is given as {dims[name]}, too")
+            raise InvalidDimError(f"{flag} {text}: {name} is given as {dims[name]}, too")
     return dims

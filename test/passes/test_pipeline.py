@@ -1,7 +1,9 @@
 """Pipelines: the grammar, resolution of names, and running."""
 
+import time
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from graph_programs import build_module, main_of, op_names
 from hypothesis import given
@@ -17,6 +19,7 @@ from graphc.passes.printing import IrPrinter
 from graphc.passes.registry import MlirPass
 from graphc.passes.report import Report
 from graphc.passes.reproducer import constant_bytes, pipeline_of
+from graphc.passes.stages import StageRecorder
 
 
 def located_relu(x, name="the relu"):
@@ -245,3 +248,35 @@ def test_the_module_outlives_its_backups(context):
     for _ in range(3):
         run_pipeline(module, "cse,canonicalize,graph-simplify")
     assert main_of(module).name.value == "main"
+
+
+@pytest.mark.usefixtures("context")
+def test_stages_are_kept_as_text_without_large_constants():
+    weights = np.arange(100, dtype=np.float32)
+    module = build_module(
+        lambda x: graph.add(relu_twice(x), graph.constant(value=weights)), "100xf32"
+    )
+    report = Report()
+    recorder = StageRecorder(report, "model")
+    recorder.record("imported", module)
+    run_pipeline(module, "cse,cse,canonicalize", report=report, observers=[recorder])
+    assert [(stage.program, stage.name) for stage in report.stages] == [
+        ("model", "imported"),
+        ("model", "cse"),  # the second changes nothing
+    ]
+    counts = [stage.text.count('"graph.relu"') for stage in report.stages]
+    assert counts == [2, 1]
+    assert "the relu" in report.stages[0].text
+    assert "57.0" not in report.stages[0].text
+
+
+@pytest.mark.usefixtures("context")
+def test_keeping_a_stage_costs_nothing_by_the_weights():
+    """The text of a program leaves the data of its weights where it lies."""
+    weights = np.zeros(32 << 20, np.float32)
+    module = build_module(lambda x: graph.add(x, graph.constant(value=weights)), "1xf32")
+    report = Report()
+    start = time.process_time()
+    StageRecorder(report, "model").record("imported", module)
+    assert time.process_time() - start < 0.2
+    assert len(report.stages[0].text) < 2000

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from graphc.errors import DeviceError, ExecutionError, OutputError, UsageError
+from graphc.errors import DeviceError, ExecutionError, FeedError, OutputError, UsageError
 from graphc.runtime import TensorSpec, load
 
 
@@ -273,6 +273,17 @@ def test_other_threads_go_on_while_a_model_runs(compiled):
         assert ticks > 10
 
 
+def test_peak_memory_is_that_of_one_run(compiled):
+    """Outputs count, inputs do not, nor what other runs and models have allocated."""
+    with load(compiled("add")) as add:
+        small, large = ({"x": batch(n, 1), "y": batch(n, 2)} for n in (16, 1024))
+        add.run(None, large)
+        assert add.peak_memory(small) == 16 * 4 * 4
+        assert add.peak_memory(large) == 1024 * 4 * 4
+        with pytest.raises(FeedError):
+            add.peak_memory({"x": batch(1, 1)})
+
+
 def test_use_after_close_is_refused(compiled, tmp_path):
     add = load(compiled("add"))
     with add:
@@ -282,6 +293,8 @@ def test_use_after_close_is_refused(compiled, tmp_path):
         add(batch(1, 1), batch(1, 1))
     with pytest.raises(UsageError, match="model 'add' is closed"):
         add.save(tmp_path / "add.vmfb")
+    with pytest.raises(UsageError, match="model 'add' is closed"):
+        add.peak_memory({})
     assert add.inputs[0].name == "x"
 
 

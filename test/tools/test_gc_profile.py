@@ -14,6 +14,8 @@ def test_table_json_and_trace(onnx_file, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "product, sum, activation" in out
     assert "2 runs" in out
+    assert "MiB are allocated at once at most" in out
+    assert json.loads(record.read_text())["peak_bytes"] == 8 * 3 * 4  # the output
     (row,) = json.loads(record.read_text())["rows"]
     assert row["nodes"] == ["product", "sum", "activation"]
     assert row["flops"] == 2 * 8 * 4 * 3 + 2 * 8 * 3  # the product, then sum and activation

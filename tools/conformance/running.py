@@ -132,13 +132,9 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
     """Compile `case` within `timeout` seconds, with `options` of the backend, run and compare."""
 
     def run() -> bool:
+        settings = {"cache": False, **options}
         prepared = GraphcBackend.prepare(
-            case.model(),
-            threads=1,
-            timeout=timeout,
-            extra_flags=_ONE_THREAD,
-            cache=False,
-            **options,
+            case.model(), threads=1, timeout=timeout, extra_flags=_ONE_THREAD, **settings
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
@@ -163,8 +159,9 @@ def compile_case(
     """
 
     def run() -> bool:
+        kept = {"cache": False, **options}
         settings = make_options(
-            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, cache=False, **options
+            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, **kept
         )
         contents, report = to_module(case.model(), settings, host)
         if keep is not None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...benchmarks.feeds import example_inputs
 from ...benchmarks.measure import largest_difference
-from ...driver import compile, make_options, to_module
+from ...compiling import compile
+from ...driver import make_options, to_module
 from ...errors import GraphcError, OutputError
 from ...runtime import CompiledModel
 from ..conformance.cases import Case, case_info, load_cases
@@ -130,7 +131,7 @@ def _add_model(
     print(f"{path.stem}: for the CPU and {manifest.variant}", flush=True)
     options = make_options(manifest.variant, None, None, None, cache=cache)
     try:
-        with compile(path, "cpu", host=False, cache=cache) as model:
+        with compile(path, "cpu", host=False, cache=cache or False) as model:
             outputs, tolerance = model.run(None, feeds), tolerance_of(model)
         module, _ = to_module(path, options, host=False)
     except GraphcError as error:

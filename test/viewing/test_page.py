@@ -1,0 +1,137 @@
+"""What a page holds: stages, what changed, times, parts, and nothing from elsewhere."""
+
+import base64
+import gzip
+import html
+import json
+import re
+
+import pytest
+from onnx import helper
+from small_models import dense, model
+
+import graphc
+from graphc.errors import InvalidDimError, UsageError
+from graphc.passes.report import Report
+
+
+def data_of(page):
+    packed = re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def row(nodes, share):
+    return {
+        "kernel": "k", "nodes": nodes, "rewrites": [], "seconds": share, "share": share, "calls": 1,
+        "workers": 1, "pieces": 1, "flops": 1, "bytes": 1, "gflops": 1.0, "gigabytes": 1.0,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report():
+    return graphc.explain(dense())
+
+
+def test_stages_are_what_changed_the_program(report):
+    (program,) = data_of(report.html())["programs"]
+    names = [stage["name"] for stage in program["stages"]]
+    changed = [record.name for record in report.passes if record.changed]
+    assert names == ["imported", *changed]
+    first, last = (
+        stage["graphs"][0]["nodes"] for stage in (program["stages"][0], program["stages"][-1])
+    )
+    assert [node["op"] for node in first] == ["input", "matmul", "add", "relu", "output"]
+    assert not any(node.get("new") for node in first)
+    fused = next(node for node in last if node["op"] == "fused")
+    assert [op for op, _ in fused["inner"]] == ["matmul", "add", "relu"]
+    assert fused["origin"] == ["product", "sum", "activation"]
+    assert fused["new"] == 1
+    assert [type_ for _, type_ in fused["ins"]] == ["batch × 4 f32", "4 × 3 f32", "3 f32"]  # noqa: RUF001
+    assert fused["outs"] == ["batch × 3 f32"]  # noqa: RUF001
+    assert program["stages"][-1]["removed"] == 3
+
+
+def test_memory_is_computed_for_the_sizes_asked_for(report):
+    (program,) = data_of(report.html(sizes={"batch": 8}))["programs"]
+    memory = program["stages"][-1]["memory"]
+    assert memory["peak"] == 8 * 3 * 4
+    assert memory["constants"] == 4 * 3 * 4 + 3 * 4
+    assert memory["assumed"] == {}
+    assert data_of(report.html())["programs"][0]["stages"][0]["memory"]["assumed"] == {"batch": 1}
+    with pytest.raises(InvalidDimError, match=r"no dimension 'bach' .*batch"):
+        report.html(sizes={"bach": 8})
+
+
+def test_rows_of_a_profile_go_to_their_nodes(report):
+    rows = [row(["product", "sum", "activation"], 0.75), row(["elsewhere"], 0.25)]
+    data = data_of(report.html(profile={"rows": rows, "model": "dense"}))
+    first, last = (data["programs"][0]["stages"][i] for i in (0, -1))
+    assert [node.get("rows") for node in first["graphs"][0]["nodes"]] == [
+        None,
+        [0],
+        None,
+        None,
+        None,
+    ]
+    assert [node.get("rows") for node in last["graphs"][0]["nodes"]] == [None, [0], None]
+    assert last["lost"] == 0.25
+
+
+@pytest.mark.parametrize("profile", [[], {}, {"rows": 3}, {"rows": [{}]}, {"rows": [7]}])
+def test_what_is_no_profile_is_refused(report, profile):
+    with pytest.raises(UsageError, match="gc-profile --json"):
+        report.html(profile=profile)
+
+
+def test_names_are_no_markup():
+    """Names of nodes and models come from elsewhere: none of them gets into the page as HTML."""
+    evil = "</script><script>alert(1)</script>"
+    made = model([helper.make_node("Relu", ["x"], ["y"], name=evil)], {"x": [4]}, {"y": [4]})
+    report = graphc.explain(made)
+    report.title = "<b>&"
+    page = report.html()
+    assert "alert(1)" not in page
+    assert '<h1 id="title">&lt;b&gt;&amp;</h1>' in page
+    nodes = data_of(page)["programs"][0]["stages"][0]["graphs"][0]["nodes"]
+    assert nodes[1]["origin"] == [evil]
+
+
+def test_jupyter_shows_the_page_in_a_frame(report):
+    frame = report._repr_html_()
+    source = re.fullmatch(r'<iframe srcdoc="([^"]*)" style="[^"]*"></iframe>', frame).group(1)
+    assert html.unescape(source) == report.html()
+
+
+def test_a_compiled_model_has_the_same_page():
+    with graphc.compile(dense(), threads=1) as compiled:
+        assert compiled.report is not None
+        (program,) = data_of(compiled.report.html())["programs"]
+    assert program["stages"][-1]["name"] == "graph-fuse-epilogue"
+    assert not hasattr(Report(), "_repr_html_")
+
+
+def test_parts_on_the_host_are_a_program_of_their_own():
+    nodes = [
+        helper.make_node("MatMul", ["x", "x"], ["p"], name="product"),
+        helper.make_node("SequenceConstruct", ["p", "x"], ["s"], name="pair"),
+        helper.make_node("ConcatFromSequence", ["s"], ["j"], name="join", axis=0),
+        helper.make_node("Relu", ["j"], ["y"], name="positive"),
+    ]
+    report = graphc.explain(model(nodes, {"x": [4, 4]}, {"y": [8, 4]}))
+    parts, *programs = data_of(report.html())["programs"]
+    (drawn,) = parts["stages"][0]["graphs"]
+    assert [(node["family"], node["origin"]) for node in drawn["nodes"]] == [
+        ("input", ["x"]),
+        ("native", ["product"]),
+        ("host", ["pair", "join"]),
+        ("native", ["positive"]),
+    ]
+    assert set(map(tuple, (edge[:2] for edge in drawn["edges"]))) == {
+        (0, 1),
+        (0, 2),
+        (1, 2),
+        (2, 3),
+    }
+    assert [program["name"] for program in programs] == ["model.part0", "model.part2"]
+    with pytest.raises(graphc.GraphcError, match="pair"):
+        graphc.explain(model(nodes, {"x": [4, 4]}, {"y": [8, 4]}), host=False)

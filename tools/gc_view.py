@@ -1,0 +1,87 @@
+"""gc-view: the graph before and after every pass, its memory and its rewrites, as a page."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import OutputError, UsageError
+from ..runtime.output_file import write_atomically
+from .cli import OK, exit_with, run_tool
+from .options import add_graph_options, parse_dims
+
+EPILOG = """\
+examples:
+  gc-view model.onnx
+  gc-view model.onnx -o report.html --assume batch=8 --assume seq=128
+  gc-profile model.onnx --json profile.json && gc-view model.onnx --profile profile.json
+The page is one file that loads nothing. Keys: / searches, [ and ] step through the passes.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
+    return run_tool(lambda: _run(_parser().parse_args(argv)))
+
+
+def _run(flags: argparse.Namespace) -> int:
+    profile = None if flags.profile is None else _read_profile(flags.profile)
+    sizes = parse_dims(flags.assume, "--assume")
+    if "," in flags.target:
+        raise UsageError("one target is shown at a time")
+    output = flags.output or Path(f"{Path(flags.model).stem}.html")
+    if output.is_dir():
+        raise OutputError(f"cannot write {output}: it is a folder")
+
+    from ..explanation import explain
+
+    report = explain(
+        flags.model,
+        flags.target,
+        dims=parse_dims(flags.dim),
+        pipeline=flags.pass_pipeline,
+        precision=flags.precision,
+        host=flags.host,
+        check_rewrites=flags.check_rewrites,
+    )
+    page = report.html(profile=profile, sizes=sizes)
+    write_atomically(output, memoryview(page.encode()))
+    print(f"wrote {output}")
+    return OK
+
+
+def _read_profile(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gc-view",
+        description="Show what the passes make of a model, as a page for the browser.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="an .onnx file")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the page to write (MODEL.html)"
+    )
+    parser.add_argument(
+        "--profile", type=Path, metavar="FILE", help="what gc-profile --json wrote for this model"
+    )
+    parser.add_argument(
+        "--assume",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="the size of a dimension that stays symbolic, for the memory (1)",
+    )
+    add_graph_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    exit_with(main)

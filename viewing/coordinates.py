@@ -1,0 +1,72 @@
+"""Where on its layer each node stands: in line with its neighbours, and never over another.
+
+Layer by layer, down and up in turns, each node goes to the median of its neighbours on the layer
+before; where that brings nodes too near to each other, they stand side by side at the median of
+where they would all be (isotonic regression by pooling adjacent violators). Lines weigh more than
+nodes, so that they stay straight.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from statistics import median
+
+from .layering import Layered
+
+SWEEPS = 4
+LINE_WEIGHT = 4
+
+
+def place_nodes(
+    graph: Layered, layers: Sequence[Sequence[int]], widths: Sequence[float], gap: float
+) -> list[float]:
+    """The x of the middle of each node and bend; neighbours on a layer stand `gap` apart."""
+    offsets = [_offsets(layer, widths, gap) for layer in layers]
+    x = [0.0] * len(graph.rank)
+    for layer, places in zip(layers, offsets, strict=True):
+        for node, place in zip(layer, places, strict=True):
+            x[node] = place - places[-1] / 2
+    for sweep in range(SWEEPS):
+        downwards = sweep % 2 == 0
+        near = graph.up if downwards else graph.down
+        order = range(1, len(layers)) if downwards else range(len(layers) - 2, -1, -1)
+        for rank in order:
+            wishes = [_wish(graph, node, near[node], x) for node in layers[rank]]
+            places = _fit(wishes, offsets[rank])
+            for node, place in zip(layers[rank], places, strict=True):
+                x[node] = place
+    return x
+
+
+def _offsets(layer: Sequence[int], widths: Sequence[float], gap: float) -> list[float]:
+    """How far right of the first node each stands, when they stand as near as they may."""
+    steps = [(widths[a] + widths[b]) / 2 + gap for a, b in pairwise(layer)]
+    return list(accumulate(steps, initial=0.0))
+
+
+def _wish(graph: Layered, node: int, near: Sequence[int], x: Sequence[float]) -> tuple[float, int]:
+    """Where `node` would stand were it alone, and how much that weighs."""
+    if not near:
+        return x[node], 1
+    lines = node >= graph.count and any(other >= graph.count for other in near)
+    return median([x[other] for other in near]), LINE_WEIGHT if lines else 1
+
+
+def _fit(wishes: Sequence[tuple[float, int]], offsets: Sequence[float]) -> list[float]:
+    """Places near the wishes, at least as far apart as the offsets."""
+    pools: list[list[tuple[float, int]]] = []
+    values: list[float] = []
+    for (wish, weight), offset in zip(wishes, offsets, strict=True):
+        pool, value = [(wish - offset, weight)], wish - offset
+        while values and values[-1] > value:
+            pool = pools.pop() + pool
+            values.pop()
+            value = _weighted_median(pool)
+        pools.append(pool)
+        values.append(value)
+    starts = [value for pool, value in zip(pools, values, strict=True) for _ in pool]
+    return [start + offset for start, offset in zip(starts, offsets, strict=True)]
+
+
+def _weighted_median(pool: Sequence[tuple[float, int]]) -> float:
+    ordered = [value for value, weight in sorted(pool) for _ in range(weight)]
+    return median(ordered)

@@ -1,0 +1,35 @@
+"""The parts of a model of which some nodes run on the host, as a graph of their own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .program import Graph, Node
+from .stage import draw_graph
+
+
+def parts_program(parts: Sequence[Any]) -> dict[str, Any]:
+    """The program whose nodes are `parts` (`PartSpec`), in one stage."""
+    found = Graph("parts")
+    makers: dict[str, int] = {}
+    produced = {name for part in parts for name in part.outputs}
+    used = {name for part in parts for name in part.inputs}
+    for name in sorted(used - produced):
+        makers[name] = len(found.nodes)
+        found.nodes.append(Node("input", "input", (name,)))
+    for number, part in enumerate(parts):
+        place = "native" if part.native else "host"
+        node = Node(f"part {number}: {place}", place, tuple(part.nodes), position=number)
+        node.attributes = dict(part.reasons)
+        index = len(found.nodes)
+        for name in part.inputs:
+            node.inputs.append((makers[name], name))
+            found.edges.append((makers[name], index))
+        node.outputs = list(part.outputs)
+        makers |= dict.fromkeys(part.outputs, index)
+        found.nodes.append(node)
+    drawn = draw_graph(found)
+    for node, shown in zip(found.nodes, drawn["nodes"], strict=True):
+        if node.family == "native":
+            shown["program"] = f".part{node.position}"
+    stage = {"name": "parts", "graphs": [drawn], "memory": None, "removed": 0, "lost": 0}
+    return {"name": "all parts", "stages": [stage]}
