@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .debugging import trace
     from .driver import compile
     from .errors import GraphcError
     from .frontend.onnx import import_onnx
@@ -32,6 +33,7 @@ _EXPORTS = {
     "load": ".runtime",
     "profile": ".profiling",
     "run_pipeline": ".passes.pipeline",
+    "trace": ".debugging",
 }
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "load",
     "profile",
     "run_pipeline",
+    "trace",
 ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .dialects import graph
 from .errors import OutputError, UnsupportedModelError, UsageError
@@ -23,6 +23,7 @@ from .frontend.onnx import (
     import_onnx,
     make_plan,
 )
+from .interpret import InterpretedSession
 from .mlir import ir
 from .passes.contracts import check_linalg
 from .passes.pipeline import Pipeline, run_pipeline
@@ -44,10 +45,13 @@ from .runtime.compile_cache import CompileCache
 from .runtime.cpu import usable_cpus
 from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
+from .runtime.hybrid import open_host_part
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY
+from .runtime.model import NativePart, hybrid_model
 from .runtime.multi_target_file import bundle
 
+T = TypeVar("T")
 Progress = Callable[[ProgressEvent], None]
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
 SHOWN_REASONS = 8
@@ -72,6 +76,7 @@ class Options:
     progress: Progress | None = None
     save_temps: Path | None = None
     check_rewrites: bool = False
+    outputs: Sequence[str] | None = None
     cache: CompileCache | None = None
 
 
@@ -91,6 +96,7 @@ class Compilation:
 
     def lower(self) -> None:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
+        require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
         self._run("linalg", lowering_pipeline(self.options.target.pipeline))
         check_linalg(self.module)
@@ -192,6 +198,7 @@ def compile(
     target: str | Target | Sequence[str | Target] = "cpu",
     *,
     dims: Mapping[str, int] | None = None,
+    outputs: Sequence[str] | None = None,
     threads: int | None = None,
     pipeline: str | None = None,
     precision: str = "f32",
@@ -209,8 +216,10 @@ def compile(
 
     `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of the
     table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here, or
-    several, for one file that runs on any of them (see `load`). `dims` fixes symbolic dimensions
-    (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
+    several, for one file that runs on any of them (see `load`). ``interpret`` compiles nothing: the
+    program runs in numpy, as it was imported or after `pipeline`. `dims` fixes symbolic dimensions
+    (``{"batch": 4}``). `outputs` names the values to compute, any of the graph's, in place of the
+    model's outputs. `threads` is the number of workers, by default the usable processors.
     `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
     ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
     convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
@@ -238,10 +247,12 @@ def compile(
         make_options(
             each, dims, threads, pipeline, precision, opt_level=opt_level, data_tiling=data_tiling,
             extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
-            check_rewrites=check_rewrites, cache=cache,
+            check_rewrites=check_rewrites, outputs=outputs, cache=cache,
         )
         for each in targets
     ]  # fmt: skip
+    if len(options) == 1 and not options[0].target.is_compiled:
+        return _interpret(model, options[0], host)
     if len(options) == 1 and options[0].target.name != "cpu":
         open_device(options[0].target.driver)  # if that fails, before the work is done
     contents, report = to_file(model, options, host)
@@ -257,6 +268,8 @@ def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, 
     names = [each.target.spelling for each in options]
     if not names or len(set(names)) != len(names):
         raise UsageError(f"targets must be one or more different ones, not {', '.join(names)}")
+    for each in options:
+        require_compiled(each)
     if len(options) == 1:
         return to_module(model, options[0], host)
     try:
@@ -285,29 +298,61 @@ def _finish(compilation: Compilation) -> bytes:
 
 
 def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
+    report = Report()
+    metadata, contents = _make_parts(model, options, report, _finish)
+    return write_hybrid(metadata, report.parts, contents), report
+
+
+def _interpret(model: Any, options: Options, host: bool) -> CompiledModel:
+    try:
+        return _interpreted(begin(model, options))
+    except UnsupportedModelError:
+        if not host:
+            raise
+    report = Report()
+    metadata, made = _make_parts(model, options, report, _interpreted)
+    runnables = [
+        NativePart(each) if isinstance(each, CompiledModel) else open_host_part(each)
+        for each in made
+    ]
+    return hybrid_model(metadata, list(zip(report.parts, runnables, strict=True)), None, report)
+
+
+def _interpreted(compilation: Compilation) -> CompiledModel:
+    compilation.graph_passes()
+    module, name = compilation.module, compilation.name
+    session = InterpretedSession(name, module, main_function(module))
+    metadata = describe(module, name, compilation.options)
+    return CompiledModel(session, metadata, None, compilation.report)
+
+
+def _make_parts(
+    model: Any, options: Options, report: Report, finish: Callable[[Compilation], T]
+) -> tuple[ModelMetadata, list[bytes | T]]:
+    """The parts of `model`: the bytes of those for the host, the others as `finish` makes them."""
     from .runtime.host.part import why_not
 
-    report, started = Report(), time.monotonic()
+    started = time.monotonic()
     name = _model_name(model)
     start = time.perf_counter()
-    plan = make_plan(model, dims=options.dims, why_not=why_not)
+    plan = make_plan(model, dims=options.dims, why_not=why_not, outputs=options.outputs)
     report.record_stage("partition", time.perf_counter() - start)
     part_options = replace(options, dims={})  # which the plan has taken account of
-    contents: list[bytes] = []
+    made: list[bytes | T] = []
     while plan.pieces:  # a piece's weights are freed when it has been compiled
         piece = plan.pieces.pop(0)
         report.parts.append(_part_spec(plan, piece))
         if isinstance(piece, HostPiece):
-            contents.append(piece.contents)
+            made.append(piece.contents)
             continue
-        part_name = f"{name}.part{len(contents)}"
+        part_name = f"{name}.part{len(made)}"
         compilation = Compilation(piece.module, part_name, part_options, report, started)
         del piece
         compilation.save_text("imported")
-        contents.append(_finish(compilation))
+        made.append(finish(compilation))
     _warn(name, report.parts)
     metadata = _metadata(name, _value_specs(plan.inputs()), _value_specs(plan.outputs()), options)
-    return write_hybrid(metadata, report.parts, contents), report
+    return metadata, made
 
 
 def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
@@ -369,12 +414,20 @@ def make_options(
     )  # fmt: skip
 
 
+def require_compiled(options: Options) -> None:
+    """Raises `UsageError` for a target that nothing is compiled for."""
+    if not options.target.is_compiled:
+        raise UsageError(
+            f"for {options.target} nothing is compiled: name another target, or run the model"
+        )
+
+
 def begin(model: Any, options: Options) -> Compilation:
     """Import `model`."""
     if options.progress is not None:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
-    module = import_onnx(model, dims=options.dims)
+    module = import_onnx(model, dims=options.dims, outputs=options.outputs)
     compilation = Compilation(module, _model_name(model), options)
     compilation.report.record_stage("import", time.perf_counter() - start)
     compilation.save_text("imported")

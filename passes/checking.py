@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dialects import graph
 from ..dialects.graph.drawing import draw_inputs
-from ..dialects.graph.interpreter import Evaluation
+from ..dialects.graph.interpreter import Evaluation, used_values
 from ..dialects.locations import node_name
 from ..errors import GraphcError, RewriteCheckError
 from ..mlir import ir
@@ -91,21 +91,12 @@ def _built(values: Iterable[ir.Value], pending: ir.Location) -> Iterator[Any]:
         if operation.results[0] in done:
             return
         done.add(operation.results[0])
-        for operand in _used(operation):
+        for operand in used_values(operation):
             yield from visit(operand)
         yield operation
 
     for value in values:
         yield from visit(value)
-
-
-def _used(operation: Any) -> Iterator[ir.Value]:
-    """The operands of `operation` and of what is within it."""
-    yield from operation.operands
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _used(inner.operation)
 
 
 def _compare(rewrite: Rewrite, node: str, before: np.ndarray, after: np.ndarray) -> None:

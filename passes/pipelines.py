@@ -47,6 +47,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     ),
 }
 PIPELINES["vulkan"] = PIPELINES["gpu"]
+PIPELINES["interpret"] = ()  # the program as it was imported
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (

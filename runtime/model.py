@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -96,14 +96,35 @@ def _load_hybrid(
     runnables = [
         (spec, open_part(spec, data)) for spec, data in zip(file.parts, file.contents, strict=True)
     ]
-    metadata = file.metadata
+    return hybrid_model(file.metadata, runnables, file.whole, report)
+
+
+def hybrid_model(
+    metadata: ModelMetadata,
+    parts: Sequence[tuple[PartSpec, Runnable]],
+    contents: memoryview | None,
+    report: Any,
+) -> "CompiledModel":
+    """A model that runs `parts` one after the other."""
     session = HybridSession(
         metadata.name,
-        runnables,
+        parts,
         [spec.name for spec in metadata.inputs],
         [spec.name for spec in metadata.outputs],
     )
-    return CompiledModel(session, metadata, file.whole, report)
+    return CompiledModel(session, metadata, contents, report)
+
+
+class Invocable(Protocol):
+    """What runs a model whose inputs have been checked."""
+
+    def invoke(self, inputs: Sequence[Any]) -> list[Any]:
+        """One value per output."""
+        ...
+
+    def close(self) -> None:
+        """Free what it holds."""
+        ...
 
 
 class NativePart:
@@ -135,9 +156,9 @@ class CompiledModel:
 
     def __init__(
         self,
-        session: Session | AdaptiveSession | HybridSession,
+        session: Invocable,
         metadata: ModelMetadata,
-        contents: memoryview,
+        contents: memoryview | None,
         report: Any = None,
     ):
         self.metadata = metadata
@@ -145,7 +166,8 @@ class CompiledModel:
         self.report = report
         """What happened while the model was compiled; ``None`` for a loaded model."""
         self._session = session
-        self._contents: memoryview | None = contents
+        self._contents = contents
+        self._closed = False
         self._binder = (
             HybridBinder(metadata.inputs)
             if isinstance(session, HybridSession)
@@ -209,14 +231,18 @@ class CompiledModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
-        if self._contents is None:
+        if self._closed:
             raise UsageError(f"model '{self.metadata.name}' is closed")
+        if self._contents is None:
+            raise UsageError(
+                f"model '{self.metadata.name}' is interpreted: there is no code to save"
+            )
         write_atomically(Path(path), self._contents)
 
     def close(self) -> None:
         """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
         self._session.close()
-        self._contents = None
+        self._contents, self._closed = None, True
 
     def __enter__(self) -> "CompiledModel":
         return self

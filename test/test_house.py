@@ -18,16 +18,26 @@ FLOORS = {
     "passes": {"errors", "mlir", "dialects"},
     "runtime": {"errors"},
     "preflight": {"frontend", "runtime"},
-    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime"},
+    "interpret": {"errors", "mlir", "dialects"},
+    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "interpret"},
     "backend": {"errors", "runtime", "driver"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
+    "debugging": {
+        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "interpret", "driver"),
+    },
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
-        *("preflight", "driver", "backend", "benchmarks", "profiling"),
+        *("preflight", "driver", "backend", "benchmarks", "profiling", "debugging"),
     },
 }
 OUTSIDE = {
-    "onnx": ("frontend/onnx/", "runtime/host/", "backend.py", "tools/conformance/"),
+    "onnx": (
+        "frontend/onnx/",
+        "runtime/host/",
+        "backend.py",
+        "tools/conformance/",
+        "debugging/onnx/",
+    ),
     "iree": ("runtime/",),
     "torch_mlir": ("mlir.py",),
 }

@@ -3,13 +3,16 @@
 from .importer import import_onnx
 from .plan import HostPiece, NativePiece, Plan, make_plan
 from .preflight import Preflight, check_nodes
+from .values import ModelNode, list_nodes
 
 __all__ = [
     "HostPiece",
+    "ModelNode",
     "NativePiece",
     "Plan",
     "Preflight",
     "check_nodes",
     "import_onnx",
+    "list_nodes",
     "make_plan",
 ]
