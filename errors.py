@@ -133,3 +133,11 @@ class DeviceError(GraphcError):
 
 class ExecutionError(GraphcError):
     """A compiled model failed while it ran."""
+
+
+class ReferenceRunError(GraphcError):
+    """What a model is compared with cannot run it, or is not installed."""
+
+
+class ReductionError(GraphcError):
+    """There is nothing to bisect or to reduce: what was asked for does not show."""

@@ -2,7 +2,7 @@
 
 A value of the model has survived a pipeline when the program that computes the model's outputs also
 computes it, be it in another order or shape. Such values can be results beside the outputs, and
-nothing else about the program changes. What was fused with its neighbours, or rewritten away, cannot.
+nothing else about the program changes. What was fused with others, or rewritten away, cannot.
 """
 
 import math

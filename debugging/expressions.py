@@ -57,7 +57,7 @@ def _attributes(operation: Any) -> tuple[Any, ...]:
     view = graph.graph_op(operation)
     if isinstance(view, graph.ConstantOp):
         array = np.ascontiguousarray(view.attrs["value"])
-        return (zlib.crc32(array.reshape(-1).view(np.uint8)), array.shape, array.dtype.name)
+        return (zlib.crc32(array.reshape(-1).view(np.uint8).data), array.shape, array.dtype.name)
     return tuple((name, str(operation.attributes[name])) for name in operation.attributes)
 
 

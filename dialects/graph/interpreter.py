@@ -29,8 +29,8 @@ def evaluate_function(
     """The results of `function` (a ``func.func`` of graph ops) on arrays.
 
     Symbolic dimensions take their values from the shapes of the inputs. `observe` is called with
-    each op, its operands and its results. FeedError when the inputs do not fit the signature, ExecutionError
-    where an op has no result on what it is given.
+    each op, its operands and its results. FeedError when the inputs do not fit the signature,
+    ExecutionError where an op has no result on what it is given.
     """
     block = function.regions[0].blocks[0]
     with function.operation.context, ir.Location.unknown():
