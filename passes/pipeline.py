@@ -14,6 +14,7 @@ from ..mlir import ir
 from . import options, syntax
 from .base import MODULE, Pass, PassState
 from .diagnostics import collected_errors, error_text
+from .pass_checking import PassChecker
 from .registry import MLIR_PASSES, MlirPass, find_pass, known_passes, mlir_pass_problem
 from .report import PassRecord, Report
 from .reproducer import Reproducer
@@ -96,7 +97,8 @@ def run_pipeline(
     """Run `pipeline` on `module`, in place, and return it.
 
     `report` collects timings and rewrites. With `check_rewrites` each rewrite that fires is
-    evaluated on drawn inputs, before and after: RewriteCheckError where one changes the result.
+    evaluated on drawn inputs, before and after, and so is each pass whose rewrites cannot be:
+    RewriteCheckError where one changes the result.
     PassError says which pass failed and carries a `reproducer`; errors of graphc that a pass
     raises on purpose keep their own type.
     """
@@ -125,7 +127,7 @@ class _Run:
         self.report = report
         self.verify_each = verify_each
         self.observers = observers
-        self.check_rewrites = check_rewrites
+        self.checker = PassChecker(report) if check_rewrites else None
         self.fingerprint: int | None = None
         self.backup: Any = None
 
@@ -144,6 +146,8 @@ class _Run:
             changed = after != self.fingerprint
             if changed and self.verify_each:
                 self._verify(step)
+            if changed and self.checker is not None:
+                self.checker.check(step.pass_.name, self.backup, self.module)
         except GraphcError as error:
             if isinstance(error, PassError):
                 error.pass_name = error.pass_name or step.pass_.name
@@ -159,7 +163,7 @@ class _Run:
             observer.after(step, self.module, changed)
 
     def _apply(self, step: Step) -> None:
-        state = PassState(self.report, step.pass_.name, self.check_rewrites)
+        state = PassState(self.report, step.pass_.name, self.checker is not None)
         with collected_errors(self.module.context) as errors:
             for op in _anchored(self.module, step.anchor):
                 step.pass_.run(op, state)

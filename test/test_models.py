@@ -30,7 +30,7 @@ def compare(model: onnx.ModelProto, feeds: list[Feed], target: str = "cpu") -> M
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    with closing(graphc.compile(model, target, threads=2)) as compiled:
+    with closing(graphc.compile(model, target, threads=2, check_rewrites=True)) as compiled:
         for feed in feeds:
             expected = session.run(None, dict(feed))
             for result, reference in zip(compiled.run(None, dict(feed)), expected, strict=True):

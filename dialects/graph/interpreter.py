@@ -5,6 +5,7 @@ outputs = evaluate_function(function, [x, mask])
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,26 @@ class Evaluation:
                 f"but its type {type_} says {expected}"
             )
         return array
+
+
+class Recording(Evaluation):
+    """An evaluation that keeps the values within regions, too: those of the last iteration.
+
+    Of a branch, also the side that is not taken is evaluated, where it has values.
+    """
+
+    def _nested(self) -> Evaluation:
+        inner = Recording(self.observe)
+        inner.values, inner.sizes = self.values, self.sizes
+        return inner
+
+    def _run_regions(self, op: RegionOp) -> tuple[np.ndarray, ...]:
+        if isinstance(op, IfOp):
+            then_block, else_block = op.bodies
+            other = else_block if self.values[op.condition] else then_block
+            with suppress(GraphcError):
+                self._nested().run(other)
+        return super()._run_regions(op)
 
 
 def _dead_after(block: ir.Block) -> list[list[ir.Value]]:
