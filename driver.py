@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .dialects import graph
 from .errors import OutputError, UnsupportedModelError, UsageError
 from .frontend.onnx import (
     HostPiece,
@@ -50,6 +49,7 @@ from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY
 from .runtime.model import NativePart, hybrid_model
 from .runtime.multi_target_file import bundle
+from .signature import main_function, specs, value_specs
 
 T = TypeVar("T")
 Progress = Callable[[ProgressEvent], None]
@@ -251,12 +251,20 @@ def compile(
         )
         for each in targets
     ]  # fmt: skip
-    if len(options) == 1 and not options[0].target.is_compiled:
-        return _interpret(model, options[0], host)
-    if len(options) == 1 and options[0].target.name != "cpu":
-        open_device(options[0].target.driver)  # if that fails, before the work is done
+    if len(options) == 1:
+        return compile_with(model, options[0], host)
     contents, report = to_file(model, options, host)
     return load(contents, threads=options[0].threads, report=report)
+
+
+def compile_with(model: Any, options: Options, host: bool = True) -> CompiledModel:
+    """`compile` for one target, with options that were made before."""
+    if not options.target.is_compiled:
+        return _interpret(model, options, host)
+    if options.target.name != "cpu":
+        open_device(options.target.driver)  # if that fails, before the work is done
+    contents, report = to_module(model, options, host)
+    return load(contents, threads=options.threads, report=report)
 
 
 def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, Report]:
@@ -351,7 +359,7 @@ def _make_parts(
         compilation.save_text("imported")
         made.append(finish(compilation))
     _warn(name, report.parts)
-    metadata = _metadata(name, _value_specs(plan.inputs()), _value_specs(plan.outputs()), options)
+    metadata = _metadata(name, value_specs(plan.inputs()), value_specs(plan.outputs()), options)
     return metadata, made
 
 
@@ -438,20 +446,12 @@ def _model_name(model: Any) -> str:
     return Path(model).stem if isinstance(model, str | os.PathLike) else "model"
 
 
-def main_function(module: ir.Module) -> Any:
-    """The entry function of a module."""
-    for op in module.body.operations:
-        if op.operation.name == "func.func" and op.sym_name.value == "main":
-            return op
-    raise UsageError("the module has no function @main")
-
-
 def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
     """What the compiled module will say about itself; read from the `graph` program."""
     function = main_function(module)
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    inputs = _specs(function, "arg_attrs", signature.inputs)
-    outputs = _specs(function, "res_attrs", signature.results)
+    inputs = specs(function, "arg_attrs", signature.inputs)
+    outputs = specs(function, "res_attrs", signature.results)
     return _metadata(name, inputs, outputs, options)
 
 
@@ -474,25 +474,3 @@ def _metadata(
         },
         versions={package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES},
     )
-
-
-def _specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpec, ...]:
-    names = [ir.StringAttr(ir.DictAttr(a)["graph.name"]).value for a in function.attributes[kind]]
-    return tuple(
-        _tensor_spec(name, type_)
-        for name, type_ in zip(names, map(graph.from_mlir, types), strict=True)
-    )
-
-
-def _value_specs(
-    values: Sequence[tuple[str, graph.TensorType | str]],
-) -> list[TensorSpec | ValueSpec]:
-    return [
-        ValueSpec(name, type_) if isinstance(type_, str) else _tensor_spec(name, type_)
-        for name, type_ in values
-    ]
-
-
-def _tensor_spec(name: str, type_: graph.TensorType) -> TensorSpec:
-    shape = tuple(size if isinstance(size, int) else str(size) for size in type_.shape)
-    return TensorSpec(name, shape, type_.dtype.name)

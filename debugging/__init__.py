@@ -7,11 +7,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .trace import Step, Trace, trace
+    from .tracing import Step, Trace, trace
+    from .verification import Verification, verify
 
-_EXPORTS = {"Step": "trace", "Trace": "trace", "trace": "trace"}
+_EXPORTS = {
+    "Step": "tracing",
+    "Trace": "tracing",
+    "Verification": "verification",
+    "trace": "tracing",
+    "verify": "verification",
+}
 
-__all__ = ["Step", "Trace", "trace"]
+__all__ = ["Step", "Trace", "Verification", "trace", "verify"]
 
 
 def __getattr__(name: str) -> Any:

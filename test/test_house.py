@@ -19,11 +19,15 @@ FLOORS = {
     "runtime": {"errors"},
     "preflight": {"frontend", "runtime"},
     "interpret": {"errors", "mlir", "dialects"},
-    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "interpret"},
+    "signature": {"errors", "mlir", "dialects", "runtime"},
+    "driver": {
+        *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
+        *("interpret", "signature"),
+    },
     "backend": {"errors", "runtime", "driver"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
     "debugging": {
-        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "interpret", "driver"),
+        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "driver"),
     },
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),

@@ -64,6 +64,17 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_plugin_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--load-plugin``, as gc-opt has it."""
+    parser.add_argument(
+        "--load-plugin",
+        metavar="PLUGIN",
+        action="append",
+        default=[],
+        help="a Python file or module that registers passes",
+    )
+
+
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments of `graphc.compile` from parsed options."""
     return {
