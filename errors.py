@@ -74,8 +74,12 @@ class PassError(GraphcError):
 
     `reproducer` holds the program from before the pass and the rest of the pipeline: its text is
     ``str(error.reproducer)``, and ``error.reproducer.save(stem)`` writes it to a file and returns
-    the command that runs it. None when the failure happened outside a pipeline.
+    the command that runs it. None when the failure happened outside a pipeline. `rewrite` and
+    `node` say which rewrite failed and where; they are empty where none did.
     """
+
+    rewrite = ""
+    node = ""
 
     def __init__(self, message: str, pass_name: str = "", reproducer: Any = None):
         self.pass_name = pass_name

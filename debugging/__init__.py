@@ -7,18 +7,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .bisection import bisect
+    from .culprit import Culprit
+    from .reduction import Reduced, reduce
     from .tracing import Step, Trace, trace
     from .verification import Verification, verify
 
 _EXPORTS = {
+    "Culprit": "culprit",
+    "Reduced": "reduction",
     "Step": "tracing",
     "Trace": "tracing",
     "Verification": "verification",
+    "bisect": "bisection",
+    "reduce": "reduction",
     "trace": "tracing",
     "verify": "verification",
 }
 
-__all__ = ["Step", "Trace", "Verification", "trace", "verify"]
+__all__ = [
+    "Culprit",
+    "Reduced",
+    "Step",
+    "Trace",
+    "Verification",
+    "bisect",
+    "reduce",
+    "trace",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from ..dialects import graph
 from ..errors import GraphcError, PassError, PipelineError, VerificationError
 from ..mlir import ir
 from . import options, syntax
-from .base import MODULE, Pass, PassState
+from .base import MODULE, Fuel, Pass, PassState
 from .diagnostics import collected_errors, error_text
 from .pass_checking import PassChecker
 from .registry import MLIR_PASSES, MlirPass, find_pass, known_passes, mlir_pass_problem
@@ -93,18 +93,19 @@ def run_pipeline(
     verify_each: bool = True,
     observers: Sequence[Observer] = (),
     check_rewrites: bool = False,
+    fuel: Fuel | None = None,
 ) -> ir.Module:
     """Run `pipeline` on `module`, in place, and return it.
 
     `report` collects timings and rewrites. With `check_rewrites` each rewrite that fires is
     evaluated on drawn inputs, before and after, and so is each pass whose rewrites cannot be:
-    RewriteCheckError where one changes the result.
+    RewriteCheckError where one changes the result. `fuel` bounds how many rewrites fire.
     PassError says which pass failed and carries a `reproducer`; errors of graphc that a pass
     raises on purpose keep their own type.
     """
     if isinstance(pipeline, str):
         pipeline = Pipeline.parse(pipeline)
-    run = _Run(module, pipeline, report or Report(), verify_each, observers, check_rewrites)
+    run = _Run(module, pipeline, report or Report(), verify_each, observers, check_rewrites, fuel)
     with module.context, ir.Location.unknown():
         graph.Graph.load()
         for index in range(len(pipeline.steps)):
@@ -121,7 +122,9 @@ class _Run:
         verify_each: bool,
         observers: Sequence[Observer],
         check_rewrites: bool,
+        fuel: Fuel | None,
     ):
+        self.fuel = fuel
         self.module = module
         self.pipeline = pipeline
         self.report = report
@@ -163,7 +166,7 @@ class _Run:
             observer.after(step, self.module, changed)
 
     def _apply(self, step: Step) -> None:
-        state = PassState(self.report, step.pass_.name, self.checker is not None)
+        state = PassState(self.report, step.pass_.name, self.checker is not None, self.fuel)
         with collected_errors(self.module.context) as errors:
             for op in _anchored(self.module, step.anchor):
                 step.pass_.run(op, state)

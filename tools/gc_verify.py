@@ -10,7 +10,12 @@ from ..passes.registry import load_plugin
 from ..runtime.output_file import write_atomically
 from .cli import FAILED, OK, exit_with, run_tool
 from .feeds import add_input_options, feeds_for
-from .options import add_compile_options, add_plugin_option, compile_arguments
+from .options import (
+    add_compile_options,
+    add_plugin_option,
+    add_reference_options,
+    compile_arguments,
+)
 from .progress import ProgressLine
 
 EPILOG = """\
@@ -71,17 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", help="an .onnx model")
-    parser.add_argument(
-        "--reference",
-        choices=("onnxruntime", "onnx"),
-        help="ONNX Runtime without its optimisations, or ONNX's evaluator "
-        "(default: the first that is installed)",
-    )
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        help="allowed difference, relative to the largest magnitude (1e-4 for float32, ...)",
-    )
+    add_reference_options(parser)
     parser.add_argument(
         "--truth", action="store_true", help="also compare both with ONNX's evaluator in float64"
     )

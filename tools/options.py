@@ -75,6 +75,37 @@ def add_plugin_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_comparison_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says how results are compared, or what is asked instead."""
+    add_reference_options(parser)
+    parser.add_argument(
+        "--predicate",
+        metavar="COMMAND",
+        help="a shell command that exits with 0 where the file {} shows what is wrong",
+    )
+    parser.add_argument(
+        "--predicate-timeout",
+        type=float,
+        metavar="SECONDS",
+        help="what takes longer does not show it",
+    )
+
+
+def add_reference_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says what results are compared with, and how far they may lie apart."""
+    parser.add_argument(
+        "--reference",
+        choices=("onnxruntime", "onnx"),
+        help="ONNX Runtime without its optimisations, or ONNX's evaluator "
+        "(default: the first that is installed)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        help="allowed difference, relative to the largest magnitude (1e-4 for float32, ...)",
+    )
+
+
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments of `graphc.compile` from parsed options."""
     return {

@@ -13,19 +13,18 @@ from graphc.passes.registry import register
 from graphc.passes.rewrite import rewrite
 
 
-def factor(value):
+def constant(value):
     return graph.constant(value=np.float32(value))
 
 
 @rewrite(graph.AddOp)
 def turn_sum(op):
-    """``a + b --> b + a``. Right but at the sum before the last layer normalisation."""
+    """``a + b --> b + a``, once at a node. Wrong at the last sum before a normalisation."""
     if "turned" in op.operation.attributes:
         return None
-    value = graph.add(op.b, op.a)
+    first = graph.mul(op.b, constant(1.25)) if "layer.1/output/Add" in node_name(op) else op.b
+    value = graph.add(first, op.a)
     value.owner.attributes["turned"] = ir.BoolAttr.get(True)
-    if "layer.1/output/Add" in node_name(op):
-        return graph.mul(value, factor(1.5))
     return value
 
 

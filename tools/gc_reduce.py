@@ -1,0 +1,111 @@
+"""gc-reduce: the smallest model that still shows what is wrong, in a folder that reproduces it."""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..passes.registry import load_plugin
+from .cli import OK, exit_with, print_note, run_tool
+from .feeds import add_input_options, feeds_for
+from .options import (
+    add_comparison_options,
+    add_compile_options,
+    add_plugin_option,
+    compile_arguments,
+)
+
+EPILOG = """\
+examples:
+  gc-reduce model.onnx -o reduced
+  gc-reduce model.onnx -o reduced --input x=@x.npy --tolerance 1e-3
+  gc-reduce model.onnx -o reduced --predicate 'gc-compile {} -o out.vmfb 2>&1 | grep -q "stack"'
+  gc-reduce model.onnx -o reduced --predicate 'python is_slow.py {}'
+What the model shows as it is must still show: wrong results, the error that it does not compile
+with, or what a command says by exiting with 0. The folder gets model.onnx, its inputs, and
+reproduce.sh. Exit code 1 when there is nothing to show.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
+    return run_tool(lambda: _run(_parser().parse_args(argv)))
+
+
+def _run(flags: argparse.Namespace) -> int:
+    for plugin in flags.load_plugin:
+        load_plugin(plugin)
+    found = _reduce(flags)
+    script = found.save(flags.output, _arguments(flags), flags.predicate or "")
+    print(found)
+    print(f"to reproduce: {shlex.quote(str(script))}")
+    return OK
+
+
+def _reduce(flags: argparse.Namespace) -> Any:
+    from ..debugging import reduce
+    from ..debugging.checks import Command
+
+    arguments = compile_arguments(flags)
+    del arguments["host"]
+    target, *others = arguments.pop("target")
+    if others:
+        raise UsageError("one target is reduced for at a time")
+    command = None
+    if flags.predicate is not None:
+        command = Command(flags.predicate, flags.predicate_timeout)
+    return reduce(
+        flags.model,
+        lambda model: feeds_for(model, flags),
+        target,
+        reference=flags.reference,
+        tolerance=flags.tolerance,
+        command=command,
+        log=(lambda line: None) if flags.quiet else print_note,
+        **arguments,
+    )
+
+
+def _arguments(flags: argparse.Namespace) -> list[str]:
+    """What decides the compilation, for the command that reproduces."""
+    given = {
+        "--target": flags.target if flags.target != "cpu" else None,
+        "--threads": flags.threads,
+        "--pass-pipeline": flags.pass_pipeline,
+        "--precision": flags.precision if flags.precision != "f32" else None,
+        "--opt-level": flags.opt_level if flags.opt_level != 3 else None,
+        "--tolerance": flags.tolerance,
+        "--reference": flags.reference,
+    }
+    named = [f"{name}={value}" for name, value in given.items() if value is not None]
+    named += [f"--backend-flag={flag}" for flag in flags.backend_flag]
+    return named + [f"--load-plugin={_absolute(plugin)}" for plugin in flags.load_plugin]
+
+
+def _absolute(plugin: str) -> str:
+    return str(Path(plugin).absolute()) if plugin.endswith(".py") else plugin
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gc-reduce",
+        description="Make a model as small as it can be and still show what is wrong with it.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="an .onnx model")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print the result alone")
+    add_comparison_options(parser)
+    add_plugin_option(parser)
+    add_input_options(parser)
+    add_compile_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    exit_with(main)
