@@ -39,20 +39,35 @@ class Reduced:
             f"\n{self.problem}"
         )
 
-    def save(self, folder: Path, arguments: Sequence[str] = (), command: str = "") -> Path:
+    def save(
+        self,
+        folder: Path,
+        arguments: Sequence[str] = (),
+        comparison: Sequence[str] = (),
+        command: str = "",
+    ) -> Path:
         """Write the model, its inputs, and ``reproduce.sh``, which shows it; returns the script.
 
-        `arguments` are those of the compilation, `command` is the user's own. Raises OutputError.
+        `arguments` are those of the compilation, `comparison` those of gc-verify, and `command` is
+        the user's own. The script exits with 1 where it shows, or as the user's command does.
+        Raises OutputError.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             files = self.subject.save(folder)
             given = [f"--input={name}=@{file}" for name, file in files.items()]
             line = {
-                "numbers": ["gc-verify", "model.onnx", *given, "--no-layers", *arguments],
-                "error": ["gc-compile", "model.onnx", "-o", "model.vmfb", *arguments],
+                "numbers": [
+                    "gc-verify",
+                    "model.onnx",
+                    *given,
+                    "--no-layers",
+                    *comparison,
+                    *arguments,
+                ],
+                "error": ["gc-run", "model.onnx", "--no-host", *given],
             }
-            text = shlex.join(line[self.kind]) if self.kind in line else command
+            text = shlex.join([*line[self.kind], *arguments]) if self.kind in line else command
             text = text.replace("{}", "model.onnx")
             script = folder / "reproduce.sh"
             note = "\n".join(f"# {each}" for each in str(self).splitlines())
@@ -74,6 +89,7 @@ class Oracle:
         self._tolerance = tolerance
         self._command = command
         self._error: tuple[str, ...] | None = None
+        self._known: dict[bytes, str | None] = {}
         self.trials = 0
         self.kind = "numbers" if command is None else "command"
         self.problem = ""
@@ -89,8 +105,11 @@ class Oracle:
         """Whether `subject` shows it, too."""
         if subject is None:
             return False
-        self.trials += 1
-        problem = self._problem(subject)
+        digest = subject.digest()
+        if digest not in self._known:
+            self.trials += 1
+            self._known[digest] = self._problem(subject)
+        problem = self._known[digest]
         self.problem = problem or self.problem
         return problem is not None
 

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UsageError
-from ..passes.registry import load_plugin
 from .cli import OK, exit_with, print_note, run_tool
 from .feeds import add_input_options, feeds_for
 from .options import (
     add_comparison_options,
     add_compile_options,
-    add_plugin_option,
     compile_arguments,
 )
 
@@ -32,8 +30,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    for plugin in flags.load_plugin:
-        load_plugin(plugin)
     print(_bisect(flags))
     return OK
 
@@ -72,7 +68,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("model", help="an .onnx model")
     parser.add_argument("--quiet", action="store_true", help="print the result alone")
     add_comparison_options(parser)
-    add_plugin_option(parser)
     add_input_options(parser)
     add_compile_options(parser)
     return parser

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..passes.registry import load_plugin
 from .cli import OK, exit_with, print_note, run_tool
 from .feeds import add_input_options, feeds_for
 from .options import (
     add_comparison_options,
     add_compile_options,
-    add_plugin_option,
     compile_arguments,
 )
 
@@ -35,10 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    for plugin in flags.load_plugin:
-        load_plugin(plugin)
     found = _reduce(flags)
-    script = found.save(flags.output, _arguments(flags), flags.predicate or "")
+    script = found.save(flags.output, _arguments(flags), _comparison(flags), flags.predicate or "")
     print(found)
     print(f"to reproduce: {shlex.quote(str(script))}")
     return OK
@@ -76,12 +72,15 @@ def _arguments(flags: argparse.Namespace) -> list[str]:
         "--pass-pipeline": flags.pass_pipeline,
         "--precision": flags.precision if flags.precision != "f32" else None,
         "--opt-level": flags.opt_level if flags.opt_level != 3 else None,
-        "--tolerance": flags.tolerance,
-        "--reference": flags.reference,
     }
     named = [f"{name}={value}" for name, value in given.items() if value is not None]
     named += [f"--backend-flag={flag}" for flag in flags.backend_flag]
     return named + [f"--load-plugin={_absolute(plugin)}" for plugin in flags.load_plugin]
+
+
+def _comparison(flags: argparse.Namespace) -> list[str]:
+    given = {"--tolerance": flags.tolerance, "--reference": flags.reference}
+    return [f"{name}={value}" for name, value in given.items() if value is not None]
 
 
 def _absolute(plugin: str) -> str:
@@ -101,7 +100,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quiet", action="store_true", help="print the result alone")
     add_comparison_options(parser)
-    add_plugin_option(parser)
     add_input_options(parser)
     add_compile_options(parser)
     return parser

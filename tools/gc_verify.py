@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..passes.registry import load_plugin
 from ..runtime.output_file import write_atomically
 from .cli import FAILED, OK, exit_with, run_tool
 from .feeds import add_input_options, feeds_for
 from .options import (
     add_compile_options,
-    add_plugin_option,
     add_reference_options,
     compile_arguments,
 )
@@ -34,8 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    for plugin in flags.load_plugin:
-        load_plugin(plugin)
     found = _verify(flags)
     if flags.html is not None:
         write_atomically(flags.html, memoryview(found.page().encode()))
@@ -95,7 +91,6 @@ def _parser() -> argparse.ArgumentParser:
         "--rows", type=int, default=30, metavar="N", help="worst values to show; 0: all (30)"
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write all of it as a page")
-    add_plugin_option(parser)
     add_input_options(parser)
     add_compile_options(parser)
     return parser

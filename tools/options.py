@@ -55,23 +55,19 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="evaluate each rewrite that fires, before and after, on drawn inputs",
     )
+    group.add_argument(
+        "--load-plugin",
+        metavar="PLUGIN",
+        action="append",
+        default=[],
+        help="a Python file or module that registers passes",
+    )
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="give the backend up after")
     group.add_argument(
         "--save-temps", type=Path, metavar="DIR", help="keep the program after every stage"
     )
     group.add_argument(
         "--cache", type=Path, metavar="DIR", help="keep what was compiled, and compile it but once"
-    )
-
-
-def add_plugin_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--load-plugin``, as gc-opt has it."""
-    parser.add_argument(
-        "--load-plugin",
-        metavar="PLUGIN",
-        action="append",
-        default=[],
-        help="a Python file or module that registers passes",
     )
 
 
@@ -107,7 +103,12 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
 
 
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
-    """Keyword arguments of `graphc.compile` from parsed options."""
+    """Keyword arguments of `graphc.compile` from parsed options; plugins are loaded."""
+    if flags.load_plugin:
+        from ..passes.registry import load_plugin
+
+        for plugin in flags.load_plugin:
+            load_plugin(plugin)
     return {
         "target": (flags.target or "cpu").split(","),
         "dims": parse_dims(flags.dim),

@@ -81,7 +81,8 @@ def _with_feeds(subject: Subject, feeds: dict[str, np.ndarray]) -> Subject:
     del subject.model.graph.input[:]
     subject.model.graph.input.extend(value_info(name, array) for name, array in feeds.items())
     for info in subject.model.graph.output:
-        info.ClearField("type")
+        for dim in info.type.tensor_type.shape.dim:
+            dim.Clear()
     return replace(subject, feeds=feeds)
 
 

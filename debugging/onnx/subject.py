@@ -1,5 +1,6 @@
 """A model with its inputs, which a reduction makes smaller."""
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,14 @@ class Subject:
     def names(self) -> list[str]:
         """The names of all values that nodes define."""
         return [name for node in self.model.graph.node for name in node.output if name]
+
+    def digest(self) -> bytes:
+        """What tells the model and its inputs from others."""
+        digest = hashlib.sha256(self.model.SerializeToString(deterministic=True))
+        for name, array in self.feeds.items():
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.digest()
 
     def part(self, kept: Collection[int]) -> "Subject | None":
         """The nodes with the indices `kept`; what they take from others is given.
@@ -129,7 +138,10 @@ def _model(
         list(nodes),
         model.graph.name or "reduced",
         [value_info(name, known[name]) for name in inputs],
-        [onnx.ValueInfoProto(name=name) for name in outputs],
+        [
+            value_info(name, known[name]) if name in known else onnx.ValueInfoProto(name=name)
+            for name in outputs
+        ],
         list(tensors),
     )
     made = helper.make_model(graph, ir_version=model.ir_version, opset_imports=model.opset_import)

@@ -1,0 +1,89 @@
+"""gc-reduce makes models small, and its folder shows what is wrong."""
+
+import numpy as np
+import onnx
+import pytest
+from small_models import dense, write
+
+from graphc.debugging.minimize import ddmin
+from graphc.dialects import graph
+from graphc.passes.graph_to_linalg import functions, scalar
+from graphc.passes.graph_to_linalg.convert import load_rules
+from graphc.tools.gc_reduce import main
+
+from .faults import QUICK, chain, planted, run_script
+
+
+def reduced(folder):
+    model = onnx.load(folder / "model.onnx")
+    onnx.checker.check_model(model)
+    return model, [node.op_type for node in model.graph.node]
+
+
+def test_a_wrong_rewrite(tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert main([*planted(before="test-turn-sums"), "-o", str(folder)]) == 0
+    out, log = capsys.readouterr()
+    model, ops = reduced(folder)
+    assert ops == ["Add"]
+    for tensor in model.graph.input:
+        assert {dim.dim_value for dim in tensor.type.tensor_type.shape.dim} <= {1}
+    for index in range(len(model.graph.input)):
+        assert set(np.load(folder / f"input{index}.npy").ravel()) <= {0, 1}
+    assert out.startswith("188 nodes became 1 (Add) in ")
+    assert "94 nodes: shows it" in log
+    again = run_script(folder / "reproduce.sh")
+    assert (again.returncode, "WRONG" in again.stdout) == (1, True), again.stderr
+
+
+def test_a_pass_that_fails(tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert main([*planted(after="test-crash-at-gelu"), "-o", str(folder), "--quiet"]) == 0
+    _, ops = reduced(folder)
+    assert ops == ["Div", "Erf", "Add", "Mul", "Mul"]  # what is recognised as gelu
+    again = run_script(folder / "reproduce.sh")
+    assert again.returncode == 1
+    assert "ZeroDivisionError: planted" in again.stderr
+
+
+def test_wrong_code(tmp_path, capsys, monkeypatch):
+    load_rules()
+    monkeypatch.setitem(
+        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: functions.sigmoid(x)
+    )
+    path = write(chain(), tmp_path / "chain.onnx")
+    assert main([str(path), "--dim=n=2", *QUICK, "-o", str(tmp_path / "out"), "--quiet"]) == 0
+    _, ops = reduced(tmp_path / "out")
+    assert ops == ["Tanh"]
+    assert run_script(tmp_path / "out" / "reproduce.sh").returncode == 0  # without the fault
+
+
+def test_a_predicate_of_the_user(tmp_path, capsys):
+    """A command that knows nothing of numbers."""
+    path = write(chain(), tmp_path / "chain.onnx")
+    predicate = "grep -q Tanh {} && grep -q Relu {}"
+    assert main([str(path), "-o", str(tmp_path / "out"), "--predicate", predicate]) == 0
+    _, ops = reduced(tmp_path / "out")
+    assert ops == ["Relu", "Tanh"]
+    assert run_script(tmp_path / "out" / "reproduce.sh").returncode == 0
+
+
+def test_nothing_to_reduce(tmp_path, capsys):
+    path = write(dense(), tmp_path / "dense.onnx")
+    folder = tmp_path / "out"
+    assert main([str(path), "--target=interpret", "-o", str(folder)]) == 1
+    assert "error: there is nothing to reduce" in capsys.readouterr().err
+    assert main([str(path), "--target=interpret", "-o", str(folder), "--predicate=false {}"]) == 1
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("wanted", [{3}, {0, 7}, {1, 2, 15}, set(range(16)), {5, 6, 7, 8}])
+def test_ddmin(wanted):
+    trials = []
+
+    def shows(items):
+        trials.append(items)
+        return wanted <= set(items)
+
+    assert set(ddmin(range(16), shows)) == wanted
+    assert len(trials) < 16**2
