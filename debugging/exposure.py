@@ -6,7 +6,7 @@ nothing else about the program changes. What was fused with others, or rewritten
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -78,7 +78,7 @@ class _Search:
         self._found = self._expressions.of(function)
         self._wanted = [self._found[value] for value in results(function)]
         self._there = set(self._found.values())
-        self._places = _places(function)
+        self._places = _places(function, {node.name for node in nodes})
 
     def surviving(self) -> tuple[str, ...]:
         """The values that survive together."""
@@ -155,11 +155,11 @@ def _elements(value: ir.Value) -> Elements:
     return str(math.prod(type_.shape)), type_.dtype.name
 
 
-def _places(function: Any) -> dict[str, str]:
-    """The op that stands for each node, with all the nodes it stands for."""
+def _places(function: Any, nodes: Collection[str]) -> dict[str, str]:
+    """The op that stands for each of `nodes`, with all those it stands for."""
     places: dict[str, str] = {}
     for op in function.regions[0].blocks[0].operations:
-        names = location_names(op.operation.location)
+        names = [name for name in location_names(op.operation.location) if name in nodes]
         if op.operation.name != "graph.constant":
             for name in names:
                 places[name] = f"{op.operation.name} at {' + '.join(names)}"

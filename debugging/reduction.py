@@ -57,14 +57,7 @@ class Reduced:
             files = self.subject.save(folder)
             given = [f"--input={name}=@{file}" for name, file in files.items()]
             line = {
-                "numbers": [
-                    "gc-verify",
-                    "model.onnx",
-                    *given,
-                    "--no-layers",
-                    *comparison,
-                    *arguments,
-                ],
+                "numbers": ["gc-verify", "model.onnx", "--no-layers", *given, *comparison],
                 "error": ["gc-run", "model.onnx", "--no-host", *given],
             }
             text = shlex.join([*line[self.kind], *arguments]) if self.kind in line else command
