@@ -27,6 +27,15 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
+def error_kind(error: Exception) -> tuple[str, ...]:
+    """What tells one failure from another, whatever the program: class, pass and rewrite."""
+    return (
+        type(error).__name__,
+        getattr(error, "pass_name", ""),
+        getattr(error, "rewrite", ""),
+    )
+
+
 @dataclass(frozen=True)
 class Interpreted:
     """What is wrong with the results in numpy, on `inputs` in the order of the arguments."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..driver import Options, compile_with, make_options
 from ..errors import GraphcError, OutputError, ReductionError, ReferenceRunError
 from ..runtime.targets.interpret import INTERPRET
-from .checks import Command, compare, describe_error
+from .checks import Command, compare, describe_error, error_kind
 from .culprit import Log
 from .minimize import ddmin
 from .onnx.reference import default_reference, reference_values
@@ -135,11 +135,7 @@ class Oracle:
 
     def _same(self, error: GraphcError) -> str | None:
         """What `error` says where it is the one that the whole model failed with."""
-        kind = (
-            type(error).__name__,
-            str(getattr(error, "pass_name", "")),
-            str(getattr(error, "rewrite", "")),
-        )
+        kind = error_kind(error)
         if not self.trials:
             self._error, self.kind = kind, "error"
         return describe_error(error) if kind == self._error else None

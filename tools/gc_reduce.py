@@ -15,15 +15,19 @@ from .options import (
     compile_arguments,
 )
 
+PROGRAMS = (".mlir", ".mlirbc")
 EPILOG = """\
 examples:
   gc-reduce model.onnx -o reduced
   gc-reduce model.onnx -o reduced --input x=@x.npy --tolerance 1e-3
   gc-reduce model.onnx -o reduced --predicate 'gc-compile {} -o out.vmfb 2>&1 | grep -q "stack"'
   gc-reduce model.onnx -o reduced --predicate 'python is_slow.py {}'
+  gc-reduce program.mlir -o reduced --pass-pipeline=graph-simplify
 What the model shows as it is must still show: wrong results, the error that it does not compile
 with, or what a command says by exiting with 0. The folder gets model.onnx, its inputs, and
-reproduce.sh. Exit code 1 when there is nothing to show.
+reproduce.sh. A program in MLIR shows what a pipeline does to it: fail, or change its results on
+inputs drawn at random; the pipeline may be that of a reproducer. Exit code 1 when there is nothing
+to show.
 """
 
 
@@ -33,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
+    if Path(flags.model).suffix in PROGRAMS:
+        return _reduce_program(flags)
     found = _reduce(flags)
     script = found.save(flags.output, _arguments(flags), _comparison(flags), flags.predicate or "")
     print(found)
@@ -62,6 +68,37 @@ def _reduce(flags: argparse.Namespace) -> Any:
         log=(lambda line: None) if flags.quiet else print_note,
         **arguments,
     )
+
+
+def _reduce_program(flags: argparse.Namespace) -> int:
+    """Of MLIR: the problem is with a pipeline, or what a command says."""
+    from ..debugging.checks import Command
+    from ..debugging.program_reduction import PipelineCheck, pipeline_command, reduce_program
+    from ..passes.pipeline import Pipeline
+    from ..passes.reproducer import pipeline_of
+    from . import program
+
+    compile_arguments(flags)  # which loads the plugins
+    data = program.read_input(flags.model)
+    source = data if data.startswith(program.BYTECODE_MAGIC) else program.decode(data, flags.model)
+    module = program.parse(source, flags.model, program.new_context())
+    pipeline = flags.pass_pipeline
+    if pipeline is None and isinstance(source, str):
+        pipeline = pipeline_of(source)
+    if flags.predicate is not None:
+        command = flags.predicate
+        check: Any = Command(command, flags.predicate_timeout)
+    elif pipeline is not None:
+        Pipeline.parse(pipeline)
+        check = PipelineCheck(pipeline, flags.tolerance)
+        command = pipeline_command(pipeline, [_absolute(each) for each in flags.load_plugin])
+    else:
+        raise UsageError("a program shows something with --pass-pipeline, or by a --predicate")
+    found = reduce_program(module, check, (lambda line: None) if flags.quiet else print_note)
+    script = found.save(flags.output, command)
+    print(found)
+    print(f"to reproduce: {shlex.quote(str(script))}")
+    return OK
 
 
 def _arguments(flags: argparse.Namespace) -> list[str]:
@@ -94,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", help="an .onnx model")
+    parser.add_argument("model", help="an .onnx model, or a program of graph ops in MLIR")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder"
     )

@@ -46,7 +46,7 @@ def run_script(script: Path) -> subprocess.CompletedProcess:
     """Run a ``reproduce.sh`` with the tools of this interpreter in the path."""
     folder = script.parent / "bin"
     folder.mkdir(exist_ok=True)
-    for tool in ("gc-verify", "gc-run"):
+    for tool in ("gc-opt", "gc-run", "gc-verify"):
         path = folder / tool
         path.write_text(
             f'#!/bin/sh\nexec {sys.executable} -m graphc.tools.{tool.replace("-", "_")} "$@"\n'

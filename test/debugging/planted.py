@@ -1,5 +1,6 @@
 """Faults to find: a plugin with passes that are wrong in one place among many."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,9 @@ from graphc.passes.greedy import apply_rewrites
 from graphc.passes.registry import register
 from graphc.passes.rewrite import rewrite
 
+AT = os.environ.get("GRAPHC_PLANT_AT", "layer.1/output/Add")
+"""The end of the name of the node at which sums are wrong."""
+
 
 def constant(value):
     return graph.constant(value=np.float32(value))
@@ -19,10 +23,10 @@ def constant(value):
 
 @rewrite(graph.AddOp)
 def turn_sum(op):
-    """``a + b --> b + a``, once at a node. Wrong at the last sum before a normalisation."""
+    """``a + b --> b + a``, once at a node. Wrong at one of them."""
     if "turned" in op.operation.attributes:
         return None
-    first = graph.mul(op.b, constant(1.25)) if "layer.1/output/Add" in node_name(op) else op.b
+    first = graph.mul(op.b, constant(1.25)) if node_name(op).endswith(AT) else op.b
     value = graph.add(first, op.a)
     value.owner.attributes["turned"] = ir.BoolAttr.get(True)
     return value

@@ -1,5 +1,7 @@
 """gc-reduce makes models small, and its folder shows what is wrong."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -87,3 +89,44 @@ def test_ddmin(wanted):
 
     assert set(ddmin(range(16), shows)) == wanted
     assert len(trials) < 16**2
+
+
+PROGRAM = """
+func.func @main(%x: TYPE) -> TYPE {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<6x6xf32>} : () -> tensor<6x6xf32>
+  %0 = "graph.matmul"(%x, %w) : (TYPE, tensor<6x6xf32>) -> TYPE
+  %1 = "graph.relu"(%0) : (TYPE) -> TYPE loc("the relu")
+  %2 = "graph.add"(%1, %x) : (TYPE, TYPE) -> TYPE
+  return %2 : TYPE
+}
+""".replace("TYPE", 'tensor<?x6xf32, ["n"]>')
+PLUGIN = str(Path(__file__).parent.parent / "tools" / "gc-opt" / "Inputs" / "plugin.py")
+
+
+@pytest.mark.parametrize("fault", ["test-relu-to-sigmoid", "test-crash"])
+def test_programs(fault, tmp_path, capsys):
+    """Wrong results, or an error: what is left is the op that it is about, of size one."""
+    source, folder = tmp_path / "program.mlir", tmp_path / "out"
+    source.write_text(PROGRAM)
+    passes = f"--pass-pipeline=func.func(cse,{fault})"
+    assert main([str(source), passes, f"--load-plugin={PLUGIN}", "-o", str(folder)]) == 0
+    assert capsys.readouterr().out.startswith("3 ops became 1 (graph.relu) in ")
+    text = (folder / "program.mlir").read_text()
+    assert "tensor<?x1xf32" in text
+    assert 'loc("the relu")' in text
+    again = run_script(folder / "reproduce.sh")
+    assert again.returncode == 1
+    assert fault.removeprefix("test-") in again.stderr
+
+
+def test_programs_and_predicates(tmp_path, capsys):
+    source, folder = tmp_path / "program.mlir", tmp_path / "out"
+    source.write_text(PROGRAM)
+    predicate = "--predicate=grep -q graph.matmul {} && grep -q graph.add {}"
+    assert main([str(source), predicate, "-o", str(folder), "--quiet"]) == 0
+    assert "became 2 (graph.matmul, graph.add)" in capsys.readouterr().out
+    assert run_script(folder / "reproduce.sh").returncode == 0
+    assert main([str(source), "-o", str(folder)]) == 2
+    assert "--pass-pipeline, or by a --predicate" in capsys.readouterr().err
+    assert main([str(source), "-o", str(folder), "--pass-pipeline=cse"]) == 1
+    assert "nothing to reduce" in capsys.readouterr().err
