@@ -9,7 +9,7 @@ BENCH_PEERS := onnxruntime,openvino
 DEVICE := cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance wheel bench architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance wheel bench faults architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, ope
 	@$(BIN)/python -m graphc.benchmarks.models $(BENCH_MODELS)
 	@mkdir -p build
 	@$(BIN)/gc-bench $(BENCH_MODELS:%=models/%.onnx) --compare $(BENCH_PEERS) --json build/bench.json --chart build/bench.svg
+
+faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@$(BIN)/python -m pytest -q --numprocesses=2 test/debugging/real_models.py
 
 architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

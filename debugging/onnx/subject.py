@@ -96,6 +96,7 @@ def subject_of(source: object, feeds: Mapping[str, np.ndarray]) -> Subject:
             model.graph.node.append(node)
         else:
             model.graph.initializer.append(tensor)
+    model.ir_version = max(model.ir_version, 4)  # before, initializers had to be inputs, too
     fixed = {tensor.name for tensor in model.graph.initializer}
     inputs = [info for info in model.graph.input if info.name not in fixed]
     del model.graph.input[:]

@@ -33,9 +33,9 @@ def turn_sum(op):
 
 
 @rewrite(graph.GeluOp)
-def crash_at_second(op):
-    """Fails at the second layer."""
-    if "layer.1" in node_name(op):
+def crash_at(op):
+    """Fails at one layer."""
+    if AT.split("/")[0] in node_name(op):
         raise ZeroDivisionError("planted")
     return
 
@@ -78,4 +78,4 @@ class CrashAtGelu(Pass):
     anchor = FUNCTION
 
     def run(self, op, state):
-        apply_rewrites(op, [crash_at_second], state)
+        apply_rewrites(op, [crash_at], state)

@@ -79,6 +79,19 @@ def test_nothing_to_reduce(tmp_path, capsys):
     assert not folder.exists()
 
 
+def test_old_models(tmp_path):
+    """Whose initializers are inputs, too, as they had to be once."""
+    made = chain()
+    made.ir_version = 3
+    info = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [5])
+    made.graph.input.append(info)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(3, np.float32), "unused"))
+    path = write(made, tmp_path / "chain.onnx")
+    arguments = ["-o", str(tmp_path / "out"), "--predicate=grep -q Exp {}", "--quiet"]
+    assert main([str(path), *arguments]) == 0
+    assert reduced(tmp_path / "out")[1] == ["Exp"]
+
+
 @pytest.mark.parametrize("wanted", [{3}, {0, 7}, {1, 2, 15}, set(range(16)), {5, 6, 7, 8}])
 def test_ddmin(wanted):
     trials = []
