@@ -9,7 +9,7 @@ BENCH_PEERS := onnxruntime,openvino
 DEVICE := cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench soak architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench soak faults architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -69,6 +69,10 @@ bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, ope
 
 soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an hour
 	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60
+
+faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@$(BIN)/python -m pytest -q --numprocesses=2 test/debugging/real_models.py
 
 architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

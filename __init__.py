@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .compiling import compile
+    from .debugging import trace
     from .errors import GraphcError
     from .explanation import explain
     from .frontend.onnx import import_onnx
@@ -39,6 +40,7 @@ _EXPORTS = {
     "load": ".runtime",
     "profile": ".profiling",
     "run_pipeline": ".passes.pipeline",
+    "trace": ".debugging",
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "load",
     "profile",
     "run_pipeline",
+    "trace",
 ]
 
 

@@ -16,6 +16,7 @@ from .runtime.hybrid import warn_of_host
 from .runtime.metadata import model_name
 
 if TYPE_CHECKING:
+    from .driver import Options
     from .passes.report import Report
 
 Progress = Callable[[ProgressEvent], None]
@@ -29,6 +30,7 @@ def compile(
     target: str | Target | Sequence[str | Target] = "cpu",
     *,
     dims: Mapping[str, int] | None = None,
+    outputs: Sequence[str] | None = None,
     threads: int | None = None,
     pipeline: str | None = None,
     precision: str = "f32",
@@ -46,8 +48,10 @@ def compile(
 
     `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of the
     table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here, or
-    several, for one file that runs on any of them (see `load`). `dims` fixes symbolic dimensions
-    (``{"batch": 4}``). `threads` is the number of workers, by default the usable processors.
+    several, for one file that runs on any of them (see `load`). ``interpret`` compiles nothing: the
+    program runs in numpy, as it was imported or after `pipeline`. `dims` fixes symbolic dimensions
+    (``{"batch": 4}``). `outputs` names the values to compute, any of the graph's, in place of the
+    model's outputs. `threads` is the number of workers, by default the usable processors.
     `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
     ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
     convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
@@ -74,10 +78,13 @@ def compile(
     BackendError, DeviceError.
     """
     job = Job(
-        model, target, cache=cache, host=host, dims=dims, threads=threads, pipeline=pipeline,
-        precision=precision, opt_level=opt_level, data_tiling=data_tiling, extra_flags=extra_flags,
-        timeout=timeout, progress=progress, save_temps=save_temps, check_rewrites=check_rewrites,
+        model, target, cache=cache, host=host, dims=dims, outputs=outputs, threads=threads,
+        pipeline=pipeline, precision=precision, opt_level=opt_level, data_tiling=data_tiling,
+        extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
+        check_rewrites=check_rewrites,
     )  # fmt: skip
+    if not job.is_compiled:
+        return job.interpret()
     found = job.find()
     if found is not None:
         try:
@@ -127,7 +134,8 @@ class Job:
         self._options = options
         threads, dims, progress = (options.get(name) for name in ("threads", "dims", "progress"))
         self.threads = usable_cpus() if threads is None else threads
-        self._store = find_cache(cache)
+        self.is_compiled = any(each.is_compiled for each in self._targets)
+        self._store = find_cache(cache) if self.is_compiled else None
         if self._store is not None and progress is not None:
             progress(ProgressEvent("cache", 0.0))
         decisive = {**options, "threads": self.threads, "dims": dims or None}
@@ -140,17 +148,29 @@ class Job:
             warn_of_host(model_name(self._model), found.report.parts)
         return found
 
+    def interpret(self) -> CompiledModel:
+        """The model, to be run in numpy."""
+        from .driver import interpret
+
+        (options,) = self._make_options()
+        return interpret(self._model, options, self._host)
+
     def make(self, *, for_here: bool = False) -> tuple[bytes, "Report"]:
         """Compile the model, `for_here` only if its device is here."""
-        from .driver import make_options, to_file
+        from .driver import to_file
 
-        rest = {name: value for name, value in self._options.items() if name not in _RESOLVED}
-        resolved = {name: self._options.get(name) for name in _RESOLVED}
-        cache = self._store or False
-        options = [make_options(row, **resolved, cache=cache, **rest) for row in self._targets]
+        options = self._make_options()
         if for_here and len(options) == 1 and options[0].target.name != "cpu":
             open_device(options[0].target.driver)  # if that fails, before the work is done
         self._kept.before_compiling()
         contents, report = to_file(self._model, options, self._host)
         self._kept.keep(contents, report)
         return contents, report
+
+    def _make_options(self) -> "list[Options]":
+        from .driver import make_options
+
+        rest = {name: value for name, value in self._options.items() if name not in _RESOLVED}
+        resolved = {name: self._options.get(name) for name in _RESOLVED}
+        cache = self._store or False
+        return [make_options(row, **resolved, cache=cache, **rest) for row in self._targets]

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
-from .dialects import graph
 from .errors import OutputError, UnsupportedModelError, UsageError
 from .frontend.onnx import (
     HostPiece,
@@ -21,6 +20,7 @@ from .frontend.onnx import (
     import_onnx,
     make_plan,
 )
+from .interpret import InterpretedSession
 from .mlir import ir
 from .passes.contracts import check_linalg
 from .passes.pipeline import Observer, Pipeline, run_pipeline
@@ -34,20 +34,25 @@ from .runtime import (
     TensorSpec,
     ValueSpec,
     compile_module,
+    load,
     resolve_target,
 )
 from .runtime.cache_settings import find_cache
 from .runtime.child_process import ProgressEvent
 from .runtime.compile_cache import CompileCache
 from .runtime.cpu import usable_cpus
+from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
-from .runtime.hybrid import warn_of_host
+from .runtime.hybrid import open_host_part, warn_of_host
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY, model_name
+from .runtime.model import CompiledModel, NativePart, hybrid_model
 from .runtime.multi_target_file import bundle
 from .runtime.temporary_folder import temporary_folder
+from .signature import main_function, specs, value_specs
 from .viewing import CompilationReport
 
+T = TypeVar("T")
 Progress = Callable[[ProgressEvent], None]
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
 
@@ -68,6 +73,7 @@ class Options:
     progress: Progress | None = None
     save_temps: Path | None = None
     check_rewrites: bool = False
+    outputs: Sequence[str] | None = None
     cache: CompileCache | None = None
 
 
@@ -89,6 +95,7 @@ class Compilation:
 
     def lower(self) -> None:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
+        require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
         self._run("linalg", lowering_pipeline(self.options.target.pipeline))
         check_linalg(self.module)
@@ -209,6 +216,16 @@ class _Sink:
                 self.error = error
 
 
+def compile_with(model: Any, options: Options, host: bool = True) -> CompiledModel:
+    """`compile` for one target, with options that were made before."""
+    if not options.target.is_compiled:
+        return interpret(model, options, host)
+    if options.target.name != "cpu":
+        open_device(options.target.driver)  # if that fails, before the work is done
+    contents, report = to_module(model, options, host)
+    return load(contents, threads=options.threads, report=report)
+
+
 def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, Report]:
     """The contents of one file for all targets of `options`, and the report of the first.
 
@@ -218,6 +235,8 @@ def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, 
     names = [each.target.spelling for each in options]
     if not names or len(set(names)) != len(names):
         raise UsageError(f"targets must be one or more different ones, not {', '.join(names)}")
+    for each in options:
+        require_compiled(each)
     if len(options) == 1:
         return to_module(model, options[0], host)
     try:
@@ -247,15 +266,48 @@ def _finish(compilation: Compilation) -> bytes:
 
 def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
     report = CompilationReport(title=model_name(model))
+    metadata, contents = _make_parts(model, options, report, _finish)
+    return write_hybrid(metadata, report.parts, contents), report
+
+
+def interpret(model: Any, options: Options, host: bool) -> CompiledModel:
+    """`model` as it was imported, or after a pipeline, to be run in numpy."""
+    try:
+        return _interpreted(begin(model, options))
+    except UnsupportedModelError:
+        if not host:
+            raise
+    report = CompilationReport(title=model_name(model))
+    metadata, made = _make_parts(model, options, report, _interpreted)
+    runnables = [
+        NativePart(each) if isinstance(each, CompiledModel) else open_host_part(each)
+        for each in made
+    ]
+    return hybrid_model(metadata, list(zip(report.parts, runnables, strict=True)), None, report)
+
+
+def _interpreted(compilation: Compilation) -> CompiledModel:
+    compilation.graph_passes()
+    module, name = compilation.module, compilation.name
+    session = InterpretedSession(name, module, main_function(module))
+    metadata = describe(module, name, compilation.options)
+    return CompiledModel(session, metadata, None, compilation.report)
+
+
+def _make_parts(
+    model: Any, options: Options, report: CompilationReport, finish: Callable[[Compilation], T]
+) -> tuple[ModelMetadata, list[bytes | T]]:
+    """The parts of `model`: the bytes of those for the host, the others as `finish` makes them."""
     plan = plan_parts(model, options, report)
-    contents = [
-        _finish(piece) if isinstance(piece, Compilation) else piece
+    made: list[bytes | T] = [
+        finish(piece) if isinstance(piece, Compilation) else piece
         for piece in pieces(plan, options, report)
     ]
-    name = report.title
-    warn_of_host(name, report.parts)
-    metadata = _metadata(name, _value_specs(plan.inputs()), _value_specs(plan.outputs()), options)
-    return write_hybrid(metadata, report.parts, contents), report
+    warn_of_host(report.title, report.parts)
+    metadata = _metadata(
+        report.title, value_specs(plan.inputs()), value_specs(plan.outputs()), options
+    )
+    return metadata, made
 
 
 def plan_parts(model: Any, options: Options, report: Report) -> Plan:
@@ -263,7 +315,7 @@ def plan_parts(model: Any, options: Options, report: Report) -> Plan:
     from .runtime.host.part import why_not
 
     start = time.perf_counter()
-    plan = make_plan(model, dims=options.dims, why_not=why_not)
+    plan = make_plan(model, dims=options.dims, why_not=why_not, outputs=options.outputs)
     report.record_stage("partition", time.perf_counter() - start)
     return plan
 
@@ -341,12 +393,20 @@ def make_options(
     )  # fmt: skip
 
 
+def require_compiled(options: Options) -> None:
+    """Raises `UsageError` for a target that nothing is compiled for."""
+    if not options.target.is_compiled:
+        raise UsageError(
+            f"for {options.target} nothing is compiled: name another target, or run the model"
+        )
+
+
 def begin(model: Any, options: Options) -> Compilation:
     """Import `model`."""
     if options.progress is not None:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
-    module = import_onnx(model, dims=options.dims)
+    module = import_onnx(model, dims=options.dims, outputs=options.outputs)
     name = model_name(model)
     compilation = Compilation(module, name, options, CompilationReport(title=name))
     compilation.report.record_stage("import", time.perf_counter() - start)
@@ -354,20 +414,12 @@ def begin(model: Any, options: Options) -> Compilation:
     return compilation
 
 
-def main_function(module: ir.Module) -> Any:
-    """The entry function of a module."""
-    for op in module.body.operations:
-        if op.operation.name == "func.func" and op.sym_name.value == "main":
-            return op
-    raise UsageError("the module has no function @main")
-
-
 def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
     """What the compiled module will say about itself; read from the `graph` program."""
     function = main_function(module)
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    inputs = _specs(function, "arg_attrs", signature.inputs)
-    outputs = _specs(function, "res_attrs", signature.results)
+    inputs = specs(function, "arg_attrs", signature.inputs)
+    outputs = specs(function, "res_attrs", signature.results)
     return _metadata(name, inputs, outputs, options)
 
 
@@ -390,25 +442,3 @@ def _metadata(
         },
         versions={package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES},
     )
-
-
-def _specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpec, ...]:
-    names = [ir.StringAttr(ir.DictAttr(a)["graph.name"]).value for a in function.attributes[kind]]
-    return tuple(
-        _tensor_spec(name, type_)
-        for name, type_ in zip(names, map(graph.from_mlir, types), strict=True)
-    )
-
-
-def _value_specs(
-    values: Sequence[tuple[str, graph.TensorType | str]],
-) -> list[TensorSpec | ValueSpec]:
-    return [
-        ValueSpec(name, type_) if isinstance(type_, str) else _tensor_spec(name, type_)
-        for name, type_ in values
-    ]
-
-
-def _tensor_spec(name: str, type_: graph.TensorType) -> TensorSpec:
-    shape = tuple(size if isinstance(size, int) else str(size) for size in type_.shape)
-    return TensorSpec(name, shape, type_.dtype.name)

@@ -74,8 +74,12 @@ class PassError(GraphcError):
 
     `reproducer` holds the program from before the pass and the rest of the pipeline: its text is
     ``str(error.reproducer)``, and ``error.reproducer.save(stem)`` writes it to a file and returns
-    the command that runs it. None when the failure happened outside a pipeline.
+    the command that runs it. None when the failure happened outside a pipeline. `rewrite` and
+    `node` say which rewrite failed and where; they are empty where none did.
     """
+
+    rewrite = ""
+    node = ""
 
     def __init__(self, message: str, pass_name: str = "", reproducer: Any = None):
         self.pass_name = pass_name
@@ -148,3 +152,11 @@ class DLPackError(GraphcError, BufferError):
 
     It is a `BufferError`, too, which DLPack asks for.
     """
+
+
+class ReferenceRunError(GraphcError):
+    """What a model is compared with cannot run it, or is not installed."""
+
+
+class ReductionError(GraphcError):
+    """There is nothing to bisect or to reduce: what was asked for does not show."""

@@ -28,6 +28,22 @@ FUNCTION = "func.func"
 
 
 @dataclass
+class Fuel:
+    """How many rewrites may still fire, and what the last one was: for bisection."""
+
+    left: int
+    spent: int = 0
+    last: tuple[str, str] = ("", "")
+    """The name of the rewrite, and the node."""
+
+    def burn(self, rewrite: str, node: str) -> None:
+        """Note that a rewrite fires."""
+        self.left -= 1
+        self.spent += 1
+        self.last = rewrite, node
+
+
+@dataclass
 class PassState:
     """What a running pass may write to: the report, under its own name."""
 
@@ -35,6 +51,9 @@ class PassState:
     pass_name: str = ""
     check_rewrites: bool = False
     """Whether each rewrite that fires is evaluated, before and after; see `passes.checking`."""
+
+    fuel: Fuel | None = None
+    """Without any left, the greedy driver's rewrites no longer fire."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of the rewrite named `rewrite`; made on first use."""

@@ -1,17 +1,20 @@
 """Rewrites held to what they claim: the same results before and after.
 
-The function is evaluated in numpy on drawn inputs, once, when the first rewrite fires in it. From
-then on each firing costs the evaluation of what it built.
+The function is evaluated in numpy on drawn inputs when the first rewrite fires in it: with sizes
+that are all different, and where sizes have names once more with all of them one, since what is
+wrong is often so for axes that broadcast. From then on each firing costs the evaluation of what it
+built.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ..dialects import graph
-from ..dialects.graph.drawing import draw_inputs
-from ..dialects.graph.interpreter import Evaluation
+from ..dialects.graph.drawing import draw_inputs, draw_sizes
+from ..dialects.graph.interpreter import Evaluation, Recording, used_values
 from ..dialects.locations import node_name
 from ..errors import GraphcError, RewriteCheckError
 from ..mlir import ir
@@ -21,7 +24,7 @@ from .rewrite import Rewrite
 BOUNDS = {"float64": 1e-11, "float32": 1e-5, "float16": 1e-2, "bfloat16": 6e-2}
 """How far results may move by rounding, relative to the largest; other types must agree."""
 
-INSIDE = "it is inside a region"
+INSIDE = "it is inside a region that is not reached"
 
 
 class RewriteChecker:
@@ -29,7 +32,7 @@ class RewriteChecker:
 
     def __init__(self, function: Any):
         self.function = function
-        self.evaluation: Evaluation | None = None
+        self.evaluations: list[Evaluation] = []
         self.problem = ""
         """Why the function cannot be evaluated."""
 
@@ -47,36 +50,59 @@ class RewriteChecker:
         gets the reason.
         """
         node, results = node_name(op), list(op.operation.results)
-        evaluation = self._begin()
-        reason = self.problem
-        if evaluation is not None and any(result not in evaluation.values for result in results):
-            reason = INSIDE
-        if evaluation is None or reason:
-            statistics.unchecked.setdefault(reason, []).append(node)
+        self._begin()
+        reached = [e for e in self.evaluations if all(result in e.values for result in results)]
+        if not reached:
+            statistics.unchecked.setdefault(self.problem or INSIDE, []).append(node)
             return
-        before = [evaluation.values[result] for result in results]
-        for built in _built(values, pending):
-            evaluation.step(built)
-        for old, value in zip(before, values, strict=True):
-            _compare(rewrite, node, old, evaluation.values[value])
+        built = list(_built(values, pending))
+        for evaluation in reached:
+            before = [evaluation.values[result] for result in results]
+            _evaluate_built(evaluation, built, rewrite, node)
+            for old, value in zip(before, values, strict=True):
+                _compare(rewrite, node, old, evaluation.values[value])
         statistics.checked += 1
 
-    def _begin(self) -> Evaluation | None:
-        """The evaluation of the function as it was when the first rewrite fired."""
-        if self.evaluation is None and not self.problem:
-            try:
-                self.evaluation = _evaluate(self.function)
-            except GraphcError as error:
-                self.problem = f"the program has no value on drawn inputs ({error})"
-        return self.evaluation
+    def _begin(self) -> None:
+        """Evaluate the function as it is when the first rewrite fires."""
+        if self.evaluations or self.problem:
+            return
+        types = [graph.type_of(a) for a in self.function.regions[0].blocks[0].arguments]
+        try:
+            self.evaluations.append(evaluate_on(self.function, types))
+        except GraphcError as error:
+            self.problem = f"the program has no value on drawn inputs ({error})"
+            return
+        ones = dict.fromkeys(draw_sizes(types), 1)
+        if ones:
+            with suppress(GraphcError):  # not every program takes every size
+                self.evaluations.append(evaluate_on(self.function, types, ones))
 
 
-def _evaluate(function: Any) -> Evaluation:
+def evaluate_on(
+    function: Any, types: Sequence[graph.TensorType], sizes: Mapping[str, int] | None = None
+) -> Recording:
+    """An evaluation of `function`, which keeps all its values, on inputs drawn for `types`."""
     block = function.regions[0].blocks[0]
-    evaluation = Evaluation(None)
-    evaluation.bind_arguments(block.arguments, draw_inputs(map(graph.type_of, block.arguments)))
-    evaluation.run(block)
+    evaluation = Recording(None)
+    with function.operation.context, ir.Location.unknown():
+        evaluation.bind_arguments(block.arguments, draw_inputs(types, sizes=sizes))
+        evaluation.run(block)
     return evaluation
+
+
+def _evaluate_built(
+    evaluation: Evaluation, built: Iterable[Any], rewrite: Rewrite, node: str
+) -> None:
+    try:
+        for operation in built:
+            evaluation.step(operation)
+    except GraphcError as error:
+        raise RewriteCheckError(
+            f"rewrite '{rewrite.name}' at '{node}' builds what has no value on inputs drawn at "
+            f"random, though what it replaces has: {error}",
+            rewrite=rewrite.name, node=node, difference=float("inf"),
+        ) from error  # fmt: skip
 
 
 def _built(values: Iterable[ir.Value], pending: ir.Location) -> Iterator[Any]:
@@ -91,7 +117,7 @@ def _built(values: Iterable[ir.Value], pending: ir.Location) -> Iterator[Any]:
         if operation.results[0] in done:
             return
         done.add(operation.results[0])
-        for operand in _used(operation):
+        for operand in used_values(operation):
             yield from visit(operand)
         yield operation
 
@@ -99,18 +125,9 @@ def _built(values: Iterable[ir.Value], pending: ir.Location) -> Iterator[Any]:
         yield from visit(value)
 
 
-def _used(operation: Any) -> Iterator[ir.Value]:
-    """The operands of `operation` and of what is within it."""
-    yield from operation.operands
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _used(inner.operation)
-
-
 def _compare(rewrite: Rewrite, node: str, before: np.ndarray, after: np.ndarray) -> None:
-    bound = BOUNDS.get(before.dtype.name, 0.0) if rewrite.bound is None else rewrite.bound
-    difference = _difference(before, after)
+    bound = bound_of(before) if rewrite.bound is None else rewrite.bound
+    difference = relative_difference(before, after)
     if difference > bound:
         raise RewriteCheckError(
             f"rewrite '{rewrite.name}' at '{node}' changes the result by {difference:.2g} of its "
@@ -119,7 +136,12 @@ def _compare(rewrite: Rewrite, node: str, before: np.ndarray, after: np.ndarray)
         )  # fmt: skip
 
 
-def _difference(before: np.ndarray, after: np.ndarray) -> float:
+def bound_of(array: np.ndarray) -> float:
+    """How far the values of `array` may move where nothing is said."""
+    return BOUNDS.get(array.dtype.name, 0.0)
+
+
+def relative_difference(before: np.ndarray, after: np.ndarray) -> float:
     """The largest difference over the largest value; infinite where one is no number."""
     if before.size == 0 or np.array_equal(before, after):
         return 0.0

@@ -99,6 +99,8 @@ class _Driver:
         return callback
 
     def _try(self, rewrite: Rewrite, op: Any, rewriter: Any, pending: ir.Location) -> bool:
+        if self.state.fuel is not None and self.state.fuel.left <= 0:
+            return False
         outcome = rewrite.apply(op)
         if outcome is None:
             return False
@@ -120,6 +122,8 @@ class _Driver:
         self.fired += 1
         self.last.append(f"{rewrite.name} at '{node}'")
         self.state.statistics(rewrite.name).record_fired(node)
+        if self.state.fuel is not None:
+            self.state.fuel.burn(rewrite.name, node)
         if self.fired > self.budget:
             raise self._not_converging()
 
@@ -142,6 +146,7 @@ class _Driver:
     def _wrapped(self, rewrite: Rewrite, op: Any, error: Exception) -> PassError:
         message = f"rewrite '{rewrite.name}' at '{node_name(op)}': {type(error).__name__}: {error}"
         wrapped = PassError(message, self.state.pass_name)
+        wrapped.rewrite, wrapped.node = rewrite.name, node_name(op)
         wrapped.__cause__ = error
         return wrapped
 

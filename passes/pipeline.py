@@ -12,8 +12,9 @@ from ..dialects import graph
 from ..errors import GraphcError, PassError, PipelineError, VerificationError
 from ..mlir import ir
 from . import options, syntax
-from .base import MODULE, Pass, PassState
+from .base import MODULE, Fuel, Pass, PassState
 from .diagnostics import collected_errors, error_text
+from .pass_checking import PassChecker
 from .registry import MLIR_PASSES, MlirPass, find_pass, known_passes, mlir_pass_problem
 from .report import PassRecord, Report
 from .reproducer import Reproducer
@@ -92,17 +93,19 @@ def run_pipeline(
     verify_each: bool = True,
     observers: Sequence[Observer] = (),
     check_rewrites: bool = False,
+    fuel: Fuel | None = None,
 ) -> ir.Module:
     """Run `pipeline` on `module`, in place, and return it.
 
     `report` collects timings and rewrites. With `check_rewrites` each rewrite that fires is
-    evaluated on drawn inputs, before and after: RewriteCheckError where one changes the result.
+    evaluated on drawn inputs, before and after, and so is each pass whose rewrites cannot be:
+    RewriteCheckError where one changes the result. `fuel` bounds how many rewrites fire.
     PassError says which pass failed and carries a `reproducer`; errors of graphc that a pass
     raises on purpose keep their own type.
     """
     if isinstance(pipeline, str):
         pipeline = Pipeline.parse(pipeline)
-    run = _Run(module, pipeline, report or Report(), verify_each, observers, check_rewrites)
+    run = _Run(module, pipeline, report or Report(), verify_each, observers, check_rewrites, fuel)
     with module.context, ir.Location.unknown():
         graph.Graph.load()
         for index in range(len(pipeline.steps)):
@@ -119,13 +122,15 @@ class _Run:
         verify_each: bool,
         observers: Sequence[Observer],
         check_rewrites: bool,
+        fuel: Fuel | None,
     ):
+        self.fuel = fuel
         self.module = module
         self.pipeline = pipeline
         self.report = report
         self.verify_each = verify_each
         self.observers = observers
-        self.check_rewrites = check_rewrites
+        self.checker = PassChecker(report) if check_rewrites else None
         self.fingerprint: int | None = None
         self.backup: Any = None
 
@@ -144,6 +149,8 @@ class _Run:
             changed = after != self.fingerprint
             if changed and self.verify_each:
                 self._verify(step)
+            if changed and self.checker is not None:
+                self.checker.check(step.pass_.name, self.backup, self.module)
         except GraphcError as error:
             if isinstance(error, PassError):
                 error.pass_name = error.pass_name or step.pass_.name
@@ -159,7 +166,7 @@ class _Run:
             observer.after(step, self.module, changed)
 
     def _apply(self, step: Step) -> None:
-        state = PassState(self.report, step.pass_.name, self.check_rewrites)
+        state = PassState(self.report, step.pass_.name, self.checker is not None, self.fuel)
         with collected_errors(self.module.context) as errors:
             for op in _anchored(self.module, step.anchor):
                 step.pass_.run(op, state)

@@ -59,6 +59,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
     "vulkan": _for_graphics(
         "graph-conv-to-matmul",  # products alone have tiles
     ),
+    "interpret": (),  # the program as it was imported
 }
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {

@@ -70,6 +70,9 @@ class Runnable(Protocol):
 class HybridSession:
     """Runs the parts in their order; stands where a `Session` does in a `CompiledModel`."""
 
+    device = None
+    """Feeds come to the host."""
+
     def __init__(
         self,
         name: str,

@@ -5,11 +5,11 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import DeviceError, FeedError, ModuleFileError, UnknownTargetError, UsageError
 from .adaptive import AdaptiveSession
-from .device import accounting_device, open_device
+from .device import Device, accounting_device, open_device
 from .device_tensor import DeviceTensor, send
 from .discovery import require_family, select_targets
 from .elements import ELEMENT_TYPES
@@ -101,14 +101,40 @@ def _load_hybrid(
     runnables = [
         (spec, open_part(spec, data)) for spec, data in zip(file.parts, file.contents, strict=True)
     ]
-    metadata = file.metadata
+    return hybrid_model(file.metadata, runnables, file.whole, report)
+
+
+def hybrid_model(
+    metadata: ModelMetadata,
+    parts: Sequence[tuple[PartSpec, Runnable]],
+    contents: memoryview | None,
+    report: Any,
+) -> "CompiledModel":
+    """A model that runs `parts` one after the other."""
     session = HybridSession(
         metadata.name,
-        runnables,
+        parts,
         [spec.name for spec in metadata.inputs],
         [spec.name for spec in metadata.outputs],
     )
-    return CompiledModel(session, metadata, file.whole, report)
+    return CompiledModel(session, metadata, contents, report)
+
+
+class Invocable(Protocol):
+    """What runs a model whose inputs have been checked."""
+
+    @property
+    def device(self) -> Device | None:
+        """Where it computes; None where that is the host alone."""
+        ...
+
+    def invoke(self, inputs: Sequence[Any], plan: Plan) -> list[Any]:
+        """One value for each output of `plan`."""
+        ...
+
+    def close(self) -> None:
+        """Free what it holds."""
+        ...
 
 
 class NativePart:
@@ -139,9 +165,9 @@ class CompiledModel:
 
     def __init__(
         self,
-        session: Session | AdaptiveSession | HybridSession,
+        session: Invocable,
         metadata: ModelMetadata,
-        contents: memoryview,
+        contents: memoryview | None,
         report: Any = None,
     ):
         self.metadata = metadata
@@ -150,8 +176,9 @@ class CompiledModel:
         """What happened while the model was compiled; ``None`` for a loaded model."""
         self._session = session
         self._measured: tuple[ModuleFile, str] | None = None
-        self._contents: memoryview | None = contents
-        self._device = None if isinstance(session, HybridSession) else session.device
+        self._contents = contents
+        self._device = session.device
+        self._closed = False
         self._binder = (
             HybridBinder(metadata.inputs)
             if isinstance(session, HybridSession)
@@ -276,14 +303,19 @@ class CompiledModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
-        if self._contents is None:
+        if self._closed:
             raise UsageError(f"model '{self.metadata.name}' is closed")
+        if self._contents is None:
+            raise UsageError(
+                f"model '{self.metadata.name}' is interpreted: there is no code to save"
+            )
         write_atomically(Path(path), self._contents)
 
     def close(self) -> None:
         """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
         self._session.close()
         self._contents = self._measured = None
+        self._closed = True
 
     def __enter__(self) -> "CompiledModel":
         return self

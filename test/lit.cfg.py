@@ -22,6 +22,8 @@ config.test_exec_root = os.path.join(config.test_source_root, "..", "build", "li
 # A tool is a word of a RUN line: not the end of a path, nor a part of a longer name.
 for tool in ("gc-opt", "gc-compile", "gc-run"):
     command = f"{sys.executable} -m graphc.tools.{tool.replace('-', '_')}"
+    if tool == "gc-opt":  # every rewrite of every input is held to what it claims
+        command += " --check-rewrites"
     config.substitutions.append((rf"(?<![\w/.-]){tool}(?![\w/.-])", command))
 config.substitutions.append((r"(?<![\w/.-])filecheck(?![\w/.-])", f"{sys.executable} -m filecheck"))
 config.substitutions.append(("%python", sys.executable))

@@ -18,22 +18,36 @@ FLOORS = {
     "passes": {"errors", "mlir", "dialects"},
     "runtime": {"errors"},
     "preflight": {"frontend", "runtime"},
+    "interpret": {"errors", "mlir", "dialects", "runtime"},
+    "signature": {"errors", "mlir", "dialects", "runtime"},
     "viewing": {"errors", "mlir", "dialects", "passes"},
-    "driver": {"errors", "mlir", "dialects", "frontend", "passes", "runtime", "viewing"},
+    "driver": {
+        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "viewing"),
+        *("interpret", "signature"),
+    },
     "explanation": {"errors", "runtime", "viewing", "driver"},
     "extensions": {"runtime"},
     "model_cache": {"errors", "frontend", "passes", "runtime", "extensions", "viewing"},
     "compiling": {"errors", "passes", "runtime", "driver", "model_cache"},
     "backend": {"errors", "runtime", "compiling"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
+    "debugging": {
+        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "driver"),
+    },
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
         *("preflight", "driver", "compiling", "explanation", "backend", "benchmarks", "profiling"),
-        "viewing",
+        *("debugging", "viewing"),
     },
 }
 OUTSIDE = {
-    "onnx": ("frontend/onnx/", "runtime/host/", "backend.py", "tools/conformance/"),
+    "onnx": (
+        "frontend/onnx/",
+        "runtime/host/",
+        "backend.py",
+        "tools/conformance/",
+        "debugging/onnx/",
+    ),
     "iree": ("runtime/",),
     "torch_mlir": ("mlir.py",),
 }

@@ -31,14 +31,22 @@ FEW_BITS = 2e-2
 
 
 def compare(
-    model: onnx.ModelProto, feeds: list[Feed], target: str | Target = "cpu", precision: str = "f32"
+    model: onnx.ModelProto,
+    feeds: list[Feed],
+    target: str | Target = "cpu",
+    precision: str = "f32",
+    *,
+    check_rewrites: bool = True,
 ) -> Mapping[str, int]:
     """Check one compilation of `model` on all `feeds`; how often each rewrite fired."""
     tolerance = TOLERANCE if precision == "f32" else FEW_BITS
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    with closing(graphc.compile(model, target, threads=2, precision=precision)) as compiled:
+    made = graphc.compile(
+        model, target, threads=2, precision=precision, check_rewrites=check_rewrites
+    )
+    with closing(made) as compiled:
         for feed in feeds:
             expected = session.run(None, dict(feed))
             for result, reference in zip(compiled.run(None, dict(feed)), expected, strict=True):
@@ -120,7 +128,7 @@ def test_small_cnn():
 def test_squeezenet():
     model = light_model("light_squeezenet")
     image = np.random.default_rng(2).standard_normal((1, 3, 224, 224), np.float32)
-    fired = compare(model, [{"data_0": image}])
+    fired = compare(model, [{"data_0": image}], check_rewrites=False)  # large for numpy
     assert fired["conv-channels-last"] == 26
     assert fired["fuse-epilogue"] == 26
 

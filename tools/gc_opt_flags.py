@@ -86,7 +86,8 @@ def _add_check_options(group: Any) -> None:
     )
     group.add_argument(
         "--check-rewrites",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=False,
         help="evaluate each rewrite that fires, before and after, on drawn inputs",
     )
     group.add_argument(

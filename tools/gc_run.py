@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..debugging.difference import relative_difference
 from ..errors import GraphcError, UsageError
 from . import target_listings
 from .cli import FAILED, OK, exit_with, print_note, run_tool
@@ -116,23 +117,6 @@ def _compare(
         verdict = "" if within else f"  > {flags.tolerance:g}"
         print(f"{name}: largest difference from ONNX Runtime {difference:.2e}{verdict}")
     return code
-
-
-def relative_difference(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """The largest difference of two arrays, relative to the largest magnitude of `theirs`.
-
-    Infinite when shapes differ, or when one is NaN where the other is not.
-    """
-    if ours.shape != theirs.shape:
-        return float("inf")
-    a, b = ours.astype(np.float64), theirs.astype(np.float64)
-    if not np.array_equal(np.isnan(a), np.isnan(b)):
-        return float("inf")
-    same = (a == b) | np.isnan(a)
-    if same.all():
-        return 0.0
-    scale = np.max(np.abs(b), where=np.isfinite(b), initial=0.0)
-    return float(np.max(np.abs(np.where(same, 0, a - b))) / (scale or 1.0))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import OutputError, UsageError
 from ..runtime.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
-from .options import add_graph_options, parse_dims
+from .options import add_graph_options, load_plugins, parse_dims
 
 EPILOG = """\
 examples:
@@ -36,6 +36,7 @@ def _run(flags: argparse.Namespace) -> int:
 
     from ..explanation import explain
 
+    load_plugins(flags)
     report = explain(
         flags.model,
         flags.target,

@@ -39,6 +39,13 @@ def add_graph_options(parser: argparse.ArgumentParser) -> Any:
         action="store_true",
         help="evaluate each rewrite that fires, before and after, on drawn inputs",
     )
+    group.add_argument(
+        "--load-plugin",
+        metavar="PLUGIN",
+        action="append",
+        default=[],
+        help="a Python file or module that registers passes",
+    )
     return group
 
 
@@ -81,8 +88,40 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_comparison_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says how results are compared, or what is asked instead."""
+    add_reference_options(parser)
+    parser.add_argument(
+        "--predicate",
+        metavar="COMMAND",
+        help="a shell command that exits with 0 where the file {} shows what is wrong",
+    )
+    parser.add_argument(
+        "--predicate-timeout",
+        type=float,
+        metavar="SECONDS",
+        help="what takes longer does not show it",
+    )
+
+
+def add_reference_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says what results are compared with, and how far they may lie apart."""
+    parser.add_argument(
+        "--reference",
+        choices=("onnxruntime", "onnx"),
+        help="ONNX Runtime without its optimisations, or ONNX's evaluator "
+        "(default: the first that is installed)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        help="allowed difference, relative to the largest magnitude (1e-4 for float32, ...)",
+    )
+
+
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
-    """Keyword arguments of `graphc.compile` from parsed options."""
+    """Keyword arguments of `graphc.compile` from parsed options; plugins are loaded."""
+    load_plugins(flags)
     return {
         "target": (flags.target or "cpu").split(","),
         "dims": parse_dims(flags.dim),
@@ -98,6 +137,15 @@ def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
         "host": flags.host,
         "check_rewrites": flags.check_rewrites,
     }
+
+
+def load_plugins(flags: argparse.Namespace) -> None:
+    """Load what ``--load-plugin`` names."""
+    if flags.load_plugin:
+        from ..passes.registry import load_plugin
+
+        for plugin in flags.load_plugin:
+            load_plugin(plugin)
 
 
 def parse_dims(texts: Sequence[str], flag: str = "--dim") -> dict[str, int]:

@@ -34,7 +34,7 @@ def _target(row: Target) -> str:
     return textwrap.fill(
         text,
         96,
-        initial_indent=f"{row.name + ':':8}",
+        initial_indent=f"{row.name + ':':7} ",
         subsequent_indent=" " * 8,
         break_on_hyphens=False,
     )
@@ -42,7 +42,8 @@ def _target(row: Target) -> str:
 
 def devices() -> str:
     """The devices of each target, or why there are none."""
-    return "\n".join(line for row in TARGETS.values() for line in _devices(row))
+    compiled = (row for row in TARGETS.values() if row.is_compiled)
+    return "\n".join(line for row in compiled for line in _devices(row))
 
 
 def _devices(row: Target) -> list[str]:

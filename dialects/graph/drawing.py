@@ -11,14 +11,16 @@ FIRST_SIZE = 2
 """The smallest size that a name is given; the next name gets the next size."""
 
 
-def draw_inputs(types: Iterable[TensorType], seed: int = 0) -> list[np.ndarray]:
+def draw_inputs(
+    types: Iterable[TensorType], seed: int = 0, sizes: Mapping[str, int] | None = None
+) -> list[np.ndarray]:
     """An array for each of `types`, the same for the same `seed`.
 
-    Floats are normally distributed; integers are 0 or 1, which index most axes; names of sizes are
-    given different small ones.
+    Floats are normally distributed; integers are 0 or 1, which index most axes; names that `sizes`
+    lacks are given different small ones.
     """
     wanted = list(types)
-    sizes = draw_sizes(wanted)
+    sizes = draw_sizes(wanted) | dict(sizes or {})
     generator = np.random.default_rng(seed)
     return [_draw(type_, sizes, generator) for type_ in wanted]
 

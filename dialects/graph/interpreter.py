@@ -4,12 +4,13 @@ outputs = evaluate_function(function, [x, mask])
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ...errors import FeedError, VerificationError
+from ...errors import ExecutionError, FeedError, GraphcError, VerificationError
 from ...mlir import ir
 from ..locations import node_name
 from ..symbolic import Dim
@@ -19,7 +20,8 @@ from .fusion import FusedOp
 from .shapes import BindSizesOp
 from .types import TensorType, type_of
 
-Observer = Callable[[GraphOp, tuple[np.ndarray, ...]], None]
+Arrays = tuple[np.ndarray, ...]
+Observer = Callable[[GraphOp, Arrays, Arrays], None]
 
 
 def evaluate_function(
@@ -28,13 +30,14 @@ def evaluate_function(
     """The results of `function` (a ``func.func`` of graph ops) on arrays.
 
     Symbolic dimensions take their values from the shapes of the inputs. `observe` is called with
-    each op and its results. FeedError when the inputs do not fit the signature.
+    each op, its operands and its results. FeedError when the inputs do not fit the signature,
+    ExecutionError where an op has no result on what it is given.
     """
     block = function.regions[0].blocks[0]
     with function.operation.context, ir.Location.unknown():
         evaluation = Evaluation(observe)
         evaluation.bind_arguments(block.arguments, inputs)
-        return evaluation.run(block)
+        return evaluation.run(block, _dead_after(block))
 
 
 class Evaluation:
@@ -62,11 +65,18 @@ class Evaluation:
                 raise FeedError(f"input {index} has shape {array.shape}, expected {expected}")
         self.values.update(zip(arguments, arrays, strict=True))
 
-    def run(self, block: ir.Block) -> tuple[np.ndarray, ...]:
-        """Evaluate the ops of `block`; returns the operands of its terminator."""
+    def run(
+        self, block: ir.Block, dead_after: Sequence[Sequence[ir.Value]] | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Evaluate the ops of `block`; returns the operands of its terminator.
+
+        The values that are `dead_after` each op are let go.
+        """
         *operations, terminator = list(block.operations)
-        for operation in operations:
+        for index, operation in enumerate(operations):
             self.step(operation)
+            for value in dead_after[index] if dead_after is not None else ():
+                del self.values[value]
         return tuple(self.values[value] for value in terminator.operation.operands)
 
     def step(self, operation: Any) -> None:
@@ -74,16 +84,28 @@ class Evaluation:
         op = graph_op(operation)
         if op is None:
             raise VerificationError(f"{operation.operation.name} has no meaning in numpy")
-        results = self._evaluate(op)
+        results = self._guarded(op)
         self.values.update(zip(op.operation.results, results, strict=True))
         if self.observe is not None:
-            self.observe(op, results)
+            operands = tuple(self.values[value] for value in op.operation.operands)
+            self.observe(op, operands, results)
 
     def resolve(self, attribute: Any) -> Any:
         """`attribute` with its symbolic dimensions replaced by their sizes."""
         if isinstance(attribute, tuple):
             return tuple(map(self.resolve, attribute))
         return attribute.evaluate(self.sizes) if isinstance(attribute, Dim) else attribute
+
+    def _guarded(self, op: GraphOp) -> tuple[np.ndarray, ...]:
+        try:
+            return self._evaluate(op)
+        except GraphcError:
+            raise
+        except Exception as error:  # what numpy has against the values
+            raise ExecutionError(
+                f"{op.operation.name} at '{node_name(op)}' has no result: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
     def _evaluate(self, op: GraphOp) -> tuple[np.ndarray, ...]:
         if isinstance(op, FusedOp):
@@ -171,6 +193,51 @@ class Evaluation:
                 f"but its type {type_} says {expected}"
             )
         return array
+
+
+class Recording(Evaluation):
+    """An evaluation that keeps the values within regions, too: those of the last iteration.
+
+    Of a branch, also the side that is not taken is evaluated, where it has values.
+    """
+
+    def _nested(self) -> Evaluation:
+        inner = Recording(self.observe)
+        inner.values, inner.sizes = self.values, self.sizes
+        return inner
+
+    def _run_regions(self, op: RegionOp) -> tuple[np.ndarray, ...]:
+        if isinstance(op, IfOp):
+            then_block, else_block = op.bodies
+            other = else_block if self.values[op.condition] else then_block
+            with suppress(GraphcError):
+                self._nested().run(other)
+        return super()._run_regions(op)
+
+
+def _dead_after(block: ir.Block) -> list[list[ir.Value]]:
+    """For each op of `block` the values that nothing after it uses."""
+    seen: set[ir.Value] = set()
+    dead: list[list[ir.Value]] = []
+    for operation in reversed(list(block.operations)):
+        last = {*operation.operation.results, *used_values(operation.operation)} - seen
+        seen |= last
+        dead.append([value for value in last if _is_of(value, block)])
+    return dead[::-1]
+
+
+def _is_of(value: ir.Value, block: ir.Block) -> bool:
+    owner = value.owner
+    return owner == block if isinstance(owner, ir.Block) else owner.operation.block == block
+
+
+def used_values(operation: Any) -> Iterator[ir.Value]:
+    """The operands of `operation` and of what is within it."""
+    yield from operation.operands
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from used_values(inner.operation)
 
 
 def _bound_sizes(op: BindSizesOp, array: np.ndarray) -> Mapping[str, int]:

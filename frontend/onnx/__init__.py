@@ -4,14 +4,17 @@ from .external import external_files
 from .importer import import_onnx
 from .plan import HostPiece, NativePiece, Plan, make_plan
 from .preflight import Preflight, check_nodes
+from .values import ModelNode, list_nodes
 
 __all__ = [
     "HostPiece",
+    "ModelNode",
     "NativePiece",
     "Plan",
     "Preflight",
     "check_nodes",
     "external_files",
     "import_onnx",
+    "list_nodes",
     "make_plan",
 ]

@@ -29,6 +29,7 @@ from .attributes import check_kinds, read_attribute, read_attributes
 from .loading import Source, load_model
 from .registry import Node, UnsupportedError, find_converter
 from .tensors import check_shape, dtype_of, to_array
+from .values import choose_outputs, node_name
 
 MAX_OPSET = 28
 """The newest ai.onnx opset whose meaning the converters were written against."""
@@ -37,14 +38,17 @@ _STANDARD = ("", "ai.onnx")
 
 
 def import_onnx(
-    source: Source, *, dims: Mapping[str, int] | None = None, context: ir.Context | None = None
-) -> ir.Module:
+    source: Source, *, dims: Mapping[str, int] | None = None,
+    outputs: Sequence[str] | None = None, context: ir.Context | None = None,
+) -> ir.Module:  # fmt: skip
     """Import a model: a path, its bytes, or a ModelProto.
 
-    `dims` gives symbolic dimensions a size. The module holds one public function, ``@main``, with
+    `dims` gives symbolic dimensions a size; `outputs` names the values that are the results, in
+    place of the model's outputs. The module holds one public function, ``@main``, with
     the names of inputs and outputs as ``graph.name`` attributes. It maps large weights from their
     file, which must stay as it is while the module lives. Raises InvalidModelError,
-    UnsupportedModelError (with all nodes that are not supported) or InvalidDimError.
+    UnsupportedModelError (with all nodes that are not supported), InvalidDimError, or UsageError
+    for `outputs` that are not there.
     """
     model, folder = load_model(source)
     with context or ir.Context(), ir.Location.unknown():
@@ -52,7 +56,7 @@ def import_onnx(
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             owned = not isinstance(source, onnx.ModelProto)
-            Importer(model, folder, dict(dims or {}), owned).import_model()
+            Importer(model, folder, dict(dims or {}), owned).import_model(outputs)
         verify(module)
         return module
 
@@ -96,10 +100,10 @@ class Importer:
         self.unsupported: list[UnsupportedNode] = []
         self.symbols: set[str] = set()
 
-    def import_model(self) -> None:
+    def import_model(self, outputs: Sequence[str] | None = None) -> None:
         """Make ``@main``."""
         self._check_sizes()
-        graph_proto = self.model.graph
+        graph_proto, chosen = self.model.graph, choose_outputs(self.model, outputs)
         opsets = read_opsets(self.model.opset_import)
         initializers = read_initializers(graph_proto)
         inputs = [i for i in graph_proto.input if i.name not in initializers]
@@ -114,8 +118,8 @@ class Importer:
             self._import_nodes(graph_proto.node, scope)
             if self.unsupported:
                 raise UnsupportedModelError(self.unsupported)
-            results = [self._lookup(scope, o.name, "graph output") for o in graph_proto.output]
-            for info, value in zip(graph_proto.output, results, strict=True):
+            results = [self._lookup(scope, o.name, "graph output") for o in chosen]
+            for info, value in zip(chosen, results, strict=True):
                 _check_declared(info, graph.type_of(value))
             func.ReturnOp(results)
         signature = ir.FunctionType.get(
@@ -123,7 +127,7 @@ class Importer:
         )
         function.attributes["function_type"] = ir.TypeAttr.get(signature)
         function.arg_attrs = _names(info.name for info in inputs)
-        function.attributes["res_attrs"] = _names(info.name for info in graph_proto.output)
+        function.attributes["res_attrs"] = _names(info.name for info in chosen)
 
     # Inputs
 
@@ -177,7 +181,7 @@ class Importer:
 
     def _import_nodes(self, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:
         for index, node in enumerate(nodes):
-            name = scope.prefix + (node.name or f"{node.op_type}_{index}")
+            name = scope.prefix + node_name(node, index)
             try:
                 with ir.Location.name(name):
                     self._import_node(node, name, scope)

@@ -1,6 +1,6 @@
 """From a model that cannot be compiled as a whole to parts that can, and parts for the host."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from .placement import (
     first_output,
     impossible,
 )
+from .values import choose_outputs, node_name
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,23 @@ class Plan:
         return type_ if isinstance(type_, graph.TensorType) else spell(type_)
 
 
-def make_plan(source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot) -> Plan:
+def make_plan(
+    source: Source,
+    *,
+    dims: Mapping[str, int] | None,
+    why_not: WhyNot,
+    outputs: Sequence[str] | None = None,
+) -> Plan:
     """Divide the model between compiled code and the host, to which `why_not` lends its voice.
 
     Raises InvalidModelError, InvalidDimError, or UnsupportedModelError with all nodes that can run
     nowhere.
     """
-    placement, pieces = _divide(*_prepare(source), dims or {}, why_not)
+    model, folder = _prepare(source)
+    chosen = choose_outputs(model, outputs)
+    del model.graph.output[:]
+    model.graph.output.extend(chosen)
+    placement, pieces = _divide(model, folder, dims or {}, why_not)
     live = Partitioner(placement).live()
     nowhere = impossible(placement, live)
     if nowhere:
@@ -143,7 +154,7 @@ def _prepare(source: Source) -> tuple[onnx.ModelProto, Path | None]:
     elif isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto.FromString(model.SerializeToString())
     for index, node in enumerate(model.graph.node):
-        node.name = node.name or f"{node.op_type}_{index}"
+        node.name = node_name(node, index)
         node.domain = "" if node.domain == "ai.onnx" else node.domain
     for opset in model.opset_import:
         opset.domain = "" if opset.domain == "ai.onnx" else opset.domain

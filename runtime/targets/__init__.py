@@ -12,6 +12,7 @@ from ...errors import UnknownTargetError
 from .base import Target
 from .cpu import CPU
 from .cuda import CUDA
+from .interpret import INTERPRET
 from .metal import METAL
 from .rocm import ROCM
 from .vulkan import VULKAN
@@ -19,7 +20,7 @@ from .vulkan import VULKAN
 __all__ = ["TARGETS", "Target", "resolve_target"]
 
 TARGETS: Mapping[str, Target] = MappingProxyType(
-    {target.name: target for target in (CPU, VULKAN, CUDA, ROCM, METAL)}
+    {target.name: target for target in (CPU, VULKAN, CUDA, ROCM, METAL, INTERPRET)}
 )
 
 

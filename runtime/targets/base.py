@@ -29,8 +29,8 @@ SPIRV_NARROW_FLOATS = ("f16",)
 class Target:
     """Where a module runs, and what the backend compiler must be told to make it.
 
-    `pipeline` names the pass pipeline, `driver` the HAL driver that runs the module, `variant` the
-    row of `variants` in use. The first variant is the default.
+    `pipeline` names the pass pipeline, `driver` the HAL driver that runs the module (empty where
+    nothing is compiled), `variant` the row of `variants` in use. The first variant is the default.
     """
 
     name: str
@@ -55,6 +55,11 @@ class Target:
     def spelling(self) -> str:
         """The full spelling, ``cpu:host``."""
         return f"{self.name}:{self.variant}"
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is code to compile; what is not compiled is interpreted."""
+        return bool(self.driver)
 
     @property
     def vector_bits(self) -> int:

@@ -3,7 +3,7 @@
 // RUN: not gc-opt --graph-fuse-elementwise=operands=2 %s 2>&1 | filecheck %s --check-prefix=OPTION
 
 // OPTION: error: graph-fuse-elementwise: no option 'operands' (did you mean 'max-operands'?)
-// REPORT: 2 x fuse-elementwise: gate, first
+// REPORT: 2 x fuse-elementwise (2 checked): gate, first
 
 // CHECK-LABEL: @chain
 // CHECK-NEXT: graph.fused

@@ -4,7 +4,7 @@
 // RUN: not gc-opt --graph-fuse-epilogue=max-operands=many %s 2>&1 | filecheck %s --check-prefix=OPTION
 
 // OPTION: error: graph-fuse-epilogue: option 'max-operands': 'many' is not an integer
-// REPORT: 3 x fuse-epilogue: product
+// REPORT: 3 x fuse-epilogue (3 checked): product
 
 // Bias, activation and residual join the product, in order.
 // CHECK-LABEL: @bias_activation_residual

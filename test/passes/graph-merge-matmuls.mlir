@@ -1,8 +1,8 @@
 // RUN: gc-opt --graph-merge-matmuls --canonicalize %s | filecheck %s
 // RUN: gc-opt --graph-merge-matmuls --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
-// REPORT: 1 x heads-from-first-axis: q+k
-// REPORT: 1 x merge-matmuls: q+k
+// REPORT: 1 x heads-from-first-axis (1 checked): q+k
+// REPORT: 1 x merge-matmuls (1 checked): q+k
 // REPORT: declined by merge-matmuls, 'softmax' would read a copy: logits
 // REPORT: declined by merge-matmuls, no other product is used alike: alone
 

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from graph_programs import build_module, main_of
 
+import graphc
 from graphc.dialects import graph
 from graphc.errors import PassError, RewriteCheckError
 from graphc.mlir import ir
 from graphc.passes.base import PassState
 from graphc.passes.greedy import apply_rewrites
+from graphc.passes.pass_checking import PassChecker
 from graphc.passes.pipeline import run_pipeline
+from graphc.passes.pipelines import graph_pipeline
 from graphc.passes.report import Report
 from graphc.passes.rewrite import Rewrite, rewrite
 
@@ -102,3 +105,68 @@ def test_pipelines_check_on_request():
     run_pipeline(module, "graph-simplify", report=report, check_rewrites=True)
     assert all(s.checked == s.count for s in report.rewrites.values())
     assert any(s.checked for s in report.rewrites.values())
+
+
+@rewrite(graph.NegOp)
+def neg_unless_alone(op):
+    """Right but where the axis has one element: ``neg(x) --> x * (1 - min(n, 2))``."""
+    extent = graph.sizes(sizes=graph.type_of(op.x).shape[:1])
+    bounded = graph.min_(graph.cast(extent, to=np.dtype(np.float32)), constant([2]))
+    return graph.mul(op.x, graph.sub(constant([1]), bounded))
+
+
+def constant(values):
+    return graph.constant(value=np.array(values, np.float32))
+
+
+def test_sizes_are_sampled():
+    """Axes of one element hide what others show, and the other way round."""
+    with pytest.raises(RewriteCheckError, match="neg-unless-alone"):
+        apply(build_module(graph.neg, "nxf32"), neg_unless_alone)
+    assert apply(build_module(graph.neg, "4xf32"), neg_unless_alone)["neg-unless-alone"].checked
+
+
+SEGMENTS = f"array<i32: 1{', 0' * 31}>"
+BRANCHES = f"""
+func.func @main(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = "graph.if"(%c) ({{
+    %1 = "graph.sub"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "graph.yield_all"(%1) {{operandSegmentSizes = {SEGMENTS}}} : (tensor<4xf32>) -> ()
+  }}, {{
+    %2 = "graph.neg"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "graph.OP"(%2) : (tensor<4xf32>) -> tensor<4xf32> loc("inside")
+    "graph.yield_all"(%3) {{operandSegmentSizes = {SEGMENTS}}} : (tensor<4xf32>) -> ()
+  }}) {{names = [], resultSegmentSizes = {SEGMENTS}}} : (tensor<i1>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}"""
+
+
+def test_rewrites_in_regions_are_checked():
+    """On both sides of a branch, whichever is taken."""
+    with pytest.raises(RewriteCheckError, match="'tanh-to-sigmoid' at 'inside'"):
+        apply(ir.Module.parse(BRANCHES.replace("OP", "tanh")), tanh_to_sigmoid)
+    found = apply(ir.Module.parse(BRANCHES.replace("OP", "exp")), sub_to_add, ScaleExp(1e-2))
+    assert found["scale-exp"].checked == found["sub-to-add"].checked == 1
+
+
+def test_passes_that_rewrite_by_themselves_are_checked_whole():
+    def other(x, y):
+        with ir.Location.name("squash"):
+            squashed = graph.sigmoid(x)
+        with ir.Location.name("difference"):
+            return graph.sub(squashed, y)
+
+    before = build_module(program, "nx3xf32", "nx3xf32")
+    checker = PassChecker(Report())
+    checker.check("right", before, build_module(program, "nx3xf32", "nx3xf32"))
+    with pytest.raises(RewriteCheckError, match=r"pass 'wrong' changes .* differs is at 'squash'"):
+        checker.check("wrong", before, build_module(other, "nx3xf32", "nx3xf32"))
+
+
+def test_every_rewrite_of_a_model_is_checked():
+    report = Report()
+    module = graphc.import_onnx("test/exported/bert-tiny.onnx")
+    run_pipeline(module, graph_pipeline("cpu", 512), report=report, check_rewrites=True)
+    fired = {name: s for name, s in report.rewrites.items() if s.count}
+    assert {"fold-constants", "merge-matmuls", "fuse-epilogue", "recognize-gelu"} < set(fired)
+    assert not [name for name, s in fired.items() if s.checked != s.count]

@@ -66,9 +66,14 @@ def test_groups():
 def test_observers_see_every_op():
     seen = []
     module = build_module(lambda x: graph.neg(graph.relu(x)), "2x3xf32")
-    evaluate_function(main_of(module), [X], lambda op, results: seen.append((op.name, results[0])))
-    assert [name for name, _ in seen] == ["graph.relu", "graph.neg"]
-    np.testing.assert_array_equal(seen[0][1], np.maximum(X, 0))
+    evaluate_function(
+        main_of(module), [X], lambda op, given, results: seen.append((op, given, results))
+    )
+    assert [op.name for op, _, _ in seen] == ["graph.relu", "graph.neg"]
+    (_, (x,), (relu,)), (_, (given,), (negative,)) = seen
+    np.testing.assert_array_equal(x, X)
+    assert given is relu
+    np.testing.assert_array_equal(negative, -np.maximum(X, 0))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 // A pass that fails names the node, and leaves a file that shows the failure again.
 
-// RUN: gc-opt --load-plugin=%S/Inputs/plugin.py --test-relu-to-sigmoid %s | filecheck %s
+// RUN: gc-opt --no-check-rewrites --load-plugin=%S/Inputs/plugin.py --test-relu-to-sigmoid %s | filecheck %s
 // CHECK: graph.sigmoid
 
 // RUN: not gc-opt --load-plugin=%S/Inputs/plugin.py --cse --test-crash --canonicalize --mlir-pass-pipeline-crash-reproducer=%t %s 2>&1 | filecheck %s --check-prefix=CRASH

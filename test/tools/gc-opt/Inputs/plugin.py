@@ -58,3 +58,19 @@ class Break(Pass):
             if isinstance(inner.operation.opview, graph.ReluOp):
                 type_ = graph.type_of(inner.operation.results[0]).with_dtype("float64")
                 inner.operation.results[0].set_type(graph.to_mlir(type_))
+
+
+@register
+@dataclass(frozen=True)
+class DropRelu(Pass):
+    """Leave out every relu, without the greedy driver."""
+
+    name = "test-drop-relu"
+    anchor = FUNCTION
+
+    def run(self, op, state):
+        del state
+        for inner in list(op.regions[0].blocks[0].operations):
+            if isinstance(inner.operation.opview, graph.ReluOp):
+                inner.operation.results[0].replace_all_uses_with(inner.operation.operands[0])
+                inner.operation.erase()

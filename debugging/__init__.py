@@ -1,0 +1,44 @@
+"""What to do when something is wrong: look at values, compare them, and find what breaks them.
+
+Nothing is imported until it is asked for: gc-run compares results without the compiler.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bisection import bisect
+    from .culprit import Culprit
+    from .reduction import Reduced, reduce
+    from .tracing import Step, Trace, trace
+    from .verification import Verification, verify
+
+_EXPORTS = {
+    "Culprit": "culprit",
+    "Reduced": "reduction",
+    "Step": "tracing",
+    "Trace": "tracing",
+    "Verification": "verification",
+    "bisect": "bisection",
+    "reduce": "reduction",
+    "trace": "tracing",
+    "verify": "verification",
+}
+
+__all__ = [
+    "Culprit",
+    "Reduced",
+    "Step",
+    "Trace",
+    "Verification",
+    "bisect",
+    "reduce",
+    "trace",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)

@@ -1,0 +1,71 @@
+"""Programs compared by what they compute: values are equal when their expressions are."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..dialects import graph
+from ..mlir import ir
+
+MOVES = ("graph.transpose", "graph.reshape")
+"""Ops that show a value in another order or shape."""
+
+
+class Expressions:
+    """The expression of each value of a function's body, as a number.
+
+    Two values have the same number when the same ops with the same attributes compute them from the
+    same arguments and constants; names, locations and the order of ops do not count. One table may
+    serve several programs.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+
+    def of(self, function: Any) -> dict[ir.Value, int]:
+        """The number of every value of `function`, of a fused group and inside it."""
+        found: dict[ir.Value, int] = {}
+        (block,) = function.regions[0].blocks
+        self._block(block, found, ("main",))
+        return found
+
+    def _block(self, block: ir.Block, found: dict[ir.Value, int], place: tuple[Any, ...]) -> Any:
+        for index, argument in enumerate(block.arguments):
+            found[argument] = self._number((*place, index, str(argument.type)))
+        last: Any = ()
+        for op in block.operations:
+            operation = op.operation
+            key = (operation.name, _attributes(operation), self._operands(operation, found))
+            for region in operation.regions:
+                for inner in region.blocks:
+                    key = (*key, self._block(inner, found, (*place, key)))
+            for index, result in enumerate(operation.results):
+                found[result] = self._number((key, index, str(result.type)))
+            last = key
+        return last  # that of the terminator
+
+    def _operands(self, operation: Any, found: dict[ir.Value, int]) -> tuple[int, ...]:
+        return tuple(found[operand] for operand in operation.operands)
+
+    def _number(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+def _attributes(operation: Any) -> tuple[Any, ...]:
+    view = graph.graph_op(operation)
+    if isinstance(view, graph.ConstantOp):
+        array = np.ascontiguousarray(view.attrs["value"])
+        return (zlib.crc32(array.reshape(-1).view(np.uint8).data), array.shape, array.dtype.name)
+    return tuple((name, str(operation.attributes[name])) for name in operation.attributes)
+
+
+def behind_moves(value: ir.Value) -> Iterator[ir.Value]:
+    """`value`, and what it shows in another order or shape, step by step."""
+    yield value
+    owner = value.owner
+    while not isinstance(owner, ir.Block) and owner.operation.name in MOVES:
+        value = owner.operation.operands[0]
+        yield value
+        owner = value.owner

@@ -1,0 +1,166 @@
+"""A model with its inputs, which a reduction makes smaller."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from .reference import read_model
+
+KEPT_CONSTANT = 1024
+"""Integers of at most so many elements that a part of a model takes from the rest stay constants:
+shapes, axes, indices."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An ONNX model, arrays for its inputs, and what is known of the values within."""
+
+    model: onnx.ModelProto
+    feeds: Mapping[str, np.ndarray]
+    values: Mapping[str, np.ndarray]
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.model.graph.node)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all values that nodes define."""
+        return [name for node in self.model.graph.node for name in node.output if name]
+
+    def digest(self) -> bytes:
+        """What tells the model and its inputs from others."""
+        digest = hashlib.sha256(self.model.SerializeToString(deterministic=True))
+        for name, array in self.feeds.items():
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.digest()
+
+    def part(self, kept: Collection[int]) -> "Subject | None":
+        """The nodes with the indices `kept`; what they take from others is given.
+
+        None where that is no array.
+        """
+        graph = self.model.graph
+        nodes = [graph.node[index] for index in sorted(kept)]
+        defined = {name for node in nodes for name in node.output}
+        used = dict.fromkeys(name for node in nodes for name in read_names(node))
+        weights = {tensor.name: tensor for tensor in graph.initializer}
+        known = {**self.values, **self.feeds}
+        missing = [name for name in used if name not in defined and name not in weights]
+        if not nodes or any(name not in known for name in missing):
+            return None
+        constants = [n for n in missing if n not in self.feeds and _is_small_integer(known[n])]
+        inputs = [name for name in missing if name not in constants]
+        tensors = [weights[name] for name in used if name in weights]
+        tensors += [numpy_helper.from_array(known[name], name) for name in constants]
+        others = [node for index, node in enumerate(graph.node) if index not in set(kept)]
+        wanted = {name for node in others for name in read_names(node)}
+        wanted |= {info.name for info in graph.output}
+        results = [n for node in nodes for n in node.output if n and (n in wanted or n not in used)]
+        made = _model(self.model, nodes, inputs, results, tensors, known)
+        return replace(self, model=made, feeds={name: known[name] for name in inputs})
+
+    def with_outputs(self, names: Iterable[str]) -> "Subject":
+        """The same with `names` for outputs."""
+        copy = _copy(self.model)
+        kept = [info for info in copy.graph.output if info.name in set(names)]
+        del copy.graph.output[:]
+        copy.graph.output.extend(kept)
+        return replace(self, model=copy)
+
+    def save(self, folder: Path) -> dict[str, str]:
+        """Write ``model.onnx`` and an ``.npy`` file for each input; the files by input name."""
+        onnx.save(self.model, folder / "model.onnx")
+        files: dict[str, str] = {}
+        for index, (name, array) in enumerate(self.feeds.items()):
+            files[name] = f"input{index}.npy"
+            np.save(folder / files[name], array)
+        return files
+
+
+def subject_of(source: object, feeds: Mapping[str, np.ndarray]) -> Subject:
+    """The model of a path, bytes or as it is, with constants as initializers."""
+    model = _copy(read_model(source))
+    nodes = list(model.graph.node)
+    del model.graph.node[:]
+    for node in nodes:
+        tensor = _constant(node)
+        if tensor is None:
+            model.graph.node.append(node)
+        else:
+            model.graph.initializer.append(tensor)
+    model.ir_version = max(model.ir_version, 4)  # before, initializers had to be inputs, too
+    fixed = {tensor.name for tensor in model.graph.initializer}
+    inputs = [info for info in model.graph.input if info.name not in fixed]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    del model.graph.value_info[:]
+    return Subject(model, dict(feeds), {})
+
+
+def read_names(node: onnx.NodeProto) -> list[str]:
+    """What `node` reads, subgraphs included."""
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+            inner = {name for each in graph.node for name in each.output}
+            inner |= {info.name for info in graph.input} | {t.name for t in graph.initializer}
+            read = [name for each in graph.node for name in read_names(each)]
+            read += [info.name for info in graph.output]
+            names += [name for name in read if name not in inner]
+    return names
+
+
+def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    if node.op_type != "Constant" or not node.attribute[0].HasField("t"):
+        return None
+    tensor = onnx.TensorProto()
+    tensor.CopyFrom(node.attribute[0].t)
+    tensor.name = node.output[0]
+    return tensor
+
+
+def _model(
+    model: onnx.ModelProto,
+    nodes: Iterable[onnx.NodeProto],
+    inputs: Iterable[str],
+    outputs: Iterable[str],
+    tensors: Iterable[onnx.TensorProto],
+    known: Mapping[str, np.ndarray],
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        list(nodes),
+        model.graph.name or "reduced",
+        [value_info(name, known[name]) for name in inputs],
+        [
+            value_info(name, known[name]) if name in known else onnx.ValueInfoProto(name=name)
+            for name in outputs
+        ],
+        list(tensors),
+    )
+    made = helper.make_model(graph, ir_version=model.ir_version, opset_imports=model.opset_import)
+    made.functions.extend(model.functions)
+    return made
+
+
+def value_info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
+    """The declaration of an input that `array` fits."""
+    dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
+    return helper.make_tensor_value_info(name, dtype, array.shape)
+
+
+def _is_small_integer(array: np.ndarray) -> bool:
+    return array.dtype.kind in "iub" and array.size <= KEPT_CONSTANT
+
+
+def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return copy

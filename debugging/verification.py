@@ -1,0 +1,219 @@
+"""A compiled model held to a reference, as a whole and value by value."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..driver import Options, compile_with, make_options
+from ..errors import UnsupportedModelError
+from ..frontend.onnx import ModelNode, list_nodes
+from ..runtime import CompiledModel
+from .difference import Difference, difference, tolerance_of
+from .exposure import find_surviving
+from .onnx.reference import default_reference, reference_values, true_values
+
+BATCH_BYTES = 256 << 20
+"""Of values that one compilation gives beside the model's outputs."""
+
+Feeds = Mapping[str, Any] | Callable[[CompiledModel], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value: what the compiled model gives against what the reference gives."""
+
+    name: str
+    node: str
+    op_type: str
+    dtype: str
+    shape: tuple[int, ...]
+    difference: Difference
+    tolerance: float
+    truth: tuple[float, float] | None = None
+    """How far our value and the reference's are from that in float64."""
+
+    @property
+    def within(self) -> bool:
+        """Whether the difference is one that rounding makes."""
+        return self.difference.relative <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of `verify`; rows are in the order of the model."""
+
+    model: str
+    target: str
+    reference: str
+    outputs: tuple[Row, ...]
+    """The outputs of the model as it is compiled by default."""
+    layers: tuple[Row, ...] = ()
+    """Values inside the model, from compilations in which they are outputs, too."""
+    fused: Mapping[str, str] = field(default_factory=dict)
+    """Values that the compiled program does not hold, and the op that their node became part of."""
+
+    @property
+    def within(self) -> bool:
+        """Whether every difference is within its tolerance."""
+        return all(row.within for row in (*self.outputs, *self.layers))
+
+    @property
+    def first(self) -> Row | None:
+        """The first value of the model's order beyond the tolerance: where to look."""
+        return next((row for row in (*self.layers, *self.outputs) if not row.within), None)
+
+    def worst_first(self) -> list[Row]:
+        """The values inside the model, the worst in front."""
+        return sorted(self.layers, key=lambda row: -_excess(row))
+
+    def table(self, most: int | None = None) -> str:
+        """The comparison as text, with the `most` worst values."""
+        from .verification_text import format_verification
+
+        return format_verification(self, most)
+
+    def page(self) -> str:
+        """The comparison as a page of HTML that needs nothing else."""
+        from .verification_page import make_page
+
+        return make_page(self)
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def verify(
+    model: Any,
+    feeds: Feeds,
+    target: str = "cpu",
+    *,
+    reference: str | None = None,
+    tolerance: float | None = None,
+    truth: bool = False,
+    layers: bool = True,
+    unfused: bool = False,
+    batch_bytes: int = BATCH_BYTES,
+    dims: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    pipeline: str | None = None,
+    **options: Any,
+) -> Verification:
+    """Compile an ONNX model and compare it with `reference`, ``onnxruntime`` or ``onnx``.
+
+    `feeds` are arrays by input name, or a function that makes them for the compiled model. The
+    model is compiled as ever, and compared; then once more, or as often as `batch_bytes` asks for,
+    with those values as further outputs that are still there after the graph passes. With `unfused`
+    all values are, and the passes find that many uses: nothing is fused. `tolerance` is relative to
+    the largest magnitude of a value; by default that of `difference.TOLERANCES`. With `truth` both
+    are also compared with ONNX's evaluator in float64. Other arguments are those of
+    `graphc.compile`.
+
+    Raises ReferenceRunError where the reference cannot run the model, and what `graphc.compile` and
+    `CompiledModel.run` raise.
+    """
+    chosen = make_options(target, dims, threads, pipeline, **options)
+    with closing(compile_with(model, chosen)) as compiled:
+        given = feeds(compiled) if callable(feeds) else feeds
+        names = [spec.name for spec in compiled.outputs]
+        found = dict(zip(names, compiled.run(None, given), strict=True))
+        title, spelling = compiled.metadata.name, compiled.target
+    run = _Comparison(model, given, reference or default_reference(), tolerance, truth)
+    outputs = run.rows(found)
+    if not layers:
+        return Verification(title, spelling, run.reference, outputs)
+    inside, fused = _inside(model, chosen, run, unfused)
+    rows: list[Row] = []
+    for batch in _batches(inside, run.expected, batch_bytes):
+        rows += run.rows(compute(model, chosen, given, batch, names), batch)
+    return Verification(title, spelling, run.reference, outputs, tuple(rows), fused)
+
+
+def compute(
+    model: Any,
+    options: Options,
+    feeds: Mapping[str, Any],
+    names: Sequence[str],
+    outputs: Sequence[str],
+) -> dict[str, np.ndarray]:
+    """The values `names` of the compiled model, which has its own `outputs`, too."""
+    wanted = [*dict.fromkeys([*outputs, *names])]
+    with closing(compile_with(model, replace(options, outputs=wanted))) as compiled:
+        return dict(zip(wanted, compiled.run(None, feeds), strict=True))
+
+
+class _Comparison:
+    """What the reference says, and rows that compare with it."""
+
+    def __init__(
+        self,
+        model: Any,
+        feeds: Mapping[str, Any],
+        reference: str,
+        tolerance: float | None,
+        truth: bool,
+    ):
+        self.reference = reference
+        self.nodes: dict[str, ModelNode] = {
+            name: node for node in list_nodes(model) for name in node.outputs
+        }
+        self._tolerance = tolerance
+        self.expected = reference_values(model, feeds, list(self.nodes), reference)
+        self._truth = true_values(model, feeds, list(self.nodes)) if truth else {}
+
+    def rows(self, found: Mapping[str, Any], names: Iterable[str] | None = None) -> tuple[Row, ...]:
+        wanted = found if names is None else names
+        return tuple(self._row(name, found[name]) for name in wanted if name in self.expected)
+
+    def _row(self, name: str, ours: np.ndarray) -> Row:
+        theirs, true = self.expected[name], self._truth.get(name)
+        node = self.nodes[name]
+        truth = None
+        if true is not None:
+            truth = (difference(ours, true).relative, difference(theirs, true).relative)
+        return Row(
+            name, node.name, node.op_type, ours.dtype.name, ours.shape, difference(ours, theirs),
+            tolerance_of(ours.dtype, self._tolerance), truth,
+        )  # fmt: skip
+
+
+def _inside(
+    model: Any, options: Options, run: _Comparison, unfused: bool
+) -> tuple[Sequence[str], Mapping[str, str]]:
+    """The values to compare, and those that are not there."""
+    if unfused:
+        return list(run.expected), {}
+    try:
+        exposure = find_surviving(model, options)
+    except UnsupportedModelError:  # in parts: each is compiled with what its neighbours see
+        return (), dict.fromkeys(run.expected, "a model of which some nodes run on the host")
+    fused = {
+        name: where
+        for name, where in exposure.fused.items()
+        if name in run.expected and run.nodes[name].op_type != "Constant"
+    }
+    return [name for name in exposure.surviving if name in run.expected], fused
+
+
+def _batches(
+    names: Iterable[str], values: Mapping[str, np.ndarray], limit: int
+) -> Iterable[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for name in names:
+        if batch and size + values[name].nbytes > limit:
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += values[name].nbytes
+    if batch:
+        yield batch
+
+
+def _excess(row: Row) -> float:
+    """The difference in units of what is allowed."""
+    if row.tolerance > 0:
+        return row.difference.relative / row.tolerance
+    return float("inf") if row.difference.relative else 0.0

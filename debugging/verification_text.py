@@ -1,0 +1,100 @@
+"""A `Verification` as text."""
+
+from collections.abc import Iterable, Sequence
+
+from ..runtime.metadata import format_shape
+from .verification import Row, Verification
+
+SHOWN_PLACES, SHOWN_WORDS = 10, 4
+"""So many of the ops that values became part of are listed, and of the names in a line."""
+HEADINGS = ("", "difference", "value", "node", "type", "where")
+
+
+def format_verification(found: Verification, most: int | None) -> str:
+    """The outputs, the values inside the model with the worst in front, and what was fused away."""
+    lines = [f"{found.model} on {found.target} against {found.reference}", ""]
+    lines += ["outputs, compiled as ever:", *_table(found.outputs)]
+    layers = found.worst_first()
+    if layers:
+        wrong = sum(not row.within for row in layers)
+        shown = layers if most is None else layers[:most]
+        lines += ["", f"values inside, {wrong} of {len(layers)} beyond the tolerance, worst first:"]
+        lines += _table(shown)
+        if len(shown) < len(layers):
+            lines.append(f"and {len(layers) - len(shown)} more")
+    if found.fused:
+        lines += ["", *_fused(found)]
+    lines += ["", verdict(found)]
+    return "\n".join(lines)
+
+
+def verdict(found: Verification) -> str:
+    """What it comes to, in a sentence."""
+    first = found.first
+    if first is None:
+        return "all values agree within the tolerance"
+    return (
+        f"the first value beyond the tolerance is '{first.name}', of node '{first.node}' "
+        f"({first.op_type}): {first.difference.relative:.2e} > {first.tolerance:g}"
+    )
+
+
+def measure(row: Row) -> str:
+    """The difference, and with the truth how far either is from that."""
+    text = f"{row.difference.relative:.2e}"
+    if row.truth is None:
+        return text
+    ours, theirs = row.truth
+    return f"{text} (from float64: ours {ours:.2e}, theirs {theirs:.2e})"
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    cells = [
+        (
+            "ok" if row.within else "WRONG",
+            measure(row),
+            row.name,
+            f"{row.node} ({row.op_type})",
+            f"{row.dtype}{format_shape(row.shape)}",
+            "" if row.within else row.difference.place,
+        )
+        for row in rows
+    ]
+    return ["  " + line for line in align([HEADINGS, *cells])]
+
+
+def align(rows: Iterable[Sequence[str]]) -> list[str]:
+    """`rows` with their columns below each other."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+def _fused(found: Verification) -> list[str]:
+    """Where the values went that are not there, those of one op together."""
+    places: dict[str, list[str]] = {}
+    for name, where in found.fused.items():
+        places.setdefault(where, []).append(name)
+    rewritten = places.pop("", [])
+    lines = [
+        f"{len(found.fused)} values are not in the compiled program (--unfused computes them, in "
+        "another program):"
+    ]
+    lines += [
+        f"  {shorten(names, ', ')}: part of {shorten(where.split(' + '), ' + ')}"
+        for where, names in [*places.items()][:SHOWN_PLACES]
+    ]
+    if len(places) > SHOWN_PLACES:
+        lines.append(f"  and those of {len(places) - SHOWN_PLACES} more ops")
+    if rewritten:
+        lines.append(f"  {shorten(rewritten, ', ')}: rewritten, or computed at compile time")
+    return lines
+
+
+def shorten(words: Sequence[str], separator: str) -> str:
+    """The first few of `words`, and how many more there are."""
+    rest = len(words) - SHOWN_WORDS
+    return separator.join(words[:SHOWN_WORDS]) + (f" and {rest} more" if rest > 0 else "")

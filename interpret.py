@@ -1,0 +1,46 @@
+"""Programs that run as they stand: op by op, on the numpy meanings of the graph dialect."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .dialects.graph.interpreter import evaluate_function
+from .errors import UsageError
+from .mlir import ir
+from .runtime.lane import Plan
+
+
+class InterpretedSession:
+    """Runs the function `function` of `module`; stands where a `Session` does in a CompiledModel.
+
+    Calls from several threads take turns.
+    """
+
+    device = None
+    """Feeds come to the host."""
+
+    def __init__(self, name: str, module: ir.Module, function: Any):
+        self._name = name
+        self._module: ir.Module | None = module  # the function does not keep it alive
+        self._function = function
+        self._lock = threading.Lock()
+
+    def invoke(self, inputs: Sequence[np.ndarray], plan: Plan) -> list[np.ndarray]:
+        """One array for each output of `plan`, which belongs to the caller.
+
+        Raises `ExecutionError`, which names the node, and `FeedError`.
+        """
+        if any(stays for _, stays in plan):
+            raise UsageError(f"model '{self._name}' is interpreted: its outputs are on the host")
+        with self._lock:
+            if self._module is None:
+                raise UsageError(f"model '{self._name}' is closed")
+            results = evaluate_function(self._function, inputs)
+            return [np.array(results[index]) for index, _ in plan]
+
+    def close(self) -> None:
+        """Free the program."""
+        with self._lock:
+            self._module = self._function = None

@@ -1,0 +1,14 @@
+"""No device and no code: programs evaluated in numpy, op by op."""
+
+from types import MappingProxyType
+
+from .base import Target
+
+INTERPRET = Target(
+    name="interpret",
+    pipeline="interpret",
+    driver="",
+    backend_flags=(),
+    variants=MappingProxyType({"numpy": ()}),
+    variant="numpy",
+)

@@ -1,0 +1,77 @@
+"""gc-bisect: which pass, which rewrite and which nodes break a model, or the code of which op."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import UsageError
+from .cli import OK, exit_with, print_note, run_tool
+from .feeds import add_input_options, feeds_for
+from .options import (
+    add_comparison_options,
+    add_compile_options,
+    compile_arguments,
+)
+
+EPILOG = """\
+examples:
+  gc-bisect model.onnx
+  gc-bisect model.onnx --input x=@x.npy --tolerance 1e-3
+  gc-bisect model.onnx --predicate 'timeout 10 gc-opt --convert-graph-to-linalg -o out.mlir {}; test $? = 124'
+With --predicate, a command that exits with 0 where the program in the file {} shows what is wrong,
+the graph passes are searched; without, numbers are compared, interpreted and compiled.
+Exit code 1 when nothing is wrong. gc-reduce makes the model small.
+"""  # noqa: E501
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
+    return run_tool(lambda: _run(_parser().parse_args(argv)))
+
+
+def _run(flags: argparse.Namespace) -> int:
+    print(_bisect(flags))
+    return OK
+
+
+def _bisect(flags: argparse.Namespace) -> Any:
+    from ..debugging import bisect
+    from ..debugging.checks import Command
+
+    arguments = compile_arguments(flags)
+    del arguments["host"]
+    target, *others = arguments.pop("target")
+    if others:
+        raise UsageError("one target is searched at a time")
+    predicate = None
+    if flags.predicate is not None:
+        predicate = Command(flags.predicate, flags.predicate_timeout)
+    return bisect(
+        flags.model,
+        lambda model: feeds_for(model, flags),
+        target,
+        reference=flags.reference,
+        tolerance=flags.tolerance,
+        predicate=predicate,
+        log=(lambda line: None) if flags.quiet else print_note,
+        **arguments,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gc-bisect",
+        description="Find what first breaks a model: the pass, the rewrite, the nodes.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="an .onnx model")
+    parser.add_argument("--quiet", action="store_true", help="print the result alone")
+    add_comparison_options(parser)
+    add_input_options(parser)
+    add_compile_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    exit_with(main)

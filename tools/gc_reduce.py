@@ -1,0 +1,146 @@
+"""gc-reduce: the smallest model that still shows what is wrong, in a folder that reproduces it."""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from .cli import OK, exit_with, print_note, run_tool
+from .feeds import add_input_options, feeds_for
+from .options import (
+    add_comparison_options,
+    add_compile_options,
+    compile_arguments,
+)
+
+PROGRAMS = (".mlir", ".mlirbc")
+EPILOG = """\
+examples:
+  gc-reduce model.onnx -o reduced
+  gc-reduce model.onnx -o reduced --input x=@x.npy --tolerance 1e-3
+  gc-reduce model.onnx -o reduced --predicate 'gc-compile {} -o out.vmfb 2>&1 | grep -q "stack"'
+  gc-reduce model.onnx -o reduced --predicate 'python is_slow.py {}'
+  gc-reduce program.mlir -o reduced --pass-pipeline=graph-simplify
+What the model shows as it is must still show: wrong results, the error that it does not compile
+with, or what a command says by exiting with 0. The folder gets model.onnx, its inputs, and
+reproduce.sh. A program in MLIR shows what a pipeline does to it: fail, or change its results on
+inputs drawn at random; the pipeline may be that of a reproducer. Exit code 1 when there is nothing
+to show.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
+    return run_tool(lambda: _run(_parser().parse_args(argv)))
+
+
+def _run(flags: argparse.Namespace) -> int:
+    if Path(flags.model).suffix in PROGRAMS:
+        return _reduce_program(flags)
+    found = _reduce(flags)
+    script = found.save(flags.output, _arguments(flags), _comparison(flags), flags.predicate or "")
+    print(found)
+    print(f"to reproduce: {shlex.quote(str(script))}")
+    return OK
+
+
+def _reduce(flags: argparse.Namespace) -> Any:
+    from ..debugging import reduce
+    from ..debugging.checks import Command
+
+    arguments = compile_arguments(flags)
+    del arguments["host"]
+    target, *others = arguments.pop("target")
+    if others:
+        raise UsageError("one target is reduced for at a time")
+    command = None
+    if flags.predicate is not None:
+        command = Command(flags.predicate, flags.predicate_timeout)
+    return reduce(
+        flags.model,
+        lambda model: feeds_for(model, flags),
+        target,
+        reference=flags.reference,
+        tolerance=flags.tolerance,
+        command=command,
+        log=(lambda line: None) if flags.quiet else print_note,
+        **arguments,
+    )
+
+
+def _reduce_program(flags: argparse.Namespace) -> int:
+    """Of MLIR: the problem is with a pipeline, or what a command says."""
+    from ..debugging.checks import Command
+    from ..debugging.program_reduction import PipelineCheck, pipeline_command, reduce_program
+    from ..passes.pipeline import Pipeline
+    from ..passes.reproducer import pipeline_of
+    from . import program
+
+    compile_arguments(flags)  # which loads the plugins
+    data = program.read_input(flags.model)
+    source = data if data.startswith(program.BYTECODE_MAGIC) else program.decode(data, flags.model)
+    module = program.parse(source, flags.model, program.new_context())
+    pipeline = flags.pass_pipeline
+    if pipeline is None and isinstance(source, str):
+        pipeline = pipeline_of(source)
+    if flags.predicate is not None:
+        command = flags.predicate
+        check: Any = Command(command, flags.predicate_timeout)
+    elif pipeline is not None:
+        Pipeline.parse(pipeline)
+        check = PipelineCheck(pipeline, flags.tolerance)
+        command = pipeline_command(pipeline, [_absolute(each) for each in flags.load_plugin])
+    else:
+        raise UsageError("a program shows something with --pass-pipeline, or by a --predicate")
+    found = reduce_program(module, check, (lambda line: None) if flags.quiet else print_note)
+    script = found.save(flags.output, command)
+    print(found)
+    print(f"to reproduce: {shlex.quote(str(script))}")
+    return OK
+
+
+def _arguments(flags: argparse.Namespace) -> list[str]:
+    """What decides the compilation, for the command that reproduces."""
+    given = {
+        "--target": flags.target if flags.target != "cpu" else None,
+        "--threads": flags.threads,
+        "--pass-pipeline": flags.pass_pipeline,
+        "--precision": flags.precision if flags.precision != "f32" else None,
+        "--opt-level": flags.opt_level if flags.opt_level != 3 else None,
+    }
+    named = [f"{name}={value}" for name, value in given.items() if value is not None]
+    named += [f"--backend-flag={flag}" for flag in flags.backend_flag]
+    return named + [f"--load-plugin={_absolute(plugin)}" for plugin in flags.load_plugin]
+
+
+def _comparison(flags: argparse.Namespace) -> list[str]:
+    given = {"--tolerance": flags.tolerance, "--reference": flags.reference}
+    return [f"{name}={value}" for name, value in given.items() if value is not None]
+
+
+def _absolute(plugin: str) -> str:
+    return str(Path(plugin).absolute()) if plugin.endswith(".py") else plugin
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gc-reduce",
+        description="Make a model as small as it can be and still show what is wrong with it.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="an .onnx model, or a program of graph ops in MLIR")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print the result alone")
+    add_comparison_options(parser)
+    add_input_options(parser)
+    add_compile_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    exit_with(main)
