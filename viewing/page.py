@@ -40,7 +40,7 @@ def make_page(
     if profile is not None:
         profile = check_profile(profile)
     data = page_data(report, profile, sizes)
-    packed = base64.b64encode(gzip.compress(json.dumps(data).encode(), 6)).decode()
+    packed = base64.b64encode(gzip.compress(json.dumps(data).encode(), 6, mtime=0)).decode()
     folder = resources.files(__name__.rpartition(".")[0])
 
     def source(name: str) -> str:
