@@ -73,6 +73,12 @@ class Pass:
     anchor: ClassVar[str] = MODULE
     """The op that the pass runs on: the module, or each function."""
 
+    @property
+    def bound(self) -> float | None:
+        """How far results may move, relative to the largest value, where the pass is checked as a
+        whole; None leaves room for another order of sums."""
+        return None
+
     def run(self, op: Any, state: PassState) -> None:
         """Transform `op` (a `ModuleOp` or `FuncOp`) in place."""
         raise NotImplementedError

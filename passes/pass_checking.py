@@ -12,7 +12,7 @@ from ..dialects import graph
 from ..dialects.graph.interpreter import Evaluation
 from ..dialects.locations import node_name
 from ..errors import GraphcError, RewriteCheckError
-from .base import FUNCTION
+from .base import FUNCTION, Pass
 from .checking import bound_of, evaluate_on, relative_difference
 from .report import Report
 
@@ -24,8 +24,8 @@ class PassChecker:
         self._report = report
         self._checked, self._fired = self._counts()
 
-    def check(self, pass_name: str, before: Any, after: Any) -> None:
-        """RewriteCheckError where the pass changed what a function computes.
+    def check(self, pass_: Pass, before: Any, after: Any) -> None:
+        """RewriteCheckError where `pass_` changed what a function computes, beyond its bound.
 
         Nothing is done where its rewrites were checked when they fired.
         """
@@ -39,7 +39,7 @@ class PassChecker:
         for function in _functions(after):
             old = previous.get(_symbol(function))
             if old is not None and _is_graph(old) and _is_graph(function):
-                self._compare(pass_name, list(fresh), old, function)
+                self._compare(pass_, list(fresh), old, function)
         for name, count in fresh.items():
             if not self._report.rewrites[name].unchecked:
                 self._report.rewrites[name].checked += count
@@ -49,7 +49,8 @@ class PassChecker:
         rewrites = self._report.rewrites
         return sum(s.checked for s in rewrites.values()), {n: s.count for n, s in rewrites.items()}
 
-    def _compare(self, pass_name: str, rewrites: Sequence[str], old: Any, new: Any) -> None:
+    def _compare(self, pass_: Pass, rewrites: Sequence[str], old: Any, new: Any) -> None:
+        pass_name = pass_.name
         types = [graph.type_of(argument) for argument in new.regions[0].blocks[0].arguments]
         statistics = self._report.statistics(rewrites[0] if rewrites else pass_name)
         try:
@@ -67,7 +68,9 @@ class PassChecker:
                 rewrite=pass_name, node=f"@{_symbol(new)}", difference=float("inf"),
             ) from error  # fmt: skip
         pairs = zip(_results(old, before), _results(new, after), strict=True)
-        apart = [(relative_difference(was, now), bound_of(was)) for was, now in pairs]
+        apart = [
+            (relative_difference(was, now), pass_.bound or bound_of(was)) for was, now in pairs
+        ]
         worst = max((moved for moved, bound in apart if moved > bound), default=None)
         if worst is not None:
             node = first_difference(old, before, new, after)

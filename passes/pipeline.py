@@ -150,7 +150,7 @@ class _Run:
             if changed and self.verify_each:
                 self._verify(step)
             if changed and self.checker is not None:
-                self.checker.check(step.pass_.name, self.backup, self.module)
+                self.checker.check(step.pass_, self.backup, self.module)
         except GraphcError as error:
             if isinstance(error, PassError):
                 error.pass_name = error.pass_name or step.pass_.name

@@ -1,7 +1,7 @@
-// RUN: gc-opt %s '--graph-convert-precision=to=f16' --split-input-file | filecheck %s
+// RUN: gc-opt %s '--graph-convert-precision=to=f16' --no-check-rewrites --split-input-file | filecheck %s
 // RUN: gc-opt %s '--graph-convert-precision=to=bf16' --split-input-file | filecheck %s --check-prefix=BF16
 // RUN: gc-opt %s --graph-convert-precision --split-input-file | filecheck %s --check-prefix=F32
-// RUN: gc-opt %s '--graph-convert-precision=to=f16' --split-input-file --report 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt %s '--graph-convert-precision=to=f16' --no-check-rewrites --split-input-file --report 2>&1 | filecheck %s --check-prefix=REPORT
 
 // An input is narrowed once, within the range of f16; what follows a product stays narrow.
 
