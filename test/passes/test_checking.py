@@ -8,7 +8,7 @@ import graphc
 from graphc.dialects import graph
 from graphc.errors import PassError, RewriteCheckError
 from graphc.mlir import ir
-from graphc.passes.base import PassState
+from graphc.passes.base import Pass, PassState
 from graphc.passes.greedy import apply_rewrites
 from graphc.passes.pass_checking import PassChecker
 from graphc.passes.pipeline import run_pipeline
@@ -149,6 +149,19 @@ def test_rewrites_in_regions_are_checked():
     assert found["scale-exp"].checked == found["sub-to-add"].checked == 1
 
 
+class Right(Pass):
+    name = "right"
+
+
+class Wrong(Pass):
+    name = "wrong"
+
+
+class Rough(Pass):
+    name = "rough"
+    bound = 10.0
+
+
 def test_passes_that_rewrite_by_themselves_are_checked_whole():
     def other(x, y):
         with ir.Location.name("squash"):
@@ -158,9 +171,10 @@ def test_passes_that_rewrite_by_themselves_are_checked_whole():
 
     before = build_module(program, "nx3xf32", "nx3xf32")
     checker = PassChecker(Report())
-    checker.check("right", before, build_module(program, "nx3xf32", "nx3xf32"))
+    checker.check(Right(), before, build_module(program, "nx3xf32", "nx3xf32"))
     with pytest.raises(RewriteCheckError, match=r"pass 'wrong' changes .* differs is at 'squash'"):
-        checker.check("wrong", before, build_module(other, "nx3xf32", "nx3xf32"))
+        checker.check(Wrong(), before, build_module(other, "nx3xf32", "nx3xf32"))
+    checker.check(Rough(), before, build_module(other, "nx3xf32", "nx3xf32"))
 
 
 def test_every_rewrite_of_a_model_is_checked():
