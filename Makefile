@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
+GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
 DEVICE := cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench soak faults architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu soak faults architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -66,6 +67,14 @@ bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, ope
 	@$(BIN)/python -m graphc.benchmarks.models $(BENCH_MODELS)
 	@mkdir -p build
 	@$(BIN)/gc-bench $(BENCH_MODELS:%=models/%.onnx) --compare $(BENCH_PEERS) --json build/bench.json --chart build/bench.svg
+
+bench-gpu: DEVICE := cuda
+bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch, in f32 and f16 (DEVICE=cuda; where torch finds it)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@$(BIN)/python -m graphc.benchmarks.models $(GPU_MODELS)
+	@mkdir -p build
+	@for precision in f32 f16; do $(BIN)/gc-bench $(GPU_MODELS:%=models/%.onnx) --target $(DEVICE) --precision $$precision \
+		--compare torch-eager,torch --json build/bench-$(DEVICE)-$$precision.json || exit 1; done
 
 soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an hour
 	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60

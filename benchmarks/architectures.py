@@ -103,6 +103,7 @@ GPT2_TINY = {
 ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
     "resnet50": resnet50,
     "resnet50-b8": lambda: resnet50(batch=8),
+    "resnet50-b32": lambda: resnet50(batch=32),
     "mobilenetv2": mobilenetv2,
     "bert": bert,
     "bert-dynamic": lambda: bert(dynamic=True),

@@ -57,7 +57,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
 def _where(record: Mapping[str, Any]) -> str:
     threads = record["threads"]
     plural = "" if threads == 1 else "s"
-    return f"{record['machine']['processor']}, {threads} thread{plural}, f32"
+    return f"{record['machine']['processor']}, {threads} thread{plural}, {record['precision']}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

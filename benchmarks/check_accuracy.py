@@ -33,7 +33,7 @@ from .feeds import example_inputs
 from .light import light_file, light_names, write_light_model
 from .measure import largest_difference
 from .models import DEFAULT_FOLDER
-from .peers import Feed, PeerError, load_graphc, load_onnxruntime
+from .peers import Feed, PeerError, Terms, load_graphc, load_onnxruntime
 from .table import add_dim_option, dims_of, format_table
 
 TOLERANCE = 1e-4
@@ -102,16 +102,16 @@ def _has_symbols(path: Path) -> bool:
 def check(path: Path, threads: int, seed: int, dims: Mapping[str, int]) -> list[Finding]:
     """Run the model at `path` in both and compare every output, for every feed."""
     tried = list(cases(path, seed, dims))
-    expected = _results(load_onnxruntime(path, threads).run, tried)
+    expected = _results(load_onnxruntime(path, Terms(threads)).run, tried)
     exact = _single_precision(path)
     wide = None
     if exact is not None:
         widened = [Case(case.name, _widened(case.feed)) for case in tried]
-        wide = _results(load_onnxruntime(exact, threads).run, widened)
+        wide = _results(load_onnxruntime(exact, Terms(threads)).run, widened)
     gc.collect()
     tolerance = HALF_TOLERANCE if any(y.dtype == np.float16 for y in expected[0]) else TOLERANCE
     try:
-        results = _results(load_graphc(path, threads).run, tried)
+        results = _results(load_graphc(path, Terms(threads)).run, tried)
     except PeerError as error:
         return [Finding(path.name, "-", float("inf"), tolerance, note=str(error).splitlines()[0])]
     if wide is None:

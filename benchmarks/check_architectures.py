@@ -100,7 +100,7 @@ def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
 
     import graphc
 
-    from .peers import load_onnxruntime
+    from .peers import Terms, load_onnxruntime
 
     path = folder / f"small-{name}-{exporter}.onnx"
     try:
@@ -116,7 +116,7 @@ def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
             results = [_outputs(lambda feed=feed: model.run(None, feed)) for feed in feeds]
     except graphc.GraphcError as error:
         return Finding(name, exporter, nodes, note=_line(error))
-    reference = load_onnxruntime(path, threads)
+    reference = load_onnxruntime(path, Terms(threads))
     expected = [_outputs(lambda feed=feed: reference.run(feed)) for feed in feeds]
     differences = [_difference(*pair) for pair in zip(results, expected, strict=True)]
     if isinstance(expected[0], Exception):

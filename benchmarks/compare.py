@@ -28,8 +28,9 @@ from graphc.profiling.peak import peak_gflops
 from .contestant import Contestant
 from .feeds import example_inputs
 from .flops import count_flops
+from .loaders import LOADERS
 from .measure import Plan, Timing, interleave, largest_difference
-from .peers import LOADERS, PeerError, processor
+from .peers import PeerError, Terms, processor
 from .table import add_dim_option, dims_of, format_table
 
 OURS = "graphc"
@@ -103,11 +104,11 @@ class Setting:
     """What all models are compared under."""
 
     runtimes: Sequence[str]
-    threads: int
+    terms: Terms
     plan: Plan
     dims: Mapping[str, int]
-    peak: float
-    """Of the machine, in 10^9 operations a second."""
+    peak: float | None
+    """Of the processor, in 10^9 operations a second; None where another device computes."""
 
 
 def compare(path: Path, setting: Setting) -> Comparison:
@@ -120,7 +121,7 @@ def compare(path: Path, setting: Setting) -> Comparison:
         for runtime in setting.runtimes:
             _progress(f"{path.name}: {runtime} compiles")
             try:
-                contestant = Contestant(runtime, path, setting.threads, feed, setting.plan)
+                contestant = Contestant(runtime, path, setting.terms, feed, setting.plan)
             except PeerError as error:
                 failures[runtime] = str(error)
                 continue
@@ -151,6 +152,7 @@ def _row(
     reference = timings.get(REFERENCE)
     expected = contestants[REFERENCE].loaded.results if reference else None
     loaded = contestant.loaded
+    work = None if flops is None or setting.peak is None else flops / (1e6 * setting.peak)
     return Row(
         runtime,
         loaded.options,
@@ -159,7 +161,7 @@ def _row(
         high,
         timing.ratio(best) if best else None,
         timing.ratio(reference) if reference else None,
-        None if flops is None else flops / (timing.median * 1e6) / setting.peak,
+        None if work is None else work / timing.median,
         _difference(loaded.results, expected),
         loaded.compile_seconds,
         contestant.compile_peak_bytes,
@@ -232,6 +234,10 @@ def _parser() -> argparse.ArgumentParser:
         prog="gc-bench", description="Time graphc beside other runtimes."
     )
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
+    parser.add_argument(
+        "--target", default="cpu", help="where all run: cpu, cuda, vulkan:ampere, ... (cpu)"
+    )
+    parser.add_argument("--precision", default="f32", help="f32, f16 or bf16 (f32)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument(
         "--compare",
@@ -259,10 +265,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runtimes = ([] if options.without_graphc else [OURS]) + peers
     plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
     where = machine()
-    peak = peak_gflops(options.threads)
-    setting = Setting(runtimes, options.threads, plan, dims_of(options), peak)
+    terms = Terms(options.threads, options.target, options.precision)
+    peak = peak_gflops(terms.threads) if terms.device == "cpu" else None
+    setting = Setting(runtimes, terms, plan, dims_of(options), peak)
     print(", ".join(f"{key}: {value}" for key, value in where.items()))
-    print(f"{options.threads} threads, {peak:.0f} GFLOP/s in registers")
+    in_registers = "" if peak is None else f", {peak:.0f} GFLOP/s in registers"
+    print(f"{terms.device} in {terms.precision}, {terms.threads} threads{in_registers}")
     print(f"{plan.rounds} rounds of {plan.burst_seconds:g} s bursts\n")
     comparisons = []
     for path in options.models:
@@ -272,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(summary(comparisons))
     record = {
         "machine": where,
-        "threads": options.threads,
+        **asdict(terms),
         "peak_gflops": peak,
         "plan": asdict(plan),
         "models": [asdict(comparison) for comparison in comparisons],

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from .loaders import LOADERS
 from .measure import Plan, burst, warm_up
 from .memory import family_bytes, forget_peak, peak_bytes
-from .peers import LOADERS, PeerError
+from .peers import PeerError, Terms
 
 SAMPLE_SECONDS = 0.1
 """Between looks at the memory of a process that compiles; one takes milliseconds."""
@@ -36,12 +37,12 @@ class Contestant:
     """`runtime` with the model at `path`, warm. PeerError where it cannot take it."""
 
     def __init__(
-        self, runtime: str, path: Path, threads: int, feed: Mapping[str, np.ndarray], plan: Plan
+        self, runtime: str, path: Path, terms: Terms, feed: Mapping[str, np.ndarray], plan: Plan
     ):
         context = multiprocessing.get_context("spawn")
         self._runtime = runtime
         self._connection, theirs = context.Pipe()
-        arguments = (theirs, runtime, path, threads, dict(feed), plan)
+        arguments = (theirs, runtime, path, terms, dict(feed), plan)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -77,12 +78,12 @@ def _serve(
     connection: Connection,
     runtime: str,
     path: Path,
-    threads: int,
+    terms: Terms,
     feed: Mapping[str, np.ndarray],
     plan: Plan,
 ) -> None:
     try:
-        peer = LOADERS[runtime](path, threads)
+        peer = LOADERS[runtime](path, terms)
         forget_peak()
         # Copied, since some runtimes hand out views that the next run overwrites.
         results = [np.array(output) for output in peer.run(feed)]

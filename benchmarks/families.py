@@ -23,7 +23,7 @@ import graphc
 
 from .family_cases import CASES, FamilyCase
 from .measure import Plan, in_turns, largest_difference
-from .peers import PeerError, load_graphc, load_onnxruntime
+from .peers import PeerError, Terms, load_graphc, load_onnxruntime
 from .table import format_table
 
 HEADER = ("family", "case", "/onnxruntime", "graphc ms", "onnxruntime ms", "difference")
@@ -42,9 +42,9 @@ def measure(
         path = Path(folder, f"{case.name}.onnx")
         onnx.save(case.model(), path)
         feed = {name: _aligned(array) if aligned else array for name, array in case.feed().items()}
-        theirs = load_onnxruntime(path, threads)
+        theirs = load_onnxruntime(path, Terms(threads))
         try:
-            ours = load_graphc(path, threads)
+            ours = load_graphc(path, Terms(threads))
         except PeerError as error:
             return float("inf"), (case.family, case.name, "-", str(error)[:60], "", "")
         results = [peer.run(feed) for peer in (ours, theirs)]

@@ -1,7 +1,8 @@
-"""The runtimes that are compared: each loads a model and runs a feed, all on the same terms.
+"""The runtimes that are compared: each loads a model and runs a feed, all on the same `Terms`.
 
-Same thread count, single precision, batch as given, results as numpy arrays in the order of the
-model's outputs. Every peer is set up the way its own documentation advises for low latency.
+Batch as given, feeds and results as numpy arrays in the order of the model's inputs and outputs:
+on a graphics processor the time is that of the transfers, too. Every peer is set up the way its own
+documentation advises for low latency.
 """
 
 import platform
@@ -36,13 +37,33 @@ class Peer:
     run: Callable[[Feed], list[np.ndarray]]
 
 
-def load_graphc(path: Path, threads: int) -> Peer:
+@dataclass(frozen=True)
+class Terms:
+    """What is the same for all: workers, where it runs, what it computes in (``f32``, ``f16``)."""
+
+    threads: int
+    device: str = "cpu"
+    precision: str = "f32"
+
+    def require_plain(self, runtime: str) -> None:
+        """PeerError where more is asked than `runtime` does: single precision on the processor."""
+        if (self.device, self.precision) != ("cpu", "f32"):
+            raise PeerError(f"{runtime} is compared on the processor in f32 alone")
+
+
+def load_graphc(path: Path, terms: Terms) -> Peer:
     """graphc itself, with its defaults."""
     import graphc
 
     start = time.perf_counter()
     try:
-        model = graphc.compile(str(path), target="cpu", threads=threads, cache=False)
+        model = graphc.compile(
+            str(path),
+            target=terms.device,
+            threads=terms.threads,
+            precision=terms.precision,
+            cache=False,
+        )
     except graphc.GraphcError as error:
         raise PeerError(f"graphc cannot compile {path.name}: {error}") from error
     seconds = time.perf_counter() - start
@@ -54,17 +75,23 @@ def load_graphc(path: Path, threads: int) -> Peer:
     return Peer("graphc", shown, seconds, run)
 
 
-def load_onnxruntime(path: Path, threads: int) -> Peer:
-    """ONNX Runtime's CPU provider, all graph optimisations."""
+def load_onnxruntime(path: Path, terms: Terms) -> Peer:
+    """ONNX Runtime's provider for the device, all graph optimisations."""
     import onnxruntime
 
+    provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(terms.device)
+    if provider not in onnxruntime.get_available_providers() or terms.precision != "f32":
+        raise PeerError(
+            f"onnxruntime {onnxruntime.__version__} has no provider for {terms.device} in "
+            f"{terms.precision}"
+        )
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = terms.threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     start = time.perf_counter()
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(str(path), options, providers=[provider])
     seconds = time.perf_counter() - start
     effective = session.get_session_options()
     shown = {
@@ -77,15 +104,16 @@ def load_onnxruntime(path: Path, threads: int) -> Peer:
     return Peer("onnxruntime", shown, seconds, lambda feed: session.run(None, dict(feed)))
 
 
-def load_openvino(path: Path, threads: int) -> Peer:
+def load_openvino(path: Path, terms: Terms) -> Peer:
     """OpenVINO's CPU plugin for latency; single precision pinned, since it may choose bf16."""
     import openvino
 
+    terms.require_plain("openvino")
     core = openvino.Core()
     asked = {
         "INFERENCE_PRECISION_HINT": "f32",
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_NUM_THREADS": terms.threads,
         "NUM_STREAMS": 1,
     }
     start = time.perf_counter()
@@ -104,10 +132,11 @@ def load_openvino(path: Path, threads: int) -> Peer:
     return Peer("openvino", shown | sharing, seconds, run)
 
 
-def load_iree(path: Path, threads: int) -> Peer:
+def load_iree(path: Path, terms: Terms) -> Peer:
     """IREE as it comes: its own ONNX importer and the flags its guide for CPUs advises."""
     import iree.runtime
 
+    terms.require_plain("iree")
     flags = [
         "--iree-hal-target-device=local",
         "--iree-hal-local-target-device-backends=llvm-cpu",
@@ -124,8 +153,8 @@ def load_iree(path: Path, threads: int) -> Peer:
         _call("iree", [sys.executable, "-m", compiler, *flags, str(mlir), "-o", str(vmfb)])
         binary = vmfb.read_bytes()
     seconds = time.perf_counter() - start
-    iree.runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
-    with placed_workers(threads):
+    iree.runtime.flags.parse_flags(f"--task_topology_group_count={terms.threads}")
+    with placed_workers(terms.threads):
         config = iree.runtime.Config("local-task")
     module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
     function = iree.runtime.load_vm_module(module, config)
@@ -141,44 +170,9 @@ def load_iree(path: Path, threads: int) -> Peer:
     shown = {
         "version": metadata.version("iree-base-compiler"),
         "flags": " ".join(flags),
-        "task_topology_group_count": threads,
+        "task_topology_group_count": terms.threads,
     }
     return Peer("iree", shown, seconds, run)
-
-
-def load_torch(path: Path, threads: int) -> Peer:
-    """torch.compile of the module that the file was exported from, where there is one."""
-    import torch
-
-    from .architectures import ARCHITECTURES
-
-    if path.stem not in ARCHITECTURES:
-        raise PeerError(f"torch: '{path.stem}' is none of the modules of benchmarks.architectures")
-    torch.set_num_threads(threads)
-    architecture = ARCHITECTURES[path.stem]()
-    start = time.perf_counter()
-    compiled = torch.compile(architecture.module)
-    with torch.inference_mode():
-        compiled(*architecture.inputs.values())
-    seconds = time.perf_counter() - start
-
-    def run(feed: Feed) -> list[np.ndarray]:
-        with torch.inference_mode():
-            results = compiled(*map(torch.from_numpy, feed.values()))
-        several = results if isinstance(results, tuple | list) else (results,)
-        return [result.numpy() for result in several]
-
-    shown = {"version": torch.__version__, "backend": "inductor", "threads": threads}
-    return Peer("torch", shown, seconds, run)
-
-
-LOADERS: Mapping[str, Callable[[Path, int], Peer]] = {
-    "graphc": load_graphc,
-    "onnxruntime": load_onnxruntime,
-    "openvino": load_openvino,
-    "iree": load_iree,
-    "torch": load_torch,
-}
 
 
 def processor() -> str:

@@ -154,6 +154,16 @@ def test_products_reach_the_cooperative_matrices_of_vulkan():
         assert (spirv_opcodes(contents)[COOPERATIVE_MATRIX_MUL_ADD] > 0) == expected
 
 
+@pytest.mark.parametrize("target", ["cuda", "vulkan:llvmpipe"])
+def test_a_run_is_one_submission(target):
+    """The host waits at its end alone."""
+    options = make_options(target, None, None, None, extra_flags=["--compile-to=hal"])
+    contents, _ = to_module(small_cnn(), options, host=False)
+    main = contents.partition(b"util.func public @main")[2]
+    assert main.count(b"hal.command_buffer.dispatch") > 10
+    assert main.count(b"hal.device.queue.execute<") == main.count(b"hal.fence.await") == 1
+
+
 @pytest.mark.parametrize("target", ["vulkan", "metal"])
 def test_targets_without_bf16(target):
     with pytest.raises(UsageError, match=f"target '{target}' has f16 alone"):

@@ -10,11 +10,12 @@ import onnx
 import pytest
 from numerics import Cases
 
-from graphc.benchmarks import contestant, peers
+from graphc.benchmarks import contestant, loaders
 from graphc.benchmarks.compare import Setting, compare, show, summary
 from graphc.benchmarks.feeds import example_inputs
 from graphc.benchmarks.flops import count_flops
 from graphc.benchmarks.measure import Plan
+from graphc.benchmarks.peers import Terms
 from graphc.tools import gc_bench
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits.onnx"
@@ -39,7 +40,7 @@ def test_products_and_convolutions_are_counted(tmp_path):
 
 
 def test_a_comparison_has_a_row_for_each_runtime():
-    setting = Setting(["graphc", "onnxruntime"], 1, SHORT, {}, peak=100.0)
+    setting = Setting(["graphc", "onnxruntime"], Terms(1), SHORT, {}, peak=100.0)
     result = compare(DIGITS, setting)
     assert not result.failures
     ours, theirs = result.rows
@@ -52,11 +53,11 @@ def test_a_comparison_has_a_row_for_each_runtime():
     assert "geometric mean" in summary([result])
 
 
-def _die(path, threads):
+def _die(path, terms):
     os._exit(7)
 
 
-def _raise(path, threads):
+def _raise(path, terms):
     raise RuntimeError("no such operator\nand more")
 
 
@@ -68,8 +69,8 @@ def test_a_runtime_that_fails_is_named(monkeypatch, loader, reason):
     """The processes are forked here, or they would not know the loader."""
     forking = multiprocessing.get_context("fork")
     monkeypatch.setattr(contestant.multiprocessing, "get_context", lambda kind: forking)
-    monkeypatch.setitem(peers.LOADERS, "broken", loader)
-    result = compare(DIGITS, Setting(["broken"], 1, SHORT, {}, peak=100.0))
+    monkeypatch.setitem(loaders.LOADERS, "broken", loader)
+    result = compare(DIGITS, Setting(["broken"], Terms(1), SHORT, {}, peak=100.0))
     assert reason in result.failures["broken"]
     assert not result.rows
 

@@ -1,0 +1,16 @@
+"""The runtimes by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from .peers import Peer, Terms, load_graphc, load_iree, load_onnxruntime, load_openvino
+from .torch_peers import load_torch_compiled, load_torch_eager
+
+LOADERS: dict[str, Callable[[Path, Terms], Peer]] = {
+    "graphc": load_graphc,
+    "onnxruntime": load_onnxruntime,
+    "openvino": load_openvino,
+    "iree": load_iree,
+    "torch": load_torch_compiled,
+    "torch-eager": load_torch_eager,
+}

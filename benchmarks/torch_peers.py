@@ -1,0 +1,69 @@
+"""torch as a peer: the module that a file was exported from, where there is one."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .peers import Feed, Peer, PeerError, Terms
+
+_BACKENDS = {"cpu": "cpu", "cuda": "cuda", "rocm": "cuda", "metal": "mps"}
+"""What torch calls a device."""
+
+
+def load_torch(path: Path, terms: Terms, *, compiled: bool) -> Peer:
+    """The module as it is, or `compiled` by torch.compile for low latency."""
+    import torch
+
+    from .architectures import ARCHITECTURES
+
+    if path.stem not in ARCHITECTURES:
+        raise PeerError(f"torch: '{path.stem}' is none of the modules of benchmarks.architectures")
+    place = _require_device(torch, terms)
+    torch.set_num_threads(terms.threads)
+    architecture = ARCHITECTURES[path.stem]()
+    dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[terms.precision]
+
+    def tensor(value: Any) -> Any:
+        moved = torch.as_tensor(value).to(place)
+        return moved.to(dtype) if moved.is_floating_point() else moved
+
+    start = time.perf_counter()
+    module: Callable[..., Any] = architecture.module.to(place).to(dtype)
+    options: dict[str, object] = {"version": torch.__version__, "device": place}
+    if compiled:
+        mode = "default" if place == "cpu" else "reduce-overhead"
+        module = torch.compile(module, mode=mode)
+        options |= {"backend": "inductor", "mode": mode}
+    with torch.inference_mode():
+        module(*map(tensor, architecture.inputs.values()))
+    seconds = time.perf_counter() - start
+
+    def run(feed: Feed) -> list[np.ndarray]:
+        with torch.inference_mode():
+            results = module(*map(tensor, feed.values()))
+        several = results if isinstance(results, tuple | list) else (results,)
+        return [_array(result) for result in several]
+
+    options |= {"precision": terms.precision, "threads": terms.threads}
+    return Peer("torch" if compiled else "torch-eager", options, seconds, run)
+
+
+def _require_device(torch: Any, terms: Terms) -> str:
+    place = _BACKENDS.get(terms.device.partition(":")[0])
+    there = place == "cpu" or (place and getattr(torch, place).is_available())
+    if place is None or not there:
+        raise PeerError(f"torch {torch.__version__} finds no device for {terms.device}")
+    return place
+
+
+def _array(result: Any) -> np.ndarray:
+    """A result on the host, floats as f32."""
+    return (result.float() if result.is_floating_point() else result).cpu().numpy()
+
+
+load_torch_compiled = partial(load_torch, compiled=True)
+load_torch_eager = partial(load_torch, compiled=False)
