@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import apart
+from .dispatch import apart, stored
 from .generic import parallel
 from .indexing import take_elements
 from .loops import for_each, for_range, if_, while_
@@ -24,13 +24,7 @@ def top_k(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> tuple[ir.Value, ir.V
     source, (values, indices) = graph.type_of(op.x), map(graph.type_of, op.operation.results)
     if 0 in values.shape:
         return ctx.empty(values), ctx.empty(indices)
-    key_type = source.with_dtype(_key_dtype(source.dtype))
-    identity = ir.AffineMap.get_identity(source.rank)
-
-    def keys_of(element: ir.Value) -> ir.Value:
-        return _key(element, source.dtype, op.attrs["largest"])
-
-    keys = apart(ctx, key_type, lambda: parallel([x], [identity], ctx.empty(key_type), keys_of))
+    keys, key_type = _keys(ctx, x, source, op.attrs["largest"])
     axis = op.attrs["axis"]
     _require_as_many(ctx, indices.shape[axis], source.shape[axis])
     if ctx.gpu:
@@ -51,16 +45,26 @@ def argsort_rows(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     if 0 in result.shape:
         return ctx.empty(result)
     ctx.require_at_least(source.shape[1], 1, "sorts rows of no elements")
-    key_type = source.with_dtype(_key_dtype(source.dtype))
-    identity = ir.AffineMap.get_identity(2)
-
-    def keys_of(element: ir.Value) -> ir.Value:
-        return _key(element, source.dtype, largest=False)
-
-    keys = apart(ctx, key_type, lambda: parallel([x], [identity], ctx.empty(key_type), keys_of))
+    keys, key_type = _keys(ctx, x, source, largest=False)
     if ctx.gpu:
         return order_rows_by_rank(ctx, keys, key_type, result)
     return _Selection(ctx, keys, key_type, result, 0, _RowOfMatrix).build()
+
+
+def _keys(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, largest: bool
+) -> tuple[ir.Value, graph.TensorType]:
+    """Sort keys of the elements of `x`, in memory, and their type."""
+    type_ = source.with_dtype(_key_dtype(source.dtype))
+    identity = ir.AffineMap.get_identity(source.rank)
+
+    def build() -> ir.Value:
+        empty = ctx.empty(type_)
+        return parallel([x], [identity], empty, lambda e: _key(e, source.dtype, largest))
+
+    if ctx.gpu:  # for which the backend fails at a dispatch that copies, as that of integers does
+        return stored(ctx, build(), type_), type_
+    return apart(ctx, type_, build), type_
 
 
 def _key_dtype(dtype: np.dtype) -> np.dtype:
