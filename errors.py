@@ -4,41 +4,78 @@ All derive from `GraphcError`, so one ``except`` catches them; the tools print t
 ``error: ...`` line. An exception of another type is a bug in graphc.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 
 class GraphcError(Exception):
     """Base of every error that graphc raises on purpose."""
 
+    code: ClassVar[str] = "graphc"
+    """What ``--explain`` calls this kind of error: ``invalid-model`` for `InvalidModelError`."""
+    remedy: ClassVar[str] = "The message says what went wrong."
+    """What helps, in general."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        words = re.findall(r"DLPack|[A-Z][a-z]+", cls.__name__.removesuffix("Error"))
+        cls.code = "-".join(words).lower()
+
 
 class UsageError(GraphcError):
     """The call is at fault, not the model: an unknown option, target, pass or dimension."""
+
+    remedy = "Correct the argument that the message names; --help lists what there is."
 
 
 class UnknownTargetError(UsageError):
     """No such target, or a target that this build cannot serve."""
 
+    remedy = "`gc-compile --list-targets` shows the targets and their variants."
+
 
 class InvalidDimError(UsageError):
     """A ``dims=`` entry that names no dimension of the model, or gives it an impossible size."""
+
+    remedy = "The message lists the dimensions that the model has."
 
 
 class PipelineError(UsageError):
     """A pipeline text that does not parse: unknown passes or options, all of them listed."""
 
+    remedy = (
+        "`gc-opt --list-passes` shows the passes with their options; a pipeline reads like "
+        "those of mlir-opt: builtin.module(func.func(graph-simplify,cse))."
+    )
+
 
 class OutputError(GraphcError):
     """A result cannot be written to the path asked for."""
+
+    remedy = (
+        "Look at the path, the rights on its folder, and the room that is left on the disk. "
+        "TMPDIR names the folder for temporary files."
+    )
 
 
 class InvalidModelError(GraphcError):
     """The input is not a model: unreadable, truncated, or at odds with itself."""
 
+    remedy = (
+        "Export the model again, or hold it against onnx.checker.check_model; a file that was "
+        "downloaded may be a page of text, or end early."
+    )
+
 
 class ExternalDataError(InvalidModelError):
     """External tensor data is missing, truncated, or lies outside the model's folder."""
+
+    remedy = (
+        "Keep the files of external data beside the model, under the names that it gives, in "
+        "its own folder or below."
+    )
 
 
 @dataclass(frozen=True)
@@ -59,6 +96,11 @@ class UnsupportedNode:
 class UnsupportedModelError(GraphcError):
     """The model uses operators that graphc does not support. `nodes` lists all of them."""
 
+    remedy = (
+        "Without --no-host such nodes run on the host, between compiled parts. A converter "
+        "for an operator is a few lines: CONTRIBUTING.md."
+    )
+
     def __init__(self, nodes: Sequence[UnsupportedNode]):
         self.nodes = tuple(nodes)
         listing = "\n".join(f"  {node}" for node in self.nodes)
@@ -67,6 +109,11 @@ class UnsupportedModelError(GraphcError):
 
 class VerificationError(GraphcError):
     """A program breaks a rule of its dialect, or a contract between stages."""
+
+    remedy = (
+        "A program that was written or edited by hand: the message names the op and the rule. "
+        "After one of graphc's own passes it is a bug in that pass: gc-bisect names it."
+    )
 
 
 class PassError(GraphcError):
@@ -77,6 +124,11 @@ class PassError(GraphcError):
     the command that runs it. None when the failure happened outside a pipeline. `rewrite` and
     `node` say which rewrite failed and where; they are empty where none did.
     """
+
+    remedy = (
+        "A bug in the pass that the message names. gc-opt --run-reproducer FILE shows it "
+        "again; gc-reduce makes the model small."
+    )
 
     rewrite = ""
     node = ""
@@ -92,6 +144,11 @@ class RewriteCheckError(PassError):
     `difference` is how much, relative to the largest value.
     """
 
+    remedy = (
+        "A bug in the rewrite that the message names, unless it is meant to be less exact: "
+        "then it states a bound."
+    )
+
     def __init__(self, message: str, *, rewrite: str, node: str, difference: float):
         self.rewrite = rewrite
         self.node = node
@@ -102,12 +159,23 @@ class RewriteCheckError(PassError):
 class LoweringError(PassError):
     """A `graph` op could not be lowered. The message names the node and its operand types."""
 
+    remedy = (
+        "The op has no lowering for such operands. Compile without --no-host, or report the "
+        "message, which names the node and the types."
+    )
+
 
 class BackendError(GraphcError):
     """The backend compiler failed.
 
     `command` is the line that reproduces it, `reproducer` the folder it runs in (or ``None``).
     """
+
+    remedy = (
+        "The folder that the message names has a command that shows it again, without the "
+        "model. Another --opt-level may avoid it; gc-reduce --predicate makes the model "
+        "small."
+    )
 
     def __init__(self, message: str, command: str = "", reproducer: str | None = None):
         self.command = command
@@ -118,33 +186,61 @@ class BackendError(GraphcError):
 class BackendTimeoutError(BackendError):
     """The backend compiler did not finish in the time allowed."""
 
+    remedy = "Give it longer with --timeout, or less to do with a smaller --opt-level."
+
 
 class CompilationCancelledError(GraphcError):
     """The caller's progress callback, or Ctrl-C, stopped the compilation."""
+
+    remedy = "Nothing is left behind: start it again."
 
 
 class ModuleFileError(GraphcError):
     """A ``.vmfb`` that is truncated, foreign, or from another version."""
 
+    remedy = "Compile the model again with this version; a file that was copied may end early."
+
 
 class FeedError(GraphcError):
     """Inputs that do not fit the model: wrong names, ranks, shapes or element types."""
+
+    remedy = "`model.inputs` says which names, shapes and element types are taken."
 
 
 class DeviceError(GraphcError):
     """No device or driver for a target, or one that lacks what the module needs."""
 
+    remedy = (
+        "`gc-run --list-devices` shows what is here. Install the driver that the message "
+        "names, or compile for another target."
+    )
+
 
 class ExecutionError(GraphcError):
     """A compiled model failed while it ran."""
+
+    remedy = (
+        'The message names the node where it is known. target="interpret" and graphc.trace '
+        "show the values up to there."
+    )
 
 
 class OutOfMemoryError(ExecutionError):
     """A device has no memory for a model, its data, or what it computes."""
 
+    remedy = (
+        "Use smaller inputs or batches, close models and drop tensors that are no longer "
+        "needed; `model.peak_memory(feeds)` and gc-view say what a run takes."
+    )
+
 
 class DeviceLostError(ExecutionError, DeviceError):
     """A device stopped in mid-run, or has stopped before; what was in its memory is gone."""
+
+    remedy = (
+        "Load the model again, in a new process if that fails. If it happens again, look for "
+        "limits on the time of a kernel, and at the driver's log."
+    )
 
 
 class DLPackError(GraphcError, BufferError):
@@ -153,10 +249,18 @@ class DLPackError(GraphcError, BufferError):
     It is a `BufferError`, too, which DLPack asks for.
     """
 
+    remedy = "Take a copy on the host: tensor.numpy(), or dl_device=(1, 0)."
+
 
 class ReferenceRunError(GraphcError):
     """What a model is compared with cannot run it, or is not installed."""
 
+    remedy = (
+        "Choose the other reference with --reference, install onnxruntime, or give --predicate."
+    )
+
 
 class ReductionError(GraphcError):
     """There is nothing to bisect or to reduce: what was asked for does not show."""
+
+    remedy = "Give the inputs, the tolerance or the options under which it shows."

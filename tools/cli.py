@@ -22,12 +22,12 @@ def run_tool(body: Callable[[], int]) -> int:
         code = body()
         sys.stdout.flush()
     except UsageError as error:
-        print_error(str(error))
+        print_error(str(error), error.code)
         return USAGE
     except (GraphcError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             return _quiet_broken_pipe()
-        print_error(_text(error))
+        print_error(_text(error), error.code if isinstance(error, GraphcError) else "")
         return FAILED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -35,9 +35,13 @@ def run_tool(body: Callable[[], int]) -> int:
     return code
 
 
-def print_error(message: str) -> None:
-    """``error: message`` on standard error; further lines are indented."""
+def print_error(message: str, code: str = "") -> None:
+    """``error: message`` on standard error, with `code` at its end; further lines are indented."""
     first, *rest = message.splitlines() or [""]
+    if code and rest:
+        rest.append(f"(--explain {code})")
+    elif code:
+        first += f" (--explain {code})"
     print(f"error: {first}", *(f"  {line}" for line in rest), sep="\n", file=sys.stderr)
 
 

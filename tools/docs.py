@@ -10,6 +10,7 @@ from ..dialects import graph
 from ..frontend.onnx.registry import Converter, converters
 from .conformance.matrix import support_matrix
 from .conformance.rates import targets_page
+from .explain import errors_page
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs"
 ONNX_PAGE = "https://onnx.ai/onnx/operators/onnx__{}.html"
@@ -122,6 +123,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "onnx-operators.md": onnx_operators,
     "support-matrix.md": support_matrix,
     "targets.md": targets_page,
+    "errors.md": errors_page,
 }
 
 

@@ -10,6 +10,7 @@ from ..runtime.cache_entry import StoredEntry
 from ..runtime.cache_settings import find_cache, format_size, parse_size
 from ..runtime.compile_cache import CompileCache, Removed
 from .cli import OK, exit_with, run_tool
+from .explain import add_explain_option
 
 EPILOG = """\
 examples:
@@ -86,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_explain_option(parser)
     parser.add_argument("--cache", type=Path, metavar="DIR", help="the folder of the cache")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for run, help_ in (

@@ -10,6 +10,7 @@ from ..errors import OutputError, UsageError
 from ..runtime.output_file import write_atomically
 from . import target_listings
 from .cli import FAILED, OK, exit_with, run_tool
+from .explain import add_explain_option
 from .options import add_compile_options, compile_arguments, parse_dims
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_explain_option(parser)
     parser.add_argument("model", help="an .onnx file")
     parser.add_argument("-o", "--output", help="the file to write; - for standard output")
     parser.add_argument(

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from ..passes.options import parse_value
+from .explain import add_explain_option
 from .program import SEPARATOR
 
 USAGE = "gc-opt [options] [--a-pass[=options] ...] [file]"
@@ -27,6 +28,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    add_explain_option(parser)
     _add_pipeline_options(parser.add_argument_group("what to run"))
     _add_output_options(parser.add_argument_group("input and output"))
     _add_check_options(parser.add_argument_group("checks"))

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import UsageError
 from ..runtime.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
+from .explain import add_explain_option
 from .feeds import add_input_options, feeds_for
 from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_explain_option(parser)
     parser.add_argument("model", help="an .onnx model, or a .vmfb that gc-compile wrote")
     parser.add_argument("--runs", type=int, default=20, metavar="N", help="runs to measure (20)")
     parser.add_argument(

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import UsageError
 from .cli import OK, exit_with, print_note, run_tool
+from .explain import add_explain_option
 from .feeds import add_input_options, feeds_for
 from .options import (
     add_comparison_options,
@@ -131,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_explain_option(parser)
     parser.add_argument("model", help="an .onnx model, or a program of graph ops in MLIR")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder"

@@ -13,6 +13,7 @@ from ..debugging.difference import relative_difference
 from ..errors import GraphcError, UsageError
 from . import target_listings
 from .cli import FAILED, OK, exit_with, print_note, run_tool
+from .explain import add_explain_option
 from .feeds import add_input_options, binding, feeds_for
 from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
@@ -126,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_explain_option(parser)
     parser.add_argument("model", help="an .onnx model, or a .vmfb or .gcm that gc-compile wrote")
     add_input_options(parser)
     parser.add_argument(

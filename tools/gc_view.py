@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import OutputError, UsageError
 from ..runtime.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
+from .explain import add_explain_option
 from .options import add_graph_options, load_plugins, parse_dims
 
 EPILOG = """\
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_explain_option(parser)
     parser.add_argument("model", help="an .onnx file")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the page to write (MODEL.html)"
