@@ -2,17 +2,15 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
-from ..errors import UsageError
-from .cli import OK, exit_with, print_note, run_tool
+from .cli import OK, exit_with, run_tool
 from .explain import add_explain_option
-from .feeds import add_input_options, feeds_for
+from .feeds import add_input_options
 from .options import (
     add_comparison_options,
     add_compile_options,
-    compile_arguments,
 )
+from .searching import command_of, search_arguments
 
 EPILOG = """\
 examples:
@@ -31,32 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    print(_bisect(flags))
-    return OK
-
-
-def _bisect(flags: argparse.Namespace) -> Any:
     from ..debugging import bisect
-    from ..debugging.checks import Command
 
-    arguments = compile_arguments(flags)
-    del arguments["host"]
-    target, *others = arguments.pop("target")
-    if others:
-        raise UsageError("one target is searched at a time")
-    predicate = None
-    if flags.predicate is not None:
-        predicate = Command(flags.predicate, flags.predicate_timeout)
-    return bisect(
-        flags.model,
-        lambda model: feeds_for(model, flags),
-        target,
-        reference=flags.reference,
-        tolerance=flags.tolerance,
-        predicate=predicate,
-        log=(lambda line: None) if flags.quiet else print_note,
-        **arguments,
-    )
+    print(bisect(**search_arguments(flags), predicate=command_of(flags)))
+    return OK
 
 
 def _parser() -> argparse.ArgumentParser:

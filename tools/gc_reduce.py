@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from .cli import OK, exit_with, print_note, run_tool
+from .cli import OK, exit_with, run_tool
 from .explain import add_explain_option
-from .feeds import add_input_options, feeds_for
+from .feeds import add_input_options
 from .options import (
     add_comparison_options,
     add_compile_options,
     compile_arguments,
 )
+from .searching import command_of, log_of, search_arguments
 
 PROGRAMS = (".mlir", ".mlirbc")
 EPILOG = """\
@@ -49,31 +50,12 @@ def _run(flags: argparse.Namespace) -> int:
 
 def _reduce(flags: argparse.Namespace) -> Any:
     from ..debugging import reduce
-    from ..debugging.checks import Command
 
-    arguments = compile_arguments(flags)
-    del arguments["host"]
-    target, *others = arguments.pop("target")
-    if others:
-        raise UsageError("one target is reduced for at a time")
-    command = None
-    if flags.predicate is not None:
-        command = Command(flags.predicate, flags.predicate_timeout)
-    return reduce(
-        flags.model,
-        lambda model: feeds_for(model, flags),
-        target,
-        reference=flags.reference,
-        tolerance=flags.tolerance,
-        command=command,
-        log=(lambda line: None) if flags.quiet else print_note,
-        **arguments,
-    )
+    return reduce(**search_arguments(flags), command=command_of(flags))
 
 
 def _reduce_program(flags: argparse.Namespace) -> int:
     """Of MLIR: the problem is with a pipeline, or what a command says."""
-    from ..debugging.checks import Command
     from ..debugging.program_reduction import PipelineCheck, pipeline_command, reduce_program
     from ..passes.pipeline import Pipeline
     from ..passes.reproducer import pipeline_of
@@ -88,14 +70,14 @@ def _reduce_program(flags: argparse.Namespace) -> int:
         pipeline = pipeline_of(source)
     if flags.predicate is not None:
         command = flags.predicate
-        check: Any = Command(command, flags.predicate_timeout)
+        check: Any = command_of(flags)
     elif pipeline is not None:
         Pipeline.parse(pipeline)
         check = PipelineCheck(pipeline, flags.tolerance)
         command = pipeline_command(pipeline, [_absolute(each) for each in flags.load_plugin])
     else:
         raise UsageError("a program shows something with --pass-pipeline, or by a --predicate")
-    found = reduce_program(module, check, (lambda line: None) if flags.quiet else print_note)
+    found = reduce_program(module, check, log_of(flags))
     script = found.save(flags.output, command)
     print(found)
     print(f"to reproduce: {shlex.quote(str(script))}")
