@@ -121,7 +121,8 @@ class _Converter:
             return "a constant is too large or too small"
         return None
 
-    def is_wide(self, value: ir.Value) -> bool:
+    @staticmethod
+    def is_wide(value: ir.Value) -> bool:
         return isinstance(value.type, ir.RankedTensorType) and graph.type_of(value).dtype == _F32
 
     def holds(self, array: np.ndarray) -> bool:

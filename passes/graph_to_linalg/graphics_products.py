@@ -13,8 +13,7 @@ from ...dialects import graph
 from ...mlir import ir
 from .dispatch import stored
 from .lowering import Lowering
-from .movement import extract_slice, pad_tensor
-from .movement import reshape_tensor as reshape
+from .movement import extract_slice, pad_tensor, reshape_tensor
 from .products import generic_product
 
 MIN_ROWS, MIN_COLUMNS = 16, 8
@@ -41,11 +40,11 @@ def multiply_by_tiles(
     (rows, depth), columns, tile = left.shape, result.shape[1], ctx.row_tile
     count = (rows + tile - 1) // tile
     padded, tiles = left.with_shape((count * tile, depth)), left.with_shape((count, tile, depth))
-    a = reshape(ctx, _extended(ctx, a, left, padded), padded, tiles)
+    a = reshape_tensor(ctx, _extended(ctx, a, left, padded), padded, tiles)
     product = result.with_shape((count, tile, columns))
     y = generic_product(ctx, [a, b], [tiles, right], [[0, 1, 3], [3, 2]], product, loops=4)
     whole = result.with_shape((count * tile, columns))
-    return _cut(ctx, reshape(ctx, y, product, whole), whole, result)
+    return _cut(ctx, reshape_tensor(ctx, y, product, whole), whole, result)
 
 
 def sizes_on_grid(left: graph.TensorType, right: graph.TensorType) -> list[int] | None:

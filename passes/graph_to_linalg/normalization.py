@@ -9,6 +9,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, math
+from .dispatch import stored
 from .generic import fill, generic, parallel, projection
 from .kernels import define, flat
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
@@ -66,8 +67,7 @@ class Rows:
             return x
         if isinstance(x.owner, ir.Block):
             return x
-        sizes = self.ctx.dynamic_sizes(self.type)
-        return iree.compute_barrier(x, sizes)
+        return stored(self.ctx, x, self.type)
 
     def widened(self, scalar: Scalar) -> Scalar:
         """An element of the tensor in the type that is computed in."""
