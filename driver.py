@@ -54,6 +54,9 @@ from .viewing import CompilationReport
 
 T = TypeVar("T")
 Progress = Callable[[ProgressEvent], None]
+BYTECODE_VERSION = 4
+"""The last in which properties of ops go by name: later ones have them in the order of the ops'
+definitions, which differs between the MLIR of the bindings and that of the backend."""
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
 
 
@@ -112,7 +115,7 @@ class Compilation:
         try:
             with path.open("wb") as file:
                 sink = _Sink(file)
-                self.module.operation.write_bytecode(sink)
+                self.module.operation.write_bytecode(sink, BYTECODE_VERSION)
             if sink.error is not None:
                 raise sink.error
         except (OSError, ValueError, RuntimeError) as error:
@@ -382,7 +385,7 @@ def make_options(
         raise UsageError(f"precision {precision}: of these, target '{row.name}' has {have} alone")
     text = pipeline
     if text is None:
-        text = graph_pipeline(row.pipeline, row.vector_bits, precision)
+        text = graph_pipeline(row.pipeline, row.vector_bits, precision, row.bf16_unit)
     Pipeline.parse(text)
     return Options(
         row, threads or usable_cpus(), dict(dims or {}), text, precision,
