@@ -34,6 +34,7 @@ cf: Any
 func: Any
 ir: Any
 linalg: Any
+llvm: Any
 math: Any
 memref: Any
 passmanager: Any

@@ -71,7 +71,17 @@ LINALG = Contract(
             "vector",
         }
     ),
-    ops=frozenset({"builtin.module", "cf.assert", "cf.br", "cf.cond_br"}),
+    ops=frozenset(
+        {
+            "builtin.module",
+            "cf.assert",
+            "cf.br",
+            "cf.cond_br",
+            "llvm.call_intrinsic",
+            "llvm.inline_asm",
+            "llvm.inttoptr",
+        }
+    ),
     # The backend parses another spelling of these; `linalg.generic` says the same.
     illegal_ops=frozenset(
         f"linalg.{name}"

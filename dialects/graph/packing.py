@@ -1,12 +1,17 @@
 """Matrix products on weights that were laid out for the registers of a processor."""
 
+import ml_dtypes
 import numpy as np
 
-from .attributes import Int, Ints
+from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import MatmulOp, require_equal_sizes
 from .types import TensorType
 from .window import output_sizes, windows
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+DEPTH_STEPS = {"amx": 32, "avx512bf16": 2}
+"""What the depth of a product of bf16 is a multiple of, by the unit that multiplies."""
 
 
 class PackedMatmulOp(GraphOp, name="packed_matmul"):
@@ -58,6 +63,55 @@ def unpack_weights(w: np.ndarray) -> np.ndarray:
     return w.transpose(1, 0, 2).reshape(w.shape[1], -1)
 
 
+class NarrowMatmulOp(GraphOp, name="narrow_matmul"):
+    """``x w`` of bf16, summed in f32: `x` [..., K], `w` [panels, K/2, n, 2], result [..., columns].
+
+    A panel holds `n` columns side by side, two elements of each after the other (the VNNI layout);
+    the last panel may be filled up. `unit` names what multiplies: ``amx``, tiles of Intel's AMX
+    (TDPBF16PS), where `K` is a multiple of 32, or ``avx512bf16``, vectors (VDPBF16PS), with sums of
+    `rows` rows in registers.
+    """
+
+    x: Tensor
+    w: Tensor
+    rows: Int
+    columns: Int
+    unit: Str
+
+    @staticmethod
+    def infer(x: TensorType, w: TensorType, *, rows: int, columns: int, unit: str) -> TensorType:
+        if x.dtype != BF16 or w.dtype != BF16:
+            raise TypeRuleError(f"is for bf16, not for {x.dtype} and {w.dtype}")
+        if w.rank != 4 or x.rank < 1 or w.shape[3] != 2 or rows < 1:
+            raise TypeRuleError(f"cannot multiply {x} by panels of pairs {w}")
+        panels, pairs, width, _ = w.static_shape
+        require_equal_sizes(x.shape[-1], 2 * pairs, "the contracted sizes")
+        if not 0 < columns <= panels * width:
+            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+        if unit not in DEPTH_STEPS:
+            raise TypeRuleError(f"unit must be one of {', '.join(DEPTH_STEPS)}, not '{unit}'")
+        if 2 * pairs % (step := DEPTH_STEPS[unit]):
+            raise TypeRuleError(f"with {unit}, {2 * pairs} is not a multiple of {step}")
+        return x.with_dtype(np.dtype(np.float32)).with_shape((*x.shape[:-1], columns))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int, columns: int, unit: str) -> np.ndarray:
+        del rows, unit
+        panels, pairs, width, _ = w.shape
+        lines = w.astype(np.float32).transpose(1, 3, 0, 2)
+        matrix = lines.reshape(2 * pairs, panels * width)[:, :columns]
+        y = MatmulOp.evaluate(np.atleast_2d(x.astype(np.float32)), matrix)
+        return y.reshape(*x.shape[:-1], columns)
+
+
+def pack_pairs(w: np.ndarray, width: int) -> np.ndarray:
+    """[K, N], `K` even, as panels [N/width, K/2, width, 2] of bf16; zeros fill up the last one."""
+    panels = pack_weights(w.astype(BF16), width)
+    count, depth, _ = panels.shape
+    pairs = panels.reshape(count, depth // 2, 2, width)
+    return np.ascontiguousarray(pairs.transpose(0, 1, 3, 2))
+
+
 class Im2colOp(GraphOp, name="im2col"):
     """Every window of an image as a row: [N, spatial..., C] to [N, out..., kernel... * C].
 
@@ -88,4 +142,5 @@ class Im2colOp(GraphOp, name="im2col"):
 
 
 packed_matmul = builder(PackedMatmulOp)
+narrow_matmul = builder(NarrowMatmulOp)
 im2col = builder(Im2colOp)

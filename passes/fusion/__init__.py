@@ -14,6 +14,7 @@ CONTRACTIONS = (
     graph.DirectConvOp,
     graph.EinsumOp,
     graph.MatmulOp,
+    graph.NarrowMatmulOp,
     graph.PackedMatmulOp,
     graph.WinogradConvOp,
 )

@@ -1,38 +1,63 @@
 """Fused groups: the contraction, if there is one, then one generic for all that follows it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...dialects import graph
 from ...mlir import ir
 from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
-from .packing import matmul_epilogue
-from .vector_epilogue import VectorEpilogue
+from .packing import holds_sums, matmul_epilogue, narrow_epilogue
+from .vector_epilogue import F32, Body, VectorEpilogue
 from .winograd import winograd_epilogue
 
 
 @lowers(graph.FusedOp)
 def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
     root, *rest = op.ops
-    result = graph.type_of(op.operation.results[0])
-    steps = rest if op.attrs["kind"] == "epilogue" else op.ops
-    inside = {each.operation.results[0] for each in steps}
-    used = dict.fromkeys(value for each in steps for value in each.operation.operands)
-    outside = [value for value in used if value not in inside]
-
-    def body(known):
-        return evaluate_scalars(steps, known)[op.yielded]
-
     kernel = _kernel_of(root)
-    if kernel is not None:
-        epilogue = VectorEpilogue.of(root.operation.results[0], steps, outside, result, body)
-        if epilogue is not None:
-            return kernel(ctx, root, epilogue)
+    epilogue = _epilogue(root, rest) if kernel is not None else None
+    if kernel is not None and epilogue is not None:
+        return kernel(ctx, root, epilogue)
     if op.attrs["kind"] == "epilogue":
         with root.operation.location:
             lower_op(ctx, root)
-    return lower_elementwise(ctx, result, {value: ctx.values[value] for value in outside}, body)
+        steps = rest
+    else:
+        steps = op.ops
+    leaves = {value: ctx.values[value] for value in _outside(steps)}
+    result = graph.type_of(op.operation.results[0])
+    return lower_elementwise(ctx, result, leaves, _body(steps, op.yielded))
+
+
+def _epilogue(root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> VectorEpilogue | None:
+    """What follows the sums of `root` in registers; where the last step rounds, storing does."""
+    stored = F32
+    if isinstance(steps[-1], graph.CastOp) and _may_round(root):
+        *steps, cast = steps
+        stored = graph.type_of(cast.operation.results[0]).dtype
+        if stored != graph.BF16:
+            return None
+    last = (steps[-1] if steps else root).operation.results[0]
+    type_, body = graph.type_of(last), _body(steps, last)
+    total = root.operation.results[0]
+    return VectorEpilogue.of(total, steps, _outside(steps), type_, body, stored)
+
+
+def _may_round(root: graph.GraphOp) -> bool:
+    """Whether the kernel of `root` may store what is not f32."""
+    return isinstance(root, graph.NarrowMatmulOp) and holds_sums(root)
+
+
+def _outside(steps: Sequence[graph.GraphOp]) -> list[ir.Value]:
+    """What `steps` use and do not compute."""
+    inside = {each.operation.results[0] for each in steps}
+    used = dict.fromkeys(value for each in steps for value in each.operation.operands)
+    return [value for value in used if value not in inside]
+
+
+def _body(steps: Sequence[graph.GraphOp], result: ir.Value) -> Body:
+    return lambda known: evaluate_scalars(steps, known)[result]
 
 
 def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
@@ -44,4 +69,6 @@ def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
             return winograd_epilogue
         case graph.PackedMatmulOp():
             return matmul_epilogue
+        case graph.NarrowMatmulOp():
+            return narrow_epilogue
     return None

@@ -60,7 +60,7 @@ def compute(
     a function that finishes sums; it writes a piece of work, of which `shape` has so many. Where
     `rows` is a number that run time counts, it has so many as ``shape.count_pieces(*rows)`` says.
     """
-    type_ = graph.type_of(op.operation.results[0])
+    type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored)
     result = plain_type(type_)
     sizes = ctx.dynamic_sizes(type_)
     operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx)]

@@ -8,6 +8,8 @@ from .kernels import compute
 from .lowering import Lowering, lowers
 from .matmul_kernel import MatmulEmitter, Product
 from .movement import extract_slice, pad_tensor, reshape_tensor
+from .pairs_kernel import PAIR_LANES, PairsEmitter
+from .tile_kernel import TileEmitter, TileProduct
 from .vector_epilogue import VectorEpilogue
 
 
@@ -19,10 +21,8 @@ def packed_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) ->
 
 def matmul_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A packed product and its `epilogue`."""
-    count = graph.element_count(graph.type_of(op.x).shape[:-1])
-    product = _product(op, count if isinstance(count, int) else None)
-    rows = [] if isinstance(count, int) else [ctx.index(count)]
-    return compute(ctx, MatmulEmitter, "matmul", product, op, epilogue, rows=rows)
+    known, counted = _row_count(ctx, op)
+    return compute(ctx, MatmulEmitter, "matmul", _product(op, known), op, epilogue, rows=counted)
 
 
 def _product(op: graph.GraphOp, rows: int | None) -> Product:
@@ -31,6 +31,51 @@ def _product(op: graph.GraphOp, rows: int | None) -> Product:
         rows, depth, op.attrs["columns"],
         width=width, lanes=op.attrs["lanes"], tile=op.attrs["rows"],
     )  # fmt: skip
+
+
+@lowers(graph.NarrowMatmulOp)
+def narrow_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    del x, w
+    return narrow_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+
+
+def narrow_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+    """A product of bf16 and its `epilogue`."""
+    if op.attrs["unit"] == "amx":
+        return _by_tiles(ctx, op, epilogue)
+    return _by_pairs(ctx, op, epilogue)
+
+
+def _by_tiles(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+    known, counted = _row_count(ctx, op)
+    depth = 2 * graph.type_of(op.w).static_shape[1]
+    product = TileProduct(known, depth, op.attrs["columns"])
+    return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
+
+
+def _by_pairs(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+    known, counted = _row_count(ctx, op)
+    product = _pairs_product(op, known)
+    return compute(ctx, PairsEmitter, "pairs_matmul", product, op, epilogue, rows=counted)
+
+
+def _pairs_product(op: graph.GraphOp, rows: int | None) -> Product:
+    _, pairs, width, _ = graph.type_of(op.w).static_shape
+    return Product(
+        rows, pairs, op.attrs["columns"], width=width, lanes=PAIR_LANES, tile=op.attrs["rows"]
+    )
+
+
+def holds_sums(op: graph.GraphOp) -> bool:
+    """Whether the kernel of a product of bf16 has its sums in registers from the first to the last,
+    so that the result need not be f32."""
+    return op.attrs["unit"] == "amx" or _pairs_product(op, None).depth_blocks == 1
+
+
+def _row_count(ctx: Lowering, op: graph.GraphOp) -> tuple[int | None, list[ir.Value]]:
+    """The rows of `x`: their number if it is known, else what counts them."""
+    count = graph.element_count(graph.type_of(op.x).shape[:-1])
+    return (count, []) if isinstance(count, int) else (None, [ctx.index(count)])
 
 
 @lowers(graph.Im2colOp)

@@ -94,7 +94,10 @@ class VectorEmitter:
     def store(
         self, value: ir.Value, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None
     ) -> None:
-        """Write a vector to an index of `memory`, but what is masked."""
+        """Write a vector to an index of `memory`, rounded to its elements, but what is masked."""
+        element = ir.MemRefType(memory.type).element_type
+        if element != self.vector_type.element_type:
+            value = arith.truncf(ir.VectorType.get([self.lanes], element), value)
         if mask is None:
             vector.store(value, memory, [at])
         else:

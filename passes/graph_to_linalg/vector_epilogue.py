@@ -42,6 +42,8 @@ ON_VECTORS = (
 )
 """Elementwise ops that vectors can be computed with as they are."""
 
+F32 = np.dtype(np.float32)
+
 Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
 """From the vector of each graph value to that of the result."""
 
@@ -69,6 +71,8 @@ class VectorEpilogue:
     leaves: Mapping[ir.Value, "_Leaf"]
     key: tuple[object, ...]
     """Equal where the same is computed."""
+    stored: np.dtype = F32
+    """What the results are rounded to when they are stored."""
 
     @staticmethod
     def nothing(root: ir.Value) -> "VectorEpilogue":
@@ -82,6 +86,7 @@ class VectorEpilogue:
         others: Sequence[ir.Value],
         result: graph.TensorType,
         body: Body,
+        stored: np.dtype = F32,
     ) -> "VectorEpilogue | None":
         """None where one of `steps`, or the way one of `others` broadcasts, is not for vectors."""
         leaves = {value: _Leaf.of(value, result) for value in others if value != root}
@@ -90,8 +95,8 @@ class VectorEpilogue:
             return None
         if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
             return None
-        key = (*map(repr, known.values()), *_text(steps, [root, *known]))
-        return VectorEpilogue(root, body, known, key)
+        key = (stored, *map(repr, known.values()), *_text(steps, [root, *known]))
+        return VectorEpilogue(root, body, known, key, stored)
 
     @property
     def memory(self) -> list[ir.Value]:

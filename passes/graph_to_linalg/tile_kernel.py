@@ -1,0 +1,230 @@
+"""Matrix products in bf16 by the tile registers of AMX: a kernel with 32x32 sums in registers.
+
+A piece of work is a block of rows by some panels of columns. Panel after panel is multiplied by
+all rows of the block, two tiles of rows at a time: two tiles of rows by two of weights are four of
+sums. These then go through memory into vectors, for what follows the product.
+"""
+
+from dataclasses import dataclass
+
+from ...mlir import arith, ir, memref
+from . import tile_registers
+from .tile_registers import Address, TileRegisters
+from .vector_emitter import VectorEmitter
+from .vector_epilogue import Finish, Place
+
+WIDTH = 2 * tile_registers.SUMS
+"""Columns of a panel."""
+ROWS = 2 * tile_registers.ROWS
+"""Rows that are multiplied at a time."""
+BLOCK_BYTES = 1 << 20
+"""Of the second-level cache, for a block of rows."""
+MIN_PIECES = 8
+"""Pieces of work that a product should split into, for threads to share."""
+
+_SUMS = ((0, 1), (2, 3))
+_ROWS = (4, 5)
+_WEIGHTS = (6, 7)
+
+
+@dataclass(frozen=True)
+class TileProduct:
+    """``[rows, depth] x [depth, columns]``; the depth is a multiple of a tile's."""
+
+    rows: int | None
+    """None where run time counts them."""
+    depth: int
+    columns: int
+
+    @property
+    def flops(self) -> int | None:
+        return None if self.rows is None else 2 * self.rows * self.depth * self.columns
+
+    @property
+    def panels(self) -> int:
+        return -(-self.columns // WIDTH)
+
+    @property
+    def block(self) -> int:
+        """Rows in a piece of work, at most."""
+        most = max(1, BLOCK_BYTES // (2 * self.depth) // ROWS) * ROWS
+        if self.rows is None:
+            return most
+        even = -(-self.rows // -(-self.rows // most))
+        return min(-(-even // ROWS) * ROWS, self.rows)
+
+    @property
+    def tiles(self) -> int:
+        """Steps in which the rows of a block are multiplied by a panel."""
+        return -(-self.block // ROWS)
+
+    @property
+    def group(self) -> int:
+        """Panels in a piece of work, but for the last one of a block."""
+        blocks = 1 if self.rows is None else -(-self.rows // self.block)
+        return -(-self.panels // -(-MIN_PIECES // blocks))
+
+    @property
+    def groups(self) -> int:
+        return -(-self.panels // self.group)
+
+    @property
+    def pieces(self) -> int:
+        assert self.rows is not None
+        return -(-self.rows // self.block) * self.groups
+
+    def count_pieces(self, rows: ir.Value) -> ir.Value:
+        """`pieces`, where there are `rows`."""
+        blocks = arith.ceildivui(rows, _index(self.block))
+        return arith.muli(blocks, _index(self.groups))
+
+
+class TileEmitter(VectorEmitter):
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    def __init__(
+        self,
+        product: TileProduct,
+        x: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        finish: Finish,
+    ):
+        super().__init__(tile_registers.SUMS)
+        self.product, self.output, self.finish = product, output, finish
+        self.tiles = TileRegisters()
+        self.sums = memref.alloca(
+            ir.MemRefType.get([ROWS * WIDTH], ir.F32Type.get()), [], [], alignment=64
+        )
+        self.weights = weights
+        self._x, self._weights, self._sums = Address(x), Address(weights), Address(self.sums)
+
+    def piece(self, number: ir.Value, rows: ir.Value | None = None) -> None:
+        """The piece of work `number`: groups of panels of a block of rows follow each other."""
+        product = self.product
+        if rows is None:
+            assert product.rows is not None
+            rows = self.index(product.rows)
+        block = arith.divui(number, self.index(product.groups))
+        group = arith.remui(number, self.index(product.groups))
+        first = self.times(block, product.block)
+        lines = arith.minui(self.index(product.block), arith.subi(rows, first))
+        start = self.times(group, product.group)
+        last = arith.minui(self.add(start, product.group), self.index(product.panels))
+        self.tiles.request()
+        self.tiles.configure()
+        full = arith.minui(last, self.index(product.columns // WIDTH))
+        self.repeat(start, full, lambda panel: self._panel(panel, first, lines, WIDTH))
+        if rest := product.columns % WIDTH:
+            self.repeat(full, last, lambda panel: self._panel(panel, first, lines, rest))
+        self.tiles.release()
+
+    def _panel(self, panel: ir.Value, first: ir.Value, lines: ir.Value, columns: int) -> None:
+        """Multiply a block of rows, the `lines` from `first` on, by a panel."""
+        whole = arith.divui(lines, self.index(ROWS))
+        self.repeat(
+            self.index(0),
+            whole,
+            lambda at: self._tile(panel, self.add(first, self.times(at, ROWS)), ROWS, columns),
+        )
+        done = self.times(whole, ROWS)
+        left = arith.subi(lines, done)
+        one = arith.divui(left, self.index(tile_registers.ROWS))
+        first = self.add(first, done)
+        self.repeat(
+            self.index(0), one, lambda _: self._tile(panel, first, tile_registers.ROWS, columns)
+        )
+        done = self.times(one, tile_registers.ROWS)
+        left, first = arith.subi(left, done), self.add(first, done)
+        some = arith.minui(left, self.index(1))
+        self.repeat(self.index(0), some, lambda _: self._rest(panel, first, left, columns))
+
+    def _rest(self, panel: ir.Value, row: ir.Value, count: ir.Value, columns: int) -> None:
+        """Fewer rows than a tile has."""
+        self.tiles.configure(count, of=(*_SUMS[0], _ROWS[0]))
+        self._tile(panel, row, tile_registers.ROWS, columns, count)
+        self.tiles.configure()
+
+    def _tile(
+        self,
+        panel: ir.Value,
+        row: ir.Value,
+        rows: int,
+        columns: int,
+        count: ir.Value | None = None,
+    ) -> None:
+        """Multiply rows, a tile or two of them, by a panel; `count` are there."""
+        product, tiles = self.product, self.tiles
+        steps = product.depth // tile_registers.STEP
+        used = range(rows // tile_registers.ROWS)
+        for part in used:
+            for sums in _SUMS[part]:
+                tiles.zero(sums)
+        start = self.times(row, product.depth)
+        weights = self.times(panel, product.depth * WIDTH)
+
+        ahead = self._ahead(panel, row)
+
+        def step(number: ir.Value) -> None:
+            self._prefetch(ahead, number)
+            at = self.add(start, self.times(number, tile_registers.STEP))
+            line = self.add(weights, self.times(number, tile_registers.STEP * WIDTH))
+            for part, register in enumerate(_WEIGHTS):
+                pairs = self.add(line, part * 2 * tile_registers.SUMS)
+                tiles.load(register, self._weights.rows(pairs, 2 * WIDTH))
+            for part in used:
+                place = self.add(at, part * tile_registers.ROWS * product.depth)
+                tiles.load(_ROWS[part], self._x.rows(place, product.depth))
+            for part in used:
+                for sums, pairs in zip(_SUMS[part], _WEIGHTS, strict=True):
+                    tiles.multiply(sums, _ROWS[part], pairs)
+
+        self.repeat(self.index(0), self.index(steps), step)
+        for part in used:
+            for column, sums in enumerate(_SUMS[part]):
+                place = part * tile_registers.ROWS * WIDTH + column * tile_registers.SUMS
+                tiles.store(sums, self._sums.rows(self.index(place), WIDTH))
+        self._finish(panel, row, self.index(rows) if count is None else count, columns)
+
+    def _ahead(self, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """The part of the next panel that is fetched while rows from `row` on are multiplied."""
+        product = self.product
+        tile = arith.divui(row, self.index(ROWS))
+        tile = arith.remui(tile, self.index(product.tiles))
+        next_ = self.times(self.add(panel, 1), product.depth * WIDTH)
+        return self.add(next_, self.times(tile, -(-product.depth * WIDTH // product.tiles)))
+
+    def _prefetch(self, start: ir.Value, step: ir.Value) -> None:
+        lines = -(-tile_registers.STEP // self.product.tiles)
+        at = self.add(start, self.times(step, lines * WIDTH))
+        for line in range(lines):
+            place = self.add(at, line * WIDTH)
+            memref.prefetch(
+                self.weights, [place], is_write=False, locality_hint=2, is_data_cache=True
+            )
+
+    def _finish(self, panel: ir.Value, row: ir.Value, rows: ir.Value, columns: int) -> None:
+        """Store the sums of `rows` rows, after what follows them."""
+        feature = self.times(panel, WIDTH)
+        parts = -(-columns // self.lanes)
+
+        def line(number: ir.Value) -> None:
+            offset = self.add(self.times(self.add(row, number), self.product.columns), feature)
+            held = self.times(number, WIDTH)
+            places = [
+                Place(
+                    self.add(feature, part * self.lanes),
+                    self.add(offset, part * self.lanes),
+                    self.first_lanes(columns - part * self.lanes),
+                )
+                for part in range(parts)
+            ]
+            sums = [self.load(self.sums, self.add(held, n * self.lanes)) for n in range(parts)]
+            for place, value in zip(places, self.finish(places, sums), strict=True):
+                self.store(value, self.output, place.offset, place.mask)
+
+        self.repeat(self.index(0), rows, line)
+
+
+def _index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)

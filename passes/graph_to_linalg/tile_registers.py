@@ -1,0 +1,126 @@
+"""The tile registers of Intel's AMX: eight of 16 rows of 64 bytes.
+
+What they are is configured before they are used (Intel 64 and IA-32 Architectures Software
+Developer's Manual, volume 1, chapter 18). The backend's compiler passes the intrinsics through.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...mlir import arith, ir, llvm, memref, vector
+
+ROWS = 16
+"""Of a tile."""
+ROW_BYTES = 64
+SUMS = ROW_BYTES // 4
+"""Sums in a row of a tile, of f32."""
+STEP = ROW_BYTES // 2
+"""Factors in a row of a tile, of bf16: a step through the depth of a product."""
+_COUNT = 8
+_PALETTE, _ROW_BYTES_AT, _ROWS_AT, _CONFIG_BYTES = 0, 16, 48, 64
+"""Where the configuration holds what, in bytes."""
+
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
+"""The system call, on x86-64, and its arguments: ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA."""
+
+
+class TileRegisters:
+    """Writes what uses the registers at the insertion point, which is in a kernel."""
+
+    def __init__(self):
+        """Takes memory for a configuration; at the start of the kernel."""
+        self._config = memref.alloca(_bytes_type(), [], [])
+
+    def request(self) -> None:
+        """Ask Linux for the registers: it gives them to processes that ask for them alone
+        (``Documentation/arch/x86/xstate.rst``). To ask again takes a tenth of a microsecond."""
+        i64 = ir.IntegerType.get_signless(64)
+        values = (_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA)
+        llvm.inline_asm(
+            i64,
+            [arith.constant(i64, value) for value in values],
+            "syscall",
+            "={ax},{ax},{di},{si},~{rcx},~{r11},~{memory}",
+            has_side_effects=True,
+        )
+
+    def configure(self, rows: ir.Value | None = None, of: Sequence[int] = ()) -> None:
+        """Give every register all its rows, those that `of` lists so many `rows`; all are zero
+        then."""
+        values = np.zeros(_CONFIG_BYTES, np.uint8)
+        values[_PALETTE] = 1
+        values[_ROW_BYTES_AT : _ROW_BYTES_AT + 2 * _COUNT : 2] = ROW_BYTES
+        values[_ROWS_AT : _ROWS_AT + _COUNT] = ROWS
+        i8 = ir.IntegerType.get_signless(8)
+        type_ = ir.VectorType.get([_CONFIG_BYTES], i8)
+        elements = ir.DenseElementsAttr.get(values.view(np.int8), type=type_)
+        vector.store(arith.constant(type_, elements), self._config, [_index(0)])
+        for register in of:
+            count = arith.index_cast(i8, rows)
+            memref.store(count, self._config, [_index(_ROWS_AT + register)])
+        _intrinsic("ldtilecfg", Address(self._config).pointer())
+
+    def release(self) -> None:
+        """No register is in use any more: a switch to another thread need not save them."""
+        _intrinsic("tilerelease")
+
+    def zero(self, register: int) -> None:
+        _intrinsic("tilezero", _i8(register))
+
+    def load(self, register: int, rows: "TileRows") -> None:
+        _intrinsic("tileloadd64", _i8(register), rows.pointer, rows.stride)
+
+    def store(self, register: int, rows: "TileRows") -> None:
+        _intrinsic("tilestored64", _i8(register), rows.pointer, rows.stride)
+
+    def multiply(self, sums: int, rows: int, pairs: int) -> None:
+        """Add to the `sums` of a register the products of `rows` of bf16 by `pairs` of lines."""
+        _intrinsic("tdpbf16ps", _i8(sums), _i8(rows), _i8(pairs))
+
+
+class Address:
+    """Where a buffer begins."""
+
+    def __init__(self, memory: ir.Value):
+        element = ir.MemRefType(memory.type).element_type
+        self.element_bytes = element.width // 8
+        i64 = ir.IntegerType.get_signless(64)
+        self._start = arith.index_cast(i64, memref.extract_aligned_pointer_as_index(memory))
+
+    def pointer(self, at: ir.Value | None = None) -> ir.Value:
+        """The address of the element `at`, an index."""
+        start = self._start
+        if at is not None:
+            offset = arith.muli(at, _index(self.element_bytes))
+            start = arith.addi(start, arith.index_cast(start.type, offset))
+        return llvm.inttoptr(ir.Type.parse("!llvm.ptr"), start)
+
+    def rows(self, at: ir.Value, distance: int) -> "TileRows":
+        """Rows from the element `at` on, which begin so many elements apart."""
+        i64 = ir.IntegerType.get_signless(64)
+        return TileRows(self.pointer(at), arith.constant(i64, distance * self.element_bytes))
+
+
+class TileRows:
+    """Rows in memory: the address of the first, and the bytes from one to the next."""
+
+    def __init__(self, pointer: ir.Value, stride: ir.Value):
+        self.pointer, self.stride = pointer, stride
+
+
+def _intrinsic(name: str, *operands: ir.Value) -> None:
+    llvm.call_intrinsic(None, f"llvm.x86.{name}", list(operands), [], [])
+
+
+def _bytes_type() -> ir.MemRefType:
+    return ir.MemRefType.get([_CONFIG_BYTES], ir.IntegerType.get_signless(8))
+
+
+def _i8(value: int) -> ir.Value:
+    i8 = ir.IntegerType.get_signless(8)
+    return arith.constant(i8, value)
+
+
+def _index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)
