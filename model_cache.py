@@ -190,8 +190,8 @@ def _is_repeatable(options: Mapping[str, Any]) -> bool:
 def _describe(targets: Sequence[Target], options: Mapping[str, Any]) -> str:
     kept = {name: value for name, value in options.items() if name not in _NOT_PART_OF_THE_RESULT}
     rows = [
-        (target.spelling, target.pipeline, target.driver, target.vector_bits, target.threads_flag,
-         target.backend_flags, target.variants[target.variant])
+        (target.spelling, target.pipeline, target.driver, target.vector_bits, target.bf16_unit,
+         target.threads_flag, target.backend_flags, target.variants[target.variant])
         for target in targets
     ]  # fmt: skip
     return json.dumps([rows, kept], sort_keys=True, default=repr)

@@ -1,7 +1,7 @@
 """Constant weights laid out for the registers of the target."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from .windows import is_pointwise, windows_as_rows
 
 IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""
+TILES_WIDTH = 32
+"""Columns of two tiles of AMX."""
+BF16_BOUND = 2e-2
+"""What factors in steps of 2^-8 change a sum of their products by, of the largest."""
 MIN_DEPTH = 16
 """Shorter sums do not pay."""
 
@@ -32,16 +36,28 @@ class GraphPackWeights(Pass):
 
     Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
     larger one, on few places, of `graph.im2col`. Exact up to the order of sums.
+
+    With a unit that multiplies bf16, factors are rounded to that, and `graph.narrow_matmul` sums
+    their products in f32.
     """
 
     name = "graph-pack-weights"
     anchor = FUNCTION
     vector_bits: int = 0
     """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+    bf16: Literal["none", "amx", "avx512bf16"] = "none"
+    """The unit that multiplies bf16, with vectors of 512 bits; with ``none`` products stay f32."""
+
+    @property
+    def bound(self) -> float | None:
+
+        return None if self.bf16 == "none" else BF16_BOUND
 
     def run(self, op: Any, state: PassState) -> None:
         if self.vector_bits in LANES:
-            rewrites = [rule(self.vector_bits) for rule in (PackMatmul, PackConv)]
+            wide = self.vector_bits == 512
+            unit = self.bf16 if wide and self.bf16 != "none" else None
+            rewrites = [rule(self.vector_bits, unit) for rule in (PackMatmul, PackConv)]
             apply_rewrites(op, rewrites, state)
 
 
@@ -66,8 +82,9 @@ def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None
 class _Pack(Rewrite):
     """Base of rewrites to packed products; holds the width of vectors."""
 
-    def __init__(self, vector_bits: int):
-        self.vector_bits = vector_bits
+    def __init__(self, vector_bits: int, unit: str | None = None):
+        self.vector_bits, self.unit = vector_bits, unit
+        self.bound = None if unit is None else BF16_BOUND
 
     def _tile(self, rows: Any, weights: np.ndarray) -> Tile | str:
         """The tile for `rows` rows by `weights` [K, N], or why there is none."""
@@ -82,10 +99,23 @@ class _Pack(Rewrite):
         return "no panel fits the columns" if tile is None else tile
 
     def _packed(self, x: ir.Value, weights: np.ndarray, tile: Tile) -> ir.Value:
+        if self.unit is not None:
+            return self._narrow(x, weights, self.unit, tile)
         panels = graph.constant(value=graph.pack_weights(weights, tile.width))
         return graph.packed_matmul(
             x, panels, rows=tile.rows, columns=weights.shape[1], lanes=LANES[self.vector_bits]
         )
+
+    def _narrow(self, x: ir.Value, weights: np.ndarray, unit: str, tile: Tile) -> ir.Value:
+        """The product in bf16; zeros fill up the depth."""
+        missing = -weights.shape[0] % graph.DEPTH_STEPS[unit]
+        x = graph.cast(x, to=graph.BF16)
+        if missing:
+            x = _widened(x, missing)
+            weights = np.pad(weights, [(0, missing), (0, 0)])
+        width = TILES_WIDTH if unit == "amx" else tile.width
+        panels = graph.constant(value=graph.pack_pairs(weights, width))
+        return graph.narrow_matmul(x, panels, rows=tile.rows, columns=weights.shape[1], unit=unit)
 
 
 class PackMatmul(_Pack):
@@ -146,6 +176,13 @@ def _constant_matrix(x: ir.Value) -> np.ndarray | None:
     if array is None or array.ndim != 2:
         return None
     return array if transposed is None else array.transpose(transposed.attrs["perm"])
+
+
+def _widened(x: ir.Value, count: int) -> ir.Value:
+    """`x` with so many zeros behind the last axis."""
+    rank = graph.type_of(x).rank
+    zero = graph.constant(value=np.zeros((), graph.BF16))
+    return graph.pad(x, zero, low=[0] * rank, high=[0] * (rank - 1) + [count])
 
 
 def _rows(x: ir.Value) -> Any:

@@ -1,7 +1,7 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
-A line is a pass and the reason it stands where it stands. ``{vector_bits}`` is filled in with what
-the target has, ``{winograd_tile}`` and ``{compute}`` with what the precision allows.
+A line is a pass and the reason it stands where it stands. ``{vector_bits}`` and ``{bf16_unit}`` are
+filled in with what the target has, the others with what the precision allows.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def _for_graphics(*products: str) -> tuple[str, ...]:
 PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         *GRAPH,
-        "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
+        "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
         "graph-float-products",  # products of bytes, before layout and panels are chosen
         "graph-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
@@ -49,7 +49,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-direct-attention{{vector-bits={vector_bits}}}",  # what stays is decomposed
         "graph-winograd{{vector-bits={vector_bits} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
-        "graph-pack-weights{{vector-bits={vector_bits}}}",  # on weights as they finally are
+        "graph-pack-weights{{vector-bits={vector_bits} bf16={bf16_unit}}}",  # weights as they stay
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     ),
@@ -82,22 +82,28 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
 
 
 PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
-    "f32": {"winograd_tile": 4, "compute": "f32"},
-    "strict": {"winograd_tile": 0, "compute": "f32"},
-    "f16": {"winograd_tile": 0, "compute": "f16"},
-    "bf16": {"winograd_tile": 0, "compute": "bf16"},
+    "f32": {"winograd_tile": 4, "compute": "f32", "convert": "f32"},
+    "strict": {"winograd_tile": 0, "compute": "f32", "convert": "f32"},
+    "f16": {"winograd_tile": 0, "compute": "f16", "convert": "f16"},
+    "bf16": {"winograd_tile": 4, "compute": "bf16", "convert": "f32"},
 }
 """What may be rounded otherwise than the model says: in ``f32``, convolutions may be computed with
 fewer products, some 1e-6 of the largest element apart; in ``strict``, sums change their order
-and nothing else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these."""
+and nothing else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these. Processors
+convert to bf16 nothing but the factors of products, and those only where a unit multiplies them."""
 
 
-def graph_pipeline(name: str, vector_bits: int, precision: str = "f32") -> str:
-    """The text of the default pipeline called `name`, for vectors of so many bits.
+def graph_pipeline(
+    name: str, vector_bits: int, precision: str = "f32", bf16_unit: str = "none"
+) -> str:
+    """The text of the default pipeline called `name`, for vectors of so many bits and a unit that
+    multiplies bf16.
 
     KeyError when there is none of that name, or no such precision.
     """
-    return ",".join(PIPELINES[name]).format(vector_bits=vector_bits, **PRECISIONS[precision])
+    allowed = PRECISIONS[precision]
+    unit = bf16_unit if allowed["compute"] == "bf16" else "none"
+    return ",".join(PIPELINES[name]).format(vector_bits=vector_bits, bf16_unit=unit, **allowed)
 
 
 def lowering_pipeline(name: str) -> str:

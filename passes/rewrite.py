@@ -51,7 +51,7 @@ class Rewrite(ABC):
     name: ClassVar[str]
     root: ClassVar[Root | tuple[Root, ...]]
     """The op, or ops, whose results are replaced."""
-    bound: ClassVar[float | None] = None
+    bound: float | None = None
     """How far the result may move, relative to its largest value, where rewrites are checked; None
     leaves room for another order of sums (see `passes.checking.BOUNDS`)."""
 

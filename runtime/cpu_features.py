@@ -4,7 +4,10 @@ Running a module on a lesser processor than it was compiled for ends the process
 instruction. IREE compares architectures but not features, so features are compared here.
 """
 
+import ctypes
+import platform
 import re
+import sys
 from collections.abc import Set
 from pathlib import Path
 
@@ -88,6 +91,43 @@ _VECTOR_BITS = {
     "skylake": 256, "skylake-avx512": 512, "cascadelake": 512, "cooperlake": 512,
     "icelake-server": 512, "sapphirerapids": 512, "emeraldrapids": 512, "graniterapids": 512,
 }  # fmt: skip
+
+
+_BF16_UNIT_OF = {
+    "znver4": "avx512bf16", "znver5": "avx512bf16",
+    "sapphirerapids": "amx", "emeraldrapids": "amx", "graniterapids": "amx",
+}  # fmt: skip
+
+
+def bf16_unit(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """What multiplies bf16 on the processor that a variant of the target ``cpu`` names.
+
+    ``amx`` are Intel's tiles, ``avx512bf16`` AMD's vectors; ``none`` where nothing is faster than
+    products of f32, which Intel's vectors of bf16 are not.
+    """
+    if variant != "host":
+        return _BF16_UNIT_OF.get(variant, "none")
+    features = _available(cpuinfo)
+    if {"amx_tile", "amx_bf16"} <= features and request_tiles():
+        return "amx"
+    vectors = "avx512_bf16" in features and "AuthenticAMD" in cpuinfo.read_text()
+    return "avx512bf16" if vectors else "none"
+
+
+def has_tiles(code: bytes | memoryview) -> bool:
+    """Whether what `code` was compiled for has no tiles, or this process may use them."""
+    return "amx-tile" not in _required(code) or request_tiles()
+
+
+def request_tiles() -> bool:
+    """Whether Linux lets this process use the tiles of AMX: it must be asked
+    (``Documentation/arch/x86/xstate.rst``)."""
+    if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
+        return False
+    return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0
+
+
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 
 def vector_bits(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError, ModuleFileError
-from .cpu_features import missing_features
+from .cpu_features import has_tiles, missing_features
 from .device import import_runtime, setup_lock, vm_instance
 from .elements import ELEMENT_TYPES
 from .memory import aligned_empty
@@ -86,7 +86,8 @@ def read_module(file: OpenedFile) -> ModuleFile:
     """
     origin, contents = file.origin, file.contents
     try:
-        if missing := missing_features(next(iter(file.entries.values()))):
+        code = next(iter(file.entries.values()))
+        if missing := missing_features(code):
             raise DeviceError(
                 f"{origin}: the module was compiled for a processor with "
                 f"{', '.join(missing)}, which this one lacks; compile it for a target such as "
@@ -94,6 +95,11 @@ def read_module(file: OpenedFile) -> ModuleFile:
             )
         module, function = _load(contents)
         metadata = _read_metadata(function)
+        if metadata.options.get("precision") == "bf16" and not has_tiles(code):
+            raise DeviceError(
+                f"{origin}: the module multiplies bf16 by the tiles of AMX, which the system does "
+                "not let this process use (arch_prctl refuses them); compile it with precision f32"
+            )
         _check_signature(metadata, function.reflection.get("iree.abi.declaration", ""))
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__

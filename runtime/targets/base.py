@@ -43,6 +43,8 @@ class Target:
     """The flag that tells the backend how many workers will share the work; ``None`` if none do."""
     measure_vectors: Callable[[str], int] | None = field(default=None, repr=False, compare=False)
     """Gives the width of a vector register of the processor that a variant means, in bits."""
+    find_bf16_unit: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
+    """Gives the unit of the processor that a variant means which multiplies bf16."""
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
     """Gives the variant for the device that calls itself so, None where the name says nothing."""
     narrow_floats: tuple[str, ...] = ("f16", "bf16")
@@ -65,6 +67,11 @@ class Target:
     def vector_bits(self) -> int:
         """Width of a vector register of the processor; 0 where that means nothing."""
         return 0 if self.measure_vectors is None else self.measure_vectors(self.variant)
+
+    @property
+    def bf16_unit(self) -> str:
+        """What multiplies bf16 on the processor, ``none`` where that means nothing."""
+        return "none" if self.find_bf16_unit is None else self.find_bf16_unit(self.variant)
 
     def flags(self, *, threads: int, opt_level: int, data_tiling: bool) -> list[str]:
         """The flags of the backend compiler, in order; a later flag overrides an earlier one."""

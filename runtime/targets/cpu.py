@@ -7,7 +7,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..cpu_features import vector_bits
+from ..cpu_features import bf16_unit, vector_bits
 from .base import Flags, Target
 
 # fmt: off
@@ -60,4 +60,5 @@ CPU = Target(
     variant="host",
     threads_flag="--iree-llvmcpu-number-of-threads",
     measure_vectors=vector_bits,
+    find_bf16_unit=bf16_unit,
 )

@@ -1,0 +1,33 @@
+// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 bf16=amx" --split-input-file | filecheck %s
+// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 bf16=avx512bf16" --split-input-file | filecheck %s --check-prefix=VECTORS
+
+// Factors are rounded to bf16, two lines of weights lie side by side, in panels of two tiles or of
+// four vectors; the result is f32.
+
+// CHECK-LABEL: @matmul
+// CHECK: %[[X:.*]] = "graph.cast"(%arg0) {{.*}} -> tensor<8x64xbf16>
+// CHECK: "graph.narrow_matmul"(%[[X]], %{{.*}}) {columns = 128 : i64, rows = 6 : i64, unit = "amx"}
+// CHECK-SAME: tensor<4x32x32x2xbf16>) -> tensor<8x128xf32>
+// VECTORS-LABEL: @matmul
+// VECTORS: "graph.narrow_matmul"{{.*}}unit = "avx512bf16"
+// VECTORS-SAME: tensor<2x32x64x2xbf16>) -> tensor<8x128xf32>
+func.func @matmul(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<64x128xf32>} : () -> tensor<64x128xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<8x64xf32>, tensor<64x128xf32>) -> tensor<8x128xf32>
+  return %y : tensor<8x128xf32>
+}
+
+// -----
+
+// Zeros bring the depth to the steps of the unit.
+
+// CHECK-LABEL: @depth
+// CHECK: "graph.pad"{{.*}}high = [0, 23]{{.*}} -> tensor<8x64xbf16>
+// CHECK: "graph.narrow_matmul"
+// VECTORS-LABEL: @depth
+// VECTORS: "graph.pad"{{.*}}high = [0, 1]{{.*}} -> tensor<8x42xbf16>
+func.func @depth(%x: tensor<8x41xf32>) -> tensor<8x128xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<41x128xf32>} : () -> tensor<41x128xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<8x41xf32>, tensor<41x128xf32>) -> tensor<8x128xf32>
+  return %y : tensor<8x128xf32>
+}

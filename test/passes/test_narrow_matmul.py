@@ -1,0 +1,143 @@
+"""Products of bf16: what the processor multiplies, and what they give."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numerics import build_model
+from onnx import helper
+
+import graphc
+from graphc.compiling import compile_to_file
+from graphc.driver import make_options
+from graphc.errors import DeviceError
+from graphc.runtime import cpu_features, module_file
+
+BF16 = ml_dtypes.bfloat16
+FEATURES = cpu_features.host_features()
+NEEDED = {"amx": {"amx_tile", "amx_bf16"}, "avx512bf16": {"avx512_bf16"}}
+PIPELINE = "graph-pack-weights{{vector-bits=512 bf16={}}},graph-fuse-epilogue,canonicalize"
+
+# rows, depth, columns: around the sizes of tiles and vectors, and below them
+SIZES = [(1, 32, 64), (8, 41, 128), (17, 64, 33), (33, 96, 100), (197, 36, 192), (5, 520, 200),
+         (2100, 256, 16)]  # fmt: skip
+
+
+@pytest.fixture(params=list(NEEDED))
+def unit(request):
+    if not NEEDED[request.param] <= set(FEATURES):
+        pytest.skip(f"this processor lacks {request.param}")
+    if request.param == "amx" and not cpu_features.request_tiles():
+        pytest.skip("the system does not let this process use tiles")
+    return request.param
+
+
+def _rounded(x):
+    return x.astype(BF16).astype(np.float64)
+
+
+def _model(known):
+    """One output per size: relu(x w + bias); how many rows may not be known."""
+    random = np.random.default_rng(0)
+    nodes, inputs, weights, feeds, expected = [], {}, {}, {}, []
+    for i, (rows, depth, columns) in enumerate(SIZES):
+        x = random.standard_normal((rows, depth), np.float32)
+        w = random.standard_normal((depth, columns), np.float32)
+        bias = random.standard_normal(columns, np.float32)
+        feeds[f"x{i}"], weights[f"w{i}"], weights[f"b{i}"] = x, w, bias
+        inputs[f"x{i}"] = (np.float32, (rows if known else f"rows{i}", depth))
+        nodes += [
+            helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]),
+            helper.make_node("Add", [f"m{i}", f"b{i}"], [f"a{i}"]),
+            helper.make_node("Relu", [f"a{i}"], [f"y{i}"]),
+        ]
+        expected.append(np.maximum(_rounded(x) @ _rounded(w) + bias, 0))
+    outputs = [f"y{i}" for i in range(len(SIZES))]
+    return build_model(nodes, inputs, outputs, weights, opset=17), feeds, expected
+
+
+@pytest.mark.parametrize(("known", "threads"), [(True, 1), (False, 2)])
+def test_products_of_rounded_factors(unit, known, threads):
+    model, feeds, expected = _model(known)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), threads=threads)
+    assert compiled.report.rewrites["pack-matmul"].count == len(SIZES)
+    for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):
+        assert np.abs(ours - truth).max() <= 1e-5 * np.abs(truth).max()
+    if not known:
+        nothing = {name: array[:0] for name, array in feeds.items()}
+        for y, truth in zip(compiled.run(None, nothing), expected, strict=True):
+            assert y.shape == (0, truth.shape[1])
+
+
+def _chain():
+    """A product of a product, and what an elementwise op makes of it."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((40, 96), np.float32)
+    weights = {"w": random.standard_normal((96, 200), np.float32) / 9,
+               "v": random.standard_normal((200, 96), np.float32) / 9}  # fmt: skip
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        helper.make_node("Tanh", ["m"], ["t"]),
+        helper.make_node("MatMul", ["t", "v"], ["n"]),
+        helper.make_node("Add", ["n", "x"], ["y"]),
+    ]
+    model = build_model(nodes, {"x": (np.float32, x.shape)}, ["y"], weights, opset=17)
+    truth = np.tanh(x.astype(np.float64) @ weights["w"]) @ weights["v"] + x
+    return model, x, truth
+
+
+def test_what_lies_between_two_products_is_stored_rounded(unit, tmp_path):
+    model, x, truth = _chain()
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), save_temps=tmp_path)
+    (program,) = tmp_path.glob("*.linalg.mlir")
+    text = program.read_text()
+    assert text.count("linalg.generic") == 1  # which rounds the input
+    assert "arith.truncf" in text.partition('"flow.dispatch"')[0]  # in the first kernel
+    (y,) = compiled.run(None, {"x": x})
+    assert np.abs(y - truth).max() <= 1e-2 * np.abs(truth).max()
+
+
+def test_interpreted_and_compiled_agree(unit):
+    model, x, _ = _chain()
+    results = [
+        graphc.compile(model, target, pipeline=PIPELINE.format(unit)).run(None, {"x": x})[0]
+        for target in ("cpu", "interpret")
+    ]
+    assert np.abs(results[0] - results[1]).max() <= 1e-2 * np.abs(results[1]).max()
+
+
+@pytest.mark.parametrize(
+    ("variant", "kernel"),
+    [("sapphirerapids", b"tile_matmul"), ("znver4", b"pairs_matmul"), ("x86-64-v4", b"matmul_0")],
+)
+def test_each_processor_gets_its_instructions(variant, kernel):
+    contents, _ = compile_to_file(_chain()[0], f"cpu:{variant}", precision="bf16")
+    assert kernel in contents
+    narrow = {b"tile_matmul", b"pairs_matmul"} - {kernel}
+    assert not any(other in contents for other in narrow)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "flags", "found"),
+    [("GenuineIntel", "avx512_bf16", "none"), ("AuthenticAMD", "avx512_bf16", "avx512bf16"),
+     ("AuthenticAMD", "avx512f", "none"), ("GenuineIntel", "amx_tile amx_bf16", "amx")],
+)  # fmt: skip
+def test_the_unit_of_a_processor(vendor, flags, found, tmp_path, monkeypatch):
+    path = tmp_path / "cpuinfo"
+    path.write_text(f"vendor_id\t: {vendor}\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(cpu_features, "request_tiles", lambda: True)
+    assert cpu_features.bf16_unit("host", path) == found
+    monkeypatch.setattr(cpu_features, "request_tiles", lambda: False)
+    assert cpu_features.bf16_unit("host", path) == ("none" if found == "amx" else found)
+
+
+def test_f32_stays_f32():
+    assert "bf16=none" in make_options("cpu:sapphirerapids", None, None, None).pipeline
+
+
+def test_refused_tiles_are_an_error(unit, monkeypatch):
+    if unit != "amx":
+        pytest.skip("needs no permission")
+    contents, _ = compile_to_file(_chain()[0], "cpu", precision="bf16")
+    monkeypatch.setattr(module_file, "has_tiles", lambda code: False)
+    with pytest.raises(DeviceError, match="tiles of AMX"):
+        graphc.load(contents)
