@@ -105,13 +105,14 @@ def load_onnxruntime(path: Path, terms: Terms) -> Peer:
 
 
 def load_openvino(path: Path, terms: Terms) -> Peer:
-    """OpenVINO's CPU plugin for latency; single precision pinned, since it may choose bf16."""
+    """OpenVINO's CPU plugin for latency; the precision is pinned, since it may choose bf16."""
     import openvino
 
-    terms.require_plain("openvino")
+    if terms.device != "cpu" or terms.precision not in ("f32", "bf16"):
+        raise PeerError("openvino is compared on the processor in f32 and bf16 alone")
     core = openvino.Core()
     asked = {
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": terms.precision,
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_NUM_THREADS": terms.threads,
         "NUM_STREAMS": 1,
