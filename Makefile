@@ -77,7 +77,8 @@ bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch, in f32 an
 		--compare torch-eager,torch --json build/bench-$(DEVICE)-$$precision.json || exit 1; done
 
 soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an hour
-	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60
+	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60 --json docs/reliability/soak.json; \
+		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
