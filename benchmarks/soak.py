@@ -149,7 +149,7 @@ def held(temporary: Path) -> dict[str, int]:
         "MiB": pages * os.sysconf("SC_PAGE_SIZE") >> 20,
         "threads": len(os.listdir("/proc/self/task")),
         "files": len(os.listdir("/proc/self/fd")),
-        "temporary": sum(1 for path in temporary.rglob("*") if path.is_file()),
+        "temporary": sum(len(files) for _, _, files in os.walk(temporary)),  # some go meanwhile
     }
 
 
@@ -215,13 +215,16 @@ def soak(seconds: float, interval: float, folder: Path) -> Soaked:
     start = time.monotonic()
     for worker in workers:
         worker.start()
-    while not load.stop.wait(min(interval, max(0.0, start + seconds - time.monotonic()))):
-        samples.append({"s": int(time.monotonic() - start), **held(temporary)})
-        show(samples[-1] | load.counts)
-        if time.monotonic() - start >= seconds:
-            load.stop.set()
-    for worker in workers:
-        worker.join()
+    try:
+        while not load.stop.wait(min(interval, max(0.0, start + seconds - time.monotonic()))):
+            samples.append({"s": int(time.monotonic() - start), **held(temporary)})
+            show(samples[-1] | load.counts)
+            if time.monotonic() - start >= seconds:
+                load.stop.set()
+    finally:
+        load.stop.set()
+        for worker in workers:
+            worker.join()
     problems = load.problems + [f"never done: {name}" for name in DONE if not load.counts[name]]
     problems += [f"{name} grew by {by}" for name, by in growth(samples).items()]
     left = held(temporary)["temporary"]
