@@ -87,7 +87,9 @@ soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an 
 
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
-	@$(BIN)/python -m pytest -q --numprocesses=2 test/debugging/real_models.py
+	@$(BIN)/python -m graphc.tools.long_tests "faults planted in BERT base and ResNet-50, found and made small" \
+		"make faults" docs/reliability/faults.json -q --numprocesses=2 test/debugging/real_models.py; \
+		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -1,6 +1,9 @@
 """What long runs leave behind, and the page that is made of it."""
 
+import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -41,3 +44,25 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
     run = finished("", "", {}, violations=0, seconds=0)
     with pytest.raises(OutputError, match="cannot write"):
         write_run(run, tmp_path / "file" / "fuzz.json")
+
+
+TESTS = """
+import time
+import pytest
+
+@pytest.mark.parametrize("name", ["bert", "resnet50"])
+def test_hunt(name):
+    time.sleep(0.6)
+    assert name == "bert"
+"""
+
+
+def test_long_tests_are_counted(tmp_path):
+    (tmp_path / "long.py").write_text(TESTS)
+    command = [sys.executable, "-m", "graphc.tools.long_tests", "hunts", "make faults", "out.json"]
+    command += ["-q", "-p", "no:cacheprovider", "long.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert (written["what"], written["violations"]) == ("hunts", 1)
+    assert written["counts"] == {"cases": 2, "min hunt[bert]": 0.01, "min hunt[resnet50]": 0.01}
