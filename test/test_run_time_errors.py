@@ -167,3 +167,13 @@ def test_a_step_of_zero_is_told_alike():
             pytest.raises(ExecutionError, match=r"at node the y: a delta of 0$"),
         ):
             model.run(None, arrays)
+
+
+def test_sizes_whose_bytes_cannot_be_counted():
+    """Four times 2**62 elements is 2**64 bytes, for which an allocator would be asked for none."""
+    made = one(node("ConstantOfShape", "shape", "y"), [value("shape", INT, 2)])
+    with graphc.compile(made, opt_level=0, cache=False) as model:
+        for sizes in ([1 << 31, 1 << 31], [1 << 62, 4], [1 << 62, 1]):
+            with pytest.raises(ExecutionError, match=r"at node the y: a tensor of .* is too large"):
+                model(np.array(sizes))
+        assert model(np.array([2, 3])).shape == (2, 3)

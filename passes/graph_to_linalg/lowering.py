@@ -29,6 +29,9 @@ from ...mlir import arith, cf, ir, tensor
 Size = int | Dim
 Rule = Callable[..., Any]
 
+MAX_ELEMENTS = 1 << 46
+"""Of a tensor whose sizes are computed from data: no memory holds more."""
+
 _rules: dict[str, Rule] = {}
 
 
@@ -84,7 +87,8 @@ class Lowering:
         """Names of the kernels that have been written for this function, by what they do."""
         self._symbols: ChainMap[str, ir.Value] = ChainMap()
         self._computed: ChainMap[Size, ir.Value] = ChainMap()
-        self._required: ChainMap[graph.Agreement, None] = ChainMap()
+        self._required: ChainMap[object, None] = ChainMap()
+        self._given: set[str] = set()
 
     # Sizes
 
@@ -102,6 +106,11 @@ class Lowering:
     def bind(self, symbol: str, value: ir.Value) -> None:
         """Say that the named size `symbol` is `value` (an index) from here on."""
         self._symbols.setdefault(symbol, value)
+
+    def bind_given(self, symbol: str, value: ir.Value) -> None:
+        """`bind` a size of what the caller gives, for which there is memory."""
+        self._given.add(symbol)
+        self.bind(symbol, value)
 
     def knows(self, symbol: str) -> bool:
         return symbol in self._symbols
@@ -141,6 +150,20 @@ class Lowering:
         if agreement not in self._required:
             self._required[agreement] = None
             self.require(self._holds(agreement), str(agreement))
+
+    def require_countable(self, shape: Sequence[Size]) -> None:
+        """`require`, once, that a tensor whose sizes are computed has not so many elements that the
+        number of its bytes wraps around."""
+        symbols = {s for size in shape if isinstance(size, Dim) for s in size.symbols()}
+        if symbols <= self._given or shape in self._required:
+            return
+        self._required[shape] = None
+        kind, left = arith.CmpIPredicate.ule, self.index(MAX_ELEMENTS)
+        fits = arith.cmpi(kind, self.index(1), left)
+        for size in shape:
+            fits = arith.andi(fits, arith.cmpi(kind, self.index(size), left))
+            left = arith.divui(left, arith.maxui(self.index(size), self.index(1)))
+        self.require(fits, f"a tensor of {' x '.join(map(str, shape))} elements is too large")
 
     def _holds(self, agreement: graph.Agreement) -> ir.Value:
         compare, kind = arith.cmpi, arith.CmpIPredicate
@@ -250,6 +273,8 @@ def _require_agreements(ctx: Lowering, op: graph.GraphOp) -> None:
             op.verify_op()
         for agreement in agreements:
             ctx.require_agreement(agreement)
+        for result in op.operation.results:
+            ctx.require_countable(graph.type_of(result).shape)
 
 
 def describe(op: graph.GraphOp) -> str:
