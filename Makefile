@@ -10,7 +10,7 @@ GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
 DEVICE := cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu soak faults architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites soak faults architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -76,12 +76,20 @@ bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch, in f32 an
 	@for precision in f32 f16; do $(BIN)/gc-bench $(GPU_MODELS:%=models/%.onnx) --target $(DEVICE) --precision $$precision \
 		--compare torch-eager,torch --json build/bench-$(DEVICE)-$$precision.json || exit 1; done
 
+check-rewrites: $(STAMP)  ## Check every rewrite that fires on the models of `make bench`, before and after in numpy
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@$(BIN)/python -m graphc.benchmarks.check_rewrites $(BENCH_MODELS) --json docs/reliability/rewrites.json; \
+		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+
 soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an hour
-	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60
+	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60 --json docs/reliability/soak.json; \
+		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
-	@$(BIN)/python -m pytest -q --numprocesses=2 test/debugging/real_models.py
+	@$(BIN)/python -m graphc.tools.long_tests "faults planted in BERT base and ResNet-50, found and made small" \
+		"make faults" docs/reliability/faults.json -q --numprocesses=2 test/debugging/real_models.py; \
+		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .dialects.graph.interpreter import evaluate_function
-from .errors import UsageError
+from .errors import OutOfMemoryError, UsageError
 from .mlir import ir
 from .runtime.lane import Plan
 
@@ -38,7 +38,12 @@ class InterpretedSession:
             if self._module is None:
                 raise UsageError(f"model '{self._name}' is closed")
             results = evaluate_function(self._function, inputs)
-            return [np.array(results[index]) for index, _ in plan]
+            try:
+                return [np.array(results[index]) for index, _ in plan]
+            except MemoryError as error:
+                raise OutOfMemoryError(
+                    f"model '{self._name}' failed: there is no memory for its outputs: {error}"
+                ) from error
 
     def close(self) -> None:
         """Free the program."""

@@ -1,8 +1,8 @@
 """What first breaks a model: the pass, the rewrite, the nodes; or the lowering of which op.
 
-The program after each pass is kept, and the first one that is wrong is found by halving: first in
-numpy, which tells wrong passes from wrong code, then compiled. Within the pass the number of
-rewrites that may fire is halved. Within a program whose code is wrong, its ops are.
+The program after each pass is kept, and the first one that is wrong in numpy is found by halving.
+Within its pass the number of rewrites that may fire is halved. Where all programs are right, the
+code of one is wrong, and `lowering_search` goes on.
 """
 
 from collections.abc import Callable, Mapping

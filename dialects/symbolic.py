@@ -219,7 +219,7 @@ def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
     for size, other in ((a, b), (b, a)):
         if _is_bounded_by(other, size):
             return size
-        if size in _arguments(other, "broadcast"):
+        if is_broadcast_of(other, size):
             return other
     return _call("broadcast", *sorted((a, b), key=str))
 
@@ -231,6 +231,11 @@ def _is_bounded_by(a: Dim, b: Dim) -> bool:
     """
     arguments = _arguments(a, "min")
     return b in arguments and all(x == b or (isinstance(x, int) and x > 0) for x in arguments)
+
+
+def is_broadcast_of(a: "int | Dim", b: "int | Dim") -> bool:
+    """Whether `a` is what `b` and another size broadcast to."""
+    return isinstance(a, Dim) and b in _arguments(a, "broadcast")
 
 
 def _arguments(a: Dim, function: str) -> tuple[int | Dim, ...]:

@@ -1,6 +1,7 @@
 """What the runtime says when a call fails, as errors of graphc's."""
 
 import re
+from collections.abc import Sequence
 
 from ..errors import (
     DeviceError,
@@ -30,12 +31,20 @@ _FOREIGN = re.compile(
     r"|hipError(NoBinaryForGpu|InvalidImage|InvalidKernelFile|InvalidSource)"
 )
 _MEMORY = "RESOURCE_EXHAUSTED"
+_REQUIRED = re.compile(r"FAILED_PRECONDITION; (?P<node>[^:]+): (?P<problem>.*?);?\s*$", re.DOTALL)
+"""A check of the program's own, at a node of the model."""
+_INPUT = re.compile(
+    r"INVALID_ARGUMENT; input(?P<input>\d+) shape dimension (?P<axis>\d+) mismatch; "
+    r"expected (?P<wanted>\d+) but have (?P<size>\d+)"
+)
 
 
-def call_error(failed: str, device: Device, error: Exception) -> GraphcError:
+def call_error(
+    failed: str, device: Device, error: Exception, inputs: Sequence[str] = ()
+) -> GraphcError:
     """The error of what has `failed` on `device`, such as "model 'x' failed".
 
-    A device that is lost is given up.
+    A device that is lost is given up. `inputs` are the names of the model's, in order.
     """
     text = str(error)
     if not device.is_local and _LOST.search(text):
@@ -49,6 +58,13 @@ def call_error(failed: str, device: Device, error: Exception) -> GraphcError:
         return OutOfMemoryError(f"{failed}: {out_of_memory(device)} ({text})")
     if "resolved to an empty buffer range" in text:
         text = f"on Vulkan, nothing is computed with tensors that have no elements ({text})"
+    if required := _REQUIRED.search(text):
+        return ExecutionError(f"{failed} at node {required['node']}: {required['problem']}")
+    if (found := _INPUT.search(text)) and int(found["input"]) < len(inputs):
+        text = (
+            f"input '{inputs[int(found['input'])]}' has {found['size']} elements along axis "
+            f"{found['axis']}, where the nodes that take it need {found['wanted']}"
+        )
     return ExecutionError(f"{failed}: {text}")
 
 

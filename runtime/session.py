@@ -30,6 +30,8 @@ class Session:
         self.device = device
         self._runtime = runtime = import_runtime()
         self._name = file.metadata.name
+        self._failed = f"model '{self._name}' failed"
+        self._input_names = [spec.name for spec in file.metadata.inputs]
         self._function = file.function
         inputs, outputs = (
             [ELEMENT_TYPES[spec.dtype].dtype for spec in require_tensors(specs)]
@@ -62,7 +64,7 @@ class Session:
             self.device.require_working()
             return lane.run(self._context, self._function, inputs, plan)
         except STATUS_ERRORS as error:
-            raise call_error(f"model '{self._name}' failed", self.device, error) from error
+            raise call_error(self._failed, self.device, error, self._input_names) from error
         finally:
             self._leave(lane)
 

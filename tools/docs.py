@@ -11,6 +11,7 @@ from ..frontend.onnx.registry import Converter, converters
 from .conformance.matrix import support_matrix
 from .conformance.rates import targets_page
 from .explain import errors_page
+from .reliability import reliability_page
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs"
 ONNX_PAGE = "https://onnx.ai/onnx/operators/onnx__{}.html"
@@ -124,6 +125,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "support-matrix.md": support_matrix,
     "targets.md": targets_page,
     "errors.md": errors_page,
+    "reliability.md": reliability_page,
 }
 
 

@@ -3,6 +3,7 @@
 Ops live in one file per family; `base` says how an op is declared.
 """
 
+from .agreement import Agreement, Equal, NotNegative, noted
 from .attention import *
 from .base import (
     Graph,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .agreement import note_broadcast
 from .attributes import Bool, Float
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
@@ -11,11 +12,13 @@ from .types import Shape, TensorType
 
 def _require_broadcast(what: str, shape: Shape, to: Shape) -> None:
     """TypeRuleError when `shape` is known not to broadcast to `to`."""
-    known = zip(reversed(shape), reversed(to), strict=False)
-    fits = all(a in (1, b) for a, b in known if isinstance(a, int) and isinstance(b, int))
+    pairs = [*zip(reversed(shape), reversed(to), strict=False)]
+    fits = all(a in (1, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
     if len(shape) > len(to) or not fits:
         listing = " to ".join(str(tuple(map(str, s))) for s in (shape, to))
         raise TypeRuleError(f"{what} do not broadcast: {listing}")
+    for a, b in pairs:
+        note_broadcast(a, b)
 
 
 class AttentionOp(GraphOp, name="attention"):

@@ -34,6 +34,7 @@ import numpy as np
 from ...errors import VerificationError
 from ...mlir import ext, ir
 from ..loading import LoadableDialect
+from .agreement import note_not_negative
 from .attributes import AttributeKind
 from .types import TensorType, to_mlir, type_of
 
@@ -162,6 +163,7 @@ class GraphOp(Graph.Operation):
             for size in type_.shape:
                 if isinstance(size, int) and size < 0:
                     raise TypeRuleError(f"the result would have a size of {size}")
+                note_not_negative(size)
         return types
 
     @staticmethod

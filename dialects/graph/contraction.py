@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..symbolic import Dim
+from .agreement import note_equal
 from .attributes import Str
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes, require_number
@@ -28,6 +29,7 @@ def require_equal_sizes(a: int | Dim, b: int | Dim, what: str) -> None:
     """TypeRuleError when two sizes are known and differ."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise TypeRuleError(f"{what} differ: {a} and {b}")
+    note_equal(a, b)
 
 
 def _summable(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..symbolic import broadcast
+from .agreement import note_broadcast
 from .attributes import Bool, ElementType, Float, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .conversion import convert
@@ -22,6 +23,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     result: list[Any] = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, start=rank - len(shape)):
+            note_broadcast(result[axis], size)
             try:
                 result[axis] = broadcast(result[axis], size)
             except ValueError:

@@ -10,14 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ExecutionError, FeedError, GraphcError, VerificationError
+from ...errors import (
+    ExecutionError,
+    FeedError,
+    GraphcError,
+    OutOfMemoryError,
+    VerificationError,
+)
 from ...mlir import ir
 from ..locations import node_name
 from ..symbolic import Dim
 from .base import GraphOp, graph_op, map_group
 from .control_flow import IfOp, LoopOp, RegionOp, WhileOp
 from .fusion import FusedOp
-from .shapes import BindSizesOp
+from .shapes import BindSizesOp, RequireOp
 from .types import TensorType, type_of
 
 Arrays = tuple[np.ndarray, ...]
@@ -101,6 +107,10 @@ class Evaluation:
             return self._evaluate(op)
         except GraphcError:
             raise
+        except MemoryError as error:
+            raise OutOfMemoryError(
+                f"there is no memory at node {node_name(op)}: {error}"
+            ) from error
         except Exception as error:  # what numpy has against the values
             raise ExecutionError(
                 f"{op.operation.name} at '{node_name(op)}' has no result: "
@@ -115,6 +125,8 @@ class Evaluation:
         operands = [
             map_group(self.values.__getitem__, group) for group in op.operand_groups.values()
         ]
+        if isinstance(op, RequireOp) and not operands[0]:
+            raise ExecutionError(f"at node {node_name(op)}: {op.attrs['message']}")
         if isinstance(op, BindSizesOp):
             self.sizes.update(_bound_sizes(op, operands[0]))
         attrs = {name: self.resolve(value) for name, value in op.attrs.items()}
@@ -242,8 +254,9 @@ def used_values(operation: Any) -> Iterator[ir.Value]:
 
 def _bound_sizes(op: BindSizesOp, array: np.ndarray) -> Mapping[str, int]:
     sizes = dict(zip(op.attrs["names"], (int(size) for size in array.ravel()), strict=True))
-    if any(size < 0 for size in sizes.values()):
-        raise VerificationError(f"negative size at '{node_name(op)}': {sizes}")
+    for name, size in sizes.items():
+        if size < 0:
+            raise ExecutionError(f"at node {node_name(op)}: size '{name}' is negative: {size}")
     return sizes
 
 

@@ -32,7 +32,7 @@ def require_sizes(value: ir.Value, node: Node, hint: str) -> tuple[int | Dim, ..
         bound = graph.graph_op(use.owner)
         if (
             isinstance(bound, graph.BindSizesOp)
-            and use.owner.block == ir.InsertionPoint.current.block
+            and use.owner.operation.block == ir.InsertionPoint.current.block
         ):
             return tuple(map(Dim.symbol, bound.attrs["names"]))
     type_ = graph.type_of(value)

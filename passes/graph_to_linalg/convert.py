@@ -77,7 +77,7 @@ def _lower_arguments(ctx: Lowering, block: ir.Block) -> None:
         ctx.values[stand_in.result] = argument
         for axis, size in enumerate(type_.shape):
             if isinstance(size, Dim) and size.is_symbol and not ctx.knows(str(size)):
-                ctx.bind(str(size), tensor.dim(argument, ctx.index(axis)))
+                ctx.bind_given(str(size), tensor.dim(argument, ctx.index(axis)))
 
 
 def _remap_operands(ctx: Lowering, op: Any) -> None:

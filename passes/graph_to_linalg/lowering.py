@@ -29,6 +29,9 @@ from ...mlir import arith, cf, ir, tensor
 Size = int | Dim
 Rule = Callable[..., Any]
 
+MAX_ELEMENTS = 1 << 46
+"""Of a tensor whose sizes are computed from data: no memory holds more."""
+
 _rules: dict[str, Rule] = {}
 
 
@@ -84,22 +87,30 @@ class Lowering:
         """Names of the kernels that have been written for this function, by what they do."""
         self._symbols: ChainMap[str, ir.Value] = ChainMap()
         self._computed: ChainMap[Size, ir.Value] = ChainMap()
+        self._required: ChainMap[object, None] = ChainMap()
+        self._given: set[str] = set()
 
     # Sizes
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Within it, sizes are bound and computed for the region that is being built, alone."""
-        outer = self._symbols, self._computed
+        outer = self._symbols, self._computed, self._required
         self._symbols, self._computed = outer[0].new_child(), outer[1].new_child()
+        self._required = outer[2].new_child()
         try:
             yield
         finally:
-            self._symbols, self._computed = outer
+            self._symbols, self._computed, self._required = outer
 
     def bind(self, symbol: str, value: ir.Value) -> None:
         """Say that the named size `symbol` is `value` (an index) from here on."""
         self._symbols.setdefault(symbol, value)
+
+    def bind_given(self, symbol: str, value: ir.Value) -> None:
+        """`bind` a size of what the caller gives, for which there is memory."""
+        self._given.add(symbol)
+        self.bind(symbol, value)
 
     def knows(self, symbol: str) -> bool:
         return symbol in self._symbols
@@ -133,6 +144,37 @@ class Lowering:
         if not at_least(a, b):
             enough = arith.cmpi(arith.CmpIPredicate.sge, self.index(a), self.index(b))
             self.require(enough, message)
+
+    def require_agreement(self, agreement: graph.Agreement) -> None:
+        """`require` what a type rule left open, once."""
+        if agreement not in self._required:
+            self._required[agreement] = None
+            self.require(self._holds(agreement), str(agreement))
+
+    def require_countable(self, shape: Sequence[Size]) -> None:
+        """`require`, once, that a tensor whose sizes are computed has not so many elements that the
+        number of its bytes wraps around."""
+        symbols = {s for size in shape if isinstance(size, Dim) for s in size.symbols()}
+        if symbols <= self._given or shape in self._required:
+            return
+        self._required[shape] = None
+        kind, left = arith.CmpIPredicate.ule, self.index(MAX_ELEMENTS)
+        fits = arith.cmpi(kind, self.index(1), left)
+        for size in shape:
+            fits = arith.andi(fits, arith.cmpi(kind, self.index(size), left))
+            left = arith.divui(left, arith.maxui(self.index(size), self.index(1)))
+        self.require(fits, f"a tensor of {' x '.join(map(str, shape))} elements is too large")
+
+    def _holds(self, agreement: graph.Agreement) -> ir.Value:
+        compare, kind = arith.cmpi, arith.CmpIPredicate
+        if isinstance(agreement, graph.NotNegative):
+            return compare(kind.sge, self.index(agreement.size), self.index(0))
+        sizes = [self.index(agreement.a), self.index(agreement.b)]
+        holds = compare(kind.eq, *sizes)
+        if agreement.broadcasts:
+            for size in sizes:
+                holds = arith.ori(holds, compare(kind.eq, size, self.index(1)))
+        return holds
 
     def _compute(self, size: Size) -> ir.Value:
         if isinstance(size, int):
@@ -209,6 +251,7 @@ def lower_op(ctx: Lowering, op: graph.GraphOp) -> None:
         graph.map_group(ctx.values.__getitem__, group) for group in op.operand_groups.values()
     ]
     try:
+        _require_agreements(ctx, op)
         lowered = rule(ctx, op, *groups)
     except GraphcError:
         raise
@@ -217,6 +260,21 @@ def lower_op(ctx: Lowering, op: graph.GraphOp) -> None:
     results: Sequence[ir.Value] = [lowered] if isinstance(lowered, ir.Value) else list(lowered)
     for old, new in zip(op.operation.results, results, strict=True):
         ctx.values[old] = ctx.cast(new, graph.type_of(old))
+
+
+def _require_agreements(ctx: Lowering, op: graph.GraphOp) -> None:
+    """Have that checked at run time which the type rules of what is computed here leave open."""
+    if isinstance(op, graph.FusedOp):
+        for inner in op.ops:
+            with inner.operation.location:
+                _require_agreements(ctx, inner)
+    elif not len(op.operation.regions) and not isinstance(op, graph.ConstantOp):
+        with graph.noted() as agreements:
+            op.verify_op()
+        for agreement in agreements:
+            ctx.require_agreement(agreement)
+        for result in op.operation.results:
+            ctx.require_countable(graph.type_of(result).shape)
 
 
 def describe(op: graph.GraphOp) -> str:

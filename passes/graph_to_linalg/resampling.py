@@ -127,7 +127,6 @@ def _sum_written_out(
 def sample(ctx: Lowering, op: graph.GraphOp, x: ir.Value, points: ir.Value) -> ir.Value:
     """One loop nest over the result; the taps of a point are written out."""
     source, grid, result = (graph.type_of(v) for v in (op.x, op.points, op.result))
-    ctx.require_equal(source.shape[0], grid.shape[0], "image and points differ in batch size")
     wide = accumulator(source.dtype) if op.attrs["mode"] != "nearest" else source.dtype
     sampler = _Sampler(ctx, op)
     columns = [ctx.index(i) for i in range(source.rank - 2)]

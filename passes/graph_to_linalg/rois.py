@@ -90,15 +90,13 @@ class _Regions:
         rois: ir.Value,
         batch: ir.Value | None,
     ):
-        source, table = graph.type_of(op.x), graph.type_of(op.rois)
+        source = graph.type_of(op.x)
         self._x, self._rois, self._batch = x, rois, batch
         self._dtype, self._wide = source.dtype, accumulator(source.dtype)
         self._last = ctx.index(source.shape[0] - 1)
         self._zero = ctx.index(0)
         if batch is not None:
             self._batch_dtype = graph.type_of(op.batch).dtype
-            sizes = table.shape[0], graph.type_of(op.batch).shape[0]
-            ctx.require_equal(*sizes, "regions and batch indices differ in number")
         self.extents = [ctx.index(size) for size in source.shape[2:]]
 
     def image(self, region: ir.Value) -> ir.Value:

@@ -32,12 +32,10 @@ def turn_sum(op):
     return value
 
 
-@rewrite(graph.GeluOp)
 def crash_at(op):
     """Fails at one layer."""
     if AT.split("/")[0] in node_name(op):
         raise ZeroDivisionError("planted")
-    return
 
 
 @register
@@ -78,4 +76,16 @@ class CrashAtGelu(Pass):
     anchor = FUNCTION
 
     def run(self, op, state):
-        apply_rewrites(op, [crash_at], state)
+        apply_rewrites(op, [rewrite(graph.GeluOp)(crash_at)], state)
+
+
+@register
+@dataclass(frozen=True)
+class CrashAtRelu(Pass):
+    """Fail at one relu of many."""
+
+    name = "test-crash-at-relu"
+    anchor = FUNCTION
+
+    def run(self, op, state):
+        apply_rewrites(op, [rewrite(graph.ReluOp)(crash_at)], state)

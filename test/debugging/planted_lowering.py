@@ -1,6 +1,7 @@
-"""Faults to find: code that is wrong for one op, and a lowering that fails for one node of several.
+"""Faults to find: code that is wrong for an op, and a lowering that fails for one node of several.
 
-``GRAPHC_PLANT`` chooses: ``numbers`` or ``crash``.
+``GRAPHC_PLANT`` chooses: ``numbers``, wrong for hyperbolic tangents and relus, or ``crash``, at a
+normalization, a convolution or a fusion whose name holds ``GRAPHC_PLANT_AT``.
 """
 
 import os
@@ -12,17 +13,22 @@ from graphc.passes.graph_to_linalg.convert import load_rules
 from graphc.passes.graph_to_linalg.lowering import find_rule, lowers
 from graphc.passes.graph_to_linalg.scalar import scalar_rule
 
+AT = os.environ.get("GRAPHC_PLANT_AT", "layer.1/output")
 load_rules()
-RULE = find_rule("graph.layer_norm")
 
 
-def fail_at_second(lowering, op, *operands):
-    if "layer.1/output" in node_name(op):
-        raise ZeroDivisionError("planted")
-    return RULE(lowering, op, *operands)
+def fail_at_one(rule):
+    def lower(lowering, op, *operands):
+        if AT in node_name(op):
+            raise ZeroDivisionError("planted")
+        return rule(lowering, op, *operands)
+
+    return lower
 
 
 if os.environ["GRAPHC_PLANT"] == "numbers":
     scalar_rule(graph.TanhOp)(lambda op, x: functions.sigmoid(x))
+    scalar_rule(graph.ReluOp)(lambda op, x: functions.sigmoid(x))
 else:
-    lowers(graph.LayerNormOp)(fail_at_second)
+    for op_class in (graph.LayerNormOp, graph.FusedOp, graph.ConvOp):
+        lowers(op_class)(fail_at_one(find_rule(op_class.OPERATION_NAME)))

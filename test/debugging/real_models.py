@@ -1,7 +1,7 @@
 """The long form of these tests, on ResNet-50 and BERT base: ``make faults``.
 
-A wrong rewrite among many, a pass that fails, and wrong code. Each is found by gc-verify,
-gc-bisect and gc-reduce, and what is left is a node or a few.
+A wrong rewrite among many, a pass that fails, wrong code, and a lowering that fails. Each is found
+by gc-bisect, wrong numbers by gc-verify, too, and what gc-reduce leaves is a node or a few.
 """
 
 import os
@@ -52,22 +52,54 @@ def test_a_wrong_rewrite(name, tmp_path):
     assert reduced(tmp_path) in (["Sum"], ["Add"])
 
 
-def test_a_pass_that_fails(tmp_path):
-    passes = PASSES.format("", "test-crash-at-gelu,")
-    arguments = [model_path("bert"), *PLANTED, f"--pass-pipeline={passes}"]
-    _, out = run("gc_bisect", *arguments, GRAPHC_PLANT_AT="layer.7")
+@pytest.mark.parametrize(
+    ("name", "crash", "at", "left"),
+    [
+        ("bert", "test-crash-at-gelu", "layer.7", ["Div", "Erf", "Add", "Mul", "Mul"]),
+        ("resnet50", "test-crash-at-relu", "layers.3", ["Relu"]),
+    ],
+)
+def test_a_pass_that_fails(name, crash, at, left, tmp_path):
+    arguments = [model_path(name), *PLANTED, f"--pass-pipeline={PASSES.format('', f'{crash},')}"]
+    _, out = run("gc_bisect", *arguments, GRAPHC_PLANT_AT=at)
     assert "rewrite:  crash-at" in out
-    assert "layer.7" in out
-    run("gc_reduce", *arguments, "-o", tmp_path, GRAPHC_PLANT_AT="layer.7")
-    assert reduced(tmp_path) == ["Div", "Erf", "Add", "Mul", "Mul"]
+    assert at in out
+    run("gc_reduce", *arguments, "-o", tmp_path, GRAPHC_PLANT_AT=at)
+    assert reduced(tmp_path) == left
 
 
-def test_wrong_code(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "op", "node"),
+    [
+        ("bert", "Tanh", "/model/pooler/activation/Tanh"),
+        ("resnet50", "Relu", "/model/resnet/embedder/embedder/activation/Relu"),
+    ],
+)
+def test_wrong_code(name, op, node, tmp_path):
     """Compiled; gc-verify says where it begins."""
-    arguments = [model_path("bert"), "--load-plugin", HERE / "planted_lowering.py"]
+    arguments = [model_path(name), "--load-plugin", HERE / "planted_lowering.py"]
     code, out = run("gc_verify", *arguments, GRAPHC_PLANT="numbers")
-    assert (code, "Tanh" in out.splitlines()[-1]) == (1, True)
+    assert (code, op in out.splitlines()[-1]) == (1, True)
     _, out = run("gc_bisect", *arguments, GRAPHC_PLANT="numbers")
-    assert "graph.tanh, by itself" in out
+    assert f"graph.{op.lower()}, by itself" in out
+    assert f"nodes:    {node}\n" in out
     run("gc_reduce", *arguments, "-o", tmp_path, GRAPHC_PLANT="numbers")
-    assert reduced(tmp_path) == ["Tanh"]
+    assert reduced(tmp_path) == [op]
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "stage"),
+    [
+        ("bert", "layer.7/output/LayerNorm", "graph.layer_norm"),
+        ("resnet50", "stages.2/layers.3/layer/layer.1", "graph.fused"),
+    ],
+)
+def test_a_lowering_that_fails(name, at, stage, tmp_path):
+    plant = {"GRAPHC_PLANT": "crash", "GRAPHC_PLANT_AT": at}
+    arguments = [model_path(name), "--load-plugin", HERE / "planted_lowering.py"]
+    _, out = run("gc_bisect", *arguments, **plant)
+    assert "stage:    lowering\npass:     " in out
+    assert at in out
+    assert "ZeroDivisionError: planted" in out
+    run("gc_reduce", *arguments, "-o", tmp_path, **plant)
+    assert 1 <= len(reduced(tmp_path)) <= 9

@@ -1,10 +1,15 @@
 """gc-bisect finds each planted fault: the pass, the rewrite, the nodes, or the op."""
 
+import numpy as np
 import pytest
 from small_models import dense, write
 
 from graphc.debugging import bisect
+from graphc.debugging.culprit import Program
+from graphc.debugging.lowering_search import LoweringSearch
+from graphc.debugging.programs import body, operations
 from graphc.dialects import graph
+from graphc.driver import begin, make_options
 from graphc.errors import ReductionError
 from graphc.frontend.onnx import registry
 from graphc.passes.graph_to_linalg import functions, scalar
@@ -82,6 +87,44 @@ def test_code_that_cannot_be_made(capsys, tmp_path, monkeypatch):
     lines, _ = found(capsys, [str(path), "--dim=n=2", *QUICK])
     assert (lines["stage"], lines["nodes"]) == ("lowering", "exp")
     assert "LoweringError" in lines["problem"]
+
+
+class WrongTogether:
+    """Says that a program with some ops is wrong, and notes how many ops it was asked about."""
+
+    inputs = (np.ones((2, 5), np.float32),)
+
+    def __init__(self, *names):
+        self.names = {f"graph.{name}" for name in names}
+        self.sizes = []
+
+    def __call__(self, module):
+        return self.on(module, self.inputs)
+
+    def on(self, module, inputs):
+        found = {op.operation.name for op in operations(module)} - {"graph.constant"}
+        assert len(inputs) == len(body(module).arguments)
+        self.sizes.append(len(found))
+        return "wrong" if self.names <= found else None
+
+
+def search(check):
+    module = begin(chain(), make_options("cpu", {"n": 2}, None, None)).module
+    return LoweringSearch([Program(module, None, 0)], check, print).run()
+
+
+def test_code_is_made_of_small_programs():
+    check = WrongTogether("tanh")
+    culprit = search(check)
+    assert (culprit.op, culprit.nodes, culprit.alone) == ("graph.tanh", "squash", True)
+    assert check.sizes[:2] == [6, 3]
+    assert max(check.sizes[2:]) <= 3
+
+
+def test_code_that_is_wrong_together_alone():
+    """Neither half of the program is wrong."""
+    culprit = search(WrongTogether("relu", "tanh"))
+    assert (culprit.op, culprit.nodes, culprit.alone) == ("graph.tanh", "squash", False)
 
 
 def test_a_wrong_import(monkeypatch, capsys, tmp_path):

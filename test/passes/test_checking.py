@@ -94,7 +94,7 @@ def test_what_cannot_be_checked_is_said():
     statistics = report.rewrites["sub-to-add"]
     assert (statistics.count, statistics.checked) == (2, 0)
     ((reason, nodes),) = statistics.unchecked.items()
-    assert "no value on drawn inputs (negative size" in reason
+    assert "no value on drawn inputs (at node graph.bind_sizes: size 'm' is negative" in reason
     assert len(nodes) == 2
     assert "not checked" in str(report)
 

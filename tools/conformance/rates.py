@@ -1,28 +1,24 @@
 """The table of ``docs/targets.md`` that says how much passes for each target."""
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ..generated import with_generated
 from ..gpu_check.report import DeviceReport, read_reports
 from .matrix import title
 from .results import Results, read_results, share
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "targets.md"
-BEGIN = "<!-- Written by `make docs` from docs/conformance/ and docs/gpu/; edits here are lost. -->"
-END = "<!-- End of what `make docs` writes. -->"
 
 
 def targets_page() -> str:
     """The page with the table as it should be."""
-    table = "\n".join([BEGIN, *rates(read_results(), read_reports()), END])
-    between = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    return between.sub(lambda _: table, PAGE.read_text(encoding="utf-8"))
+    lines = rates(read_results(), read_reports())
+    return with_generated(PAGE, "docs/conformance/ and docs/gpu/", lines)
 
 
 def rates(results: Iterable[Results], reports: Iterable[DeviceReport]) -> Iterator[str]:
     """A line for each run of ONNX's suite, and for each of `make gpu-check` on a device."""
-    yield ""
     yield "| target | device | date | cases that pass | on tensors alone, all compiled | models |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for each in results:
@@ -30,7 +26,6 @@ def rates(results: Iterable[Results], reports: Iterable[DeviceReport]) -> Iterat
     for report in reports:
         models = share(report.models_passed, len(report.models)) if report.models else ""
         yield _line(report.results.run.target, report.device, report.results, models)
-    yield ""
 
 
 def _line(target: str, device: str, results: Results, models: str) -> str:

@@ -7,7 +7,7 @@ from graph_programs import ALIVE, build_module, main_of
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.dialects.symbolic import Dim
-from graphc.errors import FeedError, VerificationError
+from graphc.errors import ExecutionError, FeedError, VerificationError
 from graphc.mlir import ir
 
 N = Dim.symbol("n")
@@ -49,7 +49,7 @@ def test_sizes_that_the_program_computes():
 
     (result,) = run(body, np.int64(3), np.ones(2, np.float32), types=["i64", "2xf32"])
     assert result.shape == (3, 2)
-    with pytest.raises(VerificationError, match="negative size"):
+    with pytest.raises(ExecutionError, match="size 'k' is negative: -1"):
         run(body, np.int64(-1), np.ones(2, np.float32), types=["i64", "2xf32"])
 
 
