@@ -5,6 +5,8 @@ Ops live in one file per family; `base` says how an op is declared.
 
 from .attention import *
 from .base import (
+    MAX_BYTES,
+    MAX_RANK,
     Graph,
     GraphOp,
     TypeRuleError,
@@ -53,6 +55,7 @@ from .types import (
     is_minifloat,
     is_sub_byte_integer,
     is_unsigned,
+    known_bytes,
     static_size,
     to_mlir,
     type_of,

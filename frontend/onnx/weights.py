@@ -20,6 +20,8 @@ _GRAPH, _INITIALIZER, _RAW_DATA, _DATA_LOCATION = 7, 5, 9, 14
 _VARINT, _BYTES = 0, 2
 _FIXED = {1: 8, 5: 4}
 _MAX_VARINT = 10
+_MAX_FIELDS = 1 << 22
+"""More than any graph has; what looks as if it had is left to protobuf, which is faster."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class _Cutter:
         self.data = data
         self.cuts: list[Cut] = []
         self.initializers = 0
+        self.fields = 0
 
     def model(self) -> bytes:
         return self._replace(0, len(self.data), _GRAPH, self._graph)
@@ -125,7 +128,8 @@ class _Cutter:
                 stop = value + _FIXED[kind]
             else:
                 raise _MalformedError
-            if stop > end:
+            self.fields += 1
+            if stop > end or self.fields > _MAX_FIELDS:
                 raise _MalformedError
             yield _Field(number, kind, start, value, stop)
             start = stop
