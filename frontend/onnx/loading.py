@@ -11,12 +11,9 @@ from google.protobuf.message import DecodeError
 
 from ...errors import InvalidModelError
 from .limits import check_model, current_limits
-from .weights import MIN_BYTES, cut_weights, refer_to_file
+from .weights import MAX_MESSAGE_BYTES, MIN_BYTES, cut_weights, refer_to_file
 
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
-
-_MAX_BYTES = 1 << 31
-"""Protobuf takes no longer messages."""
 
 
 def load_model(source: Source) -> tuple[onnx.ModelProto, Path | None]:
@@ -48,7 +45,7 @@ def _load(source: Source) -> tuple[onnx.ModelProto, Path | None]:
 def _read(file: BinaryIO, path: Path) -> onnx.ModelProto:
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size < MIN_BYTES:
-        return _parse(file.read(_MAX_BYTES), f"'{path}'")
+        return _parse(file.read(MAX_MESSAGE_BYTES), f"'{path}'")
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         rest, cuts = cut_weights(data)
         model = _parse(rest, f"'{path}'")

@@ -16,11 +16,14 @@ from .tensors import byte_count
 MIN_BYTES = 1 << 16
 """Smaller data is cheaper to copy than to map."""
 
+MAX_MESSAGE_BYTES = 1 << 31
+"""Protobuf takes no longer messages."""
+
 _GRAPH, _INITIALIZER, _RAW_DATA, _DATA_LOCATION = 7, 5, 9, 14
 _VARINT, _BYTES = 0, 2
 _FIXED = {1: 8, 5: 4}
 _MAX_VARINT = 10
-_MAX_FIELDS = 1 << 22
+_MAX_FIELDS = 1 << 20
 """More than any graph has; what looks as if it had is left to protobuf, which is faster."""
 
 
@@ -36,13 +39,14 @@ class Cut:
 def cut_weights(data: mmap.mmap) -> tuple[bytes, list[Cut]]:
     """The bytes of a ModelProto without the large weights, and where these lie.
 
-    Bytes that are not a message come back as they are: protobuf knows what to say about them.
+    Bytes that are not a message come back as they are, or their beginning where there are more
+    than protobuf takes: it knows what to say about them.
     """
     cutter = _Cutter(data)
     try:
         return cutter.model(), cutter.cuts
     except (_MalformedError, IndexError):
-        return data[:], []
+        return data[: MIN_BYTES if len(data) >= MAX_MESSAGE_BYTES else None], []
 
 
 def refer_to_file(model: onnx.ModelProto, data: mmap.mmap, location: str, cuts: list[Cut]) -> None:
