@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+GRAPHC_HOSTILE_INPUTS ?= 100000
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
 GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
 DEVICE := cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites soak faults architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites soak hostile fuzz faults architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -84,6 +85,10 @@ check-rewrites: $(STAMP)  ## Check every rewrite that fires on the models of `ma
 soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an hour
 	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60 --json docs/reliability/soak.json; \
 		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+
+hostile: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_HOSTILE_INPUTS=1000)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,fuzz]'
+	@$(BIN)/python -m graphc.tools.hostile --inputs $(GRAPHC_HOSTILE_INPUTS) --json docs/reliability/hostile.json
 
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -69,6 +69,26 @@ class InvalidModelError(GraphcError):
     )
 
 
+class LimitError(InvalidModelError):
+    """A model asks for more than a limit allows: nodes, nesting, bytes of constants, sizes."""
+
+    remedy = (
+        "Where a model is meant to be so large GRAPHC_LIMITS raises the limit that the message "
+        "names, GRAPHC_LIMITS=nodes=1000000 for instance: docs/untrusted-input.md."
+    )
+
+
+class ConversionError(InvalidModelError):
+    """A node that its converter fails on: one that breaks its operator's rules in a way that
+    nothing looks for by name, or a bug in graphc. The cause is chained.
+    """
+
+    remedy = (
+        "Hold the model against onnx.checker.check_model(model, full_check=True). Where that "
+        "finds nothing it is a bug in graphc: report the message, which names the node."
+    )
+
+
 class ExternalDataError(InvalidModelError):
     """External tensor data is missing, truncated, or lies outside the model's folder."""
 

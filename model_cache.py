@@ -88,13 +88,17 @@ class ModelCache:
         if self._store is None or self._key is None:
             return None
         found = self._store.find(self._key)
-        if found is not None and found.entry.kind == "files":
-            key = self._key_with(found.details["files"])
-            found = None if key is None else self._store.find(key)
-        if found is None:
+        try:
+            if found is not None and found.entry.kind == "files":
+                key = self._key_with(found.details["files"])
+                found = None if key is None else self._store.find(key)
+            if found is None:
+                return None
+            values = found.details["report"]
+            report = CompilationReport.from_dict(values, map(read_part, values["parts"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:  # somebody else's
+            logger.info("the cache has an entry that is not as graphc writes them: %s", error)
             return None
-        values = found.details["report"]
-        report = CompilationReport.from_dict(values, map(read_part, values["parts"]))
         report.title = self._name
         if report.parts and not host:
             return None

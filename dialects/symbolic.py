@@ -26,6 +26,17 @@ class UndecidableError(Exception):
     """A question about symbolic sizes whose answer depends on their values."""
 
 
+class ComplexityError(ValueError):
+    """A size whose formula is longer than any that stands for something."""
+
+
+MAX_ATOMS = 1024
+"""Names, numbers and calls in a formula; long names count more. Some operations double it: in
+programs that compute with sizes as with data it would grow without end."""
+
+_MAX_COEFFICIENT = (1 << 63) - 1
+
+
 @dataclass(frozen=True)
 class Call:
     """An atom: `function` of dimensions, such as ``floordiv(h - 1, 2)``."""
@@ -33,8 +44,18 @@ class Call:
     function: str
     arguments: tuple["int | Dim", ...]
 
-    def __str__(self) -> str:
+    @functools.cached_property
+    def atoms(self) -> int:
+        """The length of the formula."""
+        return 1 + sum(a.atoms if isinstance(a, Dim) else 1 for a in self.arguments)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """How it is spelled."""
         return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+    def __str__(self) -> str:
+        return self.text
 
 
 Atom = str | Call
@@ -42,12 +63,22 @@ Monomial = tuple[Atom, ...]  # sorted by spelling; () is the constant term
 
 
 class Dim:
-    """A polynomial over named sizes. Build with `Dim.symbol` and arithmetic; immutable."""
+    """A polynomial over named sizes. Build with `Dim.symbol` and arithmetic; immutable.
 
-    __slots__ = ("_hash", "terms")
+    ComplexityError for one of more than `MAX_ATOMS`, or with numbers of more than 64 bits.
+    """
+
+    __slots__ = ("_hash", "atoms", "terms")
     terms: tuple[tuple[Monomial, int], ...]
+    atoms: int
+    """The length of the formula."""
 
     def __init__(self, terms: Mapping[Monomial, int]):
+        self.atoms = 0
+        for monomial, coefficient in terms.items():
+            self.atoms += 1 + sum(map(_length, monomial))
+            if self.atoms > MAX_ATOMS or abs(coefficient) > _MAX_COEFFICIENT:
+                raise ComplexityError("a size has no formula of reasonable length")
         ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), tuple(map(str, term[0]))))
         self.terms = tuple(ordered)
         self._hash = hash(self.terms)
@@ -153,6 +184,10 @@ class Dim:
 
     def __mod__(self, other: "int | Dim") -> "int | Dim":
         return self - floordiv(self, other) * other
+
+
+def _length(atom: Atom) -> int:
+    return 1 + len(atom) // 64 if isinstance(atom, str) else atom.atoms
 
 
 def is_symbol_name(name: str) -> bool:
@@ -275,13 +310,27 @@ FUNCTIONS: dict[str, Callable[..., "int | Dim"]] = {
 }
 
 
+_MAX_TEXT = 1 << 17
+_NO_DIMENSION = (SyntaxError, LookupError, TypeError, ArithmeticError, RecursionError, MemoryError)
+"""What the parser says; MemoryError is its word for nesting."""
+
+
 @functools.lru_cache(maxsize=4096)
 def parse_dim(text: str) -> "int | Dim":
     """Read what ``str(dim)`` writes. Raises ValueError on anything else."""
+    if len(text) > _MAX_TEXT:
+        raise ComplexityError(f"'{text[:40]}...' is too long for a dimension")
     try:
         tree = ast.parse(text.strip(), mode="eval")
         return _from_syntax(tree.body)
-    except (SyntaxError, KeyError, TypeError, ZeroDivisionError, RecursionError) as error:
+    except (
+        SyntaxError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise ValueError(f"'{text}' is not a dimension") from error
 
 

@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 FORMAT_VERSION = 1
+MAX_BYTES = 1 << 28
+"""Of an entry, which holds the report of a compilation; a larger one is none of ours."""
+
 _DIGITS = set("0123456789abcdef")
 _NAME_LENGTH = 64
+_END_OF_TIME = 1e11
+"""In seconds; what shows times takes no larger ones, nor infinity, nor what is no number."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ def read_entry(path: Path, *, details: bool = False) -> StoredEntry | None:
         if not path.is_file():  # nothing that would be waited for
             return None
         status = path.stat()
+        if status.st_size > MAX_BYTES:
+            return None
         with path.open("rb") as file:
             head = json.loads(file.readline())
             body = file.read().decode() if details else ""
@@ -93,7 +100,9 @@ def _is_sound(entry: Entry) -> bool:
         all(isinstance(text, str) for text in texts)
         and is_own_name(entry.contents)
         and isinstance(entry.size, int)
+        and entry.size >= 0
         and isinstance(entry.created, int | float)
+        and 0 <= entry.created < _END_OF_TIME
     )
 
 

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModuleFileError
+from .archive import read_entries
 from .hybrid import PartSpec
 from .metadata import ModelMetadata
 
 MANIFEST = "graphc.json"
 FORMAT_VERSION = 1
 _BEGINNING = b"PK\x03\x04"
+_NOT_AS_WRITTEN = (KeyError, TypeError, ValueError, OSError, RecursionError, AttributeError)
 _NAME = slice(30, 30 + len(MANIFEST))
 
 
@@ -70,17 +72,36 @@ def read_hybrid(source: Path | bytes | bytearray) -> HybridFile:
     origin = str(source) if isinstance(source, Path) else "<bytes>"
     try:
         whole = source.read_bytes() if isinstance(source, Path) else bytes(source)
-        with zipfile.ZipFile(io.BytesIO(whole)) as archive:
-            manifest = json.loads(archive.read(MANIFEST))
-            _check_version(manifest)
-            metadata = ModelMetadata.from_json(json.dumps(manifest["metadata"]))
-            parts = tuple(map(read_part, manifest["parts"]))
-            contents = tuple(archive.read(_entry(i, part)) for i, part in enumerate(parts))
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OSError) as error:
-        raise ModuleFileError(f"{origin}: the file is truncated or damaged ({error})") from error
+        return _read(memoryview(whole))
+    except _NOT_AS_WRITTEN as error:
+        reason = str(error) or type(error).__name__
+        raise ModuleFileError(f"{origin}: the file is truncated or damaged ({reason})") from error
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error
-    return HybridFile(metadata, parts, contents, memoryview(whole))
+
+
+def _read(whole: memoryview) -> HybridFile:
+    entries = read_entries(whole)
+    manifest = json.loads(bytes(entries[MANIFEST]))
+    _check_version(manifest)
+    metadata = ModelMetadata.from_json(json.dumps(manifest["metadata"]))
+    parts = tuple(map(read_part, manifest["parts"]))
+    _check_values(metadata, parts)
+    contents = tuple(bytes(entries[_entry(i, part)]) for i, part in enumerate(parts))
+    return HybridFile(metadata, parts, contents, whole)
+
+
+def _check_values(metadata: ModelMetadata, parts: Sequence[PartSpec]) -> None:
+    """Raises ModuleFileError for a part that reads what none before it gives."""
+    known = {spec.name for spec in metadata.inputs}
+    for index, part in enumerate(parts):
+        if lost := set(part.inputs) - known:
+            raise ModuleFileError(
+                f"part {index} of the file reads {sorted(lost)}, which nothing gives"
+            )
+        known |= set(part.outputs)
+    if lost := {spec.name for spec in metadata.outputs} - known:
+        raise ModuleFileError(f"the file has outputs {sorted(lost)}, which nothing gives")
 
 
 def _check_version(manifest: Any) -> None:
@@ -93,14 +114,13 @@ def _check_version(manifest: Any) -> None:
 
 
 def read_part(raw: Mapping[str, Any]) -> PartSpec:
-    """A part from the plain values of its fields."""
-    return PartSpec(
-        bool(raw["native"]),
-        tuple(raw["nodes"]),
-        tuple(raw["inputs"]),
-        tuple(raw["outputs"]),
-        dict(raw["reasons"]),
-    )
+    """A part from the plain values of its fields. Raises KeyError, TypeError or ValueError."""
+    nodes, inputs, outputs = (tuple(raw[name]) for name in ("nodes", "inputs", "outputs"))
+    reasons = dict(raw["reasons"])
+    for text in (*nodes, *inputs, *outputs, *reasons, *reasons.values()):
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r} where a name is wanted")
+    return PartSpec(bool(raw["native"]), nodes, inputs, outputs, reasons)
 
 
 def _entry(index: int, part: PartSpec) -> str:

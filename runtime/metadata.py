@@ -71,7 +71,7 @@ class ModelMetadata:
         """
         try:
             raw = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ModuleFileError(f"the module's metadata is not JSON: {error}") from None
         if not isinstance(raw, dict):
             raise ModuleFileError("the module's metadata is not a JSON object")
@@ -82,6 +82,7 @@ class ModelMetadata:
                 f"this graphc reads version {FORMAT_VERSION}: compile the model again"
             )
         _check_fields("the module's metadata", raw, cls)
+        _typed({"target": "", **_mapping(raw, "options", object)}, "target", str)
         return cls(
             name=_typed(raw, "name", str),
             inputs=_tensors(raw, "inputs"),

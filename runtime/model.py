@@ -75,6 +75,8 @@ def _load_module(
         row = resolve_target(name)
     except UnknownTargetError as error:
         raise ModuleFileError(f"{file.origin}: made for a target unknown here: {error}") from error
+    if not row.is_compiled:
+        raise ModuleFileError(f"{file.origin}: made for {row}, for which nothing is compiled")
     if target is not None:
         select_targets([name], target, file.origin)
     require_family(row, file.origin)
@@ -96,12 +98,26 @@ def _load_hybrid(
     def open_part(spec: PartSpec, data: bytes) -> Runnable:
         if not spec.native:
             return open_host_part(data)
-        return NativePart(load(data, target=target, threads=threads))
+        if is_hybrid(data):
+            raise ModuleFileError("a compiled part is a file of parts itself")
+        return NativePart(_require_names(load(data, target=target, threads=threads), spec))
 
-    runnables = [
-        (spec, open_part(spec, data)) for spec, data in zip(file.parts, file.contents, strict=True)
-    ]
+    runnables = []
+    for index, (spec, data) in enumerate(zip(file.parts, file.contents, strict=True)):
+        try:
+            runnables.append((spec, open_part(spec, data)))
+        except (ModuleFileError, DeviceError) as error:
+            origin = source if isinstance(source, Path) else "<bytes>"
+            raise type(error)(f"{origin}: part {index}: {error}") from error
     return hybrid_model(file.metadata, runnables, file.whole, report)
+
+
+def _require_names(model: "CompiledModel", spec: PartSpec) -> "CompiledModel":
+    """`model`, if it takes and gives what the file says of it. Raises `ModuleFileError`."""
+    for specs, names in ((model.inputs, spec.inputs), (model.outputs, spec.outputs)):
+        if {each.name for each in specs} != set(names):
+            raise ModuleFileError(f"it has {', '.join(map(str, specs))}, the file says {names}")
+    return model
 
 
 def hybrid_model(

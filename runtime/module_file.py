@@ -3,16 +3,15 @@
 IREE checks the structure of a module but not its contents, and runs the machine code in it as it
 finds it. A damaged file must therefore be found before IREE sees it. A module is a zip archive too
 (IREE calls the form polyglot), whose entries hold all code and all constants, so the checksums
-are there already: every one of them is verified here.
+are there already: `archive` verifies every one of them.
+
+What a file holds runs as code of this process, with its rights. No check makes a file safe that
+somebody made to do harm.
 """
 
 import importlib.metadata
-import io
 import mmap
 import re
-import struct
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError, ModuleFileError
+from .archive import read_entries
 from .cpu_features import has_tiles, missing_features
 from .device import import_runtime, setup_lock, vm_instance
 from .elements import ELEMENT_TYPES
@@ -27,8 +27,6 @@ from .memory import aligned_empty
 from .metadata import ENTRY_FUNCTION, REFLECTION_KEY, ModelMetadata, TensorSpec, require_tensors
 from .multi_target_file import find_modules
 
-_ZIP_MAGIC = b"PK\x03\x04"
-_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
 
 
@@ -73,7 +71,7 @@ def open_file(source: str | Path | bytes) -> OpenedFile:
 
 def _checked(origin: str, contents: memoryview) -> OpenedFile:
     try:
-        return OpenedFile(origin, contents, _check_archive(contents))
+        return OpenedFile(origin, contents, read_entries(contents))
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
 
@@ -120,80 +118,6 @@ def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
             return str(path), memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
         raise ModuleFileError(f"{path}: {error.strerror or error}") from error
-
-
-def _check_archive(contents: memoryview) -> dict[str, memoryview]:
-    """Verifies the checksum of every entry, and that both zip directories agree on them.
-
-    Answers with the entries by name: the bytecode first, then large constants and machine code.
-    """
-    if len(contents) == 0:
-        raise ModuleFileError("the file is empty")
-    if contents[: len(_ZIP_MAGIC)] != _ZIP_MAGIC:
-        raise ModuleFileError("the file is no compiled module (.vmfb) of graphc")
-    try:
-        with zipfile.ZipFile(_Reader(contents)) as archive:
-            infos = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise ModuleFileError(f"the file is truncated or damaged ({error})") from None
-    if infos and infos[0].header_offset != 0:  # what was found is the directory of a part
-        raise ModuleFileError("the file is truncated or damaged (its directory is missing)")
-    entries: dict[str, memoryview] = {}
-    for info in infos:
-        data = _entry_data(contents, info)
-        if data is None or zlib.crc32(data) != info.CRC:
-            raise ModuleFileError(f"the file is damaged (in its part {info.filename!r})")
-        entries[info.filename] = data
-    if not entries:
-        raise ModuleFileError("the file is no compiled module (.vmfb) of graphc")
-    return entries
-
-
-class _Reader(io.RawIOBase):
-    """A file over memory that, unlike `io.BytesIO`, does not copy all of it."""
-
-    def __init__(self, contents: memoryview):
-        self._contents = contents
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: len(self._contents)}
-        position = base[whence] + offset
-        if position < 0:
-            raise OSError("seek before the beginning")
-        self._position = position
-        return position
-
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, target: Any) -> int:
-        piece = self._contents[self._position : self._position + len(target)]
-        target[: len(piece)] = piece
-        self._position += len(piece)
-        return len(piece)
-
-
-def _entry_data(contents: memoryview, entry: zipfile.ZipInfo) -> memoryview | None:
-    """The bytes of `entry`, or ``None`` where its local header is not what it should be."""
-    begin = entry.header_offset
-    if begin < 0 or begin + _LOCAL_HEADER.size > len(contents):
-        return None
-    fields = _LOCAL_HEADER.unpack_from(contents, begin)
-    magic, _, _, method, _, _, crc, _, _, name_length, extra_length = fields
-    begin += _LOCAL_HEADER.size
-    name = bytes(contents[begin : begin + name_length])
-    begin += name_length + extra_length
-    stored = method == entry.compress_type == zipfile.ZIP_STORED
-    if magic != _ZIP_MAGIC or not stored or crc != entry.CRC or name != entry.filename.encode():
-        return None
-    return contents[begin : begin + entry.file_size]
 
 
 def _load(contents: memoryview) -> tuple[Any, Any]:

@@ -285,6 +285,15 @@ def test_damaged_contents_are_compiled_anew(compiler, build, path, tmp_path):
     assert [build(path), build(path)] == [b"contents 2"] * 2
 
 
+@pytest.mark.parametrize("details", [{}, {"report": 5}, {"report": {"parts": [5]}}])
+def test_details_that_graphc_did_not_write_count_as_none(compiler, cache, build, path, details):
+    """Though their digests are right."""
+    build(path)
+    (stored,) = cache.entries()
+    cache.put(stored.key, b"else", kind="model", name="m", target="cpu", details=details)
+    assert build(path) == b"contents 2"
+
+
 def test_contents_that_do_not_load_are_compiled_anew(compiler, cache, path):
     """A module that another process removes at the last moment, or the runtime does not take."""
     compiled, _ = real_compiler(dense(), [driver.make_options("cpu", None, None, None)], True)

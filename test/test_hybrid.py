@@ -139,7 +139,7 @@ def test_damaged_files_are_refused(compiled, tmp_path):
     for broken in (whole[: len(whole) // 2], bytes(flipped)):
         path.write_bytes(broken)
         for source in (path, broken):
-            with pytest.raises(ModuleFileError, match="truncated or damaged"):
+            with pytest.raises(ModuleFileError, match="damaged"):
                 graphc.load(source)
     other = whole.replace(
         b'"format_version": 1,\n "metadata"', b'"format_version": 9,\n "metadata"'

@@ -6,6 +6,8 @@ Ops live in one file per family; `base` says how an op is declared.
 from .agreement import Agreement, Equal, NotNegative, noted
 from .attention import *
 from .base import (
+    MAX_BYTES,
+    MAX_RANK,
     Graph,
     GraphOp,
     TypeRuleError,
@@ -54,6 +56,7 @@ from .types import (
     is_minifloat,
     is_sub_byte_integer,
     is_unsigned,
+    known_bytes,
     static_size,
     to_mlir,
     type_of,

@@ -160,9 +160,8 @@ class GraphOp(Graph.Operation):
         result = cls.infer(*operands, **attrs)
         types = (result,) if isinstance(result, TensorType) else tuple(result)
         for type_ in types:
+            _require_possible(type_)
             for size in type_.shape:
-                if isinstance(size, int) and size < 0:
-                    raise TypeRuleError(f"the result would have a size of {size}")
                 note_not_negative(size)
         return types
 
@@ -198,6 +197,26 @@ class GraphOp(Graph.Operation):
             raise TypeRuleError(f"has result type {has}, but its type rule gives {wants}")
 
 
+MAX_RANK = 64
+"""Numpy has no arrays of more axes."""
+
+MAX_BYTES = 1 << 46
+"""No machine has the memory for a larger tensor, and products of its sizes fit into 64 bits."""
+
+
+def _require_possible(type_: TensorType) -> None:
+    if type_.rank > MAX_RANK:
+        raise TypeRuleError(f"the result would have {type_.rank} axes, {MAX_RANK} being the most")
+    count = type_.dtype.itemsize
+    for size in type_.shape:
+        if isinstance(size, int):
+            if size < 0:
+                raise TypeRuleError(f"the result would have a size of {size}")
+            count *= max(size, 1)
+    if count > MAX_BYTES:
+        raise TypeRuleError(f"the result would be absurdly large: {type_}")
+
+
 def builder(op_class: type[GraphOp]) -> Callable[..., Any]:
     """The function that builds `op_class`: operands by position, attributes by keyword.
 
@@ -211,7 +230,9 @@ def builder(op_class: type[GraphOp]) -> Callable[..., Any]:
             raise TypeError(f"{op_class.OPERATION_NAME}: attributes {sorted(missing)} do not match")
         if len(operands) != len(op_class.operand_names):
             raise TypeError(f"{op_class.OPERATION_NAME} takes {op_class.operand_names}")
-        written = {name: op_class.attribute_kinds[name].write(v) for name, v in attrs.items()}
+        written = {
+            name: _write(op_class.attribute_kinds[name], name, v) for name, v in attrs.items()
+        }
         plain = {name: op_class.attribute_kinds[name].read(a) for name, a in written.items()}
         types = [map_group(type_of, group) for group in operands]
         results = op_class.infer_types(types, plain)
@@ -222,6 +243,14 @@ def builder(op_class: type[GraphOp]) -> Callable[..., Any]:
     build.__name__ = op_class.OPERATION_NAME.removeprefix("graph.")
     build.__doc__ = op_class.__doc__
     return build
+
+
+def _write(kind: AttributeKind, name: str, value: Any) -> ir.Attribute:
+    try:
+        return kind.write(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # of the bindings
+        reason = "; ".join(str(error).splitlines()[:1])
+        raise TypeRuleError(f"{name} is no {kind.name}: {reason}") from error
 
 
 def create(

@@ -6,6 +6,7 @@ dimensions, without a special analysis per op. Only the ops whose numpy meaning 
 value of an element have an entry below.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,10 +24,12 @@ from ..symbolic import (
 )
 from .base import GraphOp, graph_op, map_group
 from .shapes import BindSizesOp
-from .types import TensorType, is_float, type_of
+from .types import TensorType, bit_width, is_float, is_unsigned, type_of
 
 MAX_ELEMENTS = 64
 """Larger tensors are data, not sizes."""
+
+_MAX_EXPONENT = 64
 
 
 def symbolic_value(value: ir.Value) -> np.ndarray | None:
@@ -50,58 +53,92 @@ class _Evaluation:
         self._known: dict[ir.Value, np.ndarray | None] = {}
 
     def value(self, value: ir.Value) -> np.ndarray | None:
-        if value not in self._known:
-            self._known[value] = self._compute(value)
+        """The elements of `value`. Without recursion: programs may be as long as they like."""
+        pending = [_Step(value)]
+        while pending:
+            step = pending[-1]
+            wanted = [each for each in step.operands if each not in self._known]
+            if wanted:
+                pending += map(_Step, wanted)
+            else:
+                self._known[step.value] = self._compute(pending.pop())
         return self._known[value]
 
-    def _compute(self, value: ir.Value) -> np.ndarray | None:
-        op = graph_op(value.owner)
-        if op is None or not _may_hold_sizes(type_of(value)) or len(op.operation.regions):
+    def _compute(self, step: "_Step") -> np.ndarray | None:
+        op = step.op
+        if op is None:
             return None
         if isinstance(op, BindSizesOp):
             return self._bound(op)
         if not op.operand_names:
-            return _as_sizes(type(op).evaluate(**op.attrs))
-        if not op.pure or not all(_may_hold_sizes(type_of(v)) for v in op.operation.operands):
-            return None
-        groups = [map_group(self.value, group) for group in op.operand_groups.values()]
+            return _as_sizes(type(op).evaluate(**op.attrs), step.type)
+        groups = [map_group(self._known.get, group) for group in op.operand_groups.values()]
         if any(_has_unknown(group) for group in groups):
             return None
-        return _evaluate(op, groups)
+        return _evaluate(op, groups, step.type)
 
     def _bound(self, op: BindSizesOp) -> np.ndarray:
-        known = self.value(op.x)
+        known = self._known.get(op.x)
         if known is not None:
             return known
         names = np.array([Dim.symbol(name) for name in op.attrs["names"]], dtype=object)
         return names.reshape(type_of(op.x).static_shape)
 
 
+class _Step:
+    """A value that is wanted: the op that computes it, if that may be sizes, and from what."""
+
+    def __init__(self, value: ir.Value):
+        self.value = value
+        self.type = type_of(value)
+        self.op = graph_op(value.owner)
+        self.operands: list[ir.Value] = []
+        if self.op is None or not _may_hold_sizes(self.type) or len(self.op.operation.regions):
+            self.op = None
+            return
+        operands = list(self.op.operation.operands)
+        if all(_may_hold_sizes(type_of(each)) for each in operands):
+            self.operands = operands
+        elif not isinstance(self.op, BindSizesOp):
+            self.op = None
+        if self.op is not None and not (self.op.pure or isinstance(self.op, BindSizesOp)):
+            self.op, self.operands = None, []
+
+
 def _may_hold_sizes(type_: TensorType) -> bool:
     if is_float(type_.dtype) or not type_.is_static:
         return False
-    return int(np.prod(type_.static_shape)) <= MAX_ELEMENTS
+    return math.prod(type_.static_shape) <= MAX_ELEMENTS
 
 
 def _has_unknown(group: Any) -> bool:
     return group is None or (isinstance(group, list) and any(value is None for value in group))
 
 
-def _evaluate(op: GraphOp, operands: list[Any]) -> np.ndarray | None:
+def _evaluate(op: GraphOp, operands: list[Any], type_: TensorType) -> np.ndarray | None:
     meaning = _MEANINGS.get(op.operation.name, type(op).evaluate)
     try:
-        return _as_sizes(meaning(*operands, **op.attrs))
-    except (UndecidableError, TypeError, ValueError, AttributeError):
-        return None  # this op's meaning needs the value of a symbolic element
+        return _as_sizes(meaning(*operands, **op.attrs), type_)
+    except (UndecidableError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError):
+        return None  # this op's meaning needs the value of a symbolic element, or there is none
 
 
-def _as_sizes(array: Any) -> np.ndarray | None:
+def _as_sizes(array: Any, type_: TensorType) -> np.ndarray | None:
+    """`array` with elements that are sizes; None where one is no number of the type's."""
     array = np.asarray(array)
     if array.dtype == object:
-        return array
+        return array if all(_fits(element, type_) for element in array.ravel()) else None
     sizes = np.empty(array.shape, dtype=object)
     sizes[...] = np.vectorize(int, otypes=[object])(array) if array.size else array
     return sizes
+
+
+def _fits(element: Any, type_: TensorType) -> bool:
+    if not isinstance(element, int) or type_.dtype == np.bool_:
+        return True
+    bits = bit_width(type_.dtype)
+    low, high = (0, 1 << bits) if is_unsigned(type_.dtype) else (-1 << bits - 1, 1 << bits - 1)
+    return low <= element < high
 
 
 def _elementwise(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
@@ -110,6 +147,8 @@ def _elementwise(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
 
 
 def _divide(a: int | Dim, b: int | Dim) -> int | Dim:
+    if isinstance(b, int) and b == 0:
+        raise UndecidableError("division by zero")
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     if not (at_least(a, 0) and at_least(b, 0)):
@@ -134,8 +173,8 @@ def _choose(condition: int | Dim, a: int | Dim, b: int | Dim) -> int | Dim:
 
 
 def _power(a: int | Dim, b: int | Dim) -> int | Dim:
-    if not isinstance(b, int) or b < 0:
-        raise UndecidableError("a symbolic exponent")
+    if not isinstance(b, int) or not 0 <= b <= _MAX_EXPONENT:
+        raise UndecidableError("a symbolic exponent, or a large one")
     product: int | Dim = 1
     for _ in range(b):
         product = product * a

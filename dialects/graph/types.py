@@ -159,6 +159,15 @@ def to_mlir(type_: TensorType) -> ir.Type:
     return ir.RankedTensorType.get(sizes, element_type(type_.dtype), encoding)
 
 
+def known_bytes(type_: TensorType) -> int:
+    """The bytes of a tensor of `type_`, taking sizes that are not known for 1."""
+    count = bit_width(type_.dtype)
+    for size in type_.shape:
+        if isinstance(size, int):
+            count *= size
+    return (count + 7) // 8
+
+
 def from_mlir(type_: ir.Type) -> TensorType:
     """Read an MLIR tensor type. ValueError when a dynamic dimension has no spelling."""
     if not isinstance(type_, ir.RankedTensorType):

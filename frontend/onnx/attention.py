@@ -58,6 +58,8 @@ def attention(
         k, v = split_heads(k, kv_num_heads), split_heads(v, kv_num_heads)
     past: Size = 0
     if past_key is not None:
+        if past_value is None:
+            raise graph.TypeRuleError("past keys without past values")
         past = graph.type_of(past_key).shape[2]
         k = graph.concat([past_key, k], axis=2)
         v = graph.concat([past_value, v], axis=2)

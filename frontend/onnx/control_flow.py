@@ -60,6 +60,8 @@ def _of_one_rank() -> Iterator[None]:
 
 def _scalar(condition: ir.Value) -> ir.Value:
     type_ = graph.type_of(condition)
+    if type_.dtype != np.bool_:
+        raise graph.TypeRuleError(f"a condition is one bool, not {type_}")
     return graph.reshape(condition, shape=[]) if type_.rank else condition
 
 

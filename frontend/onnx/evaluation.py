@@ -6,13 +6,15 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
+from .limits import current_limits
 
 
 def evaluated(build: Callable[[], Sequence[ir.Value]]) -> list[ir.Value]:
     """The values that `build` creates by ops on constants, as constants of the program.
 
-    The ops themselves stay out of it.
+    The ops themselves stay out of it. LimitError where a table would be larger than allowed.
     """
+    limits = current_limits()
     scratch = ir.Module.create()
     with ir.InsertionPoint(scratch.body):
         values = build()
@@ -20,6 +22,8 @@ def evaluated(build: Callable[[], Sequence[ir.Value]]) -> list[ir.Value]:
     for operation in scratch.body.operations:
         op = graph.graph_op(operation)
         assert op is not None, "only graph ops are evaluated"
+        for value in op.operation.results:
+            limits.require("computed_bytes", graph.known_bytes(graph.type_of(value)), "a table")
         groups = [graph.map_group(arrays.__getitem__, g) for g in op.operand_groups.values()]
         results = graph.evaluate_op(op, groups)
         arrays |= zip(op.operation.results, results, strict=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import onnx
 
 from ...dialects import graph
+from ...errors import InvalidModelError
 from .tensors import dtype_of
 
 
@@ -14,7 +15,10 @@ def infer_types(
     types: Mapping[str, onnx.TypeProto | None],
     constants: Mapping[str, onnx.TensorProto],
 ) -> dict[str, onnx.TypeProto]:
-    """The types of the outputs of `node` by ONNX's own rules, as far as these know them."""
+    """The types of the outputs of `node` by ONNX's own rules, as far as these know them.
+
+    InvalidModelError for a node that is at odds with its operator's schema.
+    """
     opset = next((o.version for o in model.opset_import if o.domain == node.domain), 0)
     known = {name: type_ for name, type_ in types.items() if type_ is not None}
     try:
@@ -26,7 +30,16 @@ def infer_types(
             opset_imports=list(model.opset_import),
             ir_version=model.ir_version,
         )
-    except (onnx.defs.SchemaError, onnx.shape_inference.InferenceError, KeyError, RuntimeError):
+    except onnx.checker.ValidationError as error:
+        raise InvalidModelError(f"node '{node.name}' ({node.op_type}): {error}") from error
+    except (
+        onnx.defs.SchemaError,
+        onnx.shape_inference.InferenceError,
+        KeyError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+    ):
         return {}
 
 

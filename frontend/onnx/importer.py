@@ -6,35 +6,39 @@ at its node's name. What no converter covers is expanded from a function body, t
 the one that ONNX ships; what then remains is refused, all of it at once.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim, is_symbol_name, parse_dim
+from ...dialects.symbolic import ComplexityError, Dim, is_symbol_name, parse_dim
 from ...errors import (
+    ConversionError,
+    GraphcError,
     InvalidDimError,
     InvalidModelError,
+    LimitError,
     UnsupportedModelError,
     UnsupportedNode,
     VerificationError,
 )
 from ...mlir import func, ir
 from .attributes import check_kinds, read_attribute, read_attributes
+from .limits import FunctionKey, current_limits
 from .loading import Source, load_model
+from .opsets import domain_of, read_opsets
 from .registry import Node, UnsupportedError, find_converter
+from .standard_bodies import defaults_of, resolved, standard_body, standard_schema
 from .tensors import check_shape, dtype_of, to_array
 from .values import choose_outputs, node_name
 
-MAX_OPSET = 28
-"""The newest ai.onnx opset whose meaning the converters were written against."""
-
-_STANDARD = ("", "ai.onnx")
+_MAX_ELEMENT_BYTES = 16
 
 
 def import_onnx(
@@ -46,7 +50,7 @@ def import_onnx(
     `dims` gives symbolic dimensions a size; `outputs` names the values that are the results, in
     place of the model's outputs. The module holds one public function, ``@main``, with
     the names of inputs and outputs as ``graph.name`` attributes. It maps large weights from their
-    file, which must stay as it is while the module lives. Raises InvalidModelError,
+    file, which must stay as it is while the module lives. Raises InvalidModelError, LimitError,
     UnsupportedModelError (with all nodes that are not supported), InvalidDimError, or UsageError
     for `outputs` that are not there.
     """
@@ -77,8 +81,10 @@ class Scope:
     initializers: dict[str, onnx.TensorProto] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = ""
-    functions: tuple[str, ...] = ()
+    functions: tuple[FunctionKey, ...] = ()
     """The functions whose bodies are being expanded here."""
+    depth: int = 0
+    """The subgraphs and bodies of functions that it lies in."""
     outer: "Scope | None" = None
     poisoned: set[str] = field(default_factory=set)
     """Values whose node is not supported."""
@@ -99,6 +105,11 @@ class Importer:
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.unsupported: list[UnsupportedNode] = []
         self.symbols: set[str] = set()
+        self.serials: Counter[str] = Counter()
+        self.limits = current_limits()
+        self.node_count = 0
+        """The nodes that were imported, some of them several times."""
+        self.subgraph_count = 0
 
     def import_model(self, outputs: Sequence[str] | None = None) -> None:
         """Make ``@main``."""
@@ -113,6 +124,7 @@ class Importer:
         block = function.add_entry_block()
         scope = Scope(opsets, initializers=initializers, block=block)
         for info, argument in zip(inputs, block.arguments, strict=True):
+            self._check_size(argument, f"input '{info.name}'")
             define(scope, info.name, argument, "graph input")
         with ir.InsertionPoint(block):
             self._import_nodes(graph_proto.node, scope)
@@ -140,6 +152,8 @@ class Importer:
         dtype = dtype_of(tensor.elem_type, what)
         if dtype.hasobject:
             self._refuse_input(info.name, "string tensors")
+        if dtype.kind == "c":
+            self._refuse_input(info.name, f"inputs of {dtype}")
         if not tensor.HasField("shape"):
             self._refuse_input(info.name, "inputs of unknown rank")
         dims = tensor.shape.dim
@@ -160,9 +174,14 @@ class Importer:
     def _input_size(self, name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> int | Dim:
         if dim.HasField("dim_value"):
             return dim.dim_value
-        size = _read_dim_param(dim.dim_param or f"{name}_{axis}")
-        self.symbols |= size.symbols() if isinstance(size, Dim) else set()
-        return size.evaluate(self.dims) if isinstance(size, Dim) else size
+        try:
+            size = _read_dim_param(dim.dim_param or f"{name}_{axis}")
+            self.symbols |= size.symbols() if isinstance(size, Dim) else set()
+            return size.evaluate(self.dims) if isinstance(size, Dim) else size
+        except ComplexityError as error:
+            raise LimitError(f"input '{name}', axis {axis}: {error}") from error
+        except ArithmeticError as error:
+            raise InvalidModelError(f"input '{name}', axis {axis}: {error}") from error
 
     def _check_sizes(self) -> None:
         for name, size in self.dims.items():
@@ -182,6 +201,7 @@ class Importer:
     def _import_nodes(self, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:
         for index, node in enumerate(nodes):
             name = scope.prefix + node_name(node, index)
+            self._count(node, name)
             try:
                 with ir.Location.name(name):
                     self._import_node(node, name, scope)
@@ -189,18 +209,44 @@ class Importer:
                 self._refuse(node, name, scope, str(error))
             except graph.TypeRuleError as error:
                 raise InvalidModelError(f"node '{name}' ({node.op_type}): {error}") from error
+            except ComplexityError as error:
+                raise LimitError(f"node '{name}' ({node.op_type}): {error}") from error
             except InvalidModelError as error:
-                if f"'{name}'" in str(error):
+                if f"'{name}'" in str(error) or f"'{name}/" in str(error):
                     raise
                 raise type(error)(f"node '{name}' ({node.op_type}): {error}") from error
+            except (GraphcError, MemoryError, RecursionError):
+                raise
+            except Exception as error:  # whatever Python or numpy had against the node
+                raise ConversionError(
+                    f"node '{name}' ({node.op_type}) cannot be imported"
+                    f"{self._operands(node, scope)}: {type(error).__name__}: {error}"
+                ) from error
+
+    def _operands(self, node: onnx.NodeProto, scope: Scope) -> str:
+        """The types of what `node` reads, as far as they are there."""
+        values = [scope.values[name] for name in node.input if name in scope.values]
+        types = ", ".join(str(graph.type_of(value)) for value in values)
+        return f" with operands {types}" if types else ""
+
+    def _count(self, node: onnx.NodeProto, name: str) -> None:
+        self.node_count += 1
+        what = f"up to node '{name[:200]}' ({node.op_type})"
+        self.limits.require("nodes", self.node_count, f"{what} there are too many nodes")
+        self.limits.require("name_bytes", len(name), f"{what} names are too long")
+
+    def _enclose(self, name: str, scope: Scope) -> int:
+        """The depth of what lies within node `name`."""
+        self.limits.require("nesting", scope.depth + 1, f"node '{name}' is nested too deeply")
+        return scope.depth + 1
 
     def _refuse(self, node: onnx.NodeProto, name: str, scope: Scope, reason: str) -> None:
-        opset = scope.opsets.get(_domain(node.domain), 0)
+        opset = scope.opsets.get(domain_of(node.domain), 0)
         self.unsupported.append(UnsupportedNode(name, node.domain, node.op_type, opset, reason))
         scope.poisoned |= set(node.output)
 
     def _import_node(self, proto: onnx.NodeProto, name: str, scope: Scope) -> None:
-        domain = _domain(proto.domain)
+        domain = domain_of(proto.domain)
         if domain not in scope.opsets:
             raise InvalidModelError(f"domain '{proto.domain}' is not among the opset imports")
         opset = scope.opsets[domain]
@@ -223,22 +269,28 @@ class Importer:
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:
-            schema = _standard_schema(proto, opset)
-            body = _standard_body(schema, _resolved(proto, attributes), inputs, scope.opsets)
-            attributes = {**_defaults(schema), **attributes}
+            schema = standard_schema(proto, opset)
+            body = standard_body(schema, resolved(proto, attributes), inputs, scope.opsets)
+            attributes = {**defaults_of(schema), **attributes}
             results = self._inline(body, proto, name, inputs, attributes, scope)
         results = list(results) if isinstance(results, Sequence) else [results]
         _require_enough(results, proto)
         for output, value in zip(proto.output, results, strict=False):
             if output and value is not None:
+                self._check_size(value, f"node '{name}' ({proto.op_type}), output '{output}'")
                 define(scope, output, value, f"node '{name}'")
+
+    def _check_size(self, value: ir.Value, what: str) -> None:
+        count = math.prod(size for size in value.type.shape if size > 0)  # type: ignore[attr-defined]
+        if count * _MAX_ELEMENT_BYTES > self.limits.tensor_bytes:
+            self.limits.require("tensor_bytes", graph.known_bytes(graph.type_of(value)), what)
 
     def _require_known(self, proto: onnx.NodeProto, domain: str, opset: int) -> None:
         """UnsupportedError for an operator that could not be imported, whatever its inputs."""
         if (proto.domain, proto.op_type, proto.overload) in self.functions:
             return
         if find_converter(domain, proto.op_type, opset) is None:
-            schema = _standard_schema(proto, opset)
+            schema = standard_schema(proto, opset)
             if not (schema.has_function or schema.has_context_dependent_function):
                 raise UnsupportedError("the operator is not supported")
 
@@ -252,7 +304,8 @@ class Importer:
         caller: Scope,
     ) -> list[ir.Value | None]:
         """Import the body of `function` in place of a node; None for outputs nobody asked for."""
-        if function.name in caller.functions:
+        key = (function.domain, function.name, function.overload)
+        if key in caller.functions:
             raise InvalidModelError(f"function {function.name} calls itself")
         if len(inputs) > len(function.input):
             raise InvalidModelError(f"{function.name} takes at most {len(function.input)} inputs")
@@ -261,7 +314,8 @@ class Importer:
             read_opsets(function.opset_import),
             attributes={**defaults, **attributes},
             prefix=f"{name}/",
-            functions=(*caller.functions, function.name),
+            functions=(*caller.functions, key),
+            depth=self._enclose(name, caller),
         )
         for parameter, value in zip(function.input, inputs, strict=False):
             if value is not None:
@@ -279,12 +333,15 @@ class Importer:
         self, subgraph: onnx.GraphProto, given: Sequence[ir.Value], name: str, scope: Scope
     ) -> list[ir.Value]:
         """Import a subgraph in place; it sees the names of `scope`."""
+        self.subgraph_count += 1
+        self.limits.require("subgraphs", self.subgraph_count, "subgraphs")
         inner = Scope(
             scope.opsets,
             initializers=read_initializers(subgraph),
             attributes=scope.attributes,
             prefix=f"{name}/",
             functions=scope.functions,
+            depth=self._enclose(name, scope),
             outer=scope,
         )
         formal = [info.name for info in subgraph.input]
@@ -328,27 +385,12 @@ class Importer:
         return scope.values[name]
 
     def _fresh_symbol(self, hint: str) -> str:
-        base = _symbol_name(hint)
-        name, serial = base, 0
+        base = name = _symbol_name(hint)
         while name in self.symbols:
-            serial += 1
-            name = f"{base}_{serial}"
+            self.serials[base] += 1
+            name = f"{base}_{self.serials[base]}"
         self.symbols.add(name)
         return name
-
-
-def _domain(domain: str) -> str:
-    return "" if domain in _STANDARD else domain
-
-
-def read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    opsets = {_domain(entry.domain): entry.version for entry in imports}
-    version = opsets.get("", 1)
-    if version > MAX_OPSET:
-        raise InvalidModelError(
-            f"the model uses opset {version} of ai.onnx; this version knows up to {MAX_OPSET}"
-        )
-    return opsets
 
 
 def read_initializers(graph_proto: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
@@ -414,79 +456,6 @@ def _check_declared(info: onnx.ValueInfoProto, type_: graph.TensorType) -> None:
     )
     if not agree:
         raise InvalidModelError(f"output '{info.name}' is declared as {declared}, but is {type_}")
-
-
-def _standard_schema(proto: onnx.NodeProto, opset: int) -> Any:
-    """ONNX's ``OpSchema`` of a standard operator. UnsupportedError if there is none.
-
-    Any, because onnx's stubs leave out what concerns function bodies.
-    """
-    try:
-        return onnx.defs.get_schema(proto.op_type, opset, _domain(proto.domain))
-    except onnx.defs.SchemaError:
-        raise UnsupportedError("no such operator is known") from None
-
-
-def _defaults(schema: Any) -> dict[str, Any]:
-    """What the attributes are that a node may leave out; the function body does not say."""
-    given = (attribute.default_value for attribute in schema.attributes.values())
-    return {default.name: read_attribute(default, None) for default in given if default.type}
-
-
-def _standard_body(
-    schema: Any,
-    proto: onnx.NodeProto,
-    inputs: Sequence[ir.Value | None],
-    opsets: Mapping[str, int],
-) -> onnx.FunctionProto:
-    """The function body that ONNX ships for a standard operator. UnsupportedError if none.
-
-    A body that does not say which opset it is written against uses those of the model.
-    """
-    if schema.has_function:
-        body = schema.function_body
-    elif schema.has_context_dependent_function:
-        types = [_type_proto(value) for value in inputs]
-        data = schema.get_context_dependent_function(
-            proto.SerializeToString(), [t.SerializeToString() for t in types]
-        )
-        body = onnx.FunctionProto()
-        body.ParseFromString(data)
-    else:
-        raise UnsupportedError("the operator is not supported")
-    if not body.node:
-        raise UnsupportedError("the operator is not supported in this form")
-    known = read_opsets(body.opset_import)
-    for missing in sorted({_domain(node.domain) for node in body.node} - known.keys()):
-        body.opset_import.append(onnx.helper.make_opsetid(missing, opsets.get(missing, MAX_OPSET)))
-    return body
-
-
-def _resolved(proto: onnx.NodeProto, attributes: Mapping[str, Any]) -> onnx.NodeProto:
-    """`proto` with the attributes that refer to those of an enclosing function filled in."""
-    if not any(attribute.ref_attr_name for attribute in proto.attribute):
-        return proto
-    resolved = onnx.NodeProto()
-    resolved.CopyFrom(proto)
-    del resolved.attribute[:]
-    for attribute in proto.attribute:
-        if not attribute.ref_attr_name:
-            resolved.attribute.append(attribute)
-        elif attribute.name in attributes:
-            value = attributes[attribute.name]
-            if isinstance(value, np.ndarray):
-                value = onnx.numpy_helper.from_array(value)
-            resolved.attribute.append(onnx.helper.make_attribute(attribute.name, value))
-    return resolved
-
-
-def _type_proto(value: ir.Value | None) -> onnx.TypeProto:
-    if value is None:
-        return onnx.TypeProto()
-    type_ = graph.type_of(value)
-    shape = [size if isinstance(size, int) else str(size) for size in type_.shape]
-    elem_type = onnx.helper.np_dtype_to_tensor_dtype(type_.dtype)
-    return onnx.helper.make_tensor_type_proto(elem_type, shape)
 
 
 def _names(names: Iterable[str]) -> ir.Attribute:

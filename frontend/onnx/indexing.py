@@ -184,7 +184,10 @@ def trilu(x, k=None, *, upper=1):
 
 @onnx_op("EyeLike", since=9)
 def eye_like(x, *, dtype=None, k=0):
-    rows, columns = graph.type_of(x).shape
+    type_ = graph.type_of(x)
+    if type_.rank != 2:
+        raise graph.TypeRuleError(f"an identity matrix like {type_}, which is none")
+    rows, columns = type_.shape
     distance = graph.sub(positions(columns), graph.reshape(positions(rows), shape=[rows, 1]))
     ones = graph.equal(distance, graph.splat_like(k, distance))
     target = graph.type_of(x).dtype if dtype is None else dtype_of(dtype, "attribute 'dtype'")

@@ -7,6 +7,7 @@ from onnx import helper, numpy_helper
 
 from ...dialects import graph
 from ...dialects.symbolic import Dim
+from .external import external_tensors
 from .host_types import to_type_proto
 from .names import read_names
 from .partition import Part
@@ -21,10 +22,11 @@ def part_model(placement: Placement, part: Part) -> onnx.ModelProto:
     nodes = [model.graph.node[index] for index in part.nodes]
     read = {name for node in nodes for name in read_names(node)} | set(part.outputs)
     constants = [tensor for tensor in model.graph.initializer if tensor.name in read]
-    if not part.native:
-        constants = [_whole(tensor, placement.folder) for tensor in constants]
     declared = {output.name: output for output in model.graph.output}
     spell = _Sizes([placement.types.get(name) for name in part.inputs])
+    if not part.native:
+        constants = [_whole(tensor, placement.folder) for tensor in constants]
+        nodes = [_with_data(node, placement.folder) for node in nodes]
     proto = helper.make_graph(
         nodes,
         model.graph.name or "part",
@@ -45,6 +47,17 @@ def _whole(tensor: onnx.TensorProto, folder: Path | None) -> onnx.TensorProto:
     if tensor.data_location != onnx.TensorProto.EXTERNAL:
         return tensor
     return numpy_helper.from_array(to_array(tensor, folder), tensor.name)
+
+
+def _with_data(node: onnx.NodeProto, folder: Path | None) -> onnx.NodeProto:
+    """`node` with the data of its attributes."""
+    if not any(external_tensors(node)):
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for tensor in list(external_tensors(copy)):
+        tensor.CopyFrom(_whole(tensor, folder))
+    return copy
 
 
 def _info(name: str, type_: onnx.TypeProto | None) -> onnx.ValueInfoProto:

@@ -15,12 +15,13 @@ import onnx
 
 from ...dialects import graph
 from ...dialects.symbolic import Dim, parse_dim
-from ...errors import UnsupportedModelError
+from ...errors import InvalidModelError, UnsupportedModelError
 from ...mlir import func, ir
 from .host_types import infer_types, is_ranked, kind_of, to_type_proto
-from .importer import Importer, Scope, define, read_initializers, read_opsets
+from .importer import Importer, Scope, define, read_initializers
 from .names import read_names
-from .tensors import dtype_of
+from .opsets import read_opsets
+from .tensors import check_shape, dtype_of
 
 WhyNot = Callable[[bytes], str | None]
 """Why the host cannot run a model of one node, given as its bytes; None where it can."""
@@ -117,6 +118,9 @@ class Placer(TrackingImporter):
             self._check_dim_names()
             for node in proto.node:
                 self._place_node(node)
+        for output in proto.output:
+            if output.name not in self.placement.types:
+                raise InvalidModelError(f"graph output uses '{output.name}', which nothing defines")
         return self.placement
 
     def _place_input(self, info: onnx.ValueInfoProto) -> None:
@@ -127,7 +131,18 @@ class Placer(TrackingImporter):
         else:
             self._enter(info.name, type_)
 
+    def _require_defined(self, node: onnx.NodeProto) -> None:
+        """What the importer would say of `node`, which may not be imported."""
+        what = f"node '{node.name}' ({node.op_type})"
+        for name in read_names(node):
+            if name not in self.placement.types:
+                raise InvalidModelError(f"{what} uses '{name}', which nothing before it defines")
+        for name in filter(None, node.output):
+            if name in self.placement.types:
+                raise InvalidModelError(f"{what} defines '{name}', which is already defined")
+
     def _place_node(self, node: onnx.NodeProto) -> None:
+        self._require_defined(node)
         reason = self.forced.get(first_output(node), "") or self._host_only_input(node)
         reason = reason or self.import_tracked(node, self.scope)
         where = Where.HOST if reason else Where.NATIVE
@@ -186,7 +201,9 @@ class Placer(TrackingImporter):
             or Dim.symbol(self._fresh_symbol(f"{name}_{axis}"))
             for axis, dim in enumerate(tensor.shape.dim)
         ]  # fmt: skip
-        return graph.TensorType(tuple(sizes), dtype_of(tensor.elem_type, f"'{name}'"))
+        dtype = dtype_of(tensor.elem_type, f"'{name}'")
+        check_shape([size for size in sizes if isinstance(size, int)], dtype, f"'{name}'")
+        return graph.TensorType(tuple(sizes), dtype)
 
     def _known_size(self, text: str) -> Dim | None:
         """The size that `text` names, if it is made of names that the model's inputs have."""

@@ -97,6 +97,9 @@ class _Layer:
         lengths: ir.Value | None,
         attributes: _Attributes,
     ):
+        for value in (x, w, r):
+            if graph.type_of(value).rank != 3:
+                raise graph.TypeRuleError(f"inputs and weights have 3 axes: {graph.type_of(value)}")
         self.dtype = graph.type_of(x).dtype
         self.batch_first = bool(attributes.layout)
         x = graph.transpose(x, perm=[1, 0, 2]) if self.batch_first else x

@@ -7,6 +7,8 @@ from ...dialects.symbolic import Dim
 from ...mlir import ir
 from .registry import Node, UnsupportedError, onnx_op
 
+_MAX_SIZES = 1024
+
 
 def require_constant(value: ir.Value, what: str) -> np.ndarray:
     """The data of a value that must be known at compile time. UnsupportedError otherwise."""
@@ -32,13 +34,15 @@ def require_sizes(value: ir.Value, node: Node, hint: str) -> tuple[int | Dim, ..
         bound = graph.graph_op(use.owner)
         if (
             isinstance(bound, graph.BindSizesOp)
-            and use.owner.operation.block == ir.InsertionPoint.current.block
+            and bound.operation.block == ir.InsertionPoint.current.block
         ):
             return tuple(map(Dim.symbol, bound.attrs["names"]))
     type_ = graph.type_of(value)
     count = type_.shape[0] if type_.rank else 1
     if not isinstance(count, int):
         raise UnsupportedError(f"a {hint} of unknown length (the rank would be unknown)")
+    if count > _MAX_SIZES:
+        raise graph.TypeRuleError(f"a {hint} of {count} elements, which are not known")
     names = [node.fresh_name(f"{hint}_{i}") for i in range(count)]
     graph.bind_sizes(value, names=names)
     return tuple(Dim.symbol(name) for name in names)

@@ -16,10 +16,15 @@ from .tensors import byte_count
 MIN_BYTES = 1 << 16
 """Smaller data is cheaper to copy than to map."""
 
+MAX_MESSAGE_BYTES = 1 << 31
+"""Protobuf takes no longer messages."""
+
 _GRAPH, _INITIALIZER, _RAW_DATA, _DATA_LOCATION = 7, 5, 9, 14
 _VARINT, _BYTES = 0, 2
 _FIXED = {1: 8, 5: 4}
 _MAX_VARINT = 10
+_MAX_FIELDS = 1 << 20
+"""More than any graph has; what looks as if it had is left to protobuf, which is faster."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +39,14 @@ class Cut:
 def cut_weights(data: mmap.mmap) -> tuple[bytes, list[Cut]]:
     """The bytes of a ModelProto without the large weights, and where these lie.
 
-    Bytes that are not a message come back as they are: protobuf knows what to say about them.
+    Bytes that are not a message come back as they are, or their beginning where there are more
+    than protobuf takes: it knows what to say about them.
     """
     cutter = _Cutter(data)
     try:
         return cutter.model(), cutter.cuts
     except (_MalformedError, IndexError):
-        return data[:], []
+        return data[: MIN_BYTES if len(data) >= MAX_MESSAGE_BYTES else None], []
 
 
 def refer_to_file(model: onnx.ModelProto, data: mmap.mmap, location: str, cuts: list[Cut]) -> None:
@@ -77,6 +83,7 @@ class _Cutter:
         self.data = data
         self.cuts: list[Cut] = []
         self.initializers = 0
+        self.fields = 0
 
     def model(self) -> bytes:
         return self._replace(0, len(self.data), _GRAPH, self._graph)
@@ -125,7 +132,8 @@ class _Cutter:
                 stop = value + _FIXED[kind]
             else:
                 raise _MalformedError
-            if stop > end:
+            self.fields += 1
+            if stop > end or self.fields > _MAX_FIELDS:
                 raise _MalformedError
             yield _Field(number, kind, start, value, stop)
             start = stop

@@ -6,23 +6,30 @@ from typing import Any
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError, Message
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from ...errors import DeviceError, ExecutionError
+from ...errors import DeviceError, ExecutionError, ModuleFileError
 from .operators import OPERATORS
 
 
 class HostPart:
     """Runs the nodes of an ONNX model, given as its bytes, by their definition in ONNX.
 
-    Raises `DeviceError` for a model whose operators are not there.
+    Raises `DeviceError` for a model whose operators are not there, and `ModuleFileError` for one
+    that is damaged, or refers to other files: a part is whole, and reads nothing.
     """
 
     def __init__(self, contents: bytes | memoryview):
-        model = onnx.ModelProto.FromString(bytes(contents))
+        try:
+            model = onnx.ModelProto.FromString(bytes(contents))
+            _require_whole(model)
+            constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+        except (DecodeError, ValueError, TypeError, KeyError) as error:
+            raise ModuleFileError(f"a part for the host is damaged: {error}") from error
         graph = model.graph
-        self._constants = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+        self._constants = constants
         self._outputs = [output.name for output in graph.output]
         self._lock = threading.Lock()
         try:
@@ -50,6 +57,16 @@ class HostPart:
     def close(self) -> None:
         """Free the constants."""
         self._steps, self._constants = [], {}
+
+
+def _require_whole(message: Message) -> None:
+    """Raises ValueError where the data of a tensor lies in a file."""
+    if isinstance(message, onnx.TensorProto) and message.data_location:
+        raise ValueError(f"the data of tensor '{message.name}' lies in another file")
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if isinstance(value, Message) else value:
+                _require_whole(part)
 
 
 def why_not(contents: bytes) -> str | None:

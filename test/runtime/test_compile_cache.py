@@ -1,5 +1,6 @@
 """What is kept in a folder: it comes back whole or not at all."""
 
+import json
 import os
 import random
 import signal
@@ -323,3 +324,19 @@ def test_a_flag_that_names_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("here").touch()
     assert not is_self_contained(["--named=here"])
+
+
+@pytest.mark.parametrize("change", [{"size": -1}, {"created": 1e300}, {"created": float("nan")}])
+def test_entries_with_odd_numbers_count_as_none(cache, change):
+    put(cache, A, b"contents")
+    path = cache.folder / "entries" / A
+    head, _, body = path.read_bytes().partition(b"\n")
+    path.write_bytes(json.dumps({**json.loads(head), **change}).encode() + b"\n" + body)
+    assert cache.entries() == []
+    assert cache.find(A) is None
+
+
+def test_an_entry_larger_than_any_counts_as_none(cache):
+    put(cache, A, b"contents")
+    os.truncate(cache.folder / "entries" / A, 1 << 40)  # zeros that take no room
+    assert cache.entries() == []

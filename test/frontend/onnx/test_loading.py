@@ -95,7 +95,7 @@ def test_external_data_is_read(tmp_path):
         ("sub/../../weights.bin", 24, {}, "lies outside the model's folder"),
         ("/etc/passwd", 24, {}, "'/etc/passwd' lies outside the model's folder"),
         ("", 24, {}, "lies outside the model's folder"),
-        (".", 24, {}, "is missing"),
+        (".", 24, {}, "lies outside the model's folder"),
     ],
 )
 def test_external_data_that_cannot_be_read(tmp_path, location, size, fields, message):

@@ -1,5 +1,6 @@
 """Large weights stay in the model's file; what comes of them is what would come of a copy."""
 
+import os
 from pathlib import Path
 
 import ml_dtypes
@@ -106,6 +107,14 @@ def test_a_model_cut_in_its_weights_is_refused(tmp_path, kept):
 def test_what_is_no_message_is_refused(tmp_path, noise):
     path = tmp_path / "model.onnx"
     path.write_bytes(noise + bytes(MIN_BYTES))
+    assert "is not an ONNX model" in refused(path)
+
+
+@pytest.mark.parametrize("start", [b"", b"\x08\x0a\x3a\xff\xff\xff\xff\x7f"])
+def test_a_large_file_of_nothing_is_not_read(tmp_path, start):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(start)
+    os.truncate(path, 1 << 40)  # zeros that take no room, neither here nor in memory
     assert "is not an ONNX model" in refused(path)
 
 

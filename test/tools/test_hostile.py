@@ -1,0 +1,142 @@
+"""Broken and hostile inputs by the hundred, and the tool that draws them by the thousand."""
+
+import json
+import os
+import time
+
+import onnx
+import pytest
+from onnx import helper
+
+from graphc.errors import InvalidModelError, LimitError
+from graphc.tools.hostile import kinds, watch
+from graphc.tools.hostile.__main__ import main
+from graphc.tools.hostile.minimize import minimized
+from graphc.tools.hostile.outcome import EscapeError, outcome_of
+from graphc.tools.hostile.seeds import own_models
+
+INPUTS = {"structure": 150, "bytes": 100, "external-data": 100, "file": 40, "cache": 20}
+
+
+@pytest.fixture(autouse=True)
+def _few_seeds(monkeypatch):
+    """Without those of ONNX's suite, which take long to load."""
+    kinds.seed_models.cache_clear()
+    monkeypatch.setattr(kinds, "suite_models", tuple)
+    yield
+    kinds.seed_models.cache_clear()
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_nothing_but_errors_of_graphc(name, tmp_path):
+    command = ["--kinds", name, "--inputs", str(INPUTS[name]), "--seed", "7"]
+    results = tmp_path / "results.json"
+    assert main([*command, "--json", str(results), "--keep", str(tmp_path)]) == 0
+    written = json.loads(results.read_text())
+    assert written["inputs"] == written["kinds"][name]["inputs"] == INPUTS[name]
+    assert sum(written["kinds"][name]["outcomes"].values()) == INPUTS[name]
+    assert len(written["kinds"][name]["outcomes"]) > 1 or name == "cache"
+
+
+@pytest.mark.parametrize("name", ["structure", "bytes", "external-data", "file"])
+def test_inputs_are_those_of_their_numbers(name):
+    kind = kinds.KINDS[name]
+    made = [kind.make(kinds.draw_for(name, 3, number)) for number in (0, 1, 2, 3, 0)]
+    assert made[0] == made[4]
+    assert len(set(made)) > 2
+
+
+def end_badly(number):
+    """What inputs do that are violations, and those that are none."""
+    match number:
+        case 1:
+            raise KeyError("x")
+        case 2:
+            os.abort()
+        case 3:
+            while True:
+                pass
+        case 4:
+            return bytes(1 << 50)
+        case 5:
+            raise LimitError("too much")
+        case 6:
+            raise EscapeError("read")
+        case 7:
+            os._exit(0)
+    return None
+
+
+def test_a_child_that_ends_badly_does_not_end_the_run(monkeypatch):
+    monkeypatch.setattr(watch, "CPU_SECONDS", 0.3)
+    start = time.perf_counter()
+    found = dict(watch.run_all(end_badly, range(9)))
+    assert time.perf_counter() - start < 30
+    names = {number: outcome.name for number, outcome in found.items()}
+    assert names == {
+        0: "ok",
+        1: "KeyError",
+        2: "Crash",
+        3: "Hang",
+        4: "MemoryError",
+        5: "LimitError",
+        6: "EscapeError",
+        7: "Crash",
+        8: "ok",
+    }
+    assert [number for number, outcome in found.items() if outcome.violation] == [1, 2, 3, 4, 6, 7]
+
+
+def test_a_violation_is_kept_and_made_small(monkeypatch, tmp_path, capsys):
+    def fragile(data):
+        model = onnx.ModelProto.FromString(data)
+        if any(node.op_type == "Softmax" for node in model.graph.node):
+            raise KeyError("a bug")
+
+    kind = kinds.Kind(lambda draw: draw.choice(own_models()[:3]), fragile, ".onnx")
+    monkeypatch.setitem(kinds.KINDS, "structure", kind)
+    results = tmp_path / "results.json"
+    arguments = ["--kinds", "structure", "--inputs", "20", "--keep", str(tmp_path)]
+    assert main([*arguments, "--json", str(results)]) == 1
+    (violation,) = json.loads(results.read_text())["violations"]
+    assert violation["name"] == "KeyError"
+    assert violation["where"].endswith("test_hostile.py:fragile")
+    assert violation["file"] in capsys.readouterr().out
+    kept = onnx.load(violation["file"])
+    assert [node.op_type for node in kept.graph.node] == ["Softmax"]
+    assert not kept.graph.initializer
+
+
+def test_one_input_alone(tmp_path, capsys):
+    arguments = ["--kinds", "bytes", "--number", "4", "--keep", str(tmp_path)]
+    main(arguments)
+    (path,) = tmp_path.iterdir()
+    assert path.read_bytes() == kinds.KINDS["bytes"].make(kinds.draw_for("bytes", 0, 4))
+    assert str(path) in capsys.readouterr().out
+
+
+def test_kinds_that_are_none(capsys):
+    assert main(["--kinds", "nothing"]) == 2
+    assert (
+        "no kind is called nothing; there are: structure, bytes, guided" in capsys.readouterr().err
+    )
+
+
+def test_what_counts_as_a_violation():
+    def refuse():
+        raise InvalidModelError("as it should be")
+
+    assert outcome_of(refuse).violation == ""
+    assert outcome_of(lambda: None).name == "ok"
+    assert outcome_of(lambda: {}["x"]).name == "KeyError"
+
+
+def test_models_are_made_small():
+    nodes = [helper.make_node("Neg", ["x"], [f"v{i}"], name=f"n{i}") for i in range(20)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [], []))
+    needed = {"n3", "n11"}
+    small = minimized(
+        model.SerializeToString(),
+        lambda data: needed <= {n.name for n in onnx.ModelProto.FromString(data).graph.node},
+    )
+    assert [node.name for node in onnx.ModelProto.FromString(small).graph.node] == ["n3", "n11"]

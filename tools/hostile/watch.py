@@ -1,0 +1,107 @@
+"""Running inputs in a child process that is watched: it may crash, hang or want too much memory."""
+
+import multiprocessing
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from .kinds import quiet
+from .outcome import Outcome, outcome_of
+
+MEMORY_BYTES = 6 << 30
+"""Of address space beyond what a process has when it begins."""
+CPU_SECONDS = 20.0
+"""Of processor time for one input; a busy machine makes no hang."""
+WALL_SECONDS = 180.0
+PER_PROCESS = 4000
+"""Inputs for one process: what one of them leaves behind is not for all that follow."""
+
+_POLL_SECONDS = 1.0
+
+Run = Callable[[int], object]
+"""Makes the input of a number, and hands it to graphc."""
+
+
+def run_all(run: Run, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
+    """Run the inputs `numbers` in order; how each ends. Where a child dies another goes on."""
+    left = list(numbers)
+    while left:
+        with _Child(run, left[:PER_PROCESS]) as child:
+            for number, outcome in child.outcomes():
+                yield number, outcome
+                left.pop(0)
+
+
+def run_one(run: Callable[[], object]) -> Outcome:
+    """How `run` ends in a process of its own."""
+    ((_, outcome),) = run_all(lambda number: run(), [0])
+    return outcome
+
+
+class _Child:
+    """A process that runs `numbers`, and tells when each begins and how it ends."""
+
+    def __init__(self, run: Run, numbers: Sequence[int]):
+        context: Any = multiprocessing.get_context("fork")
+        self._numbers = numbers
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(run, numbers, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> "_Child":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+        """How the inputs end, up to the first that ends the process."""
+        for number in self._numbers:
+            outcome = self._await()
+            yield number, outcome
+            if outcome.name in ("Crash", "Hang"):
+                return
+
+    def _await(self) -> Outcome:
+        began, cpu = time.monotonic(), self._cpu_seconds()
+        while True:
+            try:
+                if self._pipe.poll(_POLL_SECONDS):
+                    return self._pipe.recv()
+            except EOFError:
+                self._process.join()
+                return Outcome("Crash", f"the process ended with code {self._process.exitcode}")
+            if self._cpu_seconds() - cpu > CPU_SECONDS or time.monotonic() - began > WALL_SECONDS:
+                return Outcome("Hang", f"not done after {CPU_SECONDS:g} s")
+
+    def _cpu_seconds(self) -> float:
+        """Processor time that the child has taken; 0 where the system does not say."""
+        try:
+            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _serve(run: Run, numbers: Sequence[int], pipe: Connection) -> None:
+    quiet()
+    bound_memory()
+    os.setsid()
+    for number in numbers:
+        pipe.send(outcome_of(lambda number=number: run(number)))
+    pipe.close()
+
+
+def bound_memory() -> None:
+    """Leave this process `MEMORY_BYTES` more than it has."""
+    status = Path("/proc/self/statm")
+    taken = int(status.read_text().split()[0]) * resource.getpagesize() if status.exists() else 0
+    limit = taken + MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
