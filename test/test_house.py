@@ -46,6 +46,7 @@ OUTSIDE = {
         "runtime/host/",
         "backend.py",
         "tools/conformance/",
+        "tools/fuzz/",
         "debugging/onnx/",
     ),
     "iree": ("runtime/",),

@@ -1,7 +1,7 @@
 """A model with its inputs, which a reduction makes smaller."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -103,6 +103,15 @@ def subject_of(source: object, feeds: Mapping[str, np.ndarray]) -> Subject:
     model.graph.input.extend(inputs)
     del model.graph.value_info[:]
     return Subject(model, dict(feeds), {})
+
+
+def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of `graph` and of the graphs within them."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from all_nodes(attribute.g)
 
 
 def read_names(node: onnx.NodeProto) -> list[str]:
