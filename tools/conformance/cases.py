@@ -10,7 +10,7 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
-from ...debugging.onnx.subject import all_nodes
+from ...debugging.onnx.graphs import all_nodes
 from .results import CaseInfo, operator_key
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")

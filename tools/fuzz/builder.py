@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ...debugging.onnx.subject import read_names
+from ...debugging.onnx.graphs import read_names
 from .evaluation import Rejected, evaluate_node
 from .values import (
     BOOL,
@@ -19,6 +19,7 @@ from .values import (
     is_float,
     is_on_grid,
     is_sane,
+    least_precise,
 )
 
 Shape = Sequence[int]
@@ -87,20 +88,21 @@ class GraphBuilder:
         name = self.name("c")
         array = np.asarray(array)
         self.weights[name] = numpy_helper.from_array(array, name)
-        return Value(name, array, True, constant=True)
+        return Value(name, array, array.dtype.name, True, constant=True)
 
     def ints(self, numbers: Iterable[int]) -> Value:
         """A list of int64 as an initializer: a shape, axes, amounts."""
         return self.known(np.array(list(numbers), np.int64))
 
-    def fed(self, array: np.ndarray, exact: bool) -> Value:
-        """`array` as an input of the model; some of its sizes may have names."""
-        top, name = self.top, self.top.name("x")
-        dims = [self._dim(size) for size in array.shape]
+    def fed(self, array: np.ndarray, exact: bool, named: bool = True) -> Value:
+        """`array` as an input of the model; where it may be `named`, some of its sizes are."""
+        top, name, array = self.top, self.top.name("x"), np.asarray(array)
+        named = named or self.chance(0.02)  # which is a limit, and must be said so
+        dims = [self._dim(size) if named else size for size in array.shape]
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         top.inputs[name] = helper.make_tensor_value_info(name, kind, dims)
         top.feeds[name] = array
-        value = Value(name, array, exact)
+        value = Value(name, array, array.dtype.name, exact)
         self._seen(value)
         return value
 
@@ -119,10 +121,12 @@ class GraphBuilder:
         *,
         exact: bool | None = None,
         weight: bool | None = None,
+        named: bool = True,
     ) -> Value:
         """A drawn input, or with `weight` an initializer, of elements from `low` to `high`.
 
         With `exact` floats are multiples of a quarter, half of the time where that is None.
+        Sizes may be `named`: not those of a kernel, which decide how it is used.
         """
         kind = dtype_of(dtype) if isinstance(dtype, str) else dtype or self.float_type
         exact = self.chance(0.5) if exact is None else exact
@@ -131,27 +135,27 @@ class GraphBuilder:
         if weight:
             name = self.name("w")
             self.weights[name] = numpy_helper.from_array(array, name)
-            value = Value(name, array, exact or not is_float(kind), constant=True)
+            value = Value(name, array, kind.name, exact or not is_float(kind), constant=True)
             self._seen(value)
             return value
-        return self.fed(array, exact or not is_float(kind))
+        return self.fed(array, exact or not is_float(kind), named)
 
     def _numbers(
         self, shape: tuple[int, ...], dtype: np.dtype, low: float, high: float, exact: bool
     ) -> np.ndarray:
         if dtype.name in BOOL:
-            return self.random.random(shape) < 0.5
+            return np.asarray(self.random.random(shape) < 0.5)
         if dtype.name in UNSIGNED:
             low, high = max(low, 0), max(high, 1)
         if not is_float(dtype):
-            return self.random.integers(int(np.ceil(low)), int(high) + 1, shape).astype(dtype)
+            return np.asarray(self.random.integers(int(np.ceil(low)), int(high) + 1, shape), dtype)
         if not exact:
-            return (low + (high - low) * self.random.random(shape)).astype(dtype)
+            return np.asarray(low + (high - low) * self.random.random(shape), dtype)
         step = 1 if dtype.name == "bfloat16" else 4
         first, last = int(np.ceil(low * step)), int(np.floor(high * step))
         if last < first:
             return np.full(shape, low).astype(dtype)
-        return (self.random.integers(first, last + 1, shape) / step).astype(dtype)
+        return np.asarray(self.random.integers(first, last + 1, shape) / step, dtype)
 
     def name(self, prefix: str) -> str:
         """A new name."""
@@ -266,17 +270,19 @@ class GraphBuilder:
 
     def append(self, node: onnx.NodeProto, exact: bool) -> list[Value]:
         """`node`, evaluated; see `add`."""
-        arrays, by = evaluate_node(node, self.arrays(read_names(node)), self.opset)
+        read = dict.fromkeys(read_names(node))
+        arrays, by = evaluate_node(node, self.arrays(read), self.opset)
         if not all(map(is_sane, arrays)):
             raise Rejected("not sane")
         self.top.references[by] += 1
-        values = [
-            Value(name, array, not is_float(array.dtype) or (exact and is_on_grid(array)))
-            for name, array in zip(filter(None, node.output), arrays, strict=True)
-        ]
+        before = [value.precision for value in self.values if value.name in read]
+        values = []
+        for name, array in zip(filter(None, node.output), arrays, strict=True):
+            kept = not is_float(array.dtype) or (exact and is_on_grid(array))
+            precision = least_precise([array.dtype.name, *([] if kept else before)])
+            values.append(Value(name, array, precision, kept))
+            self._seen(values[-1])
         self.nodes.append(node)
-        for value in values:
-            self._seen(value)
         return values
 
     def arrays(self, names: Iterable[str]) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiling import compile
-from ...debugging.difference import difference, tolerance_of
+from ...debugging.difference import difference
 from ...debugging.onnx.reference import true_values
 from ...errors import (
     BackendTimeoutError,
@@ -45,7 +45,7 @@ def check_case(case: Case, timeout: float, **options: Any) -> tuple[Status, str]
 
 def _judge(case: Case, results: Sequence[np.ndarray]) -> tuple[Status, str]:
     have = dict(zip(case.expected, results, strict=True))
-    problems = _problems(have, case.expected)
+    problems = _problems(have, case)
     if not problems:
         return Status.PASS, ""
     text = "; ".join(problems.values())
@@ -55,10 +55,10 @@ def _judge(case: Case, results: Sequence[np.ndarray]) -> tuple[Status, str]:
     return Status.WRONG, text
 
 
-def _problems(have: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """What is wrong with each result that is beyond the tolerance of its type."""
+def _problems(have: Mapping[str, np.ndarray], case: Case) -> dict[str, str]:
+    """What is wrong with each result that is beyond its tolerance."""
     found = {}
-    for name, wanted in want.items():
+    for name, wanted in case.expected.items():
         given = have[name]
         if (given.dtype, given.shape) != (wanted.dtype, wanted.shape):
             found[name] = (
@@ -67,7 +67,7 @@ def _problems(have: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray]) ->
             )
             continue
         apart = difference(given, wanted)
-        if apart.relative > tolerance_of(given.dtype, None):
+        if apart.relative > case.tolerances[name]:
             found[name] = f"'{name}' is off by {apart.relative:.2e}: at {apart.place}"
     return found
 

@@ -9,11 +9,13 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ...debugging.onnx.subject import all_nodes, read_names
+from ...debugging.difference import tolerance_of
+from ...debugging.onnx.graphs import all_nodes, read_names
+from ...debugging.onnx.nodes import EVALUATOR
 from .builder import GraphBuilder
 from .evaluation import IR_VERSION, Rejected
 from .registry import Registered, all_draws
-from .values import element_type
+from .values import dtype_of, element_type
 
 OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25)
 MOST_NODES = 30
@@ -31,8 +33,10 @@ class Case:
     model: onnx.ModelProto
     feeds: Mapping[str, np.ndarray]
     expected: Mapping[str, np.ndarray]
+    tolerances: Mapping[str, float]
+    """How far results may lie from that, relative to the largest element."""
     reference: str
-    """Who computed that: ONNX Runtime, or ONNX's evaluator for some of the nodes."""
+    """Who computed that: ``onnxruntime``, or ``nodes`` where it lacks some of them."""
     rejected: Mapping[str, int]
     """Draws that were given up, by reason."""
 
@@ -114,6 +118,7 @@ def _finish(builder: GraphBuilder, seed: int, index: int, rejected: Mapping[str,
         helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION),
         {name: array for name, array in builder.feeds.items() if name in read},
         {value.name: value.array for value in outputs},
-        "onnx" if builder.references["onnx"] else "onnxruntime",
+        {value.name: tolerance_of(dtype_of(value.precision), None) for value in outputs},
+        "nodes" if builder.references[EVALUATOR] else "onnxruntime",
         dict(rejected),
     )

@@ -1,17 +1,15 @@
 """What one node computes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from ...debugging.onnx.reference import reference_values
-from ...debugging.onnx.subject import value_info
+from ...debugging.onnx import nodes
 from ...errors import ReferenceRunError
 
 IR_VERSION = 10
-_BY_ONNX_RUNTIME, _BY_ONNX = "onnxruntime", "onnx"
 
 
 class Rejected(Exception):  # a draw that is given up, which the drawing goes on after
@@ -20,31 +18,25 @@ class Rejected(Exception):  # a draw that is given up, which the drawing goes on
 
 def evaluate_node(
     node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], opset: int
-) -> tuple[Sequence[np.ndarray], str]:
+) -> tuple[list[np.ndarray], str]:
     """The results of `node` on what it reads, and who computed them.
 
-    That is ONNX Runtime, or ONNX's own evaluator where ONNX Runtime lacks the operator or the type.
-    Raises `Rejected` where neither can.
+    Raises `Rejected` where nobody can, or where the node does not fit the operator's schema.
     """
+    around = helper.make_model(
+        helper.make_graph([], "node", [], []),
+        opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=IR_VERSION,
+    )
     names = [name for name in node.output if name]
-    graph = helper.make_graph(
-        [node],
-        "node",
-        [value_info(name, array) for name, array in feeds.items()],
-        [onnx.ValueInfoProto(name=name) for name in names],
-    )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION
-    )
-    for by in (_BY_ONNX_RUNTIME, _BY_ONNX):
-        try:
-            found = reference_values(model, feeds, names, by)
-        except ReferenceRunError:
-            continue
-        if len(found) == len(names):
-            _check(model, found)
-            return [found[name] for name in names], by
-    raise Rejected("no reference")
+    try:
+        found, by = nodes.evaluate_node(node, feeds, around)
+    except ReferenceRunError as error:
+        raise Rejected("no reference") from error
+    if len(found) < len(names):
+        raise Rejected("no reference")
+    _check(nodes.model_of_node(node, feeds, around), found)
+    return [found[name] for name in names], by
 
 
 def _check(model: onnx.ModelProto, results: Mapping[str, np.ndarray]) -> None:

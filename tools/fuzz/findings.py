@@ -13,7 +13,9 @@ from typing import Any
 
 from ...debugging import bisect, reduce
 from ...debugging.checks import Command
-from ...debugging.onnx.subject import Subject, all_nodes, subject_of
+from ...debugging.difference import tolerance_of
+from ...debugging.onnx.graphs import all_nodes
+from ...debugging.onnx.subject import Subject, subject_of
 from ...debugging.reduction import Reduced
 from ...errors import GraphcError
 from ..isolation import Lost, call_each
@@ -110,7 +112,14 @@ def _reduced(case: Case, outcome: Outcome, options: dict[str, Any]) -> Reduced:
 def _settings(case: Case, options: dict[str, Any]) -> dict[str, Any]:
     usual = {name: value for name, value in COMPILE.items() if name != "host"}
     return {**usual, "extra_flags": ONE_THREAD, "timeout": LIVING_SECONDS,
-            "reference": case.reference, **options}  # fmt: skip
+            "reference": case.reference, "tolerance": _tolerance(case), **options}  # fmt: skip
+
+
+def _tolerance(case: Case) -> float | None:
+    """What the results of a reduction may differ by: None where their own types say it."""
+    own = all(case.tolerances[name] == tolerance_of(array.dtype, None)
+              for name, array in case.expected.items())  # fmt: skip
+    return None if own else max(case.tolerances.values())
 
 
 def _survival(seconds: float) -> str:

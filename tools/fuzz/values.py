@@ -1,5 +1,6 @@
 """Values of a graph that is being drawn, and which of them may decide something."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -45,6 +46,8 @@ class Value:
 
     name: str
     array: np.ndarray
+    precision: str
+    """The least precise type of what it was computed from: its own, if that is so."""
     exact: bool
     """Whether every way to compute it gives the same bits, whatever is added in which order."""
     constant: bool = False
@@ -87,6 +90,12 @@ class Value:
         x = self.wide - offset
         away = np.abs(x - steps * np.round(x / steps)) if steps else np.abs(x)
         return bool((away > MARGIN * np.maximum(np.abs(self.wide), 1)).all())
+
+
+def least_precise(names: Iterable[str]) -> str:
+    """The last of them in the order of precision, where all that are no floats come first."""
+    order = ("float64", "float32", "float16", "bfloat16")
+    return max(names, key=lambda name: order.index(name) if name in order else -1)
 
 
 def is_sane(array: np.ndarray) -> bool:

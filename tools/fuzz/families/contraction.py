@@ -1,5 +1,7 @@
 """Products of matrices."""
 
+from typing import Any
+
 import numpy as np
 
 from ..builder import GraphBuilder
@@ -9,9 +11,7 @@ from ..values import Value
 _TYPES = ("float32", "float64", "float16")
 
 
-def scaled(
-    b: GraphBuilder, shape: list[int], dtype: np.dtype, depth: int, **options: bool
-) -> Value:
+def scaled(b: GraphBuilder, shape: list[int], dtype: np.dtype, depth: int, **options: Any) -> Value:
     """A new factor; its products, sums of `depth`, are about as large as what it multiplies."""
     largest = 1.7 / max(depth, 1) ** 0.5
     return b.new(shape, dtype, -largest, largest, exact=False, **options)

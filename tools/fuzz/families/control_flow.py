@@ -51,7 +51,7 @@ def _inner(b: GraphBuilder) -> GraphBuilder:
 
 
 def _parameter(b: GraphBuilder, array: np.ndarray) -> Value:
-    value = Value(b.name("p"), array, False)
+    value = Value(b.name("p"), np.asarray(array), array.dtype.name, False)
     b.values.append(value)
     return value
 
@@ -81,7 +81,8 @@ def condition(b: GraphBuilder) -> None:
 def loop(b: GraphBuilder) -> None:
     """A value carried through some rounds; now and then each of its states is kept."""
     x = b.take((0, 3), ("float32",), where=lambda v: v.size <= 500)
-    count = np.array(b.integer(0, 4))
+    kept = b.chance(0.5)
+    count = np.array(b.integer(int(kept), 4))  # of no rounds, nobody knows the sizes
     rounds = b.known(count) if b.chance(0.6) else b.fed(count, True)
     inner = _inner(b)
     done, going = _parameter(inner, np.array(0)), _parameter(inner, np.array(True))
@@ -89,7 +90,6 @@ def loop(b: GraphBuilder) -> None:
     inputs = [_info(done), _info(going), _info(state)]
     result = _steps(inner, state, b.integer(1, 3))
     outputs = [_identity(inner, going), _identity(inner, result)]
-    kept = b.chance(0.5)
     if kept:
         outputs.append(_identity(inner, result))
     body = _graph(inner, "body", inputs, outputs)

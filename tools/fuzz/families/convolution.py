@@ -64,7 +64,8 @@ def conv(b: GraphBuilder) -> None:
     features = groups * (b.integer(1, 2) if groups == channels else b.choose((1, 3, 4, 8, 16, 17)))
     kernel = attributes["kernel_shape"]
     depth = channels // groups * int(np.prod(kernel))
-    w = scaled(b, [features, channels // groups, *kernel], x.dtype, depth, weight=b.chance(0.9))
+    shape = [features, channels // groups, *kernel]
+    w = scaled(b, shape, x.dtype, depth, weight=b.chance(0.9), named=False)
     bias = [b.new([features], x.dtype, weight=True)] if b.chance(0.5) else []
     (y,) = b.add("Conv", [x, w, *bias], group=groups, **attributes)
     if b.chance(0.3):
@@ -95,7 +96,7 @@ def conv_transpose(b: GraphBuilder) -> None:
     groups = b.choose([g for g in (1, 1, 2) if channels % g == 0])
     kernel = [b.integer(1, 3) for _ in range(rank)]
     strides = [b.integer(1, 2) for _ in range(rank)]
-    w = scaled(b, [channels, b.integer(1, 4), *kernel], x.dtype, channels)
+    w = scaled(b, [channels, b.integer(1, 4), *kernel], x.dtype, channels, named=False)
     extra = [b.integer(0, s - 1) for s in strides]
     pads = [b.integer(0, (k - 1) // 2) for k in kernel]
     b.add("ConvTranspose", [x, w], group=groups, kernel_shape=kernel, strides=strides,

@@ -45,7 +45,7 @@ def gather_nd(b: GraphBuilder) -> None:
 def _points(b: GraphBuilder, extents: tuple[int, ...], count: int) -> Value:
     rows = [b.random.integers(-extent, extent, count) for extent in extents]
     found = np.stack(rows, axis=-1)
-    return b.known(found) if b.chance(0.5) else b.fed(found, True)
+    return b.known(found) if b.chance(0.5) else b.fed(found, True, named=False)
 
 
 @draws(weight=1.5, since=18)
@@ -131,7 +131,9 @@ def resize(b: GraphBuilder) -> None:
 def grid_sample(b: GraphBuilder) -> None:
     """Linear, at places within and a little beyond."""
     x = b.new([1, b.integer(1, 3), b.integer(2, 6), b.integer(2, 6)], "float32")
-    grid = b.new([1, b.integer(1, 5), b.integer(1, 5), 2], "float32", -1.1, 1.1, exact=False)
+    grid = b.new(
+        [1, b.integer(1, 5), b.integer(1, 5), 2], "float32", -1.1, 1.1, exact=False, named=False
+    )
     padding = b.choose(("zeros", "border", "reflection"))
     mode = "linear" if b.opset >= 20 else "bilinear"
     b.add("GridSample", [x, grid], mode=mode, padding_mode=padding, align_corners=b.integer(0, 1))

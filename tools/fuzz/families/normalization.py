@@ -99,9 +99,9 @@ def attention(b: GraphBuilder) -> None:
     heads, groups = b.choose((1, 2, 3)), b.choose((1, 1, 2))
     batch, rows, columns = b.integer(1, 2), b.choose((1, 3, 8, 17)), b.choose((1, 4, 9, 16))
     width = b.choose((1, 4, 8, 17))
-    q = b.like([batch, heads * groups, rows, width], b.float_type)
-    k = scaled(b, [batch, heads, columns, width], q.dtype, 4)
-    v = b.like([batch, heads, columns, width], q.dtype)
+    q = b.new([batch, heads * groups, rows, width], named=False)
+    k = scaled(b, [batch, heads, columns, width], q.dtype, 4, named=False)
+    v = b.new([batch, heads, columns, width], q.dtype, named=False)
     if b.chance(0.3) and columns >= rows:
         b.add("Attention", [q, k, v], is_causal=1)
     elif b.chance(0.5):
