@@ -10,7 +10,7 @@ GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
 DEVICE := cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu soak faults architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu soak fuzz faults architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -78,6 +78,9 @@ bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch, in f32 an
 
 soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an hour
 	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60
+
+fuzz: $(STAMP)  ## Draw 10,000 models, compile them and compare them with ONNX Runtime (GRAPHC_FUZZ_GRAPHS, FLAGS=--resume)
+	@$(BIN)/python -m graphc.tools.fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS)
 
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -49,7 +49,12 @@ def _judge(case: Case, results: Sequence[np.ndarray]) -> tuple[Status, str]:
     if not problems:
         return Status.PASS, ""
     text = "; ".join(problems.values())
-    apart = [name for name in problems if case.expected[name].dtype == have[name].dtype]
+    apart = [
+        name
+        for name in problems
+        if (case.expected[name].dtype, case.expected[name].shape)
+        == (have[name].dtype, have[name].shape)
+    ]
     if len(apart) == len(problems) and _is_ill_conditioned(case, have, apart):
         return Status.ILL_CONDITIONED, text
     return Status.WRONG, text
