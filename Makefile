@@ -90,6 +90,9 @@ hostile: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cac
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,fuzz]'
 	@$(BIN)/python -m graphc.tools.hostile --inputs $(GRAPHC_HOSTILE_INPUTS) --json docs/reliability/hostile.json
 
+fuzz: $(STAMP)  ## Draw 10,000 models, compile them and compare them with ONNX Runtime (GRAPHC_FUZZ_GRAPHS, FLAGS=--resume)
+	@$(BIN)/python -m graphc.tools.fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS)
+
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
 	@$(BIN)/python -m graphc.tools.long_tests "faults planted in BERT base and ResNet-50, found and made small" \

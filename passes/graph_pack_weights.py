@@ -86,8 +86,10 @@ class _Pack(Rewrite):
         self.vector_bits, self.unit = vector_bits, unit
         self.bound = None if unit is None else BF16_BOUND
 
-    def _tile(self, rows: Any, weights: np.ndarray) -> Tile | str:
-        """The tile for `rows` rows by `weights` [K, N], or why there is none."""
+    def _tile(self, x: ir.Value, rows: Any, weights: np.ndarray) -> Tile | str:
+        """The tile for `rows` rows of or from `x` by `weights` [K, N], or why there is none."""
+        if not isinstance(graph.type_of(x).shape[-1], int):
+            return "the length of the sums has a name"
         known = rows if isinstance(rows, int) else None
         if known == 0:
             return "there are no rows"
@@ -129,11 +131,11 @@ class PackMatmul(_Pack):
         return None if weights is None else {"weights": weights}
 
     def check(self, op: Any, weights: np.ndarray) -> str | None:
-        tile = self._tile(_rows(op.a), weights)
+        tile = self._tile(op.a, _rows(op.a), weights)
         return tile if isinstance(tile, str) else None
 
     def rewrite(self, op: Any, weights: np.ndarray) -> ir.Value:
-        tile = self._tile(_rows(op.a), weights)
+        tile = self._tile(op.a, _rows(op.a), weights)
         assert isinstance(tile, Tile)
         return self._packed(op.a, weights, tile)
 
@@ -154,7 +156,7 @@ class PackConv(_Pack):
     def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         rows = _rows(op.result)
         matrix = weights.reshape(-1, weights.shape[-1])
-        tile = self._tile(rows, matrix)
+        tile = self._tile(op.x, rows, matrix)
         if isinstance(tile, str):
             return tile
         few = isinstance(rows, int) and rows <= IM2COL_ROWS
@@ -164,7 +166,7 @@ class PackConv(_Pack):
 
     def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         matrix = weights.reshape(-1, weights.shape[-1])
-        tile = self._tile(_rows(op.result), matrix)
+        tile = self._tile(op.x, _rows(op.result), matrix)
         assert isinstance(tile, Tile)
         return self._packed(windows_as_rows(op, weights, attrs), matrix, tile)
 

@@ -47,6 +47,7 @@ OUTSIDE = {
         "backend.py",
         "tools/conformance/",
         "tools/hostile/",
+        "tools/fuzz/",
         "debugging/onnx/",
     ),
     "iree": ("runtime/",),

@@ -108,9 +108,9 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
     """Add what says what results are compared with, and how far they may lie apart."""
     parser.add_argument(
         "--reference",
-        choices=("onnxruntime", "onnx"),
-        help="ONNX Runtime without its optimisations, or ONNX's evaluator "
-        "(default: the first that is installed)",
+        choices=("onnxruntime", "onnx", "nodes"),
+        help="ONNX Runtime without its optimisations, ONNX's evaluator, or node by node the first "
+        "of these that can (default: the first that is installed)",
     )
     parser.add_argument(
         "--tolerance",

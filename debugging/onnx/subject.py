@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .reference import read_model
+from .evaluators import read_model
+from .graphs import read_names, value_info
 
 KEPT_CONSTANT = 1024
 """Integers of at most so many elements that a part of a model takes from the rest stay constants:
@@ -105,19 +106,6 @@ def subject_of(source: object, feeds: Mapping[str, np.ndarray]) -> Subject:
     return Subject(model, dict(feeds), {})
 
 
-def read_names(node: onnx.NodeProto) -> list[str]:
-    """What `node` reads, subgraphs included."""
-    names = [name for name in node.input if name]
-    for attribute in node.attribute:
-        for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            inner = {name for each in graph.node for name in each.output}
-            inner |= {info.name for info in graph.input} | {t.name for t in graph.initializer}
-            read = [name for each in graph.node for name in read_names(each)]
-            read += [info.name for info in graph.output]
-            names += [name for name in read if name not in inner]
-    return names
-
-
 def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
     if node.op_type != "Constant" or not node.attribute[0].HasField("t"):
         return None
@@ -148,12 +136,6 @@ def _model(
     made = helper.make_model(graph, ir_version=model.ir_version, opset_imports=model.opset_import)
     made.functions.extend(model.functions)
     return made
-
-
-def value_info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
-    """The declaration of an input that `array` fits."""
-    dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
-    return helper.make_tensor_value_info(name, dtype, array.shape)
 
 
 def _is_small_integer(array: np.ndarray) -> bool:

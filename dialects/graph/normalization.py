@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..symbolic import Dim
 from .attributes import Float, Int
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
-from .elementwise import broadcast_shapes, require_float
+from .elementwise import require_float
 from .movement import require_axis
 from .types import TensorType
 
@@ -71,6 +72,11 @@ class LogSoftmaxOp(_SoftmaxOp, name="log_softmax"):
         return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
+def _fits(size: int | Dim, of: int | Dim) -> bool:
+    """Whether an axis broadcasts to one of the size `of`: a name may turn out to be that number."""
+    return size in (1, of) or (isinstance(size, int) and not isinstance(of, int))
+
+
 def _infer_norm(x: TensorType, *parameters: TensorType | None, axis: int) -> TensorType:
     require_float(x)
     require_axis(axis, x.rank)
@@ -79,7 +85,8 @@ def _infer_norm(x: TensorType, *parameters: TensorType | None, axis: int) -> Ten
             continue
         if parameter.dtype != x.dtype:
             raise TypeRuleError(f"{x} is scaled or shifted by a {parameter}")
-        if parameter.rank > x.rank or broadcast_shapes(x.shape, parameter.shape) != x.shape:
+        pairs = zip(reversed(parameter.shape), reversed(x.shape), strict=False)
+        if parameter.rank > x.rank or not all(_fits(size, of) for size, of in pairs):
             raise TypeRuleError(f"{parameter} does not broadcast to {x}")
     return x
 

@@ -209,7 +209,9 @@ def group_heads(
     heads, shared = graph.type_of(q).shape[1], graph.type_of(k).shape[1]
     if heads == shared:
         return q, k, v, mask
-    if not isinstance(heads, int) or not isinstance(shared, int) or heads % shared:
+    if not isinstance(heads, int) or not isinstance(shared, int):
+        raise UnsupportedError(f"{heads} heads of queries that share {shared} heads of keys")
+    if heads % shared:
         raise graph.TypeRuleError(f"{heads} heads of queries share {shared} heads of keys")
     group = heads // shared
 

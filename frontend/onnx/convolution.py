@@ -45,7 +45,7 @@ def spatial_kernel(image: graph.TensorType, weights: graph.TensorType, stated) -
         raise graph.TypeRuleError(f"input {image} and weights {weights} do not fit each other")
     kernel = list(weights.shape[2:])
     if not all(isinstance(size, int) for size in kernel):
-        raise graph.TypeRuleError("the kernel's sizes must be known")
+        raise UnsupportedError("a kernel of unknown size")
     if stated is not None and list(stated) != kernel:
         raise graph.TypeRuleError(f"kernel_shape {list(stated)}, but the weights have {kernel}")
     return kernel  # type: ignore[return-value]
@@ -75,6 +75,8 @@ def conv_transpose(
 ):
     image, weights = graph.type_of(x), graph.type_of(w)
     kernel = spatial_kernel(image, weights, kernel_shape)
+    if group > 1 and not all(isinstance(size, int) for size in weights.shape):
+        raise UnsupportedError("groups of an unknown number of channels")
     rank = len(kernel)
     strides = [1] * rank if strides is None else strides
     dilations = [1] * rank if dilations is None else dilations

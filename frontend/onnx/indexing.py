@@ -6,7 +6,7 @@ from ...dialects import graph
 from ...dialects.symbolic import Dim, at_least, ceildiv
 from ...dialects.symbolic import maximum as max_size
 from ...mlir import ir
-from .registry import Node, onnx_op
+from .registry import Node, UnsupportedError, onnx_op
 from .shapes import normalize_axis, positions, require_sizes, size_scalar
 from .tensors import dtype_of
 
@@ -39,6 +39,7 @@ def gather_elements(x, indices, *, axis=0):
 
 @onnx_op("GatherND", since=11)
 def gather_nd(x, indices, *, batch_dims=0):
+    _require_known_depth(indices)
     return graph.gather_nd(x, indices, batch_dims=batch_dims)
 
 
@@ -52,7 +53,14 @@ def scatter_elements(x, indices, updates, *, axis=0, reduction="none"):
 
 @onnx_op("ScatterND", since=11)
 def scatter_nd(x, indices, updates, *, reduction="none"):
+    _require_known_depth(indices)
     return graph.scatter_nd(x, indices, updates, reduction=reduction)
+
+
+def _require_known_depth(indices: ir.Value) -> None:
+    type_ = graph.type_of(indices)
+    if type_.rank and not isinstance(type_.shape[-1], int):
+        raise UnsupportedError("points of an unknown number of indices")
 
 
 @onnx_op("Range", since=11)

@@ -13,10 +13,14 @@ _MOST_ROWS = 16
 def det(x):
     """The product of the pivots of an elimination that takes the largest of each column."""
     type_ = graph.type_of(x)
-    if type_.rank < 2 or type_.shape[-1] != type_.shape[-2]:
+    if type_.rank < 2:
         raise graph.TypeRuleError(f"needs square matrices, not {type_}")
-    rows = type_.shape[-1]
-    if not isinstance(rows, int) or rows > _MOST_ROWS:
+    rows, columns = type_.shape[-2:]
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        raise UnsupportedError(f"matrices of {rows} rows and {columns} columns")
+    if rows != columns:
+        raise graph.TypeRuleError(f"needs square matrices, not {type_}")
+    if rows > _MOST_ROWS:
         raise UnsupportedError(f"matrices of {rows} rows (more than {_MOST_ROWS})")
     batch = type_.shape[:-2]
     total = graph.expand(graph.splat_like(1, x), shape=batch)

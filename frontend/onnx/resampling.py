@@ -17,6 +17,8 @@ def grid_sample(x, grid, *, align_corners=0, mode="bilinear", padding_mode="zero
     """The grid's unit is half an axis; its origin is in the middle."""
     image, type_ = graph.type_of(x), graph.type_of(grid)
     axes = image.rank - 2
+    if type_.rank and not isinstance(type_.shape[-1], int):
+        raise UnsupportedError("a grid of unknown dimension")
     if axes < 1 or type_.rank != image.rank or type_.shape[-1] != axes:
         raise graph.TypeRuleError(f"grid {type_} does not fit an image {image}")
     if mode != "nearest" and not graph.is_float(image.dtype):

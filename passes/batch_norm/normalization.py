@@ -53,6 +53,12 @@ class BatchNormToLine(Rewrite):
         line = _line(op)
         return None if line is None else {"line": line}
 
+    def check(self, op, *, line: tuple[np.ndarray, np.ndarray]) -> str | None:
+        size = graph.type_of(op.x).shape[op.attrs["axis"]]
+        if not isinstance(size, int):  # the constants' size would become that of the result
+            return f"the number of channels is {size}, not {len(line[0])}, as the statistics say"
+        return None
+
     def rewrite(self, op, *, line):
         type_ = graph.type_of(op.x)
         narrow = type_.dtype.itemsize < 4

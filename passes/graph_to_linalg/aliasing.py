@@ -35,6 +35,19 @@ def is_written(x: ir.Value, within: ir.Block | None = None) -> bool:
     )
 
 
+def keep_arguments(block: ir.Block) -> None:
+    """Have the backend copy what it would write of the arguments of `block`, a whole function.
+
+    It takes the memory of an argument, which is the caller's, for its own after the last use. A use
+    at the end, for which nothing waits, comes after all others.
+    """
+    *_, end = block.operations
+    with ir.InsertionPoint(end), end.operation.location:
+        for argument in block.arguments:
+            if isinstance(argument.type, ir.RankedTensorType) and is_written(argument):
+                iree.optimization_barrier(argument)
+
+
 def captured(block: ir.Block) -> list[ir.Value]:
     """The tensors from outside of `block` that its ops, and those within them, use."""
     operands = [operand for op in _all_ops(block) for operand in op.operands]

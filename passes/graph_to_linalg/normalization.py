@@ -237,6 +237,10 @@ def _scaled(
         shape = graph.type_of(value).shape
         first = rows.type.rank - len(shape)
         axes = [None if size == 1 else i for i, size in enumerate(shape, start=first)]
+        for axis, size in zip(axes, shape, strict=True):
+            if axis is not None:
+                of = rows.type.shape[axis]
+                rows.ctx.require_equal(of, size, f"scales {of} elements by {size}")
         maps.append(projection(rows.type.rank, axes))
 
     def element(s: Scalar, *rest: Scalar) -> Scalar:

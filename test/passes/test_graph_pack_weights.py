@@ -104,3 +104,17 @@ def test_pointwise_convolutions_may_step_over_places(batch):
     with graphc.compile(model, threads=1) as compiled:
         assert compiled.report.rewrites["pack-conv"].count == 1
         np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [3, "m"])
+def test_sums_whose_length_has_a_name(rows):
+    """Which is known by the weights alone: the size of a row in memory is counted by run time."""
+    w = np.linspace(-1, 1, 64 * 16, dtype=np.float32).reshape(64, 16)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    model = build_model([node], {"x": (np.float32, (rows, "n"))}, ["y"], {"w": Const(w)})
+    x = np.ones((3, 64), np.float32)
+    with graphc.compile(model, threads=1) as compiled:
+        assert (
+            "the length of the sums has a name" in compiled.report.rewrites["pack-matmul"].declined
+        )
+        np.testing.assert_allclose(compiled(x), x @ w, rtol=1e-5, atol=1e-5)

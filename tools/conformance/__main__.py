@@ -11,13 +11,14 @@ from ...errors import UsageError
 from ...runtime.device import is_software
 from .. import docs
 from ..cli import run_tool
+from ..isolation import default_jobs
 from .cases import Case, case_info, load_cases
 from .environment import describe_run
 from .journal import Journal, Run, merge_journals
 from .known import Known, is_surprise, list_file, load_known, suggested_groups, surprises
 from .outcome import Outcome
 from .results import sum_up, write_results
-from .running import default_jobs, run_cases
+from .running import run_cases
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

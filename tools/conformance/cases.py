@@ -10,6 +10,7 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
+from ...debugging.onnx.graphs import all_nodes
 from .results import CaseInfo, operator_key
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
@@ -86,15 +87,6 @@ def _is_for_the_host(node: onnx.NodeProto) -> bool:
         or "Sequence" in node.op_type
         or ("Optional" in node.op_type)
     )
-
-
-def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of `graph` and of the graphs within them."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from all_nodes(attribute.g)
 
 
 def _types(model: onnx.ModelProto) -> Iterator[str]:

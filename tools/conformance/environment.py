@@ -9,8 +9,8 @@ from ...errors import DeviceError
 from ...runtime import find_devices, resolve_target
 from ...runtime.discovery import on_this_machine
 from ...runtime.targets.cpu import CPU
+from ..isolation import in_child
 from .journal import Run
-from .running import in_child
 
 
 def describe_run(target: str, *, executed: bool, host: bool) -> Run:

@@ -2,32 +2,26 @@
 
 import gc
 import logging
-import multiprocessing
-import os
-import resource
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import TimeoutError, as_completed
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from onnx.backend.test.runner import Runner
-from pebble import ProcessExpired, ProcessPool
 
 from ...backend import GraphcBackend, GraphcBackendRep
 from ...driver import make_options, to_module
 from ...errors import BackendTimeoutError, GraphcError, UnsupportedModelError
+from ..isolation import Lost, call_each
 from .cases import Case
 from .outcome import Outcome, Status
 
 _cases: dict[str, Case] = {}
 """What the processes of the pool, which are forked, find by name."""
 
-MEMORY_BYTES = 8 << 30
-"""Of address space, for each process of a case: some compiles of the backend know no end."""
 _ONE_THREAD = ("--mlir-disable-threading",)
 """For the backend: there is a case for each processor already."""
 GRACE = 5.0
@@ -57,66 +51,35 @@ def run_cases(
     with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as temporary:
         options: dict[str, Any] = {"target": target, "host": host, "cache": cache or temporary}
         run = run_case if execute else partial(compile_case, keep=keep)
-        pool = _pool(jobs, _bound_memory if bounded else None)
-        yield from _run_cases(cases, pool, timeout, run, options)
+        yield from _run_cases(cases, run, timeout, options, jobs=jobs, bounded=bounded)
 
 
 def _run_cases(
     cases: Iterable[Case],
-    pool: ProcessPool,
-    timeout: float,
     run: Callable[..., Outcome],
+    timeout: float,
     options: Mapping[str, Any],
+    *,
+    jobs: int,
+    bounded: bool,
 ) -> Iterator[Outcome]:
     given = {case.name: case for case in cases}
     _cases.update(given)
-    gc.freeze()  # or the processes would look through all cases, and copy them, at every collection
-    try:
-        futures: dict[Any, str] = {
-            pool.schedule(
-                _run_named, args=[run, name, timeout, options], timeout=timeout + GRACE
-            ): name
-            for name in given
-        }
-        for future in as_completed(futures):
-            yield _outcome(futures[future], future.result, timeout)
-    finally:  # where all is done there is nothing to stop
-        pool.stop()
-        pool.join()
-        gc.unfreeze()
+    call = partial(_run_named, run, timeout, options)
+    for name, ended in call_each(call, given, jobs=jobs, timeout=timeout + GRACE, bounded=bounded):
+        yield _outcome(name, ended, timeout)
 
 
-def in_child(function: Callable[..., Any], *args: Any) -> Any:
-    """What `function` gives in a process of its own, so that this one never opens a device: what
-    drivers hold does not survive the forks that follow."""
-    pool = _pool(1, None)
-    try:
-        return pool.schedule(function, args=args).result()
-    finally:
-        pool.stop()
-        pool.join()
-
-
-def _pool(jobs: int, initializer: Callable[[], None] | None) -> ProcessPool:
-    context: Any = multiprocessing.get_context("fork")
-    return ProcessPool(max_workers=jobs, context=context, initializer=initializer)  # type: ignore[arg-type]
-
-
-def _outcome(name: str, result: Callable[[], Outcome], timeout: float) -> Outcome:
-    try:
-        return result()
-    except TimeoutError:
-        return Outcome(name, Status.HANG, f"not done after {timeout:g} s")
-    except ProcessExpired as error:
-        return Outcome(name, Status.CRASH, f"the process ended with code {error.exitcode}")
-
-
-def _bound_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+def _outcome(name: str, ended: Outcome | Lost, timeout: float) -> Outcome:
+    if isinstance(ended, Outcome):
+        return ended
+    if ended.crashed:
+        return Outcome(name, Status.CRASH, ended.detail)
+    return Outcome(name, Status.HANG, f"not done after {timeout:g} s")
 
 
 def _run_named(
-    run: Callable[..., Outcome], name: str, timeout: float, options: Mapping[str, Any]
+    run: Callable[..., Outcome], timeout: float, options: Mapping[str, Any], name: str
 ) -> Outcome:
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)  # the summary counts what the host ran
@@ -205,8 +168,3 @@ def _compare(expected: Any, given: Any, case: Case) -> None:
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text.partition(" reproducer: ")[0][:300]  # which is a folder of this machine
-
-
-def default_jobs() -> int:
-    """A process for each processor."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

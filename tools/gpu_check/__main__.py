@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..cli import OK, run_tool
 from ..conformance.environment import describe_run
-from ..conformance.running import default_jobs
+from ..isolation import default_jobs
 from .prepare import describe, prepare
 
 

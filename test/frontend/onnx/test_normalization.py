@@ -4,7 +4,18 @@ import ml_dtypes
 import numpy as np
 import onnx.parser
 import pytest
-from numerics import Cases, Feed, compare, const, evaluate, run_compiled, run_onnxruntime
+from numerics import (
+    Cases,
+    Feed,
+    build_model,
+    compare,
+    compare_with_onnxruntime,
+    const,
+    evaluate,
+    run_compiled,
+    run_onnxruntime,
+)
+from onnx import helper
 
 from graphc.errors import UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -247,3 +258,19 @@ def test_mean_variance_normalization_in_other_types():
     evaluated = [each.astype(np.float32) for each in evaluate(cases.model(), cases.feeds)]
     for have, tolerance in zip(evaluated, (1e-4, 5e-3, 5e-2), strict=False):
         np.testing.assert_allclose(have, y, atol=tolerance)
+
+
+def test_what_is_transposed_after_a_softmax():
+    """The backend would transpose one result of the loop that gives exponentials and their sum."""
+    x = np.random.default_rng(0).standard_normal((2, 6, 17)).astype(np.float32)
+    node = helper.make_node
+    nodes = [
+        node("Softmax", ["x"], ["weights"], axis=-1),
+        node("Transpose", ["weights"], ["y"], perm=[0, 2, 1]),
+        node("Sigmoid", ["weights"], ["gate"]),
+        node("Add", ["gate", "x"], ["sum"]),
+        node("Transpose", ["sum"], ["z"], perm=[2, 0, 1]),
+    ]
+    for rows in (6, "rows"):
+        model = build_model(nodes, {"x": (np.float32, [2, rows, 17])}, ["y", "z"])
+        compare_with_onnxruntime(model, {"x": x})

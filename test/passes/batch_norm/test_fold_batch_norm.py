@@ -161,3 +161,15 @@ def test_constants_along_other_axes_stay():
 
     outcome = rewrite(body, "2x4x5xf32", passes=PASS)
     assert (outcome.counts, outcome.reasons) == ({}, set())
+
+
+def test_channels_whose_number_has_a_name():
+    """The statistics' size must not become that of the result."""
+
+    def body(x):
+        parts = (graph.constant(value=np.ones(3, np.float32)) for _ in range(4))
+        return graph.batch_norm(x, *parts, axis=1, epsilon=1e-3)
+
+    outcome = rewrite(body, "2xcx5xf32", passes=PASS)
+    assert outcome.counts == {}
+    assert outcome.reasons == {"the number of channels is c, not 3, as the statistics say"}

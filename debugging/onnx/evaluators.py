@@ -1,0 +1,75 @@
+"""Running a model as others do: ONNX Runtime without its optimisations, ONNX's own evaluator."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from ...errors import ReferenceRunError
+
+
+def read_model(source: Any) -> onnx.ModelProto:
+    """The model of a path, of bytes, or as it is; with all its weights in memory."""
+    if isinstance(source, onnx.ModelProto):
+        return source
+    if isinstance(source, bytes):
+        return onnx.load_from_string(source)
+    return onnx.load(os.fspath(source))
+
+
+def by_runtime(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, Any]:
+    """The values `names`, by ONNX Runtime. Raises ReferenceRunError where it cannot."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ReferenceRunError("the package onnxruntime is not installed") from error
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    extended = with_outputs(model, names)
+    try:
+        session = onnxruntime.InferenceSession(
+            extended.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        found = session.run(list(names), dict(feeds))
+    except Exception as error:  # its own types stand in no common base
+        raise ReferenceRunError(f"ONNX Runtime cannot run the model: {error}") from error
+    return dict(zip(names, found, strict=True))
+
+
+def by_evaluator(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, Any]:
+    """The values `names`, by ONNX's evaluator. Raises ReferenceRunError where it cannot."""
+    try:
+        with np.errstate(all="ignore"):
+            evaluator = ReferenceEvaluator(model)
+            found = evaluator.run(None, dict(feeds), intermediate=True)
+    except Exception as error:  # whatever numpy or Python had against the model
+        raise ReferenceRunError(f"ONNX's evaluator cannot run the model: {error}") from error
+    assert isinstance(found, dict)
+    return {name: found[name] for name in names if name in found}
+
+
+def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+    """A copy of `model` whose outputs are `names`."""
+    declared = {info.name: info for info in model.graph.output}
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.output[:]
+    copy.graph.output.extend(declared.get(name) or onnx.ValueInfoProto(name=name) for name in names)
+    return copy
+
+
+def arrays(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Those of `values` that are arrays of numbers."""
+    return {
+        name: np.asarray(value)
+        for name, value in values.items()
+        if isinstance(value, np.ndarray | np.generic) and np.asarray(value).dtype.kind not in "OUS"
+    }

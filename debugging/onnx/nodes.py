@@ -1,0 +1,61 @@
+"""A model run node by node, each by whoever can."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from ...errors import ReferenceRunError
+from .evaluators import arrays, by_evaluator, by_runtime
+from .graphs import read_names, value_info
+
+RUNTIME, EVALUATOR = "onnxruntime", "onnx"
+
+
+def evaluate_node(
+    node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto
+) -> tuple[dict[str, np.ndarray], str]:
+    """The results of `node` of `model` on what it reads, by name, and who computed them.
+
+    That is ONNX Runtime, or ONNX's own evaluator where ONNX Runtime lacks the operator or the type.
+    Raises ReferenceRunError where neither can.
+    """
+    names = [name for name in node.output if name]
+    alone = model_of_node(node, feeds, model)
+    try:
+        return arrays(by_runtime(alone, feeds, names)), RUNTIME
+    except ReferenceRunError:
+        return arrays(by_evaluator(alone, feeds, names)), EVALUATOR
+
+
+def model_of_node(
+    node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto
+) -> onnx.ModelProto:
+    """A model of nothing but `node`, with the opsets and functions of `model`."""
+    graph = helper.make_graph(
+        [node],
+        "node",
+        [value_info(name, array) for name, array in feeds.items()],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
+    made = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    made.functions.extend(model.functions)
+    return made
+
+
+def by_nodes(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, Any]:
+    """The values `names`, computed node by node. Raises ReferenceRunError where one cannot be."""
+    values = {name: np.asarray(array) for name, array in feeds.items()}
+    for tensor in model.graph.initializer:
+        values.setdefault(tensor.name, numpy_helper.to_array(tensor))
+    for node in model.graph.node:
+        read = dict.fromkeys(read_names(node))
+        missing = [name for name in read if name not in values]
+        if missing:
+            raise ReferenceRunError(f"node '{node.name}' reads '{missing[0]}', which is no array")
+        values |= evaluate_node(node, {name: values[name] for name in read}, model)[0]
+    return {name: values[name] for name in names if name in values}

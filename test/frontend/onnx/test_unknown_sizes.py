@@ -1,0 +1,42 @@
+"""Sizes that decide what an operator is, and have but a name: a limit, no mistake of the model."""
+
+import numpy as np
+import pytest
+from numerics import Cases, Const, Feed, compile_model, const
+
+from graphc.errors import ExecutionError, UnsupportedModelError
+from graphc.frontend.onnx import import_onnx
+
+X = np.zeros((1, 4, 5, 5), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "attributes"),
+    [
+        ("Conv", [X, Feed(np.zeros((2, 4, 3, 3), np.float32), [2, 4, "k", 3])], {}),
+        ("ConvTranspose", [X, Feed(np.zeros((4, 2, 3, 3), np.float32), [4, 2, 3, "k"])], {}),
+        ("ConvTranspose", [X, Feed(np.zeros((4, 2, 3, 3), np.float32), ["c", 2, 3, 3])],
+         {"group": 2}),
+        ("GatherND", [X, Feed(np.zeros((3, 2), np.int64), [3, "depth"])], {}),
+        ("ScatterND", [X, Feed(np.zeros((3, 4), np.int64), [3, "depth"]), const([0.0] * 3)], {}),
+        ("GridSample", [X, Feed(np.zeros((1, 2, 2, 2), np.float32), [1, 2, 2, "axes"])], {}),
+        ("Det", [Feed(X, [1, 4, "rows", "columns"])], {}),
+        ("Attention", [X, Feed(X[:, :2], [1, "heads", 5, 5]), X[:, :2]], {}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)  # fmt: skip
+def test_they_are_refused_as_not_supported(op_type, inputs, attributes):
+    cases = Cases(opset=23)
+    cases.add(op_type, *inputs, **attributes)
+    with pytest.raises(UnsupportedModelError, match=r"unknown|heads|columns"):
+        import_onnx(cases.model())
+
+
+def test_channels_whose_number_the_weights_say():
+    cases = Cases(opset=18)
+    x = np.random.default_rng(0).standard_normal((2, 4, 5)).astype(np.float32)
+    scale, bias = np.linspace(1, 2, 4, dtype=np.float32), np.zeros(4, np.float32)
+    cases.add("InstanceNormalization", Feed(x, ["n", "c", 5]), Const(scale), Const(bias))
+    cases.compare_with_onnxruntime()
+    with compile_model(cases.model()) as compiled, pytest.raises(ExecutionError, match="4"):
+        compiled(x[:, :3])

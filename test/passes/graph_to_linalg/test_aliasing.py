@@ -1,0 +1,40 @@
+"""What the caller gives is the caller's: nothing is computed in its memory."""
+
+import numpy as np
+from numerics import build_model
+from onnx import helper
+
+import graphc
+
+ROWS = 200
+"""Enough that an array is used where it lies."""
+
+
+def aligned(array):
+    """`array` in memory that a device of this process takes as it is."""
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def test_inputs_stay_as_they_are():
+    nodes = [
+        helper.make_node("Identity", ["x"], ["same"]),
+        helper.make_node("ScatterND", ["x", "places", "updates"], ["y"]),
+    ]
+    inputs = {
+        "x": (np.float32, ["n", 64]), "places": (np.int64, [2, 1]), "updates": (np.float32, [2, 64])
+    }  # fmt: skip
+    x = np.arange(ROWS * 64, dtype=np.float32).reshape(ROWS, 64)
+    feeds = {"places": np.array([[3], [7]]), "updates": np.ones((2, 64), np.float32)}
+    expected = x.copy()
+    expected[[3, 7]] = 1
+    with graphc.compile(build_model(nodes, inputs, ["same", "y"]), threads=1) as model:
+        for given in (aligned(x), model.to_device(x)):
+            same, y = model.run(None, {"x": given, **feeds})
+            np.testing.assert_array_equal(same, x)
+            np.testing.assert_array_equal(y, expected)
+            after = given if isinstance(given, np.ndarray) else given.numpy()
+            np.testing.assert_array_equal(after, x)

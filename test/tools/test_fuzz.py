@@ -1,0 +1,151 @@
+"""Graphs drawn at random: what is drawn, and that what is wrong is found and made small."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+
+from graphc.debugging.onnx.graphs import all_nodes
+from graphc.dialects import graph
+from graphc.errors import UsageError
+from graphc.passes.graph_to_linalg import functions, scalar
+from graphc.passes.graph_to_linalg.convert import load_rules
+from graphc.tools.fuzz.__main__ import main
+from graphc.tools.fuzz.builder import GraphBuilder
+from graphc.tools.fuzz.checking import check_case
+from graphc.tools.fuzz.drawing import Case, draw_case
+from graphc.tools.fuzz.evaluation import IR_VERSION, Rejected
+from graphc.tools.fuzz.findings import chosen
+from graphc.tools.fuzz.journal import Journal
+from graphc.tools.fuzz.outcome import Outcome, Status
+from graphc.tools.fuzz.values import Value
+
+DRAWN = range(250)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return [draw_case(3, index) for index in DRAWN]
+
+
+def test_every_drawn_model_is_valid(drawn):
+    for case in drawn:
+        onnx.checker.check_model(case.model, full_check=True)
+        assert {info.name for info in case.model.graph.input} == set(case.feeds)
+        for array in (*case.feeds.values(), *case.expected.values()):
+            assert np.isfinite(array.astype(np.float64)).all()
+
+
+def test_draws_cover_much(drawn):
+    operators = {node.op_type for case in drawn for node in all_nodes(case.model.graph)}
+    types = {array.dtype.name for case in drawn for array in case.expected.values()}
+    shapes = [info.type.tensor_type.shape.dim for c in drawn for info in c.model.graph.input]
+    assert len(operators) >= 120
+    assert {"If", "Loop", "Scan", "Conv", "MatMul", "LSTM", "QuantizeLinear"} <= operators
+    assert {"float16", "float32", "float64", "bfloat16", "int32", "int64", "bool"} <= types
+    assert any(dim.dim_param for dims in shapes for dim in dims)
+    assert len({case.model.opset_import[0].version for case in drawn}) >= 12
+    assert any(0 in array.shape for case in drawn for array in case.expected.values())
+    assert max(len(case.model.graph.node) for case in drawn) >= 20
+
+
+def test_a_graph_is_the_same_whenever_it_is_drawn(drawn):
+    for case in drawn[::50]:
+        again = draw_case(case.seed, case.index)
+        assert again.model.SerializeToString() == case.model.SerializeToString()
+        assert all(np.array_equal(again.feeds[name], case.feeds[name]) for name in case.feeds)
+    assert draw_case(4, 0).model != drawn[0].model
+
+
+def test_what_may_decide_is_exact_or_far_from_where_it_does():
+    near, far = np.array([0.999999, 2.5]), np.array([0.7, 2.5])
+    assert not Value("x", near, "float64", exact=False).clear_of()
+    assert Value("x", near, "float64", exact=True).clear_of()
+    assert Value("x", far, "float64", exact=False).clear_of()
+
+
+def test_what_does_not_fit_is_no_part_of_the_graph():
+    b = GraphBuilder(np.random.default_rng(0), 12)
+    x = b.new([2, 3], "float32", 0.5, 1)
+    for op_type, message in (("Mish", "no reference"), ("Concat", "no reference")):
+        with pytest.raises(Rejected, match=message):
+            b.add(op_type, [x])
+    with pytest.raises(Rejected, match="not sane"):
+        b.add("Div", [x, b.known(np.zeros(3, np.float32))])
+    assert not b.nodes
+
+
+def test_a_run(tmp_path, capsys):
+    """Some graphs, right, in two goes."""
+    folder = tmp_path / "out"
+    arguments = ["--seed=11", "-o", str(folder), "-j1"]
+    assert main([*arguments, "--graphs=6"]) == 0
+    assert main([*arguments, "--graphs=8"]) == 2  # what is there is not written over
+    assert main([*arguments, "--graphs=8", "--resume"]) == 0
+    summary = json.loads((folder / "fuzz.json").read_text())
+    assert summary["graphs"] == summary["counts"]["pass"] == 8
+    assert len((folder / "outcomes.jsonl").read_text().splitlines()) == 9
+    assert "8 pass, 0 do not" in capsys.readouterr().out
+
+
+def test_wrong_code_is_found_and_reduced(tmp_path, capsys, monkeypatch):
+    """A hyperbolic tangent that is another function; processes are forked with it."""
+    load_rules()
+    monkeypatch.setitem(
+        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: functions.sigmoid(x)
+    )
+    index = next(
+        case.index
+        for case in map(lambda i: draw_case(5, i), range(200))
+        if {"Tanh"} < {n.op_type for n in case.model.graph.node}
+        and case.reference == "onnxruntime" and len(case.model.graph.node) < 6
+    )  # fmt: skip
+    assert main(["--seed=5", f"--only={index}", "-o", str(tmp_path)]) == 1
+    assert "WRONG ANSWER" in capsys.readouterr().out
+    folder = tmp_path / f"5-{index:06}"
+    finding = json.loads((folder / "finding.json").read_text())
+    assert finding["operators"] == ["Tanh"]
+    assert "lowering" in finding["culprit"]
+    reduced = onnx.load(folder / "model.onnx")
+    assert [node.op_type for node in reduced.graph.node] == ["Tanh"]
+    assert (folder / "reproduce.sh").exists()
+    assert len(onnx.load(folder / "whole" / "model.onnx").graph.node) > 1
+
+
+def case_of(node, feeds, expected, tolerances):
+    infos = [onnx.helper.make_tensor_value_info(name, 1, a.shape) for name, a in feeds.items()]
+    outputs = [onnx.helper.make_tensor_value_info("y", 1, [None] * expected.ndim)]
+    made = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "one", infos, outputs),
+        opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=IR_VERSION,
+    )  # fmt: skip
+    return Case(0, 0, made, feeds, {"y": expected}, tolerances, "onnxruntime", {})
+
+
+def test_how_a_graph_is_judged():
+    """Only where the reference is as far from float64 is a difference no mistake."""
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    node = onnx.helper.make_node("Exp", ["x"], ["y"])
+
+    def status(expected):
+        case = case_of(node, {"x": x}, expected, {"y": 1e-4})
+        return check_case(case, 60, target="interpret")[0]
+
+    assert status(np.exp(x)) is Status.PASS
+    assert status(np.exp(x) * np.float32(1.01)) is Status.ILL_CONDITIONED
+    assert status(np.exp(x[:2])) is Status.WRONG
+    assert status(np.exp(x).astype(np.float64)) is Status.WRONG
+
+
+def test_of_errors_that_read_alike_only_some_are_reduced():
+    outcomes = [Outcome(i, Status.ERROR, f"node 'n_{i}' of {i} elements") for i in range(9)]
+    outcomes += [Outcome(9, Status.PASS), Outcome(10, Status.WRONG), Outcome(11, Status.CRASH)]
+    assert [each.index for each in chosen(outcomes)] == [0, 1, 2, 10, 11]
+
+
+def test_a_file_of_another_run_is_not_taken_up(tmp_path):
+    assert main(["--graphs=0", "-o", str(tmp_path), "-j1"]) == 0
+    assert main(["--graphs=0", "--seed=9", "-o", str(tmp_path), "-j1", "--resume"]) == 2
+    with pytest.raises(UsageError, match="is no file of results"):
+        Journal.read(tmp_path / "fuzz.json")

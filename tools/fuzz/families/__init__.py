@@ -1,0 +1,1 @@
+"""What is drawn, a file for each family of operators."""

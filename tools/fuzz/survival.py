@@ -1,0 +1,38 @@
+"""Exits with 0 where a model does not live to the end of a run: ``... survival SECONDS FILE``.
+
+The process that compiles and runs it crashes, or is not done in time. Inputs are the files
+``input0.npy``, ... beside the model, in the order of its inputs. For gc-reduce as a predicate.
+"""
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from ...compiling import compile
+from ...errors import GraphcError
+from ..isolation import Lost, call_each
+from .checking import COMPILE, ONE_THREAD
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 where the model of `arguments` crashes or hangs, 1 where it does not."""
+    seconds, path = float(arguments[0]), arguments[1]
+    ((_, ended),) = call_each(_run, [path], jobs=1, timeout=seconds)
+    return 0 if isinstance(ended, Lost) else 1
+
+
+def _run(path: str) -> None:
+    try:
+        with closing(compile(path, extra_flags=ONE_THREAD, **COMPILE)) as compiled:
+            files = [Path(path).with_name(f"input{i}.npy") for i in range(len(compiled.inputs))]
+            names = [spec.name for spec in compiled.inputs]
+            compiled.run(None, dict(zip(names, map(np.load, files), strict=True)))
+    except (GraphcError, OSError):
+        return  # it lives
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
