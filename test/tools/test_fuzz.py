@@ -1,6 +1,7 @@
 """Graphs drawn at random: what is drawn, and that what is wrong is found and made small."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -11,17 +12,20 @@ from graphc.dialects import graph
 from graphc.errors import UsageError
 from graphc.passes.graph_to_linalg import functions, scalar
 from graphc.passes.graph_to_linalg.convert import load_rules
+from graphc.passes.registry import load_plugin
 from graphc.tools.fuzz.__main__ import main
 from graphc.tools.fuzz.builder import GraphBuilder
 from graphc.tools.fuzz.checking import check_case
 from graphc.tools.fuzz.drawing import Case, draw_case
 from graphc.tools.fuzz.evaluation import IR_VERSION, Rejected
-from graphc.tools.fuzz.findings import chosen
+from graphc.tools.fuzz.findings import chosen, reduce_findings
 from graphc.tools.fuzz.journal import Journal
 from graphc.tools.fuzz.outcome import Outcome, Status
+from graphc.tools.fuzz.running import check_graph
 from graphc.tools.fuzz.values import Value
 
 DRAWN = range(250)
+PLANTED = str(Path(__file__).parents[1] / "debugging" / "planted.py")
 
 
 @pytest.fixture(scope="module")
@@ -149,3 +153,25 @@ def test_a_file_of_another_run_is_not_taken_up(tmp_path):
     assert main(["--graphs=0", "--seed=9", "-o", str(tmp_path), "-j1", "--resume"]) == 2
     with pytest.raises(UsageError, match="is no file of results"):
         Journal.read(tmp_path / "fuzz.json")
+
+
+def test_a_wrong_rewrite_is_found_and_named(tmp_path, monkeypatch):
+    """One of test/debugging/planted.py: a sum that is wrong at one node."""
+    case = next(
+        case
+        for case in map(lambda i: draw_case(6, i), range(200))
+        if 3 <= len(case.model.graph.node) < 8 and case.reference == "onnxruntime"
+        and any(n.op_type == "Add" and n.output[0] in case.expected for n in case.model.graph.node)
+    )  # fmt: skip
+    sums = [n for n in case.model.graph.node if n.op_type == "Add"]
+    node = next(each for each in sums if each.output[0] in case.expected)
+    monkeypatch.setenv("GRAPHC_PLANT_AT", node.name)
+    load_plugin(PLANTED)
+    options = {"target": "interpret", "pipeline": "canonicalize,cse,test-turn-sums,canonicalize"}
+    outcome = check_graph(6, 60, options, case.index)
+    assert outcome.status is Status.WRONG, outcome
+    (said,) = reduce_findings([outcome], 6, tmp_path, jobs=1, options=options)
+    assert "nodes became 1 (Add)" in said
+    culprit = json.loads((tmp_path / case.name / "finding.json").read_text())["culprit"]
+    assert "turn-sum" in culprit
+    assert node.name in culprit

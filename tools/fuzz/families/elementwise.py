@@ -37,18 +37,19 @@ class Unary:
     attributes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
-_ERF = ("float32", "float16", "bfloat16")
-"""Of float64, ONNX's evaluator knows but half of the digits, and ONNX Runtime nothing."""
+_NARROW = ("float32", "float16", "bfloat16")
+"""For functions of which ONNX's evaluator gives half of the digits of float64, and ONNX Runtime
+none: it has a constant, or the function, in float32."""
 _UNARY = (
     Unary("Abs", types=(*FLOATS, *INTEGERS), exact=True),
     Unary("Neg", types=(*FLOATS, *SIGNED), exact=True),
     Unary("Relu", exact=True), Unary("Identity", types=(*NUMBERS, *BOOL), exact=True),
     Unary("Exp", high=5), Unary("Log", 0.1), Unary("Sqrt", 0.01), Unary("Sigmoid"), Unary("Tanh"),
-    Unary("Erf", types=_ERF),
+    Unary("Erf", types=_NARROW),
     Unary("Sin"), Unary("Cos"), Unary("Tan", -1.2, 1.2), Unary("Asin", -0.9, 0.9),
     Unary("Acos", -0.9, 0.9), Unary("Atan"), Unary("Sinh", -4, 4), Unary("Cosh", -4, 4),
     Unary("Asinh"), Unary("Acosh", 1.1), Unary("Atanh", -0.9, 0.9), Unary("Softplus"),
-    Unary("Softsign"), Unary("HardSwish", since=14), Unary("Mish", since=18),
+    Unary("Softsign"), Unary("HardSwish", types=_NARROW, since=14), Unary("Mish", since=18),
     Unary("Reciprocal", 0.1), Unary("Reciprocal", high=-0.1),
     Unary("Elu", attributes={"alpha": (0.5, 2)}), Unary("Selu", attributes={"alpha": (1, 2)}),
     Unary("Celu", types=("float32",), since=12, attributes={"alpha": (0.5, 2)}),
