@@ -88,7 +88,8 @@ soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an 
 
 hostile: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_HOSTILE_INPUTS=1000)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,fuzz]'
-	@$(BIN)/python -m graphc.tools.hostile --inputs $(GRAPHC_HOSTILE_INPUTS) --json docs/reliability/hostile.json
+	@$(BIN)/python -m graphc.tools.hostile --inputs $(GRAPHC_HOSTILE_INPUTS) --json build/hostile/results.json \
+		--summary docs/reliability/hostile.json; status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 fuzz: $(STAMP)  ## Draw 10,000 models, compile them and compare them with ONNX Runtime (GRAPHC_FUZZ_GRAPHS, FLAGS=--resume)
 	@$(BIN)/python -m graphc.tools.fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS)

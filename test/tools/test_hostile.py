@@ -31,11 +31,15 @@ def _few_seeds(monkeypatch):
 def test_nothing_but_errors_of_graphc(name, tmp_path):
     command = ["--kinds", name, "--inputs", str(INPUTS[name]), "--seed", "7"]
     results = tmp_path / "results.json"
-    assert main([*command, "--json", str(results), "--keep", str(tmp_path)]) == 0
+    summary = tmp_path / "summary.json"
+    files = ["--json", str(results), "--summary", str(summary), "--keep", str(tmp_path)]
+    assert main([*command, *files]) == 0
     written = json.loads(results.read_text())
     assert written["inputs"] == written["kinds"][name]["inputs"] == INPUTS[name]
     assert sum(written["kinds"][name]["outcomes"].values()) == INPUTS[name]
     assert len(written["kinds"][name]["outcomes"]) > 1 or name == "cache"
+    counts = json.loads(summary.read_text())["counts"]
+    assert counts["inputs"] == counts["accepted"] + counts["refused"] == INPUTS[name]
 
 
 @pytest.mark.parametrize("name", ["structure", "bytes", "external-data", "file"])

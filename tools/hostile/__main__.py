@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ..cli import FAILED, OK, run_tool
+from ..reliability import write_run
 from .guiding import run_guided
 from .kinds import KINDS, draw_for
 from .minimize import minimized
@@ -53,6 +54,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.json is not None:
         versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
         results.write(options.json, versions)
+    if options.summary is not None:
+        write_run(results.summary(), options.summary)
     for violation in results.violations:
         print(f"{violation.kind} {violation.number}: {violation.name} {violation.where}")
         print(f"  {violation.message}")
@@ -119,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         "--kinds", nargs="+", default=list(SHARES), metavar="KIND", help=", ".join(SHARES)
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="write it summed up")
     parser.add_argument(
         "--keep", type=Path, default=Path("build/hostile"), metavar="FOLDER",
         help="for the inputs of violations (build/hostile)",

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ..reliability import LongRun, finished
 from .outcome import Outcome
 
 FORMAT_VERSION = 1
@@ -58,13 +59,29 @@ class Results:
         """How many inputs there were."""
         return sum(kind.inputs for kind in self.kinds.values())
 
+    @property
+    def seconds(self) -> float:
+        """How long all of it took."""
+        return sum(kind.seconds for kind in self.kinds.values())
+
+    def summary(self) -> LongRun:
+        """What ``docs/reliability.md`` says of the run."""
+        outcomes = sum((kind.outcomes for kind in self.kinds.values()), Counter())
+        violations = sum(kind.violations for kind in self.kinds.values())
+        counts = {"inputs": self.inputs}
+        counts |= {f"of them {name}": kind.inputs for name, kind in self.kinds.items()}
+        counts |= {"accepted": outcomes["ok"]}
+        counts |= {"refused": self.inputs - outcomes["ok"] - violations}
+        what = "broken and hostile models, compiled files and cache entries"
+        return finished(what, "make hostile", counts, violations=violations, seconds=self.seconds)
+
     def write(self, path: Path, versions: dict[str, str]) -> None:
         """Write everything to `path`."""
         values = {
             "format_version": FORMAT_VERSION,
             "seed": self.seed,
             "inputs": self.inputs,
-            "seconds": round(sum(kind.seconds for kind in self.kinds.values())),
+            "seconds": round(self.seconds),
             "versions": {"python": platform.python_version(), **versions},
             "kinds": {
                 name: {
