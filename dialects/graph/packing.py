@@ -97,11 +97,15 @@ class NarrowMatmulOp(GraphOp, name="narrow_matmul"):
     @staticmethod
     def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int, columns: int, unit: str) -> np.ndarray:
         del rows, unit
-        panels, pairs, width, _ = w.shape
-        lines = w.astype(np.float32).transpose(1, 3, 0, 2)
-        matrix = lines.reshape(2 * pairs, panels * width)[:, :columns]
+        matrix = _unpack_pairs(w)[:, :columns]
         y = MatmulOp.evaluate(np.atleast_2d(x.astype(np.float32)), matrix)
         return y.reshape(*x.shape[:-1], columns)
+
+
+def _unpack_pairs(w: np.ndarray) -> np.ndarray:
+    """Panels [N/width, K/2, width, 2] as [K, N] of f32, filling included."""
+    panels, pairs, width, _ = w.shape
+    return w.astype(np.float32).transpose(1, 3, 0, 2).reshape(2 * pairs, panels * width)
 
 
 def pack_pairs(w: np.ndarray, width: int) -> np.ndarray:
@@ -110,6 +114,75 @@ def pack_pairs(w: np.ndarray, width: int) -> np.ndarray:
     count, depth, _ = panels.shape
     pairs = panels.reshape(count, depth // 2, 2, width)
     return np.ascontiguousarray(pairs.transpose(0, 1, 3, 2))
+
+
+class SplitTermsOp(GraphOp, name="split_terms"):
+    """Each row of `x` [..., K] as two of bf16, [..., 2 K]: `x` rounded, then what that lacks of it.
+
+    Their sum has 16 of the 24 bits of f32.
+    """
+
+    x: Tensor
+
+    @staticmethod
+    def infer(x: TensorType) -> TensorType:
+        if x.dtype != np.float32 or x.rank < 1:
+            raise TypeRuleError(f"is for rows of f32, not for {x}")
+        return x.with_dtype(BF16).with_shape((*x.shape[:-1], 2 * x.shape[-1]))
+
+    @staticmethod
+    def evaluate(x: np.ndarray) -> np.ndarray:
+        return np.concatenate(split_terms(x), axis=-1)
+
+
+class SplitMatmulOp(GraphOp, name="split_matmul"):
+    """``x w`` in three products of bf16, summed in f32: `x` [..., 2 K] and `w` [panels, 2, K/2, n, 2]
+    as terms (`graph.split_terms`), result [..., columns].
+
+    Of the products of two terms each, that of the two small ones is left out (BF16_BF16_F32_X3 of
+    XLA; Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For
+    Higher-Precision Computations, 2019). For the tiles of AMX: `K` is a multiple of 32.
+    """
+
+    x: Tensor
+    w: Tensor
+    columns: Int
+
+    @staticmethod
+    def infer(x: TensorType, w: TensorType, *, columns: int) -> TensorType:
+        if x.dtype != BF16 or w.dtype != BF16:
+            raise TypeRuleError(f"is for bf16, not for {x.dtype} and {w.dtype}")
+        if w.rank != 5 or x.rank < 1 or (w.shape[1], w.shape[4]) != (2, 2):
+            raise TypeRuleError(f"cannot multiply {x} by panels of terms of pairs {w}")
+        panels, _, pairs, width, _ = w.static_shape
+        require_equal_sizes(x.shape[-1], 4 * pairs, "the contracted sizes")
+        if not 0 < columns <= panels * width:
+            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+        if 2 * pairs % (step := DEPTH_STEPS["amx"]):
+            raise TypeRuleError(f"{2 * pairs} is not a multiple of {step}")
+        return x.with_dtype(np.dtype(np.float32)).with_shape((*x.shape[:-1], columns))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, w: np.ndarray, *, columns: int) -> np.ndarray:
+        depth = x.shape[-1] // 2
+        rows = np.atleast_2d(x.astype(np.float32))
+        high, low = rows[..., :depth], rows[..., depth:]
+        w_high, w_low = (_unpack_pairs(w[:, term])[:, :columns] for term in range(2))
+        total = MatmulOp.evaluate(high, w_high)
+        total = total + MatmulOp.evaluate(high, w_low) + MatmulOp.evaluate(low, w_high)
+        return total.reshape(*x.shape[:-1], columns)
+
+
+def split_terms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`x` of f32 rounded to bf16, and what that lacks of it."""
+    high = x.astype(BF16)
+    with np.errstate(invalid="ignore"):  # of what is infinite
+        return high, (x - high.astype(np.float32)).astype(BF16)
+
+
+def pack_terms(w: np.ndarray, width: int) -> np.ndarray:
+    """[K, N], `K` even, as panels [N/width, 2, K/2, width, 2] of the terms of f32."""
+    return np.stack([pack_pairs(term, width) for term in split_terms(w)], axis=1)
 
 
 class Im2colOp(GraphOp, name="im2col"):
@@ -143,4 +216,6 @@ class Im2colOp(GraphOp, name="im2col"):
 
 packed_matmul = builder(PackedMatmulOp)
 narrow_matmul = builder(NarrowMatmulOp)
+split_terms_of = builder(SplitTermsOp)
+split_matmul = builder(SplitMatmulOp)
 im2col = builder(Im2colOp)

@@ -25,6 +25,8 @@ MIN_PIECES = 8
 _SUMS = ((0, 1), (2, 3))
 _ROWS = (4, 5)
 _WEIGHTS = (6, 7)
+_PRODUCTS = {1: ((0, 0),), 2: ((0, 1), (0, 0), (1, 0))}
+"""The terms of rows and of weights that are multiplied, so that few are loaded twice."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,18 @@ class TileProduct:
     """None where run time counts them."""
     depth: int
     columns: int
+    terms: int = 1
+    """Of which a factor is the sum: with two of them there are three products."""
+
+    @property
+    def row(self) -> int:
+        """Elements of a row."""
+        return self.terms * self.depth
+
+    @property
+    def panel(self) -> int:
+        """Elements of a panel."""
+        return self.terms * self.depth * WIDTH
 
     @property
     def flops(self) -> int | None:
@@ -47,7 +61,7 @@ class TileProduct:
     @property
     def block(self) -> int:
         """Rows in a piece of work, at most."""
-        most = max(1, BLOCK_BYTES // (2 * self.depth) // ROWS) * ROWS
+        most = max(1, BLOCK_BYTES // (2 * self.row) // ROWS) * ROWS
         if self.rows is None:
             return most
         even = -(-self.rows // -(-self.rows // most))
@@ -160,24 +174,24 @@ class TileEmitter(VectorEmitter):
         for part in used:
             for sums in _SUMS[part]:
                 tiles.zero(sums)
-        start = self.times(row, product.depth)
-        weights = self.times(panel, product.depth * WIDTH)
-
+        start = self.times(row, product.row)
+        weights = self.times(panel, product.panel)
         ahead = self._ahead(panel, row)
 
         def step(number: ir.Value) -> None:
             self._prefetch(ahead, number)
             at = self.add(start, self.times(number, tile_registers.STEP))
             line = self.add(weights, self.times(number, tile_registers.STEP * WIDTH))
-            for part, register in enumerate(_WEIGHTS):
-                pairs = self.add(line, part * 2 * tile_registers.SUMS)
-                tiles.load(register, self._weights.rows(pairs, 2 * WIDTH))
-            for part in used:
-                place = self.add(at, part * tile_registers.ROWS * product.depth)
-                tiles.load(_ROWS[part], self._x.rows(place, product.depth))
-            for part in used:
-                for sums, pairs in zip(_SUMS[part], _WEIGHTS, strict=True):
-                    tiles.multiply(sums, _ROWS[part], pairs)
+            held: tuple[int | None, int | None] = (None, None)
+            for x_term, w_term in _PRODUCTS[product.terms]:
+                if w_term != held[1]:
+                    self._load_weights(self.add(line, w_term * product.depth * WIDTH))
+                if x_term != held[0]:
+                    self._load_rows(self.add(at, x_term * product.depth), used)
+                held = (x_term, w_term)
+                for part in used:
+                    for sums, pairs in zip(_SUMS[part], _WEIGHTS, strict=True):
+                        tiles.multiply(sums, _ROWS[part], pairs)
 
         self.repeat(self.index(0), self.index(steps), step)
         for part in used:
@@ -186,16 +200,28 @@ class TileEmitter(VectorEmitter):
                 tiles.store(sums, self._sums.rows(self.index(place), WIDTH))
         self._finish(panel, row, self.index(rows) if count is None else count, columns)
 
+    def _load_weights(self, line: ir.Value) -> None:
+        """A step of a panel, from the element `line` on."""
+        for part, register in enumerate(_WEIGHTS):
+            pairs = self.add(line, part * 2 * tile_registers.SUMS)
+            self.tiles.load(register, self._weights.rows(pairs, 2 * WIDTH))
+
+    def _load_rows(self, at: ir.Value, tiles: range) -> None:
+        """A step of one or two tiles of rows, from the element `at` on."""
+        for part in tiles:
+            place = self.add(at, part * tile_registers.ROWS * self.product.row)
+            self.tiles.load(_ROWS[part], self._x.rows(place, self.product.row))
+
     def _ahead(self, panel: ir.Value, row: ir.Value) -> ir.Value:
         """The part of the next panel that is fetched while rows from `row` on are multiplied."""
         product = self.product
         tile = arith.divui(row, self.index(ROWS))
         tile = arith.remui(tile, self.index(product.tiles))
-        next_ = self.times(self.add(panel, 1), product.depth * WIDTH)
-        return self.add(next_, self.times(tile, -(-product.depth * WIDTH // product.tiles)))
+        next_ = self.times(self.add(panel, 1), product.panel)
+        return self.add(next_, self.times(tile, -(-product.panel // product.tiles)))
 
     def _prefetch(self, start: ir.Value, step: ir.Value) -> None:
-        lines = -(-tile_registers.STEP // self.product.tiles)
+        lines = -(-tile_registers.STEP * self.product.terms // self.product.tiles)
         at = self.add(start, self.times(step, lines * WIDTH))
         for line in range(lines):
             place = self.add(at, line * WIDTH)
