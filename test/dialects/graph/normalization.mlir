@@ -17,7 +17,7 @@ func.func @integers(%x: tensor<2x3xi32>) -> tensor<2x3xi32> {
 // -----
 
 func.func @scale(%x: tensor<2x3xf32>, %s: tensor<4xf32>) -> tensor<2x3xf32> {
-  // expected-error@+1 {{do not broadcast}}
+  // expected-error@+1 {{4xf32 does not broadcast to 2x3xf32}}
   %0 = "graph.rms_norm"(%x, %s) {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }
