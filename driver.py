@@ -442,6 +442,7 @@ def _metadata(
             "threads": options.threads,
             "precision": options.precision,
             "opt_level": options.opt_level,
+            **({"matrix_unit": "amx"} if "=amx" in options.pipeline else {}),
         },
         versions={package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES},
     )

@@ -9,18 +9,15 @@ from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .greedy import apply_rewrites
+from .packed_products import NarrowProducts, PackedProducts, SplitProducts
 from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES, product_tile
+from .vectors import LANES
 from .windows import is_pointwise, windows_as_rows
 
 IM2COL_ROWS = 1024
 """A convolution with more places than this is left alone: rows of windows would fill the caches."""
-TILES_WIDTH = 32
-"""Columns of two tiles of AMX."""
-BF16_BOUND = 2e-2
-"""What factors in steps of 2^-8 change a sum of their products by, of the largest."""
 MIN_DEPTH = 16
 """Shorter sums do not pay."""
 
@@ -37,8 +34,8 @@ class GraphPackWeights(Pass):
     Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
     larger one, on few places, of `graph.im2col`. Exact up to the order of sums.
 
-    With a unit that multiplies bf16, factors are rounded to that, and `graph.narrow_matmul` sums
-    their products in f32.
+    With a unit that multiplies bf16, factors are rounded to that, and their products summed in f32;
+    or each factor of f32 becomes the sum of two of bf16, of whose four products three are summed.
     """
 
     name = "graph-pack-weights"
@@ -46,78 +43,48 @@ class GraphPackWeights(Pass):
     vector_bits: int = 0
     """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
     bf16: Literal["none", "amx", "avx512bf16"] = "none"
-    """The unit that multiplies bf16, with vectors of 512 bits; with ``none`` products stay f32."""
+    """The unit that multiplies factors rounded to bf16, with vectors of 512 bits."""
+    split: Literal["none", "amx"] = "none"
+    """The unit that multiplies factors of f32 as two of bf16."""
 
     @property
     def bound(self) -> float | None:
-
-        return None if self.bf16 == "none" else BF16_BOUND
+        """Of what factors are rounded to."""
+        return None if self.vector_bits not in LANES else self._products().bound
 
     def run(self, op: Any, state: PassState) -> None:
         if self.vector_bits in LANES:
-            wide = self.vector_bits == 512
-            unit = self.bf16 if wide and self.bf16 != "none" else None
-            rewrites = [rule(self.vector_bits, unit) for rule in (PackMatmul, PackConv)]
-            apply_rewrites(op, rewrites, state)
+            products = self._products()
+            apply_rewrites(op, [PackMatmul(products), PackConv(products)], state)
 
-
-@dataclass(frozen=True)
-class Tile:
-    """A register tile: `rows` rows by `width` columns."""
-
-    rows: int
-    width: int
-
-
-def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
-    """The tile for a product of so many rows, None where run time counts them, and columns; None
-    when too few columns fill one."""
-    lanes = LANES[vector_bits]
-    if columns < lanes:
-        return None
-    tile = product_tile(vector_bits, -(-columns // lanes))
-    return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
+    def _products(self) -> PackedProducts:
+        if self.vector_bits == 512 and self.bf16 != "none":
+            return NarrowProducts(self.vector_bits, unit=self.bf16)
+        if self.vector_bits == 512 and self.split != "none":
+            return SplitProducts(self.vector_bits)
+        return PackedProducts(self.vector_bits)
 
 
 class _Pack(Rewrite):
-    """Base of rewrites to packed products; holds the width of vectors."""
+    """Base of rewrites to packed products; holds their form."""
 
-    def __init__(self, vector_bits: int, unit: str | None = None):
-        self.vector_bits, self.unit = vector_bits, unit
-        self.bound = None if unit is None else BF16_BOUND
+    def __init__(self, products: PackedProducts):
+        self.products = products
+        self.bound = products.bound
 
-    def _tile(self, x: ir.Value, rows: Any, weights: np.ndarray) -> Tile | str:
-        """The tile for `rows` rows of or from `x` by `weights` [K, N], or why there is none."""
+    def _reason_against(self, x: ir.Value, rows: Any, weights: np.ndarray) -> str | None:
+        """Why `rows` rows of or from `x` by `weights` [K, N] are not packed, if they are not."""
         if not isinstance(graph.type_of(x).shape[-1], int):
             return "the length of the sums has a name"
-        known = rows if isinstance(rows, int) else None
-        if known == 0:
+        if rows == 0:
             return "there are no rows"
         if weights.dtype != np.float32:
             return "only f32 is packed"
         if weights.shape[0] < MIN_DEPTH:
             return "the sums are too short"
-        tile = choose_tile(known, weights.shape[1], self.vector_bits)
-        return "no panel fits the columns" if tile is None else tile
-
-    def _packed(self, x: ir.Value, weights: np.ndarray, tile: Tile) -> ir.Value:
-        if self.unit is not None:
-            return self._narrow(x, weights, self.unit, tile)
-        panels = graph.constant(value=graph.pack_weights(weights, tile.width))
-        return graph.packed_matmul(
-            x, panels, rows=tile.rows, columns=weights.shape[1], lanes=LANES[self.vector_bits]
-        )
-
-    def _narrow(self, x: ir.Value, weights: np.ndarray, unit: str, tile: Tile) -> ir.Value:
-        """The product in bf16; zeros fill up the depth."""
-        missing = -weights.shape[0] % graph.DEPTH_STEPS[unit]
-        x = graph.cast(x, to=graph.BF16)
-        if missing:
-            x = _widened(x, missing)
-            weights = np.pad(weights, [(0, missing), (0, 0)])
-        width = TILES_WIDTH if unit == "amx" else tile.width
-        panels = graph.constant(value=graph.pack_pairs(weights, width))
-        return graph.narrow_matmul(x, panels, rows=tile.rows, columns=weights.shape[1], unit=unit)
+        if self.products.tile(_known(rows), weights.shape[1]) is None:
+            return "no panel fits the columns"
+        return None
 
 
 class PackMatmul(_Pack):
@@ -131,13 +98,10 @@ class PackMatmul(_Pack):
         return None if weights is None else {"weights": weights}
 
     def check(self, op: Any, weights: np.ndarray) -> str | None:
-        tile = self._tile(op.a, _rows(op.a), weights)
-        return tile if isinstance(tile, str) else None
+        return self._reason_against(op.a, _rows(op.a), weights)
 
     def rewrite(self, op: Any, weights: np.ndarray) -> ir.Value:
-        tile = self._tile(op.a, _rows(op.a), weights)
-        assert isinstance(tile, Tile)
-        return self._packed(op.a, weights, tile)
+        return self.products.build(op.a, weights, _known(_rows(op.a)))
 
 
 class PackConv(_Pack):
@@ -156,9 +120,9 @@ class PackConv(_Pack):
     def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         rows = _rows(op.result)
         matrix = weights.reshape(-1, weights.shape[-1])
-        tile = self._tile(op.x, rows, matrix)
-        if isinstance(tile, str):
-            return tile
+        reason = self._reason_against(op.x, rows, matrix)
+        if reason is not None:
+            return reason
         few = isinstance(rows, int) and rows <= IM2COL_ROWS
         if not is_pointwise(weights, attrs) and not few:
             return "too many windows to lay out as rows"
@@ -166,9 +130,8 @@ class PackConv(_Pack):
 
     def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         matrix = weights.reshape(-1, weights.shape[-1])
-        tile = self._tile(op.x, _rows(op.result), matrix)
-        assert isinstance(tile, Tile)
-        return self._packed(windows_as_rows(op, weights, attrs), matrix, tile)
+        rows = windows_as_rows(op, weights, attrs)
+        return self.products.build(rows, matrix, _known(_rows(op.result)))
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:
@@ -180,12 +143,9 @@ def _constant_matrix(x: ir.Value) -> np.ndarray | None:
     return array if transposed is None else array.transpose(transposed.attrs["perm"])
 
 
-def _widened(x: ir.Value, count: int) -> ir.Value:
-    """`x` with so many zeros behind the last axis."""
-    rank = graph.type_of(x).rank
-    zero = graph.constant(value=np.zeros((), graph.BF16))
-    return graph.pad(x, zero, low=[0] * rank, high=[0] * (rank - 1) + [count])
-
-
 def _rows(x: ir.Value) -> Any:
     return graph.element_count(graph.type_of(x).shape[:-1])
+
+
+def _known(count: Any) -> int | None:
+    return count if isinstance(count, int) else None

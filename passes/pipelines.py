@@ -1,7 +1,7 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
-A line is a pass and the reason it stands where it stands. ``{vector_bits}`` and ``{bf16_unit}`` are
-filled in with what the target has, the others with what the precision allows.
+A line is a pass and the reason it stands where it stands. ``{vector_bits}``, ``{bf16_unit}``
+and ``{split}`` are filled in with what the target has, the others with what the precision allows.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-direct-attention{{vector-bits={vector_bits}}}",  # what stays is decomposed
         "graph-winograd{{vector-bits={vector_bits} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
-        "graph-pack-weights{{vector-bits={vector_bits} bf16={bf16_unit}}}",  # weights as they stay
+        "graph-pack-weights{{"  # on weights as they finally are
+        "vector-bits={vector_bits} bf16={bf16_unit} split={split}}}",
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     ),
@@ -88,9 +89,10 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
     "bf16": {"winograd_tile": 4, "compute": "bf16", "convert": "f32"},
 }
 """What may be rounded otherwise than the model says: in ``f32``, convolutions may be computed with
-fewer products, some 1e-6 of the largest element apart; in ``strict``, sums change their order
-and nothing else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these. Processors
-convert to bf16 nothing but the factors of products, and those only where a unit multiplies them."""
+fewer products, some 1e-6 of the largest element apart, and products as three of bf16, some 5e-6
+apart; in ``strict``, sums change their order and nothing else; in ``f16`` and ``bf16``, what is f32
+in the model is computed in these. Processors convert to bf16 nothing but the factors of products,
+and those only where a unit multiplies them."""
 
 
 def graph_pipeline(
@@ -102,8 +104,12 @@ def graph_pipeline(
     KeyError when there is none of that name, or no such precision.
     """
     allowed = PRECISIONS[precision]
-    unit = bf16_unit if allowed["compute"] == "bf16" else "none"
-    return ",".join(PIPELINES[name]).format(vector_bits=vector_bits, bf16_unit=unit, **allowed)
+    filled_in = {
+        "vector_bits": vector_bits,
+        "bf16_unit": bf16_unit if allowed["compute"] == "bf16" else "none",
+        "split": "amx" if bf16_unit == "amx" and precision == "f32" else "none",
+    }
+    return ",".join(PIPELINES[name]).format(**filled_in, **allowed)
 
 
 def lowering_pipeline(name: str) -> str:

@@ -93,10 +93,10 @@ def read_module(file: OpenedFile) -> ModuleFile:
             )
         module, function = _load(contents)
         metadata = _read_metadata(function)
-        if metadata.options.get("precision") == "bf16" and not has_tiles(code):
+        if metadata.options.get("matrix_unit") == "amx" and not has_tiles(code):
             raise DeviceError(
-                f"{origin}: the module multiplies bf16 by the tiles of AMX, which the system does "
-                "not let this process use (arch_prctl refuses them); compile it with precision f32"
+                f"{origin}: the module multiplies by the tiles of AMX, which the system does not "
+                "let this process use (arch_prctl refuses them); compile it with precision strict"
             )
         _check_signature(metadata, function.reflection.get("iree.abi.declaration", ""))
     except ModuleFileError as error:

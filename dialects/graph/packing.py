@@ -136,8 +136,8 @@ class SplitTermsOp(GraphOp, name="split_terms"):
 
 
 class SplitMatmulOp(GraphOp, name="split_matmul"):
-    """``x w`` in three products of bf16, summed in f32: `x` [..., 2 K] and `w` [panels, 2, K/2, n, 2]
-    as terms (`graph.split_terms`), result [..., columns].
+    """``x w`` in three products of bf16, summed in f32: `x` [..., 2 K], `w` [panels, 2, K/2, n, 2],
+    both as terms (`graph.split_terms`), result [..., columns].
 
     Of the products of two terms each, that of the two small ones is left out (BF16_BF16_F32_X3 of
     XLA; Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For
@@ -176,8 +176,10 @@ class SplitMatmulOp(GraphOp, name="split_matmul"):
 def split_terms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`x` of f32 rounded to bf16, and what that lacks of it."""
     high = x.astype(BF16)
-    with np.errstate(invalid="ignore"):  # of what is infinite
-        return high, (x - high.astype(np.float32)).astype(BF16)
+    wide = high.astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        rest = np.where(x == wide, 0, x - wide)  # what is infinite lacks nothing
+    return high, rest.astype(BF16)
 
 
 def pack_terms(w: np.ndarray, width: int) -> np.ndarray:

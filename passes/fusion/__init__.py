@@ -16,6 +16,7 @@ CONTRACTIONS = (
     graph.MatmulOp,
     graph.NarrowMatmulOp,
     graph.PackedMatmulOp,
+    graph.SplitMatmulOp,
     graph.WinogradConvOp,
 )
 

@@ -7,7 +7,7 @@ from ...mlir import ir
 from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
-from .packing import holds_sums, matmul_epilogue, narrow_epilogue
+from .packing import holds_sums, matmul_epilogue, narrow_epilogue, split_epilogue
 from .vector_epilogue import F32, Body, VectorEpilogue
 from .winograd import winograd_epilogue
 
@@ -71,4 +71,6 @@ def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
             return matmul_epilogue
         case graph.NarrowMatmulOp():
             return narrow_epilogue
+        case graph.SplitMatmulOp():
+            return split_epilogue
     return None

@@ -1,9 +1,10 @@
 """Products by packed weights, by kernels of our own; windows of an image as the rows of one."""
 
 from ...dialects import graph
-from ...mlir import ir
+from ...mlir import arith, ir
 from .dispatch import stored
-from .generic import generic
+from .functions import compare, like
+from .generic import generic, loop_index, parallel, projection
 from .kernels import compute
 from .lowering import Lowering, lowers
 from .matmul_kernel import MatmulEmitter, Product
@@ -51,6 +52,58 @@ def _by_tiles(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.
     depth = 2 * graph.type_of(op.w).static_shape[1]
     product = TileProduct(known, depth, op.attrs["columns"])
     return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
+
+
+@lowers(graph.SplitMatmulOp)
+def split_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    del x, w
+    return split_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+
+
+def split_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+    """A product of terms of bf16 and its `epilogue`."""
+    known, counted = _row_count(ctx, op)
+    depth = 2 * graph.type_of(op.w).static_shape[2]
+    product = TileProduct(known, depth, op.attrs["columns"], terms=2)
+    return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
+
+
+@lowers(graph.SplitTermsOp)
+def split_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    """Both terms of each element; what is infinite has no second one."""
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    apart = result.with_shape((*source.shape[:-1], 2, source.shape[-1]))
+    loops = apart.rank
+
+    def body(element: ir.Value) -> ir.Value:
+        high = _rounded_to_bf16(element)
+        exact = compare("OEQ", element, high)
+        low = arith.select(exact, like(0, element), arith.subf(element, high))
+        first = arith.cmpi(
+            arith.CmpIPredicate.eq, loop_index(loops - 2), arith.constant(ir.IndexType.get(), 0)
+        )
+        return arith.truncf(ir.BF16Type.get(), arith.select(first, high, low))
+
+    axes = [*range(loops - 2), loops - 1]
+    y = parallel([x], [projection(loops, axes)], ctx.empty(apart), body)
+    return reshape_tensor(ctx, y, apart, result)
+
+
+def _rounded_to_bf16(x: ir.Value) -> ir.Value:
+    """`x` of f32 rounded to what bf16 holds, as f32; NaN stays NaN.
+
+    On bits: the backend takes a conversion and its inverse for nothing.
+    """
+    i32 = ir.IntegerType.get_signless(32)
+
+    def constant(value: int) -> ir.Value:
+        return arith.constant(i32, value)
+
+    bits = arith.bitcast(i32, x)
+    odd = arith.andi(arith.shrui(bits, constant(16)), constant(1))  # halves go to even numbers
+    bits = arith.addi(bits, arith.addi(odd, constant(0x7FFF)))
+    rounded = arith.bitcast(x.type, arith.andi(bits, constant(-0x10000)))
+    return arith.select(compare("UNO", x, x), x, rounded)
 
 
 def _by_pairs(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:

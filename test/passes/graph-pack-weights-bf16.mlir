@@ -1,4 +1,5 @@
 // RUN: gc-opt %s --graph-pack-weights="vector-bits=512 bf16=amx" --split-input-file | filecheck %s
+// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 split=amx" --split-input-file | filecheck %s --check-prefix=SPLIT
 // RUN: gc-opt %s --graph-pack-weights="vector-bits=512 bf16=avx512bf16" --split-input-file | filecheck %s --check-prefix=VECTORS
 
 // Factors are rounded to bf16, two lines of weights lie side by side, in panels of two tiles or of
@@ -8,6 +9,8 @@
 // CHECK: %[[X:.*]] = "graph.cast"(%arg0) {{.*}} -> tensor<8x64xbf16>
 // CHECK: "graph.narrow_matmul"(%[[X]], %{{.*}}) {columns = 128 : i64, rows = 6 : i64, unit = "amx"}
 // CHECK-SAME: tensor<4x32x32x2xbf16>) -> tensor<8x128xf32>
+// SPLIT-LABEL: @matmul
+// SPLIT: "graph.packed_matmul"
 // VECTORS-LABEL: @matmul
 // VECTORS: "graph.narrow_matmul"{{.*}}unit = "avx512bf16"
 // VECTORS-SAME: tensor<2x32x64x2xbf16>) -> tensor<8x128xf32>
@@ -30,4 +33,18 @@ func.func @depth(%x: tensor<8x41xf32>) -> tensor<8x128xf32> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<41x128xf32>} : () -> tensor<41x128xf32>
   %y = "graph.matmul"(%x, %w) : (tensor<8x41xf32>, tensor<41x128xf32>) -> tensor<8x128xf32>
   return %y : tensor<8x128xf32>
+}
+
+// -----
+
+// Factors of large products of f32 become two terms each.
+
+// SPLIT-LABEL: @large
+// SPLIT: %[[X:.*]] = "graph.split_terms"(%arg0) : (tensor<128x768xf32>) -> tensor<128x1536xbf16>
+// SPLIT: "graph.split_matmul"(%[[X]], %{{.*}}) {columns = 768 : i64}
+// SPLIT-SAME: tensor<24x2x384x32x2xbf16>) -> tensor<128x768xf32>
+func.func @large(%x: tensor<128x768xf32>) -> tensor<128x768xf32> {
+  %w = "graph.constant"() {value = dense<0.3> : tensor<768x768xf32>} : () -> tensor<768x768xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<128x768xf32>, tensor<768x768xf32>) -> tensor<128x768xf32>
+  return %y : tensor<128x768xf32>
 }

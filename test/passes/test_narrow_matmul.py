@@ -8,6 +8,7 @@ from onnx import helper
 
 import graphc
 from graphc.compiling import compile_to_file
+from graphc.dialects import graph
 from graphc.driver import make_options
 from graphc.errors import DeviceError
 from graphc.runtime import cpu_features, module_file
@@ -130,8 +131,60 @@ def test_the_unit_of_a_processor(vendor, flags, found, tmp_path, monkeypatch):
     assert cpu_features.bf16_unit("host", path) == ("none" if found == "amx" else found)
 
 
-def test_f32_stays_f32():
-    assert "bf16=none" in make_options("cpu:sapphirerapids", None, None, None).pipeline
+@pytest.mark.parametrize(
+    ("variant", "precision", "form"),
+    [("sapphirerapids", "f32", "bf16=none split=amx"), ("znver4", "f32", "bf16=none split=none"),
+     ("sapphirerapids", "strict", "bf16=none split=none"),
+     ("sapphirerapids", "bf16", "bf16=amx split=none")],
+)  # fmt: skip
+def test_what_each_precision_allows(variant, precision, form):
+    assert form in make_options(f"cpu:{variant}", None, None, None, precision).pipeline
+
+
+def _large(rows, known, depth=1001, columns=1100):
+    """A product that is large enough to be split, and its result in float64."""
+    random = np.random.default_rng(3)
+    x = random.standard_normal((rows, depth), np.float32)
+    w = random.standard_normal((depth, columns), np.float32)
+    shape = (rows if known else "rows", depth)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Relu", ["m"], ["y"])]
+    model = build_model(nodes, {"x": (np.float32, shape)}, ["y"], {"w": w}, opset=17)
+    return model, x, np.maximum(x.astype(np.float64) @ w, 0)
+
+
+SPLIT = "graph-pack-weights{vector-bits=512 split=amx},graph-fuse-epilogue,canonicalize"
+
+
+@pytest.mark.parametrize("unit", ["amx"], indirect=True)
+@pytest.mark.parametrize(("known", "threads"), [(True, 1), (False, 2)])
+def test_products_of_terms(unit, known, threads):
+    model, x, truth = _large(67, known)
+    compiled = graphc.compile(model, pipeline=SPLIT, threads=threads)
+    assert compiled.metadata.options["matrix_unit"] == unit
+    for rows in [67] if known else [67, 1, 16, 0]:
+        (y,) = compiled.run(None, {"x": x[:rows]})
+        assert y.shape == (rows, truth.shape[1])
+        assert np.abs(y - truth[:rows]).max(initial=0) <= 1e-5 * np.abs(truth).max()
+
+
+def test_terms_of_what_is_not_finite_or_exact():
+    x = np.array([[np.inf, -np.inf, np.nan, 1, 2.0**-140, 1 + 2.0**-9, -0.0, 3e38]], np.float32)
+    high, low = graph.split_terms(x)
+    assert np.array_equal(high[0, :2], x[0, :2])
+    assert np.isnan(high[0, 2])
+    assert high[0, 5] + np.float32(low[0, 5]) == x[0, 5]
+    assert not low[0, [0, 1, 3, 6]].any()
+
+
+@pytest.mark.parametrize("unit", ["amx"], indirect=True)
+def test_an_infinite_factor(unit):
+    del unit
+    model, x, truth = _large(67, known=True)
+    x[5, 7] = np.inf
+    (y,) = graphc.compile(model, pipeline=SPLIT).run(None, {"x": x})
+    others = [row for row in range(67) if row != 5]
+    assert np.abs(y[others] - truth[others]).max() <= 1e-5 * np.abs(truth).max()
+    assert not np.isfinite(y[5][y[5] != 0]).any()
 
 
 def test_refused_tiles_are_an_error(unit, monkeypatch):

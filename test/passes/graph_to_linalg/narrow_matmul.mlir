@@ -55,3 +55,24 @@ func.func @long(%x: tensor<8x1024xbf16>, %w: tensor<1x512x64x2xbf16>) -> tensor<
   }) {kind = "epilogue"} : () -> tensor<8x64xbf16>
   return %0 : tensor<8x64xbf16>
 }
+
+// -----
+
+// Three products of terms, for which the first of the rows and of the weights are loaded once.
+
+// CHECK: func.func @tile_matmul_0
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tileloadd64"
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.tileloadd64"
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.tileloadd64"
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// CHECK-LABEL: @split
+// CHECK: arith.bitcast {{.*}} : f32 to i32
+// CHECK: arith.truncf {{.*}} : f32 to bf16
+// CHECK: "flow.dispatch"{{.*}} -> tensor<64x64xf32>
+func.func @split(%x: tensor<64x64xf32>, %w: tensor<2x2x32x32x2xbf16>) -> tensor<64x64xf32> {
+  %0 = "graph.split_terms"(%x) : (tensor<64x64xf32>) -> tensor<64x128xbf16>
+  %1 = "graph.split_matmul"(%0, %w) {columns = 64 : i64} : (tensor<64x128xbf16>, tensor<2x2x32x32x2xbf16>) -> tensor<64x64xf32>
+  return %1 : tensor<64x64xf32>
+}

@@ -1,0 +1,115 @@
+"""The forms in which products by constant weights are computed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dialects import graph
+from ..mlir import ir
+from .vectors import LANES, product_tile
+
+TILES_WIDTH = 32
+"""Columns of two tiles of AMX."""
+BF16_BOUND = 2e-2
+"""What factors in steps of 2^-8 change a sum of their products by, of the largest."""
+SPLIT_BOUND = 5e-5
+"""The same for factors in steps of 2^-16, with some room for sums that cancel."""
+SPLIT_DEPTH = 128
+"""Shorter sums are no quicker as three products of bf16 than as one of f32."""
+SPLIT_ROWS = 16
+"""Of a tile; fewer leave the unit idle."""
+SPLIT_PRODUCTS = 1 << 26
+"""Multiplications of a product for which it pays to write the terms of its rows to memory."""
+LIKELY_ROWS = 128
+"""Where run time counts them."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile: `rows` rows by `width` columns."""
+
+    rows: int
+    width: int
+
+
+def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
+    """The tile for a product of so many rows, None where run time counts them, and columns; None
+    when too few columns fill one."""
+    lanes = LANES[vector_bits]
+    if columns < lanes:
+        return None
+    tile = product_tile(vector_bits, -(-columns // lanes))
+    return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
+
+
+@dataclass(frozen=True)
+class PackedProducts:
+    """Products in f32 by vectors of so many bits."""
+
+    vector_bits: int
+    bound: float | None = None
+    """How far results move, relative to the largest; None where the order of sums alone changes."""
+
+    def tile(self, rows: int | None, columns: int) -> Tile | None:
+        """See `choose_tile`."""
+        return choose_tile(rows, columns, self.vector_bits)
+
+    def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
+        """The product of `x`, of so many rows, by `weights` [K, N], for which there is a tile."""
+        tile = self.tile(rows, weights.shape[1])
+        assert tile is not None
+        panels = graph.constant(value=graph.pack_weights(weights, tile.width))
+        return graph.packed_matmul(
+            x, panels, rows=tile.rows, columns=weights.shape[1], lanes=LANES[self.vector_bits]
+        )
+
+
+@dataclass(frozen=True)
+class NarrowProducts(PackedProducts):
+    """Products of factors rounded to bf16, by a unit that multiplies it."""
+
+    bound: float | None = BF16_BOUND
+    unit: str = "amx"
+
+    def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
+        """See `PackedProducts`."""
+        columns = weights.shape[1]
+        tile = self.tile(rows, columns)
+        assert tile is not None
+        x, weights = _filled_up(graph.cast(x, to=graph.BF16), weights, self.unit)
+        width = TILES_WIDTH if self.unit == "amx" else tile.width
+        panels = graph.constant(value=graph.pack_pairs(weights, width))
+        return graph.narrow_matmul(x, panels, rows=tile.rows, columns=columns, unit=self.unit)
+
+
+@dataclass(frozen=True)
+class SplitProducts(PackedProducts):
+    """Products in f32, the larger ones as three of bf16 by the tiles of AMX."""
+
+    bound: float | None = SPLIT_BOUND
+
+    def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
+        """See `PackedProducts`."""
+        if not self._pays(LIKELY_ROWS if rows is None else rows, weights):
+            return super().build(x, weights, rows)
+        x, weights = _filled_up(x, weights, "amx")
+        panels = graph.constant(value=graph.pack_terms(weights, TILES_WIDTH))
+        return graph.split_matmul(graph.split_terms_of(x), panels, columns=weights.shape[1])
+
+    @staticmethod
+    def _pays(rows: int, weights: np.ndarray) -> bool:
+        if rows < SPLIT_ROWS or weights.shape[0] < SPLIT_DEPTH:
+            return False
+        return rows * weights.size >= SPLIT_PRODUCTS and bool(np.isfinite(weights).all())
+
+
+def _filled_up(x: ir.Value, weights: np.ndarray, unit: str) -> tuple[ir.Value, np.ndarray]:
+    """The factors with zeros, so that the depth is what `unit` multiplies."""
+    missing = -weights.shape[0] % graph.DEPTH_STEPS[unit]
+    if not missing:
+        return x, weights
+    type_ = graph.type_of(x)
+    zero = graph.constant(value=np.zeros((), type_.dtype))
+    high = [0] * (type_.rank - 1) + [missing]
+    x = graph.pad(x, zero, low=[0] * type_.rank, high=high)
+    return x, np.pad(weights, [(0, missing), (0, 0)])
