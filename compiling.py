@@ -54,12 +54,12 @@ def compile(
     model's outputs. `threads` is the number of workers, by default the usable processors.
     `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
     ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
-    convolutions may also be computed with fewer products, whose results lie some 1e-6 of the
-    largest element apart; with ``f16`` and ``bf16``, products and what lies between them are
-    computed in these, from f32 and to f32, and summed in f32; processors take ``bf16`` where they
-    multiply it faster than f32, and for factors alone. `opt_level` (0 to 3) and
-    `data_tiling` steer the backend, `extra_flags` are handed to it, `timeout` (seconds) bounds it.
-    `progress` is called with a `ProgressEvent` now and then; an exception it raises stops the
+    convolutions may also be computed with fewer products, and products as three of bf16, whose
+    results lie some 1e-6 and 5e-6 of the largest element apart; with ``f16`` and ``bf16``, products
+    and what lies between them are computed in these, from f32 and to f32, and summed in f32;
+    processors take ``bf16`` where they multiply it faster than f32, and for factors alone.
+    `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags` are handed to it,
+    `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now and then; an exception it raises stops the
     compilation. `save_temps` names a folder for the program after every stage.
 
     Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
