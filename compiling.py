@@ -59,8 +59,9 @@ def compile(
     and what lies between them are computed in these, from f32 and to f32, and summed in f32;
     processors take ``bf16`` where they multiply it faster than f32, and for factors alone.
     `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags` are handed to it,
-    `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now and then; an exception it raises stops the
-    compilation. `save_temps` names a folder for the program after every stage.
+    `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now and then; an
+    exception it raises stops the compilation. `save_temps` names a folder for the program after
+    every stage.
 
     Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
