@@ -19,6 +19,7 @@ def infer_types(
 
     InvalidModelError for a node that is at odds with its operator's schema.
     """
+    _require_counted_outputs(node)
     opset = next((o.version for o in model.opset_import if o.domain == node.domain), 0)
     known = {name: type_ for name, type_ in types.items() if type_ is not None}
     try:
@@ -41,6 +42,17 @@ def infer_types(
         RuntimeError,
     ):
         return {}
+
+
+def _require_counted_outputs(node: onnx.NodeProto) -> None:
+    """InvalidModelError for a Split whose attribute counts fewer outputs than it has: ONNX's rule
+    would end the process."""
+    counts = [a.i for a in node.attribute if a.name == "num_outputs"]
+    if node.op_type == "Split" and counts and counts[0] != len(node.output):
+        raise InvalidModelError(
+            f"node '{node.name}' (Split): num_outputs is {counts[0]}, but it has "
+            f"{len(node.output)} outputs"
+        )
 
 
 def is_ranked(type_: onnx.TypeProto | None) -> bool:

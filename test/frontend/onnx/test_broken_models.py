@@ -197,3 +197,11 @@ def test_data_of_a_host_node_in_a_file_that_is_not_there(tmp_path):
     path.write_bytes(model.SerializeToString())
     with pytest.raises(InvalidModelError, match="lies outside the model's folder"):
         graphc.check(path)
+
+
+def test_outputs_that_are_not_counted():
+    """ONNX's own rule for the types of these outputs ends the process."""
+    node = helper.make_node("Split", ["x"], ["a", "b"], name="parts", num_outputs=1)
+    model = build_model([node], {"x": (np.float32, [2, 6])}, ["b"], opset=18)
+    with pytest.raises(InvalidModelError, match="num_outputs is 1, but it has 2 outputs"):
+        graphc.compile(model)
