@@ -112,6 +112,7 @@ class _Census:
         self._graph(self.model.graph, 0)
 
     def _graph(self, graph: onnx.GraphProto, depth: int) -> _Extent:
+        self._names((graph.name,))
         for info in (*graph.input, *graph.output, *graph.value_info):
             self._names((info.name, *(dim.dim_param for dim in info.type.tensor_type.shape.dim)))
         for tensor in graph.initializer:

@@ -143,9 +143,12 @@ def test_names_that_grow_as_they_are_nested():
     assert "names are too long" in refused(model, LimitError)
 
 
-def test_a_name_that_is_no_text():
-    data = relu().SerializeToString().replace(b"act", b"a\xff\xfe")
-    assert "is not UTF-8 text" in refused(data)
+@pytest.mark.parametrize("name", [b"act", b"the graph"])
+def test_a_name_that_is_no_text(name):
+    model = relu()
+    model.graph.name = "the graph"
+    damaged = name[:-2] + b"\xff\xfe"
+    assert "is not UTF-8 text" in refused(model.SerializeToString().replace(name, damaged))
 
 
 @pytest.mark.parametrize(
