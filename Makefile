@@ -92,7 +92,8 @@ hostile: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cac
 		--summary docs/reliability/hostile.json; status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 fuzz: $(STAMP)  ## Draw 10,000 models, compile them and compare them with ONNX Runtime (GRAPHC_FUZZ_GRAPHS, FLAGS=--resume)
-	@$(BIN)/python -m graphc.tools.fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS)
+	@$(BIN)/python -m graphc.tools.fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS) \
+		--summary docs/reliability/fuzz.json; status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -25,14 +25,9 @@ def slice_1(x, *, starts, ends, axes=None):
 @onnx_op("Slice", since=10)
 def slice_(x, starts, ends, axes=None, steps=None, *, node):
     shape = graph.type_of(x).shape
-    count = graph.type_of(starts).shape[0]
-    if not isinstance(count, int):
-        raise UnsupportedError("starts of unknown length")
-    if any(
-        given is not None and graph.type_of(given).shape != (count,)
-        for given in (ends, axes, steps)
-    ):
-        raise graph.TypeRuleError("starts, ends, axes and steps differ in length")
+    lists = starts, ends, axes, steps
+    count = _common_length([given for given in lists if given is not None])
+    starts, ends, axes, steps = (_of_length(given, count) for given in lists)
     if axes is not None and is_computed(axes):
         which, table = list(range(len(shape))), listed(axes, len(shape))
         starts = spread(starts, table, size_scalar(0))
@@ -48,6 +43,24 @@ def slice_(x, starts, ends, axes=None, steps=None, *, node):
     first = _bounds(starts, extents, each, 0, node)
     last = _bounds(ends, extents, each, 1, node)
     return _slice(x, first, last, which, each)
+
+
+def _common_length(lists: Sequence[ir.Value]) -> int:
+    """The length that one of `lists`, at least, is known to have. UnsupportedError if none is."""
+    shapes = [graph.type_of(given).shape for given in lists]
+    known = {shape[0] for shape in shapes if len(shape) == 1 and isinstance(shape[0], int)}
+    if len(known) > 1 or any(len(shape) != 1 for shape in shapes):
+        raise graph.TypeRuleError("starts, ends, axes and steps differ in length")
+    if not known:
+        raise UnsupportedError("starts of unknown length")
+    return known.pop()
+
+
+def _of_length(given: ir.Value | None, count: int) -> ir.Value | None:
+    """`given`, which must have `count` elements: checked when the model runs if not known."""
+    if given is None or graph.type_of(given).shape == (count,):
+        return given
+    return graph.reshape(given, shape=[count])
 
 
 def _dynamic_slice(

@@ -19,9 +19,10 @@ from graphc.tools.fuzz.checking import check_case
 from graphc.tools.fuzz.drawing import Case, draw_case
 from graphc.tools.fuzz.evaluation import IR_VERSION, Rejected
 from graphc.tools.fuzz.findings import chosen, reduce_findings
-from graphc.tools.fuzz.journal import Journal
+from graphc.tools.fuzz.journal import Journal, Run
 from graphc.tools.fuzz.outcome import Outcome, Status
 from graphc.tools.fuzz.running import check_graph
+from graphc.tools.fuzz.summary import sum_up
 from graphc.tools.fuzz.values import Value
 
 DRAWN = range(250)
@@ -83,12 +84,16 @@ def test_what_does_not_fit_is_no_part_of_the_graph():
 def test_a_run(tmp_path, capsys):
     """Some graphs, right, in two goes."""
     folder = tmp_path / "out"
-    arguments = ["--seed=11", "-o", str(folder), "-j1"]
+    summed_up = folder / "summed_up.json"
+    arguments = ["--seed=11", "-o", str(folder), "-j1", f"--summary={summed_up}"]
     assert main([*arguments, "--graphs=6"]) == 0
     assert main([*arguments, "--graphs=8"]) == 2  # what is there is not written over
     assert main([*arguments, "--graphs=8", "--resume"]) == 0
-    summary = json.loads((folder / "fuzz.json").read_text())
+    summary = json.loads((folder / "summary.json").read_text())
     assert summary["graphs"] == summary["counts"]["pass"] == 8
+    run = json.loads(summed_up.read_text())
+    assert run["counts"]["models"] == run["counts"]["pass"] == 8
+    assert run["counts"]["nodes"] == summary["nodes"]
     assert len((folder / "outcomes.jsonl").read_text().splitlines()) == 9
     assert "8 pass, 0 do not" in capsys.readouterr().out
 
@@ -148,11 +153,22 @@ def test_of_errors_that_read_alike_only_some_are_reduced():
     assert [each.index for each in chosen(outcomes)] == [0, 1, 2, 10, 11]
 
 
+def test_what_is_not_right_is_a_violation():
+    ended = [Status.PASS, *Status]
+    outcomes = [Outcome(i, each, nodes=3, operators=["Add"]) for i, each in enumerate(ended)]
+    run = sum_up(Run(0, "cpu", {}, "2026-01-31"), outcomes).long_run(jobs=2)
+    assert run.violations == 4
+    assert run.counts == {
+        "models": 8, "nodes": 24, "operators": 1, "pass": 2, "ill-conditioned": 1,
+        "declared limit": 1,
+    }  # fmt: skip
+
+
 def test_a_file_of_another_run_is_not_taken_up(tmp_path):
     assert main(["--graphs=0", "-o", str(tmp_path), "-j1"]) == 0
     assert main(["--graphs=0", "--seed=9", "-o", str(tmp_path), "-j1", "--resume"]) == 2
     with pytest.raises(UsageError, match="is no file of results"):
-        Journal.read(tmp_path / "fuzz.json")
+        Journal.read(tmp_path / "summary.json")
 
 
 def test_a_wrong_rewrite_is_found_and_named(tmp_path, monkeypatch):

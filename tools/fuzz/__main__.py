@@ -12,11 +12,12 @@ from ...runtime import resolve_target
 from ...runtime.discovery import on_this_machine
 from ..cli import run_tool
 from ..isolation import default_jobs
+from ..reliability import write_run
 from .findings import reduce_findings
 from .journal import Journal, Run
 from .outcome import Outcome
 from .running import check_graph, check_graphs
-from .summary import FILE, sum_up, write_summary
+from .summary import sum_up, write_summary
 
 EVERY = 500
 """Graphs from one sign of life to the next."""
@@ -44,7 +45,9 @@ def _run(options: argparse.Namespace) -> int:
         print(line, flush=True)
     summary = sum_up(journal.run, outcomes.values())
     print("\n".join(summary.figures()))
-    print(f"wrote {write_summary(summary, options.summary or options.output / FILE.name)}")
+    print(f"wrote {write_summary(summary, options.output / 'summary.json')}")
+    if options.summary is not None:
+        write_run(summary.long_run(options.jobs), options.summary)
     return 1 if any(outcome.is_finding for outcome in outcomes.values()) else 0
 
 
@@ -89,13 +92,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("build/fuzz"),
         metavar="FOLDER",
-        help="outcomes, and a folder for each finding (build/fuzz)",
+        help="outcomes, what they add up to, and a folder for each finding (build/fuzz)",
     )
     parser.add_argument("--resume", action="store_true", help="what is in the folder is not redone")
     parser.add_argument("--only", type=int, metavar="INDEX", help="check this graph alone, here")
-    parser.add_argument(
-        "--summary", type=Path, metavar="FILE", help="where the numbers go (in the folder)"
-    )
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="write it summed up")
     return parser
 
 

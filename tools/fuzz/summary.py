@@ -1,4 +1,4 @@
-"""What a run showed, in numbers: ``docs/reliability/fuzz.json``."""
+"""What a run showed, in numbers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..conformance.results import readable_json
+from ..reliability import LongRun, finished
 from .journal import Run
-from .outcome import Outcome, Status
-
-FILE = Path(__file__).resolve().parents[2] / "docs" / "reliability" / "fuzz.json"
+from .outcome import FINDINGS, Outcome, Status
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Summary:
     graphs: int
     nodes: int
     """Of all graphs, those of subgraphs as well."""
-    core_hours: float
+    core_seconds: float
     counts: Mapping[str, int]
     """Graphs by status."""
     references: Mapping[str, int]
@@ -35,12 +34,20 @@ class Summary:
     """Draws that were given up, by reason."""
     findings: Sequence[Mapping[str, Any]]
 
+    def long_run(self, jobs: int) -> LongRun:
+        """What ``docs/reliability.md`` says of the run, of `jobs` processes at a time."""
+        counts = {"models": self.graphs, "nodes": self.nodes, "operators": len(self.operators)}
+        counts |= {status: self.counts[status] for status in Status if status not in FINDINGS}
+        what = f"models of seed {self.run.seed} for {self.run.target}, beside ONNX Runtime"
+        found, seconds = len(self.findings), self.core_seconds / jobs
+        return finished(what, "make fuzz", counts, violations=found, seconds=seconds)
+
     def figures(self) -> list[str]:
         """The numbers that say most."""
         found = sum(self.counts.get(status, 0) for status in Status) - self.counts["pass"]
         return [
             f"{self.graphs} graphs of {self.nodes} nodes, {len(self.operators)} operators, "
-            f"{len(self.types)} element types, in {self.core_hours:.2f} hours of a core",
+            f"{len(self.types)} element types, in {self.core_seconds / 3600:.2f} hours of a core",
             f"{self.counts['pass']} pass, {found} do not:",
             *(f"  {self.counts[status]} {status}" for status in Status if status != Status.PASS),
         ]
@@ -57,7 +64,7 @@ def sum_up(run: Run, outcomes: Iterable[Outcome]) -> Summary:
         run,
         len(ended),
         sum(each.nodes for each in ended),
-        round(sum(each.seconds for each in ended) / 3600, 2),
+        round(sum(each.seconds for each in ended), 1),
         {status.value: by_status[status] for status in Status},
         _sorted(Counter(each.reference for each in ended if each.reference)),
         _sorted(Counter(f"{each.opset:02}" for each in ended if each.opset)),
@@ -72,8 +79,8 @@ def sum_up(run: Run, outcomes: Iterable[Outcome]) -> Summary:
     )
 
 
-def write_summary(summary: Summary, path: Path = FILE) -> Path:
-    """Write the file."""
+def write_summary(summary: Summary, path: Path) -> Path:
+    """Write all of it, as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(readable_json(asdict(summary)), encoding="utf-8")
     return path

@@ -152,6 +152,10 @@ def test_slice_along_axes_and_by_steps_from_data():
     cases.add("Slice", x, const([1, -3]), np.array([5, ALL]), np.array([1, -2]))
     cases.add("Slice", x, *(np.array(a, np.int32) for a in ([6, 1], [0, 5], [1, 0], [-2, 3])))
     cases.add("Slice", x, const([1]), const([5]), np.array([-1]), const([2]))
+    two = Feed(np.array([1, -3]), ["k"])
+    cases.add("Slice", x, two, const([3, ALL]))
+    cases.add("Slice", x, const([0, 1]), two, const([1, 0]), const([1, -1]))
+    cases.add("Slice", x, two, Feed(np.array([3, 9]), ["m"]), const([0, 1]))
     cases.add("Slice", _normal(0, 3), const([-1]), const([NONE]), const([0]), np.array([-1]))
     cases.compare_with_onnxruntime()
 
@@ -298,6 +302,7 @@ def test_operands_must_fit(op_type, inputs, attributes, message):
     ("op_type", "inputs", "reason"),
     [
         ("Reshape", (_normal(2), Feed(np.array([2]), ["rank"])), "shape of unknown length"),
+        ("Slice", (_normal(2), *[Feed(np.array([1]), ["k"])] * 2), "starts of unknown length"),
         ("Pad", (_normal(2), const([1, 1])), "mode 'fancy'"),
     ],
 )
@@ -331,6 +336,13 @@ def test_sizes_are_checked_when_the_model_runs(op_type, inputs, attributes, mess
     cases = Cases(opset=13)
     cases.add(op_type, *inputs, **attributes)
     with pytest.raises(ExecutionError, match=f"{op_type}_0: .*{message}"):
+        run_compiled(cases.model(), cases.feeds)
+
+
+def test_lists_of_unknown_length_are_as_long_as_the_others():
+    cases = Cases(opset=13)
+    cases.add("Slice", _normal(5), Feed(np.array([0, 1]), ["k"]), const([4]))
+    with pytest.raises(ExecutionError, match=r"has 2 elements along axis 0, .* need 1"):
         run_compiled(cases.model(), cases.feeds)
 
 

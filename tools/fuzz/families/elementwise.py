@@ -82,7 +82,7 @@ def unary(b: GraphBuilder) -> None:
 @draws(since=20)
 def gelu(b: GraphBuilder) -> None:
     """Both of its forms."""
-    b.add("Gelu", [b.take()], approximate=b.choose(("none", "tanh")))
+    b.add("Gelu", [b.take(types=_NARROW)], approximate=b.choose(("none", "tanh")))
 
 
 @draws(since=24)
