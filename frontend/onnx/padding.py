@@ -11,7 +11,14 @@ from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
 from .axes import axis_count, is_computed, listed, shape_of, spread
 from .registry import Node, UnsupportedError, onnx_op
-from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
+from .shapes import (
+    normalize_axis,
+    of_length,
+    positions,
+    require_constant,
+    require_sizes,
+    size_scalar,
+)
 
 
 @onnx_op("Pad", since=2)
@@ -49,6 +56,7 @@ def _pad_by_data(x: ir.Value, pads: ir.Value, value: ir.Value, mode: str, node: 
     rank, zero = graph.type_of(x).rank, size_scalar(0)
     pads = graph.cast(pads, to=np.int64)
     _require_mode(mode)
+    pads = of_length(pads, 2 * rank)
     _require_count(graph.type_of(pads).shape[0], rank)
     low, high = (graph.slice_(pads, starts=[k], sizes=[rank], steps=[1]) for k in (0, rank))
     shape = graph.add(graph.add(shape_of(x), low), high)

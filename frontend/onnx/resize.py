@@ -12,7 +12,14 @@ from ...dialects.symbolic import Dim, floordiv
 from ...mlir import ir
 from .evaluation import evaluated
 from .registry import Node, UnsupportedError, onnx_op
-from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
+from .shapes import (
+    normalize_axis,
+    of_length,
+    positions,
+    require_constant,
+    require_sizes,
+    size_scalar,
+)
 
 Size = int | Dim
 Scalar = float | ir.Value
@@ -287,6 +294,7 @@ def _regions(roi: ir.Value | None, count: int, form: Form) -> list[tuple[Scalar,
 def axes_from_scales(x: ir.Value, scales: ir.Value, roi, axes, form: Form, node: Node):
     """The axes to resize, from the scale of each of `axes`."""
     shape = graph.type_of(x).shape
+    scales = of_length(scales, len(axes))
     _require_length(scales, "scales", axes)
     factors = _elements(scales, len(axes))
     if any(isinstance(factor, float) and factor <= 0 for factor in factors):
@@ -304,6 +312,7 @@ def axes_from_scales(x: ir.Value, scales: ir.Value, roi, axes, form: Form, node:
 def axes_from_sizes(x, sizes: ir.Value, roi, axes, form: Form, policy: str, node: Node):
     """The axes to resize, from the size of each of `axes`, or the size that it must fit."""
     shape = graph.type_of(x).shape
+    sizes = of_length(sizes, len(axes))
     _require_length(sizes, "sizes", axes)
     regions = _regions(roi, len(axes), form)
     if policy == "stretch":

@@ -21,6 +21,15 @@ def require_constant(value: ir.Value, what: str) -> np.ndarray:
     return known.astype(graph.type_of(value).dtype)
 
 
+def of_length(values: ir.Value, count: int) -> ir.Value:
+    """The list `values`, which must have `count` elements; where its length is not a number, that
+    is checked when the model runs."""
+    shape = graph.type_of(values).shape
+    if len(shape) != 1 or isinstance(shape[0], int):
+        return values
+    return graph.reshape(values, shape=[count])
+
+
 def require_sizes(value: ir.Value, node: Node, hint: str) -> tuple[int | Dim, ...]:
     """The elements of an integer tensor of rank 0 or 1, as sizes.
 

@@ -11,7 +11,7 @@ from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
 from .axes import is_computed, listed, shape_of, spread
 from .registry import Node, UnsupportedError, onnx_op
-from .shapes import normalize_axis, require_constant, require_sizes, size_scalar
+from .shapes import normalize_axis, of_length, require_constant, require_sizes, size_scalar
 
 
 @onnx_op("Slice")
@@ -27,7 +27,9 @@ def slice_(x, starts, ends, axes=None, steps=None, *, node):
     shape = graph.type_of(x).shape
     lists = starts, ends, axes, steps
     count = _common_length([given for given in lists if given is not None])
-    starts, ends, axes, steps = (_of_length(given, count) for given in lists)
+    starts, ends, axes, steps = (
+        None if given is None else of_length(given, count) for given in lists
+    )
     if axes is not None and is_computed(axes):
         which, table = list(range(len(shape))), listed(axes, len(shape))
         starts = spread(starts, table, size_scalar(0))
@@ -54,13 +56,6 @@ def _common_length(lists: Sequence[ir.Value]) -> int:
     if not known:
         raise UnsupportedError("starts of unknown length")
     return known.pop()
-
-
-def _of_length(given: ir.Value | None, count: int) -> ir.Value | None:
-    """`given`, which must have `count` elements: checked when the model runs if not known."""
-    if given is None or graph.type_of(given).shape == (count,):
-        return given
-    return graph.reshape(given, shape=[count])
 
 
 def _dynamic_slice(

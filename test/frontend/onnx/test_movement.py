@@ -185,6 +185,7 @@ def test_pad():
     cases.add("Pad", x, amounts, const(1.5))
     cases.add("Pad", x, amounts, np.array(2.5, np.float32))
     cases.add("Pad", feed, amounts)
+    cases.add("Pad", x, Feed(amounts.array, ["k"]))
     cases.add("Pad", x, np.array([1, 0, 2, 3]))
     cases.add("Pad", x, const([1, 2]), None, const([-1]))
     cases.add("Pad", x, const([-1, 1, 0, -2]))

@@ -55,6 +55,7 @@ def test_sizes_of_the_run():
     scales = np.array([1, 1, 2, 0.5], np.float32)
     for mode in ("nearest", "cubic"):
         cases.add("Resize", X, None, scales, mode=mode)
+    cases.add("Resize", X, None, Feed(scales, ["k"]), mode="nearest")
     cases.add("Resize", NAMED, None, None, np.array([3, 9]), axes=[2, 3], mode="linear")
     cases.add("Resize", NAMED, EMPTY, const([1.0, 1.0, 2.0, 1.5]), mode="linear")
     cases.add("Resize", NAMED, None, const([1.0, 1.0, 2.0, 2.0]), mode="nearest")
