@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...dialects.symbolic import maximum as max_size
 from ...dialects.symbolic import minimum as min_size
 from ...mlir import ir
@@ -13,6 +14,9 @@ from .shapes import positions
 
 Grams = dict[tuple[int, ...], int]
 """N-grams of one length, with their numbers in the pool."""
+
+MAX_DISTANCES = 1000
+"""Between the elements of an n-gram; each is looked for by itself."""
 
 
 @onnx_op("TfIdfVectorizer", since=9)
@@ -56,7 +60,7 @@ def tf_idf_vectorizer(
         _found(rows, grams, distance, len(ngram_indexes))
         for size, grams in pool.items()
         if min_gram_length <= size <= max_gram_length and grams
-        for distance in range(1, 2 if size == 1 else max_skip_count + 2)
+        for distance in _distances(size, max_skip_count, graph.type_of(rows).shape[1])
     ]
     y = _counts(rows, found, ngram_indexes, weights if mode == "TFIDF" else None)
     if mode == "IDF":
@@ -66,6 +70,18 @@ def tf_idf_vectorizer(
             each[ngram_indexes] = weights
             y = graph.mul(y, graph.constant(value=each))
     return graph.reshape(y, shape=[*type_.shape[:-1], graph.type_of(y).shape[1]])
+
+
+def _distances(size: int, skipped: int, length: int | Dim) -> range:
+    """How far the elements of an n-gram of `size` lie apart, none behind a row of `length`."""
+    if size == 1:
+        return range(1, 2)
+    most = skipped + 1
+    if isinstance(length, int):
+        most = min(most, (length - 1) // (size - 1))
+    if most > MAX_DISTANCES:
+        raise UnsupportedError(f"{skipped} skipped elements, {MAX_DISTANCES - 1} being the most")
+    return range(1, max(most, 1) + 1)
 
 
 def _read_pool(

@@ -47,6 +47,16 @@ def test_longer_n_grams():
     cases.compare_with_onnxruntime()
 
 
+def test_as_many_skipped_elements_as_there_can_be():
+    cases = Cases(opset=9)
+    x = _random.integers(2, 9, (4, 12))
+    cases.add("TfIdfVectorizer", x, **_node(min_gram_length=2, max_skip_count=(1 << 63) - 1))
+    cases.compare_compiled_with_evaluation()
+    cases.add("TfIdfVectorizer", Feed(x, ["b", "n"]), **_node(max_skip_count=(1 << 63) - 1))
+    with pytest.raises(UnsupportedModelError, match="999 being the most"):
+        import_onnx(cases.model())
+
+
 def test_rows_of_nothing():
     cases = Cases(opset=9)
     cases.add("TfIdfVectorizer", np.zeros((2, 0), np.int64), **_node())
