@@ -43,15 +43,8 @@ def narrow_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) ->
 def narrow_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A product of bf16 and its `epilogue`."""
     if op.attrs["unit"] == "amx":
-        return _by_tiles(ctx, op, epilogue)
+        return _by_tiles(ctx, op, epilogue, terms=1)
     return _by_pairs(ctx, op, epilogue)
-
-
-def _by_tiles(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
-    known, counted = _row_count(ctx, op)
-    depth = 2 * graph.type_of(op.w).static_shape[1]
-    product = TileProduct(known, depth, op.attrs["columns"])
-    return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
 
 
 @lowers(graph.SplitMatmulOp)
@@ -62,9 +55,13 @@ def split_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> 
 
 def split_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A product of terms of bf16 and its `epilogue`."""
+    return _by_tiles(ctx, op, epilogue, terms=2)
+
+
+def _by_tiles(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue, terms: int) -> ir.Value:
     known, counted = _row_count(ctx, op)
-    depth = 2 * graph.type_of(op.w).static_shape[2]
-    product = TileProduct(known, depth, op.attrs["columns"], terms=2)
+    depth = 2 * graph.type_of(op.w).static_shape[-3]
+    product = TileProduct(known, depth, op.attrs["columns"], terms)
     return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
 
 
