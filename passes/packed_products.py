@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from ..dialects import graph
@@ -20,6 +21,8 @@ SPLIT_ROWS = 16
 """Of a tile; fewer leave the unit idle."""
 SPLIT_PRODUCTS = 1 << 26
 """Multiplications of a product for which it pays to write the terms of its rows to memory."""
+LARGEST_BF16 = float(ml_dtypes.finfo(graph.BF16).max)
+"""What is larger would round to infinity."""
 LIKELY_ROWS = 128
 """Where run time counts them."""
 
@@ -90,17 +93,20 @@ class SplitProducts(PackedProducts):
 
     def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
         """See `PackedProducts`."""
-        if not self._pays(LIKELY_ROWS if rows is None else rows, weights):
+        if not self.pays(LIKELY_ROWS if rows is None else rows, weights):
             return super().build(x, weights, rows)
         x, weights = _filled_up(x, weights, "amx")
         panels = graph.constant(value=graph.pack_terms(weights, TILES_WIDTH))
         return graph.split_matmul(graph.split_terms_of(x), panels, columns=weights.shape[1])
 
     @staticmethod
-    def _pays(rows: int, weights: np.ndarray) -> bool:
+    def pays(rows: int, weights: np.ndarray) -> bool:
+        """Whether `rows` rows by `weights` are a large product, of weights that have terms."""
         if rows < SPLIT_ROWS or weights.shape[0] < SPLIT_DEPTH:
             return False
-        return rows * weights.size >= SPLIT_PRODUCTS and bool(np.isfinite(weights).all())
+        if rows * weights.size < SPLIT_PRODUCTS:
+            return False
+        return bool(np.abs(weights).max() <= LARGEST_BF16)  # nor NaN
 
 
 def _filled_up(x: ir.Value, weights: np.ndarray, unit: str) -> tuple[ir.Value, np.ndarray]:

@@ -11,6 +11,7 @@ from graphc.compiling import compile_to_file
 from graphc.dialects import graph
 from graphc.driver import make_options
 from graphc.errors import DeviceError
+from graphc.passes.packed_products import SplitProducts
 from graphc.runtime import cpu_features, module_file
 
 BF16 = ml_dtypes.bfloat16
@@ -194,3 +195,12 @@ def test_refused_tiles_are_an_error(unit, monkeypatch):
     monkeypatch.setattr(module_file, "has_tiles", lambda code: False)
     with pytest.raises(DeviceError, match="tiles of AMX"):
         graphc.load(contents)
+
+
+@pytest.mark.parametrize("weight", [np.inf, np.nan, np.finfo(np.float32).max])
+def test_weights_without_terms_stay_f32(weight):
+    rewrite = SplitProducts(512)
+    weights = np.ones((1024, 1024), np.float32)
+    assert rewrite.pays(128, weights)
+    weights[3, 5] = weight
+    assert not rewrite.pays(128, weights)
