@@ -22,11 +22,11 @@ class Ended(Protocol):
 
 R = TypeVar("R")
 """The dataclass of a run. Outcomes belong together where runs are equal."""
-O = TypeVar("O", bound=Ended)  # noqa: E741
+E = TypeVar("E", bound=Ended)
 """The class of an outcome, with `to_json` and `from_json`."""
 
 
-class Journal(Generic[R, O]):
+class Journal(Generic[R, E]):
     """The file of a run that goes on; outcomes are in it as soon as they are added."""
 
     run_type: ClassVar[Any]
@@ -39,7 +39,7 @@ class Journal(Generic[R, O]):
         `OutputError` where it cannot be written.
         """
         self.run = run
-        self.outcomes: dict[Any, O] = {}
+        self.outcomes: dict[Any, E] = {}
         """What was in the file before, by what `key` says."""
         if path.exists():
             if not resume:
@@ -58,7 +58,7 @@ class Journal(Generic[R, O]):
         return outcome.name
 
     @classmethod
-    def read(cls, path: Path) -> tuple[R, dict[Any, O]]:
+    def read(cls, path: Path) -> tuple[R, dict[Any, E]]:
         """The run and the outcomes in a file. Raises `UsageError` where it is none of a run's."""
         try:
             first, *rest = _whole_lines(path.read_bytes()).splitlines()
@@ -68,7 +68,7 @@ class Journal(Generic[R, O]):
             raise UsageError(f"'{path}' is no file of results: {error}") from error
         return run, {cls.key(outcome): outcome for outcome in outcomes}
 
-    def add(self, outcome: O) -> None:
+    def add(self, outcome: E) -> None:
         """Keep `outcome`."""
         self._write(outcome.to_json())
 
