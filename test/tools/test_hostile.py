@@ -4,7 +4,9 @@ import json
 import os
 import time
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper
 
@@ -13,6 +15,7 @@ from graphc.tools.hostile import kinds, watch
 from graphc.tools.hostile.__main__ import main
 from graphc.tools.hostile.minimize import minimized
 from graphc.tools.hostile.outcome import EscapeError, outcome_of
+from graphc.tools.hostile.program_mutations import with_short_loops
 from graphc.tools.hostile.seeds import own_models
 
 INPUTS = {"structure": 150, "bytes": 100, "external-data": 100, "file": 40, "cache": 20}
@@ -144,3 +147,36 @@ def test_models_are_made_small():
         lambda data: needed <= {n.name for n in onnx.ModelProto.FromString(data).graph.node},
     )
     assert [node.name for node in onnx.ModelProto.FromString(small).graph.node] == ["n3", "n11"]
+
+
+def test_what_is_run_has_short_loops():
+    """A count of rounds that is computed, a renamed constant, and none at all."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["go"]), helper.make_node("Neg", ["v"], ["w"])],
+        "b",
+        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("c", 9, []),
+         helper.make_tensor_value_info("v", 1, [3])],
+        [helper.make_tensor_value_info("go", 9, []), helper.make_tensor_value_info("w", 1, [3])],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Add", ["many", "given"], ["more"]),
+        *(
+            helper.make_node("Loop", [trips, "", value], [result], body=body)
+            for trips, value, result in (
+                ("more", "x", "a"), ("many", "a", "b"), ("", "b", "d"), ("given", "d", "y"),
+            )
+        ),
+    ]  # fmt: skip
+    inputs = [
+        helper.make_tensor_value_info("x", 1, [3]),
+        helper.make_tensor_value_info("given", 7, []),
+    ]
+    outputs = [helper.make_tensor_value_info("y", 1, [3])]
+    many = helper.make_tensor("many", 7, [], [2**62])
+    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, [many]))
+    model.opset_import[0].version, model.ir_version = 18, 10
+    short = onnx.ModelProto.FromString(with_short_loops(model.SerializeToString()))
+    onnx.checker.check_model(short, full_check=True)
+    feeds = {"x": np.array([1, 2, 3], np.float32), "given": np.array(3)}
+    (result,) = onnxruntime.InferenceSession(short.SerializeToString()).run(None, feeds)
+    np.testing.assert_array_equal(result, [-1, -2, -3])

@@ -8,18 +8,24 @@ import onnx
 from onnx import helper
 
 from . import values
-from .elements import all_names, draw_node
+from .elements import all_names, draw_node, graphs
 
 TRIPS = "graphc_trips"
 """How often the loops run that are put around a node."""
+_ROUNDS = "graphc_rounds"
 
 
 def with_short_loops(data: bytes) -> bytes:
-    """The model with loops of `wrap_in_loops` that end soon."""
+    """The model with loops of two rounds, but for those whose count the caller gives."""
     model = onnx.ModelProto.FromString(data)
-    for tensor in model.graph.initializer:
-        if tensor.name == TRIPS:
-            tensor.CopyFrom(helper.make_tensor(TRIPS, onnx.TensorProto.INT64, [], [2]))
+    constants = {tensor.name for tensor in model.graph.initializer}
+    given = {value.name for value in model.graph.input if value.name} - constants
+    nodes = [node for graph in graphs(model) for node in graph.node if node.op_type == "Loop"]
+    endless = [node for node in nodes if node.input and node.input[0] not in given]
+    for node in endless:
+        node.input[0] = _ROUNDS
+    if endless:
+        model.graph.initializer.append(helper.make_tensor(_ROUNDS, onnx.TensorProto.INT64, [], [2]))
     return model.SerializeToString()
 
 
