@@ -383,12 +383,13 @@ def make_options(
     if narrow not in ("f32", *row.narrow_floats):
         have = ", ".join(row.narrow_floats)
         raise UsageError(f"precision {precision}: of these, target '{row.name}' has {have} alone")
+    threads = threads or usable_cpus()
     text = pipeline
     if text is None:
-        text = graph_pipeline(row.pipeline, row.vector_bits, precision, row.bf16_unit)
+        text = graph_pipeline(row.pipeline, row.vector_bits, precision, row.bf16_unit, threads)
     Pipeline.parse(text)
     return Options(
-        row, threads or usable_cpus(), dict(dims or {}), text, precision,
+        row, threads, dict(dims or {}), text, precision,
         extra_flags=tuple(extra_flags),
         save_temps=None if save_temps is None else Path(save_temps),
         cache=find_cache(cache),

@@ -196,7 +196,7 @@ class _Analysis:
 
     def _scratch(self, op: ir.Operation) -> int:
         """Bytes that the regions of `op` need, one of them at a time."""
-        if op.name == "graph.fused":
+        if isinstance(graph.graph_op(op), graph.GroupOp):
             return 0
         most = 0
         for region in op.regions:

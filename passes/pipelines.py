@@ -1,7 +1,8 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
 A line is a pass and the reason it stands where it stands. ``{vector_bits}``, ``{bf16_unit}``
-and ``{split}`` are filled in with what the target has, the others with what the precision allows.
+and ``{split}`` are filled in with what the target has, ``{threads}`` with what will run, the others
+with what the precision allows.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
         "graph-pack-weights{{"  # on weights as they finally are
         "vector-bits={vector_bits} bf16={bf16_unit} split={split}}}",
-        "graph-fuse-epilogue",  # last: it hides ops inside groups
+        "graph-fuse-epilogue",  # it hides ops inside groups
+        "graph-fuse-strips{{threads={threads}}}",  # groups with others
         *_CLEAN,
     ),
     "gpu": _for_graphics(
@@ -96,16 +98,21 @@ and those only where a unit multiplies them."""
 
 
 def graph_pipeline(
-    name: str, vector_bits: int, precision: str = "f32", bf16_unit: str = "none"
+    name: str,
+    vector_bits: int,
+    precision: str = "f32",
+    bf16_unit: str = "none",
+    threads: int = 1,
 ) -> str:
-    """The text of the default pipeline called `name`, for vectors of so many bits and a unit that
-    multiplies bf16.
+    """The text of the default pipeline called `name`, for vectors of so many bits, a unit that
+    multiplies bf16, and so many threads.
 
     KeyError when there is none of that name, or no such precision.
     """
     allowed = PRECISIONS[precision]
     filled_in = {
         "vector_bits": vector_bits,
+        "threads": threads,
         "bf16_unit": bf16_unit if allowed["compute"] == "bf16" else "none",
         "split": "amx" if bf16_unit == "amx" and precision == "f32" else "none",
     }

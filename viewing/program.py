@@ -127,7 +127,7 @@ class _Reader:
             for key, attribute in op.attributes.items()
             if key not in SEGMENTS
         }
-        if op.name == "graph.fused":
+        if isinstance(graph.graph_op(op), graph.GroupOp):
             *inner, _ = [each.operation for each in op.regions[0].blocks[0].operations]
             node.inner = [(each.name.removeprefix("graph."), family(each.name)) for each in inner]
             return node

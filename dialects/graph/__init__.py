@@ -42,6 +42,7 @@ from .resampling import *
 from .rois import *
 from .shapes import *
 from .sorting import *
+from .strips import *
 from .symbolic_values import known_sizes, symbolic_value
 from .trees import *
 from .types import (

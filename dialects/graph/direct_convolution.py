@@ -8,7 +8,7 @@ from .attributes import Int, Ints
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .convolution import ConvOp
-from .types import TensorType
+from .types import TensorType, type_of
 from .window import output_sizes
 
 
@@ -61,6 +61,14 @@ class DirectConvOp(GraphOp, name="direct_conv"):
         del places, lanes
         matrix = np.moveaxis(w, 0, -2).reshape(*w.shape[1:-1], -1)
         return ConvOp.evaluate(x, matrix, layout="channels_last", **options)
+
+
+def is_depthwise(op: GraphOp) -> bool:
+    """Whether `op` is a `graph.direct_conv` in which each channel has one kernel of its own."""
+    if not isinstance(op, DirectConvOp):
+        return False
+    groups = op.attrs["groups"]
+    return groups > 1 and groups == type_of(op.x).shape[-1] == type_of(op.result).shape[-1]
 
 
 def pack_kernel(w: np.ndarray, width: int) -> np.ndarray:

@@ -20,22 +20,15 @@ class YieldOp(GraphOp, name="yield", pure=False, has_result=False, traits=[ir.Is
         return ()
 
 
-class FusedOp(GraphOp, name="fused"):
-    """Ops that are computed in one pass over memory.
+class GroupOp(GraphOp):
+    """Base of ops whose region holds ops that are computed together.
 
-    The region uses the values around it directly; its last op yields the result. `kind` is
-    ``epilogue`` (the first op is a contraction, the rest elementwise on its result) or
-    ``elementwise``.
+    The region uses the values around it directly; its last op yields the result.
     """
-
-    kind: Str
-    body: ir.Region
 
     def verify_op(self) -> None:
         if self.yielded.type != self.operation.results[0].type:
             raise TypeRuleError("its region yields another type than its result")
-        if self.attrs["kind"] not in ("epilogue", "elementwise"):
-            raise TypeRuleError(f"kind '{self.attrs['kind']}' is unknown")
 
     @property
     def ops(self) -> list[GraphOp]:
@@ -59,22 +52,54 @@ class FusedOp(GraphOp, name="fused"):
         return self.operation.regions[0].blocks[0]
 
 
-def fuse(ops: Sequence[GraphOp], *, kind: str) -> ir.Value:
-    """Build a `graph.fused` of copies of `ops` at the current insertion point.
+class FusedOp(GroupOp, name="fused"):
+    """Ops that are computed in one pass over memory.
 
-    `ops` are in order of definition, each with one result; the last one's is the result. The
-    originals stay, for the caller to erase.
+    `kind` is ``epilogue`` (the first op is a contraction, the rest elementwise on its result) or
+    ``elementwise``.
+    """
+
+    kind: Str
+    body: ir.Region
+
+    def verify_op(self) -> None:
+        super().verify_op()
+        if self.attrs["kind"] not in ("epilogue", "elementwise"):
+            raise TypeRuleError(f"kind '{self.attrs['kind']}' is unknown")
+
+
+def fuse(ops: Sequence[GraphOp], *, kind: str) -> ir.Value:
+    """Build a `graph.fused` of copies of `ops`, as `group` does."""
+    return group(FusedOp, ops, {"kind": Str.write(kind)})
+
+
+def group(
+    op_class: type[GroupOp], ops: Sequence[GraphOp], attributes: dict[str, ir.Attribute]
+) -> ir.Value:
+    """Build a group of copies of `ops` at the current insertion point.
+
+    `ops` are in order of definition, each with one result; the last one's is the result. Of groups
+    among them, what they hold is copied. The originals stay, for the caller to erase.
     """
     last = ops[-1].operation.results[0]
-    fused = create(FusedOp, [], {"kind": Str.write(kind)}, [type_of(last)], regions=1)
-    block = ir.Block.create_at_start(fused.operation.regions[0], [])
+    grouped = create(op_class, [], attributes, [type_of(last)], regions=1)
+    block = ir.Block.create_at_start(grouped.operation.regions[0], [])
     copies: dict[ir.Value, ir.Value] = {}
     with ir.InsertionPoint(block):
         for op in ops:
-            copy = op.operation.clone()
-            for index, operand in enumerate(op.operation.operands):
-                copy.operands[index] = copies.get(operand, operand)
-            copies[op.operation.results[0]] = copy.results[0]
-        with fused.operation.location:
+            inner = op.ops if isinstance(op, GroupOp) else [op]
+            for each in inner:
+                _copy(each, copies)
+            if isinstance(op, GroupOp):
+                copies[op.operation.results[0]] = copies[op.yielded]
+        with grouped.operation.location:
             create(YieldOp, [copies[last]], {}, [])
-    return fused.operation.results[0]
+    return grouped.operation.results[0]
+
+
+def _copy(op: GraphOp, copies: dict[ir.Value, ir.Value]) -> None:
+    """Copy `op` to where ops are built, on the copies of its operands."""
+    copy = op.operation.clone()
+    for index, operand in enumerate(op.operation.operands):
+        copy.operands[index] = copies.get(operand, operand)
+    copies[op.operation.results[0]] = copy.results[0]

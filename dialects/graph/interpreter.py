@@ -22,7 +22,7 @@ from ..locations import node_name
 from ..symbolic import Dim
 from .base import GraphOp, graph_op, map_group
 from .control_flow import IfOp, LoopOp, RegionOp, WhileOp
-from .fusion import FusedOp
+from .fusion import GroupOp
 from .shapes import BindSizesOp, RequireOp
 from .types import TensorType, type_of
 
@@ -118,7 +118,7 @@ class Evaluation:
             ) from error
 
     def _evaluate(self, op: GraphOp) -> tuple[np.ndarray, ...]:
-        if isinstance(op, FusedOp):
+        if isinstance(op, GroupOp):
             return self.run(op.operation.regions[0].blocks[0])
         if isinstance(op, RegionOp):
             return self._run_regions(op)

@@ -18,10 +18,11 @@ def direct_conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> i
 
 def direct_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A direct convolution and its `epilogue`."""
-    return compute(ctx, Emitter, "direct_conv", _shape(op), op, epilogue)
+    return compute(ctx, Emitter, "direct_conv", shape_of(op), op, epilogue)
 
 
-def _shape(op: graph.GraphOp) -> Shape:
+def shape_of(op: graph.GraphOp) -> Shape:
+    """The numbers of a direct convolution."""
     attrs = op.attrs
     batch, *extents, channels = graph.type_of(op.x).static_shape
     _, *kernel, _, panel = graph.type_of(op.w).static_shape

@@ -130,12 +130,28 @@ class Emitter(VectorEmitter):
 
     def row(self, row: ir.Value, panel: ir.Value) -> None:
         """One row of the result by a panel."""
-        shape = self.shape
-        _, height, width, depth = shape.image
-        places = self.index(shape.result[1])
+        places = self.index(self.shape.result[1])
         batch, place = arith.divui(row, places), arith.remui(row, places)
+        self.row_of(place, self.times(batch, self.shape.image[1]), row, panel)
+
+    def rows_of(self, place: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
+        """`count` rows of the result of one image from row `place` on, to rows of the memory of the
+        result from `row` on; the first row of the image is row `origin` of its memory."""
+
+        def panel(panel: ir.Value) -> None:
+            def line(line: ir.Value) -> None:
+                self.row_of(self.add(place, line), origin, self.add(row, line), panel)
+
+            self.repeat(0, count, line)
+
+        self.repeat(0, self.shape.panels, panel)
+
+    def row_of(self, place: ir.Value, origin: ir.Value, row: ir.Value, panel: ir.Value) -> None:
+        """One row by a panel; see `rows_of`."""
+        shape = self.shape
+        _, _, width, depth = shape.image
         top = self.add(self.times(place, shape.strides[0]), -shape.low[0])
-        first = self.times(self.add(self.times(batch, height), top), width * depth)
+        first = self.times(self.add(origin, top), width * depth)
         first = self.add(first, self._first_channel(panel))
         taps = self._rows_inside(top)
         feature = self.times(panel, shape.width)

@@ -14,26 +14,33 @@ from .winograd import winograd_epilogue
 
 @lowers(graph.FusedOp)
 def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
-    root, *rest = op.ops
+    if op.attrs["kind"] == "epilogue":
+        root, *steps = op.ops
+        return lower_group(ctx, root, steps)
+    return _elementwise(ctx, op.ops)
+
+
+def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> ir.Value:
+    """The contraction `root`, and `steps` on its result: one kernel, if there is one for both."""
     kernel = _kernel_of(root)
-    epilogue = _epilogue(root, rest) if kernel is not None else None
+    epilogue = epilogue_of(root, steps) if kernel is not None else None
     if kernel is not None and epilogue is not None:
         return kernel(ctx, root, epilogue)
-    if op.attrs["kind"] == "epilogue":
-        with root.operation.location:
-            lower_op(ctx, root)
-        steps = rest
-    else:
-        steps = op.ops
+    with root.operation.location:
+        lower_op(ctx, root)
+    return _elementwise(ctx, steps) if steps else ctx.values[root.operation.results[0]]
+
+
+def _elementwise(ctx: Lowering, steps: Sequence[graph.GraphOp]) -> ir.Value:
     leaves = {value: ctx.values[value] for value in _outside(steps)}
-    result = graph.type_of(op.operation.results[0])
-    return lower_elementwise(ctx, result, leaves, _body(steps, op.yielded))
+    last = steps[-1].operation.results[0]
+    return lower_elementwise(ctx, graph.type_of(last), leaves, _body(steps, last))
 
 
-def _epilogue(root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> VectorEpilogue | None:
+def epilogue_of(root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> VectorEpilogue | None:
     """What follows the sums of `root` in registers; where the last step rounds, storing does."""
     stored = F32
-    if isinstance(steps[-1], graph.CastOp) and _may_round(root):
+    if steps and isinstance(steps[-1], graph.CastOp) and _may_round(root):
         *steps, cast = steps
         stored = graph.type_of(cast.operation.results[0]).dtype
         if stored != graph.BF16:

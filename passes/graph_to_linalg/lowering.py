@@ -264,7 +264,7 @@ def lower_op(ctx: Lowering, op: graph.GraphOp) -> None:
 
 def _require_agreements(ctx: Lowering, op: graph.GraphOp) -> None:
     """Have that checked at run time which the type rules of what is computed here leave open."""
-    if isinstance(op, graph.FusedOp):
+    if isinstance(op, graph.GroupOp):
         for inner in op.ops:
             with inner.operation.location:
                 _require_agreements(ctx, inner)

@@ -140,15 +140,27 @@ class MatmulEmitter(VectorEmitter):
         group = arith.remui(number, self.index(product.groups))
         first = self.times(group, product.group)
         lines = self._even_lines(block) if rows is None else self._lines(block, rows)
-        self.repeat(0, product.depth_blocks, lambda at: self._panels(self._depth(at), first, lines))
+        self._blocks(first, lines)
+
+    def rows(self, first: ir.Value, result: ir.Value) -> None:
+        """A block of rows from row `first` on, by all panels, to the rows from `result` on."""
+        self._blocks(self.index(0), _Lines(first, self._even_tiles(), result))
+
+    def _blocks(self, first: ir.Value, lines: "_Lines") -> None:
+        """Multiply a block of rows by a group of panels, from panel `first` on."""
+        blocks = self.product.depth_blocks
+        self.repeat(0, blocks, lambda at: self._panels(self._depth(at), first, lines))
 
     def _even_lines(self, block: ir.Value) -> "_Lines":
         """The rows of a block, all blocks being equal."""
-        product, tiles, done = self.product, [], 0
-        for count, size in product.tiles:
+        return _Lines(self.times(block, self.product.block), self._even_tiles())
+
+    def _even_tiles(self) -> list["_Tiles"]:
+        tiles, done = [], 0
+        for count, size in self.product.tiles:
             tiles.append(_Tiles(count, size, done))
             done += count * size
-        return _Lines(self.times(block, product.block), tiles)
+        return tiles
 
     def _lines(self, block: ir.Value, rows: ir.Value) -> "_Lines":
         """The rows of a block, the last of which ends with the rows: in full tiles, and in ever
@@ -215,7 +227,8 @@ class MatmulEmitter(VectorEmitter):
             def tile(number: ir.Value, tiles: _Tiles = tiles) -> None:
                 line = self.add(self.times(number, tiles.size), tiles.first)
                 row = self.add(lines.first, line)
-                places = self._places(row, tiles.size, feature, columns)
+                result = row if lines.result is None else self.add(lines.result, line)
+                places = self._places(result, tiles.size, feature, columns)
                 at = self.add(self.times(row, product.depth), depth.start)
                 rows = Rows(self.x, at, tiles.size, product.depth, product.width)
                 sums = self._start(places, depth)
@@ -300,10 +313,12 @@ class _Tiles:
 
 @dataclass(frozen=True)
 class _Lines:
-    """A block of rows: its first row, and the tiles that make it."""
+    """A block of rows: its first row, the tiles that make it, and its first row of the result, if
+    that is another."""
 
     first: ir.Value
     tiles: list[_Tiles]
+    result: ir.Value | None = None
 
 
 def _index(value: int) -> ir.Value:

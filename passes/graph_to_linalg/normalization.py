@@ -191,7 +191,7 @@ def _is_for_kernel(op: graph.GraphOp) -> bool:
     type_ = graph.type_of(op.x)
     before = graph.graph_op(op.x.owner)
     return (
-        not isinstance(before, graph.UnaryOp | graph.BinaryOp | graph.ElementwiseOp | graph.FusedOp)
+        not isinstance(before, graph.UnaryOp | graph.BinaryOp | graph.ElementwiseOp | graph.GroupOp)
         and type_.dtype == np.float32
         and type_.is_static
         and 0 not in type_.shape

@@ -23,10 +23,11 @@ def packed_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) ->
 def matmul_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A packed product and its `epilogue`."""
     known, counted = _row_count(ctx, op)
-    return compute(ctx, MatmulEmitter, "matmul", _product(op, known), op, epilogue, rows=counted)
+    return compute(ctx, MatmulEmitter, "matmul", product_of(op, known), op, epilogue, rows=counted)
 
 
-def _product(op: graph.GraphOp, rows: int | None) -> Product:
+def product_of(op: graph.GraphOp, rows: int | None) -> Product:
+    """The numbers of a packed product of so many rows."""
     _, depth, width = graph.type_of(op.w).static_shape
     return Product(
         rows, depth, op.attrs["columns"],

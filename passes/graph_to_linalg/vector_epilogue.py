@@ -103,6 +103,11 @@ class VectorEpilogue:
         """The leaves that a kernel reads from buffers, in order."""
         return [value for value, leaf in self.leaves.items() if leaf.splat is None]
 
+    @property
+    def reads_whole(self) -> bool:
+        """Whether an element of a leaf belongs to each element of the result."""
+        return any(leaf.whole for leaf in self.leaves.values())
+
     def operands(self, ctx: Lowering) -> list[ir.Value]:
         """What these buffers hold."""
         return [ctx.values[value] for value in self.memory]

@@ -1,0 +1,81 @@
+"""Products and the depthwise convolution between them, strip by strip: a kernel of our own."""
+
+from collections.abc import Sequence
+
+from ...dialects import graph, iree
+from ...mlir import ir
+from .direct_convolution import shape_of
+from .fusion import epilogue_of, lower_group
+from .kernels import define, flat
+from .lowering import Lowering, lowers, plain_type
+from .packing import product_of
+from .strips_kernel import Block, Step, StripsEmitter, StripsShape
+from .vector_emitter import Registers
+from .vector_epilogue import Finish, Place, VectorEpilogue
+
+
+@lowers(graph.StripsOp)
+def strips(ctx: Lowering, op: graph.StripsOp) -> ir.Value:
+    """All in one kernel; where it is not for vectors, one after the other."""
+    epilogues = [epilogue_of(root, steps) for root, *steps in op.stages]
+    known = [epilogue for epilogue in epilogues if epilogue is not None]
+    if len(known) < len(epilogues) or any(each.reads_whole for each in known[:-1]):
+        for root, *steps in op.stages:
+            last = (steps or [root])[-1].operation.results[0]
+            ctx.values[last] = lower_group(ctx, root, steps)
+        return ctx.values[op.yielded]
+    return _compute(ctx, op, known)
+
+
+def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilogue]) -> ir.Value:
+    shape = _shape(op)
+    roots = [stage[0] for stage in op.stages]
+    operands = [ctx.values[roots[0].x]]
+    for root, epilogue in zip(roots, epilogues, strict=True):
+        operands += [ctx.values[root.w], *epilogue.operands(ctx)]
+    result = plain_type(graph.type_of(op.operation.results[0]))
+    f32 = ir.F32Type.get()
+    results = [
+        result, *(ir.RankedTensorType.get([shape.pieces * size], f32) for size in shape.scratch)
+    ]  # fmt: skip
+
+    def kernel(number: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
+        given = list(buffers[: -len(results)])
+        emitter: StripsEmitter
+
+        def finish(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Finish:
+            def apply(places: list[Place], sums: Registers) -> Registers:
+                return epilogue.apply(emitter, leaves, places, sums)
+
+            return apply
+
+        steps = []
+        for epilogue in epilogues:
+            weights, *leaves = given[: 1 + len(epilogue.memory)]
+            del given[: 1 + len(leaves)]
+            steps.append(Step(weights, finish(epilogue, leaves)))
+        emitter = StripsEmitter(shape, image, steps, list(buffers[-len(results) :]))
+        emitter.piece(number)
+
+    types = [*(operand.type for operand in operands), *results]
+    key = (shape, *(epilogue.key for epilogue in epilogues))
+    name = define(ctx, "strips", key, [flat(type_) for type_ in types], kernel, shape.flops)
+    return iree.run_kernel(name, shape.pieces, operands, results)[0]
+
+
+def _shape(op: graph.StripsOp) -> StripsShape:
+    depthwise = shape_of(op.depthwise)
+    window = graph.Window.of(op.depthwise)
+    read = op.strips.read(window)
+    roots = [stage[0] for stage in op.stages]
+    first = last = None
+    if op.position > 0:
+        dense = isinstance(roots[0], graph.DirectConvOp)
+        first = shape_of(roots[0]) if dense else _block(roots[0], read * depthwise.image[2])
+    if op.position < len(roots) - 1:
+        last = _block(roots[-1], op.strips.inner * depthwise.result[2])
+    return StripsShape(depthwise, first, last, op.strips, read)
+
+
+def _block(op: graph.GraphOp, rows: int) -> Block:
+    return Block(**vars(product_of(op, rows)))

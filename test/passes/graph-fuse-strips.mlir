@@ -1,0 +1,60 @@
+// RUN: gc-opt --graph-fuse-strips=threads=2 --split-input-file %s | filecheck %s
+// RUN: gc-opt --graph-fuse-strips --split-input-file %s | filecheck %s --check-prefix=OFF
+// RUN: gc-opt --graph-fuse-strips=threads=2 --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+
+// OFF-NOT: graph.strips
+// REPORT: 1 x fuse-strips{{.*}}: depthwise
+// REPORT-DAG: what follows a step is not the same for all places: beside
+// REPORT-DAG: strips would compute too much twice, or for too few threads: short
+
+// All three steps, with what follows each.
+// CHECK-LABEL: @block
+// CHECK-NEXT: graph.strips
+// CHECK-NEXT: graph.packed_matmul
+// CHECK-NEXT: graph.relu
+// CHECK-NEXT: graph.direct_conv
+// CHECK-NEXT: graph.packed_matmul
+// CHECK-NEXT: graph.add{{.*}}%arg0
+// CHECK-NEXT: graph.yield
+// CHECK-NEXT: bands = 2 : i64
+// CHECK-NEXT: return
+func.func @block(%x: tensor<1x28x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor<1x3x3x1x64xf32>, %u: tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32> {
+  %0 = "graph.fused"() ({
+    %3 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<1x28x28x16xf32>, tensor<1x16x64xf32>) -> tensor<1x28x28x64xf32>
+    %4 = "graph.relu"(%3) : (tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32>
+    "graph.yield"(%4) : (tensor<1x28x28x64xf32>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<1x28x28x64xf32>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("depthwise")
+  %2 = "graph.fused"() ({
+    %3 = "graph.packed_matmul"(%1, %u) {columns = 16 : i64, lanes = 16 : i64, rows = 14 : i64} : (tensor<1x28x28x64xf32>, tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32>
+    %4 = "graph.add"(%3, %x) : (tensor<1x28x28x16xf32>, tensor<1x28x28x16xf32>) -> tensor<1x28x28x16xf32>
+    "graph.yield"(%4) : (tensor<1x28x28x16xf32>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<1x28x28x16xf32>
+  return %2 : tensor<1x28x28x16xf32>
+}
+
+// -----
+
+// What is added differs from place to place: it would have to be read in strips, too.
+// CHECK-LABEL: @beside
+// CHECK-NOT: graph.strips
+func.func @beside(%x: tensor<1x28x28x64xf32>, %v: tensor<1x3x3x1x64xf32>, %u: tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32> {
+  %0 = "graph.fused"() ({
+    %3 = "graph.direct_conv"(%x, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
+    %4 = "graph.add"(%3, %x) : (tensor<1x28x28x64xf32>, tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
+    "graph.yield"(%4) : (tensor<1x28x28x64xf32>) -> () loc("beside")
+  }) {kind = "epilogue"} : () -> tensor<1x28x28x64xf32> loc("beside")
+  %1 = "graph.packed_matmul"(%0, %u) {columns = 16 : i64, lanes = 16 : i64, rows = 14 : i64} : (tensor<1x28x28x64xf32>, tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32>
+  return %1 : tensor<1x28x28x16xf32>
+}
+
+// -----
+
+// Most of the rows of so low an image would be multiplied twice.
+// CHECK-LABEL: @short
+// CHECK-NOT: graph.strips
+func.func @short(%x: tensor<1x4x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<1x4x28x16xf32>, tensor<1x16x64xf32>) -> tensor<1x4x28x64xf32>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> loc("short")
+  return %1 : tensor<1x4x28x64xf32>
+}

@@ -1,0 +1,22 @@
+// RUN: gc-opt %s --convert-graph-to-linalg --canonicalize | filecheck %s
+
+// One kernel, with memory of its own between the steps: 6 rows of 8 places of 32 channels, and 4 of
+// them, for each of 4 bands.
+
+// CHECK: func.func @strips_0
+// CHECK: vector.fma
+// CHECK: arith.maximumf {{.*}} : vector<16xf32>
+// CHECK: vector.fma
+// CHECK-LABEL: @block
+// CHECK-COUNT-1: "flow.dispatch"{{.*}} -> (tensor<1x16x8x16xf32>, tensor<6144xf32>, tensor<4096xf32>)
+// CHECK-NOT: "flow.dispatch"
+func.func @block(%x: tensor<1x16x8x16xf32>, %w: tensor<1x16x32xf32>, %v: tensor<1x3x3x1x32xf32>, %u: tensor<1x32x16xf32>) -> tensor<1x16x8x16xf32> {
+  %0 = "graph.strips"() ({
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 32 : i64, lanes = 16 : i64, rows = 14 : i64} : (tensor<1x16x8x16xf32>, tensor<1x16x32xf32>) -> tensor<1x16x8x32xf32>
+    %2 = "graph.relu"(%1) : (tensor<1x16x8x32xf32>) -> tensor<1x16x8x32xf32>
+    %3 = "graph.direct_conv"(%2, %v) {dilations = array<i64: 1, 1>, groups = 32 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, places = 8 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x8x32xf32>, tensor<1x3x3x1x32xf32>) -> tensor<1x16x8x32xf32>
+    %4 = "graph.packed_matmul"(%3, %u) {columns = 16 : i64, lanes = 16 : i64, rows = 14 : i64} : (tensor<1x16x8x32xf32>, tensor<1x32x16xf32>) -> tensor<1x16x8x16xf32>
+    "graph.yield"(%4) : (tensor<1x16x8x16xf32>) -> ()
+  }) {bands = 4 : i64, inner = 4 : i64, rows = 4 : i64} : () -> tensor<1x16x8x16xf32>
+  return %0 : tensor<1x16x8x16xf32>
+}

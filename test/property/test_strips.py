@@ -1,0 +1,139 @@
+"""Depthwise convolutions with what is before and after them, through the whole pipeline."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import pytest
+from drawing import CASES, arrays, sizes
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from numerics import Const, build_model, evaluate
+from onnx import helper
+
+import graphc
+from graphc.passes import graph_fuse_strips
+from graphc.passes.pipelines import graph_pipeline
+
+BATCH = 6
+"""Blocks in one model."""
+ACTIVATIONS = st.sampled_from(("Relu", "HardSwish", "Sigmoid", None))
+TOLERANCE = 1e-5
+"""Of the largest element."""
+
+
+@dataclass
+class Block:
+    """A depthwise convolution, perhaps a convolution before and a product after it."""
+
+    x: np.ndarray
+    first: np.ndarray | None
+    depthwise: np.ndarray
+    last: np.ndarray | None
+    window: dict
+    activation: str | None
+    residual: bool
+
+
+@st.composite
+def _block(draw):
+    channels = draw(st.sampled_from((16, 32, 48, 80)))
+    kernel = draw(st.sampled_from((3, 5)))
+    strides, dilations = [draw(sizes(1, 2)) for _ in range(2)], [draw(sizes(1, 2))] * 2
+    pads = [draw(sizes(0, kernel - 1)) for _ in range(4)]
+    extents = [(kernel - 1) * d + 1 + draw(sizes(6, 14)) for d in dilations]
+    before = draw(st.sampled_from((None, 1, 1, 3)))
+    depth = channels if before is None else draw(st.sampled_from((16, 24)))
+    first = None if before is None else draw(arrays([channels, depth, before, before]))
+    after = before is None or draw(st.booleans())
+    last = draw(arrays([draw(st.sampled_from((16, 24, 40))), channels, 1, 1])) if after else None
+    return Block(
+        draw(arrays([draw(sizes(1, 2)), depth, *extents])),
+        first, draw(arrays([channels, 1, kernel, kernel])), last,
+        {"strides": strides, "dilations": dilations, "pads": pads, "group": channels},
+        draw(ACTIVATIONS), draw(st.booleans()),
+    )  # fmt: skip
+
+
+class _Builder:
+    """A model of blocks side by side, in one element type."""
+
+    def __init__(self, dtype: type):
+        self.dtype, self.nodes = dtype, []
+        self.inputs, self.weights, self.feeds, self.outputs = {}, {}, {}, []
+
+    def add(self, block: Block) -> None:
+        number = len(self.outputs)
+        value = f"x{number}"
+        self.inputs[value] = self.dtype, list(block.x.shape)
+        self.feeds[value] = block.x.astype(self.dtype)
+        if block.first is not None:
+            pad = block.first.shape[-1] // 2
+            value = self.conv(value, block.first, pads=[pad] * 4)
+            value = self.apply(block.activation, value)
+        value = self.apply(block.activation, self.conv(value, block.depthwise, **block.window))
+        if block.last is not None:
+            value = self.conv(value, block.last)
+            if block.residual:
+                value = self.apply("Add", value, value)
+        self.outputs.append(self.apply("Identity", value))
+
+    def conv(self, x: str, w: np.ndarray, **attributes: object) -> str:
+        name = f"w{len(self.nodes)}"
+        scale = 3 * np.sqrt(w.size / w.shape[0])
+        self.weights[name] = Const((w / scale).astype(np.float32).astype(self.dtype))
+        bias = np.linspace(-1, 1, len(w), dtype=np.float32).astype(self.dtype)
+        self.weights[f"b{name}"] = Const(bias)
+        return self.apply("Conv", x, name, f"b{name}", **attributes)
+
+    def apply(self, op_type: str | None, *operands: str, **attributes: object) -> str:
+        if op_type is None:
+            return operands[0]
+        result = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op_type, operands, [result], **attributes))
+        return result
+
+    def build(self) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+        model = build_model(self.nodes, self.inputs, self.outputs, self.weights, opset=22)
+        return model, self.feeds
+
+
+def _model(blocks: list[Block], dtype: type) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    builder = _Builder(dtype)
+    for block in blocks:
+        builder.add(block)
+    return builder.build()
+
+
+@settings(
+    max_examples=-(-CASES // BATCH // 2),
+    deadline=None,
+    derandomize=CASES <= 2 * BATCH,
+    database=None,
+    phases=[Phase.generate],
+    print_blob=False,
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    st.lists(_block(), min_size=BATCH, max_size=BATCH),
+    st.sampled_from((128, 256, 512)),
+    st.integers(1, 5),
+    st.sampled_from((1 << 14, 1 << 16, 1 << 20)),
+)
+def test_strips(blocks, vector_bits, threads, scratch):
+    """Against float64, in numpy. Strips are taken wherever they can be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_fuse_strips, "MAX_COST", np.inf)
+        patch.setattr(graph_fuse_strips, "SCRATCH_BYTES", scratch)
+        model, feeds = _model(blocks, np.float32)
+        pipeline = graph_pipeline("cpu", vector_bits, threads=threads)
+        with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
+            results = compiled.run(None, feeds)
+    for block, result, truth in zip(
+        blocks, results, evaluate(*_model(blocks, np.float64)), strict=True
+    ):
+        largest = max(np.abs(truth).max(initial=0), 1)
+        difference = np.abs(result - truth).max(initial=0)
+        where = f"{difference:.1e} of {largest:.1e} with {vector_bits} bits, {threads} threads: "
+        where += f"{block.x.shape}, {block.window}, {scratch}"
+        assert difference <= TOLERANCE * largest, where
