@@ -34,6 +34,7 @@ OPTIMISATIONS = (
     "graph-direct-conv",
     "graph-pack-weights",
     "graph-fuse-epilogue",
+    "graph-fuse-strips",
     "split=amx",
 )
 """Passes of the default pipeline that a model runs right without, and an option of one."""

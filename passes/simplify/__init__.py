@@ -4,7 +4,18 @@ Each docstring says when a rewrite is exact. *Exact* means bit for bit; the othe
 finite result within one rounding, and never make a NaN or an infinity where there was none.
 """
 
-from . import arithmetic, casts, chains, expansion, indexing, movement, powers, selection, slicing
+from . import (
+    arithmetic,
+    casts,
+    chains,
+    expansion,
+    indexing,
+    movement,
+    pooling,
+    powers,
+    selection,
+    slicing,
+)
 
 REWRITES = (
     *arithmetic.REWRITES,
@@ -16,5 +27,6 @@ REWRITES = (
     *selection.REWRITES,
     *indexing.REWRITES,
     *expansion.REWRITES,
+    *pooling.REWRITES,
 )
 """All simplifications, in the order in which they are tried."""

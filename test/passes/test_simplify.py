@@ -37,6 +37,15 @@ def column(size: Any) -> Any:
     return graph.reshape(counted(size), shape=[size, 1])
 
 
+FIRST, LAST = "channels_first", "channels_last"
+
+
+def window(kernel, low=None, high=None):
+    zeros = [0] * len(kernel)
+    steps = {"strides": [1] * len(kernel), "dilations": [1] * len(kernel)}
+    return {"kernel": kernel, "low": low or zeros, "high": high or zeros, **steps}
+
+
 @dataclass(frozen=True)
 class Example:
     """A program on which `rewrite` fires, leaving `ops`."""
@@ -120,6 +129,45 @@ EXAMPLES = [
         lambda x: graph.reshape(graph.reshape(x, shape=[N * 3]), shape=[3, N]),
         ["reshape"],
         ("nx3xf32",),
+    ),
+    Example(
+        "clip-pool-window",
+        lambda x: graph.max_pool(x, **window([9, 2], low=[1, 0], high=[1, 0]), layout=FIRST),
+        ["max_pool"],
+        ("1x2x7x3xf32",),
+    ),
+    Example(
+        "clip-pool-window",
+        lambda x: graph.lp_pool(x, **window([4], high=[1]), p=2, layout=LAST),
+        ["lp_pool"],
+        ("2x3x2xf32",),
+        exact=False,
+    ),
+    Example(
+        "clip-average-window",
+        lambda x: graph.average_pool(
+            x,
+            **window([90, 90], high=[5, 0]),
+            extra=[78, 87],
+            count_include_pad=False,
+            layout=FIRST,
+        ),
+        ["average_pool"],
+        ("1x2x7x3xf32",),
+        exact=False,
+    ),
+    Example(
+        "clip-average-window",
+        lambda x: graph.average_pool(
+            x,
+            **window([90, 2], low=[2, 0], high=[5, 0]),
+            extra=[76, 0],
+            count_include_pad=True,
+            layout=LAST,
+        ),
+        ["average_pool", "mul"],
+        ("1x7x3x2xf32",),
+        exact=False,
     ),
     Example("identity-expand", lambda x: graph.expand(x, shape=[4, 3]), []),
     Example(
