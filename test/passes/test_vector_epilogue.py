@@ -12,9 +12,11 @@ ACTIVATIONS = {
     "Relu": {}, "Elu": {"alpha": 0.7}, "Sigmoid": {}, "Tanh": {}, "Softplus": {}, "Softsign": {},
     "Gelu": {}, "Erf": {}, "Exp": {}, "Log": {}, "Sqrt": {}, "Reciprocal": {}, "Mish": {},
     "HardSwish": {}, "HardSigmoid": {"alpha": 0.3}, "LeakyRelu": {"alpha": 0.1}, "Abs": {},
-    "Neg": {}, "Floor": {}, "Ceil": {}, "Round": {},
+    "Neg": {}, "Floor": {}, "Ceil": {}, "Round": {}, "Selu": {}, "Celu": {"alpha": 0.8},
+    "ThresholdedRelu": {"alpha": 0.4}, "Shrink": {"lambd": 0.3, "bias": 0.2}, "PRelu": {},
 }  # fmt: skip
 """None of which may be left to a loop of its own."""
+NAMES = (*ACTIVATIONS, "Swish")
 
 
 def _model():
@@ -22,11 +24,18 @@ def _model():
     random = np.random.default_rng(0)
     for op_type, attributes in ACTIVATIONS.items():
         weights[f"w_{op_type}"] = random.standard_normal((40, 72), np.float32) / 6
+        operands = [f"m_{op_type}", *(["slopes"] if op_type == "PRelu" else [])]
         nodes += [
             helper.make_node("MatMul", ["x", f"w_{op_type}"], [f"m_{op_type}"]),
-            helper.make_node(op_type, [f"m_{op_type}"], [f"y_{op_type}"], **attributes),
+            helper.make_node(op_type, operands, [f"y_{op_type}"], **attributes),
         ]
-    outputs = [f"y_{op_type}" for op_type in ACTIVATIONS]
+    weights["slopes"] = random.standard_normal(72, np.float32)
+    nodes += [  # as exporters write Swish
+        helper.make_node("MatMul", ["x", "w_Relu"], ["m_Swish"]),
+        helper.make_node("Sigmoid", ["m_Swish"], ["s_Swish"]),
+        helper.make_node("Mul", ["m_Swish", "s_Swish"], ["y_Swish"]),
+    ]
+    outputs = [f"y_{op_type}" for op_type in NAMES]
     return build_model(nodes, {"x": (np.float32, (24, 40))}, outputs, weights, opset=22)
 
 
@@ -36,7 +45,7 @@ def test_activations(vector_bits, tmp_path):
     x = np.random.default_rng(1).standard_normal((24, 40), np.float32) * 3
     x[0], x[1, 0], x[2, 0] = 0, np.inf, np.nan
     pipeline = (
-        f"graph-simplify,graph-pack-weights{{vector-bits={vector_bits}}},graph-fuse-epilogue,"
+        f"graph-simplify,graph-recognize,graph-pack-weights{{vector-bits={vector_bits}}},graph-fuse-epilogue,"
         "canonicalize"
     )
     compiled = graphc.compile(model, pipeline=pipeline, save_temps=tmp_path)
@@ -46,5 +55,5 @@ def test_activations(vector_bits, tmp_path):
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     ours, theirs = compiled.run(None, {"x": x}), session.run(None, {"x": x})
-    for name, result, expected in zip(ACTIVATIONS, ours, theirs, strict=True):
+    for name, result, expected in zip(NAMES, ours, theirs, strict=True):
         np.testing.assert_allclose(result, expected, rtol=2e-6, atol=2e-6, err_msg=name)
