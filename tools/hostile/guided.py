@@ -26,7 +26,9 @@ with atheris.instrument_imports(include=["graphc.frontend", "graphc.dialects"]):
     from .proto_mutations import mutate
     from .watch import bound_memory
 
-_WRITE_EVERY = 200
+_WRITE_EVERY = 50
+"""Inputs; of the first so many each is: libFuzzer does not say when it ends, and where so few are
+left, all count."""
 
 
 class ViolationError(Exception):
@@ -46,7 +48,8 @@ class _Target:
             self.seeds -= 1
             return
         self.outcomes[outcome.name] += 1
-        if outcome.violation or self.outcomes.total() % _WRITE_EVERY == 0:
+        total = self.outcomes.total()
+        if outcome.violation or total <= _WRITE_EVERY or total % _WRITE_EVERY == 0:
             self.write(outcome)
         if outcome.violation:
             raise ViolationError(f"{outcome.name} {outcome.violation}")
