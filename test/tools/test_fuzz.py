@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -23,7 +24,7 @@ from graphc.tools.fuzz.journal import Journal, Run
 from graphc.tools.fuzz.outcome import Outcome, Status
 from graphc.tools.fuzz.running import check_graph
 from graphc.tools.fuzz.summary import sum_up
-from graphc.tools.fuzz.values import Value
+from graphc.tools.fuzz.values import Value, is_sane
 
 DRAWN = range(250)
 PLANTED = str(Path(__file__).parents[1] / "debugging" / "planted.py")
@@ -68,6 +69,13 @@ def test_what_may_decide_is_exact_or_far_from_where_it_does():
     assert not Value("x", near, "float64", exact=False).clear_of()
     assert Value("x", near, "float64", exact=True).clear_of()
     assert Value("x", far, "float64", exact=False).clear_of()
+
+
+def test_nothing_is_computed_with_what_may_count_as_zero():
+    for dtype in (np.float32, np.float64, ml_dtypes.bfloat16):
+        assert is_sane(np.array([0.0, -1e-20, 1.0], dtype))
+        assert not is_sane(np.array([float(ml_dtypes.finfo(dtype).tiny) / 4, 1.0], dtype))
+    assert is_sane(np.array([1e-7], np.float16))
 
 
 def test_what_does_not_fit_is_no_part_of_the_graph():
