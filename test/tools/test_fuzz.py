@@ -19,6 +19,7 @@ from graphc.tools.fuzz.builder import GraphBuilder
 from graphc.tools.fuzz.checking import check_case
 from graphc.tools.fuzz.drawing import Case, draw_case
 from graphc.tools.fuzz.evaluation import IR_VERSION, Rejected
+from graphc.tools.fuzz.families.reduction import fits
 from graphc.tools.fuzz.findings import chosen, reduce_findings
 from graphc.tools.fuzz.journal import Journal, Run
 from graphc.tools.fuzz.outcome import Outcome, Status
@@ -76,6 +77,23 @@ def test_nothing_is_computed_with_what_may_count_as_zero():
         assert is_sane(np.array([0.0, -1e-20, 1.0], dtype))
         assert not is_sane(np.array([float(ml_dtypes.finfo(dtype).tiny) / 4, 1.0], dtype))
     assert is_sane(np.array([1e-7], np.float16))
+
+
+def test_integers_are_combined_as_long_as_they_fit():
+    """In whatever order: a product of zero may have been too large before."""
+    values = np.array([[2**20, 2**20, 0], [1, -2, 3]], np.int64)
+
+    def status(op_type, axes, array):
+        return fits(Value("x", array, array.dtype.name, exact=True), op_type, axes)
+
+    narrow = values.astype(np.int32)
+    assert not status("ReduceProd", None, narrow)
+    assert not status("ReduceProd", [1], narrow)
+    assert status("ReduceProd", [0], narrow)
+    assert status("ReduceProd", None, values)
+    assert not status("ReduceProd", None, 8192 * values)
+    assert status("ReduceSum", None, narrow)
+    assert not status("ReduceSum", None, 1024 * narrow)
 
 
 def test_what_does_not_fit_is_no_part_of_the_graph():
