@@ -174,6 +174,8 @@ def reduce(
     log(f"{subject.nodes} nodes: {oracle.problem}")
     values = reference_values(subject.model, subject.feeds, subject.names, by)
     subject, before = replace(subject, values=values), subject.nodes
+    if not oracle.shows(subject.part(range(before))):  # which has numbers for sizes
+        subject = subject.with_sizes_as_stated()
     subject = _fewer_nodes(subject, oracle, log)
     subject = _fewer_outputs(subject, oracle, log)
     for name, simpler in (
@@ -193,7 +195,8 @@ def _fewer_nodes(subject: Subject, oracle: Oracle, log: Log) -> Subject:
         log(f"{len(kept)} nodes: {'shows it' if found else 'does not show it'}")
         return found
 
-    return subject.part(ddmin(range(subject.nodes), shows)) or subject
+    part = subject.part(ddmin(range(subject.nodes), shows))
+    return part if part is not None and oracle.shows(part) else subject
 
 
 def _fewer_outputs(subject: Subject, oracle: Oracle, log: Log) -> Subject:

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from .subject import Subject, value_info
+from .subject import Subject
 
 
 def smaller_sizes(subject: Subject) -> Iterator[Subject]:
@@ -78,8 +78,10 @@ def fewer_attributes(subject: Subject) -> Iterator[Subject]:
 
 def _with_feeds(subject: Subject, feeds: dict[str, np.ndarray]) -> Subject:
     """`subject` with other inputs, and declarations that fit them."""
-    del subject.model.graph.input[:]
-    subject.model.graph.input.extend(value_info(name, array) for name, array in feeds.items())
+    for info in subject.model.graph.input:
+        for dim, size in zip(info.type.tensor_type.shape.dim, feeds[info.name].shape, strict=False):
+            if dim.HasField("dim_value"):
+                dim.dim_value = size
     for info in subject.model.graph.output:
         for dim in info.type.tensor_type.shape.dim:
             dim.Clear()

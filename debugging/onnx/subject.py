@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,8 @@ class Subject:
     model: onnx.ModelProto
     feeds: Mapping[str, np.ndarray]
     values: Mapping[str, np.ndarray]
+    stated: Mapping[str, onnx.ValueInfoProto] = field(default_factory=dict)
+    """How parts declare their inputs and outputs, those that their arrays are not to tell."""
 
     @property
     def nodes(self) -> int:
@@ -65,8 +67,29 @@ class Subject:
         wanted = {name for node in others for name in read_names(node)}
         wanted |= {info.name for info in graph.output}
         results = [n for node in nodes for n in node.output if n and (n in wanted or n not in used)]
-        made = _model(self.model, nodes, inputs, results, tensors, known)
+        part = helper.make_graph(
+            nodes,
+            graph.name or "reduced",
+            [self._declared(name, known) for name in inputs],
+            [self._declared(name, known) for name in results],
+            tensors,
+        )
+        whole = self.model
+        made = helper.make_model(
+            part, ir_version=whole.ir_version, opset_imports=whole.opset_import
+        )
+        made.functions.extend(whole.functions)
         return replace(self, model=made, feeds={name: known[name] for name in inputs})
+
+    def with_sizes_as_stated(self) -> "Subject":
+        """The same, but its parts keep the names that the model gives sizes."""
+        graph = self.model.graph
+        return replace(self, stated={info.name: info for info in (*graph.input, *graph.output)})
+
+    def _declared(self, name: str, known: Mapping[str, np.ndarray]) -> onnx.ValueInfoProto:
+        if name in self.stated:
+            return self.stated[name]
+        return value_info(name, known[name]) if name in known else onnx.ValueInfoProto(name=name)
 
     def with_outputs(self, names: Iterable[str]) -> "Subject":
         """The same with `names` for outputs."""
@@ -113,29 +136,6 @@ def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
     tensor.CopyFrom(node.attribute[0].t)
     tensor.name = node.output[0]
     return tensor
-
-
-def _model(
-    model: onnx.ModelProto,
-    nodes: Iterable[onnx.NodeProto],
-    inputs: Iterable[str],
-    outputs: Iterable[str],
-    tensors: Iterable[onnx.TensorProto],
-    known: Mapping[str, np.ndarray],
-) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        list(nodes),
-        model.graph.name or "reduced",
-        [value_info(name, known[name]) for name in inputs],
-        [
-            value_info(name, known[name]) if name in known else onnx.ValueInfoProto(name=name)
-            for name in outputs
-        ],
-        list(tensors),
-    )
-    made = helper.make_model(graph, ir_version=model.ir_version, opset_imports=model.opset_import)
-    made.functions.extend(model.functions)
-    return made
 
 
 def _is_small_integer(array: np.ndarray) -> bool:

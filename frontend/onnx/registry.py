@@ -24,6 +24,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ...errors import InvalidModelError
 from ...mlir import ir
 
@@ -83,7 +85,7 @@ class Converter:
                 f"{self.op_type} (opset {node.opset}): '{given}' is an input, not an attribute"
             )
         try:
-            bound = signature.bind(*inputs, **attributes, **extra)
+            bound = signature.bind(*inputs, **_float_defaults(self.function) | attributes, **extra)
         except TypeError as error:
             raise InvalidModelError(f"{self.op_type} (opset {node.opset}): {error}") from None
         _require_inputs(bound)
@@ -93,6 +95,16 @@ class Converter:
 @functools.cache
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
+
+
+@functools.cache
+def _float_defaults(function: Callable[..., Any]) -> dict[str, float]:
+    """The defaults of attributes that are floats, as an attribute holds them: in f32."""
+    return {
+        name: float(np.float32(parameter.default))
+        for name, parameter in _signature(function).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and isinstance(parameter.default, float)
+    }
 
 
 def _require_inputs(bound: inspect.BoundArguments) -> None:

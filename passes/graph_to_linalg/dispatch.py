@@ -4,7 +4,7 @@ The backend computes cheap operands of a scatter or a scan within it: all of the
 which overflows. Such ops stand apart, on operands that are in memory before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from ...dialects import graph, iree
 from ...mlir import ir
@@ -37,16 +37,24 @@ def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     return iree.compute_barrier(x, ctx.dynamic_sizes(type_))
 
 
+def share_memory(x: ir.Value, y: ir.Value) -> bool:
+    """Whether `x` and `y` are one tensor, in other shapes maybe."""
+    return _origin(x, _SAME_MEMORY) == _origin(y, _SAME_MEMORY)
+
+
 def _is_in_memory(x: ir.Value) -> bool:
     """Whether `x` is an argument or a dispatch, in another shape maybe."""
-    while isinstance(x.owner, ir.Operation | ir.OpView):
-        if x.owner.operation.name == "flow.dispatch.region":
-            return True
-        if x.owner.operation.name not in VIEWS:
-            return False
+    owner = _origin(x, VIEWS).owner
+    return isinstance(owner, ir.Block) or owner.operation.name == "flow.dispatch.region"
+
+
+def _origin(x: ir.Value, through: Container[str]) -> ir.Value:
+    """What the ops called as in `through` made `x` of."""
+    while not isinstance(x.owner, ir.Block) and x.owner.operation.name in through:
         x = x.owner.operation.operands[0]
-    return True
+    return x
 
 
 VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
 """Ops that move nothing."""
+_SAME_MEMORY = (*VIEWS, "iree_tensor_ext.compute_barrier.end")

@@ -6,7 +6,8 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import apart, settled, stored
+from .aliasing import copy
+from .dispatch import apart, settled, share_memory, stored
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
@@ -294,5 +295,7 @@ def _put(
         return apply_number_rule(_COMBINE[reduction], rows_type.dtype, element, update)
 
     numbers = settled(ctx, numbers, column)
-    updates = settled(ctx, updates, flat)
+    # Of rows that are updates, too, the backend would keep a copy on its stack, or, where the two
+    # differ in what is known of their sizes, none: it would read what it has written.
+    updates = copy(updates) if share_memory(updates, rows) else settled(ctx, updates, flat)
     return apart(ctx, rows_type, lambda: iree.scatter(updates, numbers, rows, [0], combine))

@@ -150,8 +150,7 @@ def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value
                 ctx.require_equal(type_.shape[other], shape[other], message)
         offsets: list[Size] = [0] * type_.rank
         offsets[axis] = start
-        if 0 not in shape and 0 not in type_.shape:
-            result = insert_slice(ctx, x, result, offsets, shape)
+        result = insert_slice(ctx, x, result, offsets, shape)
         start = start + shape[axis]
     return result
 
@@ -255,7 +254,9 @@ def extract_slice(
     strides: Sequence[int],
     type_: graph.TensorType,
 ) -> ir.Value:
-    """``tensor.extract_slice`` of `x`, of type `type_`."""
+    """``tensor.extract_slice`` of `x`, of type `type_`; of nothing there is no slice."""
+    if 0 in type_.shape:
+        return ctx.empty(type_)
     offset_values, static_offsets = _split_sizes(ctx, offsets)
     size_values, static_sizes = _split_sizes(ctx, sizes)
     return tensor.extract_slice(
@@ -271,7 +272,9 @@ def insert_slice(
     offsets: Sequence[Size],
     sizes: Sequence[Size],
 ) -> ir.Value:
-    """``tensor.insert_slice`` of `x` into `into`."""
+    """``tensor.insert_slice`` of `x` into `into`; there is no place for nothing, nor in nothing."""
+    if 0 in sizes or 0 in ir.RankedTensorType(into.type).shape:
+        return into
     offset_values, static_offsets = _split_sizes(ctx, offsets)
     size_values, static_sizes = _split_sizes(ctx, sizes)
     return tensor.insert_slice(
@@ -295,7 +298,7 @@ def pad_tensor(
     if not type_.is_static:
         around = fill(scalar, ctx.empty(type_))
         shape = [s - a - b for s, a, b in zip(type_.shape, low, high, strict=True)]
-        return around if 0 in shape else insert_slice(ctx, x, around, low, shape)
+        return insert_slice(ctx, x, around, low, shape)
     low_values, static_low = _split_sizes(ctx, low)
     high_values, static_high = _split_sizes(ctx, high)
     op = tensor.PadOp(plain_type(type_), x, low_values, high_values, static_low, static_high)

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
+from .dispatch import stored
 from .lowering import Lowering, lowers, plain_type
 
 
@@ -23,7 +24,11 @@ def constant(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
 def sizes(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
     element = ir.IntegerType.get_signless(64)
     values = [arith.index_cast(element, ctx.index(size)) for size in op.attrs["sizes"]]
-    return tensor.from_elements(plain_type(graph.type_of(op.result)), values)
+    type_ = graph.type_of(op.result)
+    listed = tensor.from_elements(plain_type(type_), values)
+    # Stored as they are: of a list in rows, as which they may be read, the backend writes each to
+    # more than one place, the last one behind the tensor.
+    return stored(ctx, listed, type_) if len(values) > 1 else listed
 
 
 @lowers(graph.BindSizesOp)

@@ -60,6 +60,23 @@ def test_wrong_code(tmp_path, capsys, monkeypatch):
     assert run_script(tmp_path / "out" / "reproduce.sh").returncode == 0  # without the fault
 
 
+def test_wrong_code_where_sizes_have_names(tmp_path, capsys, monkeypatch):
+    """They keep them, as it is not shown otherwise."""
+    load_rules()
+
+    def wrong(op, x):
+        known = graph.type_of(op.x).is_static
+        return functions.tanh(x) if known else functions.sigmoid(x)
+
+    monkeypatch.setitem(scalar._rules, graph.TanhOp.OPERATION_NAME, wrong)
+    path = write(chain(), tmp_path / "chain.onnx")
+    assert main([str(path), *QUICK, "-o", str(tmp_path / "out"), "--quiet"]) == 0
+    model, ops = reduced(tmp_path / "out")
+    assert ops == ["Add", "Exp", "Tanh"]
+    (size,) = {info.name: info for info in model.graph.input}["x"].type.tensor_type.shape.dim[:1]
+    assert size.dim_param == "n"
+
+
 def test_a_predicate_of_the_user(tmp_path, capsys):
     """A command that knows nothing of numbers."""
     path = write(chain(), tmp_path / "chain.onnx")

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -18,12 +19,13 @@ from graphc.tools.fuzz.builder import GraphBuilder
 from graphc.tools.fuzz.checking import check_case
 from graphc.tools.fuzz.drawing import Case, draw_case
 from graphc.tools.fuzz.evaluation import IR_VERSION, Rejected
+from graphc.tools.fuzz.families.reduction import fits
 from graphc.tools.fuzz.findings import chosen, reduce_findings
 from graphc.tools.fuzz.journal import Journal, Run
 from graphc.tools.fuzz.outcome import Outcome, Status
 from graphc.tools.fuzz.running import check_graph
 from graphc.tools.fuzz.summary import sum_up
-from graphc.tools.fuzz.values import Value
+from graphc.tools.fuzz.values import Value, is_sane
 
 DRAWN = range(250)
 PLANTED = str(Path(__file__).parents[1] / "debugging" / "planted.py")
@@ -68,6 +70,30 @@ def test_what_may_decide_is_exact_or_far_from_where_it_does():
     assert not Value("x", near, "float64", exact=False).clear_of()
     assert Value("x", near, "float64", exact=True).clear_of()
     assert Value("x", far, "float64", exact=False).clear_of()
+
+
+def test_nothing_is_computed_with_what_may_count_as_zero():
+    for dtype in (np.float32, np.float64, ml_dtypes.bfloat16):
+        assert is_sane(np.array([0.0, -1e-20, 1.0], dtype))
+        assert not is_sane(np.array([float(ml_dtypes.finfo(dtype).tiny) / 4, 1.0], dtype))
+    assert is_sane(np.array([1e-7], np.float16))
+
+
+def test_integers_are_combined_as_long_as_they_fit():
+    """In whatever order: a product of zero may have been too large before."""
+    values = np.array([[2**20, 2**20, 0], [1, -2, 3]], np.int64)
+
+    def status(op_type, axes, array):
+        return fits(Value("x", array, array.dtype.name, exact=True), op_type, axes)
+
+    narrow = values.astype(np.int32)
+    assert not status("ReduceProd", None, narrow)
+    assert not status("ReduceProd", [1], narrow)
+    assert status("ReduceProd", [0], narrow)
+    assert status("ReduceProd", None, values)
+    assert not status("ReduceProd", None, 8192 * values)
+    assert status("ReduceSum", None, narrow)
+    assert not status("ReduceSum", None, 1024 * narrow)
 
 
 def test_what_does_not_fit_is_no_part_of_the_graph():

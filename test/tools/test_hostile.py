@@ -2,7 +2,9 @@
 
 import json
 import os
+import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -11,11 +13,12 @@ import pytest
 from onnx import helper
 
 from graphc.errors import InvalidModelError, LimitError
-from graphc.tools.hostile import kinds, watch
+from graphc.tools.hostile import guiding, kinds, watch
 from graphc.tools.hostile.__main__ import main
 from graphc.tools.hostile.minimize import minimized
 from graphc.tools.hostile.outcome import EscapeError, outcome_of
 from graphc.tools.hostile.program_mutations import with_short_loops
+from graphc.tools.hostile.results import KindResults, Results
 from graphc.tools.hostile.seeds import own_models
 
 INPUTS = {"structure": 150, "bytes": 100, "external-data": 100, "file": 40, "cache": 20}
@@ -120,6 +123,37 @@ def test_one_input_alone(tmp_path, capsys):
     (path,) = tmp_path.iterdir()
     assert path.read_bytes() == kinds.KINDS["bytes"].make(kinds.draw_for("bytes", 0, 4))
     assert str(path) in capsys.readouterr().out
+
+
+def test_every_guided_input_is_counted(tmp_path, monkeypatch):
+    pytest.importorskip("atheris")
+    seeds = kinds.seed_models()[:200]
+    monkeypatch.setattr(guiding, "seed_models", lambda: seeds)
+    results = Results(0, {"guided": KindResults()})
+    guiding.run_guided("guided", 30, results, tmp_path)
+    assert results.kinds["guided"].inputs == results.kinds["guided"].outcomes.total() == 30
+
+
+def test_a_guided_process_that_is_ended_has_left_its_input(tmp_path, monkeypatch):
+    """By a signal that it does not hear of; then there is another process."""
+    pytest.importorskip("atheris")
+    commands = []
+
+    def run(command, **_):
+        commands.append(command)
+        outcomes, last = map(Path, command[3:5])
+        last.write_bytes(b"the last one")
+        outcomes.write_text('["ok", "", ""]\n' * (2 if len(commands) == 1 else 7))
+        return subprocess.CompletedProcess(command, -9 if len(commands) == 1 else 0, "", "killed")
+
+    monkeypatch.setattr(guiding.subprocess, "run", run)
+    monkeypatch.setattr(guiding, "seed_models", lambda: [b""])
+    results = Results(0, {"guided": KindResults()})
+    guiding.run_guided("guided", 10, results, tmp_path)
+    assert results.kinds["guided"].outcomes == {"ok": 9, "Crash": 1}
+    (violation,) = results.violations
+    assert violation.where == "the process ended with code -9"
+    assert Path(violation.file).read_bytes() == b"the last one"
 
 
 def test_kinds_that_are_none(capsys):

@@ -1,16 +1,15 @@
-"""Inputs that coverage leads to: ``python -m graphc.tools.hostile.guided STATE SEEDS [flags]``.
+"""Inputs that coverage leads to: ``... guided OUTCOMES LAST SEEDS [flags]``.
 
 libFuzzer keeps the models that reach code of the importer which none before has reached, and
-changes these further, by the changes of `proto_mutations` and by its own. Outcomes are counted in
-the file STATE, but for those of the first SEEDS inputs, which nothing was done to; the first
-violation ends the process, as libFuzzer has it, and leaves the input in a file.
+changes these further, by the changes of `proto_mutations` and by its own. The file OUTCOMES has
+a line for each, but for the first SEEDS inputs, which nothing was done to. LAST is the last input:
+however the process ends, that is what ended it. The first violation does, as libFuzzer has it.
 """
 
 import importlib
 import json
 import random
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,9 @@ atheris: Any = importlib.import_module("atheris")  # an extra, which is not ever
 with atheris.instrument_imports(include=["graphc.frontend", "graphc.dialects"]):
     from .byte_mutations import damage
     from .kinds import import_model, quiet
-    from .outcome import Outcome, outcome_of
+    from .outcome import outcome_of
     from .proto_mutations import mutate
     from .watch import bound_memory
-
-_WRITE_EVERY = 50
-"""Inputs; of the first so many each is: libFuzzer does not say when it ends, and where so few are
-left, all count."""
 
 
 class ViolationError(Exception):
@@ -36,30 +31,21 @@ class ViolationError(Exception):
 
 
 class _Target:
-    def __init__(self, state: Path, seeds: int):
-        self.state = state
+    def __init__(self, outcomes: Path, last: Path, seeds: int):
+        self.outcomes = outcomes.open("w", buffering=1)
+        self.last = last
         self.seeds = seeds
         """How many inputs come first that are as they were given."""
-        self.outcomes: Counter[str] = Counter()
 
     def __call__(self, data: bytes) -> None:
+        self.last.write_bytes(data)
         outcome = outcome_of(lambda: import_model(data))
         if self.seeds > 0 and not outcome.violation:
             self.seeds -= 1
             return
-        self.outcomes[outcome.name] += 1
-        total = self.outcomes.total()
-        if outcome.violation or total <= _WRITE_EVERY or total % _WRITE_EVERY == 0:
-            self.write(outcome)
+        self.outcomes.write(json.dumps([outcome.name, outcome.violation, outcome.message]) + "\n")
         if outcome.violation:
             raise ViolationError(f"{outcome.name} {outcome.violation}")
-
-    def write(self, last: Outcome | None = None) -> None:
-        """Write what was counted, and the violation that `last` is."""
-        violation = None
-        if last is not None and last.violation:
-            violation = [last.name, last.violation, last.message]
-        self.state.write_text(json.dumps({"outcomes": self.outcomes, "violation": violation}))
 
 
 def change(data: bytes, max_size: int, seed: int) -> bytes:
@@ -81,11 +67,10 @@ def change(data: bytes, max_size: int, seed: int) -> bytes:
 
 def main() -> None:
     """Run libFuzzer."""
-    state, seeds, *flags = sys.argv[1:]
+    outcomes, last, seeds, *flags = sys.argv[1:]
     quiet()
     bound_memory()
-    target = _Target(Path(state), int(seeds))
-    target.write()
+    target = _Target(Path(outcomes), Path(last), int(seeds))
     atheris.Setup([sys.argv[0], *flags], target, custom_mutator=change)
     atheris.Fuzz()
 

@@ -1,7 +1,6 @@
 """Runs of the coverage-guided half, `guided`, each in a process of its own."""
 
 import importlib.util
-import itertools
 import json
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from .results import Results
 
 MAX_BYTES = 20_000
 """Of one input."""
+LAST = "last.onnx"
+"""The file that has the last input of a process."""
 
 _STRIDE = 10
 """Of the seeds every tenth is given to each process, which runs them before all else."""
@@ -43,8 +44,8 @@ def run_guided(kind: str, count: int, results: Results, keep: Path) -> None:
 
 def _run(folder: Path, count: int, seed: int) -> Iterator[Outcome]:
     """The outcomes of one process."""
-    state = folder / "state.json"
-    state.unlink(missing_ok=True)
+    written = folder / "outcomes.jsonl"
+    written.unlink(missing_ok=True)
     corpus = folder / "corpus"
     seeds = len(list(corpus.iterdir()))
     flags = [
@@ -53,27 +54,22 @@ def _run(folder: Path, count: int, seed: int) -> Iterator[Outcome]:
         f"-artifact_prefix={folder}/artifact-",
     ]  # fmt: skip
     module = f"{__package__}.guided"
-    command = [sys.executable, "-m", module, str(state), str(seeds), *flags, str(corpus)]
+    files = [str(written), str(folder / LAST)]
+    command = [sys.executable, "-m", module, *files, str(seeds), *flags, str(corpus)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if not state.exists():
+    if not written.exists():
         raise UsageError(f"the fuzzer does not start: {done.stderr[-500:]}")
-    counted = json.loads(state.read_text())
-    violation = counted["violation"] and Outcome(*counted["violation"])
-    for name, number in counted["outcomes"].items():
-        seen = violation is not None and name == violation.name
-        yield from itertools.repeat(Outcome(name), number - seen)
-    if violation is not None:
-        yield violation
-    elif done.returncode != 0:
+    outcomes = [Outcome(*json.loads(line)) for line in written.read_text().splitlines()]
+    yield from outcomes
+    if done.returncode != 0 and not (outcomes and outcomes[-1].violation):
         what = "Hang" if "timeout" in done.stderr else "Crash"
-        yield Outcome(what, f"the process ended with code {done.returncode}")
-    elif not counted["outcomes"]:
+        where = f"the process ended with code {done.returncode}"
+        yield Outcome(what, where, " ".join(done.stderr[-200:].split()))
+    elif not outcomes:
         raise UsageError(f"the fuzzer ran nothing: {done.stderr[-500:]}")
 
 
 def _keep(kind: str, outcome: Outcome, folder: Path, results: Results, keep: Path) -> None:
-    for artifact in folder.glob("artifact-*"):
-        path = keep / f"{kind}-{outcome.label}.onnx"
-        path.write_bytes(artifact.read_bytes())
-        artifact.unlink()
-        results.add_violation(kind, results.kinds[kind].inputs, outcome, path)
+    path = keep / f"{kind}-{outcome.label}.onnx"
+    path.write_bytes((folder / LAST).read_bytes())
+    results.add_violation(kind, results.kinds[kind].inputs, outcome, path)

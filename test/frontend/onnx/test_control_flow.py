@@ -307,6 +307,27 @@ def test_loops_grow_from_nothing():
     check(model, {"x": floats(5, 3), "trips": np.array(4)})
 
 
+@pytest.mark.parametrize("condition", ["go", "less"])
+def test_loops_collect_empty_tensors(condition):
+    """However many iterations there are, known before or not."""
+    model = parse(
+        "(float[3, 0, n] x, int64 trips) => (float[3, 0, n] last, float[k, 3, 0, n] all)",
+        f"""
+        true = Constant <value_int: int = 1> ()
+        first = Cast <to: int = 9> (true)
+        last, all = Loop (trips, first, x) <body: graph = b1
+          (int64 i, bool go, float[3, 0, n] p) => (go1, p1, p2) {{
+            two = Constant <value_int: int = 2> ()
+            less = Less (i, two)
+            go1 = Identity ({condition})
+            p1 = Neg (p)
+            p2 = Abs (p)
+          }}>
+        """,
+    )
+    check(model, {"x": floats(3, 0, 2), "trips": np.array(5)})
+
+
 def test_kernels_with_loops_of_their_own():
     """A kernel keeps its loops, while the loop that it is in becomes branches."""
     model = parse(

@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from numerics import Cases, Feed, compare, const, evaluate, run_compiled
+from numerics import Cases, Feed, build_model, compare, const, evaluate, run_compiled
+from onnx.helper import make_node
 
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -71,6 +72,20 @@ def test_attributes():
     cases.add("Swish", x, alpha=1.5)
     cases.compare_evaluation()
     cases.compare_compiled_with_evaluation()
+
+
+@pytest.mark.parametrize(("op_type", "alpha"), [("LeakyRelu", 0.01), ("HardSigmoid", 0.2)])
+def test_defaults_of_attributes_are_what_a_model_could_give(op_type, alpha):
+    """They are rounded to f32, too, which f64 tells."""
+    x = np.linspace(-2, 2, 9)
+    given, left_out = (
+        evaluate(build_model([node], {"x": (np.float64, [9])}, ["y"]), {"x": x})[0]
+        for node in (
+            make_node(op_type, ["x"], ["y"], alpha=alpha),
+            make_node(op_type, ["x"], ["y"]),
+        )
+    )
+    np.testing.assert_array_equal(left_out, given)
 
 
 def test_binary_operators_broadcast():

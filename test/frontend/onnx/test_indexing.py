@@ -344,3 +344,12 @@ def test_scatter_of_updates_whose_sizes_are_better_known():
     rows = np.array([[1]])
     cases.add("ScatterND", Feed(x, ["a", 3]), Feed(rows, ["m", 1]), updates, reduction="add")
     cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize(("stated", "rows"), [("n", 8), (600, 600)])
+def test_scatter_of_rows_that_are_updates(stated, rows):
+    """Reads what was there before, in however many rows."""
+    nodes = [make_node("ScatterND", ["x", "places", "x"], ["y"])]
+    inputs = {"x": (np.float32, [stated, 256]), "places": (np.int64, [rows, 1])}
+    feeds = {"x": _normal(rows, 256), "places": np.roll(np.arange(rows), -1)[:, None]}
+    compare_with_onnxruntime(build_model(nodes, inputs, ["y"], opset=18), feeds)

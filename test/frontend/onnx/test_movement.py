@@ -269,6 +269,20 @@ def test_sizes_computed_in_the_graph():
     compare_with_onnxruntime(model, {"x": _normal(3, 16)})
 
 
+def test_sizes_in_rows():
+    """As they are, and computed with."""
+    nodes = [
+        make_node("Shape", ["x"], ["shape"]),
+        make_node("Reshape", ["shape", "square"], ["rows"]),
+        make_node("Cast", ["shape"], ["floats"], to=1),
+        make_node("Reshape", ["floats", "square"], ["matrix"]),
+        make_node("MatMul", ["matrix", "matrix"], ["product"]),
+    ]
+    inputs = {"x": (np.float32, ["a", "b", "c", "d"])}
+    model = build_model(nodes, inputs, ["rows", "product"], {"square": [2, 2]}, opset=18)
+    compare_with_onnxruntime(model, {"x": _normal(2, 3, 4, 5)})
+
+
 @pytest.mark.parametrize(
     ("op_type", "inputs", "attributes", "message"),
     [

@@ -7,7 +7,7 @@ import numpy as np
 from ..builder import GraphBuilder
 from ..evaluation import Rejected
 from ..registry import draws
-from ..values import Value
+from ..values import Value, is_float
 
 _REDUCTIONS = ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1",
                "ReduceL2", "ReduceProd", "ReduceLogSumExp", "ReduceLogSum")  # fmt: skip
@@ -27,12 +27,27 @@ def reduce(b: GraphBuilder) -> None:
     attributes = {"keepdims": b.integer(0, 1)}
     axes = [axis % x.rank for axis in b.axes(x.rank)] if not x.size else b.axes(x.rank)
     exact = op_type in _EXACT
-    if b.chance(0.2):
+    over_all = b.chance(0.2)
+    if not fits(x, op_type, None if over_all else axes):
+        raise Rejected("overflows")
+    if over_all:
         b.add(op_type, [x], exact=exact, **attributes)
     elif b.opset >= (13 if op_type == "ReduceSum" else 18):
         b.add(op_type, [x, b.ints(axes)], exact=exact, **attributes)
     else:
         b.add(op_type, [x], exact=exact, axes=[axis % x.rank for axis in axes], **attributes)
+
+
+def fits(x: Value, op_type: str, axes: list[int] | None) -> bool:
+    """Whether integers stay in their type in whatever order they are combined, and in float64,
+    in which ONNX Runtime combines them: what is beyond wraps round, is rounded, or is cut off."""
+    combine = {"ReduceSum": np.sum, "ReduceProd": np.prod}.get(op_type)
+    if combine is None or is_float(x.dtype):
+        return True
+    axis = None if axes is None else tuple(axes)
+    with np.errstate(over="ignore"):
+        largest = combine(np.maximum(np.abs(x.wide), 1), axis=axis)
+    return bool((largest <= min(np.iinfo(x.dtype).max, 2**53)).all())
 
 
 @draws(weight=2)
