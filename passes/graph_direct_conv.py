@@ -10,7 +10,7 @@ from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .greedy import apply_rewrites
-from .query import constant_array
+from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
 from .vectors import LANES, REGISTERS
@@ -20,6 +20,9 @@ CACHED_BYTES = 1 << 20
 """A panel of weights that is larger comes from a slow cache for every tile."""
 MIN_PLACES = 4
 """Along shorter rows of the result, tiles cannot fill the registers."""
+
+PLANES = 4
+"""So many channels of an image are read as well where they lie as next to each other."""
 
 DEPTHWISE_TAPS = 9
 """Depthwise kernels of fewer taps are left to the backend. MobileNetV2, with nine, takes 0.75 times
@@ -117,9 +120,12 @@ class DirectConv(Rewrite):
         dense, groups = self._joined(weights, attrs)
         panels = graph.constant(value=graph.pack_kernel(dense, tile.vectors * self.lanes))
         window = {name: attrs[name] for name in ("strides", "dilations", "low", "high")}
+        dense = not _is_depthwise(weights, attrs)
+        image, layout = _image(op.x) if dense else (op.x, "channels_last")
         return graph.direct_conv(
-            op.x, panels, groups=groups, places=tile.places, lanes=self.lanes, **window
-        )
+            image, panels, groups=groups, places=tile.places, lanes=self.lanes, layout=layout,
+            **window,
+        )  # fmt: skip
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups that are computed with."""
@@ -171,6 +177,16 @@ class DirectConv(Rewrite):
         if places * vectors + vectors + 1 > self.registers:
             cost *= 1.4
         return max(cost, 4.6) + 1.5 if streams else cost
+
+
+def _image(x: ir.Value) -> tuple[ir.Value, str]:
+    """The image `x`, or the one that it is a transpose of, and its layout."""
+    transposed = producer(x, graph.TransposeOp)
+    if transposed is None or graph.type_of(x).static_shape[-1] > PLANES:
+        return x, "channels_last"
+    rank = graph.type_of(x).rank
+    moved = transposed.attrs["perm"] == (0, *range(2, rank), 1)
+    return (transposed.x, "channels_first") if moved else (x, "channels_last")
 
 
 def _streams(weights: np.ndarray, places: int) -> bool:

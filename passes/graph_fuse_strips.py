@@ -13,7 +13,7 @@ from .query import has_one_use
 from .registry import register
 from .report import RewriteStatistics
 
-SCRATCH_BYTES = 768 << 10
+SCRATCH_BYTES = 512 << 10
 """Of the second-level cache, for what lies between the steps."""
 WEIGHTS_BYTES = 512 << 10
 """Larger weights are better split between threads than read by each."""

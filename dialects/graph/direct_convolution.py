@@ -4,19 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from .attributes import Int, Ints
+from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .convolution import ConvOp
 from .types import TensorType, type_of
-from .window import output_sizes
+from .window import from_channels_first, output_sizes, split_layout, to_channels_first
 
 
 class DirectConvOp(GraphOp, name="direct_conv"):
     """A convolution over one or two axes with the weights in panels.
 
-    `x` [N, H, W, C], `w` [panels, kernel H, kernel W, C/groups, n], result
-    [N, H', W', panels * n], or all without H; the other attributes are those of `conv`. A panel
+    `x` [N, H, W, C], or [N, C, H, W] with the `layout` ``channels_first``, `w`
+    [panels, kernel H, kernel W, C/groups, n], result [N, H', W', panels * n], or all without H; the
+    other attributes are those of `conv`. A panel
     holds `n` features of one group side by side, in vectors of `lanes`. `places` is how many places
     along W are computed at a time: together with a panel they fill the registers. In a depthwise
     convolution, a panel holds `n` channels, each a group.
@@ -31,10 +32,18 @@ class DirectConvOp(GraphOp, name="direct_conv"):
     groups: Int
     places: Int
     lanes: Int
+    layout: Str
 
     @staticmethod
     def infer(
-        x: TensorType, w: TensorType, *, groups: int, places: int, lanes: int, **window: Any
+        x: TensorType,
+        w: TensorType,
+        *,
+        groups: int,
+        places: int,
+        lanes: int,
+        layout: str,
+        **window: Any,
     ) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"convolves f32, not {x.dtype} with {w.dtype}")
@@ -50,25 +59,29 @@ class DirectConvOp(GraphOp, name="direct_conv"):
         depthwise = groups == panels * width and channels == 1
         if lanes < 1 or width % lanes or groups < 1 or (panels % groups and not depthwise):
             raise TypeRuleError(f"panels {w} do not hold {groups} groups in vectors of {lanes}")
-        require_equal_sizes(x.shape[-1], channels * groups, "the weights' and the input's channels")
-        out = output_sizes(x.shape[1:-1], kernel, **window)
-        return x.with_shape((x.shape[0], *out, panels * width))
+        if depthwise and layout != "channels_last":
+            raise TypeRuleError("depthwise, vectors of channels are read, which must lie together")
+        batch, depth, extents = split_layout(x.shape, layout)
+        require_equal_sizes(depth, channels * groups, "the weights' and the input's channels")
+        out = output_sizes(extents, kernel, **window)
+        return x.with_shape((batch, *out, panels * width))
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, w: np.ndarray, *, places: int, lanes: int, **options: Any
+        x: np.ndarray, w: np.ndarray, *, places: int, lanes: int, layout: str, **options: Any
     ) -> np.ndarray:
         del places, lanes
         matrix = np.moveaxis(w, 0, -2).reshape(*w.shape[1:-1], -1)
-        return ConvOp.evaluate(x, matrix, layout="channels_last", **options)
+        image = from_channels_first(to_channels_first(x, layout), "channels_last")
+        return ConvOp.evaluate(image, matrix, layout="channels_last", **options)
 
 
 def is_depthwise(op: GraphOp) -> bool:
     """Whether `op` is a `graph.direct_conv` in which each channel has one kernel of its own."""
     if not isinstance(op, DirectConvOp):
         return False
-    groups = op.attrs["groups"]
-    return groups > 1 and groups == type_of(op.x).shape[-1] == type_of(op.result).shape[-1]
+    panels, *_, channels, width = type_of(op.w).static_shape
+    return channels == 1 and op.attrs["groups"] == panels * width > 1
 
 
 def pack_kernel(w: np.ndarray, width: int) -> np.ndarray:

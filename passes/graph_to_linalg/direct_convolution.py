@@ -24,7 +24,9 @@ def direct_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) 
 def shape_of(op: graph.GraphOp) -> Shape:
     """The numbers of a direct convolution."""
     attrs = op.attrs
-    batch, *extents, channels = graph.type_of(op.x).static_shape
+    planar = attrs["layout"] == "channels_first"
+    batch, *sizes = graph.type_of(op.x).static_shape
+    channels, *extents = sizes if planar else (sizes[-1], *sizes[:-1])
     _, *kernel, _, panel = graph.type_of(op.w).static_shape
     _, *places, features = graph.type_of(op.result).static_shape
     return Shape(
@@ -32,7 +34,7 @@ def shape_of(op: graph.GraphOp) -> Shape:
         _along_axes(kernel, 1), _along_axes(attrs["strides"], 1),
         _along_axes(attrs["dilations"], 1),
         _along_axes(attrs["low"], 0), width=panel, groups=attrs["groups"], places=attrs["places"],
-        lanes=attrs["lanes"],
+        lanes=attrs["lanes"], planar=planar,
     )  # fmt: skip
 
 

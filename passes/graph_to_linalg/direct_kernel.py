@@ -35,6 +35,23 @@ class Shape:
     groups: int
     places: int
     lanes: int
+    planar: bool = False
+    """Whether the image lies in memory channel by channel."""
+
+    @property
+    def image_rows(self) -> int:
+        """Rows of an image in memory."""
+        return self.image[1] * (self.image[3] if self.planar else 1)
+
+    @property
+    def pixel(self) -> int:
+        """Elements from one place of a row to the next."""
+        return 1 if self.planar else self.image[3]
+
+    @property
+    def channel(self) -> int:
+        """Elements from one channel of a place to the next."""
+        return self.image[1] * self.image[2] if self.planar else 1
 
     @property
     def flops(self) -> int:
@@ -94,7 +111,7 @@ class Shape:
     @property
     def is_one_run(self) -> bool:
         """Whether the taps of a row of the kernel are one run of memory."""
-        return self.dilations[1] == 1 and self.groups == 1
+        return self.dilations[1] == 1 and self.groups == 1 and not self.planar
 
 
 class Emitter(VectorEmitter):
@@ -132,7 +149,7 @@ class Emitter(VectorEmitter):
         """One row of the result by a panel."""
         places = self.index(self.shape.result[1])
         batch, place = arith.divui(row, places), arith.remui(row, places)
-        self.row_of(place, self.times(batch, self.shape.image[1]), row, panel)
+        self.row_of(place, self.times(batch, self.shape.image_rows), row, panel)
 
     def rows_of(self, place: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
         """`count` rows of the result of one image from row `place` on, to rows of the memory of the
@@ -149,10 +166,9 @@ class Emitter(VectorEmitter):
     def row_of(self, place: ir.Value, origin: ir.Value, row: ir.Value, panel: ir.Value) -> None:
         """One row by a panel; see `rows_of`."""
         shape = self.shape
-        _, _, width, depth = shape.image
         top = self.add(self.times(place, shape.strides[0]), -shape.low[0])
-        first = self.times(self.add(origin, top), width * depth)
-        first = self.add(first, self._first_channel(panel))
+        first = self.times(self.add(origin, top), shape.image[2] * shape.pixel)
+        first = self.add(first, self.times(self._first_channel(panel), shape.channel))
         taps = self._rows_inside(top)
         feature = self.times(panel, shape.width)
         size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.width
@@ -202,11 +218,11 @@ class Emitter(VectorEmitter):
         shape = self.shape
         where = self.index(tile.start) if place is None else place
         left = self.add(self.times(where, shape.strides[1]), -shape.low[1])
-        base = self.add(first, self.times(left, shape.image[3]))
+        base = self.add(first, self.times(left, shape.pixel))
         sums = [self.splat(0)] * (len(tile) * shape.parts)
 
         def row(tap: ir.Value, registers: Registers) -> Registers:
-            pixels = self.times(tap, shape.dilations[0] * shape.image[2] * shape.image[3])
+            pixels = self.times(tap, shape.dilations[0] * shape.image[2] * shape.pixel)
             line = self.times(tap, shape.kernel[1] * shape.channels * shape.width)
             return self.taps(tile, self.add(base, pixels), self.add(weights, line), registers)
 
@@ -236,7 +252,7 @@ class Emitter(VectorEmitter):
         for tap in range(shape.kernel[1]):
             inside = [i for i, place in enumerate(tile) if shape.is_inside(place, tap)]
             if inside:
-                pixel = self.add(image, tap * shape.dilations[1] * shape.image[3])
+                pixel = self.add(image, tap * shape.dilations[1] * shape.pixel)
                 panel = self.add(weights, tap * shape.channels * shape.width)
                 if shape.is_depthwise:
                     sums = self.vectors(inside, pixel, panel, sums)
@@ -268,10 +284,10 @@ class Emitter(VectorEmitter):
     ) -> Registers:
         """Add `count` channels in a row at some places of a tile."""
         shape = self.shape
-        parts, stride = shape.parts, shape.strides[1] * shape.image[3]
+        parts, stride = shape.parts, shape.strides[1] * shape.pixel
 
         def channel(index: ir.Value, registers: Registers) -> Registers:
-            pixel = self.add(image, index)
+            pixel = self.add(image, self.times(index, shape.channel))
             line = self.add(weights, self.times(index, shape.width))
             columns = self._vectors(self.weights, line, [p * shape.lanes for p in range(parts)])
             registers = list(registers)

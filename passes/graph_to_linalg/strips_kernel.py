@@ -152,7 +152,7 @@ class StripsEmitter(VectorEmitter):
             self.first.rows(self.times(row, width), self.times(scratch, width))
         elif self.first is not None:
             first = self.first
-            origin = self.times(batch, first.shape.image[1])
+            origin = self.times(batch, first.shape.image_rows)
             first.rows_of(top, shape.read, origin, scratch)
         return arith.subi(scratch, top)
 

@@ -79,3 +79,30 @@ func.func @streamed(%x: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> {
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x7x7x512xf32>, tensor<3x3x512x512xf32>) -> tensor<1x7x7x512xf32>
   return %y : tensor<1x7x7x512xf32>
 }
+
+// -----
+
+// Few channels are read where they lie: no transpose is left to wait for.
+// CHECK-LABEL: @planes
+// CHECK: graph.direct_conv"(%arg0,{{.*}}layout = "channels_first"
+func.func @planes(%x: tensor<1x3x32x32xf32>) -> tensor<1x32x32x16xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x3x16xf32>} : () -> tensor<3x3x3x16xf32>
+  %0 = "graph.transpose"(%x) {perm = array<i64: 0, 2, 3, 1>} : (tensor<1x3x32x32xf32>) -> tensor<1x32x32x3xf32>
+  %1 = "graph.conv"(%0, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x32x32x16xf32>
+  return %1 : tensor<1x32x32x16xf32>
+}
+
+// -----
+
+// Another order of axes, and more channels: the transpose stays.
+// CHECK-LABEL: @many_planes
+// CHECK-COUNT-2: graph.direct_conv{{.*}}layout = "channels_last"
+func.func @many_planes(%x: tensor<1x8x32x32xf32>, %y: tensor<1x32x3x32xf32>) -> (tensor<1x32x32x16xf32>, tensor<1x32x32x16xf32>) {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x8x16xf32>} : () -> tensor<3x3x8x16xf32>
+  %v = "graph.constant"() {value = dense<0.5> : tensor<3x3x3x16xf32>} : () -> tensor<3x3x3x16xf32>
+  %0 = "graph.transpose"(%x) {perm = array<i64: 0, 2, 3, 1>} : (tensor<1x8x32x32xf32>) -> tensor<1x32x32x8xf32>
+  %1 = "graph.conv"(%0, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x8xf32>, tensor<3x3x8x16xf32>) -> tensor<1x32x32x16xf32>
+  %2 = "graph.transpose"(%y) {perm = array<i64: 0, 1, 3, 2>} : (tensor<1x32x3x32xf32>) -> tensor<1x32x32x3xf32>
+  %3 = "graph.conv"(%2, %v) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x32x32x16xf32>
+  return %1, %3 : tensor<1x32x32x16xf32>, tensor<1x32x32x16xf32>
+}

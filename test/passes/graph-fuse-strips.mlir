@@ -24,7 +24,7 @@ func.func @block(%x: tensor<1x28x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor
     %4 = "graph.relu"(%3) : (tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32>
     "graph.yield"(%4) : (tensor<1x28x28x64xf32>) -> ()
   }) {kind = "epilogue"} : () -> tensor<1x28x28x64xf32>
-  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("depthwise")
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("depthwise")
   %2 = "graph.fused"() ({
     %3 = "graph.packed_matmul"(%1, %u) {columns = 16 : i64, lanes = 16 : i64, rows = 14 : i64} : (tensor<1x28x28x64xf32>, tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32>
     %4 = "graph.add"(%3, %x) : (tensor<1x28x28x16xf32>, tensor<1x28x28x16xf32>) -> tensor<1x28x28x16xf32>
@@ -40,7 +40,7 @@ func.func @block(%x: tensor<1x28x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor
 // CHECK-NOT: graph.strips
 func.func @beside(%x: tensor<1x28x28x64xf32>, %v: tensor<1x3x3x1x64xf32>, %u: tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32> {
   %0 = "graph.fused"() ({
-    %3 = "graph.direct_conv"(%x, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
+    %3 = "graph.direct_conv"(%x, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
     %4 = "graph.add"(%3, %x) : (tensor<1x28x28x64xf32>, tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
     "graph.yield"(%4) : (tensor<1x28x28x64xf32>) -> () loc("beside")
   }) {kind = "epilogue"} : () -> tensor<1x28x28x64xf32> loc("beside")
@@ -55,6 +55,6 @@ func.func @beside(%x: tensor<1x28x28x64xf32>, %v: tensor<1x3x3x1x64xf32>, %u: te
 // CHECK-NOT: graph.strips
 func.func @short(%x: tensor<1x4x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> {
   %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<1x4x28x16xf32>, tensor<1x16x64xf32>) -> tensor<1x4x28x64xf32>
-  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> loc("short")
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> loc("short")
   return %1 : tensor<1x4x28x64xf32>
 }
