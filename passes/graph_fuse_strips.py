@@ -63,7 +63,7 @@ class GraphFuseStrips(Pass):
         """Fuse `depthwise`, a convolution or a group of it, with what is before and after it."""
         node = node_name(depthwise.operation)
         before, after = _before(depthwise), _after(depthwise)
-        for wanted in ((before, depthwise, after), (depthwise, after), (before, depthwise)):
+        for wanted in ((before, depthwise, after), (before, depthwise), (depthwise, after)):
             ops = [op for op in wanted if op is not None]
             if len(ops) < len(wanted):
                 continue
@@ -80,11 +80,15 @@ def choose_strips(stages: list[Stage], threads: int) -> graph.Strips | str:
     for stage in stages[:-1]:
         if not _is_per_feature(stage):
             return "what follows a step is not the same for all places"
-    weights = sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root, *_ in stages)
-    if weights > WEIGHTS_BYTES:
+    roots, work = [root for root, *_ in stages], _Work.of(stages, threads)
+    candidates = [graph.Strips(1, work.window.result, 1, "channels")]
+    if not graph.can_split_channels(roots):
+        candidates = []
+    if sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root in roots) <= WEIGHTS_BYTES:
+        candidates += work.candidates()
+    elif not candidates:
         return "threads had better share the weights"
-    work = _Work.of(stages, threads)
-    fitting = [strips for strips in work.candidates() if work.scratch(strips) <= SCRATCH_BYTES]
+    fitting = [strips for strips in candidates if work.scratch(strips) <= SCRATCH_BYTES]
     best = min(fitting, key=work.cost, default=None)
     if best is None or work.cost(best) > MAX_COST:
         return "strips would compute too much twice, or for too few threads"
@@ -107,6 +111,8 @@ class _Work:
     """Bytes of a row between what is before the convolution and that, if there is any."""
     result_row: int
     """Bytes of a row between the convolution and the last product, if there is that product."""
+    panels: int
+    """Of channels of the convolution."""
     threads: int
 
     @staticmethod
@@ -121,7 +127,8 @@ class _Work:
         others = places * (_place_products(convolution) + last)
         return _Work(
             batch, graph.Window.of(convolution), places, first, others,
-            width * depth * 4 if before else 0, places * features * 4 if after else 0, threads,
+            width * depth * 4 if before else 0, places * features * 4 if after else 0,
+            graph.type_of(convolution.w).static_shape[0], threads,
         )  # fmt: skip
 
     def candidates(self) -> Iterator[graph.Strips]:
@@ -135,6 +142,8 @@ class _Work:
 
     def scratch(self, strips: graph.Strips) -> int:
         """Bytes of scratch memory of a piece of work."""
+        if strips.split == "channels":
+            return self.window.image * self.image_row // self.panels
         return strips.read(self.window) * self.image_row + strips.inner * self.result_row
 
     def cost(self, strips: graph.Strips) -> float:
@@ -142,7 +151,7 @@ class _Work:
         height, count = self.window.result, len(strips.starts(self.window.result))
         computed = count * (strips.read(self.window) * self.first + strips.rows * self.others)
         plain = self.window.image * self.first + height * self.others
-        pieces = strips.bands * self.batch
+        pieces = self.batch * (self.panels if strips.split == "channels" else strips.bands)
         shares = -(-pieces // self.threads)
         uneven = shares * self.threads / pieces * -(-height // strips.bands) * strips.bands / height
         late = START_COST / shares if self.threads > 1 else 0

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import ir
-from .attributes import Int
+from .attributes import Int, Str
 from .base import GraphOp, TypeRuleError
 from .direct_convolution import DirectConvOp, is_depthwise
 from .fusion import GroupOp, group
 from .packing import PackedMatmulOp
 from .types import type_of
+
+SPLITS = ("rows", "channels")
 
 
 class StripsOp(GroupOp, name="strips"):
@@ -19,11 +21,16 @@ class StripsOp(GroupOp, name="strips"):
     The region holds a `graph.packed_matmul` or a `graph.direct_conv`, a depthwise
     `graph.direct_conv` of its result, and a `graph.packed_matmul` of that, each followed by
     elementwise ops; the first or the last may be missing. What lies between them never leaves the
-    caches: the rows of each image's result are split into `bands`, which threads share, and these
-    into strips of `rows`; of a strip, `inner` rows at a time are convolved. `rows` is a multiple of
-    `inner`, and no band has fewer.
+    caches.
+
+    With `split` ``rows``, the rows of each image's result are split into `bands`, which threads
+    share, and these into strips of `rows`; of a strip, `inner` rows at a time are convolved. `rows`
+    is a multiple of `inner`, and no band has fewer. With ``channels``, threads share the panels of
+    channels, each of which goes through one strip of all rows; both weights hold the same panels,
+    and there is nothing after the convolution.
     """
 
+    split: Str
     bands: Int
     rows: Int
     inner: Int
@@ -42,8 +49,10 @@ class StripsOp(GroupOp, name="strips"):
         ):
             raise TypeRuleError("its region is no depthwise convolution of images beside products")
         height = type_of(self.operation.results[0]).static_shape[1]
-        if not self.strips.fit(height):
+        if self.attrs["split"] not in SPLITS or not self.strips.fit(height):
             raise TypeRuleError(f"{height} rows have no such strips: {self.strips}")
+        if self.strips.split == "channels" and not can_split_channels(roots):
+            raise TypeRuleError("its weights are not in the same panels of channels")
 
     @property
     def stages(self) -> list[list[GraphOp]]:
@@ -73,15 +82,18 @@ class StripsOp(GroupOp, name="strips"):
 
 @dataclass(frozen=True)
 class Strips:
-    """How the rows of a result are split; see `StripsOp`."""
+    """How a result is split; see `StripsOp`."""
 
     bands: int
     rows: int
     inner: int
+    split: str = "rows"
 
     def fit(self, height: int) -> bool:
         """Whether a result of so many rows can be split so."""
         if min(self.bands, self.rows, self.inner) < 1 or self.rows % self.inner:
+            return False
+        if self.split == "channels" and (self.bands, self.rows) != (1, height):
             return False
         return height // self.bands >= self.rows
 
@@ -128,4 +140,16 @@ class Window:
 
 def strips(ops: Sequence[GraphOp], how: Strips) -> ir.Value:
     """Build a `graph.strips` of copies of `ops`, as `group` does."""
-    return group(StripsOp, ops, {name: Int.write(value) for name, value in vars(how).items()})
+    kinds = StripsOp.attribute_kinds
+    attributes = {name: kinds[name].write(value) for name, value in vars(how).items()}
+    return group(StripsOp, ops, attributes)
+
+
+def can_split_channels(roots: Sequence[GraphOp]) -> bool:
+    """Whether `roots`, a product and a depthwise convolution of its result, can be computed panel
+    by panel."""
+    if len(roots) != 2 or not isinstance(roots[0], PackedMatmulOp) or not is_depthwise(roots[1]):
+        return False
+    panels, _, width = type_of(roots[0].w).static_shape
+    others, *_, size = type_of(roots[1].w).static_shape
+    return (panels, width) == (others, size) and roots[0].attrs["columns"] == panels * width

@@ -142,9 +142,10 @@ class MatmulEmitter(VectorEmitter):
         lines = self._even_lines(block) if rows is None else self._lines(block, rows)
         self._blocks(first, lines)
 
-    def rows(self, first: ir.Value, result: ir.Value) -> None:
-        """A block of rows from row `first` on, by all panels, to the rows from `result` on."""
-        self._blocks(self.index(0), _Lines(first, self._even_tiles(), result))
+    def rows(self, first: ir.Value, result: ir.Value, panel: ir.Value) -> None:
+        """A block of rows from row `first` on, by a group of panels from `panel` on, to the rows
+        from `result` on."""
+        self._blocks(panel, _Lines(first, self._even_tiles(), result))
 
     def _blocks(self, first: ir.Value, lines: "_Lines") -> None:
         """Multiply a block of rows by a group of panels, from panel `first` on."""

@@ -1,10 +1,12 @@
 """Products and the depthwise convolution between them, strip by strip: a kernel of our own."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...dialects import graph, iree
 from ...mlir import ir
 from .direct_convolution import shape_of
+from .direct_kernel import Shape
 from .fusion import epilogue_of, lower_group
 from .kernels import define, flat
 from .lowering import Lowering, lowers, plain_type
@@ -34,9 +36,9 @@ def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilog
     for root, epilogue in zip(roots, epilogues, strict=True):
         operands += [ctx.values[root.w], *epilogue.operands(ctx)]
     result = plain_type(graph.type_of(op.operation.results[0]))
-    f32 = ir.F32Type.get()
+    f32, bands = ir.F32Type.get(), shape.depthwise.image[0] * shape.strips.bands
     results = [
-        result, *(ir.RankedTensorType.get([shape.pieces * size], f32) for size in shape.scratch)
+        result, *(ir.RankedTensorType.get([bands * size], f32) for size in shape.scratch)
     ]  # fmt: skip
 
     def kernel(number: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
@@ -70,12 +72,20 @@ def _shape(op: graph.StripsOp) -> StripsShape:
     roots = [stage[0] for stage in op.stages]
     first = last = None
     if op.position > 0:
-        dense = isinstance(roots[0], graph.DirectConvOp)
-        first = shape_of(roots[0]) if dense else _block(roots[0], read * depthwise.image[2])
+        first = _first(op, roots[0], read * depthwise.image[2])
     if op.position < len(roots) - 1:
         last = _block(roots[-1], op.strips.inner * depthwise.result[2])
     return StripsShape(depthwise, first, last, op.strips, read)
 
 
+def _first(op: graph.StripsOp, root: graph.GraphOp, rows: int) -> Block | Shape:
+    """What computes so many rows, for all places or for a panel of channels."""
+    if isinstance(root, graph.DirectConvOp):
+        return shape_of(root)
+    block = _block(root, rows)
+    return replace(block, group=1) if op.strips.split == "channels" else block
+
+
 def _block(op: graph.GraphOp, rows: int) -> Block:
-    return Block(**vars(product_of(op, rows)))
+    product = product_of(op, rows)
+    return Block(**vars(product), group=product.panels)

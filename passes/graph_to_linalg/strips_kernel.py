@@ -5,6 +5,8 @@ rows that a strip reads are computed by the first product or convolution, then s
 are convolved and multiplied. What is between the steps lies in scratch memory that the piece has
 for itself, and that stays in the second-level cache. The first or the last step may be missing.
 
+Or it is a panel of channels of one image, all rows of which are multiplied, then convolved.
+
 All strips compute as many rows, so that borders are nothing special: a strip at the end of a band
 overlaps the one before it.
 """
@@ -22,15 +24,13 @@ from .vector_epilogue import Finish
 
 @dataclass(frozen=True)
 class Block(Product):
-    """A product that is one piece of work."""
+    """A product of a block of rows by so many panels."""
+
+    group: int = 1
 
     @property
     def block(self) -> int:
         return self.rows or 0
-
-    @property
-    def group(self) -> int:
-        return self.panels
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,14 @@ class StripsShape:
     """Rows of the image that a strip reads, at most."""
 
     @property
+    def by_channels(self) -> bool:
+        """Whether pieces of work are panels of channels."""
+        return self.strips.split == "channels"
+
+    @property
     def pieces(self) -> int:
-        return self.depthwise.image[0] * self.strips.bands
+        shares = self.depthwise.panels if self.by_channels else self.strips.bands
+        return self.depthwise.image[0] * shares
 
     @property
     def flops(self) -> int:
@@ -62,7 +68,7 @@ class StripsShape:
 
     @property
     def scratch(self) -> tuple[int, ...]:
-        """Elements of the scratch memory of a piece, between the steps."""
+        """Elements of the scratch memory of a band, between the steps."""
         _, _, width, depth = self.depthwise.image
         _, _, places, features = self.depthwise.result
         return (
@@ -112,7 +118,29 @@ class StripsEmitter(VectorEmitter):
             self.last = MatmulEmitter(shape.last, target, step.weights, result, step.finish)
 
     def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`: the strips of a band follow each other."""
+        """The piece of work `number`."""
+        if self.shape.by_channels:
+            panels = self.index(self.shape.depthwise.panels)
+            self._panel(arith.divui(number, panels), arith.remui(number, panels))
+        else:
+            self._band(number)
+
+    def _panel(self, batch: ir.Value, panel: ir.Value) -> None:
+        """A panel of the channels of an image. Scratch memory has all of them, side by side."""
+        _, height, width, _ = self.shape.depthwise.image
+        image = self.times(batch, height)
+        row = self.times(image, width)
+        assert isinstance(self.first, MatmulEmitter)
+        self.first.rows(row, row, panel)
+
+        def line(line: ir.Value) -> None:
+            result = self.add(self.times(batch, self.shape.strips.rows), line)
+            self.depthwise.row_of(line, image, result, panel)
+
+        self.repeat(0, self.shape.strips.rows, line)
+
+    def _band(self, number: ir.Value) -> None:
+        """The band `number` of all images: its strips follow each other."""
         shape, bands = self.shape, self.index(self.shape.strips.bands)
         height = shape.depthwise.result[1]
         batch, band = arith.divui(number, bands), arith.remui(number, bands)
@@ -149,7 +177,7 @@ class StripsEmitter(VectorEmitter):
         _, height, width, _ = depthwise.image
         if isinstance(self.first, MatmulEmitter):
             row = self.add(self.times(batch, height), top)
-            self.first.rows(self.times(row, width), self.times(scratch, width))
+            self.first.rows(self.times(row, width), self.times(scratch, width), self.index(0))
         elif self.first is not None:
             first = self.first
             origin = self.times(batch, first.shape.image_rows)
@@ -165,7 +193,7 @@ class StripsEmitter(VectorEmitter):
         self.depthwise.rows_of(place, shape.strips.inner, origin, target)
         if self.last is not None:
             width = depthwise.result[2]
-            self.last.rows(self.times(target, width), self.times(row, width))
+            self.last.rows(self.times(target, width), self.times(row, width), self.index(0))
 
 
 def _step(

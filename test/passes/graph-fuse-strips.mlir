@@ -50,6 +50,22 @@ func.func @beside(%x: tensor<1x28x28x64xf32>, %v: tensor<1x3x3x1x64xf32>, %u: te
 
 // -----
 
+// With nothing behind the convolution, threads share the panels of channels: nothing is computed
+// twice.
+// CHECK-LABEL: @panels
+// CHECK-NEXT: graph.strips
+// CHECK-NEXT: graph.packed_matmul
+// CHECK-NEXT: graph.direct_conv
+// CHECK-NEXT: graph.yield
+// CHECK-NEXT: bands = 1 : i64, inner = 1 : i64, rows = 4 : i64, split = "channels"
+func.func @panels(%x: tensor<1x4x28x16xf32>, %w: tensor<2x16x64xf32>, %v: tensor<2x3x3x1x64xf32>) -> tensor<1x4x28x128xf32> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 128 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<1x4x28x16xf32>, tensor<2x16x64xf32>) -> tensor<1x4x28x128xf32>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 128 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, places = 4 : i64, strides = array<i64: 1, 1>} : (tensor<1x4x28x128xf32>, tensor<2x3x3x1x64xf32>) -> tensor<1x4x28x128xf32>
+  return %1 : tensor<1x4x28x128xf32>
+}
+
+// -----
+
 // Most of the rows of so low an image would be multiplied twice.
 // CHECK-LABEL: @short
 // CHECK-NOT: graph.strips

@@ -59,6 +59,21 @@ def test_compiled(vector_bits, activation, threads, stride):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("vector_bits", [128, 512])
+def test_panels_of_channels(vector_bits, tmp_path):
+    """Where nothing follows the convolution, on an image that is too small for strips of rows."""
+    model, feeds = _residual_block("Relu", height=5, wide=128)
+    del model.graph.node[-2:]
+    model.graph.output[0].name = "a4"
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    pipeline = graph_pipeline("cpu", vector_bits, threads=2)
+    with graphc.compile(model, pipeline=pipeline, threads=2, save_temps=tmp_path) as compiled:
+        (found,) = compiled.run(None, feeds)
+    (program,) = tmp_path.glob("*.graph.mlir")
+    assert 'split = "channels"' in program.read_text()
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
 def test_steps_without_vectors():
     """What follows a step and is not for vectors of the kernel is computed on its own."""
     model, feeds = _residual_block("Atan")

@@ -17,6 +17,6 @@ func.func @block(%x: tensor<1x16x8x16xf32>, %w: tensor<1x16x32xf32>, %v: tensor<
     %3 = "graph.direct_conv"(%2, %v) {dilations = array<i64: 1, 1>, groups = 32 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, places = 8 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x8x32xf32>, tensor<1x3x3x1x32xf32>) -> tensor<1x16x8x32xf32>
     %4 = "graph.packed_matmul"(%3, %u) {columns = 16 : i64, lanes = 16 : i64, rows = 14 : i64} : (tensor<1x16x8x32xf32>, tensor<1x32x16xf32>) -> tensor<1x16x8x16xf32>
     "graph.yield"(%4) : (tensor<1x16x8x16xf32>) -> ()
-  }) {bands = 4 : i64, inner = 4 : i64, rows = 4 : i64} : () -> tensor<1x16x8x16xf32>
+  }) {bands = 4 : i64, inner = 4 : i64, rows = 4 : i64, split = "rows"} : () -> tensor<1x16x8x16xf32>
   return %0 : tensor<1x16x8x16xf32>
 }
