@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ...dialects import iree
 from ...mlir import arith, ir, tensor
+from .dispatch import VIEWS
 from .generic import parallel
 
 _VIEWS = (
@@ -48,6 +49,40 @@ def keep_arguments(block: ir.Block) -> None:
                 iree.optimization_barrier(argument)
 
 
+def copy_what_others_read(block: ir.Block) -> None:
+    """Have scatters within `block` go to copies of tensors that are read elsewhere.
+
+    The backend makes none where the others come before; but in which order they run then depends
+    only on what is computed from their results.
+    """
+    for op in list(_all_ops(block)):
+        if op.name == "iree_linalg_ext.scatter" and _is_read_elsewhere(op.operands[2]):
+            with ir.InsertionPoint(_kernel_of(op) or op), op.location:
+                op.operands[2] = copy(op.operands[2])
+
+
+def _is_read_elsewhere(x: ir.Value) -> bool:
+    """Whether `x`, in this shape or another, has several uses. Of arguments there are copies."""
+    if isinstance(x.owner, ir.Block) or x.owner.operation.name in _NUMBERS:
+        return False
+    if sum(use.owner.operation.name != "tensor.dim" for use in x.uses) > 1:
+        return True
+    op = x.owner.operation
+    return op.name in VIEWS and _is_read_elsewhere(op.operands[0])
+
+
+_NUMBERS = ("arith.constant", "linalg.fill", "tensor.empty")
+
+
+def _kernel_of(op: ir.Operation) -> ir.Operation | None:
+    """The dispatch that `op` is in."""
+    while op.name != "func.func":
+        if op.name == "flow.dispatch.region":
+            return op
+        op = op.parent.operation
+    return None
+
+
 def captured(block: ir.Block) -> list[ir.Value]:
     """The tensors from outside of `block` that its ops, and those within them, use."""
     operands = [operand for op in _all_ops(block) for operand in op.operands]
@@ -85,20 +120,12 @@ def _writes(op: ir.Operation, position: int) -> bool:
     if op.name in _VIEWS:
         return any(map(is_written, op.results))
     if op.name in _BRANCHES:
-        return _is_in_kernel(op)
+        return _kernel_of(op) is not None
     if op.name == "tensor.insert_slice":
         return position == 1
     if op.name.startswith(("linalg.", "iree_linalg_ext.")):
         return position >= len(op.operands) - len(op.results)  # what is computed into comes last
     return True
-
-
-def _is_in_kernel(op: ir.Operation) -> bool:
-    while op.name != "func.func":
-        if op.name == "flow.dispatch.region":
-            return True
-        op = op.parent.operation
-    return False
 
 
 def copy(x: ir.Value) -> ir.Value:

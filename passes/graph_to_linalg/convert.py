@@ -10,7 +10,7 @@ from ...dialects.symbolic import Dim
 from ...mlir import func, ir, tensor
 from ..base import FUNCTION, Pass, PassState
 from ..registry import register
-from .aliasing import keep_arguments
+from .aliasing import copy_what_others_read, keep_arguments
 from .branches import branches_from_loops
 from .lowering import Lowering, lower_op, plain_type
 
@@ -60,6 +60,7 @@ def lower_function(function: func.FuncOp, ctx: Lowering | None = None) -> None:
         if isinstance(op.opview, graph.GraphOp):
             op.operation.erase()
     _retype_function(function, block)
+    copy_what_others_read(block)
     keep_arguments(block)
     branches_from_loops(function)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, linalg, math, tensor
-from .dispatch import stored
+from .dispatch import VIEWS, stored
 from .generic import parallel, projection
 from .lowering import Lowering, lowers
 from .operands import Operand, known, operand, within_reach
@@ -102,7 +102,8 @@ def _shares(
             **window,
         )
         return known(ctx, (1 / counts.astype(spatial.dtype)).reshape(type_.static_shape))
-    ones = Operand(ctx, spatial, ctx.filled(spatial, 1))
+    # Stored, as a slice of the padded ones may be all of them: see `_named_pool`.
+    ones = Operand(ctx, spatial, stored(ctx, ctx.filled(spatial, 1), spatial))
     if attrs["count_include_pad"]:
         ones = padded(ones, attrs["low"], attrs["high"], 1)
         ones = padded(ones, [0] * len(attrs["low"]), attrs["extra"], 0)
@@ -201,6 +202,9 @@ def _named_pool(
     x = within_reach(x, kernel, dilations, result.shape[1:-1])
     one, unsigned = len(kernel) == 1, graph.is_unsigned(result.dtype)
     if combine is graph.AddOp:
+        if _is_filled(x.value):
+            # The backend would take the number for what is to be added up, and add it once.
+            x = replace(x, lowered=stored(x.ctx, x.value, x.type))
         build = linalg.pooling_nwc_sum if one else linalg.pooling_nhwc_sum
     elif unsigned:
         build = linalg.pooling_nwc_max_unsigned if one else linalg.pooling_nhwc_max_unsigned
@@ -211,3 +215,18 @@ def _named_pool(
     op = build(x.value, shape, outs=[output], strides=strides, dilations=dilations)
     value = op if isinstance(op, ir.Value) else op.operation.results[0]
     return Operand(x.ctx, result, value)
+
+
+_MOVING = (*VIEWS, "linalg.transpose", "tensor.extract_slice")
+
+
+def _is_filled(x: ir.Value) -> bool:
+    """Whether all elements of `x` are one number, whatever was computed with that."""
+    if isinstance(x.owner, ir.Block):
+        return False
+    op = x.owner.operation
+    if op.name == "linalg.generic":
+        return all(map(_is_filled, op.operands))
+    if op.name in _MOVING:
+        return _is_filled(op.operands[0])
+    return op.name in ("arith.constant", "linalg.fill", "tensor.empty")

@@ -134,6 +134,18 @@ def test_every_guided_input_is_counted(tmp_path, monkeypatch):
     assert results.kinds["guided"].inputs == results.kinds["guided"].outcomes.total() == 30
 
 
+def test_names_that_are_no_text_may_be_changed(monkeypatch):
+    atheris = pytest.importorskip("atheris")
+    from graphc.tools.hostile.guided import change
+
+    monkeypatch.setattr(atheris, "Mutate", lambda data, size: data)  # which only libFuzzer has
+    node = helper.make_node("Neg", ["x"], ["marker"])
+    model = helper.make_model(helper.make_graph([node], "g", [], []))
+    broken = model.SerializeToString().replace(b"marker", b"mark\x80r")
+    found = {change(broken, 10_000, seed) for seed in range(300)}
+    assert len(found) > 100
+
+
 def test_a_guided_process_that_is_ended_has_left_its_input(tmp_path, monkeypatch):
     """By a signal that it does not hear of; then there is another process."""
     pytest.importorskip("atheris")

@@ -51,18 +51,21 @@ class _Target:
 def change(data: bytes, max_size: int, seed: int) -> bytes:
     """Another input from `data`."""
     draw = random.Random(seed)
+    changed = _mutated(data, draw) if draw.random() < 0.8 else None
+    if changed is None:
+        by_us = draw.random() < 0.5
+        changed = damage(data, draw) if by_us else bytes(atheris.Mutate(data, max_size))
+    return changed if 0 < len(changed) <= max_size else data[:max_size]
+
+
+def _mutated(data: bytes, draw: random.Random) -> bytes | None:
+    """The model `data`, changed; None where it is none, or has names that are no text."""
     try:
         model = onnx.ModelProto.FromString(data)
-    except DecodeError:
-        model = None
-    if model is not None and draw.random() < 0.8:
         mutate(model, draw)
-        changed = model.SerializeToString()
-    elif draw.random() < 0.5:
-        changed = damage(data, draw)
-    else:
-        changed = bytes(atheris.Mutate(data, max_size))
-    return changed if 0 < len(changed) <= max_size else data[:max_size]
+    except (DecodeError, UnicodeDecodeError):
+        return None
+    return model.SerializeToString()
 
 
 def main() -> None:

@@ -3,7 +3,16 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Feed, compare, evaluate, run_onnxruntime
+from numerics import (
+    Cases,
+    Feed,
+    build_model,
+    compare,
+    compare_with_onnxruntime,
+    evaluate,
+    run_onnxruntime,
+)
+from onnx import helper
 
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -199,3 +208,18 @@ def test_one_window_and_elements_behind_it():
     cases.add("AveragePool", Feed(x, ["n", 8, 4, 6]), **window)
     cases.add("MaxPool", x, **window)
     cases.compare_with_onnxruntime()
+
+
+def test_sums_over_one_number():
+    """An image that one fills, as that which counts what the windows of another hold."""
+    cases = Cases(opset=13)
+    x = Feed(_floats(1, 2, 5, 5, 5), [1, 2, "d", "h", "w"])
+    cases.add("AveragePool", x, kernel_shape=[3, 3, 2], pads=[2, 0, 0, 0, 0, 0])
+    cases.compare_with_onnxruntime()
+    one = helper.make_tensor("one", 1, [1], [1.0])
+    nodes = [
+        helper.make_node("ConstantOfShape", ["shape"], ["image"], value=one),
+        helper.make_node("AveragePool", ["image"], ["y"], kernel_shape=[3, 2]),
+    ]
+    model = build_model(nodes, {"shape": (np.int64, [4])}, ["y"])
+    compare_with_onnxruntime(model, {"shape": np.array([2, 1, 5, 4])})

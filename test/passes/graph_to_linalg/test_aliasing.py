@@ -38,3 +38,24 @@ def test_inputs_stay_as_they_are():
             np.testing.assert_array_equal(y, expected)
             after = given if isinstance(given, np.ndarray) else given.numpy()
             np.testing.assert_array_equal(after, x)
+
+
+def test_what_is_read_elsewhere_stays_as_it_is():
+    """Beside a scatter and a constant, which have the backend turn the order round."""
+    nodes = [
+        helper.make_node("Mul", ["a", "b"], ["x"]),
+        helper.make_node("Add", ["x", "b"], ["sum"]),
+        helper.make_node("ScatterND", ["x", "places", "updates"], ["y"]),
+        helper.make_node("Pad", ["zero", "none"], ["constant"]),
+    ]
+    inputs = {"a": (np.float32, [3]), "b": (np.float32, [3])}
+    known = {
+        "places": [[0]], "updates": np.array([-2], np.float32),
+        "zero": np.zeros(1, np.float32), "none": [0, 0],
+    }  # fmt: skip
+    feeds = {name: np.full(3, 2, np.float32) for name in inputs}
+    outputs = ["constant", "sum", "y"]
+    with graphc.compile(build_model(nodes, inputs, outputs, known), threads=1) as model:
+        _, total, y = model.run(None, feeds)
+    np.testing.assert_array_equal(total, [6, 6, 6])
+    np.testing.assert_array_equal(y, [-2, 4, 4])
