@@ -3,7 +3,7 @@
 // RUN: gc-opt --graph-fuse-strips=threads=2 --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
 // OFF-NOT: graph.strips
-// REPORT: 1 x fuse-strips{{.*}}: depthwise
+// REPORT: 2 x fuse-strips{{.*}}: depthwise, 
 // REPORT-DAG: what follows a step is not the same for all places: beside
 // REPORT-DAG: strips would compute too much twice, or for too few threads: short
 
