@@ -55,9 +55,9 @@ def copy_what_others_read(block: ir.Block) -> None:
     The backend makes none where the others come before; but in which order they run then depends
     only on what is computed from their results.
     """
-    for op in list(_all_ops(block)):
+    for op in list(all_ops(block)):
         if op.name == "iree_linalg_ext.scatter" and _is_read_elsewhere(op.operands[2]):
-            with ir.InsertionPoint(_kernel_of(op) or op), op.location:
+            with ir.InsertionPoint(kernel_of(op) or op), op.location:
                 op.operands[2] = copy(op.operands[2])
 
 
@@ -74,7 +74,7 @@ def _is_read_elsewhere(x: ir.Value) -> bool:
 _NUMBERS = ("arith.constant", "linalg.fill", "tensor.empty")
 
 
-def _kernel_of(op: ir.Operation) -> ir.Operation | None:
+def kernel_of(op: ir.Operation) -> ir.Operation | None:
     """The dispatch that `op` is in."""
     while op.name != "func.func":
         if op.name == "flow.dispatch.region":
@@ -85,17 +85,18 @@ def _kernel_of(op: ir.Operation) -> ir.Operation | None:
 
 def captured(block: ir.Block) -> list[ir.Value]:
     """The tensors from outside of `block` that its ops, and those within them, use."""
-    operands = [operand for op in _all_ops(block) for operand in op.operands]
+    operands = [operand for op in all_ops(block) for operand in op.operands]
     tensors = {x: None for x in operands if isinstance(x.type, ir.RankedTensorType)}
     return [x for x in tensors if not _is_from(x, block)]
 
 
-def _all_ops(block: ir.Block) -> Iterator[ir.Operation]:
+def all_ops(block: ir.Block) -> Iterator[ir.Operation]:
+    """The ops of `block`, and those within them."""
     for op in block.operations:
         yield op.operation
         for region in op.operation.regions:
             for inner in region.blocks:
-                yield from _all_ops(inner)
+                yield from all_ops(inner)
 
 
 def _is_from(x: ir.Value, block: ir.Block) -> bool:
@@ -120,7 +121,7 @@ def _writes(op: ir.Operation, position: int) -> bool:
     if op.name in _VIEWS:
         return any(map(is_written, op.results))
     if op.name in _BRANCHES:
-        return _kernel_of(op) is not None
+        return kernel_of(op) is not None
     if op.name == "tensor.insert_slice":
         return position == 1
     if op.name.startswith(("linalg.", "iree_linalg_ext.")):

@@ -13,6 +13,7 @@ from ..registry import register
 from .aliasing import copy_what_others_read, keep_arguments
 from .branches import branches_from_loops
 from .lowering import Lowering, lower_op, plain_type
+from .strides import store_strided_slices
 
 
 @register
@@ -60,6 +61,7 @@ def lower_function(function: func.FuncOp, ctx: Lowering | None = None) -> None:
         if isinstance(op.opview, graph.GraphOp):
             op.operation.erase()
     _retype_function(function, block)
+    store_strided_slices(block)
     copy_what_others_read(block)
     keep_arguments(block)
     branches_from_loops(function)

@@ -353,3 +353,15 @@ def test_scatter_of_rows_that_are_updates(stated, rows):
     inputs = {"x": (np.float32, [stated, 256]), "places": (np.int64, [rows, 1])}
     feeds = {"x": _normal(rows, 256), "places": np.roll(np.arange(rows), -1)[:, None]}
     compare_with_onnxruntime(build_model(nodes, inputs, ["y"], opset=18), feeds)
+
+
+@pytest.mark.parametrize("sizes", [[7, 6], ["m", "n"]])
+def test_every_other_element_read_at_computed_places(sizes):
+    nodes = [
+        make_node("Slice", ["x", "begin", "end", "axis", "step"], ["some"]),
+        make_node("Gather", ["some", "places"], ["y"], axis=1),
+    ]
+    known = {"begin": [0], "end": [100], "axis": [1], "step": [3]}
+    inputs = {"x": (np.float32, sizes), "places": (np.int64, ["k"])}
+    model = build_model(nodes, inputs, ["y"], known, opset=18)
+    compare_with_onnxruntime(model, {"x": _normal(7, 6), "places": np.array([1, 0, 1])})
