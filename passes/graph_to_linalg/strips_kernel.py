@@ -126,12 +126,13 @@ class StripsEmitter(VectorEmitter):
             self._band(number)
 
     def _panel(self, batch: ir.Value, panel: ir.Value) -> None:
-        """A panel of the channels of an image. Scratch memory has all of them, side by side."""
+        """A panel of the channels of an image. Scratch memory has all of them, side by side, but no
+        rows at the end that the convolution does not read."""
         _, height, width, _ = self.shape.depthwise.image
-        image = self.times(batch, height)
-        row = self.times(image, width)
+        image = self.times(batch, self.shape.read)
         assert isinstance(self.first, MatmulEmitter)
-        self.first.rows(row, row, panel)
+        row = self.times(self.times(batch, height), width)
+        self.first.rows(row, self.times(image, width), panel)
 
         def line(line: ir.Value) -> None:
             result = self.add(self.times(batch, self.shape.strips.rows), line)

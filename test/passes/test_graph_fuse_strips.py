@@ -10,10 +10,11 @@ from onnx import helper
 
 import graphc
 from graphc.dialects import graph
+from graphc.passes import graph_fuse_strips
 from graphc.passes.pipelines import graph_pipeline
 
 
-def _residual_block(activation, height=28, width=17, wide=48, stride=1):
+def _residual_block(activation, height=28, width=17, wide=48, stride=1, pad=1):
     """An inverted residual block, behind the convolutions that images go through first."""
     rng = np.random.default_rng(0)
 
@@ -27,8 +28,8 @@ def _residual_block(activation, height=28, width=17, wide=48, stride=1):
         helper.make_node("Conv", ["c1", "w2"], ["c2"]),
         helper.make_node("Conv", ["c2", "w3", "b3"], ["c3"]),
         helper.make_node(activation, ["c3"], ["a3"]),
-        helper.make_node("Conv", ["a3", "w4"], ["c4"], pads=[1] * 4, group=wide,
-                         strides=[stride] * 2),
+        helper.make_node("Conv", ["a3", "w4"], ["c4"], pads=[pad] * 4, group=wide,
+                         strides=[stride, min(stride, 2)]),
         helper.make_node(activation, ["c4"], ["a4"]),
         helper.make_node("Conv", ["a4", "w5"], ["c5"]),
         *([helper.make_node("Add", ["c5", "c2"], ["y"])] if stride == 1
@@ -59,12 +60,21 @@ def test_compiled(vector_bits, activation, threads, stride):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+def _channels(stages, threads):
+    roots = [root for root, *_ in stages]
+    if not graph.can_split_channels(roots):
+        return f"not for {threads} threads here"
+    return graph.Strips(1, graph.Window.of(roots[1]).result, 1, "channels")
+
+
 @pytest.mark.parametrize("vector_bits", [128, 512])
-def test_panels_of_channels(vector_bits, tmp_path):
-    """Where nothing follows the convolution, on an image that is too small for strips of rows."""
-    model, feeds = _residual_block("Relu", height=5, wide=128)
+@pytest.mark.parametrize(("stride", "pad"), [(1, 1), (5, 0)])  # (8, 0): the last rows are not read
+def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
+    """Where nothing follows the convolution."""
+    monkeypatch.setattr(graph_fuse_strips, "choose_strips", _channels)
+    model, feeds = _residual_block("Relu", height=5 + stride, wide=128, stride=stride, pad=pad)
     del model.graph.node[-2:]
-    model.graph.output[0].name = "a4"
+    model.graph.node.append(helper.make_node("Softmax", ["a4"], ["y"], axis=3))
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
     pipeline = graph_pipeline("cpu", vector_bits, threads=2)
     with graphc.compile(model, pipeline=pipeline, threads=2, save_temps=tmp_path) as compiled:
