@@ -43,7 +43,8 @@ class GraphFuseStrips(Pass):
     %3 = "graph.strips"() ({ packed_matmul; relu; direct_conv; relu; packed_matmul; add })
 
     What lies between them, the widest tensors of an inverted residual (Sandler et al.: MobileNetV2,
-    2018), stays in the caches. Rows at the borders of strips are computed twice.
+    2018), stays in the caches. Rows at the borders of strips are computed twice. Where nothing
+    follows the convolution, threads may share panels of channels, and none are.
     """
 
     name = "graph-fuse-strips"
