@@ -117,7 +117,7 @@ def test_an_imported_model_is_freed():
 def test_every_op_says_what_it_is(op_class):
     """Its meaning and type rule are its own or its family's, and its docstring explains it."""
     assert op_class.__doc__
-    runs_regions = issubclass(op_class, graph.FusedOp | graph.RegionOp)
+    runs_regions = issubclass(op_class, graph.GroupOp | graph.RegionOp)
     if not runs_regions and op_class not in (graph.YieldOp, graph.YieldAllOp):
         assert op_class.evaluate is not graph.GraphOp.evaluate
         assert op_class.infer is not graph.GraphOp.infer
