@@ -41,7 +41,8 @@ class StripsOp(GroupOp, name="strips"):
         roots = [stage[0] for stage in self.stages]
         before, after = roots[: self.position], roots[self.position + 1 :]
         if (
-            not is_depthwise(self.depthwise)
+            self.position >= len(roots)
+            or not is_depthwise(self.depthwise)
             or type_of(self.depthwise.x).rank != 4
             or not 0 < len(before) + len(after) <= 2
             or not all(isinstance(op, PackedMatmulOp | DirectConvOp) for op in before)

@@ -44,3 +44,14 @@ func.func @other_panels(%x: tensor<1x8x8x16xf32>, %w: tensor<1x16x32xf32>, %v: t
   }) {bands = 1 : i64, inner = 1 : i64, rows = 6 : i64, split = "channels"} : () -> tensor<1x6x6x32xf32>
   return %0 : tensor<1x6x6x32xf32>
 }
+
+// -----
+
+func.func @product_alone(%x: tensor<1x8x8x16xf32>, %w: tensor<1x16x16xf32>) -> tensor<1x8x8x16xf32> {
+  // expected-error@+1 {{its region is no depthwise convolution of images beside products}}
+  %0 = "graph.strips"() ({
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 16 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<1x8x8x16xf32>, tensor<1x16x16xf32>) -> tensor<1x8x8x16xf32>
+    "graph.yield"(%1) : (tensor<1x8x8x16xf32>) -> ()
+  }) {bands = 1 : i64, inner = 1 : i64, rows = 8 : i64, split = "rows"} : () -> tensor<1x8x8x16xf32>
+  return %0 : tensor<1x8x8x16xf32>
+}
