@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DeviceError, DeviceLostError, UsageError
-from .affinity import placed_workers
+from .affinity import own_processors, placed_workers
 from .cpu import usable_cpus
 from .dlpack import HOST, DeviceType
+from .idle_polling import IdlePolling, may_poll
 
 STACK_BYTES = 1 << 20
 """Of each worker. The backend keeps tiles on the stack, and the spilled registers of unrolled
@@ -41,13 +42,15 @@ class Device:
 
     `threads` is the number of workers that share one call. Device memory dies with the device, so
     whoever hands out memory of it keeps a reference to it. `is_local` says that it is the process's
-    own memory. `index` is the number that the driver gives the device.
+    own memory. `index` is the number that the driver gives the device. `polling` is to be told of
+    calls.
     """
 
     hal: Any
     threads: int
     driver: str = "local-sync"
     index: int = 0
+    polling: IdlePolling | None = None
     forked: bool = False
     lost: bool = False
     _pinned: bool = False
@@ -171,7 +174,15 @@ def _create(driver: str, threads: int) -> Device:
     except (RuntimeError, ValueError) as error:
         help_ = f"; {_HELP[driver]}" if driver in _HELP else ""
         raise DeviceError(f"cannot open device '{driver}': {brief(error)}{help_}") from error
-    return Device(hal, threads, driver, index)
+    return Device(hal, threads, driver, index, _idle_polling(threads))
+
+
+def _idle_polling(threads: int) -> IdlePolling | None:
+    """For several workers that have a processor each, if no control group counts how long those
+    are busy."""
+    if threads == 1 or usable_cpus() < threads or not may_poll():
+        return None
+    return IdlePolling(own_processors(threads))
 
 
 def _open_first(driver: Any, name: str) -> tuple[Any, int]:

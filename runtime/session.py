@@ -1,6 +1,7 @@
 """One compiled module on one device: arrays in, arrays out, and as little as possible between."""
 
 import threading
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -62,11 +63,20 @@ class Session:
         lane = self._enter()
         try:
             self.device.require_working()
-            return lane.run(self._context, self._function, inputs, plan)
+            return self._run(lane, inputs, plan)
         except STATUS_ERRORS as error:
             raise call_error(self._failed, self.device, error, self._input_names) from error
         finally:
             self._leave(lane)
+
+    def _run(self, lane: Lane, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan) -> list:
+        polling = self.device.polling
+        if polling is None:
+            return lane.run(self._context, self._function, inputs, plan)
+        start = time.perf_counter()
+        outputs = lane.run(self._context, self._function, inputs, plan)
+        polling.note_call(time.perf_counter() - start)
+        return outputs
 
     def close(self) -> None:
         """Frees what the module holds. Waits for calls that are under way."""
