@@ -100,7 +100,9 @@ class Compilation:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
-        self._run("linalg", lowering_pipeline(self.options.target.pipeline))
+        target = self.options.target
+        sharing = self.options.threads if target.knows_its_processor else 1
+        self._run("linalg", lowering_pipeline(target.pipeline, sharing))
         check_linalg(self.module)
         with self.module.context:
             reflection = {REFLECTION_KEY: ir.StringAttr.get(metadata.to_json())}

@@ -1,8 +1,8 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
 A line is a pass and the reason it stands where it stands. ``{vector_bits}``, ``{bf16_unit}``
-and ``{split}`` are filled in with what the target has, ``{threads}`` with what will run, the others
-with what the precision allows.
+and ``{split}`` are filled in with what the target has, ``{threads}`` with what will run,
+``{sharing}`` with those of them that choose their work, the others with what the precision allows.
 """
 
 from collections.abc import Mapping
@@ -70,13 +70,14 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "convert-graph-to-linalg",
         "expand-round-even",  # few operations on vectors
         *_CLEAN,
+        "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
     ),
     "gpu": (
-        "convert-graph-to-linalg{gpu=true row-tile=64}",  # without kernels for vectors
+        "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors
         *_CLEAN,
     ),
     "vulkan": (
-        "convert-graph-to-linalg{gpu=true}",
+        "convert-graph-to-linalg{{gpu=true}}",
         "expand-double-math",  # which SPIR-V lacks
         *_CLEAN,
     ),
@@ -119,9 +120,10 @@ def graph_pipeline(
     return ",".join(PIPELINES[name]).format(**filled_in, **allowed)
 
 
-def lowering_pipeline(name: str) -> str:
-    """The text of the pipeline that follows the graph pipeline called `name`.
+def lowering_pipeline(name: str, sharing: int = 1) -> str:
+    """The text of the pipeline that follows the graph pipeline called `name`, for so many threads
+    that choose their share of the work.
 
     At its end, sizes computed twice and casts between equal types vanish.
     """
-    return ",".join(LOWERINGS[name])
+    return ",".join(LOWERINGS[name]).format(sharing=sharing)

@@ -45,6 +45,8 @@ class Target:
     """Gives the width of a vector register of the processor that a variant means, in bits."""
     find_bf16_unit: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Gives the unit of the processor that a variant means which multiplies bf16."""
+    asks_processor: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
+    """Says whether code for a variant can ask which processor it is on."""
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
     """Gives the variant for the device that calls itself so, None where the name says nothing."""
     narrow_floats: tuple[str, ...] = ("f16", "bf16")
@@ -72,6 +74,11 @@ class Target:
     def bf16_unit(self) -> str:
         """What multiplies bf16 on the processor, ``none`` where that means nothing."""
         return "none" if self.find_bf16_unit is None else self.find_bf16_unit(self.variant)
+
+    @property
+    def knows_its_processor(self) -> bool:
+        """Whether compiled code can ask which processor it is on."""
+        return self.asks_processor is not None and self.asks_processor(self.variant)
 
     def flags(self, *, threads: int, opt_level: int, data_tiling: bool) -> list[str]:
         """The flags of the backend compiler, in order; a later flag overrides an earlier one."""

@@ -4,6 +4,7 @@
 ``cpu:arm64`` for another architecture.
 """
 
+import platform
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -17,6 +18,8 @@ _X86_CPUS = (
     "alderlake", "sapphirerapids", "emeraldrapids", "graniterapids", "sierraforest",
     "znver1", "znver2", "znver3", "znver4", "znver5",
 )
+_X86_64 = ("x86_64", "AMD64")
+"""What systems call the architecture."""
 _ARM_CPUS = (
     "cortex-a53", "cortex-a55", "cortex-a72", "cortex-a76", "cortex-a78", "apple-m1",
     "neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2",
@@ -33,6 +36,11 @@ def _cpu_variants() -> Mapping[str, Flags]:
     variants |= {"arm64": flags("aarch64-unknown-linux-gnu", "generic")}
     variants |= {cpu: flags("aarch64-unknown-linux-gnu", cpu) for cpu in _ARM_CPUS}
     return MappingProxyType(variants)
+
+
+def _is_x86(variant: str) -> bool:
+    """Whether a variant is of an architecture whose ``rdtscp`` says the processor's number."""
+    return variant in _X86_CPUS or (variant == "host" and platform.machine() in _X86_64)
 
 
 CPU = Target(
@@ -61,4 +69,5 @@ CPU = Target(
     threads_flag="--iree-llvmcpu-number-of-threads",
     measure_vectors=vector_bits,
     find_bf16_unit=bf16_unit,
+    asks_processor=_is_x86,
 )

@@ -1,0 +1,111 @@
+"""Which thread does which piece of a kernel's work."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..dialects.iree.dispatches import Dispatch, Kernel, count_pieces, each_dispatch, splat
+from ..dialects.locations import node_name
+from ..mlir import arith, ir
+from .affinity_claims import claim, counters_type
+from .base import MODULE, Pass, PassState
+from .registry import register
+
+
+@register
+@dataclass(frozen=True)
+class ScheduleAffinity(Pass):
+    """Give each thread pieces of the kernels' work that lie together, the same ones every time.
+
+    %1 = flow.dispatch @a[%n](%0) : (tensor<..>) -> tensor<..>
+    -->
+    %counters = flow.tensor.splat 0 : tensor<3xi64>
+    %1:2 = flow.dispatch @a[%n](%0, %counters) : (..) -> (tensor<..>, %counters)
+
+    The backend hands out pieces in the order in which threads come for them. Here a thread that is
+    called for a piece takes, by counters that the kernels of a run hand on, the next one of its
+    processor's share, and where nothing is left of that, one of another's: affinity scheduling
+    (Markatos and LeBlanc, 1994). What a kernel reads was then computed on the same processor most
+    of the time, and lies in its cache. For x86-64, where code can ask which processor it is on.
+    """
+
+    name = "schedule-affinity"
+    anchor = MODULE
+    threads: int = 1
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.threads == 1:
+            return
+        dispatches = each_dispatch(op)
+        few = {each.kernel for each in dispatches if self._has_few(each)}
+        statistics, counters = state.statistics("share"), _Counters(self.threads)
+        given: dict[str, int] = {}
+        for each in dispatches:
+            node = node_name(each.op)
+            if each.kernel in few:
+                statistics.record_declined(node, "fewer pieces of work than threads")
+                continue
+            given[each.kernel] = each.given
+            counters.hand_over(each)
+            statistics.record_fired(node)
+        for name, place in given.items():
+            self._share(Kernel(op, name), place)
+
+    def _has_few(self, dispatch: Dispatch) -> bool:
+        return dispatch.pieces is not None and dispatch.pieces < self.threads
+
+    def _share(self, kernel: Kernel, place: int) -> None:
+        number = kernel.number
+        with ir.InsertionPoint(number), number.location:
+            counters = kernel.add_buffer(place, counters_type(self.threads))
+            piece = claim(counters, count_pieces(), self.threads)
+        number.results[0].replace_all_uses_with(piece)
+        number.erase()
+
+
+class _Counters:
+    """The counters of all claims, which go from kernel to kernel.
+
+    A kernel gets them from one whose result it reads, unless another one has: kernels that could
+    run at the same time still can. Otherwise it gets new ones.
+    """
+
+    def __init__(self, threads: int):
+        memory = counters_type(threads)
+        self._type = ir.RankedTensorType.get(memory.shape, memory.element_type)
+        self._free: dict[ir.Value, ir.Value] = {}
+        """By the first results of kernels."""
+
+    def hand_over(self, dispatch: Dispatch) -> None:
+        counters = self._find(dispatch.op)
+        if counters is None:
+            with ir.InsertionPoint(dispatch.op), dispatch.op.location:
+                zero = arith.constant(self._type.element_type, 0)
+                counters = splat(zero, self._type)
+        *results, counters = dispatch.hand_over(counters).op.results
+        self._free[results[0]] = counters
+
+    def _find(self, op: ir.Operation) -> ir.Value | None:
+        for producer in _producers(op):
+            counters = self._free.pop(producer.results[0], None)
+            if counters is not None:
+                return counters
+        return None
+
+
+def _producers(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The kernels whose results `op` reads, itself or through ops that are none."""
+    seen: set[ir.Operation] = set()
+    waiting = [op]
+    while waiting:
+        for operand in waiting.pop().operands:
+            producer = operand.owner
+            if isinstance(producer, ir.Block) or producer.operation in seen:
+                continue
+            seen.add(producer.operation)
+            if producer.parent != op.parent:
+                continue
+            if producer.name == op.name:
+                yield producer.operation
+            else:
+                waiting.append(producer.operation)
