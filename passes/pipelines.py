@@ -65,21 +65,27 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
     "interpret": (),  # the program as it was imported
 }
 
+_LOWERED = (
+    *_CLEAN,
+    "store-strided-slices",  # what reads them is known once nothing can vanish between
+)
+"""What every lowering ends with."""
+
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "convert-graph-to-linalg",
         "expand-round-even",  # few operations on vectors
-        *_CLEAN,
+        *_LOWERED,
         "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
     ),
     "gpu": (
         "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors
-        *_CLEAN,
+        *_LOWERED,
     ),
     "vulkan": (
         "convert-graph-to-linalg{{gpu=true}}",
         "expand-double-math",  # which SPIR-V lacks
-        *_CLEAN,
+        *_LOWERED,
     ),
 }
 """From the `graph` dialect to what the backend takes, by pipeline."""

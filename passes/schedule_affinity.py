@@ -34,9 +34,9 @@ class ScheduleAffinity(Pass):
     threads: int = 1
 
     def run(self, op: Any, state: PassState) -> None:
-        if self.threads == 1:
-            return
         dispatches = each_dispatch(op)
+        if self.threads == 1 or not dispatches:
+            return
         few = {each.kernel for each in dispatches if self._has_few(each)}
         statistics, counters = state.statistics("share"), _Counters(self.threads)
         given: dict[str, int] = {}

@@ -25,7 +25,8 @@ from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
 from graphc.mlir import func, ir
-from graphc.passes.graph_to_linalg.convert import lower_function
+from graphc.passes.pipeline import run_pipeline
+from graphc.passes.pipelines import lowering_pipeline
 from graphc.runtime import (
     CompiledModel,
     ModelMetadata,
@@ -250,8 +251,7 @@ def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
         context.allow_unregistered_dialects = True  # the reflection attribute below is IREE's
         (function,) = module.body.operations
         _describe(function, [i.name for i in fed_inputs(model)], output_names(model))
-        lower_function(function)
-        assert module.operation.verify()
+        run_pipeline(module, lowering_pipeline("cpu"))
         bytecode = io.BytesIO()
         module.operation.write_bytecode(bytecode)
     target = resolve_target("cpu")

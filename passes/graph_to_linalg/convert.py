@@ -13,7 +13,6 @@ from ..registry import register
 from .aliasing import copy_what_others_read, keep_arguments
 from .branches import branches_from_loops
 from .lowering import Lowering, lower_op, plain_type
-from .strides import store_strided_slices
 
 
 @register
@@ -35,10 +34,10 @@ class ConvertGraphToLinalg(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        lower_function(op, Lowering(self.gpu, self.row_tile))
+        _lower_function(op, Lowering(self.gpu, self.row_tile))
 
 
-def lower_function(function: func.FuncOp, ctx: Lowering | None = None) -> None:
+def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:
     """Lower every graph op of `function` in place, and its signature with them.
 
     LoweringError names the node, its op and operand types, for an op without a rule and for a
@@ -47,7 +46,6 @@ def lower_function(function: func.FuncOp, ctx: Lowering | None = None) -> None:
     load_rules()
     iree.load()
     block = function.entry_block
-    ctx = ctx or Lowering()
     operations = list(block.operations)
     with ir.InsertionPoint.at_block_begin(block), function.operation.location:
         _lower_arguments(ctx, block)
@@ -61,7 +59,6 @@ def lower_function(function: func.FuncOp, ctx: Lowering | None = None) -> None:
         if isinstance(op.opview, graph.GraphOp):
             op.operation.erase()
     _retype_function(function, block)
-    store_strided_slices(block)
     copy_what_others_read(block)
     keep_arguments(block)
     branches_from_loops(function)

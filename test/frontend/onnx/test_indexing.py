@@ -365,3 +365,15 @@ def test_every_other_element_read_at_computed_places(sizes):
     inputs = {"x": (np.float32, sizes), "places": (np.int64, ["k"])}
     model = build_model(nodes, inputs, ["y"], known, opset=18)
     compare_with_onnxruntime(model, {"x": _normal(7, 6), "places": np.array([1, 0, 1])})
+
+
+def test_every_other_element_of_what_may_broadcast():
+    nodes = [
+        make_node("Slice", ["x", "begin", "end", "axis", "step"], ["some"]),
+        make_node("Min", ["some", "some"], ["same"]),  # vanishes
+        make_node("Sub", ["a", "same"], ["y"]),
+    ]
+    known = {"begin": [-2], "end": [-1], "axis": [1], "step": [2]}
+    inputs = {"x": (np.float32, ["m", "n"]), "a": (np.float32, ["k", "l"])}
+    model = build_model(nodes, inputs, ["y"], known, opset=18)
+    compare_with_onnxruntime(model, {"x": _normal(3, 6), "a": _normal(1, 5)})

@@ -1,0 +1,27 @@
+// RUN: gc-opt %s --store-strided-slices | filecheck %s
+
+// CHECK-LABEL: @single_elements
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[SLICE]])
+// CHECK: tensor.extract %[[STORED]]
+func.func @single_elements(%x: tensor<8xf32>, %i: index) -> tensor<4xf32> {
+  %slice = tensor.extract_slice %x[0] [4] [2] : tensor<8xf32> to tensor<4xf32>
+  %empty = tensor.empty() : tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%empty : tensor<4xf32>) {
+  ^bb0(%out: f32):
+    %element = tensor.extract %slice[%i] : tensor<4xf32>
+    linalg.yield %element : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// Whole ones are read as they are, and so are those whose elements lie side by side.
+// CHECK-LABEL: @whole
+// CHECK-NOT: compute_barrier
+func.func @whole(%x: tensor<8x8xf32>, %i: index) -> (tensor<4xf32>, f32) {
+  %slice = tensor.extract_slice %x[0, 0] [1, 4] [1, 2] : tensor<8x8xf32> to tensor<4xf32>
+  %y = math.absf %slice : tensor<4xf32>
+  %rows = tensor.extract_slice %x[0, 0] [4, 8] [2, 1] : tensor<8x8xf32> to tensor<4x8xf32>
+  %element = tensor.extract %rows[%i, %i] : tensor<4x8xf32>
+  return %y, %element : tensor<4xf32>, f32
+}
