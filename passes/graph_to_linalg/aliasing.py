@@ -132,12 +132,13 @@ def _writes(op: ir.Operation, position: int) -> bool:
 def copy(x: ir.Value) -> ir.Value:
     """The tensor `x` in memory of its own."""
     sizes = iree.dynamic_sizes(x)
-    always = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(1), True))
-    return iree.dispatch_region(x.type, sizes, lambda: _copied(x, sizes, always))
+    zero = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(32), 0))
+    return iree.dispatch_region(x.type, sizes, lambda: _copied(x, sizes, zero))
 
 
-def _copied(x: ir.Value, sizes: Sequence[ir.Value], always: ir.Value) -> ir.Value:
-    """Elements of `x` as `always` tells: without a choice there would be no copy either."""
+def _copied(x: ir.Value, sizes: Sequence[ir.Value], zero: ir.Value) -> ir.Value:
+    """Elements of `x` as `zero` tells, an i32 that nobody knows: without a choice there would be no
+    copy, and of copies of equal constants no more than one."""
     type_ = ir.RankedTensorType(x.type)
     dynamic = iter(sizes)
     extents = [
@@ -145,10 +146,18 @@ def _copied(x: ir.Value, sizes: Sequence[ir.Value], always: ir.Value) -> ir.Valu
         for axis in range(type_.rank)
     ]
     output = tensor.empty(extents, type_.element_type)
-    otherwise = _zero(type_.element_type)
+    known = arith.constant(zero.type, 0)
+    always = arith.cmpi(arith.CmpIPredicate.eq, zero, known)
+    otherwise = _converted(zero, type_.element_type)
     identity = ir.AffineMap.get_identity(type_.rank)
     return parallel([x], [identity], output, lambda e: arith.select(always, e, otherwise))
 
 
-def _zero(type_: ir.Type) -> ir.Value:
-    return arith.constant(type_, 0.0 if isinstance(type_, ir.FloatType) else 0)
+def _converted(number: ir.Value, type_: ir.Type) -> ir.Value:
+    """An i32 as an element of `type_`."""
+    if isinstance(type_, ir.FloatType):
+        return arith.sitofp(type_, number)
+    width = ir.IntegerType(type_).width
+    if width == number.type.width:
+        return number
+    return (arith.trunci if width < number.type.width else arith.extsi)(type_, number)

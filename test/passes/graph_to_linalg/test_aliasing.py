@@ -59,3 +59,19 @@ def test_what_is_read_elsewhere_stays_as_it_is():
         _, total, y = model.run(None, feeds)
     np.testing.assert_array_equal(total, [6, 6, 6])
     np.testing.assert_array_equal(y, [-2, 4, 4])
+
+
+def test_two_scatters_to_equal_constants():
+    """Of which the backend keeps one."""
+    nodes = [
+        helper.make_node("Shape", ["updates"], ["size"]),
+        helper.make_node("ConstantOfShape", ["size"], ["zeros"]),
+        helper.make_node("ScatterElements", ["zeros", "places", "updates"], ["y"]),
+        helper.make_node("ScatterElements", ["zeros", "places", "updates"], ["z"], reduction="add"),
+    ]
+    inputs = {"places": (np.int64, ["n"]), "updates": (np.float32, ["n"])}
+    feeds = {"places": np.array([1, 1, 0]), "updates": np.float32([3, 2, 1])}
+    with graphc.compile(build_model(nodes, inputs, ["y", "z"], opset=18), threads=1) as model:
+        y, z = model.run(None, feeds)
+    np.testing.assert_array_equal(y, [1, 2, 0])
+    np.testing.assert_array_equal(z, [1, 5, 0])
