@@ -43,7 +43,7 @@ lit: $(STAMP)  ## FileCheck tests
 
 pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q --numprocesses=2 --durations=10 --durations-min=5 test
+	@$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --durations=10 --durations-min=5 test
 
 property: $(STAMP)  ## Draw 2,000 cases for each family of operators and compare them
 	@GRAPHC_PROPERTY_CASES=2000 $(BIN)/python -m pytest -q --numprocesses=2 test/property
