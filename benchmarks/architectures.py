@@ -81,6 +81,102 @@ def gpt2(batch: int = 1, dynamic: bool = False, **config: int) -> Architecture:
     return _text_model(model, ("input_ids", "attention_mask"), ("logits",), batch, dynamic)
 
 
+def swin(batch: int = 1) -> Architecture:
+    """Swin tiny: attention in windows of 7x7 patches, shifted in every other layer."""
+    from transformers import SwinConfig, SwinForImageClassification
+
+    return _image_model(SwinForImageClassification(SwinConfig(num_labels=1000)), batch)
+
+
+def convnext(batch: int = 1) -> Architecture:
+    """ConvNeXt tiny: depthwise convolutions of 7x7, normalised along channels."""
+    from transformers import ConvNextConfig, ConvNextForImageClassification
+
+    return _image_model(ConvNextForImageClassification(ConvNextConfig(num_labels=1000)), batch)
+
+
+def regnet_y(batch: int = 1) -> Architecture:
+    """RegNetY-4GF: grouped convolutions, squeeze and excitation."""
+    from transformers import RegNetConfig, RegNetForImageClassification
+
+    config = RegNetConfig(
+        hidden_sizes=[128, 192, 512, 1088], depths=[2, 6, 12, 2], groups_width=64, layer_type="y",
+        num_labels=1000,
+    )  # fmt: skip
+    return _image_model(RegNetForImageClassification(config), batch)
+
+
+def bart() -> Architecture:
+    """BART base: encoder and decoder, 128 tokens each."""
+    from transformers import BartConfig, BartModel
+
+    config = BartConfig(
+        d_model=768, encoder_layers=6, decoder_layers=6, encoder_attention_heads=12,
+        decoder_attention_heads=12, encoder_ffn_dim=3072, decoder_ffn_dim=3072, use_cache=False,
+    )  # fmt: skip
+    names = ("input_ids", "attention_mask", "decoder_input_ids")
+    return _text_model(BartModel(config), names, ("last_hidden_state",), batch=1, dynamic=False)
+
+
+class DecoderStep(nn.Module):
+    """One step of a decoder: keys and values of the tokens before go in, those of all come out."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids, mask, *past):
+        from transformers import DynamicCache
+
+        cache = DynamicCache()
+        for layer, (keys, values) in enumerate(zip(past[::2], past[1::2], strict=True)):
+            cache.update(keys, values, layer)
+        result = self.model(
+            input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True
+        )
+        layers = result.past_key_values.layers
+        return (result.logits, *(x for layer in layers for x in (layer.keys, layer.values)))
+
+
+def gpt2_step() -> Architecture:
+    """GPT-2 (124 M), one token after 127 others, whose keys and values are kept."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config()
+    model = GPT2LMHeadModel(config)
+    randomise(model, SEED, calibration=None)
+    generator = torch.Generator().manual_seed(SEED)
+    shape = (1, config.n_head, TOKENS - 1, config.n_embd // config.n_head)
+    past = [f"past_{kind}_{i}" for i in range(config.n_layer) for kind in ("key", "value")]
+    inputs = {
+        "input_ids": torch.randint(config.vocab_size, (1, 1), generator=generator),
+        "attention_mask": torch.ones((1, TOKENS), dtype=torch.int64),
+        **{name: torch.randn(shape, generator=generator) for name in past},
+    }
+    outputs = ("logits", *(name.replace("past", "present") for name in past))
+    return Architecture(DecoderStep(model).eval(), inputs, outputs)
+
+
+class _Recurrent(nn.Module):
+    """Two bidirectional layers, and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(256, 512, num_layers=2, bidirectional=True, batch_first=True)
+        self.head = nn.Linear(1024, 64)
+
+    def forward(self, features):
+        hidden, _ = self.lstm(features)
+        return (self.head(hidden),)
+
+
+def lstm() -> Architecture:
+    """Two bidirectional LSTM layers of 512 units, 128 steps of 256 features."""
+    torch.manual_seed(SEED)
+    model = _Recurrent().eval()
+    return Architecture(model, {"features": torch.randn(1, TOKENS, 256)}, ("scores",))
+
+
 BERT_TINY = {
     "vocab_size": 40,
     "hidden_size": 32,
@@ -110,6 +206,12 @@ ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
     "gpt2": gpt2,
     "gpt2-dynamic": lambda: gpt2(dynamic=True),
     "vit": vit,
+    "swin": swin,
+    "convnext": convnext,
+    "regnet-y": regnet_y,
+    "bart": bart,
+    "gpt2-step": gpt2_step,
+    "lstm": lstm,
     "bert-tiny": lambda: bert(dynamic=True, **BERT_TINY),
     "gpt2-tiny": lambda: gpt2(dynamic=True, **GPT2_TINY),
 }
@@ -136,6 +238,7 @@ def _text_model(
         "input_ids": torch.randint(vocabulary, shape, generator=generator),
         "attention_mask": torch.ones(shape, dtype=torch.int64),
         "token_type_ids": torch.randint(2, shape, generator=generator),
+        "decoder_input_ids": torch.randint(vocabulary, shape, generator=generator),
     }
     inputs = {name: candidates[name] for name in names}
     axes: DynamicAxes = {}

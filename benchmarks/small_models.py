@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from .architectures import DecoderStep
 from .weights import randomise
 
 SEED = 20240607
@@ -181,26 +182,6 @@ def mamba() -> SmallModel:
     )  # fmt: skip
 
 
-class _Cached(nn.Module):
-    """One step of a decoder with keys and values in and out."""
-
-    def __init__(self, model: nn.Module):
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids, mask, *past):
-        from transformers import DynamicCache
-
-        cache = DynamicCache()
-        for layer, (k, v) in enumerate(zip(past[::2], past[1::2], strict=True)):
-            cache.update(k, v, layer)
-        result = self.model(
-            input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True
-        )
-        layers = result.past_key_values.layers
-        return (result.logits, *(x for layer in layers for x in (layer.keys, layer.values)))
-
-
 def opt_with_cache() -> SmallModel:
     from transformers import OPTConfig, OPTForCausalLM
 
@@ -221,7 +202,7 @@ def opt_with_cache() -> SmallModel:
     axes = {"input_ids": {0: "batch"}, "attention_mask": {0: "batch", 1: "total"}}
     axes |= {name: {0: "batch", 2: "past"} for name in past}
     outputs = ("logits", *(name.replace("past", "present") for name in past))
-    return SmallModel(_Cached(model).eval(), inputs, outputs, axes)
+    return SmallModel(DecoderStep(model).eval(), inputs, outputs, axes)
 
 
 class _Tagger(nn.Module):
