@@ -1,4 +1,4 @@
-"""Slices of every other element, or of fewer, which are read at computed places."""
+"""Slices whose elements lie apart, which are read at computed places."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from .registry import register
 @register
 @dataclass(frozen=True)
 class StoreStridedSlices(Pass):
-    """Store slices with steps before single elements of them are read.
+    """Store slices whose elements lie apart before single ones are read.
 
     %1 = tensor.extract_slice %0[0] [%n] [2]
     %2 = linalg.generic { tensor.extract %1[%i] }
@@ -47,9 +47,17 @@ def _store(op: ir.Operation) -> None:
 
 
 def _has_step(op: ir.Operation) -> bool:
-    """Whether the elements of a row are apart."""
-    strides = list(ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
-    return bool(strides) and strides[-1] != 1
+    """Whether the elements of a row are apart: by steps, or as one of each row of the source."""
+    sizes, strides = (
+        list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("sizes", "strides")
+    )
+    source = ir.RankedTensorType(op.operands[0].type).shape
+    apart = False
+    for size, stride, extent in zip(*map(reversed, (sizes, strides, source)), strict=True):
+        if size != 1:
+            return apart or stride != 1
+        apart = apart or extent != 1
+    return False
 
 
 def _is_read_by_element(reader: ir.Operation) -> bool:

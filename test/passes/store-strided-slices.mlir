@@ -15,6 +15,18 @@ func.func @single_elements(%x: tensor<8xf32>, %i: index) -> tensor<4xf32> {
   return %y : tensor<4xf32>
 }
 
+// One element of each row.
+// CHECK-LABEL: @column
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[SLICE]])
+// CHECK: tensor.extract %[[STORED]]
+func.func @column(%x: tensor<8x4xf32>, %i: index) -> f32 {
+  %c0 = arith.constant 0 : index
+  %slice = tensor.extract_slice %x[0, 2] [8, 1] [1, 1] : tensor<8x4xf32> to tensor<8x1xf32>
+  %element = tensor.extract %slice[%i, %c0] : tensor<8x1xf32>
+  return %element : f32
+}
+
 // Whole ones are read as they are, and so are those whose elements lie side by side.
 // CHECK-LABEL: @whole
 // CHECK-NOT: compute_barrier
