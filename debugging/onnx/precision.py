@@ -3,21 +3,34 @@
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
+from onnx.inliner import inline_selected_functions
 
 NARROW, WIDE = TensorProto.FLOAT, TensorProto.DOUBLE
 TYPE_ATTRIBUTES = ("to", "dtype", "stash_type", "output_dtype")
 """Attributes that name an element type."""
 
 
+EXPANDED = ("MeanVarianceNormalization",)
+"""Functions of ONNX's that its evaluator expands, with constants of float32 within."""
+
+
 def to_float64(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of `model` with float64 for float32: inputs, weights, casts and results."""
     copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy.CopyFrom(_without_functions(model))
     _widen_graph(copy.graph)
     for function in copy.functions:
         for node in function.node:
             _widen_node(node)
     return copy
+
+
+def _without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """`model` with what those functions consist of."""
+    if not any(node.op_type in EXPANDED for node in model.graph.node):
+        return model
+    names = [("", name) for name in EXPANDED]
+    return inline_selected_functions(model, names, inline_schema_functions=True)
 
 
 def _widen_graph(graph: onnx.GraphProto) -> None:
