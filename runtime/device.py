@@ -180,9 +180,10 @@ def _create(driver: str, threads: int) -> Device:
 def _idle_polling(threads: int) -> IdlePolling | None:
     """For several workers that have a processor each, if no control group counts how long those
     are busy."""
-    if threads == 1 or usable_cpus() < threads or not may_poll():
+    processors = own_processors(threads)
+    if threads == 1 or not processors or usable_cpus() < threads or not may_poll():
         return None
-    return IdlePolling(own_processors(threads))
+    return IdlePolling(processors)
 
 
 def _open_first(driver: Any, name: str) -> tuple[Any, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc.runtime import idle_polling
+from graphc.runtime import device, idle_polling
 from graphc.runtime.idle_polling import IdlePolling, may_poll
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs Linux")
@@ -110,6 +110,12 @@ from graphc.runtime.idle_polling import IdlePolling
 device = open_device("local-task", {threads})
 assert isinstance(device.polling, IdlePolling) == {polls}, device
 """
+
+
+def test_workers_without_a_processor_each_are_left_alone(monkeypatch):
+    monkeypatch.setattr(device, "own_processors", lambda _: [])
+    monkeypatch.setattr(device, "usable_cpus", lambda: 16)
+    assert device._idle_polling(4) is None
 
 
 @pytest.mark.parametrize(
