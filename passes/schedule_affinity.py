@@ -35,7 +35,7 @@ class ScheduleAffinity(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         dispatches = each_dispatch(op)
-        if self.threads == 1 or not dispatches:
+        if self.threads < 2 or not dispatches:
             return
         few = {each.kernel for each in dispatches if self._has_few(each)}
         statistics, counters = state.statistics("share"), _Counters(self.threads)
