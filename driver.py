@@ -101,8 +101,10 @@ class Compilation:
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
         target = self.options.target
-        sharing = self.options.threads if target.knows_its_processor else 1
-        self._run("linalg", lowering_pipeline(target.pipeline, sharing))
+        text = lowering_pipeline(
+            target.pipeline, self.options.threads, affine=target.knows_its_processor
+        )
+        self._run("linalg", text)
         check_linalg(self.module)
         with self.module.context:
             reflection = {REFLECTION_KEY: ir.StringAttr.get(metadata.to_json())}

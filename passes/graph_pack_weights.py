@@ -9,6 +9,7 @@ from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .greedy import apply_rewrites
+from .pack_recurrence import PackRecurrence
 from .packed_products import NarrowProducts, PackedProducts, SplitProducts
 from .query import constant_array, producer
 from .registry import register
@@ -34,6 +35,8 @@ class GraphPackWeights(Pass):
     Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
     larger one, on few places, of `graph.im2col`. Exact up to the order of sums.
 
+    The recurrences of `graph.rnn`, `graph.gru` and `graph.lstm` are laid out likewise.
+
     With a unit that multiplies bf16, factors are rounded to that, and their products summed in f32;
     or each factor of f32 becomes the sum of two of bf16, of whose four products three are summed.
     """
@@ -55,7 +58,8 @@ class GraphPackWeights(Pass):
     def run(self, op: Any, state: PassState) -> None:
         if self.vector_bits in LANES:
             products = self._products()
-            apply_rewrites(op, [PackMatmul(products), PackConv(products)], state)
+            rewrites = [PackMatmul(products), PackConv(products), PackRecurrence(self.vector_bits)]
+            apply_rewrites(op, rewrites, state)
 
     def _products(self) -> PackedProducts:
         if self.vector_bits == 512 and self.bf16 != "none":

@@ -73,7 +73,7 @@ _LOWERED = (
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
-        "convert-graph-to-linalg",
+        "convert-graph-to-linalg{{threads={threads}}}",
         "expand-round-even",  # few operations on vectors
         *_LOWERED,
         "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
@@ -126,10 +126,10 @@ def graph_pipeline(
     return ",".join(PIPELINES[name]).format(**filled_in, **allowed)
 
 
-def lowering_pipeline(name: str, sharing: int = 1) -> str:
-    """The text of the pipeline that follows the graph pipeline called `name`, for so many threads
-    that choose their share of the work.
+def lowering_pipeline(name: str, threads: int = 1, *, affine: bool = False) -> str:
+    """The text of the pipeline that follows the graph pipeline called `name`, for so many threads;
+    `affine` ones know their processor, and choose their share of the work by it.
 
     At its end, sizes computed twice and casts between equal types vanish.
     """
-    return ",".join(LOWERINGS[name]).format(sharing=sharing)
+    return ",".join(LOWERINGS[name]).format(threads=threads, sharing=threads if affine else 1)

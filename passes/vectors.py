@@ -35,3 +35,14 @@ def product_tile(vector_bits: int, wide: int | None = None) -> RegisterTile:
 
     vectors = min(range(widest, 0, -1), key=cost)
     return RegisterTile((REGISTERS[vector_bits] - 1 - vectors) // vectors, vectors)
+
+
+SUMS = {128: 4, 256: 4, 512: 8}
+"""Vectors of 16 sums of a row that hide the latency of multiply-adds, and leave registers for
+another row's."""
+
+
+def state_width(gates: int, vector_bits: int) -> int:
+    """Elements of the state in a panel of a recurrence with so many `gates`, whose sums are in
+    registers together."""
+    return 16 * max(1, SUMS[vector_bits] // gates)

@@ -2,7 +2,8 @@
 
 ``gates`` [T, N, k*H] holds ``x @ W + b`` for every step, a matrix product of its own; a cell adds
 ``h @ r`` with `recurrence` [H, k*H] and turns the sum into the next state. T is the number of
-steps, N the batch, H the size of the state. All are f32 or f64.
+steps, N the batch, H the size of the state. All are f32 or f64. The recurrence may lie in panels,
+[panels, H, k*n], of `n` elements of the state each (`pack_recurrence`).
 
 Attributes: `reverse` runs from the last step to the first, results staying in place. `activations`
 name functions of `ACTIVATIONS`, with one of `alphas` and `betas` for each. What goes into these of
@@ -79,6 +80,7 @@ class RnnOp(GraphOp, name="rnn"):
     @staticmethod
     def evaluate(gates, recurrence, initial, lengths, **attrs):
         activate = _activation(attrs, 0, gates.dtype)
+        recurrence = _unpacked(recurrence, gates)
 
         def cell(now: np.ndarray, state: _State) -> _State:
             return (activate(_clipped(now + state[0] @ recurrence, attrs)),)
@@ -119,7 +121,7 @@ class GruOp(GraphOp, name="gru"):
     @staticmethod
     def evaluate(gates, recurrence, initial, recurrent_bias, lengths, **attrs):
         f, g = (_activation(attrs, i, gates.dtype) for i in range(2))
-        size = initial.shape[-1]
+        size, recurrence = initial.shape[-1], _unpacked(recurrence, gates)
         inner, outer = recurrence[:, : 2 * size], recurrence[:, 2 * size :]
 
         def cell(now: np.ndarray, state: _State) -> _State:
@@ -174,6 +176,7 @@ class LstmOp(GraphOp, name="lstm"):
     @staticmethod
     def evaluate(gates, recurrence, initial, initial_cell, peepholes, lengths, **attrs):
         f, g, activate = (_activation(attrs, i, gates.dtype) for i in range(3))
+        recurrence = _unpacked(recurrence, gates)
         if peepholes is None:
             peepholes = np.zeros(3 * initial.shape[-1], gates.dtype)
         p_input, p_output, p_forget = np.split(peepholes, 3)
@@ -188,6 +191,25 @@ class LstmOp(GraphOp, name="lstm"):
             return o * activate(c), c
 
         return _run(cell, gates, (initial, initial_cell), lengths, attrs["reverse"])
+
+
+def pack_recurrence(recurrence: np.ndarray, gates: int, width: int) -> np.ndarray:
+    """[H, k*H], of so many `gates`, as panels [ceil(H/width), H, k*width], which a product reads
+    from front to back; zeros fill up the last one."""
+    hidden = recurrence.shape[0]
+    w = recurrence.reshape(hidden, gates, hidden)
+    w = np.pad(w, [(0, 0), (0, 0), (0, -hidden % width)]).reshape(hidden, gates, -1, width)
+    return np.ascontiguousarray(w.transpose(2, 0, 1, 3).reshape(-1, hidden, gates * width))
+
+
+def _unpacked(recurrence: np.ndarray, gates: np.ndarray) -> np.ndarray:
+    """[H, k*H]."""
+    if recurrence.ndim == 2:
+        return recurrence
+    panels, hidden, line = recurrence.shape
+    count = gates.shape[2] // hidden
+    w = recurrence.reshape(panels, hidden, count, line // count).transpose(1, 2, 0, 3)
+    return w.reshape(hidden, count, -1)[:, :, :hidden].reshape(hidden, -1)
 
 
 def _clipped(x: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
@@ -213,7 +235,7 @@ def _infer(
     if not all(_may_be(state, wanted) for state in states):
         raise TypeRuleError(f"states of type {', '.join(map(str, states))} for gates of {gates}")
     wide = gates_of_cell * hidden
-    if gates.shape[2] != wide or recurrence != gates.with_shape((hidden, wide)):
+    if gates.shape[2] != wide or not _holds(recurrence, gates.with_shape((hidden, wide))):
         raise TypeRuleError(f"gates {gates} and a recurrence {recurrence} for a state of {hidden}")
     if lengths is not None and not (
         _may_be(lengths, TensorType((batch,), lengths.dtype)) and is_integer(lengths.dtype)
@@ -226,6 +248,16 @@ def _infer(
             f"activations {attrs['activations']}: {functions} known ones are wanted"
         )
     return gates.with_shape((steps, batch, hidden)), *[wanted] * len(states)
+
+
+def _holds(recurrence: TensorType, matrix: TensorType) -> bool:
+    """Whether it is a matrix [H, k*H] of the type `matrix`, or such a one in panels."""
+    if recurrence.rank != 3 or recurrence.dtype != matrix.dtype:
+        return recurrence == matrix
+    panels, depth, line = recurrence.static_shape
+    hidden, wide = matrix.static_shape
+    fits = depth == hidden and line * hidden % wide == 0 and panels * line >= wide
+    return fits and (panels - 1) * line < wide
 
 
 def _may_be(type_: TensorType, wanted: TensorType) -> bool:

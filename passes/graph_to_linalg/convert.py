@@ -31,10 +31,12 @@ class ConvertGraphToLinalg(Pass):
     """Whether it is for a graphics processor: our kernels, and our tiles, are for others."""
     row_tile: int = 0
     """Rows that only the run counts are multiplied so many at a time, unless 0."""
+    threads: int = 1
+    """How many will run the program."""
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        _lower_function(op, Lowering(self.gpu, self.row_tile))
+        _lower_function(op, Lowering(self.gpu, self.row_tile, self.threads))
 
 
 def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, math
+from ..vectors import state_width
 from . import functions, loops
 from .contraction import multiply
 from .generic import generic, projection
@@ -168,7 +169,9 @@ class _Layer:
 
     @property
     def is_for_kernel(self) -> bool:
-        """Whether the kernel serves: one dispatch, in which a thread has sequences of its own."""
+        """Whether the kernel serves, which runs all steps in one dispatch."""
+        if graph.type_of(self.op.recurrence).rank == 3:
+            return True
         size = 4 * self.hidden * graph.static_size(self.gates.shape[2])
         return not self.ctx.gpu and self.gates.dtype == np.float32 and size <= CACHED_BYTES
 
@@ -183,9 +186,12 @@ class _Layer:
     ) -> list[ir.Value]:
         """`run`, by the kernel. `beside` holds vectors [H] side by side that `cell` is given;
         `early` says how many gates come first, how many vectors are kept of them, and how."""
-        gate_count = graph.static_size(self.gates.shape[2]) // self.hidden
+        count = graph.static_size(self.gates.shape[2]) // self.hidden
+        weights = graph.type_of(self.op.recurrence)
+        packed = weights.rank == 3
+        width = weights.static_shape[-1] // count if packed else state_width(count, 512)
         first, kept, early_cell = early or (0, 0, None)
-        shape = Recurrence(gate_count, self.hidden, self.attrs["reverse"], first, kept)
+        shape = Recurrence(count, self.hidden, self.attrs["reverse"], width, packed, first, kept)
         layer = RecurrentDispatch(
             shape, gates, self.recurrence, self._fitting(states), beside, lengths
         )

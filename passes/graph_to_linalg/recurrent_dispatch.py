@@ -4,14 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...dialects import graph, iree
+from ...dialects.iree.dispatches import Dispatch, splat
 from ...dialects.symbolic import ceildiv
-from ...mlir import ir
+from ...mlir import arith, ir
 from .kernels import define
-from .lowering import Lowering, plain_type
+from .lowering import Lowering, Size, plain_type
 from .recurrent_kernel import ROWS, Cell, Recurrence, RecurrentEmitter, RecurrentMemory
+from .team import counters_type
 
 IN_TIME, OF_BATCH = (0, 1), (1,)
 """What buffers count by: steps and sequences, or sequences alone."""
+
+OWN_BYTES = 1 << 20
+"""Larger recurrences do not stay in the cache of one processor."""
 
 
 @dataclass(frozen=True)
@@ -40,26 +45,52 @@ class RecurrentDispatch:
         scratch = outputs.with_shape((2 + self.shape.kept, batch, hidden))
         results = [outputs, *[state] * len(self.states), scratch]
 
-        def kernel(number: ir.Value, steps: ir.Value, batch: ir.Value, *buffers: ir.Value) -> None:
-            memory = self._memory(list(buffers))
-            RecurrentEmitter(self.shape, (steps, batch), memory, cell, early).piece(number)
+        team = ctx.threads if self._is_for_team(ctx.threads, batch) else 0
 
-        buffers = self._buffers()
-        key = (key, self.shape, tuple(map(str, buffers)))
+        operands = [self.gates, self.recurrence, *self.states, *self._extras()]
+
+        def kernel(number: ir.Value, steps: ir.Value, batch: ir.Value, *given: ir.Value) -> None:
+            buffers = list(given)
+            counters = buffers.pop(len(operands)) if team else None
+            memory = self._memory(buffers)
+            emitter = RecurrentEmitter(self.shape, (steps, batch), memory, cell, early)
+            if counters is None:
+                emitter.sequences(number)
+            else:
+                emitter.together(number, team, counters)
+
+        buffers = self._buffers(bool(team))
+        key = (key, self.shape, team, tuple(map(str, buffers)))
         name = define(ctx, "recurrent", key, buffers, kernel, None, 2)
         sizes = [size for type_ in results for size in ctx.dynamic_sizes(type_)]
-        operands = [self.gates, self.recurrence, *self.states, *self._extras()]
         values = iree.run_kernel(
-            name, ctx.index(ceildiv(batch, ROWS)), operands,
+            name, team or ctx.index(ceildiv(batch, ROWS)), operands,
             [plain_type(type_) for type_ in results], [ctx.index(steps), ctx.index(batch)], sizes,
         )  # fmt: skip
-        return values[:-1]
+        if team:
+            values = self._meeting(values)
+        return values[: 1 + len(self.states)]
+
+    def _is_for_team(self, threads: int, batch: Size) -> bool:
+        """Whether threads share the panels of every step, not the sequences."""
+        if not self.shape.packed or self.shape.panels < threads:
+            return False
+        enough = isinstance(batch, int) and batch > ROWS * (threads - 1)
+        return not enough or 4 * self.shape.elements > OWN_BYTES
+
+    def _meeting(self, values: Sequence[ir.Value]) -> list[ir.Value]:
+        """The results of a dispatch that is also given the counters of a team."""
+        dispatch = Dispatch(values[0].owner)
+        with ir.InsertionPoint(dispatch.op):
+            zero = arith.constant(ir.IntegerType.get_signless(64), 0)
+            counters = splat(zero, counters_type(self.shape.panels))
+        return list(dispatch.hand_over(counters).op.results)
 
     def _extras(self) -> list[ir.Value]:
         return [x for x in (self.beside, self.lengths) if x is not None]
 
-    def _buffers(self) -> list[iree.Buffer]:
-        """Of all operands and results."""
+    def _buffers(self, team: bool) -> list[iree.Buffer]:
+        """Of all operands and results; counters behind the operands if a `team` shares the work."""
         shape, f32 = self.shape, ir.F32Type.get()
         states = [iree.Buffer(f32, shape.hidden, OF_BATCH)] * len(self.states)
         extras = []
@@ -68,9 +99,12 @@ class RecurrentDispatch:
         if self.lengths is not None:
             integer = ir.ShapedType(self.lengths.type).element_type
             extras.append(iree.Buffer(integer, 1, OF_BATCH))
+        if team:
+            counters = counters_type(shape.panels)
+            extras.append(iree.Buffer(counters.element_type, counters.shape[0]))
         return [
             iree.Buffer(f32, shape.gates * shape.hidden, IN_TIME),
-            iree.Buffer(f32, shape.gates * shape.hidden**2),
+            iree.Buffer(f32, shape.elements),
             *states,
             *extras,
             iree.Buffer(f32, shape.hidden, IN_TIME),
@@ -79,7 +113,7 @@ class RecurrentDispatch:
         ]
 
     def _memory(self, left: list[ir.Value]) -> RecurrentMemory:
-        """The memory of all buffers, by name."""
+        """The memory of all buffers but counters, by name."""
         gates, recurrence = left.pop(0), left.pop(0)
         initial = [left.pop(0) for _ in self.states]
         beside: list[tuple[ir.Value, int]] = []

@@ -1,24 +1,23 @@
 """Recurrent cells over time: a kernel that runs all steps of some sequences of the batch.
 
-A piece of work is the whole time of up to `ROWS` sequences. In a step, panels of the state are
-computed one after the other: the sums of all gates stay in registers while the state of the step
-before is multiplied by their columns of the recurrence; the cell makes of them the panel's next
-state. Between steps the states lie in memory: that of the outputs in two halves, which are read
-and written in turns. Gates that others wait for come first, in panels of their own.
+In a step, panels of the state are computed, by one thread after each other or by a team of them:
+the sums of all gates stay in registers while the state of the step before is multiplied by their
+columns of the recurrence; the cell makes of them the panel's next state. Between steps the states
+lie in memory: that of the outputs in two halves, which are read and written in turns. Gates that
+others wait for come first, in a phase of their own.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
+from .team import Alone, Team
 from .vector_emitter import Registers, VectorEmitter
 
 LANES = 16
 """Elements in a vector; narrower machines take several registers for one."""
 ROWS = 2
 """Sequences at a time."""
-SUMS = 8
-"""Vectors of sums at a time: as many as hide the latency of multiply-adds."""
 
 Cell = Callable[[Registers, Registers, Registers, Registers], Registers]
 """One vector: from what the gates hold, the products of the state, the states before (the output
@@ -29,22 +28,49 @@ which the last is multiplied by the recurrence for the others."""
 @dataclass(frozen=True)
 class Recurrence:
     """The numbers of a layer: `gates` of a state of `hidden` elements; `early` of them come first,
-    of which so many vectors are `kept`."""
+    of which so many vectors are `kept`. Panels are `width` elements of the state, a multiple of
+    `LANES`; where the recurrence is `packed`, it lies in such panels (`graph.pack_recurrence`)."""
 
     gates: int
     hidden: int
     reverse: bool
+    width: int
+    packed: bool
     early: int = 0
     kept: int = 0
+
+    @property
+    def panels(self) -> int:
+        return -(-self.hidden // self.width)
+
+    @property
+    def phases(self) -> int:
+        """Of a step: in each, what was written in the one before is read."""
+        return 2 if self.early else 1
+
+    @property
+    def line(self) -> int:
+        """Elements of the recurrence that one of the state is multiplied by, in one place."""
+        return self.gates * (self.width if self.packed else self.hidden)
+
+    @property
+    def gate(self) -> int:
+        """Elements of the recurrence between those of two gates."""
+        return self.width if self.packed else self.hidden
+
+    @property
+    def elements(self) -> int:
+        """Of the recurrence."""
+        return self.hidden * self.line * (self.panels if self.packed else 1)
 
 
 @dataclass(frozen=True)
 class RecurrentMemory:
     """The buffers of a layer.
 
-    Gates [T, N, gates * H]; the recurrence [H, gates * H]; the initial states [N, H]; vectors of
-    [H] beside, side by side; the lengths [N] of sequences, if they differ; outputs [T, N, H]; the
-    last states [N, H]; scratch memory, [2, N, H] for the output of two steps and [kept, N, H].
+    Gates [T, N, gates * H]; the recurrence; the initial states [N, H]; vectors of [H] beside, side
+    by side; the lengths [N] of sequences, if they differ; outputs [T, N, H]; the last states
+    [N, H]; scratch memory, [2, N, H] for the output of two steps and [kept, N, H].
     """
 
     gates: ir.Value
@@ -58,19 +84,23 @@ class RecurrentMemory:
     scratch: ir.Value
 
 
-Masks = Sequence[ir.Value | None]
-
-
 @dataclass(frozen=True)
 class _Step:
-    """A step of some sequences: where they lie in the states, the place in time, the halves of the
-    scratch memory that are read and written."""
+    """The place in time, and the halves of the scratch memory that are read and written."""
 
-    rows: Sequence[ir.Value]
-    starts: Sequence[ir.Value]
     time: ir.Value
     before: ir.Value
     after: ir.Value
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel: its number, its first element, and of each of its vectors which lanes it has, if not
+    all."""
+
+    number: ir.Value
+    element: ir.Value
+    masks: Sequence[ir.Value | None]
 
 
 class RecurrentEmitter(VectorEmitter):
@@ -93,97 +123,117 @@ class RecurrentEmitter(VectorEmitter):
 
     # The kernel, from the outside in
 
-    def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`: `ROWS` sequences together, or what is left one by one."""
+    def sequences(self, number: ir.Value) -> None:
+        """The piece of work `number`: all steps of `ROWS` sequences, or of those that are left."""
         first = self.times(number, ROWS)
-        left = arith.minui(arith.subi(self.batch, first), self.index(ROWS))
-        together = arith.divui(left, self.index(ROWS))
-        self.repeat(0, together, lambda _: self._sequences(first, ROWS))
-        alone = arith.addi(first, self.times(together, ROWS))
-        end = arith.addi(first, left)
-        self.repeat(alone, end, lambda at: self._sequences(at, 1))
+        end = arith.minui(self.add(first, ROWS), self.batch)
+        self._run(Alone(self, self.shape.panels), first, end)
 
-    def _sequences(self, first: ir.Value, count: int) -> None:
-        """All steps of `count` sequences."""
-        shape, memory = self.shape, self.memory
-        rows = [self.add(first, row) for row in range(count)]
-        starts = [self.times(row, shape.hidden) for row in rows]
-        halves = [self.index(0), self.size]
+    def together(self, number: ir.Value, threads: int, counters: ir.Value) -> None:
+        """The piece of work `number`, of one for each thread: a seat in the team that runs all
+        steps of all sequences."""
+        panels = self.shape.panels
+        first = arith.divui(self.times(number, panels), self.index(threads))
+        self._run(Team(self, panels, counters, first), self.index(0), self.batch)
+
+    def _run(self, team: Alone | Team, first: ir.Value, end: ir.Value) -> None:
+        """All steps of the sequences from `first` to before `end`, by the panels of a team."""
+        phases = self.shape.phases
+
+        def phase(number: ir.Value, body: Callable[[Sequence[ir.Value], _Panel], None]) -> None:
+            def piece(panel: ir.Value) -> None:
+                self._panel(panel, lambda p: self._rows(first, end, lambda rows: body(rows, p)))
+
+            team.phase(number, piece)
 
         def step(index: ir.Value) -> None:
-            before = arith.muli(arith.remui(index, self.index(2)), self.size)
-            after = arith.subi(self.size, before)
-            time = index
-            if shape.reverse:
-                time = arith.subi(arith.subi(self.steps, self.index(1)), index)
-            self._step(_Step(rows, starts, time, before, after))
+            now, number = self._at(index), self.add(self.times(index, phases), 1)
+            if self.early is not None:
+                phase(number, lambda rows, panel: self._early(now, rows, panel))
+            phase(self.add(number, phases - 1), lambda rows, panel: self._late(now, rows, panel))
 
-        for source, target in zip(memory.initial, (memory.scratch, *memory.last[1:]), strict=True):
-            self._copy(starts, source, halves[0], target)
-        self.repeat(0, self.steps, step)
-        half = arith.muli(arith.remui(self.steps, self.index(2)), halves[1])
-        self._copy(starts, memory.scratch, half, memory.last[0])
+        phase(self.index(0), self._start)
+        begun = arith.maxui(team.begun(), self.index(1))
+        first_step = arith.divui(self.add(begun, -1), self.index(phases))
+        self.repeat(first_step, self.steps, step)
 
-    def _copy(
-        self, starts: Sequence[ir.Value], source: ir.Value, offset: ir.Value, target: ir.Value
+    def _at(self, index: ir.Value) -> _Step:
+        before = arith.muli(arith.remui(index, self.index(2)), self.size)
+        after = arith.subi(self.size, before)
+        time = index
+        if self.shape.reverse:
+            time = arith.subi(arith.subi(self.steps, self.index(1)), index)
+        return _Step(time, before, after)
+
+    def _panel(self, number: ir.Value, body: Callable[[_Panel], None]) -> None:
+        """Write `body` for a panel; for the last one, which may be less, once more."""
+        shape, element = self.shape, self.times(number, self.shape.width)
+        left = shape.hidden - (shape.panels - 1) * shape.width
+        starts = range(0, shape.width, self.lanes)
+
+        def last() -> None:
+            masks = [self.first_lanes(left - start) for start in starts if start < left]
+            body(_Panel(number, element, masks))
+
+        def whole() -> None:
+            body(_Panel(number, element, [None] * len(starts)))
+
+        if left == shape.width:
+            return whole()
+        if shape.panels == 1:
+            return last()
+        is_last = self.compare(arith.CmpIPredicate.eq, number, shape.panels - 1)
+        return self.choose(is_last, last, whole)
+
+    def _rows(
+        self, first: ir.Value, end: ir.Value, body: Callable[[Sequence[ir.Value]], None]
     ) -> None:
-        """Copy states, from `offset` of `source` on."""
+        """Write `body` for `ROWS` sequences together, and for those that are left one by one."""
+        together = arith.divui(arith.subi(end, first), self.index(ROWS))
+        alone = arith.addi(first, self.times(together, ROWS))
 
-        def panel(element: ir.Value, masks: Masks) -> None:
-            for start in starts:
-                at = arith.addi(start, element)
-                value = self.load(source, arith.addi(offset, at), masks[0])
-                self.store(value, target, at, masks[0])
+        def group(number: ir.Value) -> None:
+            row = arith.addi(first, self.times(number, ROWS))
+            body([self.add(row, n) for n in range(ROWS)])
 
-        self._panels(1, panel)
+        self.repeat(self.index(0), together, group)
+        self.repeat(alone, end, lambda row: body([row]))
 
-    def _step(self, step: _Step) -> None:
-        """The early gates, where there are some, and the others."""
-        shape, count = self.shape, len(step.rows)
-        if self.early is not None:
-            gates = range(shape.early)
-            self._panels(
-                max(1, SUMS // (count * len(gates))),
-                lambda element, masks: self._early(step, gates, element, masks),
-            )
-        gates = range(shape.early, shape.gates)
-        self._panels(
-            max(1, SUMS // (count * len(gates))),
-            lambda element, masks: self._late(step, gates, element, masks),
-        )
+    def _start(self, rows: Sequence[ir.Value], panel: _Panel) -> None:
+        """Copy the initial states to where the first step, and the caller, look for them."""
+        memory = self.memory
+        for row in rows:
+            for part, mask in enumerate(panel.masks):
+                at = self.add(arith.addi(self._row(row), panel.element), part * self.lanes)
+                values = [self.load(source, at, mask) for source in memory.initial]
+                self.store(values[0], memory.scratch, at, mask)
+                for value, target in zip(values, memory.last, strict=True):
+                    self.store(value, target, at, mask)
 
-    def _panels(self, parts: int, body: Callable[[ir.Value, Masks], None]) -> None:
-        """Run `body` for the vectors of a state, `parts` at a time; the last ones may be masked."""
-        width = parts * self.lanes
-        whole, rest = divmod(self.shape.hidden, width)
-        if whole:
-            self.repeat(0, whole, lambda n: body(self.times(n, width), [None] * parts))
-        if rest:
-            lanes = range(0, rest, self.lanes)
-            body(self.index(whole * width), [self.first_lanes(rest - lane) for lane in lanes])
-
-    def _early(self, step: _Step, gates: range, element: ir.Value, masks: Masks) -> None:
-        """Compute the early gates of some vectors, and keep what the cell makes of them."""
+    def _early(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
+        """Compute the early gates of a panel, and keep what the cell makes of them."""
         assert self.early is not None
-        sources = [arith.addi(step.before, start) for start in step.starts]
-        for place in self._products(step, gates, sources, element, masks):
+        gates = range(self.shape.early)
+        sources = [arith.addi(step.before, self._row(row)) for row in rows]
+        for place in self._products(rows, sources, gates, panel):
             for number, value in enumerate(self.early(*self._given(step, gates, place), [])):
                 self.store(value, self.memory.scratch, self._kept(number, place.at), place.mask)
 
-    def _late(self, step: _Step, gates: range, element: ir.Value, masks: Masks) -> None:
-        """Compute the next state of some vectors."""
-        memory, kept = self.memory, range(self.shape.kept)
+    def _late(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
+        """Compute the next state of a panel."""
+        shape, memory, kept = self.shape, self.memory, range(self.shape.kept)
+        gates = range(shape.early, shape.gates)
         if kept:
-            sources = [self._kept(kept[-1], start) for start in step.starts]
+            sources = [self._kept(kept[-1], self._row(row)) for row in rows]
         else:
-            sources = [arith.addi(step.before, start) for start in step.starts]
-        for place in self._products(step, gates, sources, element, masks):
+            sources = [arith.addi(step.before, self._row(row)) for row in rows]
+        for place in self._products(rows, sources, gates, panel):
             beside = [
                 self.load(memory.scratch, self._kept(number, place.at), place.mask)
                 for number in kept[:-1]
             ]
             beside += [
-                self.load(buffer, self.add(place.element, part * self.shape.hidden), place.mask)
+                self.load(buffer, self.add(place.element, part * shape.hidden), place.mask)
                 for buffer, part in memory.beside
             ]
             given, products, states = self._given(step, gates, place)
@@ -192,6 +242,10 @@ class RecurrentEmitter(VectorEmitter):
     def _kept(self, number: int, at: ir.Value) -> ir.Value:
         """Where a state that is kept lies in the scratch memory."""
         return arith.addi(self.times(self.size, 2 + number), at)
+
+    def _row(self, row: ir.Value) -> ir.Value:
+        """Where a sequence lies in a state."""
+        return self.times(row, self.shape.hidden)
 
     def _given(
         self, step: _Step, gates: range, place: "_Place"
@@ -218,28 +272,26 @@ class RecurrentEmitter(VectorEmitter):
         at = self.add(self.times(line, self.shape.hidden), place.element)
         self.store(output, memory.outputs, at, mask)
         self.store(after[0], memory.scratch, arith.addi(step.after, place.at), mask)
-        for value, buffer in zip(after[1:], memory.last[1:], strict=True):
+        for value, buffer in zip(after, memory.last, strict=True):
             self.store(value, buffer, place.at, mask)
 
     def _products(
-        self,
-        step: _Step,
-        gates: range,
-        sources: Sequence[ir.Value],
-        element: ir.Value,
-        masks: Masks,
+        self, rows: Sequence[ir.Value], sources: Sequence[ir.Value], gates: range, panel: _Panel
     ) -> list["_Place"]:
         """Rows of the scratch memory from `sources` on, times the recurrence for `gates`."""
         shape, memory = self.shape, self.memory
-        columns = [(gate, part) for gate in gates for part in range(len(masks))]
+        columns = [(gate, part) for gate in gates for part in range(len(panel.masks))]
+        start = self._weights(panel)
 
         def line(index: ir.Value, registers: Registers) -> Registers:
-            start = self.add(self.times(index, shape.gates * shape.hidden), element)
-            offsets = [gate * shape.hidden + part * self.lanes for gate, part in columns]
+            at = arith.addi(start, self.times(index, shape.line))
             vectors = [
-                self.load(memory.recurrence, self.add(start, offset), masks[part])
-                for offset, (_, part) in zip(offsets, columns, strict=True)
-            ]
+                self.load(
+                    memory.recurrence, self.add(at, gate * shape.gate + part * self.lanes),
+                    None if shape.packed else panel.masks[part],
+                )
+                for gate, part in columns
+            ]  # fmt: skip
             factors = [
                 vector.broadcast(
                     self.vector_type, memref.load(memory.scratch, [arith.addi(source, index)])
@@ -254,22 +306,21 @@ class RecurrentEmitter(VectorEmitter):
 
         zeros = [self.splat(0)] * (len(sources) * len(columns))
         sums = iter(self.loop((self.index(0), self.index(shape.hidden)), zeros, line))
-        rows = [{column: next(sums) for column in columns} for _ in sources]
-        return [
-            self._place(
-                step, number, self.add(element, part * self.lanes), mask,
-                [totals[gate, part] for gate in gates],
-            )
-            for number, totals in enumerate(rows)
-            for part, mask in enumerate(masks)
-        ]  # fmt: skip
+        places = []
+        for row in rows:
+            totals = {column: next(sums) for column in columns}
+            for part, mask in enumerate(panel.masks):
+                element = self.add(panel.element, part * self.lanes)
+                at = arith.addi(self._row(row), element)
+                products = [totals[gate, part] for gate in gates]
+                places.append(_Place(row, element, at, mask, products))
+        return places
 
-    @staticmethod
-    def _place(
-        step: _Step, number: int, element: ir.Value, mask: ir.Value | None, products: Registers
-    ) -> "_Place":
-        at = arith.addi(step.starts[number], element)
-        return _Place(step.rows[number], element, at, mask, products)
+    def _weights(self, panel: _Panel) -> ir.Value:
+        """Where the recurrence of a panel begins."""
+        if not self.shape.packed:
+            return panel.element
+        return self.times(panel.number, self.shape.hidden * self.shape.line)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,16 @@ class VectorEmitter:
             scf.YieldOp(otherwise)
         return list(op.results)
 
+    def choose(
+        self, condition: ir.Value, then: Callable[[], None], otherwise: Callable[[], None]
+    ) -> None:
+        """Write `then` for where `condition` holds, and `otherwise` for where it does not."""
+        op = scf.IfOp(condition, has_else=True)
+        for block, body in ((op.then_block, then), (op.else_block, otherwise)):
+            with ir.InsertionPoint(block):
+                body()
+                scf.YieldOp([])
+
     def load(self, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None) -> ir.Value:
         """The vector at an index of `memory`, zeros where it is masked."""
         if mask is None:

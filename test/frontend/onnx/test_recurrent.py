@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from numerics import Cases, Feed, compare, const, evaluate
 
+import graphc
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
+from graphc.passes import pack_recurrence
 from graphc.passes.graph_to_linalg import recurrent
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
@@ -144,9 +146,9 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-def layers(op_type, gates, states, sizes):
+def layers(op_type, gates, states, sizes, cases=None):
     """Layers without known sizes in time and batch, backwards."""
-    cases = Cases()
+    cases = cases or Cases()
     for steps, batch, hidden in sizes:
         for form in (0, 1) if op_type == "GRU" else (None,):
             attrs = {} if form is None else {"linear_before_reset": form}
@@ -168,6 +170,45 @@ def test_sizes_around_the_width_of_vectors(op_type, gates, states):
     """Batches, too, that fill the rows of the kernel and that do not."""
     sizes = [(3, 1, 1), (4, 2, 15), (2, 3, 16), (3, 5, 17), (2, 4, 33), (2, 1, 70)]
     layers(op_type, gates, states, sizes).compare_with_onnxruntime()
+
+
+@pytest.fixture
+def packed(monkeypatch):
+    """However small a recurrence is, it is laid out in panels."""
+    monkeypatch.setattr(pack_recurrence, "MIN_BYTES", 0)
+
+
+def all_layers(sizes):
+    """Of each kind one that has no known sizes in time and batch, and one of three lengths."""
+    cases = Cases()
+    for op_type, gates, states in (("RNN", 1, 1), ("GRU", 3, 1), ("LSTM", 4, 2)):
+        layers(op_type, gates, states, sizes, cases)
+        for form in (0, 1) if op_type == "GRU" else (None,):
+            attrs = {} if form is None else {"linear_before_reset": form}
+            both = layer(gates, 2, lengths=[5, 2, 1], states=states)
+            attrs.update(hidden_size=HIDDEN, outputs=1 + states)
+            cases.add(op_type, *both, direction="bidirectional", **attrs)
+    return cases
+
+
+def test_recurrences_in_panels(packed):
+    """That fill the registers or do not, and that threads share, of which there may be more than
+    processors."""
+    cases = all_layers([(5, 2, 33), (4, 9, 96), (9, 1, 260), (0, 3, 70)])
+    with graphc.compile(cases.model(), threads=3) as compiled:
+        assert compiled.report.rewrites["pack-recurrence"].count == 4 * 4 + 8
+        results = compiled.run(None, cases.feeds)
+    compare(results, evaluate(cases.model(), cases.feeds), cases.outputs)
+
+
+def test_one_thread_does_the_work_of_a_team(packed, tmp_path):
+    """The others that the program was compiled for need not be there."""
+    cases = all_layers([(7, 1, 130)])
+    with graphc.compile(cases.model(), threads=2) as compiled:
+        compiled.save(tmp_path / "team.vmfb")
+    with graphc.load(tmp_path / "team.vmfb", threads=1) as alone:
+        results = alone.run(None, cases.feeds)
+    compare(results, evaluate(cases.model(), cases.feeds), cases.outputs)
 
 
 @KINDS

@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s
+// RUN: gc-opt %s --convert-graph-to-linalg=threads=2 --canonicalize --split-input-file | filecheck %s
 
 // One dispatch runs all steps; the sums of the four gates are side by side in registers.
 
@@ -11,6 +11,23 @@
 func.func @known(%gates: tensor<5x2x64xf32>, %r: tensor<16x64xf32>, %h: tensor<2x16xf32>, %c: tensor<2x16xf32>) -> tensor<5x2x16xf32> {
   %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (tensor<5x2x64xf32>, tensor<16x64xf32>, tensor<2x16xf32>, tensor<2x16xf32>) -> (tensor<5x2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>)
   return %y#0 : tensor<5x2x16xf32>
+}
+
+// -----
+
+// Threads share the panels of every step: a counter says how often each has been taken.
+
+// CHECK: func.func @recurrent_0
+// CHECK: memref.atomic_rmw maxu
+// CHECK-COUNT-8: vector.fma
+// CHECK: memref.atomic_rmw addi
+// CHECK-LABEL: @panels
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK: %[[COUNTERS:.*]] = "flow.tensor.splat"{{.*}} -> tensor<18xi64>
+// CHECK: "flow.dispatch"(%[[TWO]], {{.*}}%[[COUNTERS]]){{.*}}tied_operands = [{{.*}}6 : index]
+func.func @panels(%gates: tensor<5x2x256xf32>, %r: tensor<2x64x128xf32>, %h: tensor<2x64xf32>, %c: tensor<2x64xf32>) -> tensor<5x2x64xf32> {
+  %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (tensor<5x2x256xf32>, tensor<2x64x128xf32>, tensor<2x64xf32>, tensor<2x64xf32>) -> (tensor<5x2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>)
+  return %y#0 : tensor<5x2x64xf32>
 }
 
 // -----
