@@ -1,13 +1,13 @@
 """What one call at a time uses: buffers for inputs and outputs, kept from call to call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .device import Device, import_runtime
 from .device_tensor import DeviceTensor
-from .local_memory import LocalInput, LocalOutput
+from .local_memory import LocalInput, LocalOutput, Spans
 from .remote_memory import RemoteInput, RemoteOutput
 
 Plan = Sequence[tuple[int, bool]]
@@ -26,9 +26,11 @@ class Lane:
         if device.is_local:
             self.slots = [LocalInput(device, kind) for kind in inputs]
             self._outputs = [LocalOutput(device, dtype) for dtype in outputs]
+            self._memory_of: Callable[[Sequence[Any]], Any] = Spans
         else:
             self.slots = [RemoteInput(device, kind) for kind in inputs]
             self._outputs = [RemoteOutput(device, dtype) for dtype in outputs]
+            self._memory_of = list
         self._views: list[Any] = [None] * len(self.slots)
         self._arguments = self._runtime.VmVariantList(0)
 
@@ -40,15 +42,17 @@ class Lane:
         results = self._runtime.VmVariantList(len(self._outputs))
         context.invoke(function, arguments, results)
         tensors = [feed for feed in feeds if isinstance(feed, DeviceTensor)]
+        # Whoever has an array may write to it; tensors may share memory.
+        of_arrays, of_all = self._memory_of(borrowed), self._memory_of([*borrowed, *tensors])
         given: list[np.ndarray | DeviceTensor] = []
         for index, stays in plan:
             output, view = self._outputs[index], results.get_as_object(index, self._view_type)
             if stays:
-                # Whoever has an array may write to it; tensors may share memory.
-                arrays = [each for each in given if isinstance(each, np.ndarray)]
-                given.append(output.keep(view, [*borrowed, *arrays]))
+                given.append(output.keep(view, of_arrays))
             else:
-                given.append(output.take(view, [*borrowed, *tensors, *given]))
+                given.append(output.take(view, of_all))
+                of_arrays.append(given[-1])
+            of_all.append(given[-1])
         return given
 
     def _bind(self, feeds: Sequence[np.ndarray | DeviceTensor]) -> tuple[Any, list[Any]]:

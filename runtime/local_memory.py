@@ -14,7 +14,7 @@ from .buffers import clone, keeping, map_array
 from .device import Device, import_runtime
 from .device_tensor import DeviceTensor
 from .dlpack import Layout, Memory
-from .memory import ALIGNMENT, address, aligned_empty, overlap
+from .memory import ALIGNMENT, address, aligned_empty, span
 
 _IN_PLACE = 1 << 15
 """Bytes from which using memory where it lies is cheaper than copying it."""
@@ -70,24 +70,38 @@ class LocalOutput:
         self._device = device
         self._dtype = dtype
 
-    def take(self, view: Any, others: Sequence[np.ndarray | DeviceTensor]) -> np.ndarray:
+    def take(self, view: Any, others: "Spans") -> np.ndarray:
         """The contents of `view` as an array that shares no memory with `others`."""
         shape = view.shape
         if 0 in shape:
             return np.empty(shape, self._dtype)
         array = map_array(view, self._dtype)
         # A model may return its input, or one value twice.
-        if array.nbytes < _IN_PLACE or _overlaps(array, others):
+        if array.nbytes < _IN_PLACE or others.overlap(array):
             return array.copy()
         return keeping(self._device, array)
 
-    def keep(self, view: Any, others: Sequence[np.ndarray]) -> DeviceTensor:
+    def keep(self, view: Any, others: "Spans") -> DeviceTensor:
         """The contents of `view` where they lie, or a copy if that is memory of `others`."""
-        if 0 not in view.shape and _overlaps(map_array(view, self._dtype), others):
+        if 0 not in view.shape and others.overlap(map_array(view, self._dtype)):
             view = clone(self._device, view)
         return DeviceTensor(self._device, view, self._dtype)
 
 
-def _overlaps(array: np.ndarray, others: Sequence[np.ndarray | DeviceTensor]) -> bool:
-    arrays = (each.numpy() if isinstance(each, DeviceTensor) else each for each in others)
-    return any(overlap(array, other) for other in arrays)
+class Spans:
+    """The memory of some values, each looked up once, and only when there is something that may
+    share it: calls of small models do not ask."""
+
+    def __init__(self, values: Sequence[np.ndarray | DeviceTensor]):
+        self._values = [*values]
+        self._spans: list[tuple[int, int]] = []
+
+    def append(self, value: np.ndarray | DeviceTensor) -> None:
+        self._values.append(value)
+
+    def overlap(self, array: np.ndarray) -> bool:
+        """Whether a C-contiguous array shares memory with any."""
+        for value in self._values[len(self._spans) :]:
+            self._spans.append(span(value.numpy() if isinstance(value, DeviceTensor) else value))
+        first, last = span(array)
+        return any(begin < last and first < end for begin, end in self._spans)

@@ -29,7 +29,7 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def overlap(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether two C-contiguous arrays share memory."""
-    begin, other = address(first), address(second)
-    return begin < other + second.nbytes and other < begin + first.nbytes
+def span(array: np.ndarray) -> tuple[int, int]:
+    """Where a C-contiguous array begins and ends."""
+    begin = address(array)
+    return begin, begin + array.nbytes
