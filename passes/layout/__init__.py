@@ -2,7 +2,7 @@
 
 Three steps, all of them rewrites: convolutions and pools take channels-last operands between a
 pair of transposes; transposes sink through everything that can do without them; those that meet
-their inverse vanish.
+their inverse vanish. Reshapes that split leading axes sink as well.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from ..base import FUNCTION, Pass, PassState
 from ..greedy import apply_rewrites
 from ..registry import register
 from .channels_last import CHANNELS_LAST
+from .reshapes import SINK_RESHAPES
 from .sink import SINK_TRANSPOSES
 
 
@@ -39,4 +40,4 @@ class GraphLayout(Pass):
     def run(self, op: Any, state: PassState) -> None:
         if self.conv == "nhwc":
             apply_rewrites(op, CHANNELS_LAST, state)
-        apply_rewrites(op, SINK_TRANSPOSES, state)
+        apply_rewrites(op, (*SINK_TRANSPOSES, *SINK_RESHAPES), state)

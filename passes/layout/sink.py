@@ -45,7 +45,7 @@ def _source(value: ir.Value) -> ir.Value:
     return value.owner.operands[0]
 
 
-def _rebuild(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
+def rebuild(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
     """`op` on other operands, with some attributes changed."""
     return graph.builder(type(op))(*operands, **{**op.attrs, **changed})
 
@@ -106,7 +106,7 @@ class SinkThroughElementwise(Rewrite):
 
     def rewrite(self, op: Any, perm: Perm) -> ir.Value:
         operands = [self._operand(value, perm) for value in op.operation.operands]
-        return graph.transpose(_rebuild(op, operands), perm=perm)
+        return graph.transpose(rebuild(op, operands), perm=perm)
 
     def _is_free(self, value: ir.Value, perm: Perm) -> bool:
         shape = graph.type_of(value).shape
@@ -138,7 +138,7 @@ def sink_through_reduction(op):
     if perm is None:
         return None
     axes = op.attrs["axes"]
-    reduced = _rebuild(op, [_source(op.x)], axes=sorted(perm[axis] for axis in axes))
+    reduced = rebuild(op, [_source(op.x)], axes=sorted(perm[axis] for axis in axes))
     if op.attrs["keepdims"]:
         return transposed(reduced, perm)
     kept = [perm[axis] for axis in range(len(perm)) if axis not in axes]
@@ -187,7 +187,7 @@ def sink_through_axis_op(op):
     if perm is None:
         return None
     operands = [_source(op.operation.operands[0]), *list(op.operation.operands)[1:]]
-    return graph.transpose(_rebuild(op, operands, axis=perm[op.attrs["axis"]]), perm=perm)
+    return graph.transpose(rebuild(op, operands, axis=perm[op.attrs["axis"]]), perm=perm)
 
 
 @rewrite(graph.ExpandOp)

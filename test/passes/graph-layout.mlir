@@ -97,3 +97,46 @@ func.func @weights_as_input(%x: tensor<?x8x6x6xf32, ["n"]>, %w: tensor<8x4x3x3xf
   %0 = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 2 : i64, high = array<i64: 1, 1>, layout = "channels_first", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<?x8x6x6xf32, ["n"]>, tensor<8x4x3x3xf32>) -> tensor<?x8x6x6xf32, ["n"]>
   return %0 : tensor<?x8x6x6xf32, ["n"]>
 }
+
+// -----
+
+// What follows a product of rows is done on rows: the reshape that splits them sinks.
+// CHECK-LABEL: @rows
+// CHECK: %[[P:.*]] = "graph.matmul"(%arg0
+// CHECK-NEXT: %[[B:.*]] = "graph.add"(%[[P]], %arg2) : (tensor<6x8xf32>, tensor<8xf32>)
+// CHECK-NEXT: %[[Y:.*]] = "graph.reshape"(%arg1) {shape = [6, 8]}
+// CHECK-NEXT: %[[S:.*]] = "graph.add"(%[[B]], %[[Y]])
+// CHECK-NEXT: %[[U:.*]] = "graph.reshape"(%arg3) {shape = [8]}
+// CHECK: %[[M:.*]] = "graph.mul"(%[[S]], %[[U]]) : (tensor<6x8xf32>, tensor<8xf32>)
+// CHECK: %[[N:.*]] = "graph.layer_norm"(%[[M]], %arg2, %arg2) {axis = 1
+// CHECK: %[[R:.*]] = "graph.reshape"(%[[N]]) {shape = [2, 3, 8]}
+// CHECK: "graph.add"(%[[R]], %arg4)
+// CHECK: "graph.softmax"(%{{.*}}) {axis = 1
+// REPORT-DAG: declined by sink-reshape-through-elementwise, another operand varies along an axis that is split: steps
+// REPORT-DAG: declined by sink-reshape-through-last-axes, an axis that is split takes part: along
+func.func @rows(%x: tensor<6x4xf32>, %y: tensor<2x3x8xf32>, %v: tensor<8xf32>, %u: tensor<1x1x8xf32>, %t: tensor<1x3x1xf32>, %w: tensor<4x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>) {
+  %0 = "graph.matmul"(%x, %w) : (tensor<6x4xf32>, tensor<4x8xf32>) -> tensor<6x8xf32>
+  %1 = "graph.reshape"(%0) {shape = [2, 3, 8]} : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+  %2 = "graph.add"(%1, %v) : (tensor<2x3x8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
+  %3 = "graph.add"(%2, %y) : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %4 = "graph.mul"(%3, %u) : (tensor<2x3x8xf32>, tensor<1x1x8xf32>) -> tensor<2x3x8xf32>
+  %5 = "graph.layer_norm"(%4, %v, %v) {axis = 2 : i64, epsilon = 1.0e-5 : f64, operandSegmentSizes = array<i32: 1, 1, 1>} : (tensor<2x3x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
+  %6 = "graph.add"(%5, %t) : (tensor<2x3x8xf32>, tensor<1x3x1xf32>) -> tensor<2x3x8xf32> loc("steps")
+  %7 = "graph.softmax"(%5) {axis = 1 : i64} : (tensor<2x3x8xf32>) -> tensor<2x3x8xf32> loc("along")
+  return %6, %7 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
+}
+
+// -----
+
+// The product that it is added to is where the sum is to be computed.
+// CHECK-LABEL: @added_to_a_product
+// CHECK: "graph.matmul"
+// CHECK: "graph.reshape"(%arg0)
+// CHECK: "graph.add"{{.*}} -> tensor<2x3x8xf32>
+// REPORT-DAG: declined by sink-reshape-through-elementwise, another operand is a product, which this is to be computed with: added
+func.func @added_to_a_product(%x: tensor<6x8xf32>, %y: tensor<2x3x4xf32>, %w: tensor<4x8xf32>) -> tensor<2x3x8xf32> {
+  %0 = "graph.matmul"(%y, %w) : (tensor<2x3x4xf32>, tensor<4x8xf32>) -> tensor<2x3x8xf32>
+  %1 = "graph.reshape"(%x) {shape = [2, 3, 8]} : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+  %2 = "graph.add"(%0, %1) : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32> loc("added")
+  return %2 : tensor<2x3x8xf32>
+}

@@ -82,6 +82,15 @@ def transposed_convolution(x):
     return graph.tanh(bias(y, 3))
 
 
+def rows(x):
+    """As exporters write a product of rows."""
+    steps = graph.reshape(x, shape=[2, 4, 36])
+    y = graph.matmul(graph.reshape(x, shape=[8, 36]), weights(36, 36))
+    y = graph.gelu(graph.reshape(y, shape=[2, 4, 36]), approximate="none")
+    y = graph.layer_norm(graph.add(y, steps), weights(36), None, axis=2, epsilon=1e-5)
+    return graph.matmul(graph.reshape(y, shape=[8, 36]), weights(36, 5))
+
+
 def averages(x):
     y = pool(graph.average_pool, conv(x, 4, 4, 3, 3), extra=[0, 0], count_include_pad=True)
     return pool(graph.lp_pool, y, p=2)
@@ -118,6 +127,7 @@ def test_transposes_stand_at_the_borders(body, transposes):
         (residual, {"epilogue": 2}),
         (transposed_convolution, {"epilogue": 1}),
         (inception, {"epilogue": 1}),
+        (rows, {"epilogue": 1}),
         (squeeze_excite, {}),
     ],
 )
@@ -209,6 +219,12 @@ def step_merge(draw: Programs, x: Any, values: list[Any]) -> Any:
     )
 
 
+def step_split(draw: Programs, x: Any, values: list[Any]) -> Any:
+    """Put an axis before all others, or a part of the first one."""
+    first, *rest = shape_of(x)
+    return graph.reshape(x, shape=[2 - first % 2, first // (2 - first % 2), *rest])
+
+
 STEPS = (
     step_conv,
     step_combine,
@@ -218,9 +234,13 @@ STEPS = (
     step_slice,
     step_pad,
     step_merge,
+    step_split,
     lambda draw, x, values: graph.transpose(x, perm=draw.perm(x)),
     lambda draw, x, values: graph.softmax(x, axis=draw.axis(x)),
     lambda draw, x, values: graph.relu(x),
+    lambda draw, x, values: graph.reshape(
+        graph.relu(step_split(draw, x, values)), shape=shape_of(x)
+    ),
 )
 
 
