@@ -77,26 +77,26 @@ class WinogradConv(Rewrite):
             return "only f32 is convolved this way"
         if kernel != (3, 3) or any(n != 1 for n in (*attrs["strides"], *attrs["dilations"])):
             return "its kernel is not 3x3, or steps over places"
-        if attrs["groups"] != 1:
-            return "it has groups"
         if not graph.type_of(op.x).is_static:
             return "sizes are not known at compile time"
-        if channels % self.lanes or features % self.lanes:
+        if channels % self.lanes or features // attrs["groups"] % self.lanes:
             return "channels or features do not fill vectors"
-        result = graph.type_of(op.result).static_shape
-        gain = self._gain(self._tile(result, channels), result, channels)
+        shape = _Sizes(graph.type_of(op.result).static_shape, channels, attrs["groups"])
+        gain = self._gain(self._tile(shape), shape)
         return f"it would be {gain:.2f} times as fast" if gain < GAIN else None
 
-    def _tile(self, result: tuple[int, ...], channels: int) -> int:
-        return max(self.tiles, key=lambda tile: self._gain(tile, result, channels))
+    def _tile(self, shape: "_Sizes") -> int:
+        return max(self.tiles, key=lambda tile: self._gain(tile, shape))
 
-    def _gain(self, tile: int, result: tuple[int, ...], channels: int) -> float:
+    def _gain(self, tile: int, shape: "_Sizes") -> float:
         """How many times as fast as a direct convolution it should be."""
-        batch, height, width, features = result
+        batch, height, width, features = shape.result
+        channels, all_channels = shape.channels, shape.groups * shape.channels
         products = (tile + 2) ** 2
         tiles = batch * -(-height // tile) * -(-width // tile)
         vectors = channels * features / self.lanes
-        transforms = tiles * products * TRANSFORM_CYCLES * (channels + features) / self.lanes
+        transformed = (all_channels + features) / self.lanes
+        transforms = tiles * products * TRANSFORM_CYCLES * transformed
         ours = self._cycles(tiles * products * vectors, products * channels * features) + transforms
         direct = self._cycles(batch * height * width * 9 * vectors, 9 * channels * features)
         return direct / ours
@@ -107,13 +107,23 @@ class WinogradConv(Rewrite):
         return max(products / 2, streamed / BYTES_PER_CYCLE)
 
     def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
-        features = weights.shape[-1] // self.lanes
+        groups = attrs["groups"]
+        features = weights.shape[-1] // groups // self.lanes
         most = product_tile(self.vector_bits).vectors
         vectors = next(n for n in range(most, 0, -1) if features % n == 0)
         rows = product_tile(self.vector_bits, vectors).rows
-        tile = self._tile(graph.type_of(op.result).static_shape, weights.shape[2])
+        tile = self._tile(_Sizes(graph.type_of(op.result).static_shape, weights.shape[2], groups))
         kernel = graph.winograd_kernel(weights, tile, vectors * self.lanes)
         return graph.winograd_conv(
             op.x, graph.constant(value=kernel), low=attrs["low"], high=attrs["high"],
             tile=tile, rows=rows, lanes=self.lanes,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Of a convolution: its result [N, H, W, F], the channels of a group, and the groups."""
+
+    result: tuple[int, ...]
+    channels: int
+    groups: int

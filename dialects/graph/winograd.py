@@ -6,7 +6,6 @@ import numpy as np
 
 from .attributes import Int, Ints
 from .base import GraphOp, Tensor, TypeRuleError, builder
-from .contraction import require_equal_sizes
 from .types import TensorType, static_size
 from .window import output_sizes
 
@@ -55,10 +54,10 @@ def winograd_transforms(tile: int) -> Transforms:
 class WinogradConvOp(GraphOp, name="winograd_conv"):
     """A convolution by a 3x3 kernel with stride 1, `tile` x `tile` places of the result at a time.
 
-    `x` [N, H, W, C], `w` [panels, (tile + 2)^2, C, n] of kernels that were transformed, `n`
-    features side by side in a panel; result [N, H', W', panels * n]. `rows` tiles are multiplied at
-    a time, in registers that hold vectors of `lanes`. Results are rounded otherwise than those of
-    `conv`; see `POINTS`.
+    `x` [N, H, W, g*C], `w` [panels, (tile + 2)^2, C, n] of kernels that were transformed, `n`
+    features side by side in a panel; result [N, H', W', panels * n]. Each of the `g` groups of
+    channels has as many panels as the others. `rows` tiles are multiplied at a time, in registers
+    that hold vectors of `lanes`. Results are rounded otherwise than those of `conv`; see `POINTS`.
     """
 
     x: Tensor
@@ -82,7 +81,9 @@ class WinogradConvOp(GraphOp, name="winograd_conv"):
             raise TypeRuleError(f"panels {w} are not for tiles of {tile}")
         if lanes < 1 or width % lanes or channels % lanes:
             raise TypeRuleError(f"panels {w} are not of vectors of {lanes}")
-        require_equal_sizes(x.shape[-1], channels, "the weights' and the input's channels")
+        groups, rest = divmod(static_size(x.shape[-1]), channels)
+        if rest or not groups or panels % groups:
+            raise TypeRuleError(f"panels {w} are not for groups of the channels of {x}")
         out = output_sizes(x.shape[1:-1], [KERNEL, KERNEL], [1, 1], [1, 1], low, high)
         return x.with_shape((x.shape[0], *out, panels * width))
 
@@ -103,8 +104,11 @@ class WinogradConvOp(GraphOp, name="winograd_conv"):
         view = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(1, 2))
         tiles = view[:, ::tile, ::tile]  # [N, rows, columns, C, size, size]
         image = np.einsum("ia,nrcxab,jb->ijnrcx", transforms.image, tiles, transforms.image)
-        matrices = np.moveaxis(w, 0, 2).reshape(size, size, w.shape[2], -1).astype(np.float64)
-        products = np.einsum("ijnrcx,ijxf->ijnrcf", image, matrices)
+        groups = x.shape[3] // w.shape[2]
+        image = image.reshape(*image.shape[:-1], groups, -1)
+        matrices = w.reshape(groups, -1, size, size, *w.shape[2:]).astype(np.float64)
+        products = np.einsum("ijnrcgx,gpijxf->ijnrcgpf", image, matrices)
+        products = products.reshape(*products.shape[:5], -1)
         inverse = transforms.inverse
         y = np.einsum("ai,ijnrcf,bj->nracbf", inverse, products, inverse)
         y = y.reshape(x.shape[0], grid[0] * tile, grid[1] * tile, -1)

@@ -31,6 +31,7 @@ def _shape(op: graph.GraphOp) -> WinogradShape:
         cast(sizes, graph.type_of(op.result).static_shape),
         (low[0], low[1]),
         tile=op.attrs["tile"],
+        depth=graph.type_of(op.w).static_shape[2],
         width=graph.type_of(op.w).static_shape[-1],
         lanes=op.attrs["lanes"],
         rows=op.attrs["rows"],

@@ -34,6 +34,8 @@ class WinogradShape:
     result: tuple[int, int, int, int]
     low: tuple[int, int]
     tile: int
+    depth: int
+    """Channels in a group: those that a panel's features are sums of."""
     width: int
     """Features in a panel."""
     lanes: int
@@ -43,7 +45,7 @@ class WinogradShape:
     @property
     def flops(self) -> int:
         """Of the products; the transforms are not counted."""
-        return 2 * self.products * self.tiles * self.channels * self.result[3]
+        return 2 * self.products * self.tiles * self.depth * self.result[3]
 
     @property
     def size(self) -> int:
@@ -80,7 +82,7 @@ class WinogradShape:
     @property
     def block(self) -> int:
         """Tiles in a piece of work: as many as the scratch memory holds, blocks being even."""
-        weights = self.products * self.channels * self.result[3] * 4
+        weights = self.products * self.depth * self.result[3] * 4
         scratch = SCRATCH_BYTES if weights <= CACHED_BYTES else LONG_SCRATCH_BYTES
         held = scratch // (self.products * (self.channels + self.width) * 4)
         most = max(self.rows, held // self.rows * self.rows)
@@ -248,13 +250,15 @@ class WinogradEmitter(VectorEmitter):
         """Multiply all tiles of a block by a panel of the weights of one product."""
         shape = self.shape
         line = self.add(self.times(panel, shape.products), product)
-        weights = self.times(line, shape.channels * shape.width)
+        weights = self.times(line, shape.depth * shape.width)
+        group = arith.divui(panel, self.index(shape.panels * shape.depth // shape.channels))
         left = self.add(before, self.times(product, shape.entering))
+        left = self.add(left, self.times(group, shape.depth))
         right = self.add(sums, self.times(product, shape.leaving))
         done, tiles = 0, even_tiles(shape.block, shape.rows)
-        per_row = -(-shape.channels * shape.width // shape.block)
+        per_row = -(-shape.depth * shape.width // shape.block)
         step = -(-shape.width // sum(count for count, _ in tiles))
-        following = self.add(weights, shape.channels * shape.width)
+        following = self.add(weights, shape.depth * shape.width)
         for count, size in tiles:
 
             def tile(number: ir.Value, size: int = size, done: int = done) -> None:
@@ -263,7 +267,7 @@ class WinogradEmitter(VectorEmitter):
                 rows = Rows(self.scratch, at, size, shape.channels, shape.width)
                 totals = [self.splat(0)] * (size * shape.parts)
                 ahead = Ahead(self.add(following, self.times(row, per_row)), step)
-                totals = self.multiply(rows, self.weights, weights, shape.channels, totals, ahead)
+                totals = self.multiply(rows, self.weights, weights, shape.depth, totals, ahead)
                 start = self.add(right, self.times(row, shape.width))
                 for number, total in enumerate(totals):
                     place = self.add(start, number * shape.lanes)

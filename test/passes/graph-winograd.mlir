@@ -31,3 +31,16 @@ func.func @declined(%x: tensor<1x8x8x512xf32>) -> tensor<1x4x4x512xf32> {
   %1 = "graph.conv"(%0, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 2, 2>} : (tensor<1x8x8x512xf32>, tensor<3x3x512x512xf32>) -> tensor<1x4x4x512xf32>
   return %1 : tensor<1x4x4x512xf32>
 }
+
+// -----
+
+// Each group of channels has panels of its own.
+
+// CHECK-LABEL: @groups
+// CHECK: "graph.winograd_conv"(%arg0, %{{.*}}) {{{.*}}rows = 6 : i64, tile = 4 : i64}
+// CHECK-SAME: tensor<2x36x32x64xf32>
+func.func @groups(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x128xf32> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x32x128xf32>} : () -> tensor<3x3x32x128xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 2 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x56x56x64xf32>, tensor<3x3x32x128xf32>) -> tensor<1x56x56x128xf32>
+  return %y : tensor<1x56x56x128xf32>
+}
