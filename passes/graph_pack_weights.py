@@ -10,7 +10,7 @@ from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .greedy import apply_rewrites
 from .pack_recurrence import PackRecurrence
-from .packed_products import NarrowProducts, PackedProducts, SplitProducts
+from .packed_products import COMPACT_BOUND, NarrowProducts, PackedProducts, SplitProducts
 from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
@@ -49,6 +49,8 @@ class GraphPackWeights(Pass):
     """The unit that multiplies factors rounded to bf16, with vectors of 512 bits."""
     split: Literal["none", "amx"] = "none"
     """The unit that multiplies factors of f32 as two of bf16."""
+    compact: bool = False
+    """Whether large weights that few rows are multiplied by are rounded to 24 bits."""
 
     @property
     def bound(self) -> float | None:
@@ -65,8 +67,9 @@ class GraphPackWeights(Pass):
         if self.vector_bits == 512 and self.bf16 != "none":
             return NarrowProducts(self.vector_bits, unit=self.bf16)
         if self.vector_bits == 512 and self.split != "none":
-            return SplitProducts(self.vector_bits)
-        return PackedProducts(self.vector_bits)
+            return SplitProducts(self.vector_bits, compact=self.compact)
+        bound = COMPACT_BOUND if self.compact else None
+        return PackedProducts(self.vector_bits, bound, self.compact)
 
 
 class _Pack(Rewrite):

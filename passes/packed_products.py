@@ -11,6 +11,9 @@ from .vectors import LANES, product_tile
 
 TILES_WIDTH = 32
 """Columns of two tiles of AMX."""
+COMPACT_BOUND = 5e-5
+"""What factors in steps of 2^-16 change a sum of their products by, with some room for sums that
+cancel."""
 BF16_BOUND = 2e-2
 """What factors in steps of 2^-8 change a sum of their products by, of the largest."""
 SPLIT_BOUND = 5e-5
@@ -21,6 +24,10 @@ SPLIT_ROWS = 16
 """Of a tile; fewer leave the unit idle."""
 SPLIT_PRODUCTS = 1 << 26
 """Multiplications of a product for which it pays to write the terms of its rows to memory."""
+COMPACT_BYTES = 1 << 20
+"""Smaller weights stay in a cache, and are not waited for."""
+COMPACT_ROWS = 4
+"""More are more work than reading the weights."""
 LARGEST_BF16 = float(ml_dtypes.finfo(graph.BF16).max)
 """What is larger would round to infinity."""
 LIKELY_ROWS = 128
@@ -52,6 +59,8 @@ class PackedProducts:
     vector_bits: int
     bound: float | None = None
     """How far results move, relative to the largest; None where the order of sums alone changes."""
+    compact: bool = False
+    """Whether large weights of few rows may be rounded to 24 bits."""
 
     def tile(self, rows: int | None, columns: int) -> Tile | None:
         """See `choose_tile`."""
@@ -61,6 +70,9 @@ class PackedProducts:
         """The product of `x`, of so many rows, by `weights` [K, N], for which there is a tile."""
         tile = self.tile(rows, weights.shape[1])
         assert tile is not None
+        if rows is not None and self.compact and _is_mostly_read(rows, weights):
+            panels = graph.constant(value=graph.pack_compact(weights))
+            return graph.compact_matmul(x, panels, rows=rows, columns=weights.shape[1])
         panels = graph.constant(value=graph.pack_weights(weights, tile.width))
         return graph.packed_matmul(
             x, panels, rows=tile.rows, columns=weights.shape[1], lanes=LANES[self.vector_bits]
@@ -107,6 +119,13 @@ class SplitProducts(PackedProducts):
         if rows * weights.size < SPLIT_PRODUCTS:
             return False
         return bool(np.abs(weights).max() <= LARGEST_BF16)  # nor NaN
+
+
+def _is_mostly_read(rows: int, weights: np.ndarray) -> bool:
+    """Whether a product is little more than reading its weights, and these have 24 bits."""
+    if rows > COMPACT_ROWS or weights.nbytes < COMPACT_BYTES:
+        return False
+    return weights.shape[1] >= graph.COMPACT_WIDTH and bool(np.abs(weights).max() <= LARGEST_BF16)
 
 
 def _filled_up(x: ir.Value, weights: np.ndarray, unit: str) -> tuple[ir.Value, np.ndarray]:

@@ -51,7 +51,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-winograd{{vector-bits={vector_bits} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
         "graph-pack-weights{{"  # on weights as they finally are
-        "vector-bits={vector_bits} bf16={bf16_unit} split={split}}}",
+        "vector-bits={vector_bits} bf16={bf16_unit} split={split} compact={compact}}}",
         "graph-fuse-epilogue",  # it hides ops inside groups
         "graph-fuse-strips{{threads={threads}}}",  # groups with others
         *_CLEAN,
@@ -92,16 +92,16 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
 
 
 PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
-    "f32": {"winograd_tile": 4, "compute": "f32", "convert": "f32"},
-    "strict": {"winograd_tile": 0, "compute": "f32", "convert": "f32"},
-    "f16": {"winograd_tile": 0, "compute": "f16", "convert": "f16"},
-    "bf16": {"winograd_tile": 4, "compute": "bf16", "convert": "f32"},
+    "f32": {"compact": "true", "winograd_tile": 4, "compute": "f32", "convert": "f32"},
+    "strict": {"compact": "false", "winograd_tile": 0, "compute": "f32", "convert": "f32"},
+    "f16": {"compact": "false", "winograd_tile": 0, "compute": "f16", "convert": "f16"},
+    "bf16": {"compact": "true", "winograd_tile": 4, "compute": "bf16", "convert": "f32"},
 }
 """What may be rounded otherwise than the model says: in ``f32``, convolutions may be computed with
 fewer products, some 1e-6 of the largest element apart, and products as three of bf16, some 5e-6
-apart; in ``strict``, sums change their order and nothing else; in ``f16`` and ``bf16``, what is f32
-in the model is computed in these. Processors convert to bf16 nothing but the factors of products,
-and those only where a unit multiplies them."""
+apart, or by weights of 24 bits, 2e-6 apart; in ``strict``, sums change their order and nothing
+else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these. Processors convert to
+bf16 nothing but the factors of products, and those only where a unit multiplies them."""
 
 
 def graph_pipeline(

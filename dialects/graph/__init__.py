@@ -18,6 +18,7 @@ from .base import (
     map_group,
 )
 from .col2im import *
+from .compact import *
 from .contraction import *
 from .control_flow import *
 from .convolution import *

@@ -9,6 +9,7 @@ from ..registry import register
 from .groups import fuse_groups
 
 CONTRACTIONS = (
+    graph.CompactMatmulOp,
     graph.ConvOp,
     graph.ConvTransposeOp,
     graph.DirectConvOp,

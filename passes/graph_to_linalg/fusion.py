@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from ...dialects import graph
 from ...mlir import ir
+from .compact import compact_epilogue
 from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
@@ -76,6 +77,8 @@ def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
             return winograd_epilogue
         case graph.PackedMatmulOp():
             return matmul_epilogue
+        case graph.CompactMatmulOp():
+            return compact_epilogue
         case graph.NarrowMatmulOp():
             return narrow_epilogue
         case graph.SplitMatmulOp():

@@ -45,6 +45,11 @@ class Product:
     """Most rows of a register tile."""
 
     @property
+    def line(self) -> int:
+        """Elements of a panel's line in memory."""
+        return self.width
+
+    @property
     def flops(self) -> int | None:
         return None if self.rows is None else 2 * self.rows * self.depth * self.columns
 
@@ -104,7 +109,7 @@ class Product:
     @property
     def depth_blocks(self) -> int:
         """Blocks of the depth: the weights of one stay in the first-level cache."""
-        most = max(1, FIRST_CACHE_BYTES // (self.width * 4))
+        most = max(1, FIRST_CACHE_BYTES // (self.line * 4))
         return -(-self.depth // most)
 
     @property
@@ -219,8 +224,8 @@ class MatmulEmitter(VectorEmitter):
         """Multiply a block of rows by a block of the depth of one panel."""
         product = self.product
         weights = self.add(
-            self.times(panel, product.depth * product.width),
-            self.times(depth.start, product.width),
+            self.times(panel, product.depth * product.line),
+            self.times(depth.start, product.line),
         )
         feature = self.times(panel, product.width)
         for tiles in lines.tiles:
@@ -231,7 +236,7 @@ class MatmulEmitter(VectorEmitter):
                 result = row if lines.result is None else self.add(lines.result, line)
                 places = self._places(result, tiles.size, feature, columns)
                 at = self.add(self.times(row, product.depth), depth.start)
-                rows = Rows(self.x, at, tiles.size, product.depth, product.width)
+                rows = Rows(self.x, at, tiles.size, product.depth, product.line)
                 sums = self._start(places, depth)
                 ahead = self._ahead(line, weights)
                 sums = self.multiply(rows, self.weights, weights, depth.length, sums, ahead)
@@ -247,10 +252,10 @@ class MatmulEmitter(VectorEmitter):
             tiles, lines = FEW_TILES, FEW_TILES * product.tile
         else:
             tiles, lines = sum(count for count, _ in product.tiles), product.block
-        step = max(1, -(-product.width // tiles))
+        step = max(1, -(-product.line // tiles))
         distance = product.depth_block if product.group == 1 else product.depth
-        next_ = self.add(weights, distance * product.width)
-        per_line = -(-product.depth_block * product.width // lines)
+        next_ = self.add(weights, distance * product.line)
+        per_line = -(-product.depth_block * product.line // lines)
         return Ahead(self.add(next_, self.times(line, per_line)), step)
 
     def _places(self, row: ir.Value, size: int, feature: ir.Value, columns: int) -> list[Place]:

@@ -1,11 +1,14 @@
 """Writing the code of a kernel: indices of elements, loops with registers, vectors of f32."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, scf, vector
 
 Registers = list[ir.Value]
+
+CACHE_LINE = 16
+"""Elements of 4 bytes."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class Ahead:
-    """Memory that will be read soon: one element every `step` from `start` on is fetched."""
+    """Memory that will be read soon: at each index, `step` elements more are fetched, from `start`
+    on; where that is less than a line of the cache, the line that they lie in."""
 
     start: ir.Value
     step: int
@@ -141,15 +145,15 @@ class VectorEmitter:
         def step(index: ir.Value, registers: Registers) -> Registers:
             line = self.add(start, self.times(index, left.panel_width))
             masks = [None] * (parts - 1) + [mask]
-            columns = [
-                self.load(right, self.add(line, part * self.lanes), masks[part])
-                for part in range(parts)
-            ]
+            columns = self.columns(right, line, masks)
             element = self.add(left.start, self.times(index, left.step))
             registers = list(registers)
             if ahead is not None:
-                at = self.add(ahead.start, self.times(index, ahead.step))
-                memref.prefetch(right, [at], is_write=False, locality_hint=2, is_data_cache=True)
+                for more in range(0, ahead.step, CACHE_LINE):
+                    at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
+                    memref.prefetch(
+                        right, [at], is_write=False, locality_hint=2, is_data_cache=True
+                    )
             for row in range(left.count):
                 scalar = memref.load(left.memory, [self.add(element, row * left.stride)])
                 factor = vector.broadcast(self.vector_type, scalar)
@@ -160,6 +164,15 @@ class VectorEmitter:
 
         end = self.index(depth) if isinstance(depth, int) else depth
         return self.loop((self.index(0), end), sums, step)
+
+    def columns(
+        self, weights: ir.Value, line: ir.Value, masks: Sequence[ir.Value | None]
+    ) -> Registers:
+        """The vectors of a panel's line, as many as there are `masks`."""
+        return [
+            self.load(weights, self.add(line, part * self.lanes), mask)
+            for part, mask in enumerate(masks)
+        ]
 
     def loop(
         self,

@@ -1,5 +1,6 @@
 // RUN: gc-opt %s --graph-pack-weights=vector-bits=512 --split-input-file | filecheck %s
 // RUN: gc-opt %s --graph-pack-weights --split-input-file | filecheck %s --check-prefix=OFF
+// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 compact=true" --split-input-file | filecheck %s --check-prefix=COMPACT
 
 // A matrix product by constant weights: panels of 64 columns, six rows at a time.
 
@@ -127,4 +128,21 @@ func.func @small_recurrence(%gates: tensor<5x2x16xf32>, %h: tensor<2x16xf32>) ->
   %r = "graph.constant"() {value = dense<0.5> : tensor<16x16xf32>} : () -> tensor<16x16xf32>
   %y:2 = "graph.rnn"(%gates, %r, %h) {reverse = true, activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>, clip = 0x7FF0000000000000 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<5x2x16xf32>, tensor<16x16xf32>, tensor<2x16xf32>) -> (tensor<5x2x16xf32>, tensor<2x16xf32>)
   return %y#0 : tensor<5x2x16xf32>
+}
+
+// -----
+
+// What one row is multiplied by is read once, and the shorter it is, the sooner.
+
+// COMPACT-LABEL: @one_row
+// COMPACT: %[[W:.*]] = "graph.constant"() {{.*}} -> tensor<10x512x48xui32>
+// COMPACT: "graph.compact_matmul"(%arg0, %[[W]]) {columns = 600 : i64, rows = 1 : i64}
+// COMPACT: "graph.packed_matmul"(%arg1,
+// CHECK-LABEL: @one_row
+// CHECK-NOT: compact
+func.func @one_row(%x: tensor<1x512xf32>, %y: tensor<5x512xf32>) -> (tensor<1x600xf32>, tensor<5x600xf32>) {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<512x600xf32>} : () -> tensor<512x600xf32>
+  %0 = "graph.matmul"(%x, %w) : (tensor<1x512xf32>, tensor<512x600xf32>) -> tensor<1x600xf32>
+  %1 = "graph.matmul"(%y, %w) : (tensor<5x512xf32>, tensor<512x600xf32>) -> tensor<5x600xf32>
+  return %0, %1 : tensor<1x600xf32>, tensor<5x600xf32>
 }
