@@ -43,9 +43,11 @@ class AdaptiveSession:
         """As `Session.invoke`."""
         if self._choice.settled_on_workers:
             return self._shared.invoke(inputs, plan)
-        size = sum(array.nbytes for array in inputs)
+        size = 0
+        for array in inputs:  # a call may take no longer than a few such lines
+            size += array.nbytes
         alone = self._choice.alone(size)
-        session = self._on_own_thread() if alone else self._shared
+        session = (self._alone or self._on_own_thread()) if alone else self._shared
         begin = time.perf_counter()
         outputs = session.invoke(inputs, plan)
         self._choice.note(alone, size, time.perf_counter() - begin)

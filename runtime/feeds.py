@@ -25,7 +25,8 @@ class FeedBinder:
         self._inputs = tuple((spec, ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs)
         self._names = tuple(spec.name for spec in inputs)
         # What the last accepted arrays looked like: who feeds the like again is not checked again.
-        self._accepted: list[tuple[type, np.dtype, tuple[int, ...]]] | None = None
+        self._accepted: list[tuple[str, type, np.dtype, tuple[int, ...]]] | None = None
+        self._only_arrays = False
 
     def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor]:
         """One array per input, of its dtype (in any byte order), its rank and its shape.
@@ -34,17 +35,39 @@ class FeedBinder:
         are on the device or in the process's memory. Raises `FeedError` with everything that is
         wrong, not only the first.
         """
-        try:
-            arrays = [feeds[name] for name in self._names]
-            looks = [(type(array), array.dtype, array.shape) for array in arrays]
-        except (LookupError, TypeError, AttributeError):
-            return self._check(feeds)  # which says what is wrong, or converts what has no dtype
-        if looks == self._accepted and len(feeds) == len(looks) and self._has(arrays):
+        arrays = self._like_the_last(feeds)
+        if arrays is not None:
             return arrays
         arrays = self._check(feeds)
-        if all(kind in (np.ndarray, DeviceTensor) and dtype.isnative for kind, dtype, _ in looks):
-            self._accepted = looks
+        self._accept(feeds)
         return arrays
+
+    def _like_the_last(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor] | None:
+        """The arrays, if they look like those that were accepted; None for all else."""
+        accepted = self._accepted
+        if accepted is None or len(feeds) != len(accepted):
+            return None
+        arrays = []
+        try:
+            for name, kind, dtype, shape in accepted:
+                array = feeds[name]
+                if type(array) is not kind or array.dtype != dtype or array.shape != shape:
+                    return None
+                arrays.append(array)
+        except (LookupError, TypeError):
+            return None  # `_check` says what is wrong
+        return arrays if self._only_arrays or self._has(arrays) else None
+
+    def _accept(self, feeds: Mapping[str, Any]) -> None:
+        """Remember what these looked like, if they were taken as they are."""
+        looks = []
+        for name in self._names:
+            array = feeds[name]
+            if type(array) not in (np.ndarray, DeviceTensor) or not array.dtype.isnative:
+                return
+            looks.append((name, type(array), array.dtype, array.shape))
+        self._accepted = looks
+        self._only_arrays = all(kind is np.ndarray for _, kind, *_ in looks)
 
     def _has(self, arrays: Sequence[Any]) -> bool:
         """Whether all tensors among `arrays` are on the device."""

@@ -7,8 +7,8 @@ import numpy as np
 
 from .device import Device, import_runtime
 from .device_tensor import DeviceTensor
-from .local_memory import LocalInput, LocalOutput, Spans
-from .remote_memory import RemoteInput, RemoteOutput
+from .local_memory import LocalInput, LocalMemory, LocalOutput
+from .remote_memory import RemoteInput, RemoteMemory, RemoteOutput
 
 Plan = Sequence[tuple[int, bool]]
 """The outputs that are wanted, each with whether it stays on the device."""
@@ -23,15 +23,17 @@ class Lane:
     def __init__(self, device: Device, inputs: Sequence[int], outputs: Sequence[np.dtype]):
         self._runtime = import_runtime()
         self._view_type = self._runtime.HalBufferView
+        self._results = self._runtime.VmVariantList
         if device.is_local:
             self.slots = [LocalInput(device, kind) for kind in inputs]
             self._outputs = [LocalOutput(device, dtype) for dtype in outputs]
-            self._memory_of: Callable[[Sequence[Any]], Any] = Spans
+            self._memory: Callable[[Sequence[Any], Sequence[Any]], Any] = LocalMemory
         else:
             self.slots = [RemoteInput(device, kind) for kind in inputs]
             self._outputs = [RemoteOutput(device, dtype) for dtype in outputs]
-            self._memory_of = list
-        self._views: list[Any] = [None] * len(self.slots)
+            self._memory = RemoteMemory
+        self._placed: list[Any] = [None] * len(self.slots)
+        self._borrowed: list[Any] = []
         self._arguments = self._runtime.VmVariantList(0)
 
     def run(
@@ -39,20 +41,18 @@ class Lane:
     ) -> list[np.ndarray | DeviceTensor]:
         """One value for each output of `plan`."""
         arguments, borrowed = self._bind(feeds)
-        results = self._runtime.VmVariantList(len(self._outputs))
+        results = self._results(len(self._outputs))
         context.invoke(function, arguments, results)
-        tensors = [feed for feed in feeds if isinstance(feed, DeviceTensor)]
-        # Whoever has an array may write to it; tensors may share memory.
-        of_arrays, of_all = self._memory_of(borrowed), self._memory_of([*borrowed, *tensors])
         given: list[np.ndarray | DeviceTensor] = []
+        memory: Any = None
         for index, stays in plan:
             output, view = self._outputs[index], results.get_as_object(index, self._view_type)
-            if stays:
-                given.append(output.keep(view, of_arrays))
-            else:
-                given.append(output.take(view, of_all))
-                of_arrays.append(given[-1])
-            of_all.append(given[-1])
+            value = None if stays else output.take_small(view)
+            if value is None:
+                memory = memory or self._memory(borrowed, feeds)
+                value = output.keep(view, memory) if stays else output.take(view, memory)
+                memory.add(value)
+            given.append(value)
         return given
 
     def _bind(self, feeds: Sequence[np.ndarray | DeviceTensor]) -> tuple[Any, list[Any]]:
@@ -60,18 +60,19 @@ class Lane:
 
         It is that of the last call where nothing moved.
         """
-        views, borrowed, moved = [], [], False
-        for index, feed in enumerate(feeds):
-            view, memory = self.slots[index].place(feed)
-            moved = moved or view is not self._views[index]
-            views.append(view)
-            if memory is not None:
-                borrowed.append(memory)
+        placed, moved = [], False
+        before = self._placed
+        for index, slot in enumerate(self.slots):
+            now = slot.place(feeds[index])
+            if now is not before[index]:
+                moved = True
+            placed.append(now)
         if not moved:
-            return self._arguments, borrowed
-        arguments = self._runtime.VmVariantList(len(views))
-        for view in views:
+            return self._arguments, self._borrowed
+        arguments = self._runtime.VmVariantList(len(placed))
+        for view, _ in placed:
             arguments.push_ref(view)
-        if len(borrowed) == len(views):  # the memory of a tensor is not kept beyond the call
-            self._views, self._arguments = views, arguments
+        borrowed = [memory for _, memory in placed if memory is not None]
+        if len(borrowed) == len(placed):  # the memory of a tensor is not kept beyond the call
+            self._placed, self._arguments, self._borrowed = placed, arguments, borrowed
         return arguments, borrowed

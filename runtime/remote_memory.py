@@ -52,9 +52,13 @@ class RemoteOutput:
         self._dtype = dtype
         self._between: Staging | None = None
 
-    def take(self, view: Any, others: Sequence[Any]) -> np.ndarray:
+    def take_small(self, view: Any) -> None:
+        """Nothing: all contents are copied the same way."""
+        del view
+
+    def take(self, view: Any, memory: "RemoteMemory") -> np.ndarray:
         """The contents of `view` as an array of the caller's own."""
-        del others
+        del memory
         if 0 in view.shape:
             return np.empty(view.shape, self._dtype)
         size = view.get_buffer().byte_length()
@@ -62,9 +66,19 @@ class RemoteOutput:
             self._between = Staging(self._device, size, "TARGET")
         return download(self._device, view, self._dtype, self._between)
 
-    def keep(self, view: Any, others: Sequence[Any]) -> DeviceTensor:
-        """The contents of `view` where they lie, or a copy if that is the buffer of `others`."""
-        borrowed = (each for each in others if not isinstance(each, np.ndarray))
-        if any(same_buffer(view, each) for each in borrowed):
+    def keep(self, view: Any, memory: "RemoteMemory") -> DeviceTensor:
+        """The contents of `view` where they lie, or a copy if that is a borrowed buffer."""
+        if any(same_buffer(view, each) for each in memory.borrowed):
             view = clone(self._device, view)
         return DeviceTensor(self._device, view, self._dtype)
+
+
+class RemoteMemory:
+    """The buffers, as views, that a call has `borrowed`: the next one writes to them."""
+
+    def __init__(self, borrowed: Sequence[Any], feeds: Sequence[np.ndarray | DeviceTensor]):
+        del feeds  # tensors may share memory
+        self.borrowed = borrowed
+
+    def add(self, value: np.ndarray | DeviceTensor) -> None:
+        """Nothing: arrays are the caller's own."""

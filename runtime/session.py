@@ -40,10 +40,11 @@ class Session:
         )
         self._inputs, self._outputs = [*map(hal_type, inputs)], outputs
         self._lock = threading.Lock()
-        self._finished = threading.Condition(self._lock)
+        self._returned = threading.Condition(self._lock)
         self._closed = False
-        self._running = 0
         self._lanes: list[Lane] = []
+        self._made = 0
+        """Lanes that are kept or in use."""
         with setup_lock:
             try:
                 hal_module = runtime.create_hal_module(vm_instance(), device.hal)
@@ -82,23 +83,41 @@ class Session:
         """Frees what the module holds. Waits for calls that are under way."""
         with self._lock:
             self._closed = True
-            self._lanes = []
-            self._finished.wait_for(lambda: self._running == 0)
+            self._returned.wait_for(lambda: len(self._lanes) == self._made)
+            self._lanes, self._made = [], 0
             self._context = self._function = None
 
     def _enter(self) -> Lane:
+        """A lane for a call. To take one from a list, or to give it back, needs no lock."""
+        try:
+            lane = self._lanes.pop()
+        except IndexError:
+            lane = self._make()
+        if self._closed:  # where that is set first, no lane is given out any more
+            self._leave(lane)
+            raise self._is_closed()
+        return lane
+
+    def _make(self) -> Lane:
         with self._lock:
             if self._closed:
-                raise UsageError(f"model '{self._name}' is closed")
-            spare = self._lanes
-            lane = spare.pop() if spare else Lane(self.device, self._inputs, self._outputs)
-            self._running += 1
-            return lane
+                raise self._is_closed()
+            self._made += 1
+        return Lane(self.device, self._inputs, self._outputs)
+
+    def _is_closed(self) -> UsageError:
+        return UsageError(f"model '{self._name}' is closed")
 
     def _leave(self, lane: Lane) -> None:
+        lanes = self._lanes
+        lanes.append(lane)
+        if self._closed or len(lanes) > _SPARE_LANES:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Drop a lane that is too many, or say that one has come back."""
         with self._lock:
-            self._running -= 1
-            if self._closed:
-                self._finished.notify_all()
-            elif len(self._lanes) < _SPARE_LANES:
-                self._lanes.append(lane)
+            if len(self._lanes) > _SPARE_LANES and not self._closed:
+                self._lanes.pop()
+                self._made -= 1
+            self._returned.notify_all()

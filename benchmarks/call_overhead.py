@@ -1,0 +1,82 @@
+"""What a call costs where there is next to nothing to compute.
+
+    python -m graphc.benchmarks.call_overhead
+
+Graphs of one small addition after the other, by their inputs of 8 elements each: the time of a call
+from Python, ours and ONNX Runtime's in turns on the same arrays, with one thread and with two.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+import graphc
+
+INPUTS = (1, 2, 8)
+THREADS = (1, 2)
+ROUNDS = 5
+CALLS = 3000
+WARM_UP = 300
+ELEMENTS = 8
+
+
+def tiny_model(inputs: int) -> onnx.ModelProto:
+    """The sum of so many inputs, in one addition each, and a Relu."""
+    shape = [1, ELEMENTS]
+    names = [f"x{i}" for i in range(inputs)]
+    sums = [names[0], *(f"s{i}" for i in range(1, inputs))]
+    nodes = [
+        helper.make_node("Add", [before, name], [after])
+        for before, name, after in zip(sums[:-1], names[1:], sums[1:], strict=True)
+    ]
+    nodes.append(helper.make_node("Relu", [sums[-1]], ["y"]))
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in names]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)
+    graph = helper.make_graph(nodes, "tiny", infos, [output])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
+def call_time(call: Callable[[], object]) -> float:
+    """The median time of a call, in microseconds."""
+    for _ in range(WARM_UP):
+        call()
+    taken = []
+    for _ in range(CALLS):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken) * 1e6
+
+
+def compare(inputs: int, threads: int) -> tuple[float, float]:
+    """Microseconds of a call: ours, ONNX Runtime's."""
+    model = tiny_model(inputs)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    feeds = {f"x{i}": np.full((1, ELEMENTS), i, np.float32) for i in range(inputs)}
+    ours, theirs = [], []
+    with graphc.compile(model, threads=threads) as compiled:
+        for _ in range(ROUNDS):
+            ours.append(call_time(lambda: compiled.run(None, feeds)))
+            theirs.append(call_time(lambda: session.run(None, feeds)))
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def main() -> None:
+    print("threads  inputs  graphc us  onnxruntime us  ratio")
+    for threads in THREADS:
+        for inputs in INPUTS:
+            ours, theirs = compare(inputs, threads)
+            print(f"{threads:7}{inputs:8}{ours:11.2f}{theirs:16.2f}{ours / theirs:7.2f}")
+
+
+if __name__ == "__main__":
+    main()
