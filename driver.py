@@ -23,6 +23,7 @@ from .frontend.onnx import (
 from .interpret import InterpretedSession
 from .mlir import ir
 from .passes.contracts import check_linalg
+from .passes.moments import greatest_moments
 from .passes.pipeline import Observer, Pipeline, run_pipeline
 from .passes.pipelines import PRECISIONS, graph_pipeline, lowering_pipeline
 from .passes.report import Report
@@ -47,6 +48,7 @@ from .runtime.hybrid import open_host_part, warn_of_host
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import REFLECTION_KEY, model_name
 from .runtime.model import CompiledModel, NativePart, hybrid_model
+from .runtime.moments import MOMENTS_KEY, write_moments
 from .runtime.multi_target_file import bundle
 from .runtime.temporary_folder import temporary_folder
 from .signature import main_function, specs, value_specs
@@ -100,6 +102,7 @@ class Compilation:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
+        moments = write_moments(greatest_moments(main_function(self.module)))
         target = self.options.target
         text = lowering_pipeline(
             target.pipeline, self.options.threads, affine=target.knows_its_processor
@@ -107,7 +110,8 @@ class Compilation:
         self._run("linalg", text)
         check_linalg(self.module)
         with self.module.context:
-            reflection = {REFLECTION_KEY: ir.StringAttr.get(metadata.to_json())}
+            texts = {REFLECTION_KEY: metadata.to_json(), MOMENTS_KEY: moments}
+            reflection = {key: ir.StringAttr.get(text) for key, text in texts.items()}
             function = main_function(self.module)
             function.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
             for kind in ("arg_attrs", "res_attrs"):  # the backend does not know graph.name

@@ -5,16 +5,16 @@ live.peak      # bytes
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ..dialects import graph
 from ..dialects.locations import node_name
-from ..dialects.symbolic import Dim
+from ..dialects.symbolic import ComplexityError, Dim
 from ..mlir import ir
+from .graph_to_linalg.convert import load_rules
+from .graph_to_linalg.scratch import prepared_by, scratch_of
 
 VIEWS = ("graph.reshape", "graph.bind_sizes")
 """Ops whose result is the memory of their first operand."""
@@ -27,8 +27,10 @@ class Buffer:
     """Memory of one tensor and of all views of it.
 
     `begin` and `end` are the first and the last step at which it is alive, `kind` is ``input``,
-    ``intermediate`` or ``output``. The caller's inputs are there before and after; outputs are
-    allocated before the first step.
+    ``intermediate``, ``scratch`` (what a step needs meanwhile: memory of a kernel, scores, or what
+    ops in its regions compute) or ``output``. The caller's inputs are there before and after;
+    outputs are allocated before the first step. `formula` is how named sizes make the bytes, where
+    they do.
     """
 
     name: str
@@ -36,18 +38,21 @@ class Buffer:
     begin: int
     end: int
     kind: str
+    formula: Dim | None = None
 
 
 @dataclass(frozen=True)
 class Step:
     """An op that runs: its position in the block, the buffers it reads and writes, by number, and
-    the bytes that it needs meanwhile: scores, or what ops in its regions compute."""
+    the bytes of those that are its scratch memory. An op that prepares something is two,
+    the first of which `prepares`."""
 
     name: str
     position: int
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     scratch: int = 0
+    prepares: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,21 +71,21 @@ class Liveness:
 
     @property
     def live(self) -> list[int]:
-        """Bytes of intermediate tensors and outputs at each step."""
+        """Bytes of intermediate tensors, scratch memory and outputs at each step."""
         change = [0] * (len(self.steps) + 1)
         for buffer in self.buffers:
             if buffer.kind != "input" and self.steps:
                 change[max(buffer.begin, 0)] += buffer.bytes
                 change[min(buffer.end + 1, len(self.steps))] -= buffer.bytes
         total, series = 0, []
-        for step, difference in zip(self.steps, change, strict=False):
+        for difference in change[:-1]:
             total += difference
-            series.append(total + step.scratch)
+            series.append(total)
         return series
 
     @property
     def peak(self) -> int:
-        """The most bytes of intermediate tensors and outputs at once."""
+        """The most bytes of intermediate tensors, scratch memory and outputs at once."""
         return max(self.live, default=0)
 
     @property
@@ -96,6 +101,7 @@ def liveness(
 
     `sizes` are those of symbolic dimensions; one that is missing counts as `assumed`.
     """
+    load_rules()
     known = _Sizes(sizes or {}, assumed)
     block = function.regions[0].blocks[0]
     analysis = _Analysis(known)
@@ -113,6 +119,10 @@ class _Sizes:
         self.sizes: dict[str, int] = {}
         self.assumed: dict[str, None] = {}
 
+    def buffer(self, name: str, type_: graph.TensorType, step: int, kind: str) -> Buffer:
+        """Memory for a tensor of `type_`, alive at `step`."""
+        return Buffer(name, self.bytes_of(type_), step, step, kind, _formula(type_))
+
     def bytes_of(self, type_: graph.TensorType) -> int:
         return math.prod(map(self._size, type_.shape)) * type_.dtype.itemsize
 
@@ -126,6 +136,15 @@ class _Sizes:
         found = size.evaluate(self.sizes)
         assert isinstance(found, int)
         return max(found, 0)
+
+
+def _formula(type_: graph.TensorType) -> Dim | None:
+    """The bytes of a tensor, where named sizes make them and it can be spelled."""
+    try:
+        count = graph.element_count(type_.shape) * type_.dtype.itemsize
+    except ComplexityError:
+        return None
+    return count if isinstance(count, Dim) else None
 
 
 class _Analysis:
@@ -172,14 +191,32 @@ class _Analysis:
         if op.name in VIEWS:
             self._alias(op.results[0], op.operands[0])
             return
-        reads = {self._numbers[value] for value in operands_of(op) if value in self._numbers}
-        step = len(self._steps)
-        for number in reads:
-            self._buffers[number] = replace(self._buffers[number], end=step)
         name = node_name(op)
+        reads = {self._numbers[value] for value in operands_of(op) if value in self._numbers}
+        reads = self._prepare(op, name, position, reads)
+        step = len(self._steps)
+        self._keep(reads)
         writes = [self._define(result, "intermediate", step, name) for result in op.results]
-        scratch = self._scores(op) if op.name == "graph.attention" else self._scratch(op)
-        self._steps.append(Step(name, position, tuple(sorted(reads)), tuple(writes), scratch))
+        scratch = self._scratch(op, name, step)
+        self._buffers += scratch
+        total = sum(buffer.bytes for buffer in scratch)
+        self._steps.append(Step(name, position, tuple(sorted(reads)), tuple(writes), total))
+
+    def _keep(self, reads: Iterable[int]) -> None:
+        """Note that the buffers `reads` are alive at the step to come."""
+        for number in reads:
+            self._buffers[number] = replace(self._buffers[number], end=len(self._steps))
+
+    def _prepare(self, op: ir.Operation, name: str, position: int, reads: set[int]) -> set[int]:
+        """What of `reads` the result of `op` is computed from, after a step that prepares that."""
+        prepared = prepared_by(_view(op))
+        if prepared is None or op.operands[0] not in self._numbers:
+            return reads
+        source, number, step = self._numbers[op.operands[0]], len(self._buffers), len(self._steps)
+        self._keep([source])
+        self._buffers.append(self._sizes.buffer(name, prepared.type_, step, "scratch"))
+        self._steps.append(Step(name, position, (source,), (number,), prepares=True))
+        return (reads - {source} if prepared.in_place_of_x else reads) | {number}
 
     def _is_constant(self, op: ir.Operation) -> bool:
         """Whether `op` is computed when the model is loaded: of constants, and of known shape."""
@@ -194,10 +231,16 @@ class _Analysis:
             and all(graph.type_of(result).is_static for result in op.results)
         )
 
-    def _scratch(self, op: ir.Operation) -> int:
+    def _scratch(self, op: ir.Operation, name: str, step: int) -> list[Buffer]:
+        """What `op` needs meanwhile."""
+        view = _view(op)
+        found = [self._sizes.buffer(name, type_, step, "scratch") for type_ in scratch_of(view)]
+        if op.regions and not isinstance(view, graph.GroupOp):
+            found.append(Buffer(name, self._regions(op), step, step, "scratch"))
+        return found
+
+    def _regions(self, op: ir.Operation) -> int:
         """Bytes that the regions of `op` need, one of them at a time."""
-        if isinstance(graph.graph_op(op), graph.GroupOp):
-            return 0
         most = 0
         for region in op.regions:
             inner = _Analysis(self._sizes)
@@ -208,22 +251,21 @@ class _Analysis:
             most = max(most, found.peak)
         return most
 
-    def _scores(self, op: ir.Operation) -> int:
-        """Bytes of the scores of an attention, and of what their softmax makes of them."""
-        queries, keys = (graph.type_of(op.operands[i]).shape[:-1] for i in (0, 1))
-        scores = graph.TensorType((*queries, keys[-1]), np.dtype(np.float32))
-        return 2 * self._sizes.bytes_of(scores)
-
     def _define(self, value: ir.Value, kind: str, step: int, name: str) -> int:
         number = len(self._buffers)
-        size = self._sizes.bytes_of(graph.type_of(value))
-        self._buffers.append(Buffer(name, size, step, step, kind))
+        self._buffers.append(self._sizes.buffer(name, graph.type_of(value), step, kind))
         self._numbers[value] = number
         return number
 
     def _alias(self, value: ir.Value, source: ir.Value) -> None:
         if source in self._numbers:
             self._numbers[value] = self._numbers[source]
+
+
+def _view(op: ir.Operation) -> graph.GraphOp:
+    view = graph.graph_op(op)
+    assert view is not None
+    return view
 
 
 def operands_of(op: ir.Operation) -> Iterator[ir.Value]:

@@ -1,7 +1,7 @@
 """Orders of independent ops, and how much memory each takes at most."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dialects import graph
@@ -41,7 +41,7 @@ class Problem:
 
 def make_problem(block: ir.Block, found: Liveness) -> Problem:
     """The ops of `block` without constants and terminator; `found` is the liveness of it."""
-    steps = {step.position: step for step in found.steps}
+    steps = _steps_by_position(found)
     numbers: dict[ir.Value, int] = {}
     ops: list[ir.Operation] = []
     needed: list[list[int]] = []
@@ -64,6 +64,19 @@ def make_problem(block: ir.Block, found: Liveness) -> Problem:
     sizes = [buffer.bytes if buffer.kind == "intermediate" else 0 for buffer in found.buffers]
     held = sum(buffer.bytes for buffer in found.buffers if buffer.kind == "output")
     return Problem(ops, needed, chosen, sizes, held)
+
+
+def _steps_by_position(found: Liveness) -> dict[int, Step]:
+    """The step of each op; where it is several, what they do together."""
+    steps: dict[int, Step] = {}
+    for step in found.steps:
+        before = steps.get(step.position)
+        if before is not None:
+            between = sum(found.buffers[number].bytes for number in before.writes)
+            reads = sorted({*before.reads, *step.reads} - {*before.writes})
+            step = replace(step, reads=tuple(reads), scratch=between + step.scratch)
+        steps[step.position] = step
+    return steps
 
 
 def best_order(problem: Problem) -> tuple[list[int], int]:

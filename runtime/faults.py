@@ -1,7 +1,7 @@
 """What the runtime says when a call fails, as errors of graphc's."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import (
     DeviceError,
@@ -40,11 +40,16 @@ _INPUT = re.compile(
 
 
 def call_error(
-    failed: str, device: Device, error: Exception, inputs: Sequence[str] = ()
+    failed: str,
+    device: Device,
+    error: Exception,
+    inputs: Sequence[str] = (),
+    needs: Callable[[], str] = str,
 ) -> GraphcError:
     """The error of what has `failed` on `device`, such as "model 'x' failed".
 
-    A device that is lost is given up. `inputs` are the names of the model's, in order.
+    A device that is lost is given up. `inputs` are the names of the model's, in order; `needs` says
+    how much memory it was predicted to take, if anything.
     """
     text = str(error)
     if not device.is_local and _LOST.search(text):
@@ -55,7 +60,7 @@ def call_error(
             f"fails ({text})"
         )
     if _MEMORY in text or isinstance(error, MemoryError):
-        return OutOfMemoryError(f"{failed}: {out_of_memory(device)} ({text})")
+        return OutOfMemoryError(f"{failed}: {out_of_memory(device, needs())} ({text})")
     if "resolved to an empty buffer range" in text:
         text = f"on Vulkan, nothing is computed with tensors that have no elements ({text})"
     if required := _REQUIRED.search(text):
@@ -68,11 +73,12 @@ def call_error(
     return ExecutionError(f"{failed}: {text}")
 
 
-def out_of_memory(device: Device) -> str:
-    """That there is no memory, and what helps."""
+def out_of_memory(device: Device, needs: str = "") -> str:
+    """That there is no memory, what is known of how much it takes, and what helps."""
+    known = f"; {needs}" if needs else ""
     return (
-        f"there is no memory for it on {device}: use smaller inputs, or close models and drop "
-        "tensors that are no longer needed"
+        f"there is no memory for it on {device}{known}: use smaller inputs, or close models and "
+        "drop tensors that are no longer needed"
     )
 
 

@@ -1,5 +1,6 @@
 """One compiled module on one device: arrays in, arrays out, and as little as possible between."""
 
+import functools
 import threading
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from .faults import STATUS_ERRORS, call_error, setup_error
 from .lane import Lane, Plan
 from .metadata import require_tensors
 from .module_file import ModuleFile
+from .moments import MOMENTS_KEY, describe, greatest_moment
 
 _SPARE_LANES = 4
 """Lanes that are kept for calls to come; more only while more calls run at once."""
@@ -32,8 +34,10 @@ class Session:
         self._runtime = runtime = import_runtime()
         self._name = file.metadata.name
         self._failed = f"model '{self._name}' failed"
-        self._input_names = [spec.name for spec in file.metadata.inputs]
+        self._specs = require_tensors(file.metadata.inputs)
+        self._input_names = [spec.name for spec in self._specs]
         self._function = file.function
+        self._reflection = file.function.reflection
         inputs, outputs = (
             [ELEMENT_TYPES[spec.dtype].dtype for spec in require_tensors(specs)]
             for specs in (file.metadata.inputs, file.metadata.outputs)
@@ -66,7 +70,8 @@ class Session:
             self.device.require_working()
             return self._run(lane, inputs, plan)
         except STATUS_ERRORS as error:
-            raise call_error(self._failed, self.device, error, self._input_names) from error
+            needs = functools.partial(self._needs, inputs)
+            raise call_error(self._failed, self.device, error, self._input_names, needs) from error
         finally:
             self._leave(lane)
 
@@ -78,6 +83,20 @@ class Session:
         outputs = lane.run(self._context, self._function, inputs, plan)
         polling.note_call(time.perf_counter() - start)
         return outputs
+
+    def _needs(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> str:
+        """What a run on `inputs` is predicted to take; nothing where the module does not say."""
+        text = self._reflection.get(MOMENTS_KEY)
+        if text is None:
+            return ""
+        sizes = {
+            name: size
+            for spec, given in zip(self._specs, inputs, strict=True)
+            for name, size in zip(spec.shape, given.shape, strict=True)
+            if isinstance(name, str) and name
+        }
+        moment = greatest_moment(text, sizes)
+        return "" if moment is None else describe(moment, sizes)
 
     def close(self) -> None:
         """Frees what the module holds. Waits for calls that are under way."""

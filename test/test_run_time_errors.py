@@ -158,6 +158,28 @@ def test_what_does_not_fit_the_memory_of_the_interpreter(op_type, where):
         model.run(None, arrays)
 
 
+def test_what_does_not_fit_is_predicted_node_by_node():
+    """Products of all rows with all: 2**48 elements, of 1 PiB."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["wide"], name="widen"),
+        helper.make_node("Transpose", ["wide"], ["turned"], name="turn"),
+        helper.make_node("MatMul", ["wide", "turned"], ["square"], name="all pairs"),
+        helper.make_node("ReduceMax", ["square"], ["y"], name="nearest", keepdims=0),
+    ]
+    weights = [numpy_helper.from_array(np.ones((1, 4), np.float32), "w")]
+    graph = helper.make_graph(nodes, "g", [value("x", FLOAT, "n", 1)], [value("y", FLOAT)], weights)
+    made = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+    with graphc.compile(made, opt_level=0, cache=False) as model:
+        with pytest.raises(OutOfMemoryError) as caught:
+            model(np.ones((1 << 24, 1), np.float32))
+        text = str(caught.value)
+        assert text.startswith("model 'model' failed: there is no memory for it on cpu; with n = ")
+        assert "n = 16777216, by prediction, tensors of 1024." in text
+        assert "are alive at once (1024.0 TiB for 'all pairs'; " in text
+        assert "use smaller inputs" in text
+        assert model(np.ones((2, 1), np.float32)) == 4
+
+
 def test_a_step_of_zero_is_told_alike():
     arrays = {"first": np.int64(0), "limit": np.int64(5), "step": np.int64(0)}
     made = one(node("Range", " ".join(arrays), "y"), [value(n, INT) for n in arrays], INT)

@@ -15,8 +15,9 @@ function showMemory() {
     make(
       "div",
       { class: "facts" },
-      fact(bytesText(memory.peak), "peak, predicted"),
-      measured && isLast() ? fact(bytesText(measured), "peak, measured") : null,
+      fact(bytesText(memory.peak), "alive at once"),
+      fact(bytesText(memory.allocated), "allocated, predicted"),
+      measured && isLast() ? fact(bytesText(measured), "allocated, measured") : null,
       fact(bytesText(memory.inputs), "inputs"),
       fact(bytesText(memory.constants), "weights"),
     ),
@@ -48,7 +49,7 @@ function showMemory() {
       ...[
         ["products", "intermediate tensor"],
         ["fusion", "output"],
-        ["attention", "scratch: scores, inside of control flow"],
+        ["attention", "scratch: of a kernel, scores, inside of control flow"],
         ["gone", "the most at once"],
       ].map(([color, text]) =>
         make(
@@ -62,7 +63,7 @@ function showMemory() {
     make(
       "p",
       { class: "note" },
-      "A bar is a tensor from the step that computes it to the last that uses it, as high as it is large, at the lowest address that is free. The line is what is alive at each step. Inputs and weights are not part of it. Choose a bar to see its node.",
+      "A bar is a tensor from the step that computes it to the last that uses it, as high as it is large, at the address in the smallest gap that takes it. The line is what is alive at each step. What is allocated is that, as the backend packs it, with dispatches that run side by side, and without what one op hands to the next within a dispatch. Inputs and weights are not part of it. Choose a bar to see its node.",
     ),
     make("h2", {}, "Peak by stage"),
     peaksByStage(),
@@ -119,7 +120,11 @@ function drawLifetimes() {
   ];
   pen.scale(ratio, ratio);
   axes(pen, tallest, steps, px, py, box);
-  const fills = { intermediate: colors.products, output: colors.fusion };
+  const fills = {
+    intermediate: colors.products,
+    scratch: colors.attention,
+    output: colors.fusion,
+  };
   for (const buffer of memory.buffers) {
     if (buffer[4] === "input" || !buffer[1]) continue;
     const [x0, y0, x1, y1] = shape(buffer);
@@ -127,16 +132,6 @@ function drawLifetimes() {
     pen.globalAlpha = 0.55;
     pen.fillRect(x0, y0, Math.max(x1 - x0 - 0.5, 1), Math.max(y1 - y0 - 0.5, 0.75));
   }
-  pen.fillStyle = colors.attention;
-  memory.scratch.forEach((bytes, step) => {
-    if (bytes)
-      pen.fillRect(
-        px(step),
-        py(memory.live[step]),
-        Math.max(px(step + 1) - px(step), 1),
-        py(memory.live[step] - bytes) - py(memory.live[step]),
-      );
-  });
   pen.globalAlpha = 1;
   drawLive(pen, memory, px, py);
   const at = (event) => {

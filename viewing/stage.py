@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..passes.arena import allocation, place_buffers
 from ..passes.liveness import Liveness, liveness
 from ..passes.report import Stage
-from .arena import place_buffers
 from .layout import lay_out
 from .program import Graph, Node, read_program
 from .timing import place_rows
@@ -38,7 +38,7 @@ def make_stage(
     data = {
         "name": stage.name,
         "graphs": drawn,
-        "memory": _memory(memory, graphs[0]),
+        "memory": _memory(memory, graphs[0], allocation(program.main, memory)),
         "removed": left.total(),
         "lost": lost,
     }
@@ -107,20 +107,20 @@ def _add_times(
     return lost
 
 
-def _memory(found: Liveness, graph: Graph) -> dict[str, Any]:
+def _memory(found: Liveness, graph: Graph, allocated: int) -> dict[str, Any]:
     """What the page draws of memory; a step is a node of the graph."""
     offsets, arena = place_buffers(found.buffers)
     at = {node.position: number for number, node in enumerate(graph.nodes) if node.position >= 0}
     return {
         "live": found.live,
         "peak": found.peak,
+        "allocated": allocated,
         "constants": found.constants,
         "inputs": found.inputs,
         "arena": arena,
         "assumed": {name: found.sizes[name] for name in found.assumed},
         "sizes": found.sizes,
         "steps": [at[step.position] for step in found.steps],
-        "scratch": [step.scratch for step in found.steps],
         "buffers": [
             [buffer.name, buffer.bytes, buffer.begin, buffer.end, buffer.kind, offset]
             for buffer, offset in zip(found.buffers, offsets, strict=True)

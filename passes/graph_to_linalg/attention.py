@@ -20,6 +20,7 @@ from .normalization import Elements, Rows
 from .products import converted
 from .reduction import accumulator
 from .scalar import convert_scalar
+from .scratch import uses_scratch
 
 Value = ir.Value
 Type = graph.TensorType
@@ -70,6 +71,14 @@ def attention(
     y = multiply(ctx, weights, scores, v, value, product)
     product = product.with_dtype(result.dtype)
     return reshape_tensor(ctx, _divided(ctx, y, product, total), product, result)
+
+
+@uses_scratch(graph.AttentionOp)
+def attention_scratch(op: graph.GraphOp) -> list[Type]:
+    """The scores, and what their softmax makes of them."""
+    wide = accumulator(graph.type_of(op.result).dtype)
+    scores = Type((*graph.type_of(op.q).shape[:-1], graph.type_of(op.k).shape[-2]), wide)
+    return [scores, scores]
 
 
 def _widened(ctx: Lowering, value: Value, type_: Type) -> tuple[Value, Type]:

@@ -9,6 +9,7 @@ from .attention_kernel import AttentionEmitter, AttentionShape, MaskShape, memor
 from .kernels import define, flat
 from .lowering import Lowering, lowers, plain_type
 from .movement import reshape_tensor, transpose_tensor
+from .scratch import floats, scratch_of, uses_scratch
 
 Value = ir.Value
 
@@ -18,19 +19,25 @@ def direct_attention(
     ctx: Lowering, op: graph.GraphOp, q: Value, k: Value, v: Value, mask: Value | None
 ) -> Value:
     shape = _shape(op)
-    result = plain_type(graph.type_of(op.result))
+    results = [plain_type(type_) for type_ in (graph.type_of(op.result), *scratch_of(op))]
     operands = [_queries(ctx, op, q), k, v]
     if mask is not None:
         operands.append(_mask(ctx, op, mask, shape))
-    scratch = ir.RankedTensorType.get([shape.pieces * shape.scratch], ir.F32Type.get())
 
     def kernel(number: Value, *buffers: Value) -> None:
         memory = memory_of(mask is not None, list(buffers))
         AttentionEmitter(shape, memory).piece(number)
 
-    types = [*(operand.type for operand in operands), result, scratch]
+    types = [*(operand.type for operand in operands), *results]
     name = define(ctx, "attention", shape, [flat(type_) for type_ in types], kernel, shape.flops)
-    return iree.run_kernel(name, shape.pieces, operands, [result, scratch])[0]
+    return iree.run_kernel(name, shape.pieces, operands, results)[0]
+
+
+@uses_scratch(graph.DirectAttentionOp)
+def direct_attention_scratch(op: graph.GraphOp) -> list[graph.TensorType]:
+    """The weights of a block of queries, for all pieces of work."""
+    shape = _shape(op)
+    return [floats(shape.pieces * shape.scratch)]
 
 
 def _queries(ctx: Lowering, op: graph.GraphOp, q: Value) -> Value:

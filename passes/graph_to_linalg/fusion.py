@@ -9,6 +9,7 @@ from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
 from .packing import holds_sums, matmul_epilogue, narrow_epilogue, split_epilogue
+from .scratch import scratch_of, uses_scratch
 from .vector_epilogue import F32, Body, VectorEpilogue
 from .winograd import winograd_epilogue
 
@@ -19,6 +20,16 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
         root, *steps = op.ops
         return lower_group(ctx, root, steps)
     return _elementwise(ctx, op.ops)
+
+
+@uses_scratch(graph.FusedOp)
+def fused_scratch(op: graph.FusedOp) -> list[graph.TensorType]:
+    """That of the contraction, and its sums where no kernel of ours finishes them."""
+    root, *steps = op.ops
+    scratch = scratch_of(root)
+    if _kernel_of(root) is not None and epilogue_of(root, steps) is None:
+        scratch.append(graph.type_of(root.operation.results[0]))
+    return scratch
 
 
 def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> ir.Value:

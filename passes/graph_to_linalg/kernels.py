@@ -51,7 +51,7 @@ def compute(
     shape: Any,
     op: graph.GraphOp,
     epilogue: VectorEpilogue,
-    scratch: Sequence[ir.RankedTensorType] = (),
+    scratch: Sequence[graph.TensorType] = (),
     rows: Sequence[ir.Value] = (),
 ) -> ir.Value:
     """The result of `op`, of its operands `x` and `w`, and of what follows it, by one kernel.
@@ -75,9 +75,10 @@ def compute(
         emitter = emitter_class(shape, *buffers[:2], *buffers[count:], finish)
         emitter.piece(number, *counted)
 
-    types = [*(operand.type for operand in operands), result, *scratch]
+    results = [result, *map(plain_type, scratch)]
+    types = [*(operand.type for operand in operands), *results]
     key = (shape, *epilogue.key)
     memory = [flat(type_) for type_ in types]
     name = define(ctx, family, key, memory, kernel, shape.flops, len(rows))
     pieces = shape.count_pieces(*rows) if rows else shape.pieces
-    return iree.run_kernel(name, pieces, operands, [result, *scratch], rows, sizes)[0]
+    return iree.run_kernel(name, pieces, operands, results, rows, sizes)[0]

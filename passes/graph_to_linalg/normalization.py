@@ -16,6 +16,7 @@ from .lowering import Lowering, lowers, plain_element, plain_type, scalar_consta
 from .movement import extract_slice, pad_tensor
 from .reduction import accumulator, complete
 from .scalar import convert_scalar
+from .scratch import Prepared, prepares
 from .softmax_kernel import LANES, SoftmaxRows
 
 Scalar = ir.Value
@@ -252,6 +253,14 @@ def _scaled(
     return rows.mapped([*inputs, *(lowered for _, lowered in parameters)], maps, element)
 
 
+@prepares(graph.LayerNormOp)
+def row_sums(op: graph.GraphOp) -> Prepared:
+    """The sum of each row, which the squares are summed with."""
+    type_ = graph.type_of(op.x)
+    sums = type_.with_shape(type_.shape[: op.attrs["axis"]])
+    return Prepared(sums.with_dtype(accumulator(type_.dtype)))
+
+
 @lowers(graph.LayerNormOp)
 def layer_norm(
     ctx: Lowering, op: graph.GraphOp, x: Value, scale: Value, bias: Value | None
@@ -346,11 +355,7 @@ def _neighbours(
     ctx: Lowering, type_: graph.TensorType, x: Value, axis: int, size: int
 ) -> list[Value]:
     """`x` shifted along `axis` so that each of the `size` elements around comes into place."""
-    before, after = graph.lrn_window(size)
-    low, high = (
-        [count if i == axis else 0 for i in range(type_.rank)] for count in (before, after)
-    )
-    padded = type_.with_shape(a + s + b for a, s, b in zip(low, type_.shape, high, strict=True))
+    low, high, padded = _border(type_, axis, size)
     image = pad_tensor(ctx, x, scalar_constant(0, type_.dtype), low, high, padded)
     ones = [1] * type_.rank
     return [
@@ -360,3 +365,22 @@ def _neighbours(
         )
         for shift in range(size)
     ]  # fmt: skip
+
+
+@prepares(graph.LrnOp)
+def image_with_border(op: graph.GraphOp) -> Prepared:
+    """The image with zeros before and behind its channels."""
+    _, _, padded = _border(graph.type_of(op.x), op.attrs["axis"], op.attrs["size"])
+    return Prepared(padded, is_border=True)
+
+
+def _border(
+    type_: graph.TensorType, axis: int, size: int
+) -> tuple[list[int], list[int], graph.TensorType]:
+    """How far a window of `size` elements along `axis` reaches before and behind an image, and the
+    type of the image with that."""
+    low, high = (
+        [count if i == axis else 0 for i in range(type_.rank)] for count in graph.lrn_window(size)
+    )
+    sizes = (a + s + b for a, s, b in zip(low, type_.shape, high, strict=True))
+    return low, high, type_.with_shape(sizes)

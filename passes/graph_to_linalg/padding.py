@@ -2,8 +2,16 @@
 
 from collections.abc import Sequence
 
+from ...dialects import graph
 from .movement import insert_slice
 from .operands import Operand
+
+
+def border_type(
+    image: graph.TensorType, low: Sequence[int], high: Sequence[int]
+) -> graph.TensorType:
+    """The type of `image` [N, spatial..., C] with a border around its spatial axes."""
+    return _extended(image, (0, *low, 0), (0, *high, 0))
 
 
 def padded(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
@@ -19,7 +27,11 @@ def padded_axes(x: Operand, low: Sequence[int], high: Sequence[int], value: floa
     """
     if not any((*low, *high)):
         return x
-    sizes = (a + size + b for a, size, b in zip(low, x.shape, high, strict=True))
-    type_ = x.type.with_shape(sizes)
+    type_ = _extended(x.type, low, high)
     copy = insert_slice(x.ctx, x.value, x.ctx.filled(type_, value), low, x.shape)
     return Operand(x.ctx, type_, copy)
+
+
+def _extended(type_: graph.TensorType, low: Sequence[int], high: Sequence[int]) -> graph.TensorType:
+    sizes = (a + size + b for a, size, b in zip(low, type_.shape, high, strict=True))
+    return type_.with_shape(sizes)

@@ -16,12 +16,27 @@ from .dispatch import VIEWS, stored
 from .generic import parallel, projection
 from .lowering import Lowering, lowers
 from .operands import Operand, known, operand, within_reach
-from .padding import padded
+from .padding import border_type, padded
 from .products import converted
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
+from .scratch import Prepared, prepares
 
 Combine = type[graph.GraphOp]
+
+
+@prepares(graph.MaxPoolOp, graph.AveragePoolOp, graph.LpPoolOp)
+def image_with_border(op: graph.GraphOp) -> Prepared | None:
+    """The image with its border, channels last; see `padded`."""
+    attrs, image = op.attrs, graph.type_of(op.x)
+    low, high = attrs["low"], attrs["high"]
+    if isinstance(op, graph.AveragePoolOp):
+        high = _with_extra(attrs)
+    if attrs["layout"] != "channels_last":
+        image = image.with_shape((image.shape[0], *image.shape[2:], image.shape[1]))
+    if not any((*low, *high)):
+        return None
+    return Prepared(border_type(image, low, high), in_place_of_x=True, is_border=True)
 
 
 def _on_channels_last(

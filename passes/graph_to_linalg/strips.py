@@ -11,6 +11,7 @@ from .fusion import epilogue_of, lower_group
 from .kernels import define, flat
 from .lowering import Lowering, lowers, plain_type
 from .packing import product_of
+from .scratch import floats, scratch_of, uses_scratch
 from .strips_kernel import Block, Step, StripsEmitter, StripsShape
 from .vector_emitter import Registers
 from .vector_epilogue import Finish, Place, VectorEpilogue
@@ -19,14 +20,36 @@ from .vector_epilogue import Finish, Place, VectorEpilogue
 @lowers(graph.StripsOp)
 def strips(ctx: Lowering, op: graph.StripsOp) -> ir.Value:
     """All in one kernel; where it is not for vectors, one after the other."""
+    epilogues = _epilogues(op)
+    if epilogues is None:
+        for root, *steps in op.stages:
+            ctx.values[_last(root, steps)] = lower_group(ctx, root, steps)
+        return ctx.values[op.yielded]
+    return _compute(ctx, op, epilogues)
+
+
+@uses_scratch(graph.StripsOp)
+def strips_scratch(op: graph.StripsOp) -> list[graph.TensorType]:
+    """What is between the steps of all bands; of one after the other, the tensors between them."""
+    if _epilogues(op) is None:
+        return [graph.type_of(_last(root, steps)) for root, *steps in op.stages[:-1]]
+    shape = _shape(op)
+    bands = shape.depthwise.image[0] * shape.strips.bands
+    return [floats(bands * size) for size in shape.scratch]
+
+
+def _epilogues(op: graph.StripsOp) -> list[VectorEpilogue] | None:
+    """What follows each step; None where they are not for one kernel."""
     epilogues = [epilogue_of(root, steps) for root, *steps in op.stages]
     known = [epilogue for epilogue in epilogues if epilogue is not None]
     if len(known) < len(epilogues) or any(each.reads_whole for each in known[:-1]):
-        for root, *steps in op.stages:
-            last = (steps or [root])[-1].operation.results[0]
-            ctx.values[last] = lower_group(ctx, root, steps)
-        return ctx.values[op.yielded]
-    return _compute(ctx, op, known)
+        return None
+    return known
+
+
+def _last(root: graph.GraphOp, steps: list[graph.GraphOp]) -> ir.Value:
+    """The result of a stage."""
+    return (steps or [root])[-1].operation.results[0]
 
 
 def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilogue]) -> ir.Value:
@@ -35,11 +58,8 @@ def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilog
     operands = [ctx.values[roots[0].x]]
     for root, epilogue in zip(roots, epilogues, strict=True):
         operands += [ctx.values[root.w], *epilogue.operands(ctx)]
-    result = plain_type(graph.type_of(op.operation.results[0]))
-    f32, bands = ir.F32Type.get(), shape.depthwise.image[0] * shape.strips.bands
-    results = [
-        result, *(ir.RankedTensorType.get([bands * size], f32) for size in shape.scratch)
-    ]  # fmt: skip
+    result = graph.type_of(op.operation.results[0])
+    results = [plain_type(type_) for type_ in (result, *scratch_of(op))]
 
     def kernel(number: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
         given = list(buffers[: -len(results)])

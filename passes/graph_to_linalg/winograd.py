@@ -6,6 +6,7 @@ from ...dialects import graph
 from ...mlir import ir
 from .kernels import compute
 from .lowering import Lowering, lowers
+from .scratch import floats, scratch_of, uses_scratch
 from .vector_epilogue import VectorEpilogue
 from .winograd_kernel import WinogradEmitter, WinogradShape
 
@@ -18,9 +19,14 @@ def winograd_conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) ->
 
 def winograd_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
     """A convolution and its `epilogue`."""
+    return compute(ctx, WinogradEmitter, "winograd", _shape(op), op, epilogue, scratch_of(op))
+
+
+@uses_scratch(graph.WinogradConvOp)
+def winograd_scratch(op: graph.GraphOp) -> list[graph.TensorType]:
+    """What is between the steps of all pieces of work."""
     shape = _shape(op)
-    scratch = ir.RankedTensorType.get([shape.pieces * shape.scratch], ir.F32Type.get())
-    return compute(ctx, WinogradEmitter, "winograd", shape, op, epilogue, [scratch])
+    return [floats(shape.pieces * shape.scratch)]
 
 
 def _shape(op: graph.GraphOp) -> WinogradShape:

@@ -90,3 +90,50 @@ def test_attention_needs_its_scores():
 def test_arguments_that_are_returned_are_the_callers():
     found = live(lambda x: x, "256xf32")
     assert (found.peak, found.live, found.inputs) == (0, [], KB)
+
+
+@pytest.mark.usefixtures("context")
+def test_a_kernel_needs_its_scratch_memory():
+    def body(x):
+        kernel = np.zeros((3, 3, 16, 16), np.float32)
+        w = graph.constant(value=graph.winograd_kernel(kernel, 2, 16))
+        window = {"low": [1, 1], "high": [1, 1]}
+        y = graph.winograd_conv(x, w, **window, tile=2, rows=4, lanes=16)
+        return graph.relu(y)
+
+    found = live(body, "1x8x8x16xf32")
+    (scratch,) = [buffer for buffer in found.buffers if buffer.kind == "scratch"]
+    assert (scratch.begin, scratch.end) == (0, 0)
+    assert scratch.bytes == found.steps[0].scratch
+    # 16 products of each tile: of its channels, then of a panel of its features.
+    assert scratch.bytes >= 16 * 16 * (16 + 16) * 4
+    assert found.live[0] == 2 * 8 * 8 * 16 * 4 + scratch.bytes
+
+
+@pytest.mark.usefixtures("context")
+def test_a_fusion_needs_the_scratch_memory_of_what_it_fuses():
+    def body(x):
+        w = graph.constant(value=graph.winograd_kernel(np.zeros((3, 3, 16, 16), np.float32), 2, 16))
+        window = {"low": [1, 1], "high": [1, 1]}
+        y = graph.winograd_conv(x, w, **window, tile=2, rows=4, lanes=16)
+        ops = [graph.graph_op(y.owner), graph.graph_op(graph.relu(y).owner)]
+        fused = graph.fuse(ops, kind="epilogue")
+        for op in reversed(ops):
+            op.operation.erase()
+        return fused
+
+    found = live(body, "1x8x8x16xf32")
+    assert found.steps[0].scratch == found.peak - 8 * 8 * 16 * 4 > 0
+
+
+@pytest.mark.usefixtures("context")
+def test_a_pool_copies_its_image_to_where_there_is_a_border():
+    def body(x):
+        window = {"kernel": [3, 3], "strides": [2, 2], "dilations": [1, 1]}
+        border = {"low": [1, 1], "high": [0, 0]}
+        return graph.max_pool(graph.neg(x), **window, **border, layout="channels_last")
+
+    found = live(body, "1x8x8x16xf32")
+    assert [step.position for step in found.steps] == [0, 1, 1]
+    image, copy, result = 8 * 8 * 16 * 4, 9 * 9 * 16 * 4, 4 * 4 * 16 * 4
+    assert found.live == [image + result, image + copy + result, copy + result]

@@ -1,0 +1,71 @@
+"""Memory that an op needs while it is computed, beside its operands and its result.
+
+A rule says so for a class of ops, as types of tensors. The lowering of a kernel of ours hands it
+memory of just these types, and `passes.liveness` counts them before anything is lowered.
+
+    @uses_scratch(graph.WinogradConvOp)
+    def winograd_scratch(op):
+        return [TensorType((elements,), np.dtype(np.float32))]
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...dialects import graph
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A tensor that an op computes, from its operand `x`, before its result."""
+
+    type_: graph.TensorType
+    in_place_of_x: bool = False
+    """Whether it is read instead of `x`, or beside it."""
+    is_border: bool = False
+    """Whether it is `x` with a border, which is filled first."""
+
+
+Rule = TypeVar("Rule", bound=Callable[[Any], Any])
+
+_scratch: dict[str, Callable[[Any], Sequence[graph.TensorType]]] = {}
+_prepared: dict[str, Callable[[Any], Prepared | None]] = {}
+
+
+def uses_scratch(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
+    """Register a function that says what `op_classes` need beside operands and result."""
+    return _register(_scratch, op_classes)
+
+
+def prepares(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
+    """Register a function that says what `op_classes` compute before their result, None where they
+    compute it at once."""
+    return _register(_prepared, op_classes)
+
+
+def scratch_of(op: graph.GraphOp) -> list[graph.TensorType]:
+    """What `op` needs while its result is computed, the rules being loaded."""
+    rule = _scratch.get(op.OPERATION_NAME)
+    return [] if rule is None else list(rule(op))
+
+
+def prepared_by(op: graph.GraphOp) -> Prepared | None:
+    """What `op` computes before its result, the rules being loaded."""
+    rule = _prepared.get(op.OPERATION_NAME)
+    return None if rule is None else rule(op)
+
+
+def _register(rules: dict[str, Any], op_classes: Sequence[Any]) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        for op_class in op_classes:
+            rules[op_class.OPERATION_NAME] = rule
+        return rule
+
+    return register
+
+
+def floats(elements: int) -> graph.TensorType:
+    """So many elements of f32."""
+    return graph.TensorType((elements,), np.dtype(np.float32))
