@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..errors import ModuleFileError
 from .cache_settings import format_size
 from .formulas import evaluate
 
@@ -35,8 +36,14 @@ def write_moments(moments: Iterable[Iterable[tuple[str, object]]]) -> str:
 
 
 def greatest_moment(text: str, sizes: Mapping[str, int]) -> Moment | None:
-    """That of what `write_moments` wrote which takes the most where named sizes are `sizes`."""
-    moments = [_moment(rows, sizes) for rows in json.loads(text)]
+    """That of what `write_moments` wrote which takes the most where named sizes are `sizes`.
+
+    Raises `ModuleFileError` for what it did not write.
+    """
+    try:
+        moments = [_moment(rows, sizes) for rows in json.loads(text)]
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ModuleFileError("the module does not say what it takes in memory") from error
     return max(moments, key=lambda moment: moment.bytes, default=None)
 
 

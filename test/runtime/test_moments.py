@@ -77,3 +77,9 @@ def test_sizes_that_the_data_decide_are_not_guessed():
     assert moment.bytes == 8
     assert describe(moment, {}).endswith("and more for 'find', whose size the data decide")
     assert greatest_moment("[]", {}) is None
+
+
+@pytest.mark.parametrize("text", ["[", "3", "[[3]]", '[[["a", 7]]]', "[" * 100000, "null"])
+def test_what_was_not_written_is_refused(text):
+    with pytest.raises(ModuleFileError):
+        greatest_moment(text, {})
