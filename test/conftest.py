@@ -1,8 +1,10 @@
 """What all tests need."""
 
+import gc
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
@@ -18,3 +20,10 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def freeze_what_is_there():
+    """Every compile collects garbage, and need not look for it among the tests themselves."""
+    gc.collect()
+    gc.freeze()
