@@ -1,6 +1,7 @@
 """Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
 
 import dataclasses
+import gc
 import re
 import tomllib
 from collections import Counter
@@ -55,7 +56,9 @@ OTHERS = {
 @pytest.fixture(scope="module")
 def suite():
     """All cases by name. Not when the file is collected: every process collects all tests."""
-    return {case.name.removeprefix("test_"): case for case in load_cases()}
+    cases = {case.name.removeprefix("test_"): case for case in load_cases()}
+    gc.freeze()  # or every compile would look for garbage among them
+    return cases
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
