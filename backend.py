@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,16 @@ class GraphcBackend(Backend):
     def supports_device(cls, device: str) -> bool:
         """Whether models can be compiled for `device`, such as ``CPU``, and run here."""
         target = DEVICES.get(_kind(device))
-        if target is None:
-            return False
-        try:
-            return bool(find_devices(resolve_target(target).driver))
-        except DeviceError:
-            return False
+        return target is not None and _is_here(resolve_target(target).driver)
+
+
+@cache
+def _is_here(driver: str) -> bool:
+    """Whether `driver` has a device. ONNX's runner asks for every test, and looking takes time."""
+    try:
+        return bool(find_devices(driver))
+    except DeviceError:
+        return False
 
 
 def _kind(device: str) -> str:

@@ -1,9 +1,13 @@
 """What all tests need."""
 
+import gc
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from graphc.runtime import device
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
@@ -18,3 +22,23 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def freeze_what_is_there():
+    """Every compile collects garbage, and need not look for it among the tests themselves."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """The bindings count at the end what was never freed."""
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def close_vulkan():
+    """Mesa's device in software keeps processors busy until it is closed, even with no work."""
+    yield
+    if device._devices.pop(("vulkan", 1), None) is not None:
+        gc.collect()  # what has not been closed holds it

@@ -37,6 +37,9 @@ from graphc.runtime import (
 )
 
 IR_VERSION = 10
+FLAGS = ("--mlir-disable-threading", "--iree-opt-const-eval=false")
+"""For the backend: a second thread gains nothing where tests run beside each other, and constants
+are computed by the code of the cases, not by a compilation of their own inside of it."""
 TOLERANCE = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
 """Relative and absolute, by the element type of the result."""
 
@@ -255,7 +258,10 @@ def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
         bytecode = io.BytesIO()
         module.operation.write_bytecode(bytecode)
     target = resolve_target("cpu")
-    return load(compile_module(bytecode.getvalue(), target=target, threads=1, **options), threads=1)
+    compiled = compile_module(
+        bytecode.getvalue(), target=target, threads=1, extra_flags=FLAGS, **options
+    )
+    return load(compiled, threads=1)
 
 
 def fed_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

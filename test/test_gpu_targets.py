@@ -1,6 +1,7 @@
 """Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
 
 import dataclasses
+import gc
 import re
 import tomllib
 from collections import Counter
@@ -51,12 +52,18 @@ OTHERS = {
 }
 """Targets, and what the code for each holds."""
 
-_ALL = {case.name.removeprefix("test_"): case for case in load_cases()}
+
+@pytest.fixture(scope="module")
+def suite():
+    """All cases by name. Not when the file is collected: every process collects all tests."""
+    cases = {case.name.removeprefix("test_"): case for case in load_cases()}
+    gc.freeze()  # or every compile would look for garbage among them
+    return cases
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
-def test_lists_name_cases_of_the_suite(path):
-    assert load_known(path.stem).keys() <= {case.name for case in _ALL.values()}
+def test_lists_name_cases_of_the_suite(suite, path):
+    assert load_known(path.stem).keys() <= {case.name for case in suite.values()}
     groups = tomllib.loads(path.read_text(encoding="utf-8")).get("group", [])
     named = [name for group in groups for name in group["cases"]]
     assert len(named) == len(set(named)), "a case stands in two groups"
@@ -68,8 +75,8 @@ def family_cases():
 
 @needs_vulkan
 @pytest.mark.parametrize("name", family_cases())
-def test_vulkan_computes_what_onnx_says(name):
-    outcome = run_case(_ALL[name], 300, target="vulkan", host=False)
+def test_vulkan_computes_what_onnx_says(suite, name):
+    outcome = run_case(suite[name], 300, target="vulkan", host=False)
     assert outcome.passed, outcome.detail
 
 
@@ -171,8 +178,8 @@ def test_targets_without_bf16(target):
 
 
 @pytest.mark.parametrize("name", [names.split()[0] for names in CASES.values()])
-def test_cuda_compiles_a_case_of_each_family(name):
-    outcome = compile_case(_ALL[name], 300, target="cuda", host=False)
+def test_cuda_compiles_a_case_of_each_family(suite, name):
+    outcome = compile_case(suite[name], 300, target="cuda", host=False)
     assert outcome.passed, outcome.detail
 
 
