@@ -147,18 +147,18 @@ def check(module: ir.Module, contract: Contract) -> None:
 def _violations(op: Any, contract: Contract) -> Iterator[str]:
     """What is wrong with `op` and, unless it is illegal itself, with the ops within."""
     operation = op.operation
-    name, where = operation.name, node_name(operation)
+    name = operation.name
     legal = name in contract.ops or name.partition(".")[0] in contract.dialects
     if not legal or name in contract.illegal_ops:
-        yield f"{where}: {name} is not legal"
+        yield f"{node_name(operation)}: {name} is not legal"
         return
     if not contract.is_supported(name):
-        yield f"{where}: {name} has no lowering"
+        yield f"{node_name(operation)}: {name} has no lowering"
     blocks = [block for region in operation.regions for block in region.blocks]
     for value in (*operation.results, *(a for block in blocks for a in block.arguments)):
         problem = _type_problem(value.type, contract)
         if problem is not None:
-            yield f"{where}: {name} {problem}"
+            yield f"{node_name(operation)}: {name} {problem}"
     for block in blocks:
         for inner in block.operations:
             yield from _violations(inner, contract)

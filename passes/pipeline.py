@@ -138,6 +138,7 @@ class _Run:
         step = self.pipeline.steps[index]
         if self.backup is None:  # the program, or a copy of it, from before this pass
             self.backup = self.module.operation.clone(ip=False)
+        if self.fingerprint is None:
             self.fingerprint = fingerprint(self.module)
         for observer in self.observers:
             observer.before(step, self.module)
@@ -161,7 +162,7 @@ class _Run:
             raise PassError(message, step.pass_.name, self._reproducer(index)) from error
         self.report.passes.append(PassRecord(step.pass_.name, seconds, changed))
         if changed:
-            self.backup = None
+            self.backup, self.fingerprint = None, after
         for observer in self.observers:
             observer.after(step, self.module, changed)
 
