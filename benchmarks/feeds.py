@@ -8,6 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import helper, numpy_helper
 
+from graphc import aligned_empty
 from graphc.errors import UsageError
 
 DEFAULT_DIMS: Mapping[str, int] = {"batch": 1, "seq": 128}
@@ -28,7 +29,8 @@ def example_inputs(
     """Make one feed for the ONNX model at `path`.
 
     Floats are standard normal, integers that index a table stay inside that table, masks are ones.
-    `dims` gives sizes to symbolic dimensions by name; ``batch`` and ``seq`` have defaults.
+    `dims` gives sizes to symbolic dimensions by name; ``batch`` and ``seq`` have defaults. Arrays
+    begin where any runtime takes them without a copy, as do those that an earlier step gave.
     """
     model = load_structure(path)
     graph = model.graph
@@ -36,10 +38,16 @@ def example_inputs(
     rng = np.random.default_rng(seed)
     sizes = {**DEFAULT_DIMS, **(dims or {})}
     return {
-        value.name: _make(value, graph, rng, sizes)
+        value.name: _aligned(_make(value, graph, rng, sizes))
         for value in graph.input
         if value.name not in initialised
     }
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
 
 
 def load_structure(path: str | Path) -> onnx.ModelProto:

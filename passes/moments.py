@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..dialects import graph
 from ..dialects.symbolic import ComplexityError, Dim, at_least
 from .dispatches import dispatched_buffers
 from .liveness import Buffer, liveness
@@ -15,8 +16,11 @@ def greatest_moments(function: Any) -> list[Moment]:
     """The moments of a run of `function` (a ``func.func`` of graph ops), without those at which it
     takes less memory than at another, whatever the named sizes are.
 
-    There are none where the formulas of sizes are too long to be compared.
+    There are none where the formulas of sizes are too long to be compared, nor of a program that
+    is written in other dialects.
     """
+    if any(graph.graph_op(op.operation) is None for op in _body(function)):
+        return []
     buffers = dispatched_buffers(function, liveness(function))
     stretches = 1 + max((buffer.end for buffer in buffers), default=0)
     alive = [[b for b in buffers if b.begin <= at <= b.end] for at in range(stretches)]
@@ -25,6 +29,11 @@ def greatest_moments(function: Any) -> list[Moment]:
     except ComplexityError:
         return []
     return [[(b.name, _size(b)) for b in alive[at]] for at in greatest if alive[at]]
+
+
+def _body(function: Any) -> list[Any]:
+    """The ops of `function` but for its return."""
+    return list(function.regions[0].blocks[0].operations)[:-1]
 
 
 def _greatest(totals: Sequence[int | Dim]) -> list[int]:

@@ -37,9 +37,8 @@ from graphc.runtime import (
 )
 
 IR_VERSION = 10
-FLAGS = ("--mlir-disable-threading", "--iree-opt-const-eval=false")
-"""For the backend: a second thread gains nothing where tests run beside each other, and constants
-are computed by the code of the cases, not by a compilation of their own inside of it."""
+FLAGS = ("--mlir-disable-threading",)
+"""For the backend: a second thread gains nothing where tests run beside each other."""
 TOLERANCE = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
 """Relative and absolute, by the element type of the result."""
 
