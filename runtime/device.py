@@ -4,6 +4,8 @@ import ctypes
 import os
 import re
 import threading
+import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +45,7 @@ class Device:
     `threads` is the number of workers that share one call. Device memory dies with the device, so
     whoever hands out memory of it keeps a reference to it. `is_local` says that it is the process's
     own memory. `index` is the number that the driver gives the device. `polling` is to be told of
-    calls.
+    calls. `in_software` says that nothing but the processor works behind a device for graphics.
     """
 
     hal: Any
@@ -51,6 +53,7 @@ class Device:
     driver: str = "local-sync"
     index: int = 0
     polling: IdlePolling | None = None
+    in_software: bool = False
     forked: bool = False
     lost: bool = False
     _pinned: bool = False
@@ -82,8 +85,9 @@ class Device:
         """The device is lost: nothing runs on it again, and the next to open it gets a new one."""
         with setup_lock:
             self.lost = True
-            for key in [key for key, device in _devices.items() if device is self]:
-                del _devices[key]
+            for devices in (_devices, _in_software):
+                for key in [key for key, device in devices.items() if device is self]:
+                    del devices[key]
 
     def pin(self) -> None:
         """Keeps the device for good: others hold memory of it, for nobody knows how long."""
@@ -101,6 +105,9 @@ class Device:
 
 _instance: Any = None
 _devices: dict[tuple[str, int], Device] = {}
+"""Open for good: to open one again may take longer than to load a model."""
+_in_software: MutableMapping[tuple[str, int], Device] = weakref.WeakValueDictionary()
+"""Open while somebody uses them: their threads keep processors busy even with no work."""
 
 
 def _abandon_workers() -> None:
@@ -109,10 +116,11 @@ def _abandon_workers() -> None:
     Every device has threads, that of ``local-sync`` too. Freeing it would wait for them to end, so
     each gets a reference that nobody gives back.
     """
-    for device in _devices.values():
+    for device in [*_devices.values(), *_in_software.values()]:
         device.forked = True
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(device.hal))
     _devices.clear()
+    _in_software.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -146,9 +154,11 @@ def open_device(driver: str, threads: int | None = None) -> Device:
     else:
         threads = 1
     with setup_lock:
-        device = _devices.get((driver, threads))
+        key = driver, threads
+        device = _devices.get(key) or _in_software.get(key)
         if device is None:
-            device = _devices[driver, threads] = _create(driver, threads)
+            device = _create(driver, threads)
+            (_in_software if device.in_software else _devices)[key] = device
         return device
 
 
@@ -170,11 +180,11 @@ def _create(driver: str, threads: int) -> Device:
                 f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
             )
         with placed_workers(threads if driver == "local-task" else 0):
-            hal, index = _open_first(binding.create_hal_driver(driver), driver)
+            hal, index, name = _open_first(binding.create_hal_driver(driver), driver)
     except (RuntimeError, ValueError) as error:
         help_ = f"; {_HELP[driver]}" if driver in _HELP else ""
         raise DeviceError(f"cannot open device '{driver}': {brief(error)}{help_}") from error
-    return Device(hal, threads, driver, index, _idle_polling(threads))
+    return Device(hal, threads, driver, index, _idle_polling(threads), is_software(name))
 
 
 def _idle_polling(threads: int) -> IdlePolling | None:
@@ -186,15 +196,15 @@ def _idle_polling(threads: int) -> IdlePolling | None:
     return IdlePolling(processors)
 
 
-def _open_first(driver: Any, name: str) -> tuple[Any, int]:
-    """The first device, and the number that the driver gives it."""
+def _open_first(driver: Any, name: str) -> tuple[Any, int, str]:
+    """The first device, the number that the driver gives it, and what it calls itself."""
     devices = ranked_devices(driver)
     if not devices:
         raise ValueError("the driver finds no device")
     number = devices[0]["device_id"]
     # The runtime's own number of a device of CUDA's or HIP's is one more: 0 stands for any.
     index = number - 1 if name in ("cuda", "hip") else 0
-    return driver.create_device(devices[0]), index
+    return driver.create_device(devices[0]), index, devices[0]["name"]
 
 
 def ranked_devices(driver: Any) -> list[dict[str, Any]]:

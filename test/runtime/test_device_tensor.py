@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -235,6 +236,24 @@ def test_a_model_that_gives_a_tensor_back_copies_nothing(compiled):
         x = aliases.to_device(np.ones(1 << 16, np.float32))
         (same,) = aliases.run(["same"], {"x": x}, on_device=True)
         assert np.shares_memory(np.asarray(same), np.asarray(x))
+
+
+@needs_vulkan
+def test_a_device_in_software_is_closed_with_its_last_user(compiled):
+    """Its threads would keep processors busy for as long as the process lives."""
+    gc.collect()
+    with load(compiled("add", "vulkan")) as add:
+        if not add._device.in_software:
+            pytest.skip("Vulkan's device is none in software")
+        kept = add.to_device(rows(1))
+    closed = weakref.ref(add._device)
+    del add
+    gc.collect()
+    assert closed() is not None
+    assert np.all(kept.numpy() == 1)
+    del kept
+    gc.collect()
+    assert closed() is None
 
 
 @needs_vulkan
