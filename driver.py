@@ -201,6 +201,7 @@ class Compilation:
                 report=self.report,
                 observers=observers,
                 check_rewrites=self.options.check_rewrites,
+                find_changes=stage == "graph",
             )
         self.save_text(stage)
 

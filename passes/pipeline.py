@@ -94,18 +94,24 @@ def run_pipeline(
     observers: Sequence[Observer] = (),
     check_rewrites: bool = False,
     fuel: Fuel | None = None,
+    find_changes: bool = True,
 ) -> ir.Module:
     """Run `pipeline` on `module`, in place, and return it.
 
     `report` collects timings and rewrites. With `check_rewrites` each rewrite that fires is
     evaluated on drawn inputs, before and after, and so is each pass whose rewrites cannot be:
-    RewriteCheckError where one changes the result. `fuel` bounds how many rewrites fire.
+    RewriteCheckError where one changes the result. `fuel` bounds how many rewrites fire. Without
+    `find_changes`, which takes longer than to verify a large program, the report does not say which
+    passes changed it; observers and checks need to know.
     PassError says which pass failed and carries a `reproducer`; errors of graphc that a pass
     raises on purpose keep their own type.
     """
     if isinstance(pipeline, str):
         pipeline = Pipeline.parse(pipeline)
-    run = _Run(module, pipeline, report or Report(), verify_each, observers, check_rewrites, fuel)
+    looks = find_changes or bool(observers) or check_rewrites
+    run = _Run(
+        module, pipeline, report or Report(), verify_each, observers, check_rewrites, fuel, looks
+    )
     with module.context, ir.Location.unknown():
         graph.Graph.load()
         for index in range(len(pipeline.steps)):
@@ -123,6 +129,7 @@ class _Run:
         observers: Sequence[Observer],
         check_rewrites: bool,
         fuel: Fuel | None,
+        finds_changes: bool,
     ):
         self.fuel = fuel
         self.module = module
@@ -131,6 +138,7 @@ class _Run:
         self.verify_each = verify_each
         self.observers = observers
         self.checker = PassChecker(report) if check_rewrites else None
+        self.finds_changes = finds_changes
         self.fingerprint: int | None = None
         self.backup: Any = None
 
@@ -138,7 +146,7 @@ class _Run:
         step = self.pipeline.steps[index]
         if self.backup is None:  # the program, or a copy of it, from before this pass
             self.backup = self.module.operation.clone(ip=False)
-        if self.fingerprint is None:
+        if self.finds_changes and self.fingerprint is None:
             self.fingerprint = fingerprint(self.module)
         for observer in self.observers:
             observer.before(step, self.module)
@@ -146,9 +154,8 @@ class _Run:
         try:
             self._apply(step)
             seconds = time.perf_counter() - start
-            after = fingerprint(self.module)
-            changed = after != self.fingerprint
-            if changed and self.verify_each:
+            changed = self._has_changed()
+            if changed is not False and self.verify_each:
                 self._verify(step)
             if changed and self.checker is not None:
                 self.checker.check(step.pass_, self.backup, self.module)
@@ -161,10 +168,17 @@ class _Run:
             message = f"pass '{step.pass_.name}' failed: {_described(error)}"
             raise PassError(message, step.pass_.name, self._reproducer(index)) from error
         self.report.passes.append(PassRecord(step.pass_.name, seconds, changed))
-        if changed:
-            self.backup, self.fingerprint = None, after
+        if changed is not False:
+            self.backup = None
         for observer in self.observers:
-            observer.after(step, self.module, changed)
+            observer.after(step, self.module, bool(changed))
+
+    def _has_changed(self) -> bool | None:
+        """Whether the program is another than when this was asked last; None if nobody looks."""
+        if not self.finds_changes:
+            return None
+        before, self.fingerprint = self.fingerprint, fingerprint(self.module)
+        return self.fingerprint != before
 
     def _apply(self, step: Step) -> None:
         state = PassState(self.report, step.pass_.name, self.checker is not None, self.fuel)

@@ -223,6 +223,24 @@ def test_programs_are_verified_after_each_pass(context, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_nobody_needs_to_look_for_changes(context):
+    """Programs are verified all the same, and reproducers begin where the pass began."""
+    report = Report()
+    run_pipeline(build_module(relu_twice, "4xf32"), "cse", report=report, find_changes=False)
+    assert [(name, changed) for name, _, changed in report.passes] == [("cse", None)]
+    steps = Pipeline(Pipeline.parse("cse").steps + Pipeline.of(BreakTypes()).steps)
+    with pytest.raises(PassError, match=r"invalid program: at 'the relu'.*4xf64") as e:
+        run_pipeline(build_module(relu_twice, "4xf32"), steps, find_changes=False)
+    assert e.value.reproducer is not None
+    assert str(e.value.reproducer.module).count("graph.relu") == 1
+    recorder = StageRecorder(report, "observed")
+    run_pipeline(
+        build_module(relu_twice, "4xf32"), "cse,canonicalize", report=report, observers=[recorder],
+        find_changes=False,
+    )  # fmt: skip
+    assert [changed for _, _, changed in report.passes[1:]] == [True, False]
+
+
 def test_mlir_diagnostics_become_the_message(context, capfd):
     module = build_module(relu_twice, "4xf32")
     with pytest.raises(PassError, match="does not define a symbol table"):
