@@ -21,8 +21,8 @@ OWN_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class RecurrentDispatch:
-    """A layer and its operands: gates [T, N, k*H], recurrence [H, k*H], initial states [N, H], and
-    perhaps vectors [.., H] beside, and lengths [N]."""
+    """A layer and its operands: gates [T, N, k*H], recurrence [H, k*H] or in panels, initial states
+    [N, H], and perhaps vectors [.., H] beside, and lengths [N]."""
 
     shape: Recurrence
     gates: ir.Value
@@ -44,9 +44,7 @@ class RecurrentDispatch:
         state = outputs.with_shape((batch, hidden))
         scratch = outputs.with_shape((2 + self.shape.kept, batch, hidden))
         results = [outputs, *[state] * len(self.states), scratch]
-
         team = ctx.threads if self._is_for_team(ctx.threads, batch) else 0
-
         operands = [self.gates, self.recurrence, *self.states, *self._extras()]
 
         def kernel(number: ir.Value, steps: ir.Value, batch: ir.Value, *given: ir.Value) -> None:
