@@ -26,7 +26,6 @@ class FeedBinder:
         self._names = tuple(spec.name for spec in inputs)
         # What the last accepted arrays looked like: who feeds the like again is not checked again.
         self._accepted: list[tuple[str, type, np.dtype, tuple[int, ...]]] | None = None
-        self._only_arrays = False
 
     def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor]:
         """One array per input, of its dtype (in any byte order), its rank and its shape.
@@ -47,16 +46,18 @@ class FeedBinder:
         accepted = self._accepted
         if accepted is None or len(feeds) != len(accepted):
             return None
-        arrays = []
+        arrays, only_arrays = [], True
         try:
             for name, kind, dtype, shape in accepted:
                 array = feeds[name]
+                if kind is not np.ndarray:
+                    only_arrays = False
                 if type(array) is not kind or array.dtype != dtype or array.shape != shape:
                     return None
                 arrays.append(array)
         except (LookupError, TypeError):
             return None  # `_check` says what is wrong
-        return arrays if self._only_arrays or self._has(arrays) else None
+        return arrays if only_arrays or self._has(arrays) else None
 
     def _accept(self, feeds: Mapping[str, Any]) -> None:
         """Remember what these looked like, if they were taken as they are."""
@@ -67,7 +68,6 @@ class FeedBinder:
                 return
             looks.append((name, type(array), array.dtype, array.shape))
         self._accepted = looks
-        self._only_arrays = all(kind is np.ndarray for _, kind, *_ in looks)
 
     def _has(self, arrays: Sequence[Any]) -> bool:
         """Whether all tensors among `arrays` are on the device."""

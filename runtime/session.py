@@ -1,5 +1,6 @@
 """One compiled module on one device: arrays in, arrays out, and as little as possible between."""
 
+import contextlib
 import functools
 import threading
 import time
@@ -118,11 +119,12 @@ class Session:
         return lane
 
     def _make(self) -> Lane:
+        lane = Lane(self.device, self._inputs, self._outputs)
         with self._lock:
             if self._closed:
                 raise self._is_closed()
             self._made += 1
-        return Lane(self.device, self._inputs, self._outputs)
+        return lane
 
     def _is_closed(self) -> UsageError:
         return UsageError(f"model '{self._name}' is closed")
@@ -137,6 +139,7 @@ class Session:
         """Drop a lane that is too many, or say that one has come back."""
         with self._lock:
             if len(self._lanes) > _SPARE_LANES and not self._closed:
-                self._lanes.pop()
-                self._made -= 1
+                with contextlib.suppress(IndexError):  # calls may have taken all of them meanwhile
+                    self._lanes.pop()
+                    self._made -= 1
             self._returned.notify_all()
