@@ -10,7 +10,7 @@ from ...dialects import graph
 from ...mlir import ir
 from ..query import producer
 from ..rewrite import Decline, Rewrite, rewrite
-from .sink import rebuild
+from .sink import ELEMENTWISE_OPS, rebuild
 
 _Shape = tuple[Any, ...]
 
@@ -40,11 +40,7 @@ class SinkReshapeThroughElementwise(Rewrite):
     """
 
     name = "sink-reshape-through-elementwise"
-    root = tuple(
-        op_class
-        for op_class in graph.GraphOp.op_classes.values()
-        if issubclass(op_class, graph.ELEMENTWISE)
-    )
+    root = ELEMENTWISE_OPS
 
     def pattern(self, op: Any) -> dict[str, Any] | None:
         shape = graph.type_of(op.operation.results[0]).shape

@@ -32,6 +32,11 @@ REDUCTIONS = (
     graph.ReduceMinOp,
     graph.ReduceProdOp,
 )
+ELEMENTWISE_OPS = tuple(
+    op_class
+    for op_class in graph.GraphOp.op_classes.values()
+    if issubclass(op_class, graph.ELEMENTWISE)
+)
 ALONG_ONE_AXIS = (graph.SoftmaxOp, graph.LogSoftmaxOp, graph.LrnOp, graph.BatchNormOp)
 
 
@@ -84,11 +89,7 @@ class SinkThroughElementwise(Rewrite):
     """
 
     name = "sink-through-elementwise"
-    root = tuple(
-        op_class
-        for op_class in graph.GraphOp.op_classes.values()
-        if issubclass(op_class, graph.ELEMENTWISE)
-    )
+    root = ELEMENTWISE_OPS
 
     def pattern(self, op: Any) -> dict[str, Any] | None:
         rank = graph.type_of(op.operation.results[0]).rank
