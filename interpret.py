@@ -32,14 +32,14 @@ class InterpretedSession:
 
         Raises `ExecutionError`, which names the node, and `FeedError`.
         """
-        if any(stays for _, stays in plan):
+        if plan.staying:
             raise UsageError(f"model '{self._name}' is interpreted: its outputs are on the host")
         with self._lock:
             if self._module is None:
                 raise UsageError(f"model '{self._name}' is closed")
             results = evaluate_function(self._function, inputs)
             try:
-                return [np.array(results[index]) for index, _ in plan]
+                return [np.array(results[index]) for index in plan.outputs]
             except MemoryError as error:
                 raise OutOfMemoryError(
                     f"model '{self._name}' failed: there is no memory for its outputs: {error}"

@@ -77,6 +77,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "expand-round-even",  # few operations on vectors
         *_LOWERED,
         "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
+        "add-destination-entry",  # with all that has become of the first one
     ),
     "gpu": (
         "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ..dialects.locations import location_names
 from ..mlir import ir
+from ..runtime.metadata import DESTINATION_ENTRY
 from .cost import Cost, kernel_cost
 
 FLAGS = (
@@ -61,7 +62,7 @@ def _collect(module: ir.Module) -> tuple[dict[str, ir.Operation], list[list[ir.O
     stretches: list[list[ir.Operation]] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "util.initializer":  # runs when the model is loaded
+        if op.name == "util.initializer" or _is_second_entry(op):  # no part of a run of @main
             return ir.WalkResult.SKIP
         if op.name == "stream.executable":
             executables[ir.StringAttr(op.attributes["sym_name"]).value] = op
@@ -74,6 +75,11 @@ def _collect(module: ir.Module) -> tuple[dict[str, ir.Operation], list[list[ir.O
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return executables, stretches
+
+
+def _is_second_entry(op: ir.Operation) -> bool:
+    name = op.attributes["sym_name"] if op.name == "util.func" else None
+    return name is not None and ir.StringAttr(name).value == DESTINATION_ENTRY
 
 
 def _kernel(op: ir.Operation) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from .lane import Plan
 from .session import Session
 
 SHORT = 1e-3
-"""Seconds. Whoever takes longer on the workers is not tried without them."""
+"""Seconds. Whoever always takes longer on the workers is not tried without them."""
 
 _WARM_UP = 2
 _ROUNDS = 5
@@ -41,16 +41,22 @@ class AdaptiveSession:
         self, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan
     ) -> list[np.ndarray | DeviceTensor]:
         """As `Session.invoke`."""
-        if self._choice.settled_on_workers:
+        choice = self._choice
+        if choice.settled_on_workers:
             return self._shared.invoke(inputs, plan)
         size = 0
         for array in inputs:  # a call may take no longer than a few such lines
             size += array.nbytes
-        alone = self._choice.alone(size)
+        if size <= choice.alone_up_to and self._alone is not None:
+            begin = time.perf_counter()
+            outputs = self._alone.invoke(inputs, plan)
+            choice.watch(time.perf_counter() - begin)
+            return outputs
+        alone = choice.alone(size)
         session = (self._alone or self._on_own_thread()) if alone else self._shared
         begin = time.perf_counter()
         outputs = session.invoke(inputs, plan)
-        self._choice.note(alone, size, time.perf_counter() - begin)
+        choice.note(alone, size, time.perf_counter() - begin)
         return outputs
 
     def close(self) -> None:
@@ -79,24 +85,23 @@ class Choice:
     def __init__(self) -> None:
         self._size: int | None = None
         self._seconds: dict[bool, list[float]] = {False: [], True: []}
-        self._verdict: bool | None = None
         self._long = 0
-
-    @property
-    def settled_on_workers(self) -> bool:
+        self.settled_on_workers = False
         """Whether nothing is to be measured any more, and all calls go to the workers."""
-        return self._verdict is False
+        self.alone_up_to = -1
+        """Bytes of inputs up to which all calls stay on the caller's thread."""
 
     def alone(self, size: int) -> bool:
         """Whether the next call, with inputs of `size` bytes, stays on the caller's thread."""
-        if self._verdict is not None:
-            return self._verdict and size <= (self._size or 0)
+        if self._is_settled():
+            return size <= self.alone_up_to
         return size == self._size and len(self._seconds[False]) >= _WARM_UP + _ROUNDS
 
     def note(self, alone: bool, size: int, seconds: float) -> None:
         """A call has taken so many `seconds`."""
-        if self._verdict is not None:
-            self._watch(alone, seconds)
+        if self._is_settled():
+            if alone:
+                self.watch(seconds)
             return
         if self._size is None:
             self._size = size
@@ -107,16 +112,30 @@ class Choice:
         if len(taken) >= _WARM_UP + _ROUNDS:
             self._judge(alone)
 
-    def _judge(self, tried_alone: bool) -> None:
-        shared = statistics.median(self._seconds[False][_WARM_UP:])
-        if tried_alone:
-            self._verdict = statistics.median(self._seconds[True][_WARM_UP:]) < shared
-        elif shared > SHORT:
-            self._verdict = False
+    def watch(self, seconds: float) -> None:
+        """A call that stayed on the caller's thread for good has taken so long.
 
-    def _watch(self, alone: bool, seconds: float) -> None:
-        """Loops may run longer for the same sizes: then the workers are wanted after all."""
-        if alone:
-            self._long = self._long + 1 if seconds > SHORT else 0
-            if self._long == _PATIENCE:
-                self._verdict = False
+        Loops may run longer for the same sizes: then the workers are wanted after all.
+        """
+        if seconds <= SHORT:
+            self._long = 0
+            return
+        self._long += 1
+        if self._long == _PATIENCE:
+            self._settle_on_workers()
+
+    def _is_settled(self) -> bool:
+        return self.settled_on_workers or self.alone_up_to >= 0
+
+    def _judge(self, tried_alone: bool) -> None:
+        shared, alone = (self._seconds[way][_WARM_UP:] for way in (False, True))
+        if not tried_alone:
+            if min(shared) > SHORT:  # any of them may have waited for a processor
+                self._settle_on_workers()
+        elif statistics.median(alone) < statistics.median(shared):
+            self.alone_up_to = self._size or 0
+        else:
+            self._settle_on_workers()
+
+    def _settle_on_workers(self) -> None:
+        self.settled_on_workers, self.alone_up_to = True, -1

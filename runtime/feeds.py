@@ -13,6 +13,9 @@ from .elements import ELEMENT_TYPES
 from .foreign import UNREADABLE, read_tensor
 from .metadata import TensorSpec, format_shape
 
+_Looks = tuple[str, type, np.dtype, tuple[int, ...]]
+"""Name, kind, element type and shape of what is fed."""
+
 
 class FeedBinder:
     """Turns feeds by name into arrays in the order of the model's inputs.
@@ -25,7 +28,7 @@ class FeedBinder:
         self._inputs = tuple((spec, ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs)
         self._names = tuple(spec.name for spec in inputs)
         # What the last accepted arrays looked like: who feeds the like again is not checked again.
-        self._accepted: list[tuple[str, type, np.dtype, tuple[int, ...]]] | None = None
+        self._accepted: tuple[list[_Looks], bool] | None = None
 
     def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor]:
         """One array per input, of its dtype (in any byte order), its rank and its shape.
@@ -44,14 +47,15 @@ class FeedBinder:
     def _like_the_last(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor] | None:
         """The arrays, if they look like those that were accepted; None for all else."""
         accepted = self._accepted
-        if accepted is None or len(feeds) != len(accepted):
+        if accepted is None:
             return None
-        arrays, only_arrays = [], True
+        looks, only_arrays = accepted
+        if len(feeds) != len(looks):
+            return None
+        arrays = []
         try:
-            for name, kind, dtype, shape in accepted:
+            for name, kind, dtype, shape in looks:
                 array = feeds[name]
-                if kind is not np.ndarray:
-                    only_arrays = False
                 if type(array) is not kind or array.dtype != dtype or array.shape != shape:
                     return None
                 arrays.append(array)
@@ -67,7 +71,7 @@ class FeedBinder:
             if type(array) not in (np.ndarray, DeviceTensor) or not array.dtype.isnative:
                 return
             looks.append((name, type(array), array.dtype, array.shape))
-        self._accepted = looks
+        self._accepted = looks, all(kind is np.ndarray for _, kind, _, _ in looks)
 
     def _has(self, arrays: Sequence[Any]) -> bool:
         """Whether all tensors among `arrays` are on the device."""

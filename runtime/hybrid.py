@@ -91,7 +91,7 @@ class HybridSession:
         """One value for each output of `plan`. `inputs` must fit the model."""
         if not self._parts and self.parts:
             raise UsageError(f"model '{self._name}' is closed")
-        if any(stays for _, stays in plan):
+        if plan.staying:
             raise UsageError(
                 f"model '{self._name}' runs in part on the host, and so its outputs are there: "
                 "on_device is for models that are compiled as a whole"
@@ -102,7 +102,7 @@ class HybridSession:
             for name in dead:
                 del values[name]
         given = {id(value) for value in inputs}
-        return [_own(values[self._outputs[index]], given) for index, _ in plan]
+        return [_own(values[self._outputs[index]], given) for index in plan.outputs]
 
     def close(self) -> None:
         """Free every part."""

@@ -1,52 +1,98 @@
 """What one call at a time uses: buffers for inputs and outputs, kept from call to call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .arguments import Arguments, Slot
+from .destinations import Destinations, are_small
 from .device import Device, import_runtime
 from .device_tensor import DeviceTensor
 from .local_memory import LocalInput, LocalMemory, LocalOutput
 from .remote_memory import RemoteInput, RemoteMemory, RemoteOutput
 
-Plan = Sequence[tuple[int, bool]]
-"""The outputs that are wanted, each with whether it stays on the device."""
+
+@dataclass(frozen=True)
+class Plan:
+    """What a call gives: `outputs` by number, in this order; `staying` ones stay on the device."""
+
+    outputs: Sequence[int]
+    staying: Collection[int] = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a lane runs: the `entry` function, with element types at the ABI for `inputs`.
+
+    `into` is the function that writes its outputs where it is told, None where there is none or
+    where sizes of outputs depend on more than those of inputs. `is_static` says that all inputs
+    have one shape.
+    """
+
+    entry: Any
+    inputs: Sequence[int]
+    outputs: Sequence[np.dtype]
+    into: Any
+    is_static: bool
 
 
 class Lane:
-    """Runs a function for one caller at a time.
+    """Runs a program for one caller at a time."""
 
-    `inputs` are element types at the ABI, `outputs` dtypes.
-    """
-
-    def __init__(self, device: Device, inputs: Sequence[int], outputs: Sequence[np.dtype]):
-        self._runtime = import_runtime()
-        self._view_type = self._runtime.HalBufferView
-        self._results = self._runtime.VmVariantList
+    def __init__(self, device: Device, program: Program):
+        runtime = import_runtime()
+        self._device = device
+        self._program = program
+        self._view_type = runtime.HalBufferView
+        self._results = runtime.VmVariantList
+        self.slots: list[Slot]
         if device.is_local:
-            self.slots = [LocalInput(device, kind) for kind in inputs]
-            self._outputs = [LocalOutput(device, dtype) for dtype in outputs]
+            self.slots = [LocalInput(device, kind) for kind in program.inputs]
+            self._outputs = [LocalOutput(device, dtype) for dtype in program.outputs]
             self._memory: Callable[[Sequence[Any], Sequence[Any]], Any] = LocalMemory
         else:
-            self.slots = [RemoteInput(device, kind) for kind in inputs]
-            self._outputs = [RemoteOutput(device, dtype) for dtype in outputs]
+            self.slots = [RemoteInput(device, kind) for kind in program.inputs]
+            self._outputs = [RemoteOutput(device, dtype) for dtype in program.outputs]
             self._memory = RemoteMemory
-        self._placed: list[Any] = [None] * len(self.slots)
-        self._borrowed: list[Any] = []
-        self._arguments = self._runtime.VmVariantList(0)
+        self._arguments = Arguments(self.slots)
+        self._shapes: list[tuple[int, ...]] | None = None
+        self._destinations: Destinations | None = None
+        """For inputs of these shapes."""
 
     def run(
-        self, context: Any, function: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
+        self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
     ) -> list[np.ndarray | DeviceTensor]:
         """One value for each output of `plan`."""
-        arguments, borrowed = self._bind(feeds)
+        program = self._program
+        shapes = [] if program.is_static else [feed.shape for feed in feeds]
+        destinations = self._destinations
+        if destinations is not None and not plan.staying and shapes == self._shapes:
+            return destinations.run(context, feeds, plan.outputs)
+        given = self._run_entry(context, feeds, plan)
+        if program.into is not None and not plan.staying:
+            self._note_sizes(shapes, given, plan)
+        return given
+
+    def _note_sizes(self, shapes: list[tuple[int, ...]], given: Sequence[Any], plan: Plan) -> None:
+        """Outputs of two calls in a row are as large as these: the next ones know where to go."""
+        again, self._shapes, self._destinations = shapes == self._shapes, shapes, None
+        if again and [*plan.outputs] == [*range(len(self._outputs))] and are_small(given):
+            into = self._program.into
+            self._destinations = Destinations(self._device, into, self.slots, given)
+
+    def _run_entry(
+        self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
+    ) -> list[np.ndarray | DeviceTensor]:
+        arguments, borrowed = self._arguments.bind(feeds)
         results = self._results(len(self._outputs))
-        context.invoke(function, arguments, results)
+        context.invoke(self._program.entry, arguments, results)
         given: list[np.ndarray | DeviceTensor] = []
         memory: Any = None
-        for index, stays in plan:
+        for index in plan.outputs:
             output, view = self._outputs[index], results.get_as_object(index, self._view_type)
+            stays = index in plan.staying
             value = None if stays else output.take_small(view)
             if value is None:
                 memory = memory or self._memory(borrowed, feeds)
@@ -54,25 +100,3 @@ class Lane:
                 memory.add(value)
             given.append(value)
         return given
-
-    def _bind(self, feeds: Sequence[np.ndarray | DeviceTensor]) -> tuple[Any, list[Any]]:
-        """The argument list of the call, and what memory it borrows.
-
-        It is that of the last call where nothing moved.
-        """
-        placed, moved = [], False
-        before = self._placed
-        for index, slot in enumerate(self.slots):
-            now = slot.place(feeds[index])
-            if now is not before[index]:
-                moved = True
-            placed.append(now)
-        if not moved:
-            return self._arguments, self._borrowed
-        arguments = self._runtime.VmVariantList(len(placed))
-        for view, _ in placed:
-            arguments.push_ref(view)
-        borrowed = [memory for _, memory in placed if memory is not None]
-        if len(borrowed) == len(placed):  # the memory of a tensor is not kept beyond the call
-            self._placed, self._arguments, self._borrowed = placed, arguments, borrowed
-        return arguments, borrowed

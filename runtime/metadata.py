@@ -24,6 +24,10 @@ REFLECTION_KEY = "graphc"
 ENTRY_FUNCTION = "main"
 """The function of the module that runs the model."""
 
+DESTINATION_ENTRY = "main_into"
+"""The one that small models have, too: it writes its outputs, whose sizes are known, to buffers
+that follow its inputs."""
+
 
 @dataclass(frozen=True)
 class TensorSpec:

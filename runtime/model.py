@@ -201,7 +201,7 @@ class CompiledModel:
             else FeedBinder(require_tensors(metadata.inputs), self._device)
         )
         self._output_names = [spec.name for spec in metadata.outputs]
-        self._all = [(index, False) for index in range(len(self._output_names))]
+        self._all = Plan(range(len(self._output_names)))
 
     @property
     def parts(self) -> tuple[PartSpec, ...]:
@@ -351,12 +351,12 @@ class CompiledModel:
     def _plan(self, output_names: Sequence[str] | None, on_device: bool | Sequence[str]) -> Plan:
         indices = self._indices(output_names, "output_names")
         if isinstance(on_device, bool):
-            return [(index, on_device) for index in indices]
+            return Plan(indices, indices if on_device else ())
         stay = set(self._indices(on_device, "on_device"))
         if lost := stay - set(indices):
             names = ", ".join(f"'{self._output_names[index]}'" for index in sorted(lost))
             raise UsageError(f"on_device names {names}, which output_names does not ask for")
-        return [(index, index in stay) for index in indices]
+        return Plan(indices, stay)
 
     def _indices(self, names: Sequence[str] | None, argument: str) -> list[int]:
         if names is None:

@@ -24,9 +24,17 @@ from .cpu_features import has_tiles, missing_features
 from .device import import_runtime, setup_lock, vm_instance
 from .elements import ELEMENT_TYPES
 from .memory import aligned_empty
-from .metadata import ENTRY_FUNCTION, REFLECTION_KEY, ModelMetadata, TensorSpec, require_tensors
+from .metadata import (
+    DESTINATION_ENTRY,
+    ENTRY_FUNCTION,
+    REFLECTION_KEY,
+    ModelMetadata,
+    TensorSpec,
+    require_tensors,
+)
 from .multi_target_file import find_modules
 
+_DESTINATION = "!hal.buffer"
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
 
 
@@ -39,6 +47,8 @@ class ModuleFile:
     metadata: ModelMetadata
     module: Any
     function: Any
+    into: Any = None
+    """The function that writes its outputs where it is told; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +108,13 @@ def read_module(file: OpenedFile) -> ModuleFile:
                 f"{origin}: the module multiplies by the tiles of AMX, which the system does not "
                 "let this process use (arch_prctl refuses them); compile it with precision strict"
             )
-        _check_signature(metadata, function.reflection.get("iree.abi.declaration", ""))
+        _check_signature(metadata, function)
+        into = module.lookup_function(DESTINATION_ENTRY)
+        if into is not None:
+            _check_signature(metadata, into, destinations=len(metadata.outputs))
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
-    return ModuleFile(origin, contents, metadata, module, function)
+    return ModuleFile(origin, contents, metadata, module, function, into)
 
 
 def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
@@ -144,13 +157,16 @@ def _read_metadata(function: Any) -> ModelMetadata:
     return ModelMetadata.from_json(text)
 
 
-def _check_signature(metadata: ModelMetadata, declaration: str) -> None:
-    """Holds the metadata against the signature that IREE recorded.
+def _check_signature(metadata: ModelMetadata, function: Any, destinations: int = 0) -> None:
+    """Holds the metadata against the signature that IREE recorded, with so many `destinations`.
 
     The compiled code trusts its arguments, so what feeds are checked against must be the truth.
-    `declaration` reads like ``sync func @main(%x: tensor<?x4xf32>) -> (%y: tensor<4xf32>)``.
+    The signature reads like ``sync func @main(%x: tensor<?x4xf32>) -> (%y: tensor<4xf32>)``.
     """
+    declaration = function.reflection.get("iree.abi.declaration", "")
     arguments, arrow, results = declaration.partition(" -> ")
+    if arguments.count(_DESTINATION) != destinations:
+        raise ModuleFileError(f"the code takes other destinations than {destinations} outputs")
     for what, specs, text in (
         ("input", require_tensors(metadata.inputs), arguments),
         ("output", require_tensors(metadata.outputs), results if arrow else ""),

@@ -14,7 +14,7 @@ from .device import Device, import_runtime, setup_lock, vm_instance
 from .device_tensor import DeviceTensor
 from .elements import ELEMENT_TYPES
 from .faults import STATUS_ERRORS, call_error, setup_error
-from .lane import Lane, Plan
+from .lane import Lane, Plan, Program
 from .metadata import require_tensors
 from .module_file import ModuleFile
 from .moments import MOMENTS_KEY, describe, greatest_moment
@@ -37,13 +37,8 @@ class Session:
         self._failed = f"model '{self._name}' failed"
         self._specs = require_tensors(file.metadata.inputs)
         self._input_names = [spec.name for spec in self._specs]
-        self._function = file.function
+        self._program: Program | None = _program(file)
         self._reflection = file.function.reflection
-        inputs, outputs = (
-            [ELEMENT_TYPES[spec.dtype].dtype for spec in require_tensors(specs)]
-            for specs in (file.metadata.inputs, file.metadata.outputs)
-        )
-        self._inputs, self._outputs = [*map(hal_type, inputs)], outputs
         self._lock = threading.Lock()
         self._returned = threading.Condition(self._lock)
         self._closed = False
@@ -79,9 +74,9 @@ class Session:
     def _run(self, lane: Lane, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan) -> list:
         polling = self.device.polling
         if polling is None:
-            return lane.run(self._context, self._function, inputs, plan)
+            return lane.run(self._context, inputs, plan)
         start = time.perf_counter()
-        outputs = lane.run(self._context, self._function, inputs, plan)
+        outputs = lane.run(self._context, inputs, plan)
         polling.note_call(time.perf_counter() - start)
         return outputs
 
@@ -105,7 +100,7 @@ class Session:
             self._closed = True
             self._returned.wait_for(lambda: len(self._lanes) == self._made)
             self._lanes, self._made = [], 0
-            self._context = self._function = None
+            self._context = self._program = None
 
     def _enter(self) -> Lane:
         """A lane for a call. To take one from a list, or to give it back, needs no lock."""
@@ -119,7 +114,10 @@ class Session:
         return lane
 
     def _make(self) -> Lane:
-        lane = Lane(self.device, self._inputs, self._outputs)
+        program = self._program
+        if program is None:
+            raise self._is_closed()
+        lane = Lane(self.device, program)
         with self._lock:
             if self._closed:
                 raise self._is_closed()
@@ -143,3 +141,16 @@ class Session:
                     self._lanes.pop()
                     self._made -= 1
             self._returned.notify_all()
+
+
+def _program(file: ModuleFile) -> Program:
+    inputs = require_tensors(file.metadata.inputs)
+    outputs = require_tensors(file.metadata.outputs)
+    sizes = [size for spec in outputs for size in spec.shape]
+    return Program(
+        entry=file.function,
+        inputs=[hal_type(ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs],
+        outputs=[ELEMENT_TYPES[spec.dtype].dtype for spec in outputs],
+        into=None if "" in sizes else file.into,
+        is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
+    )

@@ -180,9 +180,28 @@ def append(**options):
     )
 
 
+def destined(**options):
+    """y and z are sums of x; products of it for callers who say where they are to go."""
+    body = """
+      %y = arith.addf %a0, %a0 : tensor<?x4xf32>
+      %z = arith.addf %y, %a0 : tensor<?x4xf32>
+      return %y, %z : tensor<?x4xf32>, tensor<?x4xf32>"""
+    x, y, z = (TensorSpec(name, ("batch", 4), "float32") for name in "xyz")
+    into = """
+    func.func @main_into(%x: tensor<?x4xf32>, %d0: !hal.buffer {iree.abi.output = 0 : index},
+                         %d1: !hal.buffer {iree.abi.output = 1 : index})
+        -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+      %y = arith.mulf %x, %x : tensor<?x4xf32>
+      %z = arith.mulf %y, %x : tensor<?x4xf32>
+      return %y, %z : tensor<?x4xf32>, tensor<?x4xf32>
+    }
+    """
+    return module([x], [y, z], body, name="destined", **options) + into.encode()
+
+
 MODELS = {
     build.__name__: build
-    for build in (add, doubled, aliases, scalar, allocate, status, spin, append)
+    for build in (add, doubled, aliases, scalar, allocate, status, spin, append, destined)
 }
 
 

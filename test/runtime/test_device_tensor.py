@@ -16,6 +16,7 @@ import graphc
 from graphc.errors import DLPackError, FeedError, UsageError
 from graphc.runtime import load
 from graphc.runtime.dlpack import host_array
+from graphc.runtime.lane import Plan
 
 HOST = (1, 0)
 ROWS = 1 << 14  # of four numbers: large enough to be used where they lie
@@ -331,7 +332,7 @@ def test_two_calls_of_one_model_are_under_way_at_once(model, monkeypatch):
     feeds = {number: rows(number) for number in (1, 2)}
 
     def work(number):
-        results[number] = session.invoke([feeds[number], feeds[number]], [(0, False)])[0]
+        results[number] = session.invoke([feeds[number], feeds[number]], Plan([0]))[0]
 
     run_threads(work, feeds)
     for number in feeds:

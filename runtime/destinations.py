@@ -1,0 +1,56 @@
+"""Calls whose outputs go to memory that lives from call to call."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .arguments import Arguments, Slot
+from .device import Device, import_runtime
+from .device_tensor import DeviceTensor
+from .memory import aligned_empty
+
+_MOST_BYTES = 1 << 15
+"""Of all outputs: larger ones are handed out where they were computed, without a copy."""
+
+
+def are_small(outputs: Sequence[np.ndarray]) -> bool:
+    """Whether `outputs` like these are better copied; empty ones have no memory to go to."""
+    return sum(each.nbytes for each in outputs) <= _MOST_BYTES and all(map(np.size, outputs))
+
+
+class Destinations:
+    """Runs `function`, which takes feeds by `slots` and a buffer for each of its outputs.
+
+    Those are as large as `outputs`. For a device that works in the process's own memory, and one
+    call at a time.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        function: Any,
+        slots: Sequence[Slot],
+        outputs: Sequence[np.ndarray],
+    ):
+        self._function = function
+        runtime = import_runtime()
+        memory = runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE
+        usage = runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING
+        allocator = device.hal.allocator
+        self._arrays = [aligned_empty(each.shape, each.dtype) for each in outputs]
+        self._arguments = Arguments(
+            slots,
+            [allocator.import_host_allocation(each, memory, usage) for each in self._arrays],
+        )
+        self._results = runtime.VmVariantList(len(outputs))
+        """Views of the arrays, which a call gives back, too."""
+
+    def run(
+        self, context: Any, feeds: Sequence[Any], outputs: Sequence[int]
+    ) -> list[np.ndarray | DeviceTensor]:
+        """Copies of the `outputs` that are asked for."""
+        arguments, _ = self._arguments.bind(feeds)
+        context.invoke(self._function, arguments, self._results)
+        arrays = self._arrays
+        return [arrays[index].copy() for index in outputs]
