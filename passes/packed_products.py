@@ -24,6 +24,8 @@ SPLIT_ROWS = 16
 """Of a tile; fewer leave the unit idle."""
 SPLIT_PRODUCTS = 1 << 26
 """Multiplications of a product for which it pays to write the terms of its rows to memory."""
+SPLIT_COLUMNS = 256
+"""Where there are fewer, writing the terms is more of the work, and as much more work is needed."""
 COMPACT_BYTES = 1 << 20
 """Smaller weights stay in a cache, and are not waited for."""
 COMPACT_ROWS = 4
@@ -116,7 +118,8 @@ class SplitProducts(PackedProducts):
         """Whether `rows` rows by `weights` are a large product, of weights that have terms."""
         if rows < SPLIT_ROWS or weights.shape[0] < SPLIT_DEPTH:
             return False
-        if rows * weights.size < SPLIT_PRODUCTS:
+        share = min(weights.shape[1] / SPLIT_COLUMNS, 1)
+        if share * rows * weights.size < SPLIT_PRODUCTS:
             return False
         return bool(np.abs(weights).max() <= LARGEST_BF16)  # nor NaN
 

@@ -204,3 +204,18 @@ def test_weights_without_terms_stay_f32(weight):
     assert rewrite.pays(128, weights)
     weights[3, 5] = weight
     assert not rewrite.pays(128, weights)
+
+
+@pytest.mark.parametrize(
+    ("rows", "shape", "pays"),
+    [
+        (128, (768, 768), True),
+        (128, (512, 768), False),  # 3/4 of 2^26 multiplications
+        (3136, (128, 192), False),  # more of them, by few columns
+        (3136, (384, 192), True),
+        (25088, (256, 64), True),
+        (25088, (64, 256), False),  # sums of few products
+    ],
+)
+def test_terms_are_for_large_products(rows, shape, pays):
+    assert SplitProducts.pays(rows, np.ones(shape, np.float32)) == pays
