@@ -13,14 +13,17 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import graphc
+from graphc.compiling import compile_to_file
 from graphc.driver import make_options
 from graphc.errors import GraphcError
 from graphc.passes.pipelines import LOWERINGS
+from graphc.passes.report import Report
 
 from .feeds import example_inputs
 from .measure import Plan, in_turns
@@ -56,35 +59,36 @@ def ablate(path: Path, threads: int, plan: Plan, dims: Mapping[str, int]) -> dic
     """For each optimisation the ratio, as text."""
     feed = example_inputs(path, dims=dims)
     pipeline = make_options("cpu", None, threads, None).pipeline
-    compile_ = partial(graphc.compile, str(path), threads=threads)
-    models = {"": compile_()}
-    cells = {}
+    compile_ = partial(compile_to_file, str(path), "cpu", threads=threads, cache=False)
+    whole, report = compile_()
+    programs, cells = {}, {}
     for name in OPTIMISATIONS:
-        changes = name in pipeline if "=" in name else _changes(models[""], name)
-        if not changes:
+        if not (name in pipeline if "=" in name else _may_change(report, name)):
             cells[name] = "-"
             continue
         print(f"{path.name}: without {name}", file=sys.stderr, flush=True)
         lowering = without(",".join(LOWERINGS["cpu"]), name).split(",")
         try:
             with patch.dict(LOWERINGS, {"cpu": lowering}):
-                models[name] = compile_(pipeline=without(pipeline, name))
+                programs[name], _ = compile_(pipeline=without(pipeline, name))
         except GraphcError as error:
             cells[name] = f"fails: {type(error).__name__}"
-    runs = {name: partial(model.run, None, feed) for name, model in models.items()}
-    timings = in_turns(runs, plan)
-    for name in models.keys() - {""}:
-        cells[name] = f"{timings[name].ratio(timings['']):.2f}"
-    for model in models.values():
-        model.close()
-    return cells
+            continue
+        if programs[name] == whole:  # of a pass of which nobody has noted what it changes
+            cells[name] = "-"
+            del programs[name]
+    with ExitStack() as stack:
+        runs = {}
+        for name, contents in {"": whole, **programs}.items():
+            model = stack.enter_context(graphc.load(contents, threads=threads))
+            runs[name] = partial(model.run, None, feed)
+        timings = in_turns(runs, plan)
+    return cells | {name: f"{timings[name].ratio(timings['']):.2f}" for name in programs}
 
 
-def _changes(model: graphc.CompiledModel, name: str) -> bool:
+def _may_change(report: Report, name: str) -> bool:
     """Whether the pass called `name` changed the program, as far as anybody looked."""
-    assert model.report is not None
-    passes = model.report.passes
-    return any(record.name == name and record.changed is not False for record in passes)
+    return any(record.name == name and record.changed is not False for record in report.passes)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
