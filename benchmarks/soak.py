@@ -100,13 +100,14 @@ class Load:
         self._count("cached")
 
     def time_out(self) -> None:
-        """Leave the backend too little time."""
+        """Leave the backend too little time. With so many threads it may be done before this one
+        has its turn to look."""
         try:
-            graphc.compile(MODEL, cache=False, timeout=0.01)
+            graphc.compile(MODEL, cache=False, timeout=0.01).close()
         except BackendTimeoutError:
             self._count("timeouts")
         else:
-            raise AssertionError("10 ms were enough")
+            self._count("done before the timeout was seen")
 
     def cancel(self) -> None:
         """Stop a compilation, each time a little later."""

@@ -21,17 +21,19 @@ from .outcome import Status
 ONE_THREAD = ("--mlir-disable-threading",)
 """For the backend: there is a graph for each processor already."""
 COMPILE = {"cache": False, "threads": 1, "host": False}
+CALLS = 3
+"""Of each graph: small ones know from the third on where their outputs go."""
 ILL_CONDITIONED = 4.0
 """Results may lie as many times as far from float64 as those of the reference do."""
 
 
 def check_case(case: Case, timeout: float, **options: Any) -> tuple[Status, str]:
     """How `case` ends when it is compiled within `timeout` seconds, with further `options`, and run
-    once; and what was said."""
+    some times; and what was said."""
     settings = {**COMPILE, "extra_flags": ONE_THREAD, "timeout": timeout, **options}
     try:
         with closing(compile(case.model, **settings)) as compiled:
-            results = compiled.run(list(case.expected), dict(case.feeds))
+            calls = [compiled.run(list(case.expected), dict(case.feeds)) for _ in range(CALLS)]
     except UnsupportedModelError as error:
         return Status.UNSUPPORTED, one_line(error)
     except BackendTimeoutError:
@@ -40,7 +42,8 @@ def check_case(case: Case, timeout: float, **options: Any) -> tuple[Status, str]
         return Status.ERROR, f"{type(error).__name__}: {one_line(error)}"
     except Exception as error:  # what graphc did not raise on purpose is a finding, too
         return Status.ERROR, f"{type(error).__name__}: {one_line(error)}"
-    return _judge(case, results)
+    found = [_judge(case, results) for results in calls]
+    return next((each for each in found if each[0] is not Status.PASS), found[0])
 
 
 def _judge(case: Case, results: Sequence[np.ndarray]) -> tuple[Status, str]:
