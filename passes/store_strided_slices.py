@@ -1,5 +1,6 @@
 """Slices whose elements lie apart, which are read at computed places."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,7 @@ from ..dialects import iree
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .graph_to_linalg.aliasing import all_ops, kernel_of
-from .graph_to_linalg.dispatch import VIEWS
+from .graph_to_linalg.dispatch import VIEWS, origin
 from .registry import register
 
 
@@ -24,7 +25,8 @@ class StoreStridedSlices(Pass):
     %3 = linalg.generic { tensor.extract %2[%i] }
 
     The backend would read several elements at once through the slice, and fails where they do not
-    lie side by side.
+    lie side by side. Where the elements of %0 are read one by one themselves, %0 is stored: the
+    backend would compute them in the loop that reads the slice, with memory for all of them.
     """
 
     name = "store-strided-slices"
@@ -33,17 +35,33 @@ class StoreStridedSlices(Pass):
     def run(self, op: Any, state: PassState) -> None:
         del state
         for each in list(all_ops(op.entry_block)):
-            if each.name == "tensor.extract_slice" and _has_step(each) and kernel_of(each) is None:
-                _store(each)
+            if _is_strided(each):
+                if _reads_by_element(each.operands[0]):
+                    _store(each.operands[0], _is_strided)
+                if any(_is_read_by_element(use.owner.operation) for use in each.result.uses):
+                    _store(each.result, lambda reader: True)
 
 
-def _store(op: ir.Operation) -> None:
-    readers = [(use.owner.operation, use.operand_number) for use in op.result.uses]
-    if any(_is_read_by_element(reader) for reader, _ in readers):
-        with ir.InsertionPoint.after(op), op.location:
-            stored = iree.compute_barrier(op.result, iree.dynamic_sizes(op.result))
-        for reader, position in readers:
+def _store(x: ir.Value, for_whom: Callable[[ir.Operation], bool]) -> None:
+    """Let those of the readers of `x` read what was stored of it."""
+    readers = [(use.owner.operation, use.operand_number) for use in x.uses]
+    with ir.InsertionPoint.after(x.owner.operation), x.owner.operation.location:
+        stored = iree.compute_barrier(x, iree.dynamic_sizes(x))
+    for reader, position in readers:
+        if for_whom(reader):
             reader.operands[position] = stored
+
+
+def _is_strided(op: ir.Operation) -> bool:
+    return op.name == "tensor.extract_slice" and _has_step(op) and kernel_of(op) is None
+
+
+def _reads_by_element(x: ir.Value) -> bool:
+    """Whether whoever computes `x` reads single elements."""
+    owner = origin(x, (*VIEWS, "linalg.transpose")).owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "linalg.generic":
+        return False
+    return any(op.name == "tensor.extract" for op in all_ops(owner.operation.regions[0].blocks[0]))
 
 
 def _has_step(op: ir.Operation) -> bool:

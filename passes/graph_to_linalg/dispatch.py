@@ -39,16 +39,16 @@ def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
 
 def share_memory(x: ir.Value, y: ir.Value) -> bool:
     """Whether `x` and `y` are one tensor, in other shapes maybe."""
-    return _origin(x, _SAME_MEMORY) == _origin(y, _SAME_MEMORY)
+    return origin(x, _SAME_MEMORY) == origin(y, _SAME_MEMORY)
 
 
 def _is_in_memory(x: ir.Value) -> bool:
     """Whether `x` is an argument or a dispatch, in another shape maybe."""
-    owner = _origin(x, VIEWS).owner
+    owner = origin(x, VIEWS).owner
     return isinstance(owner, ir.Block) or owner.operation.name == "flow.dispatch.region"
 
 
-def _origin(x: ir.Value, through: Container[str]) -> ir.Value:
+def origin(x: ir.Value, through: Container[str]) -> ir.Value:
     """What the ops called as in `through` made `x` of."""
     while not isinstance(x.owner, ir.Block) and x.owner.operation.name in through:
         x = x.owner.operation.operands[0]

@@ -37,3 +37,27 @@ func.func @whole(%x: tensor<8x8xf32>, %i: index) -> (tensor<4xf32>, f32) {
   %element = tensor.extract %rows[%i, %i] : tensor<4x8xf32>
   return %y, %element : tensor<4xf32>, f32
 }
+
+// What is read one by one is stored itself, once for all slices of it, and for nobody else.
+// CHECK-LABEL: @gathered
+// CHECK: %[[Y:.*]] = linalg.generic
+// CHECK: %[[TURNED:.*]] = linalg.transpose ins(%[[Y]]
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[TURNED]])
+// CHECK-NOT: compute_barrier
+// CHECK: %[[EVEN:.*]] = tensor.extract_slice %[[STORED]][0, 0] [4, 1] [2, 1]
+// CHECK: %[[ODD:.*]] = tensor.extract_slice %[[STORED]][1, 0] [4, 1] [2, 1]
+// CHECK: return %[[TURNED]]
+func.func @gathered(%x: tensor<8xf64>, %i: tensor<1x8xindex>) -> (tensor<8x1xf64>, tensor<4x1xf64>) {
+  %empty = tensor.empty() : tensor<1x8xf64>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%i : tensor<1x8xindex>) outs(%empty : tensor<1x8xf64>) {
+  ^bb0(%in: index, %out: f64):
+    %element = tensor.extract %x[%in] : tensor<8xf64>
+    linalg.yield %element : f64
+  } -> tensor<1x8xf64>
+  %turned_empty = tensor.empty() : tensor<8x1xf64>
+  %turned = linalg.transpose ins(%y : tensor<1x8xf64>) outs(%turned_empty : tensor<8x1xf64>) permutation = [1, 0]
+  %even = tensor.extract_slice %turned[0, 0] [4, 1] [2, 1] : tensor<8x1xf64> to tensor<4x1xf64>
+  %odd = tensor.extract_slice %turned[1, 0] [4, 1] [2, 1] : tensor<8x1xf64> to tensor<4x1xf64>
+  %sum = arith.addf %even, %odd : tensor<4x1xf64>
+  return %turned, %sum : tensor<8x1xf64>, tensor<4x1xf64>
+}

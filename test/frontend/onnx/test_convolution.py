@@ -3,7 +3,18 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Const, Feed, compare, const, evaluate, run_compiled, run_onnxruntime
+from numerics import (
+    Cases,
+    Const,
+    Feed,
+    build_model,
+    compare,
+    const,
+    evaluate,
+    run_compiled,
+    run_onnxruntime,
+)
+from onnx import helper
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -244,3 +255,21 @@ def test_one_window_and_elements_behind_it():
         cases.add("Conv", x, const(w), group=group, strides=[2, 2], tolerance=1e-5)
     cases.add("Conv", Feed(x, ["n", 8, 4, 6]), const(w), group=8, strides=[2, 2], tolerance=1e-5)
     cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize("channels", [1, "channels"])
+def test_pieces_apart_of_what_is_looked_up(channels):
+    # The backend would compute all of the image anew for each window, with memory for it.
+    nodes = [
+        helper.make_node("Gather", ["table", "places"], ["image"], axis=1),
+        helper.make_node("Conv", ["image", "w"], ["y"], strides=[2, 1]),
+    ]
+    feeds = {
+        "table": _floats(1, 2, 1, dtype=np.float64),
+        "places": _random.integers(0, 2, (1, 7)).astype(np.int32),
+        "w": _floats(1, 1, 2, 1, dtype=np.float64),
+    }
+    dims = {"table": (1, 2, 1), "places": (channels, "length"), "w": (1, 1, 2, 1)}
+    inputs = {name: (array.dtype, dims[name]) for name, array in feeds.items()}
+    model = build_model(nodes, inputs, ["y"])
+    compare(run_compiled(model, feeds), evaluate(model, feeds), ["y"])  # ONNX Runtime lacks it
