@@ -44,6 +44,9 @@ def attention(
     rows = graph.element_count((*result.shape[len(lead) : -2], result.shape[-2]))
     k, key = _with_lead(ctx, op.k, k, lead)
     v, value = _widened(ctx, *_with_lead(ctx, op.v, v, lead))
+    length = value.shape[-2] if isinstance(value.shape[-2], int) else key.shape[-2]
+    k, key = _with_length(ctx, k, key, length)
+    v, value = _with_length(ctx, v, value, length)
     query = result.with_shape((batch, rows, key.shape[-1]))
     q = reshape_tensor(ctx, q, graph.type_of(op.q), query)
     q, query = _widened(ctx, q, query)
@@ -112,6 +115,14 @@ def _with_lead(
         lowered = lower_elementwise(ctx, full, {value: lowered}, lambda known: known[value])
     flat = type_.with_shape((graph.element_count(lead), *type_.shape[-2:]))
     return reshape_tensor(ctx, lowered, full, flat), flat
+
+
+def _with_length(ctx: Lowering, x: Value, type_: Type, length: Size) -> tuple[Value, Type]:
+    """Keys or values, ``[batch, T, D]``, as many as `length` says, if it is a number."""
+    if not isinstance(length, int):
+        return x, type_
+    known = type_.with_shape((type_.shape[0], length, type_.shape[2]))
+    return reshape_tensor(ctx, x, type_, known), known
 
 
 def _scaled(ctx: Lowering, q: Value, type_: Type, scale: float) -> Value:

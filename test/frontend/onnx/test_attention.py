@@ -37,6 +37,15 @@ def test_against_onnxruntime():
     cases.compare_with_onnxruntime()
 
 
+def test_sizes_that_only_one_input_gives():
+    cases = Cases(opset=23)
+    for keys in (1, 7):
+        q, k, v = _qkv(keys=keys)
+        cases.add("Attention", Feed(q, [2, 3, "queries", 4]), Feed(k, [2, 3, "keys", 4]), v)
+        cases.add("Attention", q, k, Feed(v, [2, 3, "keys", 6]))
+    cases.compare_with_onnxruntime()
+
+
 def test_masks():
     cases = Cases(opset=23)
     visible = _random.random((2, 1, 5, 7)) < 0.7

@@ -67,3 +67,15 @@ func.func @causal(%q: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %0 = "graph.attention"(%q, %q, %q) {scale = 1.0 : f64, causal = true, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) -> tensor<2x9x8xf32>
   return %0 : tensor<2x9x8xf32>
 }
+
+// -----
+
+// As many keys as values: the scores of one are products of matrices by a vector.
+// CHECK-LABEL: @values_are_counted
+// CHECK-NOT: linalg.batch_matmul
+// CHECK: math.exp
+// CHECK: linalg.batch_matmul
+func.func @values_are_counted(%q: tensor<8x?x?xf32, ["n", "d"]>, %k: tensor<8x?x?xf32, ["m", "d"]>, %v: tensor<8x1x?xf32, ["e"]>) -> tensor<8x?x?xf32, ["n", "e"]> {
+  %0 = "graph.attention"(%q, %k, %v) {scale = 0.5 : f64, causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<8x?x?xf32, ["n", "d"]>, tensor<8x?x?xf32, ["m", "d"]>, tensor<8x1x?xf32, ["e"]>) -> tensor<8x?x?xf32, ["n", "e"]>
+  return %0 : tensor<8x?x?xf32, ["n", "e"]>
+}
