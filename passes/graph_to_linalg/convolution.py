@@ -66,9 +66,8 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
     The result is of type `result`; narrow floats are summed in f32.
     """
     ctx, groups, pads = x.ctx, attrs["groups"], (attrs["low"], attrs["high"])
-    channels = w.shape[-2]
-    if isinstance(channels, int):  # the weights know what an image may leave open
-        x = x.reshaped([*x.shape[:-1], groups * channels])
+    if isinstance(w.shape[-2], int):  # the weights know what an image may leave open
+        x = x.sliced(-1, 0, groups * w.shape[-2])
     windows = Windows(attrs["strides"], attrs["dilations"])
     total = result.with_dtype(accumulator(result.dtype))
     kernel = [graph.static_size(size) for size in w.shape[:-2]]
