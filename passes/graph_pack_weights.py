@@ -8,6 +8,7 @@ import numpy as np
 from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
+from .block_products import BLOCK_BOUND
 from .greedy import apply_rewrites
 from .pack_recurrence import PackRecurrence
 from .packed_products import COMPACT_BOUND, NarrowProducts, PackedProducts, SplitProducts
@@ -37,6 +38,9 @@ class GraphPackWeights(Pass):
 
     The recurrences of `graph.rnn`, `graph.gru` and `graph.lstm` are laid out likewise.
 
+    Large products of known size may be computed by blocks, with fewer multiplications
+    (`graph.strassen_matmul`).
+
     With a unit that multiplies bf16, factors are rounded to that, and their products summed in f32;
     or each factor of f32 becomes the sum of two of bf16, of whose four products three are summed.
     """
@@ -51,6 +55,9 @@ class GraphPackWeights(Pass):
     """The unit that multiplies factors of f32 as two of bf16."""
     compact: bool = False
     """Whether large weights that few rows are multiplied by are rounded to 24 bits."""
+
+    strassen: bool = False
+    """Whether large products of f32 are computed by blocks, with fewer multiplications."""
 
     @property
     def bound(self) -> float | None:
@@ -68,8 +75,9 @@ class GraphPackWeights(Pass):
             return NarrowProducts(self.vector_bits, unit=self.bf16)
         if self.vector_bits == 512 and self.split != "none":
             return SplitProducts(self.vector_bits, compact=self.compact)
-        bound = COMPACT_BOUND if self.compact else None
-        return PackedProducts(self.vector_bits, bound, self.compact)
+        bounds = [COMPACT_BOUND] * self.compact + [BLOCK_BOUND] * self.strassen
+        bound = max(bounds, default=None)
+        return PackedProducts(self.vector_bits, bound, self.compact, self.strassen)
 
 
 class _Pack(Rewrite):

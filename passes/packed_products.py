@@ -7,7 +7,8 @@ import numpy as np
 
 from ..dialects import graph
 from ..mlir import ir
-from .vectors import LANES, product_tile
+from .block_products import best_blocks, by_blocks
+from .vectors import LANES, Tile, choose_tile
 
 TILES_WIDTH = 32
 """Columns of two tiles of AMX."""
@@ -37,24 +38,6 @@ LIKELY_ROWS = 128
 
 
 @dataclass(frozen=True)
-class Tile:
-    """A register tile: `rows` rows by `width` columns."""
-
-    rows: int
-    width: int
-
-
-def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
-    """The tile for a product of so many rows, None where run time counts them, and columns; None
-    when too few columns fill one."""
-    lanes = LANES[vector_bits]
-    if columns < lanes:
-        return None
-    tile = product_tile(vector_bits, -(-columns // lanes))
-    return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
-
-
-@dataclass(frozen=True)
 class PackedProducts:
     """Products in f32 by vectors of so many bits."""
 
@@ -63,6 +46,13 @@ class PackedProducts:
     """How far results move, relative to the largest; None where the order of sums alone changes."""
     compact: bool = False
     """Whether large weights of few rows may be rounded to 24 bits."""
+    strassen: bool = False
+    """Whether large products may be computed by blocks, with fewer multiplications."""
+
+    @property
+    def lanes(self) -> int:
+        """Of a vector."""
+        return LANES[self.vector_bits]
 
     def tile(self, rows: int | None, columns: int) -> Tile | None:
         """See `choose_tile`."""
@@ -75,9 +65,11 @@ class PackedProducts:
         if rows is not None and self.compact and _is_mostly_read(rows, weights):
             panels = graph.constant(value=graph.pack_compact(weights))
             return graph.compact_matmul(x, panels, rows=rows, columns=weights.shape[1])
+        if self.strassen and (blocks := best_blocks(graph.type_of(x), weights, self.lanes)):
+            return by_blocks(x, weights, blocks, self.vector_bits)
         panels = graph.constant(value=graph.pack_weights(weights, tile.width))
         return graph.packed_matmul(
-            x, panels, rows=tile.rows, columns=weights.shape[1], lanes=LANES[self.vector_bits]
+            x, panels, rows=tile.rows, columns=weights.shape[1], lanes=self.lanes
         )
 
 

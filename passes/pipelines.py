@@ -51,7 +51,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-winograd{{vector-bits={vector_bits} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
         "graph-pack-weights{{"  # on weights as they finally are
-        "vector-bits={vector_bits} bf16={bf16_unit} split={split} compact={compact}}}",
+        "vector-bits={vector_bits} bf16={bf16_unit} split={split} compact={relaxed} "
+        "strassen={relaxed}}}",
         "graph-fuse-epilogue",  # it hides ops inside groups
         "graph-fuse-strips{{threads={threads}}}",  # groups with others
         *_CLEAN,
@@ -93,16 +94,17 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
 
 
 PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
-    "f32": {"compact": "true", "winograd_tile": 4, "compute": "f32", "convert": "f32"},
-    "strict": {"compact": "false", "winograd_tile": 0, "compute": "f32", "convert": "f32"},
-    "f16": {"compact": "false", "winograd_tile": 0, "compute": "f16", "convert": "f16"},
-    "bf16": {"compact": "true", "winograd_tile": 4, "compute": "bf16", "convert": "f32"},
+    "f32": {"relaxed": "true", "winograd_tile": 4, "compute": "f32", "convert": "f32"},
+    "strict": {"relaxed": "false", "winograd_tile": 0, "compute": "f32", "convert": "f32"},
+    "f16": {"relaxed": "false", "winograd_tile": 0, "compute": "f16", "convert": "f16"},
+    "bf16": {"relaxed": "true", "winograd_tile": 4, "compute": "bf16", "convert": "f32"},
 }
-"""What may be rounded otherwise than the model says: in ``f32``, convolutions may be computed with
-fewer products, some 1e-6 of the largest element apart, and products as three of bf16, some 5e-6
-apart, or by weights of 24 bits, 2e-6 apart; in ``strict``, sums change their order and nothing
-else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these. Processors convert to
-bf16 nothing but the factors of products, and those only where a unit multiplies them."""
+"""What may be rounded otherwise than the model says: in ``f32``, convolutions and products may be
+computed with fewer multiplications, some 1e-6 of the largest element apart, and products as three
+of bf16, some 5e-6 apart, or by weights of 24 bits, 2e-6 apart; in ``strict``, sums change their
+order and nothing else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these.
+Processors convert to bf16 nothing but the factors of products, and those only where a unit
+multiplies them."""
 
 
 def graph_pipeline(

@@ -37,6 +37,24 @@ def product_tile(vector_bits: int, wide: int | None = None) -> RegisterTile:
     return RegisterTile((REGISTERS[vector_bits] - 1 - vectors) // vectors, vectors)
 
 
+@dataclass(frozen=True)
+class Tile:
+    """A register tile: `rows` rows by `width` columns."""
+
+    rows: int
+    width: int
+
+
+def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
+    """The tile for a product of so many rows, None where run time counts them, and columns; None
+    when too few columns fill one."""
+    lanes = LANES[vector_bits]
+    if columns < lanes:
+        return None
+    tile = product_tile(vector_bits, -(-columns // lanes))
+    return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
+
+
 SUMS = {128: 4, 256: 4, 512: 8}
 """Vectors of 16 sums of a row that hide the latency of multiply-adds, and leave registers for
 another row's."""

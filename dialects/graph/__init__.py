@@ -43,6 +43,7 @@ from .resampling import *
 from .rois import *
 from .shapes import *
 from .sorting import *
+from .strassen import *
 from .strips import *
 from .symbolic_values import known_sizes, symbolic_value
 from .trees import *

@@ -18,6 +18,7 @@ CONTRACTIONS = (
     graph.NarrowMatmulOp,
     graph.PackedMatmulOp,
     graph.SplitMatmulOp,
+    graph.StrassenMatmulOp,
     graph.WinogradConvOp,
 )
 

@@ -10,6 +10,7 @@ from .elementwise import evaluate_scalars, lower_elementwise
 from .lowering import Lowering, lower_op, lowers
 from .packing import holds_sums, matmul_epilogue, narrow_epilogue, split_epilogue
 from .scratch import scratch_of, uses_scratch
+from .strassen import strassen_epilogue
 from .vector_epilogue import F32, Body, VectorEpilogue
 from .winograd import winograd_epilogue
 
@@ -94,4 +95,6 @@ def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
             return narrow_epilogue
         case graph.SplitMatmulOp():
             return split_epilogue
+        case graph.StrassenMatmulOp():
+            return strassen_epilogue
     return None

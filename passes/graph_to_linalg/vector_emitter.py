@@ -124,6 +124,25 @@ class VectorEmitter:
         type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
         return vector.create_mask(type_, [self.index(count)])
 
+    def lanes_below(self, count: ir.Value) -> ir.Value:
+        """The mask of the first `count` lanes: of none where that is negative, of all where it is
+        more than there are."""
+        type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
+        return vector.create_mask(type_, [count])
+
+    def signed_sum(self, signs: Sequence[int], values: Registers) -> ir.Value:
+        """The sum of `values`, each times its sign: 1, -1, or 0."""
+        used = [(int(sign), value) for sign, value in zip(signs, values, strict=True) if sign]
+        if not used:
+            return self.splat(0)
+        used.sort(key=lambda each: -each[0])
+        (sign, total), *others = used
+        if sign < 0:
+            total = arith.negf(total)
+        for sign, value in others:
+            total = arith.addf(total, value) if sign > 0 else arith.subf(total, value)
+        return total
+
     def multiply(
         self,
         left: "Rows",

@@ -1,6 +1,7 @@
 // RUN: gc-opt %s --graph-pack-weights=vector-bits=512 --split-input-file | filecheck %s
 // RUN: gc-opt %s --graph-pack-weights --split-input-file | filecheck %s --check-prefix=OFF
 // RUN: gc-opt %s --graph-pack-weights="vector-bits=512 compact=true" --split-input-file | filecheck %s --check-prefix=COMPACT
+// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 strassen=true" --split-input-file | filecheck %s --check-prefix=BLOCKS
 
 // A matrix product by constant weights: panels of 64 columns, six rows at a time.
 
@@ -145,4 +146,20 @@ func.func @one_row(%x: tensor<1x512xf32>, %y: tensor<5x512xf32>) -> (tensor<1x60
   %0 = "graph.matmul"(%x, %w) : (tensor<1x512xf32>, tensor<512x600xf32>) -> tensor<1x600xf32>
   %1 = "graph.matmul"(%y, %w) : (tensor<5x512xf32>, tensor<512x600xf32>) -> tensor<5x600xf32>
   return %0, %1 : tensor<1x600xf32>, tensor<5x600xf32>
+}
+
+// -----
+
+// A large product by blocks: sums of those of both factors, of which the weights' are constant.
+
+// CHECK-LABEL: @blocks
+// CHECK: "graph.packed_matmul"
+// BLOCKS-LABEL: @blocks
+// BLOCKS: %[[X:.*]] = "graph.strassen_terms"(%arg0) {blocks = "2x3x3"} : (tensor<1x128x768xf32>) -> tensor<15x64x256xf32>
+// BLOCKS: "graph.strassen_matmul"(%[[X]], %{{.*}}) {blocks = "2x3x3", columns = 768 : i64, lanes = 16 : i64, shape = array<i64: 1, 128>, tile = 6 : i64}
+// BLOCKS-SAME: tensor<4x15x256x64xf32>) -> tensor<1x128x768xf32>
+func.func @blocks(%x: tensor<1x128x768xf32>) -> tensor<1x128x768xf32> {
+  %w = "graph.constant"() {value = dense<0.3> : tensor<768x768xf32>} : () -> tensor<768x768xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<1x128x768xf32>, tensor<768x768xf32>) -> tensor<1x128x768xf32>
+  return %y : tensor<1x128x768xf32>
 }

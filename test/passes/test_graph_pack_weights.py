@@ -7,7 +7,7 @@ from numerics import Const, build_model, run_onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import graphc
-from graphc.passes.packed_products import choose_tile
+from graphc.passes.vectors import choose_tile
 
 # rows, depth, columns: even and odd ones, columns that fill panels and columns that do not
 SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000),

@@ -1,0 +1,80 @@
+"""Algorithms that multiply matrices of blocks with fewer products than there are pairs of blocks.
+
+What Strassen began (Gaussian Elimination is not Optimal, 1969): each product multiplies a sum of
+blocks of the left factor by one of blocks of the right factor, and each block of the result is a
+sum of products.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+_COEFFICIENTS = {"+": 1, "-": -1, "0": 0}
+
+
+@dataclass(frozen=True)
+class BilinearAlgorithm:
+    """``[rows, depth] x [depth, columns]`` blocks.
+
+    A string has the coefficient of a block in each of the products, blocks row by row.
+    """
+
+    rows: int
+    depth: int
+    columns: int
+    left_blocks: tuple[str, ...]
+    right_blocks: tuple[str, ...]
+    result_blocks: tuple[str, ...]
+
+    @property
+    def products(self) -> int:
+        return len(self.left_blocks[0])
+
+    @property
+    def share(self) -> float:
+        """Of the products that pairs of blocks have."""
+        return self.products / (self.rows * self.depth * self.columns)
+
+    @cached_property
+    def left(self) -> np.ndarray:
+        """[products, rows * depth]: the sums that are multiplied from the left."""
+        return _matrix(self.left_blocks).T
+
+    @cached_property
+    def right(self) -> np.ndarray:
+        """[products, depth * columns]: the sums that are multiplied from the right."""
+        return _matrix(self.right_blocks).T
+
+    @cached_property
+    def result(self) -> np.ndarray:
+        """[rows * columns, products]: the sums of products."""
+        return _matrix(self.result_blocks)
+
+
+def _matrix(blocks: tuple[str, ...]) -> np.ndarray:
+    return np.array([[_COEFFICIENTS[sign] for sign in block] for block in blocks])
+
+
+ALGORITHMS = {
+    "2x2x2": BilinearAlgorithm(
+        2, 2, 2,
+        ("+0+0+-0", "0000+0+", "0+000+0", "++0+00-"),
+        ("++0-0+0", "00+00+0", "000+00+", "+0-0+0+"),
+        ("+00+-0+", "00+0+00", "0+0+000", "+-+00+0"),
+    ),
+    "2x3x3": BilinearAlgorithm(
+        2, 3, 3,
+        ("0+0+0-0-000000-", "00+++000+000-+0", "00000+++0000+0+",
+         "+-00+00+0+0000+", "00000000-+-0+-0", "0000000000++-+-"),
+        ("++0000000000000", "0--+-0000000000", "+0000-+-0000000",
+         "-000+000++00000", "00+00000-000000", "00+0000000-+0+0",
+         "0+00000+000+00+", "000000+0-000--0", "000000+0000+000"),
+        ("++0++-0+0000000", "00++000000-0--0", "00000++000+0++0",
+         "+0000-0+0+0000-", "00+0-000++-00-0", "00000+0-00++00+"),
+    ),
+}  # fmt: skip
+"""By their blocks: seven products for eight (Strassen, 1969), and fifteen for eighteen (Hopcroft
+and Kerr: On Minimizing the Number of Multiplications Necessary for Matrix Multiplication, 1971; in
+the form of Benson and Ballard: A Framework for Practical Parallel Fast Matrix Multiplication, 2015;
+https://github.com/arbenson/fast-matmul)."""

@@ -1,0 +1,129 @@
+"""Matrix products with fewer multiplications, by constant weights that were summed in blocks."""
+
+import math
+
+import numpy as np
+
+from .attributes import Int, Ints, Str
+from .base import GraphOp, Tensor, TypeRuleError, builder
+from .bilinear import ALGORITHMS, BilinearAlgorithm
+from .packing import pack_weights, unpack_weights
+from .types import TensorType
+
+
+class StrassenTermsOp(GraphOp, name="strassen_terms"):
+    """The sums of blocks of `x` [..., K] that an algorithm of `blocks` multiplies.
+
+    Result [products, R/r, K/k], for R rows in all, where the algorithm has r x k blocks of them.
+    Rows that the last blocks lack are zeros.
+    """
+
+    x: Tensor
+    blocks: Str
+
+    @staticmethod
+    def infer(x: TensorType, *, blocks: str) -> TensorType:
+        if x.dtype != np.float32 or x.rank < 1 or not x.is_static:
+            raise TypeRuleError(f"is for rows of f32 of known number, not for {x}")
+        algorithm = _algorithm(blocks)
+        rows, depth = math.prod(x.static_shape[:-1]), x.static_shape[-1]
+        if depth % algorithm.depth:
+            raise TypeRuleError(f"{depth} elements are not {algorithm.depth} equal blocks")
+        held = -(-rows // algorithm.rows)
+        return x.with_shape((algorithm.products, held, depth // algorithm.depth))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, blocks: str) -> np.ndarray:
+        algorithm = ALGORITHMS[blocks]
+        rows = x.reshape(-1, x.shape[-1])
+        rows = np.pad(rows, [(0, -rows.shape[0] % algorithm.rows), (0, 0)])
+        return _sums(algorithm.left, _blocks(rows, algorithm.rows, algorithm.depth))
+
+
+class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
+    """``x w`` by an algorithm of `blocks`: `x` [products, R/r, K/k] and `w` [panels, products, K/k,
+    n] are the sums of blocks (`graph.strassen_terms`, `pack_sums`), result [shape..., columns].
+
+    A panel holds `n` columns of each product side by side; the last one may be filled up. `tile`
+    rows are multiplied at a time, in registers that hold vectors of `lanes`. Errors are some times
+    those of `matmul`, relative to the largest elements of both factors (Higham: Accuracy and
+    Stability of Numerical Algorithms, chapter 23); an infinite element gives NaN.
+    """
+
+    x: Tensor
+    w: Tensor
+    blocks: Str
+    shape: Ints
+    columns: Int
+    tile: Int
+    lanes: Int
+
+    @staticmethod
+    def infer(
+        x: TensorType, w: TensorType, *, blocks: str, shape, columns: int, tile: int, lanes: int
+    ) -> TensorType:
+        algorithm = _algorithm(blocks)
+        if x.dtype != np.float32 or w.dtype != np.float32:
+            raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
+        if not x.is_static or not w.is_static or (x.rank, w.rank) != (3, 4):
+            raise TypeRuleError(f"cannot multiply sums {x} by panels of sums {w}")
+        panels, products, depth, width = w.static_shape
+        rows = -(-math.prod(shape) // algorithm.rows)
+        if x.static_shape != (algorithm.products, rows, depth) or products != algorithm.products:
+            raise TypeRuleError(f"sums {x} and {w} are not those of {blocks} for rows {[*shape]}")
+        held = -(-columns // algorithm.columns)
+        if columns < 1 or panels != -(-held // width):
+            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+        if lanes < 1 or width % lanes or tile < 1:
+            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}, {tile} rows at a time")
+        return x.with_shape((*shape, columns))
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray, w: np.ndarray, *, blocks: str, shape, columns: int, tile: int, lanes: int
+    ) -> np.ndarray:
+        del tile, lanes
+        algorithm = ALGORITHMS[blocks]
+        held = -(-columns // algorithm.columns)
+        pairs = zip(x, w.swapaxes(0, 1), strict=True)
+        products = np.stack([left @ unpack_weights(right)[:, :held] for left, right in pairs])
+        parts = _sums(algorithm.result, products)  # [r * n, R/r, N/n]
+        grid = parts.reshape(algorithm.rows, algorithm.columns, *parts.shape[1:])
+        whole = grid.transpose(0, 2, 1, 3).reshape(algorithm.rows * x.shape[1], -1)
+        return whole[: math.prod(shape), :columns].reshape(*shape, columns)
+
+
+def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
+    """[K, N] as panels [N/n/width, products, K/k, width] of the sums of its blocks, which are
+    rounded once; zeros fill up the last blocks of columns, and the last panel."""
+    algorithm = ALGORITHMS[blocks]
+    w = np.pad(w, [(0, 0), (0, -w.shape[1] % algorithm.columns)])
+    sums = _sums(algorithm.right, _blocks(w, algorithm.depth, algorithm.columns))
+    return np.stack([pack_weights(each, width) for each in sums], axis=1)
+
+
+def _algorithm(blocks: str) -> BilinearAlgorithm:
+    if blocks not in ALGORITHMS:
+        raise TypeRuleError(f"blocks must be one of {', '.join(ALGORITHMS)}, not '{blocks}'")
+    return ALGORITHMS[blocks]
+
+
+def _blocks(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """A matrix as [blocks, height, width], so many `rows` of blocks by so many `columns`."""
+    height, width = x.shape[0] // rows, x.shape[1] // columns
+    grid = x.reshape(rows, height, columns, width).swapaxes(1, 2)
+    return grid.reshape(rows * columns, height, width)
+
+
+def _sums(coefficients: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """[sums, height, width]: of `blocks`, added in f64 and rounded once."""
+    result = np.empty((len(coefficients), *blocks.shape[1:]), blocks.dtype)
+    for number, row in enumerate(coefficients):
+        used = np.flatnonzero(row)
+        total = sum(row[block] * blocks[block].astype(np.float64) for block in used)
+        result[number] = total
+    return result
+
+
+strassen_terms = builder(StrassenTermsOp)
+strassen_matmul = builder(StrassenMatmulOp)

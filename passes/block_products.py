@@ -1,0 +1,55 @@
+"""Which products by constant weights are computed by blocks, with fewer multiplications."""
+
+import math
+
+import numpy as np
+
+from ..dialects import graph
+from ..mlir import ir
+from .vectors import LANES, choose_tile
+
+BLOCK_BOUND = 1e-5
+"""What sums of blocks change a sum of products by, of the largest, with some room."""
+BLOCK_ROWS = 32
+"""Of a block; fewer are read and stored about as often as they are multiplied."""
+BLOCK_SIZE = 128
+"""Likewise of the depth and of the columns of a block."""
+BLOCK_PRODUCTS = 1 << 26
+"""Multiplications of a product for which it pays to sum its blocks."""
+LARGEST_SUMMAND = float(np.finfo(np.float32).max) / 16
+"""Sums of as many blocks as algorithms add are finite."""
+
+
+def best_blocks(x: graph.TensorType, weights: np.ndarray, lanes: int) -> str | None:
+    """The algorithm with the fewest products that pays for all rows of `x` by `weights` [K, N], if
+    one does: rows must be known, blocks even in depth and large, and their sums finite."""
+    if not x.is_static:
+        return None
+    rows, (depth, columns) = math.prod(x.static_shape[:-1]), weights.shape
+    if rows * weights.size < BLOCK_PRODUCTS or not np.abs(weights).max() <= LARGEST_SUMMAND:
+        return None
+
+    def pays(algorithm: graph.BilinearAlgorithm) -> bool:
+        small = min(depth // algorithm.depth, columns // algorithm.columns) < BLOCK_SIZE
+        uneven = depth % (algorithm.depth * lanes)
+        return not small and not uneven and rows // algorithm.rows >= BLOCK_ROWS
+
+    paying = [name for name, algorithm in graph.ALGORITHMS.items() if pays(algorithm)]
+    return min(paying, key=lambda name: graph.ALGORITHMS[name].share, default=None)
+
+
+def by_blocks(x: ir.Value, weights: np.ndarray, blocks: str, vector_bits: int) -> ir.Value:
+    """All rows of `x` by `weights` [K, N], by the algorithm called `blocks`."""
+    terms = graph.strassen_terms(x, blocks=blocks)
+    columns = -(-weights.shape[1] // graph.ALGORITHMS[blocks].columns)
+    tile = choose_tile(graph.type_of(terms).static_shape[1], columns, vector_bits)
+    assert tile is not None  # blocks are large
+    return graph.strassen_matmul(
+        terms,
+        graph.constant(value=graph.pack_sums(weights, blocks, tile.width)),
+        blocks=blocks,
+        shape=list(graph.type_of(x).static_shape[:-1]),
+        columns=weights.shape[1],
+        tile=tile.rows,
+        lanes=LANES[vector_bits],
+    )

@@ -1,0 +1,51 @@
+"""Products with fewer multiplications, alone or with the elementwise ops that follow."""
+
+import math
+
+from ...dialects import graph, iree
+from ...mlir import ir
+from .kernels import compute, define, flat
+from .lowering import Lowering, lowers, plain_type
+from .scratch import floats, scratch_of, uses_scratch
+from .strassen_kernel import StrassenEmitter, StrassenShape, TermsShape
+from .vector_epilogue import VectorEpilogue
+
+LANES = 16
+"""Elements in a vector of sums of rows; narrower machines take several registers for one."""
+
+
+@lowers(graph.StrassenTermsOp)
+def strassen_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    source, result = graph.type_of(op.x).static_shape, plain_type(graph.type_of(op.result))
+    lanes = math.gcd(LANES, result.shape[-1])
+    shape = TermsShape(math.prod(source[:-1]), source[-1], op.attrs["blocks"], lanes)
+    name = define(ctx, "strassen_terms", shape, [flat(x.type), flat(result)], shape.write)
+    return iree.run_kernel(name, shape.pieces, [x], [result])[0]
+
+
+@lowers(graph.StrassenMatmulOp)
+def strassen_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    del x, w
+    return strassen_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+
+
+def strassen_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+    """A product and its `epilogue`."""
+    shape = _shape(op)
+    return compute(ctx, StrassenEmitter, "strassen", shape, op, epilogue, scratch_of(op))
+
+
+@uses_scratch(graph.StrassenMatmulOp)
+def strassen_scratch(op: graph.GraphOp) -> list[graph.TensorType]:
+    """The products of all pieces of work."""
+    shape = _shape(op)
+    return [floats(shape.pieces * shape.scratch)]
+
+
+def _shape(op: graph.GraphOp) -> StrassenShape:
+    attrs = op.attrs
+    depth, width = graph.type_of(op.w).static_shape[2:]
+    return StrassenShape(
+        math.prod(attrs["shape"]), depth, attrs["columns"], attrs["blocks"],
+        width=width, lanes=attrs["lanes"], tile=attrs["tile"],
+    )  # fmt: skip
