@@ -22,6 +22,7 @@ from .frontend.onnx import (
 )
 from .interpret import InterpretedSession
 from .mlir import ir
+from .passes.arena import transient_bytes
 from .passes.contracts import check_linalg
 from .passes.moments import greatest_moments
 from .passes.pipeline import Observer, Pipeline, run_pipeline
@@ -51,7 +52,7 @@ from .runtime.model import CompiledModel, NativePart, hybrid_model
 from .runtime.moments import MOMENTS_KEY, write_moments
 from .runtime.multi_target_file import bundle
 from .runtime.temporary_folder import temporary_folder
-from .signature import main_function, specs, value_specs
+from .signature import main_function, specs, value_specs, without_names
 from .viewing import CompilationReport
 
 T = TypeVar("T")
@@ -103,9 +104,13 @@ class Compilation:
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
         moments = write_moments(greatest_moments(main_function(self.module)))
+        transients = transient_bytes(main_function(self.module))
         target = self.options.target
         text = lowering_pipeline(
-            target.pipeline, self.options.threads, affine=target.knows_its_processor
+            target.pipeline,
+            self.options.threads,
+            affine=target.knows_its_processor,
+            transients=transients,
         )
         self._run("linalg", text)
         check_linalg(self.module)
@@ -114,9 +119,9 @@ class Compilation:
             reflection = {key: ir.StringAttr.get(text) for key, text in texts.items()}
             function = main_function(self.module)
             function.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
-            for kind in ("arg_attrs", "res_attrs"):  # the backend does not know graph.name
+            for kind in ("arg_attrs", "res_attrs"):
                 if kind in function.attributes:
-                    del function.attributes[kind]
+                    function.attributes[kind] = without_names(function.attributes[kind])
 
     def write_bytecode(self, path: Path) -> None:
         """Write the module as MLIR bytecode, weights straight from where they lie in memory."""

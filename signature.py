@@ -8,6 +8,9 @@ from .errors import UsageError
 from .mlir import ir
 from .runtime import TensorSpec, ValueSpec
 
+NAME = "graph.name"
+"""The attribute that names an argument or a result."""
+
 
 def main_function(module: ir.Module) -> Any:
     """The entry function of a module."""
@@ -19,10 +22,20 @@ def main_function(module: ir.Module) -> Any:
 
 def specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpec, ...]:
     """The arguments (`kind` is ``arg_attrs``) or the results (``res_attrs``) of `function`."""
-    names = [ir.StringAttr(ir.DictAttr(a)["graph.name"]).value for a in function.attributes[kind]]
+    names = [ir.StringAttr(ir.DictAttr(a)[NAME]).value for a in function.attributes[kind]]
     return tuple(
         _tensor_spec(name, type_)
         for name, type_ in zip(names, map(graph.from_mlir, types), strict=True)
+    )
+
+
+def without_names(attributes: ir.Attribute) -> ir.ArrayAttr:
+    """The attributes of arguments or of results but for names."""
+    return ir.ArrayAttr.get(
+        [
+            ir.DictAttr.get({each.name: each.attr for each in one if each.name != NAME})
+            for one in map(ir.DictAttr, ir.ArrayAttr(attributes))
+        ]
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..mlir import ir
 from .base import MODULE, Pass, PassState
+from .entry_arguments import BUFFER, append_buffers
 from .graph_to_linalg.aliasing import all_ops
 from .registry import register
 
@@ -50,29 +51,25 @@ def _reason_against(function: Any) -> str:
     """Why `function` gets no such entry; empty if it does."""
     if not function.type.results:
         return "there is no result"
+    if any(str(type_) == BUFFER for type_ in function.type.inputs):
+        return "its intermediate results lie in memory of the caller's"
     if sum(1 for _ in all_ops(function.entry_block)) > _MOST_OPS:
         return f"there are more than {_MOST_OPS} ops"
     return ""
 
 
 def _add_entry(function: Any) -> None:
-    inputs, results = function.type.inputs, function.type.results
+    index = ir.IndexType.get()
     with ir.InsertionPoint.after(function.operation), function.location:
-        ir.Context.current.allow_unregistered_dialects = True
         entry = function.operation.clone()
-        destination = ir.Type.parse("!hal.buffer")
-        index = ir.IndexType.get()
-        marks = [
-            ir.DictAttr.get({"iree.abi.output": ir.IntegerAttr.get(index, i)})
-            for i in range(len(results))
-        ]
-        for _ in results:
-            entry.regions[0].blocks[0].add_argument(destination, function.location)
-        types = ir.FunctionType.get([*inputs, *[destination] * len(results)], results)
         entry.attributes["sym_name"] = ir.StringAttr.get(DESTINATION_ENTRY)
-        entry.attributes["function_type"] = ir.TypeAttr.get(types)
-        entry.attributes["arg_attrs"] = ir.ArrayAttr.get(
-            [*[ir.DictAttr.get({})] * len(inputs), *marks]
+        for kind in ("arg_attrs", "res_attrs"):  # names are for who reads the other one
+            if kind in entry.attributes:
+                del entry.attributes[kind]
+        append_buffers(
+            entry,
+            [
+                {"iree.abi.output": ir.IntegerAttr.get(index, number)}
+                for number in range(len(function.type.results))
+            ],
         )
-        if "res_attrs" in entry.attributes:
-            del entry.attributes["res_attrs"]

@@ -8,9 +8,10 @@ import bisect
 from collections.abc import Sequence
 from typing import Any
 
+from ..dialects import graph
 from ..dialects.symbolic import Dim
 from .dispatches import dispatched_buffers
-from .liveness import Buffer, Liveness
+from .liveness import Buffer, Liveness, liveness
 
 ALIGNMENT = 64
 """Bytes; of every address and size, on processors."""
@@ -21,6 +22,19 @@ def allocation(function: Any, found: Liveness, side_by_side: bool = True) -> int
     between. `found` is its liveness. Dispatches run `side_by_side`, unless the backend was told to
     keep their order."""
     return place_buffers(dispatched_buffers(function, found, side_by_side))[1]
+
+
+def transient_bytes(function: Any) -> int:
+    """The bytes that a run of `function` allocates at once for what is between its inputs and its
+    outputs; 0 where sizes have names, or ops are of other dialects."""
+    body = [op.operation for op in function.regions[0].blocks[0].operations]
+    values = [*function.regions[0].blocks[0].arguments, *(v for op in body for v in op.results)]
+    if any(graph.graph_op(op) is None for op in body[:-1]):
+        return 0
+    if any(not graph.type_of(value).is_static for value in values):
+        return 0
+    buffers = dispatched_buffers(function, liveness(function))
+    return place_buffers([each for each in buffers if each.kind != "output"])[1]
 
 
 def place_buffers(buffers: Sequence[Buffer]) -> tuple[list[int], int]:

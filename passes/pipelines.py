@@ -78,6 +78,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "expand-round-even",  # few operations on vectors
         *_LOWERED,
         "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
+        "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "add-destination-entry",  # with all that has become of the first one
     ),
     "gpu": (
@@ -129,10 +130,15 @@ def graph_pipeline(
     return ",".join(PIPELINES[name]).format(**filled_in, **allowed)
 
 
-def lowering_pipeline(name: str, threads: int = 1, *, affine: bool = False) -> str:
+def lowering_pipeline(
+    name: str, threads: int = 1, *, affine: bool = False, transients: int = 0
+) -> str:
     """The text of the pipeline that follows the graph pipeline called `name`, for so many threads;
-    `affine` ones know their processor, and choose their share of the work by it.
+    `affine` ones know their processor, and choose their share of the work by it. Intermediate
+    results are `transients` bytes at once, 0 where that is not known.
 
     At its end, sizes computed twice and casts between equal types vanish.
     """
-    return ",".join(LOWERINGS[name]).format(threads=threads, sharing=threads if affine else 1)
+    sharing = threads if affine else 1
+    steps = ",".join(LOWERINGS[name])
+    return steps.format(threads=threads, sharing=sharing, transients=transients)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Arguments, Slot
+from .buffers import LOCAL, allocate
 from .destinations import Destinations, are_small
 from .device import Device, import_runtime
 from .device_tensor import DeviceTensor
@@ -28,7 +29,8 @@ class Program:
 
     `into` is the function that writes its outputs where it is told, None where there is none or
     where sizes of outputs depend on more than those of inputs. `is_static` says that all inputs
-    have one shape.
+    have one shape. `transients` are the bytes that the entry takes for intermediate results, 0
+    where it allocates them itself.
     """
 
     entry: Any
@@ -36,6 +38,7 @@ class Program:
     outputs: Sequence[np.dtype]
     into: Any
     is_static: bool
+    transients: int = 0
 
 
 class Lane:
@@ -56,7 +59,8 @@ class Lane:
             self.slots = [RemoteInput(device, kind) for kind in program.inputs]
             self._outputs = [RemoteOutput(device, dtype) for dtype in program.outputs]
             self._memory = RemoteMemory
-        self._arguments = Arguments(self.slots)
+        self._arguments: Arguments | None = None
+        """Made by the first call, which fails where their memory is not to be had."""
         self._shapes: list[tuple[int, ...]] | None = None
         self._destinations: Destinations | None = None
         """For inputs of these shapes."""
@@ -85,6 +89,8 @@ class Lane:
     def _run_entry(
         self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
     ) -> list[np.ndarray | DeviceTensor]:
+        if self._arguments is None:
+            self._arguments = Arguments(self.slots, self._transients())
         arguments, borrowed = self._arguments.bind(feeds)
         results = self._results(len(self._outputs))
         context.invoke(self._program.entry, arguments, results)
@@ -100,3 +106,8 @@ class Lane:
                 memory.add(value)
             given.append(value)
         return given
+
+    def _transients(self) -> list[Any]:
+        """Memory for intermediate results, if the entry does not allocate it."""
+        size = self._program.transients
+        return [allocate(self._device, size, LOCAL, "DEFAULT|MAPPING")] if size else []

@@ -34,7 +34,8 @@ from .metadata import (
 )
 from .multi_target_file import find_modules
 
-_DESTINATION = "!hal.buffer"
+_BUFFER = "!hal.buffer"
+_TRANSIENTS = "iree.abi.transients.size.constant"
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
 
 
@@ -49,6 +50,8 @@ class ModuleFile:
     function: Any
     into: Any = None
     """The function that writes its outputs where it is told; None where there is none."""
+    transients: int = 0
+    """Bytes of memory for intermediate results that `function` takes from its caller."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +111,14 @@ def read_module(file: OpenedFile) -> ModuleFile:
                 f"{origin}: the module multiplies by the tiles of AMX, which the system does not "
                 "let this process use (arch_prctl refuses them); compile it with precision strict"
             )
-        _check_signature(metadata, function)
+        transients = int(function.reflection.get(_TRANSIENTS, 0))
+        _check_signature(metadata, function, buffers=1 if transients else 0)
         into = module.lookup_function(DESTINATION_ENTRY)
         if into is not None:
-            _check_signature(metadata, into, destinations=len(metadata.outputs))
+            _check_signature(metadata, into, buffers=len(metadata.outputs))
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
-    return ModuleFile(origin, contents, metadata, module, function, into)
+    return ModuleFile(origin, contents, metadata, module, function, into, transients)
 
 
 def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
@@ -157,16 +161,17 @@ def _read_metadata(function: Any) -> ModelMetadata:
     return ModelMetadata.from_json(text)
 
 
-def _check_signature(metadata: ModelMetadata, function: Any, destinations: int = 0) -> None:
-    """Holds the metadata against the signature that IREE recorded, with so many `destinations`.
+def _check_signature(metadata: ModelMetadata, function: Any, buffers: int = 0) -> None:
+    """Holds the metadata against the signature that IREE recorded, in which so many `buffers` of
+    the caller's follow the inputs.
 
     The compiled code trusts its arguments, so what feeds are checked against must be the truth.
     The signature reads like ``sync func @main(%x: tensor<?x4xf32>) -> (%y: tensor<4xf32>)``.
     """
     declaration = function.reflection.get("iree.abi.declaration", "")
     arguments, arrow, results = declaration.partition(" -> ")
-    if arguments.count(_DESTINATION) != destinations:
-        raise ModuleFileError(f"the code takes other destinations than {destinations} outputs")
+    if arguments.count(_BUFFER) != buffers:
+        raise ModuleFileError(f"the code does not take {buffers} buffers beside its inputs")
     for what, specs, text in (
         ("input", require_tensors(metadata.inputs), arguments),
         ("output", require_tensors(metadata.outputs), results if arrow else ""),

@@ -20,7 +20,8 @@ from .module_file import ModuleFile
 from .moments import MOMENTS_KEY, describe, greatest_moment
 
 _SPARE_LANES = 4
-"""Lanes that are kept for calls to come; more only while more calls run at once."""
+"""Lanes that are kept for calls to come; more only while more calls run at once, and only one where
+a lane holds memory for intermediate results."""
 
 
 class Session:
@@ -39,6 +40,7 @@ class Session:
         self._input_names = [spec.name for spec in self._specs]
         self._program: Program | None = _program(file)
         self._reflection = file.function.reflection
+        self._spare_lanes = 1 if file.transients else _SPARE_LANES
         self._lock = threading.Lock()
         self._returned = threading.Condition(self._lock)
         self._closed = False
@@ -130,13 +132,13 @@ class Session:
     def _leave(self, lane: Lane) -> None:
         lanes = self._lanes
         lanes.append(lane)
-        if self._closed or len(lanes) > _SPARE_LANES:
+        if self._closed or len(lanes) > self._spare_lanes:
             self._settle()
 
     def _settle(self) -> None:
         """Drop a lane that is too many, or say that one has come back."""
         with self._lock:
-            if len(self._lanes) > _SPARE_LANES and not self._closed:
+            if len(self._lanes) > self._spare_lanes and not self._closed:
                 with contextlib.suppress(IndexError):  # calls may have taken all of them meanwhile
                     self._lanes.pop()
                     self._made -= 1
@@ -153,4 +155,5 @@ def _program(file: ModuleFile) -> Program:
         outputs=[ELEMENT_TYPES[spec.dtype].dtype for spec in outputs],
         into=None if "" in sizes else file.into,
         is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
+        transients=file.transients,
     )
