@@ -14,7 +14,7 @@ BLOCK_ROWS = 32
 """Of a block; fewer are read and stored about as often as they are multiplied."""
 BLOCK_SIZE = 128
 """Likewise of the depth and of the columns of a block."""
-BLOCK_PRODUCTS = 1 << 26
+BLOCK_PRODUCTS = 1 << 25
 """Multiplications of a product for which it pays to sum its blocks."""
 LARGEST_SUMMAND = float(np.finfo(np.float32).max) / 16
 """Sums of as many blocks as algorithms add are finite."""
