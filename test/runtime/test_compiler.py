@@ -299,6 +299,31 @@ def test_save_temps_keeps_a_failure(fake, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
+def test_what_fails_is_compiled_again_and_verified(fake, tmp_path):
+    """For a message that says where, or for a program after all."""
+    calls = tmp_path / "calls"
+    fake(
+        f'echo "$1" >> {calls}; case "$1" in --verify=false) exit 1;; esac; '
+        'for last; do :; done; echo made > "$last"'
+    )
+    assert compile_add() == b"made\n"
+    assert [line.startswith("--verify") for line in calls.read_text().split()] == [True, False]
+    fake('case "$1" in --verify=false) echo "error: late" >&2; exit 134;; esac; '
+         'echo "error: early" >&2; exit 1')  # fmt: skip
+    with pytest.raises(BackendError, match="early") as caught:
+        compile_add()
+    assert "late" not in str(caught.value)
+    assert "--verify" not in caught.value.command
+
+
+def test_both_compilations_share_the_time(fake):
+    fake('case "$1" in --verify=false) sleep 1; exit 1;; esac; sleep 60')
+    start = time.monotonic()
+    with pytest.raises(BackendTimeoutError, match="within 2 s"):
+        compile_add(timeout=2)
+    assert time.monotonic() - start < 30
+
+
 def test_what_is_in_the_cache_is_not_compiled_again(fake, tmp_path):
     counted = tmp_path / "count"
     fake(f'echo >> {counted}; for last; do :; done; wc -l < {counted} > "$last"')
