@@ -14,15 +14,22 @@ BLOCK_ROWS = 32
 """Of a block; fewer are read and stored about as often as they are multiplied."""
 BLOCK_SIZE = 128
 """Likewise of the depth and of the columns of a block."""
+BLOCK_PANEL = 64
+"""Columns in a piece of work, of so many rows; fewer pieces than threads leave some idle."""
 BLOCK_PRODUCTS = 1 << 25
 """Multiplications of a product for which it pays to sum its blocks."""
+MIN_PIECES = 4
+"""Of work: two for each thread, but for very few threads."""
 LARGEST_SUMMAND = float(np.finfo(np.float32).max) / 16
 """Sums of as many blocks as algorithms add are finite."""
 
 
-def best_blocks(x: graph.TensorType, weights: np.ndarray, lanes: int) -> str | None:
+def best_blocks(
+    x: graph.TensorType, weights: np.ndarray, lanes: int, threads: int = 1
+) -> str | None:
     """The algorithm with the fewest products that pays for all rows of `x` by `weights` [K, N], if
-    one does: rows must be known, blocks even in depth and large, and their sums finite."""
+    one does: rows must be known, blocks even in depth, and large enough for `threads` to share, and
+    their sums finite."""
     if not x.is_static:
         return None
     rows, (depth, columns) = math.prod(x.static_shape[:-1]), weights.shape
@@ -32,13 +39,18 @@ def best_blocks(x: graph.TensorType, weights: np.ndarray, lanes: int) -> str | N
     def pays(algorithm: graph.BilinearAlgorithm) -> bool:
         small = min(depth // algorithm.depth, columns // algorithm.columns) < BLOCK_SIZE
         uneven = depth % (algorithm.depth * lanes)
-        return not small and not uneven and rows // algorithm.rows >= BLOCK_ROWS
+        pieces = (
+            rows // algorithm.rows // BLOCK_ROWS * (columns // algorithm.columns // BLOCK_PANEL)
+        )
+        return not small and not uneven and pieces >= threads
 
     paying = [name for name, algorithm in graph.ALGORITHMS.items() if pays(algorithm)]
     return min(paying, key=lambda name: graph.ALGORITHMS[name].share, default=None)
 
 
-def by_blocks(x: ir.Value, weights: np.ndarray, blocks: str, vector_bits: int) -> ir.Value:
+def by_blocks(
+    x: ir.Value, weights: np.ndarray, blocks: str, vector_bits: int, threads: int
+) -> ir.Value:
     """All rows of `x` by `weights` [K, N], by the algorithm called `blocks`."""
     terms = graph.strassen_terms(x, blocks=blocks)
     columns = -(-weights.shape[1] // graph.ALGORITHMS[blocks].columns)
@@ -52,4 +64,5 @@ def by_blocks(x: ir.Value, weights: np.ndarray, blocks: str, vector_bits: int) -
         columns=weights.shape[1],
         tile=tile.rows,
         lanes=LANES[vector_bits],
+        pieces=max(MIN_PIECES, 2 * threads),
     )

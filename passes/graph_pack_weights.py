@@ -58,6 +58,8 @@ class GraphPackWeights(Pass):
 
     strassen: bool = False
     """Whether large products of f32 are computed by blocks, with fewer multiplications."""
+    threads: int = 1
+    """That will share the work."""
 
     @property
     def bound(self) -> float | None:
@@ -77,7 +79,7 @@ class GraphPackWeights(Pass):
             return SplitProducts(self.vector_bits, compact=self.compact)
         bounds = [COMPACT_BOUND] * self.compact + [BLOCK_BOUND] * self.strassen
         bound = max(bounds, default=None)
-        return PackedProducts(self.vector_bits, bound, self.compact, self.strassen)
+        return PackedProducts(self.vector_bits, bound, self.compact, self.strassen, self.threads)
 
 
 class _Pack(Rewrite):

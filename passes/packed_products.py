@@ -48,6 +48,8 @@ class PackedProducts:
     """Whether large weights of few rows may be rounded to 24 bits."""
     strassen: bool = False
     """Whether large products may be computed by blocks, with fewer multiplications."""
+    threads: int = 1
+    """That will share the work."""
 
     @property
     def lanes(self) -> int:
@@ -65,8 +67,10 @@ class PackedProducts:
         if rows is not None and self.compact and _is_mostly_read(rows, weights):
             panels = graph.constant(value=graph.pack_compact(weights))
             return graph.compact_matmul(x, panels, rows=rows, columns=weights.shape[1])
-        if self.strassen and (blocks := best_blocks(graph.type_of(x), weights, self.lanes)):
-            return by_blocks(x, weights, blocks, self.vector_bits)
+        if self.strassen:
+            blocks = best_blocks(graph.type_of(x), weights, self.lanes, self.threads)
+            if blocks is not None:
+                return by_blocks(x, weights, blocks, self.vector_bits, self.threads)
         panels = graph.constant(value=graph.pack_weights(weights, tile.width))
         return graph.packed_matmul(
             x, panels, rows=tile.rows, columns=weights.shape[1], lanes=self.lanes

@@ -52,7 +52,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
         "graph-pack-weights{{"  # on weights as they finally are
         "vector-bits={vector_bits} bf16={bf16_unit} split={split} compact={relaxed} "
-        "strassen={relaxed}}}",
+        "strassen={relaxed} threads={threads}}}",
         "graph-fuse-epilogue",  # it hides ops inside groups
         "graph-fuse-strips{{threads={threads}}}",  # groups with others
         *_CLEAN,

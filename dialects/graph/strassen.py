@@ -45,7 +45,8 @@ class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
     n] are the sums of blocks (`graph.strassen_terms`, `pack_sums`), result [shape..., columns].
 
     A panel holds `n` columns of each product side by side; the last one may be filled up. `tile`
-    rows are multiplied at a time, in registers that hold vectors of `lanes`. Errors are some times
+    rows are multiplied at a time, in registers that hold vectors of `lanes`. The work should split
+    into so many `pieces` or more, for threads to share. Errors are some times
     those of `matmul`, relative to the largest elements of both factors (Higham: Accuracy and
     Stability of Numerical Algorithms, chapter 23); an infinite element gives NaN.
     """
@@ -57,11 +58,21 @@ class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
     columns: Int
     tile: Int
     lanes: Int
+    pieces: Int
 
     @staticmethod
     def infer(
-        x: TensorType, w: TensorType, *, blocks: str, shape, columns: int, tile: int, lanes: int
+        x: TensorType,
+        w: TensorType,
+        *,
+        blocks: str,
+        shape,
+        columns: int,
+        tile: int,
+        lanes: int,
+        pieces: int,
     ) -> TensorType:
+        del pieces
         algorithm = _algorithm(blocks)
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
@@ -80,9 +91,17 @@ class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, w: np.ndarray, *, blocks: str, shape, columns: int, tile: int, lanes: int
+        x: np.ndarray,
+        w: np.ndarray,
+        *,
+        blocks: str,
+        shape,
+        columns: int,
+        tile: int,
+        lanes: int,
+        pieces: int,
     ) -> np.ndarray:
-        del tile, lanes
+        del tile, lanes, pieces
         algorithm = ALGORITHMS[blocks]
         held = -(-columns // algorithm.columns)
         pairs = zip(x, w.swapaxes(0, 1), strict=True)

@@ -48,4 +48,5 @@ def _shape(op: graph.GraphOp) -> StrassenShape:
     return StrassenShape(
         math.prod(attrs["shape"]), depth, attrs["columns"], attrs["blocks"],
         width=width, lanes=attrs["lanes"], tile=attrs["tile"],
+        wanted=attrs["pieces"],
     )  # fmt: skip

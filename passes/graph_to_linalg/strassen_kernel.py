@@ -17,8 +17,8 @@ SCRATCH_BYTES = 448 << 10
 """Of the second-level cache, for the products of a block of rows by a panel."""
 WEIGHTS_BYTES = 64 << 10
 """Of the caches, for what is read of a panel again and again: that of a block of the depth."""
-MIN_PIECES = 8
-"""Pieces of work that a product should split into, for threads to share."""
+FEW_ROWS = 32
+"""With fewer in a piece of work, weights are read too often."""
 TERM_ELEMENTS = 1 << 15
 """Of a factor, in a piece of the work of summing its blocks."""
 
@@ -113,6 +113,8 @@ class StrassenShape:
     lanes: int
     tile: int
     """Most rows of a register tile."""
+    wanted: int
+    """Pieces of work, for threads to share."""
 
     @property
     def algorithm(self) -> BilinearAlgorithm:
@@ -139,14 +141,16 @@ class StrassenShape:
 
     @property
     def block(self) -> int:
-        """Rows in a piece of work: a divisor of a block's."""
+        """Rows in a piece of work: a divisor of a block's, with which pieces are many."""
         most = max(1, SCRATCH_BYTES // (self.algorithm.products * self.width * 4))
-        return next(n for n in range(min(most, self.height), 0, -1) if self.height % n == 0)
+        divisors = [n for n in range(min(most, self.height), 0, -1) if self.height % n == 0]
+        many = [n for n in divisors if self.height // n * self.panels >= self.wanted]
+        return next((n for n in many if n >= FEW_ROWS), divisors[0])
 
     @property
     def group(self) -> int:
         """Panels in a piece of work: a divisor of all."""
-        wanted = max(1, self.height // self.block * self.panels // MIN_PIECES)
+        wanted = max(1, self.height // self.block * self.panels // self.wanted)
         return next(n for n in range(wanted, 0, -1) if self.panels % n == 0)
 
     @property

@@ -1,5 +1,7 @@
 """Products by blocks, with fewer multiplications."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numerics import build_model
@@ -10,6 +12,7 @@ from graphc.dialects import graph
 from graphc.driver import make_options
 from graphc.passes import block_products
 from graphc.passes.block_products import best_blocks
+from graphc.passes.graph_to_linalg.strassen_kernel import StrassenShape
 
 F32 = np.dtype(np.float32)
 SIZES = [(65, 288, 401), (64, 96, 96), (131, 64, 257), (2, 48, 1000), (390, 144, 290), (7, 32, 35)]
@@ -53,7 +56,7 @@ def _model(lead):
 @pytest.fixture
 def any_size(monkeypatch):
     """Small products by blocks, too."""
-    for name in ("BLOCK_ROWS", "BLOCK_SIZE", "BLOCK_PRODUCTS"):
+    for name in ("BLOCK_ROWS", "BLOCK_SIZE", "BLOCK_PANEL", "BLOCK_PRODUCTS"):
         monkeypatch.setattr(block_products, name, 1)
 
 
@@ -100,6 +103,19 @@ def test_interpreted():
 def test_what_pays(rows, weights, blocks):
     x = graph.TensorType((*rows, weights[0]), F32)
     assert best_blocks(x, np.ones(weights, np.float32), 16) == blocks
+
+
+def test_threads_have_enough_to_share():
+    """64 rows of 256 columns are eight pieces of 32 by 64."""
+    x, weights = graph.TensorType((128, 768), F32), np.ones((768, 768), np.float32)
+    assert best_blocks(x, weights, 16, threads=8) == "2x3x3"
+    assert best_blocks(x, weights, 16, threads=9) == "2x2x2"
+    assert best_blocks(x, weights, 16, threads=13) is None
+    shape = StrassenShape(128, 256, 768, "2x3x3", width=64, lanes=16, tile=6, wanted=8)
+    assert (shape.block, shape.group, shape.pieces) == (32, 1, 8)
+    assert replace(shape, wanted=4).pieces == 4
+    assert replace(shape, columns=3072, wanted=4).pieces == 4
+    assert replace(shape, rows=134, wanted=8).pieces == 4  # blocks of 67 rows do not split
 
 
 @pytest.mark.parametrize("weight", [np.inf, np.nan, np.finfo(np.float32).max])
