@@ -14,6 +14,7 @@ from .device import Device, import_runtime, setup_lock, vm_instance
 from .device_tensor import DeviceTensor
 from .elements import ELEMENT_TYPES
 from .faults import STATUS_ERRORS, call_error, setup_error
+from .giving_way import give_way, stop_giving_way
 from .lane import Lane, Plan, Program
 from .metadata import require_tensors
 from .module_file import ModuleFile
@@ -74,12 +75,17 @@ class Session:
             self._leave(lane)
 
     def _run(self, lane: Lane, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan) -> list:
-        polling = self.device.polling
-        if polling is None:
+        if self.device.threads == 1:
             return lane.run(self._context, inputs, plan)
         start = time.perf_counter()
-        outputs = lane.run(self._context, inputs, plan)
-        polling.note_call(time.perf_counter() - start)
+        gives_way = give_way()
+        try:
+            outputs = lane.run(self._context, inputs, plan)
+        finally:
+            if gives_way:
+                stop_giving_way()
+        if self.device.polling is not None:
+            self.device.polling.note_call(time.perf_counter() - start)
         return outputs
 
     def _needs(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> str:

@@ -43,7 +43,7 @@ def polling():
 
 
 def test_every_processor_is_polled_from_one_short_call_to_the_next(polling, monkeypatch):
-    monkeypatch.setattr(idle_polling, "LINGER", 0.3)
+    monkeypatch.setattr(idle_polling, "LINGER", 1.0)
     polling.note_call(1e-3)
     polling.note_call(1e-3)
     wait_until(lambda: pollers() == [{cpu} for cpu in CPUS])
