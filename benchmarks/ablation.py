@@ -58,14 +58,16 @@ def without(pipeline: str, name: str) -> str:
     return ",".join(kept)
 
 
-def ablate(path: Path, threads: int, plan: Plan, dims: Mapping[str, int]) -> dict[str, str]:
-    """For each optimisation the ratio, as text."""
+def ablate(
+    path: Path, threads: int, plan: Plan, dims: Mapping[str, int], names: Sequence[str]
+) -> dict[str, str]:
+    """For each of the optimisations the ratio, as text."""
     feed = example_inputs(path, dims=dims)
     pipeline = make_options("cpu", None, threads, None).pipeline
     compile_ = partial(compile_to_file, str(path), "cpu", threads=threads, cache=False)
     whole, report = compile_()
     programs, cells = {}, {}
-    for name in OPTIMISATIONS:
+    for name in names:
         if not (name in pipeline if "=" in name else _may_change(report, name)):
             cells[name] = "-"
             continue
@@ -98,6 +100,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="Time models without each optimisation.")
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
+    parser.add_argument(
+        "--only", nargs="+", choices=OPTIMISATIONS, default=OPTIMISATIONS, metavar="NAME",
+        help="rows of the table",
+    )  # fmt: skip
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument("--rounds", type=int, default=Plan.rounds, metavar="N")
     parser.add_argument("--burst", type=float, default=Plan.burst_seconds, metavar="SECONDS")
@@ -105,9 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
     columns = {
-        path.stem: ablate(path, options.threads, plan, dims_of(options)) for path in options.models
+        path.stem: ablate(path, options.threads, plan, dims_of(options), options.only)
+        for path in options.models
     }
-    rows = [(name, *(cells[name] for cells in columns.values())) for name in OPTIMISATIONS]
+    rows = [(name, *(cells[name] for cells in columns.values())) for name in options.only]
     print(format_table(("without", *columns), rows))
 
 
