@@ -12,11 +12,12 @@ BLOCK_BOUND = 1e-5
 """What sums of blocks change a sum of products by, of the largest, with some room."""
 BLOCK_ROWS = 32
 """Of a block; fewer are read and stored about as often as they are multiplied."""
-BLOCK_SIZE = 128
-"""Likewise of the depth and of the columns of a block."""
+BLOCK_SIZE = 256
+"""Of the depth and of the columns of a block: in smaller ones sums are much of the work, and what
+they write to memory costs more than they gain where others use the caches, too."""
 BLOCK_PANEL = 64
 """Columns in a piece of work, of so many rows; fewer pieces than threads leave some idle."""
-BLOCK_PRODUCTS = 1 << 25
+BLOCK_PRODUCTS = 1 << 26
 """Multiplications of a product for which it pays to sum its blocks."""
 MIN_PIECES = 4
 """Of work: two for each thread, but for very few threads."""

@@ -91,11 +91,11 @@ def test_interpreted():
     [
         ((128,), (768, 768), "2x3x3"),
         ((1, 197), (768, 3072), "2x3x3"),
-        ((8, 14, 14), (1024, 256), "2x2x2"),  # the depth has no even thirds
-        ((128,), (512, 504), None),  # not quite 2^25 multiplications
+        ((8, 14, 14), (1024, 512), "2x2x2"),  # the depth has no even thirds
+        ((128,), (512, 512), None),  # half of 2^26 multiplications
         ((32,), (768, 50257), None),  # blocks of 16 rows
-        ((50000,), (768, 200), None),  # of 67 columns
-        ((50000,), (128, 768), None),  # of 64 elements of the depth
+        ((50000,), (768, 500), None),  # of 250 columns
+        ((50000,), (256, 768), None),  # of 128 elements of the depth
         ((200,), (1000, 1000), None),  # of 500 elements, no whole vectors
         (("rows",), (768, 768), None),
     ],
