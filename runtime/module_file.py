@@ -36,6 +36,8 @@ from .multi_target_file import find_modules
 
 _BUFFER = "!hal.buffer"
 _TRANSIENTS = "iree.abi.transients.size.constant"
+_LONGEST_SIZE = 18
+"""Digits of a number of bytes."""
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
 
 
@@ -111,7 +113,7 @@ def read_module(file: OpenedFile) -> ModuleFile:
                 f"{origin}: the module multiplies by the tiles of AMX, which the system does not "
                 "let this process use (arch_prctl refuses them); compile it with precision strict"
             )
-        transients = int(function.reflection.get(_TRANSIENTS, 0))
+        transients = _read_transients(function)
         _check_signature(metadata, function, buffers=1 if transients else 0)
         into = module.lookup_function(DESTINATION_ENTRY)
         if into is not None:
@@ -159,6 +161,13 @@ def _read_metadata(function: Any) -> ModelMetadata:
     if text is None:
         raise ModuleFileError("the module was not made by graphc: it carries no metadata")
     return ModelMetadata.from_json(text)
+
+
+def _read_transients(function: Any) -> int:
+    text = function.reflection.get(_TRANSIENTS, "0")
+    if not text.isdecimal() or len(text) > _LONGEST_SIZE:
+        raise ModuleFileError(f"the code takes {text!r} bytes for intermediate results")
+    return int(text)
 
 
 def _check_signature(metadata: ModelMetadata, function: Any, buffers: int = 0) -> None:

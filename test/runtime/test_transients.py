@@ -9,8 +9,9 @@ from numerics import build_model
 from onnx import helper
 
 import graphc
-from graphc.errors import OutOfMemoryError
+from graphc.errors import ModuleFileError, OutOfMemoryError
 from graphc.passes import externalize_transients
+from graphc.runtime import compile_module, resolve_target
 from graphc.runtime.device import open_device
 from graphc.runtime.lane import Plan
 from graphc.runtime.session import Session
@@ -95,3 +96,13 @@ def test_more_than_there_is():
         with pytest.raises(OutOfMemoryError, match="there is no memory for it"):
             session.invoke([np.ones((ROWS, COLUMNS), np.float32)], Plan([0, 1]))
     session.close()
+
+
+@pytest.mark.parametrize("size", ["some", "-8", "1" * 30, "4096"])
+def test_a_size_at_odds_with_the_code(source, size):
+    """Text that is no size of memory, and a function that takes none."""
+    said = f'{{iree.reflection = {{iree.abi.transients.size.constant = "{size}", '.encode()
+    changed = source("add").replace(b"{iree.reflection = {", said)
+    assert changed != source("add")
+    with pytest.raises(ModuleFileError, match=r"bytes for intermediate results|take 1 buffers"):
+        graphc.load(compile_module(changed, target=resolve_target("cpu"), threads=1))
