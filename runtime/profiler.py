@@ -18,6 +18,7 @@ from .child_process import describe_exit, run_child
 from .device import STACK_BYTES
 from .elements import ELEMENT_TYPES
 from .executables import find_executable
+from .module_file import open_file, read_module
 
 _PROFILING = ("--device_profiling_mode=host-execution,executable-metadata",)
 _SHOWN = 2000  # characters of a failed tool's output
@@ -55,6 +56,7 @@ def capture(
             "--function=main",
             *_device(threads),
             *(_input(array, Path(folder, f"input{i}.bin")) for i, array in enumerate(inputs)),
+            *_transients(contents),
             f"--benchmark_min_time={runs}x",
             *_PROFILING,
             f"--device_profiling_output={bundle}",
@@ -83,6 +85,12 @@ def _input(array: np.ndarray, path: Path) -> str:
     array.astype(array.dtype.newbyteorder("="), copy=False).tofile(path)
     sizes = "".join(f"{size}x" for size in array.shape)
     return f"--input={sizes}{ELEMENT_TYPES[array.dtype.name].mlir[0]}=@{path}"
+
+
+def _transients(contents: bytes | memoryview) -> list[str]:
+    """Memory for intermediate results, where the module takes it."""
+    size = read_module(open_file(bytes(contents))).transients
+    return [f"--input=&{size}xi8"] if size else []
 
 
 def _read(bundle: Path) -> list[Event]:

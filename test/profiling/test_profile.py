@@ -10,6 +10,7 @@ from small_models import model
 
 import graphc
 from graphc.errors import FeedError, UsageError
+from graphc.passes import externalize_transients
 from graphc.profiling import profile_compiled
 from graphc.profiling.table import HEADER
 from graphc.runtime import resolve_target
@@ -56,6 +57,13 @@ def test_rows_name_the_nodes_and_count_their_operations(threads):
     assert len(found.events) == RUNS * len(found.rows)
     assert found.latency > 0
     assert found.peak_gflops > 1
+
+
+def test_a_program_that_takes_memory_for_intermediate_results(monkeypatch):
+    monkeypatch.setattr(externalize_transients, "POOL_BYTES", 0)
+    found = graphc.profile(two_products(), FEEDS, runs=RUNS, threads=1)
+    assert found.rows
+    assert found.peak_bytes >= 4 * 32 * 64
 
 
 def test_the_table_shows_the_slowest():

@@ -37,6 +37,7 @@ def wait_until(condition):
 
 @pytest.fixture
 def polling():
+    wait_until(lambda: not pollers())  # those of calls just before
     made = IdlePolling(CPUS)
     yield made
     wait_until(lambda: not pollers())
