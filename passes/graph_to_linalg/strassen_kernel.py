@@ -23,14 +23,11 @@ TERM_ELEMENTS = 1 << 15
 """Of a factor, in a piece of the work of summing its blocks."""
 
 
-@dataclass(frozen=True)
-class TermsShape:
-    """The sums of blocks of `rows` x `depth` elements."""
+class InBlocks:
+    """`rows` that an algorithm of `blocks` cuts."""
 
     rows: int
-    depth: int
     blocks: str
-    lanes: int
 
     @property
     def algorithm(self) -> BilinearAlgorithm:
@@ -40,6 +37,16 @@ class TermsShape:
     def height(self) -> int:
         """Rows of a block."""
         return -(-self.rows // self.algorithm.rows)
+
+
+@dataclass(frozen=True)
+class TermsShape(InBlocks):
+    """The sums of blocks of `rows` x `depth` elements."""
+
+    rows: int
+    depth: int
+    blocks: str
+    lanes: int
 
     @property
     def width(self) -> int:
@@ -102,7 +109,7 @@ class TermsEmitter(VectorEmitter):
 
 
 @dataclass(frozen=True)
-class StrassenShape:
+class StrassenShape(InBlocks):
     """``[rows, depth] x [depth, columns]``, where `depth` is that of a block."""
 
     rows: int
@@ -115,15 +122,6 @@ class StrassenShape:
     """Most rows of a register tile."""
     wanted: int
     """Pieces of work, for threads to share."""
-
-    @property
-    def algorithm(self) -> BilinearAlgorithm:
-        return ALGORITHMS[self.blocks]
-
-    @property
-    def height(self) -> int:
-        """Rows of a block of the result."""
-        return -(-self.rows // self.algorithm.rows)
 
     @property
     def breadth(self) -> int:
