@@ -1,5 +1,8 @@
 """The code by which threads claim pieces of work: see `schedule_affinity`."""
 
+from collections.abc import Callable
+
+from ..dialects.iree.dispatches import count_calls
 from ..mlir import arith, ir, llvm, memref, scf
 
 _BACK = 32
@@ -9,37 +12,49 @@ _PROCESSOR = (1 << 12) - 1
 
 
 def counters_type(threads: int) -> ir.MemRefType:
-    """What has been claimed of each thread's share, and how much of all; zero between kernels."""
+    """What is claimed of each thread's share, and how many have left; zero between kernels."""
     return ir.MemRefType.get([threads + 1], ir.IntegerType.get_signless(64))
 
 
-def claim(counters: ir.Value, pieces: ir.Value, threads: int) -> ir.Value:
-    """The number of a piece that nobody has claimed: of the share of the processor that this runs
-    on, else of the next processor that has any left.
+def each_claimed(
+    counters: ir.Value, pieces: ir.Value, threads: int, body: Callable[[ir.Value], None]
+) -> None:
+    """Write `body`, of which it is given the number, for pieces that nobody else has claimed, until
+    none of so many is left: of the share of the processor that this runs on, then of the others.
 
-    Every one of so many `pieces` must claim one. The one that claims the last sets the counters to
-    zero again, for the next kernel.
+    To be done by each call of a kernel, `count_calls()` in all. The last one to find nothing sets
+    the counters to zero again, for the next kernel.
     """
+    index = ir.IndexType.get()
     home = arith.remui(_processor(), _index(threads))
-    piece = _search(counters, pieces, home, threads)
-    claimed = _to_index(_add(counters, _index(threads), _i64(1)))
-    last = arith.cmpi(arith.CmpIPredicate.eq, claimed, arith.addi(pieces, _index(-1)))
-    with ir.InsertionPoint(scf.IfOp(last).then_block):
-        for place in range(threads + 1):
-            memref.store(_i64(0), counters, [_index(place)])
+    loop = scf.WhileOp([index], [])
+    with ir.InsertionPoint(loop.before.blocks.append()):
+        piece = _search(counters, pieces, home, threads)
+        found = arith.cmpi(arith.CmpIPredicate.sge, piece, _index(0))
+        scf.ConditionOp(found, [piece])
+    place = [ir.Location.current]
+    with ir.InsertionPoint(loop.after.blocks.append(index, arg_locs=place)) as point:
+        body(point.block.arguments[0])
         scf.YieldOp([])
-    return piece
+    left = _to_index(_add(counters, _index(threads), _i64(1)))
+    last = arith.cmpi(arith.CmpIPredicate.eq, left, arith.addi(count_calls(), _index(-1)))
+    with ir.InsertionPoint(scf.IfOp(last).then_block):
+        for share in range(threads + 1):
+            memref.store(_i64(0), counters, [_index(share)])
+        scf.YieldOp([])
 
 
 def _search(counters: ir.Value, pieces: ir.Value, home: ir.Value, threads: int) -> ir.Value:
-    """A piece of the share `home`, or of the first one after it that has any left."""
+    """A piece of the share `home`, or of the first one after it that has any left; -1 where there
+    is none."""
     index = ir.IndexType.get()
     loop = scf.WhileOp([index, index], [_index(0), _index(-1)])
     places = [ir.Location.current] * 2
     with ir.InsertionPoint(loop.before.blocks.append(index, index, arg_locs=places)) as ip:
         tried, piece = ip.block.arguments
         none = arith.cmpi(arith.CmpIPredicate.slt, piece, _index(0))
-        scf.ConditionOp(none, [tried, piece])
+        more = arith.cmpi(arith.CmpIPredicate.ult, tried, _index(threads))
+        scf.ConditionOp(arith.andi(none, more), [tried, piece])
     with ir.InsertionPoint(loop.after.blocks.append(index, index, arg_locs=places)) as ip:
         tried, _ = ip.block.arguments
         share = arith.remui(arith.addi(home, tried), _index(threads))

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..dialects.iree.dispatches import Dispatch, Kernel, count_pieces, each_dispatch, splat
+from ..dialects.iree.dispatches import Dispatch, Kernel, each_dispatch, splat
 from ..dialects.locations import node_name
 from ..mlir import arith, ir
-from .affinity_claims import claim, counters_type
+from .affinity_claims import counters_type, each_claimed
 from .base import MODULE, Pass, PassState
 from .registry import register
 
@@ -20,13 +20,15 @@ class ScheduleAffinity(Pass):
     %1 = flow.dispatch @a[%n](%0) : (tensor<..>) -> tensor<..>
     -->
     %counters = flow.tensor.splat 0 : tensor<3xi64>
-    %1:2 = flow.dispatch @a[%n](%0, %counters) : (..) -> (tensor<..>, %counters)
+    %1:2 = flow.dispatch @a[%threads](%n, %0, %counters) : (..) -> (tensor<..>, %counters)
 
-    The backend hands out pieces in the order in which threads come for them. Here a thread that is
-    called for a piece takes, by counters that the kernels of a run hand on, the next one of its
-    processor's share, and where nothing is left of that, one of another's: affinity scheduling
-    (Markatos and LeBlanc, 1994). What a kernel reads was then computed on the same processor most
-    of the time, and lies in its cache. For x86-64, where code can ask which processor it is on.
+    The backend hands out pieces in the order in which threads come for them, and from eight for
+    each thread on, eight at a time: of 24 pieces one of two threads gets 16. Here the kernel is
+    called once for each thread, and takes one piece after the other, by counters that the kernels
+    of a run hand on: of its processor's share, and where nothing is left of that, of another's
+    (affinity scheduling, Markatos and LeBlanc, 1994). What a kernel reads was then computed on the
+    same processor most of the time, and lies in its cache. For x86-64, where code can ask which
+    processor it is on.
     """
 
     name = "schedule-affinity"
@@ -39,28 +41,37 @@ class ScheduleAffinity(Pass):
             return
         few = {each.kernel for each in dispatches if self._has_few(each)}
         statistics, counters = state.statistics("share"), _Counters(self.threads)
-        given: dict[str, int] = {}
+        places: dict[str, tuple[int, int]] = {}
         for each in dispatches:
             node = node_name(each.op)
             if each.kernel in few:
                 statistics.record_declined(node, "fewer pieces of work than threads")
                 continue
-            given[each.kernel] = each.given
-            counters.hand_over(each)
+            called = each.call(self.threads)
+            places[each.kernel] = called.scalars - 1, called.given
+            counters.hand_over(called)
             statistics.record_fired(node)
-        for name, place in given.items():
-            self._share(Kernel(op, name), place)
+        for name, (scalar, buffer) in places.items():
+            self._share(Kernel(op, name), scalar, buffer)
 
     def _has_few(self, dispatch: Dispatch) -> bool:
         return dispatch.pieces is not None and dispatch.pieces < self.threads
 
-    def _share(self, kernel: Kernel, place: int) -> None:
+    def _share(self, kernel: Kernel, scalar: int, buffer: int) -> None:
         number = kernel.number
         with ir.InsertionPoint(number), number.location:
-            counters = kernel.add_buffer(place, counters_type(self.threads))
-            piece = claim(counters, count_pieces(), self.threads)
-        number.results[0].replace_all_uses_with(piece)
+            pieces = kernel.add_scalar(scalar)
+            counters = kernel.add_buffer(buffer, counters_type(self.threads))
+            each_claimed(counters, pieces, self.threads, lambda piece: _move(kernel, piece))
         number.erase()
+
+
+def _move(kernel: Kernel, piece: ir.Value) -> None:
+    """Put here what the kernel does, for `piece`."""
+    block = ir.InsertionPoint.current.block
+    for op in kernel.body():
+        block.append(op)
+    kernel.number.results[0].replace_all_uses_with(piece)
 
 
 class _Counters:

@@ -1,9 +1,9 @@
 """Changing kernels written by hand, and their dispatches, after both have been written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...mlir import arith, func, ir
+from ...mlir import arith, func, ir, memref
 
 _DISPATCH, _NUMBER = "flow.dispatch", "stream.dispatch.workgroup.id"
 _WORK, _GIVEN = 0, 1
@@ -23,7 +23,7 @@ class Dispatch:
     @property
     def pieces(self) -> int | None:
         """Of its work; None where run time counts them."""
-        owner = self.op.operands[_WORK].owner
+        owner = self._work.owner
         if isinstance(owner, ir.Block) or owner.name != "arith.constant":
             return None
         return ir.IntegerAttr(owner.attributes["value"]).value
@@ -33,25 +33,65 @@ class Dispatch:
         """How many scalars and tensors the kernel is given."""
         return self._segments[_GIVEN]
 
+    @property
+    def scalars(self) -> int:
+        """How many of those are scalars, which come first."""
+        return sum(not isinstance(each.type, ir.RankedTensorType) for each in self._arguments)
+
     def hand_over(self, state: ir.Value) -> "Dispatch":
         """The dispatch, in the place of this one, that has the tensor `state` as its last operand,
         and as its last result what the kernel has made of that."""
-        op, end = self.op, self._segments[_WORK] + self.given
-        operands = [*op.operands]
-        operands.insert(end, state)
+        arguments, ties = [*self._arguments, state], [*self._ties, self.given]
+        return self._remade(self._work, arguments, ties, [state.type])
+
+    def call(self, times: int) -> "Dispatch":
+        """The dispatch, in the place of this one, that calls the kernel so many `times` if there
+        are as many pieces, and hands it their number as its last scalar."""
+        place, index = self.scalars, ir.IndexType.get()
+        arguments = [*self._arguments]
+        arguments.insert(place, self._work)
+        ties = [tie + 1 if tie >= place else tie for tie in self._ties]
+        with ir.InsertionPoint(self.op), self.op.location:
+            if self.pieces is None:
+                work = arith.minui(self._work, arith.constant(index, times))
+            else:
+                work = arith.constant(index, min(self.pieces, times))
+        return self._remade(work, arguments, ties, [])
+
+    @property
+    def _work(self) -> ir.Value:
+        return self.op.operands[_WORK]
+
+    @property
+    def _arguments(self) -> list[ir.Value]:
+        return list(self.op.operands)[1 : 1 + self.given]
+
+    @property
+    def _ties(self) -> list[int]:
+        """For each result the argument whose memory it has, or -1."""
+        ties = ir.ArrayAttr(self.op.attributes["tied_operands"])
+        return [ir.IntegerAttr(tie).value for tie in ties]
+
+    def _remade(
+        self,
+        work: ir.Value,
+        arguments: Sequence[ir.Value],
+        ties: Sequence[int],
+        types: Sequence[ir.Type],
+    ) -> "Dispatch":
+        """The dispatch with other operands, and results of `types` beside its own."""
+        op, index = self.op, ir.IndexType.get()
+        sizes = list(op.operands)[1 + self.given :]
         segments = [*self._segments]
-        segments[_GIVEN] += 1
-        tied = ir.IntegerAttr.get(ir.IndexType.get(), self.given)
+        segments[_GIVEN] = len(arguments)
         new = ir.Operation.create(
             op.name,
-            results=[*(result.type for result in op.results), state.type],
-            operands=operands,
+            results=[*(result.type for result in op.results), *types],
+            operands=[work, *arguments, *sizes],
             attributes={
                 "entry_points": op.attributes["entry_points"],
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
-                "tied_operands": ir.ArrayAttr.get(
-                    [*ir.ArrayAttr(op.attributes["tied_operands"]), tied]
-                ),
+                "tied_operands": ir.ArrayAttr.get([ir.IntegerAttr.get(index, tie) for tie in ties]),
             },
             loc=op.location,
             ip=ir.InsertionPoint(op),
@@ -82,24 +122,42 @@ class Kernel:
         (self.number,) = _each(function, _NUMBER)
         """The op that says which piece of work is to be done."""
 
+    def add_scalar(self, at: int) -> ir.Value:
+        """One more scalar, argument `at`."""
+        return self._add_argument(at, ir.IndexType.get())
+
     def add_buffer(self, at: int, type_: ir.MemRefType) -> ir.Value:
         """One more buffer, argument `at`; to be asked for where ops are inserted."""
-        block = self.function.entry_block
-        binding = ir.Type.parse("!stream.binding")
-        block.add_argument(binding, self.function.location)
-        arguments = list(block.arguments)
-        for index in reversed(range(at, len(arguments) - 1)):
-            arguments[index].replace_all_uses_with(arguments[index + 1])
-        inputs = [*self.function.type.inputs, binding]  # scalars come before, buffers alone after
-        self.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+        binding = self._add_argument(at, ir.Type.parse("!stream.binding"))
         zero = arith.constant(ir.IndexType.get(), 0)
         return ir.Operation.create(
-            "stream.binding.subspan", results=[type_], operands=[arguments[at], zero]
+            "stream.binding.subspan", results=[type_], operands=[binding, zero]
         ).result
 
+    def _add_argument(self, at: int, type_: ir.Type) -> ir.Value:
+        """One more argument, `at` others before it."""
+        function, block = self.function, self.function.entry_block
+        inputs = [*function.type.inputs]
+        inputs.insert(at, type_)
+        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+        following = list(block.arguments)[at:]
+        added = block.add_argument(type_, function.location)
+        for argument in following:
+            again = block.add_argument(argument.type, function.location)
+            argument.replace_all_uses_with(again)
+            block.erase_argument(at)
+        return added
 
-def count_pieces() -> ir.Value:
-    """In a kernel, the number of all pieces of work."""
+    def body(self) -> list[ir.Operation]:
+        """What is done for a piece of work: all that follows its number, but for memory on the
+        stack, which there is once."""
+        ops = [op.operation for op in self.function.entry_block.operations]
+        following = ops[ops.index(self.number) + 1 : -1]
+        return [op for op in following if op.name != memref.AllocaOp.OPERATION_NAME]
+
+
+def count_calls() -> ir.Value:
+    """In a kernel, how often it is called."""
     index = ir.IndexType.get()
     return ir.Operation.create(
         "stream.dispatch.workgroup.count",

@@ -117,16 +117,16 @@ def _function(name: str, buffers: Sequence[Buffer], body: Body, scalars: int) ->
     block = function.add_entry_block()
     numbers = list(block.arguments)[:scalars]
     with ir.InsertionPoint(block):
-        number = ir.Operation.create(
-            "stream.dispatch.workgroup.id",
-            results=[index],
-            attributes={"dimension": ir.IntegerAttr.get(index, 0)},
-        ).result
         bindings = list(block.arguments)[scalars:]
         memory = [
             _subspan(argument, buffer, numbers)
             for argument, buffer in zip(bindings, buffers, strict=True)
         ]
+        number = ir.Operation.create(
+            "stream.dispatch.workgroup.id",
+            results=[index],
+            attributes={"dimension": ir.IntegerAttr.get(index, 0)},
+        ).result
         body(number, *numbers, *memory)
         func.ReturnOp([])
 

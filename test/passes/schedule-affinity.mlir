@@ -1,22 +1,31 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --schedule-affinity="threads=2" --canonicalize --split-input-file | filecheck %s
 
-// A kernel asks for its processor, and for the next piece of work of that one's share.
-// CHECK: func.func @softmax_0(%{{.*}}: !stream.binding, %[[GIVEN:.*]]: !stream.binding, %{{.*}}: !stream.binding)
+// A kernel is called once for each thread, asks for its processor, and takes the pieces of work of
+// that one's share, then others. The last one to leave clears the counters.
+// CHECK: func.func @softmax_0(%[[PIECES:.*]]: index, %{{.*}}: !stream.binding, %[[GIVEN:.*]]: !stream.binding, %{{.*}}: !stream.binding)
 // CHECK: %[[COUNTERS:.*]] = "stream.binding.subspan"(%[[GIVEN]], {{.*}}) : {{.*}} -> memref<3xi64>
 // CHECK: llvm.inline_asm {{.*}} "rdtscp"
-// CHECK: %[[PIECE:.*]]:2 = scf.while
+// CHECK: scf.while : () -> index {
+// CHECK: %[[FOUND:.*]]:2 = scf.while
+// CHECK: arith.muli {{.*}}, %[[PIECES]]
 // CHECK: memref.atomic_rmw addi {{.*}}, %[[COUNTERS]]
-// CHECK: %[[CLAIMED:.*]] = memref.atomic_rmw addi {{.*}}, %[[COUNTERS]]
+// CHECK: scf.condition({{.*}}) %[[FOUND]]#1
+// CHECK: ^bb0(%[[PIECE:.*]]: index):
+// CHECK: arith.muli %[[PIECE]]
+// CHECK: vector.store
+// CHECK: %[[LEFT:.*]] = memref.atomic_rmw addi {{.*}}, %[[COUNTERS]]
+// CHECK: "stream.dispatch.workgroup.count"
 // CHECK: scf.if
 // CHECK-COUNT-3: memref.store {{.*}}, %[[COUNTERS]]
-// CHECK: %[[PIECE]]#1
 // CHECK-NOT: workgroup.id
 
 // What reads a kernel's result gets the counters from it, whatever stands between.
 // CHECK-LABEL: @one_after_the_other
+// CHECK-DAG: %[[CALLS:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[WORK:.*]] = arith.constant 8 : index
 // CHECK: %[[NEW:.*]] = "flow.tensor.splat"({{.*}}) : (i64) -> tensor<3xi64>
-// CHECK: %[[FIRST:.*]]:2 = "flow.dispatch"({{.*}}, %[[NEW]])
-// CHECK-SAME: tied_operands = [-1 : index, 1 : index]
+// CHECK: %[[FIRST:.*]]:2 = "flow.dispatch"(%[[CALLS]], %[[WORK]], %{{.*}}, %[[NEW]])
+// CHECK-SAME: tied_operands = [-1 : index, 2 : index]
 // CHECK: tensor.expand_shape
 // CHECK: "flow.dispatch"({{.*}}, %[[FIRST]]#1)
 func.func @one_after_the_other(%x: tensor<512x197xf32>) -> tensor<2x256x197xf32> {
