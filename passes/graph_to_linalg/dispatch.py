@@ -48,6 +48,31 @@ def _is_in_memory(x: ir.Value) -> bool:
     return isinstance(owner, ir.Block) or owner.operation.name == "flow.dispatch.region"
 
 
+def is_convolved(x: ir.Value) -> bool:
+    """Whether `x` is a convolution, or computed from one element by element."""
+    return _comes_from(x, lambda op: op.name.startswith("linalg.conv_"))
+
+
+def is_reduced(x: ir.Value) -> bool:
+    """Whether `x` is a reduction, or computed from one element by element."""
+    return _comes_from(x, _has_reduction)
+
+
+def _has_reduction(op: ir.Operation) -> bool:
+    return op.name == "linalg.generic" and "reduction" in str(op.attributes["iterator_types"])
+
+
+def _comes_from(x: ir.Value, wanted: Callable[[ir.Operation], bool]) -> bool:
+    """Whether an op of linalg is as `wanted` that `x` is, or is computed from in others."""
+    x = origin(x, VIEWS)
+    if isinstance(x.owner, ir.Block) or not x.owner.operation.name.startswith("linalg."):
+        return False
+    op = x.owner.operation
+    if op.name != "linalg.generic":
+        return wanted(op)
+    return wanted(op) or any(_comes_from(each, wanted) for each in op.opview.inputs)
+
+
 def origin(x: ir.Value, through: Container[str]) -> ir.Value:
     """What the ops called as in `through` made `x` of."""
     while not isinstance(x.owner, ir.Block) and x.owner.operation.name in through:
@@ -57,4 +82,6 @@ def origin(x: ir.Value, through: Container[str]) -> ir.Value:
 
 VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
 """Ops that move nothing."""
+REARRANGED = (*VIEWS, "linalg.transpose")
+"""Ops that change no element."""
 _SAME_MEMORY = (*VIEWS, "iree_tensor_ext.compute_barrier.end")

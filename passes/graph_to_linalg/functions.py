@@ -348,6 +348,7 @@ def _square(x: Scalar) -> Scalar:
 
 
 _PRODUCTS: dict[float | None, Function] = {
+    0.0: lambda x: arith.constant(x.type, 1.0),
     1.0: lambda x: x,
     2.0: _square,
     3.0: lambda x: arith.mulf(_square(x), x),

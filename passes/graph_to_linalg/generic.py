@@ -43,7 +43,7 @@ def generic(
 
 
 def _is_uniform(x: ir.Value) -> bool:
-    """Whether `x` is computed from constants alone.
+    """Whether `x` is computed from constants alone, whatever it is given beside them.
 
     The backend turns such operands into scalars. A reduction with no other operand then has no
     extent left to loop over, and is wrongly run once.
@@ -55,8 +55,11 @@ def _is_uniform(x: ir.Value) -> bool:
         return _is_uniform(op.operands[0])
     if op.name != "linalg.generic":
         return op.name == "linalg.fill"
-    reads = any(inner.operation.name == "tensor.extract" for inner in op.regions[0].blocks[0])
-    return not reads and all(map(_is_uniform, op.opview.inputs))
+    body = op.regions[0].blocks[0]
+    if any(inner.operation.name == "tensor.extract" for inner in body):
+        return False
+    inputs = zip(op.opview.inputs, body.arguments, strict=False)
+    return all(_is_uniform(each) for each, element in inputs if any(True for _ in element.uses))
 
 
 def _stored(x: ir.Value) -> ir.Value:

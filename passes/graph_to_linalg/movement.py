@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
-from .dispatch import VIEWS, stored
+from .dispatch import VIEWS, is_convolved, stored
 from .elementwise import lower_elementwise
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
@@ -272,11 +272,17 @@ def insert_slice(
     offsets: Sequence[Size],
     sizes: Sequence[Size],
 ) -> ir.Value:
-    """``tensor.insert_slice`` of `x` into `into`; there is no place for nothing, nor in nothing."""
+    """``tensor.insert_slice`` of `x` into `into`; there is no place for nothing, nor in nothing.
+
+    Convolutions of unknown size are stored first: the backend computes them in place, and writes
+    beyond it.
+    """
     if 0 in sizes or 0 in ir.RankedTensorType(into.type).shape:
         return into
     offset_values, static_offsets = _split_sizes(ctx, offsets)
     size_values, static_sizes = _split_sizes(ctx, sizes)
+    if not ir.RankedTensorType(x.type).has_static_shape and is_convolved(x):
+        x = iree.compute_barrier(x, iree.dynamic_sizes(x))
     return tensor.insert_slice(
         x, into, offset_values, size_values, [],
         static_offsets, static_sizes, [1] * len(sizes),

@@ -3,7 +3,18 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Feed, compare, const, evaluate, output_names, run_compiled
+from numerics import (
+    Cases,
+    Feed,
+    build_model,
+    compare,
+    compare_with_onnxruntime,
+    const,
+    evaluate,
+    output_names,
+    run_compiled,
+)
+from onnx import helper
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -229,6 +240,29 @@ def test_running_products():
     cases.add("CumProd", _normal(3, 7), const(0), exclusive=1, reverse=1)
     cases.compare_evaluation()
     cases.compare_compiled_with_evaluation()
+
+
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMean", "ReduceL2"])
+def test_one_reduction_in_two_shapes(op_type):
+    nodes = [
+        helper.make_node(op_type, ["x", "axes"], ["y"], keepdims=1),
+        helper.make_node("Transpose", ["y"], ["z"], perm=[3, 2, 0, 1]),
+        helper.make_node("Sub", ["z", "y"], ["differences"]),
+    ]
+    x = _positive(1, 3, 1, 2)
+    inputs, axes = {"x": (x.dtype, x.shape)}, np.asarray([2, 3])
+    model = build_model(nodes, inputs, ["differences"], {"axes": axes})
+    compare_with_onnxruntime(model, {"x": x})
+
+
+def test_sum_of_what_canonicalizes_to_a_constant():
+    nodes = [
+        helper.make_node("Pow", ["x", "zero"], ["ones"]),
+        helper.make_node("ReduceSum", ["ones"], ["count"]),
+    ]
+    x = _positive(1, 3, 2)
+    model = build_model(nodes, {"x": (x.dtype, x.shape)}, ["count"], {"zero": np.float32(0)})
+    compare_with_onnxruntime(model, {"x": x})
 
 
 @pytest.mark.parametrize(
