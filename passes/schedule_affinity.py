@@ -59,6 +59,7 @@ class ScheduleAffinity(Pass):
 
     def _share(self, kernel: Kernel, scalar: int, buffer: int) -> None:
         number = kernel.number
+        kernel.keep_memory()
         with ir.InsertionPoint(number), number.location:
             pieces = kernel.add_scalar(scalar)
             counters = kernel.add_buffer(buffer, counters_type(self.threads))

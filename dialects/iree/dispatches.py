@@ -149,11 +149,16 @@ class Kernel:
         return added
 
     def body(self) -> list[ir.Operation]:
-        """What is done for a piece of work: all that follows its number, but for memory on the
-        stack, which there is once."""
+        """What is done for a piece of work: all that follows its number."""
         ops = [op.operation for op in self.function.entry_block.operations]
-        following = ops[ops.index(self.number) + 1 : -1]
-        return [op for op in following if op.name != memref.AllocaOp.OPERATION_NAME]
+        return ops[ops.index(self.number) + 1 : -1]
+
+    def keep_memory(self) -> None:
+        """Take the memory on the stack before the number is asked for: once, if the body is done
+        again and again."""
+        for op in self.body():
+            if op.name == memref.AllocaOp.OPERATION_NAME:
+                op.move_before(self.number)
 
 
 def count_calls() -> ir.Value:

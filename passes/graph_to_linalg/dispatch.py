@@ -48,14 +48,17 @@ def _is_in_memory(x: ir.Value) -> bool:
     return isinstance(owner, ir.Block) or owner.operation.name == "flow.dispatch.region"
 
 
-def is_convolved(x: ir.Value) -> bool:
-    """Whether `x` is a convolution, or computed from one element by element."""
-    return _comes_from(x, lambda op: op.name.startswith("linalg.conv_"))
-
-
 def is_reduced(x: ir.Value) -> bool:
     """Whether `x` is a reduction, or computed from one element by element."""
     return _comes_from(x, _has_reduction)
+
+
+def is_windowed(x: ir.Value) -> bool:
+    """The same, or a convolution or pool with an op of linalg's own."""
+    return _comes_from(x, lambda op: _has_reduction(op) or op.name.startswith(_WINDOWED))
+
+
+_WINDOWED = ("linalg.conv_", "linalg.depthwise_conv_", "linalg.pooling_")
 
 
 def _has_reduction(op: ir.Operation) -> bool:

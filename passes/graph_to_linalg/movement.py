@@ -7,7 +7,7 @@ import numpy as np
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
-from .dispatch import VIEWS, is_convolved, stored
+from .dispatch import VIEWS, is_windowed, stored
 from .elementwise import lower_elementwise
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
@@ -274,14 +274,14 @@ def insert_slice(
 ) -> ir.Value:
     """``tensor.insert_slice`` of `x` into `into`; there is no place for nothing, nor in nothing.
 
-    Convolutions of unknown size are stored first: the backend computes them in place, and writes
-    beyond it.
+    Convolutions and reductions of unknown size are stored first: the backend computes them in
+    place, and writes beyond it.
     """
     if 0 in sizes or 0 in ir.RankedTensorType(into.type).shape:
         return into
     offset_values, static_offsets = _split_sizes(ctx, offsets)
     size_values, static_sizes = _split_sizes(ctx, sizes)
-    if not ir.RankedTensorType(x.type).has_static_shape and is_convolved(x):
+    if not ir.RankedTensorType(x.type).has_static_shape and is_windowed(x):
         x = iree.compute_barrier(x, iree.dynamic_sizes(x))
     return tensor.insert_slice(
         x, into, offset_values, size_values, [],
