@@ -67,13 +67,19 @@ def _has_reduction(op: ir.Operation) -> bool:
 
 def _comes_from(x: ir.Value, wanted: Callable[[ir.Operation], bool]) -> bool:
     """Whether an op of linalg is as `wanted` that `x` is, or is computed from in others."""
-    x = origin(x, VIEWS)
-    if isinstance(x.owner, ir.Block) or not x.owner.operation.name.startswith("linalg."):
-        return False
-    op = x.owner.operation
-    if op.name != "linalg.generic":
-        return wanted(op)
-    return wanted(op) or any(_comes_from(each, wanted) for each in op.opview.inputs)
+    seen: set[ir.Value] = set()
+    waiting = [x]
+    while waiting:
+        x = origin(waiting.pop(), VIEWS)
+        if x in seen or isinstance(x.owner, ir.Block):
+            continue
+        seen.add(x)
+        op = x.owner.operation
+        if op.name.startswith("linalg.") and wanted(op):
+            return True
+        if op.name == "linalg.generic":
+            waiting.extend(op.opview.inputs)
+    return False
 
 
 def origin(x: ir.Value, through: Container[str]) -> ir.Value:
