@@ -28,7 +28,8 @@ _SHOWN = 2000  # characters of a failed tool's output
 class Event:
     """One dispatch that ran. Times in seconds; `start` and `end` since the first event.
 
-    `busy` is the time that all workers together spent on its `pieces`.
+    `busy` is the time that all workers together spent on its `pieces`: those that the runtime hands
+    out, of which each may be several of a kernel's own.
     """
 
     kernel: str

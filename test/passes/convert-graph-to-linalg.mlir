@@ -32,3 +32,14 @@ func.func @border_around_a_convolution(%x: tensor<1x12x?x12xf32, ["n"]>, %w: ten
   %2 = "graph.conv"(%1, %v) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 1>, layout = "channels_last", low = array<i64: 0, 1>, strides = array<i64: 1, 1>} : (tensor<1x11x?x2xf32, ["n - 1"]>, tensor<1x2x2x1xf32>) -> tensor<1x11x?x1xf32, ["n"]>
   return %2 : tensor<1x11x?x1xf32, ["n"]>
 }
+
+// So is a pool.
+// CHECK-LABEL: @border_around_a_pool
+// CHECK: %[[POOL:.*]] = linalg.pooling_nhwc_max
+// CHECK: %[[APART:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[POOL]], %{{.*}})
+// CHECK: tensor.insert_slice %[[APART]] into
+func.func @border_around_a_pool(%x: tensor<1x12x?x2xf32, ["n"]>, %v: tensor<1x2x2x1xf32>) -> tensor<1x11x?x1xf32, ["n"]> {
+  %0 = "graph.max_pool"(%x) {dilations = array<i64: 1, 1>, high = array<i64: 0, 0>, kernel = array<i64: 2, 2>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x12x?x2xf32, ["n"]>) -> tensor<1x11x?x2xf32, ["n - 1"]>
+  %1 = "graph.conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 1>, layout = "channels_last", low = array<i64: 0, 1>, strides = array<i64: 1, 1>} : (tensor<1x11x?x2xf32, ["n - 1"]>, tensor<1x2x2x1xf32>) -> tensor<1x11x?x1xf32, ["n"]>
+  return %1 : tensor<1x11x?x1xf32, ["n"]>
+}
