@@ -6,7 +6,7 @@ from typing import Any
 from ..mlir import ir
 from .base import MODULE, Pass, PassState
 from .entry_arguments import BUFFER, append_buffers
-from .graph_to_linalg.aliasing import all_ops
+from .graph_to_linalg.aliasing import ops_within
 from .registry import register
 
 DESTINATION_ENTRY = "main_into"
@@ -53,7 +53,7 @@ def _reason_against(function: Any) -> str:
         return "there is no result"
     if any(str(type_) == BUFFER for type_ in function.type.inputs):
         return "its intermediate results lie in memory of the caller's"
-    if sum(1 for _ in all_ops(function.entry_block)) > _MOST_OPS:
+    if sum(1 for _ in ops_within(function.operation)) > _MOST_OPS:
         return f"there are more than {_MOST_OPS} ops"
     return ""
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..dialects import iree
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
-from .graph_to_linalg.aliasing import all_ops, kernel_of
+from .graph_to_linalg.aliasing import kernel_of, ops_within
 from .graph_to_linalg.dispatch import VIEWS, origin
 from .registry import register
 
@@ -34,7 +34,7 @@ class StoreStridedSlices(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(all_ops(op.entry_block)):
+        for each in list(ops_within(op.operation)):
             if _is_strided(each):
                 if _reads_by_element(each.operands[0]):
                     _store(each.operands[0], _is_strided)
@@ -61,7 +61,7 @@ def _reads_by_element(x: ir.Value) -> bool:
     owner = origin(x, (*VIEWS, "linalg.transpose")).owner
     if isinstance(owner, ir.Block) or owner.operation.name != "linalg.generic":
         return False
-    return any(op.name == "tensor.extract" for op in all_ops(owner.operation.regions[0].blocks[0]))
+    return any(op.name == "tensor.extract" for op in ops_within(owner.operation))
 
 
 def _has_step(op: ir.Operation) -> bool:

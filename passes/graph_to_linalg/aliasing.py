@@ -94,9 +94,14 @@ def all_ops(block: ir.Block) -> Iterator[ir.Operation]:
     """The ops of `block`, and those within them."""
     for op in block.operations:
         yield op.operation
-        for region in op.operation.regions:
-            for inner in region.blocks:
-                yield from all_ops(inner)
+        yield from ops_within(op.operation)
+
+
+def ops_within(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The ops of all blocks of `op`, and those within them."""
+    for region in op.regions:
+        for block in region.blocks:
+            yield from all_ops(block)
 
 
 def _is_from(x: ir.Value, block: ir.Block) -> bool:

@@ -186,7 +186,11 @@ def _pool_axes(
         part = part.reshaped([batch * places, *x.shape[2:]])
         rest = (kernel[1:], strides[1:], dilations[1:])
         parts.append(_pool_axes(part, rest, inner, initial, combine))
-    return _combined(parts, combine).reshaped(result.shape)
+    y = _combined(parts, combine).reshaped(result.shape)
+    if result.is_static:
+        return y
+    # Or the backend has no sizes of vectors for what is computed from it.
+    return replace(y, lowered=stored(y.ctx, y.value, result))
 
 
 def _combined(parts: Sequence[Operand], combine: Combine) -> Operand:

@@ -27,6 +27,20 @@ func.func @column(%x: tensor<8x4xf32>, %i: index) -> f32 {
   return %element : f32
 }
 
+// In every block.
+// CHECK-LABEL: @after_a_branch
+// CHECK: ^bb1
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[SLICE]])
+// CHECK: tensor.extract %[[STORED]]
+func.func @after_a_branch(%x: tensor<8xf32>, %i: index) -> f32 {
+  cf.br ^bb1
+^bb1:
+  %slice = tensor.extract_slice %x[0] [4] [2] : tensor<8xf32> to tensor<4xf32>
+  %element = tensor.extract %slice[%i] : tensor<4xf32>
+  return %element : f32
+}
+
 // Whole ones are read as they are, and so are those whose elements lie side by side.
 // CHECK-LABEL: @whole
 // CHECK-NOT: compute_barrier

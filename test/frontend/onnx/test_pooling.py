@@ -223,3 +223,10 @@ def test_sums_over_one_number():
     ]
     model = build_model(nodes, {"shape": (np.int64, [4])}, ["y"])
     compare_with_onnxruntime(model, {"shape": np.array([2, 1, 5, 4])})
+
+
+def test_three_axes_of_which_two_have_names():
+    cases = Cases(opset=19)
+    x = Feed(_floats(2, 3, 1, 3, 5), ["m", "n", 1, "h", "w"])
+    cases.add("AveragePool", x, kernel_shape=[2, 2, 2], pads=[1, 1, 1, 1, 0, 1])
+    cases.compare_with_onnxruntime()
