@@ -2,10 +2,12 @@
 
     python -m graphc.benchmarks.call_overhead
 
-Graphs of one small addition after the other, by their inputs of 8 elements each: the time of a call
-from Python, ours and ONNX Runtime's in turns on the same arrays, with one thread and with two.
+Graphs of one small addition after the other, by their inputs of 8 elements each, of a known batch or
+a named one: the time of a call from Python, ours and ONNX Runtime's in turns on the same arrays, with
+one thread and with two.
 """
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -19,15 +21,16 @@ import graphc
 
 INPUTS = (1, 2, 8)
 THREADS = (1, 2)
-ROUNDS = 5
-CALLS = 3000
-WARM_UP = 300
+BATCHES: tuple[int | str, ...] = (1, "n")
+ROUNDS = 25
+CALLS = 1000
+WARM_UP = 100
 ELEMENTS = 8
 
 
-def tiny_model(inputs: int) -> onnx.ModelProto:
+def tiny_model(inputs: int, batch: int | str = 1) -> onnx.ModelProto:
     """The sum of so many inputs, in one addition each, and a Relu."""
-    shape = [1, ELEMENTS]
+    shape = [batch, ELEMENTS]
     names = [f"x{i}" for i in range(inputs)]
     sums = [names[0], *(f"s{i}" for i in range(1, inputs))]
     nodes = [
@@ -53,9 +56,9 @@ def call_time(call: Callable[[], object]) -> float:
     return statistics.median(taken) * 1e6
 
 
-def compare(inputs: int, threads: int) -> tuple[float, float]:
+def compare(inputs: int, batch: int | str, threads: int) -> tuple[float, float]:
     """Microseconds of a call: ours, ONNX Runtime's."""
-    model = tiny_model(inputs)
+    model = tiny_model(inputs, batch)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(
@@ -71,11 +74,11 @@ def compare(inputs: int, threads: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    print("threads  inputs  graphc us  onnxruntime us  ratio")
-    for threads in THREADS:
-        for inputs in INPUTS:
-            ours, theirs = compare(inputs, threads)
-            print(f"{threads:7}{inputs:8}{ours:11.2f}{theirs:16.2f}{ours / theirs:7.2f}")
+    print("threads  batch  inputs  graphc us  onnxruntime us  ratio")
+    for threads, batch, inputs in itertools.product(THREADS, BATCHES, INPUTS):
+        ours, theirs = compare(inputs, batch, threads)
+        ratio = ours / theirs
+        print(f"{threads:7}{batch:>7}{inputs:8}{ours:11.2f}{theirs:16.2f}{ratio:7.2f}")
 
 
 if __name__ == "__main__":
