@@ -70,12 +70,12 @@ bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, ope
 	@$(BIN)/gc-bench $(BENCH_MODELS:%=models/%.onnx) --compare $(BENCH_PEERS) --json build/bench.json --chart build/bench.svg
 
 bench-gpu: DEVICE := cuda
-bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch, in f32 and f16 (DEVICE=cuda; where torch finds it)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch and JAX, in f32 and f16 (DEVICE=cuda; where they find it)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench,jax]'
 	@$(BIN)/python -m graphc.benchmarks.models $(GPU_MODELS)
 	@mkdir -p build
 	@for precision in f32 f16; do $(BIN)/gc-bench $(GPU_MODELS:%=models/%.onnx) --target $(DEVICE) --precision $$precision \
-		--compare torch-eager,torch --json build/bench-$(DEVICE)-$$precision.json || exit 1; done
+		--compare torch-eager,torch,jax --json build/bench-$(DEVICE)-$$precision.json || exit 1; done
 
 check-rewrites: $(STAMP)  ## Check every rewrite that fires on the models of `make bench`, before and after in numpy
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -2,9 +2,9 @@
 
     python -m graphc.benchmarks.call_overhead
 
-Graphs of one small addition after the other, by their inputs of 8 elements each, of a known batch or
-a named one: the time of a call from Python, ours and ONNX Runtime's in turns on the same arrays, with
-one thread and with two.
+Graphs of one small addition after the other, by their inputs of 8 elements each, of a known batch
+or a named one: the time of a call from Python, ours and ONNX Runtime's in turns on the same arrays,
+with one thread and with two.
 """
 
 import itertools

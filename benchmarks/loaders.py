@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from .jax_peers import load_jax
 from .peers import Peer, Terms, load_graphc, load_iree, load_onnxruntime, load_openvino
 from .torch_peers import load_torch_compiled, load_torch_eager
 
@@ -13,4 +14,5 @@ LOADERS: dict[str, Callable[[Path, Terms], Peer]] = {
     "iree": load_iree,
     "torch": load_torch_compiled,
     "torch-eager": load_torch_eager,
+    "jax": load_jax,
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .modules import architecture_of, torch_dtype
 from .peers import Feed, Peer, PeerError, Terms
 
 _BACKENDS = {"cpu": "cpu", "cuda": "cuda", "rocm": "cuda", "metal": "mps"}
@@ -18,14 +19,11 @@ def load_torch(path: Path, terms: Terms, *, compiled: bool) -> Peer:
     """The module as it is, or `compiled` by torch.compile for low latency."""
     import torch
 
-    from .architectures import ARCHITECTURES
-
-    if path.stem not in ARCHITECTURES:
-        raise PeerError(f"torch: '{path.stem}' is none of the modules of benchmarks.architectures")
+    architecture = architecture_of(path, "torch")
     place = _require_device(torch, terms)
     torch.set_num_threads(terms.threads)
-    architecture = ARCHITECTURES[path.stem]()
-    dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[terms.precision]
+    torch.backends.fp32_precision = "ieee"  # convolutions have 10 bits on CUDA otherwise (TF32)
+    dtype = torch_dtype(terms)
 
     def tensor(value: Any) -> Any:
         moved = torch.as_tensor(value).to(place)
@@ -49,6 +47,7 @@ def load_torch(path: Path, terms: Terms, *, compiled: bool) -> Peer:
         return [_array(result) for result in several]
 
     options |= {"precision": terms.precision, "threads": terms.threads}
+    options |= {"fp32_precision": torch.backends.fp32_precision}
     return Peer("torch" if compiled else "torch-eager", options, seconds, run)
 
 
