@@ -47,7 +47,7 @@ def with_sign_of(x: Scalar, magnitude: Scalar) -> Scalar:
     return math.copysign(magnitude, x)
 
 
-def _odd(function: Function) -> Function:
+def odd(function: Function) -> Function:
     """An odd function, from its values at 0 and above."""
     return lambda x: with_sign_of(x, function(math.absf(x)))
 
@@ -61,23 +61,13 @@ def polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
 
 
 @functools.cache
-def _fit(name: str, low: float, high: float, degree: int) -> tuple[float, ...]:
-    """Coefficients of the Chebyshev interpolation of `_FITTED[name]` between `low` and `high`."""
-    function = np.vectorize(_FITTED[name], otypes=[np.float64])
-    series = np.polynomial.Chebyshev.interpolate(function, degree, domain=[low, high])
+def fit(
+    function: Callable[[float], float], low: float, high: float, degree: int
+) -> tuple[float, ...]:
+    """Coefficients of the Chebyshev interpolation of `function` between `low` and `high`."""
+    values = np.vectorize(function, otypes=[np.float64])
+    series = np.polynomial.Chebyshev.interpolate(values, degree, domain=[low, high])
     return tuple(series.convert(kind=np.polynomial.Polynomial).coef)
-
-
-def _erfcx(x: float) -> float:
-    """``exp(x**2) * erfc(x)``."""
-    return pymath.exp(x * x) * pymath.erfc(x)
-
-
-_FITTED = {
-    "atan": lambda z: pymath.atan(pymath.sqrt(z)) / pymath.sqrt(z),
-    "erf": lambda z: pymath.erf(pymath.sqrt(z)) / pymath.sqrt(z),
-    "erfcx": lambda t: _erfcx((1 + t) / (1 - t)),  # t = (x - 1) / (x + 1)
-}
 
 
 # Exponentials and logarithms
@@ -134,7 +124,7 @@ def _half_exp(x: Scalar) -> Scalar:
     return arith.mulf(arith.mulf(half, root), root)
 
 
-@_odd
+@odd
 def sinh(x: Scalar) -> Scalar:
     """``(t + t / (t + 1)) / 2`` with ``t = expm1(x)`` below 1, above from ``exp(x) / 2``."""
     half, one = like(0.5, x), like(1, x)
@@ -159,7 +149,7 @@ def _log_of_double(x: Scalar) -> Scalar:
     return arith.addf(math.log(x), like(pymath.log(2), x))
 
 
-@_odd
+@odd
 def asinh(x: Scalar) -> Scalar:
     """``log1p(x + x**2 / (1 + sqrt(x**2 + 1)))``; for huge `x`, ``log(2 * x)``."""
     one, square = like(1, x), arith.mulf(x, x)
@@ -177,7 +167,7 @@ def acosh(x: Scalar) -> Scalar:
     return arith.select(compare("ULT", x, 1), like(pymath.nan, x), result)
 
 
-@_odd
+@odd
 def atanh(x: Scalar) -> Scalar:
     """``log1p(2 * x / (1 - x)) / 2``."""
     quotient = arith.divf(arith.addf(x, x), arith.subf(like(1, x), x))
@@ -262,7 +252,13 @@ def tan(x: Scalar) -> Scalar:
     return arith.select(compare("OEQ", x, 0), x, result)
 
 
-@_odd
+def _atan_slope(square: float) -> float:
+    """``atan(x) / x``."""
+    x = pymath.sqrt(square)
+    return pymath.atan(x) / x
+
+
+@odd
 def atan(x: Scalar) -> Scalar:
     """Brought below tan(pi / 8) by ``pi/2 - atan(1/x)`` and ``pi/4 + atan((x-1) / (x+1))``."""
     one = like(1, x)
@@ -271,7 +267,8 @@ def atan(x: Scalar) -> Scalar:
     turned = compare("OGT", x, pymath.tan(pymath.pi / 8))
     x = arith.select(turned, arith.divf(arith.subf(x, one), arith.addf(x, one)), x)
     limit = pymath.tan(pymath.pi / 8) ** 2
-    angle = arith.mulf(x, polynomial(arith.mulf(x, x), _fit("atan", 0, limit, _degree(x, 6, 13))))
+    slope = fit(_atan_slope, 0, limit, _degree(x, 6, 13))
+    angle = arith.mulf(x, polynomial(arith.mulf(x, x), slope))
     angle = arith.select(turned, arith.addf(like(pymath.pi / 4, x), angle), angle)
     return arith.select(inverted, arith.subf(like(pymath.pi / 2, x), angle), angle)
 
@@ -298,29 +295,7 @@ def acos(x: Scalar) -> Scalar:
     return arith.addf(half, half)
 
 
-# The error function, and powers
-
-
-def erf(x: Scalar) -> Scalar:
-    return _erf_double(x) if is_double(x) else with_sign_of(x, math.erf(x))
-
-
-def erf_plus_one(x: Scalar) -> Scalar:
-    """``erf(x) + 1``, where the sign of a zero does not matter."""
-    return arith.addf(_erf_double(x) if is_double(x) else math.erf(x), like(1, x))
-
-
-@_odd
-def _erf_double(x: Scalar) -> Scalar:
-    """``x * P(x**2)`` up to 1; above, ``1 - exp(-x**2) * Q((x - 1) / (x + 1))``."""
-    one, square = like(1, x), arith.mulf(x, x)
-    near = arith.mulf(x, polynomial(arith.minimumf(square, one), _fit("erf", 0, 1, 14)))
-    bounded = arith.minimumf(x, like(6, x))
-    t = arith.divf(arith.subf(bounded, one), arith.addf(bounded, one))
-    scaled = polynomial(t, _fit("erfcx", 0, 5 / 7, 18))
-    decay = math.exp(arith.negf(arith.mulf(bounded, bounded)))
-    far = arith.subf(one, arith.mulf(decay, scaled))
-    return arith.select(compare("OGT", x, 1), far, near)
+# Powers
 
 
 def power(a: Scalar, b: Scalar) -> Scalar:

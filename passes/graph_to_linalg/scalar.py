@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, math
-from . import functions
+from . import error_function, functions
 from .conversion import computable, convert_scalar
 from .functions import like
 from .lowering import plain_element, scalar_constant
@@ -92,7 +92,7 @@ _float(graph.TanhOp, functions.tanh)
 _float(graph.AsinhOp, functions.asinh)
 _float(graph.AcoshOp, functions.acosh)
 _float(graph.AtanhOp, functions.atanh)
-_float(graph.ErfOp, functions.erf)
+_float(graph.ErfOp, error_function.erf)
 _float(graph.FloorOp, math.floor)
 _float(graph.CeilOp, math.ceil)
 _float(graph.RoundOp, functions.round_half_even)
@@ -118,7 +118,8 @@ _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(like(1, x), math.abs
 def gelu(op, x):
     half = arith.mulf(x, like(0.5, x))
     if op.attrs["approximate"] != "tanh":
-        return arith.mulf(half, functions.erf_plus_one(arith.mulf(x, like(pymath.sqrt(0.5), x))))
+        scaled = arith.mulf(x, like(pymath.sqrt(0.5), x))
+        return arith.mulf(half, error_function.erf_plus_one(scaled))
     cube = arith.mulf(arith.mulf(x, x), x)
     inner = arith.addf(x, arith.mulf(cube, like(0.044715, x)))
     bent = functions.tanh(arith.mulf(inner, like(pymath.sqrt(2 / pymath.pi), x)))

@@ -9,7 +9,7 @@
 // CHECK: memref.prefetch
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tileloadd64"
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
-// CHECK: math.erf {{.*}} : vector<16xf32>
+// CHECK: math.copysign {{.*}} : vector<16xf32>
 // CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xbf16>
 // CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
 // CHECK-LABEL: @tiles

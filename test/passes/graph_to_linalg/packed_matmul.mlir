@@ -11,7 +11,7 @@
 // CHECK: memref.prefetch
 // CHECK: vector.fma
 // CHECK: scf.if
-// CHECK: math.erf {{.*}} : vector<16xf32>
+// CHECK: math.copysign {{.*}} : vector<16xf32>
 // CHECK-LABEL: @known
 // CHECK: "flow.dispatch"{{.*}}entry_points = [@matmul_0::@matmul_0]
 // CHECK-NOT: linalg.generic

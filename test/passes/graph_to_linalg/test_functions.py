@@ -1,11 +1,14 @@
 """How accurate compiled elementary functions are, over all that their arguments can be."""
 
 import math
+from contextlib import closing
 
 import numpy as np
 import pytest
 from numerics import build_model, run_compiled
 from onnx import helper
+
+import graphc
 
 _random = np.random.default_rng(0)
 
@@ -128,3 +131,19 @@ def test_powers():
     with np.errstate(all="ignore"):
         expected = np.power(a.astype(np.float64), b.astype(np.float64))
     assert not _check("Pow", np.stack([a, b], 1), result, expected, 1e-7)
+
+
+def test_the_error_function_to_the_last_bits():
+    """By itself, and of vectors in the kernel of a product, by an identity here."""
+    x = _random.uniform(-4.5, 4.5, (600, 256)).astype(np.float32)
+    nodes = [
+        helper.make_node("Erf", ["x"], ["alone"]),
+        helper.make_node("MatMul", ["x", "identity"], ["product"]),
+        helper.make_node("Erf", ["product"], ["within"]),
+    ]
+    known = {"identity": np.eye(256, dtype=np.float32)}
+    model = build_model(nodes, {"x": (np.float32, x.shape)}, ["alone", "within"], known)
+    want = FUNCTIONS["Erf"](x.astype(np.float64))
+    with closing(graphc.compile(model, precision="strict")) as compiled:
+        for result in compiled.run(None, {"x": x}):
+            assert (abs(result - want) <= 1.1 * np.spacing(abs(want).astype(np.float32))).all()
