@@ -14,11 +14,6 @@ def erf(x: ir.Value) -> ir.Value:
     return _double(x) if is_double(x) else _single(x)
 
 
-def erf_plus_one(x: ir.Value) -> ir.Value:
-    """``erf(x) + 1``."""
-    return arith.addf(erf(x), like(1, x))
-
-
 @odd
 def _single(x: ir.Value) -> ir.Value:
     """``x + x * P(x**2)`` up to 1; above, ``1 - exp(Q(x))``. At most 1.1 ulp away."""

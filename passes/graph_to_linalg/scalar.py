@@ -13,8 +13,9 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, math
-from . import error_function, functions
+from . import functions
 from .conversion import computable, convert_scalar
+from .error_function import erf
 from .functions import like
 from .lowering import plain_element, scalar_constant
 
@@ -92,7 +93,7 @@ _float(graph.TanhOp, functions.tanh)
 _float(graph.AsinhOp, functions.asinh)
 _float(graph.AcoshOp, functions.acosh)
 _float(graph.AtanhOp, functions.atanh)
-_float(graph.ErfOp, error_function.erf)
+_float(graph.ErfOp, erf)
 _float(graph.FloorOp, math.floor)
 _float(graph.CeilOp, math.ceil)
 _float(graph.RoundOp, functions.round_half_even)
@@ -119,7 +120,7 @@ def gelu(op, x):
     half = arith.mulf(x, like(0.5, x))
     if op.attrs["approximate"] != "tanh":
         scaled = arith.mulf(x, like(pymath.sqrt(0.5), x))
-        return arith.mulf(half, error_function.erf_plus_one(scaled))
+        return arith.mulf(half, arith.addf(erf(scaled), like(1, x)))
     cube = arith.mulf(arith.mulf(x, x), x)
     inner = arith.addf(x, arith.mulf(cube, like(0.044715, x)))
     bent = functions.tanh(arith.mulf(inner, like(pymath.sqrt(2 / pymath.pi), x)))
