@@ -269,8 +269,14 @@ def _is_bounded_by(a: Dim, b: Dim) -> bool:
 
 
 def is_broadcast_of(a: "int | Dim", b: "int | Dim") -> bool:
-    """Whether `a` is what `b` and another size broadcast to."""
-    return isinstance(a, Dim) and b in _arguments(a, "broadcast")
+    """Whether `a` is what `b` and other sizes broadcast to."""
+    return isinstance(a, Dim) and _arguments(a, "broadcast") != () and _parts(b) <= _parts(a)
+
+
+def _parts(a: "int | Dim") -> set[int | Dim]:
+    """The sizes that broadcast to `a`; `a` alone where there are no others."""
+    arguments = _arguments(a, "broadcast") if isinstance(a, Dim) else ()
+    return set().union(*map(_parts, arguments)) if arguments else {a}
 
 
 def _arguments(a: Dim, function: str) -> tuple[int | Dim, ...]:

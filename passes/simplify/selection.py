@@ -24,6 +24,15 @@ def where_decided(op: Any) -> Any:
     return _as_result(op, op.b) if not condition.any() else None
 
 
+@rewrite(graph.IfOp)
+def if_of_one_value(op: Any) -> Any:
+    """``if(c) { a } else { a }  -->  a``, of values from outside. (The backend would merge the
+    branches, and lose what they yield.)"""
+    then, otherwise = (list(graph.terminator(body).operands) for body in op.bodies)
+    alike = then == otherwise and all(map(same_type, then, op.operation.results))
+    return then if alike else None
+
+
 @rewrite(graph.ReluOp)
 def relu_of_relu(op: Any) -> Any:
     """``relu(relu(x))  -->  relu(x)``."""
@@ -87,6 +96,7 @@ def _as_result(op: Any, value: Any) -> Any:
 
 REWRITES = (
     where_decided,
+    if_of_one_value,
     relu_of_relu,
     relu_of_max,
     BoundChain(),

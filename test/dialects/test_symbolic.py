@@ -112,6 +112,14 @@ def test_broadcast_is_that_of_numpy(a, b):
     assert broadcast(n, n) == n
 
 
+def test_sizes_broadcast_to_what_they_are_parts_of():
+    k, m, n = map(Dim.symbol, "kmn")
+    all_ = broadcast(broadcast(k, n), m)
+    assert broadcast(broadcast(m, n), all_) == all_
+    assert broadcast(all_, k) == all_
+    assert broadcast(all_, Dim.symbol("other")) != all_
+
+
 @given(dims, sizes)
 def test_sizes_can_be_given_one_by_one(x, sizes):
     if isinstance(x, Dim):

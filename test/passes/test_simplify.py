@@ -217,6 +217,12 @@ EXAMPLES = [
     ),
     Example("pad-by-nothing", lambda x: graph.pad(x, c(9), low=[0, 0], high=[0, 0]), []),
     Example(
+        "if-of-one-value",
+        lambda x, holds: graph.if_(holds, lambda: [x], lambda: [x], lambda hint: hint)[0],
+        [],
+        ("nxf32", "i1"),
+    ),
+    Example(
         "where-decided",
         lambda x, y: graph.where(c([[True]], np.bool_), x, y),
         ["expand"],
