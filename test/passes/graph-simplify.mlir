@@ -112,3 +112,17 @@ func.func @decided(%x: tensor<2x4xf32>, %y: tensor<4xf32>) -> tensor<2x4xf32> {
   %0 = "graph.where"(%c, %x, %y) : (tensor<i1>, tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
+
+// A product and the same with its operands exchanged: one, given twice; a difference stays.
+// CHECK-LABEL: @commuted
+// CHECK-NEXT: [[PRODUCT:%.+]] = "graph.mul"(%arg0, %arg1)
+// CHECK-NEXT: "graph.sub"(%arg0, %arg1)
+// CHECK-NEXT: [[DIFFERENCE:%.+]] = "graph.sub"(%arg1, %arg0)
+// CHECK-NEXT: return [[PRODUCT]], [[PRODUCT]]
+func.func @commuted(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = "graph.mul"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.mul"(%y, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = "graph.sub"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = "graph.sub"(%y, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

@@ -215,6 +215,12 @@ EXAMPLES = [
         ["concat"],
         ("4xf32", "2xf32"),
     ),
+    Example(
+        "commuted",
+        lambda x, y: graph.sub(graph.mul(x, y), graph.exp(graph.mul(y, x))),
+        ["mul", "exp", "sub"],
+        ("4x3xf32", "3xf32"),
+    ),
     Example("pad-by-nothing", lambda x: graph.pad(x, c(9), low=[0, 0], high=[0, 0]), []),
     Example(
         "if-of-one-value",

@@ -17,6 +17,7 @@ from numerics import (
 )
 from onnx import helper
 
+import graphc
 from graphc.errors import UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
 
@@ -274,3 +275,19 @@ def test_what_is_transposed_after_a_softmax():
     for rows in (6, "rows"):
         model = build_model(nodes, {"x": (np.float32, [2, rows, 17])}, ["y", "z"])
         compare_with_onnxruntime(model, {"x": x})
+
+
+def test_normalized_rows_multiplied_in_both_orders():
+    """The backend would find the second product in the kernel, and fail to store one twice."""
+    node = helper.make_node
+    nodes = [
+        node("MeanVarianceNormalization", ["x"], ["rows"], axes=[2]),
+        node("Mul", ["rows", "gain"], ["y"]),
+        node("Mul", ["gain", "rows"], ["z"]),
+    ]
+    x, gain = _floats(1, 2, 2), _floats(1, 2, 2)
+    shapes = dict.fromkeys(("x", "gain"), (np.float32, [1, 2, 2]))
+    model = build_model(nodes, shapes, ["y", "z"])
+    feeds = {"x": x, "gain": gain}
+    with graphc.compile(model, threads=1, host=False) as compiled:
+        compare(compiled.run(None, feeds), run_onnxruntime(model, feeds), ["y", "z"])
