@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ...dialects import iree
 from ...mlir import arith, ir, tensor
+from .conversion import integer_to_float
 from .dispatch import VIEWS
 from .generic import parallel
 
@@ -161,7 +162,7 @@ def _copied(x: ir.Value, sizes: Sequence[ir.Value], zero: ir.Value) -> ir.Value:
 def _converted(number: ir.Value, type_: ir.Type) -> ir.Value:
     """An i32 as an element of `type_`."""
     if isinstance(type_, ir.FloatType):
-        return arith.sitofp(type_, number)
+        return integer_to_float(number, type_)
     width = ir.IntegerType(type_).width
     if width == number.type.width:
         return number

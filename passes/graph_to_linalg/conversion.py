@@ -73,12 +73,24 @@ def _convert(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
         return _from_float(x, target, wanted)
     unsigned = graph.is_unsigned(source) or source == np.bool_
     if graph.is_float(target):
-        return (arith.uitofp if unsigned else arith.sitofp)(wanted, x)
+        return integer_to_float(x, wanted, unsigned=unsigned)
     if wanted.width == x.type.width:
         return x
     if wanted.width < x.type.width:
         return arith.trunci(wanted, x)
     return (arith.extui if unsigned else arith.extsi)(wanted, x)
+
+
+def integer_to_float(x: Scalar, wanted: ir.Type, *, unsigned: bool = False) -> Scalar:
+    """`x` rounded to the float type `wanted`; to bf16 by way of f32, since processors without it
+    would call a function for the conversion, which no kernel is linked with.
+    """
+    convert = arith.uitofp if unsigned else arith.sitofp
+    if not isinstance(wanted, ir.BF16Type):
+        return convert(wanted, x)
+    f32 = ir.F32Type.get()
+    number = arith.addf(convert(f32, x), arith.constant(f32, 0.0))  # else both steps become one
+    return arith.truncf(wanted, number)
 
 
 def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:

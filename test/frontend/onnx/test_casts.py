@@ -8,6 +8,7 @@ from numerics import Cases, evaluate, run_compiled
 from onnx import TensorProto, helper
 from onnx.numpy_helper import saturate_cast, to_float8e8m0
 
+import graphc
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 
@@ -165,3 +166,14 @@ def test_constants_of_small_types():
         opset_imports=[helper.make_opsetid("", 25)],
     )
     np.testing.assert_array_equal(run_compiled(model, {})[0], array.astype(np.int32))
+
+
+def test_integers_become_brain_floats_on_processors_without_them():
+    arrays = [np.array([3, 100, 255]).astype(dtype) for dtype in (np.int64, np.uint8, np.uint32)]
+    arrays.append(np.array([True, False]))
+    cases = Cases(opset=21)
+    for array in arrays:
+        cases.add("Cast", array, to=_kind(ml_dtypes.bfloat16))
+    with graphc.compile(cases.model(), target="cpu:haswell", threads=1, host=False) as compiled:
+        for have, array in zip(compiled.run(None, cases.feeds), arrays, strict=True):
+            np.testing.assert_array_equal(have, array.astype(ml_dtypes.bfloat16))
