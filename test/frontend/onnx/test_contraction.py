@@ -12,6 +12,7 @@ from numerics import (
     const,
     evaluate,
     run_compiled,
+    summable,
 )
 from onnx import helper
 
@@ -28,7 +29,7 @@ def _floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
 
 def _integers(*shape: int, dtype: type) -> np.ndarray:
     low, high = (0, 256) if dtype == np.uint8 else (-128, 128)
-    return _random.integers(low, high, shape).astype(dtype)
+    return summable(_random.integers(low, high, shape).astype(dtype))
 
 
 def test_gathered_matrices_by_a_column_each():

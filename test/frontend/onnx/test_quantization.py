@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Feed, compare, const, evaluate, run_compiled
+from numerics import Cases, Feed, compare, const, evaluate, run_compiled, summable
 from onnx import TensorProto, helper
 
 from graphc.errors import InvalidModelError
@@ -18,7 +18,7 @@ def _normal(*shape: int, scale: float = 1) -> np.ndarray:
 
 def _bytes(dtype: type, *shape: int) -> np.ndarray:
     info = np.iinfo(dtype)
-    return _random.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return summable(_random.integers(info.min, info.max, shape, dtype, endpoint=True))
 
 
 def _scale(*shape: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, compare, const, evaluate
+from numerics import Cases, Feed, compare, const, evaluate, summable
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -18,7 +18,7 @@ _random = np.random.default_rng(0)
 
 def _bytes(dtype: type, *shape: int) -> np.ndarray:
     info = np.iinfo(dtype)
-    return _random.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return summable(_random.integers(info.min, info.max, shape, dtype, endpoint=True))
 
 
 def _new_cases() -> tuple[Cases, Any]:

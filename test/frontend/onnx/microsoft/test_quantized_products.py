@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Const, Feed, compare, const, evaluate, run_compiled
+from numerics import Cases, Const, Feed, compare, const, evaluate, run_compiled, summable
 
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -17,7 +17,7 @@ def _floats(*shape: int) -> np.ndarray:
 
 def _bytes(dtype: type, *shape: int) -> np.ndarray:
     info = np.iinfo(dtype)
-    return _random.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return summable(_random.integers(info.min, info.max, shape, dtype, endpoint=True))
 
 
 def _scales(*shape: int) -> np.ndarray:

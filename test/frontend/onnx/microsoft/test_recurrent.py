@@ -1,7 +1,7 @@
 """Recurrences with quantized weights against ONNX Runtime, which quantizes the inputs as well."""
 
 import numpy as np
-from numerics import Cases, Feed, const
+from numerics import Cases, Feed, const, summable
 
 DOMAIN = "com.microsoft"
 _random = np.random.default_rng(0)
@@ -14,7 +14,7 @@ def _floats(*shape: int) -> np.ndarray:
 def _weights(directions: int, rows: int, columns: int, each: bool) -> tuple:
     """Weights, scales and zero points, those of `each` column or one for all."""
     shape = (directions, columns) if each else (directions,)
-    weights = _random.integers(-120, 120, (directions, rows, columns), np.int8)
+    weights = summable(_random.integers(-120, 120, (directions, rows, columns), np.int8))
     scales = _random.uniform(0.002, 0.004, shape).astype(np.float32)
     return const(weights), const(scales), const(np.zeros(shape, np.int8))
 
