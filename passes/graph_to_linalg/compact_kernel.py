@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...mlir import arith, ir, vector
 from .matmul_kernel import MatmulEmitter, Product
-from .vector_emitter import Registers
+from .vector_emitter import Part, Registers, short_vectors
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,12 @@ class CompactProduct(Product):
 class CompactEmitter(MatmulEmitter):
     """Writes the kernel."""
 
+    def parts(self, columns: int) -> list[Part]:
+        """See `MatmulEmitter`: the words of a line are of such vectors."""
+        return short_vectors(columns, self.lanes)
+
     def columns(
-        self, weights: ir.Value, line: ir.Value, masks: Sequence[ir.Value | None]
+        self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None
     ) -> Registers:
         """See `VectorEmitter`: the vectors of a line, of three loads. What is behind the last
         column are zeros."""
@@ -54,5 +58,5 @@ class CompactEmitter(MatmulEmitter):
 
         return [
             arith.bitcast(self.vector_type, arith.ori(first(number), next_(number)))
-            for number in range(len(masks))
+            for number in range(len(lanes))
         ]

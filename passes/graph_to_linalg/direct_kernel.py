@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
-from .vector_emitter import Registers, VectorEmitter
+from .vector_emitter import Part, Registers, VectorEmitter, long_vectors
 from .vector_epilogue import Finish, Place
 
 MIN_PIECES = 8
@@ -72,9 +72,9 @@ class Shape:
         return self.result[3] // self.width
 
     @property
-    def parts(self) -> int:
+    def parts(self) -> list[Part]:
         """Vectors in a panel."""
-        return self.width // self.lanes
+        return long_vectors(self.width, self.lanes)
 
     @property
     def pieces(self) -> int:
@@ -219,7 +219,7 @@ class Emitter(VectorEmitter):
         where = self.index(tile.start) if place is None else place
         left = self.add(self.times(where, shape.strides[1]), -shape.low[1])
         base = self.add(first, self.times(left, shape.pixel))
-        sums = [self.splat(0)] * (len(tile) * shape.parts)
+        sums = self.zeros(len(tile), shape.parts)
 
         def row(tap: ir.Value, registers: Registers) -> Registers:
             pixels = self.times(tap, shape.dilations[0] * shape.image[2] * shape.pixel)
@@ -235,12 +235,11 @@ class Emitter(VectorEmitter):
     def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[Place]:
         """Where the registers of a tile of `count` places belong, its first being at `offset`."""
         shape = self.shape
-        starts = [part * shape.lanes for part in range(shape.parts)]
-        features = [self.add(feature, start) for start in starts]
+        features = [self.add(feature, part.start) for part in shape.parts]
         return [
-            Place(features[part], self.add(offset, place * shape.result[3] + start))
+            Place(at, self.add(offset, place * shape.result[3] + part.start), part.lanes)
             for place in range(count)
-            for part, start in enumerate(starts)
+            for part, at in zip(shape.parts, features, strict=True)
         ]
 
     def taps(self, tile: range, image: ir.Value, weights: ir.Value, sums: Registers) -> Registers:
@@ -265,38 +264,35 @@ class Emitter(VectorEmitter):
     ) -> Registers:
         """Add one tap, channel by channel, at some places of a tile."""
         shape = self.shape
-        starts = [part * shape.lanes for part in range(shape.parts)]
-        columns = self._vectors(self.weights, weights, starts)
+        columns = self._vectors(self.weights, weights)
         sums = list(sums)
         for place in places:
-            at = place * shape.parts
+            at = place * len(columns)
             pixel = self.add(image, place * shape.strides[1] * shape.image[3])
-            values = self._vectors(self.image, pixel, starts)
+            values = self._vectors(self.image, pixel)
             for index, (value, column) in enumerate(zip(values, columns, strict=True), start=at):
                 sums[index] = vector.fma(value, column, sums[index])
         return sums
 
-    def _vectors(self, memory: ir.Value, offset: ir.Value, starts: list[int]) -> Registers:
-        return [vector.load(self.vector_type, memory, [self.add(offset, s)]) for s in starts]
+    def _vectors(self, memory: ir.Value, offset: ir.Value) -> Registers:
+        """The vectors of a panel, from an index of `memory` on."""
+        return self.load_all(memory, offset, [part.lanes for part in self.shape.parts])
 
     def channels(
         self, count: int, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
     ) -> Registers:
         """Add `count` channels in a row at some places of a tile."""
         shape = self.shape
-        parts, stride = shape.parts, shape.strides[1] * shape.pixel
+        stride = shape.strides[1] * shape.pixel
 
         def channel(index: ir.Value, registers: Registers) -> Registers:
             pixel = self.add(image, self.times(index, shape.channel))
             line = self.add(weights, self.times(index, shape.width))
-            columns = self._vectors(self.weights, line, [p * shape.lanes for p in range(parts)])
+            columns = self._vectors(self.weights, line)
             registers = list(registers)
             for place in places:
                 scalar = memref.load(self.image, [self.add(pixel, place * stride)])
-                factor = vector.broadcast(self.vector_type, scalar)
-                for part, column in enumerate(columns):
-                    at = place * parts + part
-                    registers[at] = vector.fma(factor, column, registers[at])
+                self.add_products(scalar, columns, registers, place * len(columns))
             return registers
 
         return self.loop((self.index(0), self.index(count)), sums, channel)

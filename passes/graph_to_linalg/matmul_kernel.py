@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir
-from .vector_emitter import Ahead, Registers, Rows, VectorEmitter, even_tiles
+from .vector_emitter import (
+    Ahead,
+    Part,
+    Registers,
+    Rows,
+    VectorEmitter,
+    even_tiles,
+    long_vectors,
+)
 from .vector_epilogue import Finish, Place
 
 FIRST_CACHE_BYTES = 32 << 10
@@ -227,17 +235,17 @@ class MatmulEmitter(VectorEmitter):
             self.times(panel, product.depth * product.line),
             self.times(depth.start, product.line),
         )
-        feature = self.times(panel, product.width)
+        feature, parts = self.times(panel, product.width), self.parts(columns)
         for tiles in lines.tiles:
 
             def tile(number: ir.Value, tiles: _Tiles = tiles) -> None:
                 line = self.add(self.times(number, tiles.size), tiles.first)
                 row = self.add(lines.first, line)
                 result = row if lines.result is None else self.add(lines.result, line)
-                places = self._places(result, tiles.size, feature, columns)
+                places = self._places(result, tiles.size, feature, parts)
                 at = self.add(self.times(row, product.depth), depth.start)
                 rows = Rows(self.x, at, tiles.size, product.depth, product.line)
-                sums = self._start(places, depth)
+                sums = self._start(places, self.zeros(tiles.size, parts), depth)
                 ahead = self._ahead(line, weights)
                 sums = self.multiply(rows, self.weights, weights, depth.length, sums, ahead)
                 self._finish(places, sums, depth)
@@ -258,31 +266,33 @@ class MatmulEmitter(VectorEmitter):
         per_line = -(-product.depth_block * product.line // lines)
         return Ahead(self.add(next_, self.times(line, per_line)), step)
 
-    def _places(self, row: ir.Value, size: int, feature: ir.Value, columns: int) -> list[Place]:
-        """Where the registers of a tile belong, which hold `columns` of a panel."""
+    def parts(self, columns: int) -> list[Part]:
+        """The vectors that hold so many columns of a panel."""
+        return long_vectors(columns, self.lanes)
+
+    def _places(
+        self, row: ir.Value, size: int, feature: ir.Value, parts: Sequence[Part]
+    ) -> list[Place]:
+        """Where the registers of a tile belong, which hold `parts` of a panel."""
         product = self.product
         offset = self.add(self.times(row, product.columns), feature)
-        parts = -(-columns // product.lanes)
-        masks = [self.first_lanes(columns - part * product.lanes) for part in range(parts)]
-        features = [self.add(feature, part * product.lanes) for part in range(parts)]
+        masks = [self.first_lanes(part.count) for part in parts]
+        features = [self.add(feature, part.start) for part in parts]
         return [
-            Place(
-                features[part],
-                self.add(offset, line * product.columns + part * product.lanes),
-                masks[part],
-            )
+            Place(at, self.add(offset, line * product.columns + part.start), part.lanes, mask)
             for line in range(size)
-            for part in range(parts)
+            for part, at, mask in zip(parts, features, masks, strict=True)
         ]
 
-    def _start(self, places: Sequence[Place], depth: "_Depth") -> Registers:
+    def _start(self, places: Sequence[Place], zeros: Registers, depth: "_Depth") -> Registers:
         """Zeros, or the sums so far."""
-        zeros = [self.splat(0)] * len(places)
         if depth.continues is None:
             return zeros
 
         def so_far() -> Registers:
-            return [self.load(self.output, place.offset, place.mask) for place in places]
+            return [
+                self.load(self.output, place.offset, place.mask, place.lanes) for place in places
+            ]
 
         return self.when(depth.continues, so_far, zeros)
 

@@ -6,7 +6,7 @@ Where the kernel of f32 counts elements of the depth, of four bytes, this one co
 
 from ...mlir import ir, llvm, memref, vector
 from .matmul_kernel import MatmulEmitter
-from .vector_emitter import Ahead, Registers, Rows
+from .vector_emitter import Ahead, Part, Registers, Rows, short_vectors
 
 PAIR_LANES = 16
 """Pairs in a vector, of 512 bits."""
@@ -14,6 +14,10 @@ PAIR_LANES = 16
 
 class PairsEmitter(MatmulEmitter):
     """Writes the kernel for a product whose depth is counted in pairs."""
+
+    def parts(self, columns: int) -> list[Part]:
+        """See `MatmulEmitter`: vectors that the instruction takes."""
+        return short_vectors(columns, self.lanes)
 
     def multiply(
         self,

@@ -5,12 +5,19 @@ are multiplied by those of weights, product by product; these lie in scratch mem
 has for itself. Then blocks of the result are sums of them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...dialects.graph.bilinear import ALGORITHMS, BilinearAlgorithm
 from ...mlir import arith, ir
-from .vector_emitter import Ahead, Registers, Rows, VectorEmitter, even_tiles
+from .vector_emitter import (
+    Ahead,
+    Registers,
+    Rows,
+    VectorEmitter,
+    even_tiles,
+    lanes_of,
+    long_vectors,
+)
 from .vector_epilogue import Finish, Place
 
 SCRATCH_BYTES = 448 << 10
@@ -243,32 +250,30 @@ class StrassenEmitter(VectorEmitter):
         """Multiply a block of the depth, the elements from `rows` and from `weights` on, and add
         that to what is there from `target` on where it `continues`."""
         shape = self.shape
-        parts, done = shape.width // shape.lanes, 0
+        parts, done = long_vectors(shape.width, shape.lanes), 0
         for count, size in even_tiles(shape.block, shape.tile):
 
             def tile(number: ir.Value, size: int = size, done: int = done) -> None:
                 line = self.add(self.times(number, size), done)
                 at = arith.addi(rows, self.times(line, shape.depth))
                 place = arith.addi(target, self.times(line, shape.width))
-                places = [self.add(place, n * shape.lanes) for n in range(size * parts)]
                 factors = Rows(self.x, at, size, shape.depth, shape.width)
-                sums = self._start(places, continues)
+                sums = self._start(place, self.zeros(size, parts), continues)
                 sums = self.multiply(
                     factors, self.weights, weights, shape.depth_block, sums,
                     self._ahead(weights, line),
                 )  # fmt: skip
-                for place, value in zip(places, sums, strict=True):
-                    self.store(value, self.scratch, place)
+                self.store_all(sums, self.scratch, place)
 
             self.repeat(0, count, tile)
             done += count * size
 
-    def _start(self, places: Sequence[ir.Value], continues: ir.Value | None) -> Registers:
-        """Zeros, or the sums so far."""
-        zeros = [self.splat(0)] * len(places)
+    def _start(self, place: ir.Value, zeros: Registers, continues: ir.Value | None) -> Registers:
+        """Zeros, or the sums so far, which are those from `place` on."""
         if continues is None:
             return zeros
-        return self.when(continues, lambda: [self.load(self.scratch, at) for at in places], zeros)
+        lanes = [lanes_of(zero) for zero in zeros]
+        return self.when(continues, lambda: self.load_all(self.scratch, place, lanes), zeros)
 
     def _ahead(self, weights: ir.Value, line: ir.Value) -> Ahead:
         """The part of the next block of weights that is fetched while the tile from `line` of the
@@ -309,7 +314,8 @@ class StrassenEmitter(VectorEmitter):
         for across in range(shape.algorithm.columns):
             column = self.add(feature, across * shape.breadth)
             mask = self._mask(across, feature)
-            places.append(Place(column, arith.addi(self.times(line, shape.columns), column), mask))
+            offset = arith.addi(self.times(line, shape.columns), column)
+            places.append(Place(column, offset, shape.lanes, mask))
 
         def store() -> None:
             for place, value in zip(places, self.finish(places, sums), strict=True):

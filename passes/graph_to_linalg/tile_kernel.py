@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ...mlir import arith, ir, memref
 from . import tile_registers
 from .tile_registers import Address, TileRegisters
-from .vector_emitter import VectorEmitter
+from .vector_emitter import VectorEmitter, long_vectors
 from .vector_epilogue import Finish, Place
 
 WIDTH = 2 * tile_registers.SUMS
@@ -232,20 +232,21 @@ class TileEmitter(VectorEmitter):
     def _finish(self, panel: ir.Value, row: ir.Value, rows: ir.Value, columns: int) -> None:
         """Store the sums of `rows` rows, after what follows them."""
         feature = self.times(panel, WIDTH)
-        parts = -(-columns // self.lanes)
+        parts = long_vectors(columns, self.lanes)
 
         def line(number: ir.Value) -> None:
             offset = self.add(self.times(self.add(row, number), self.product.columns), feature)
             held = self.times(number, WIDTH)
             places = [
                 Place(
-                    self.add(feature, part * self.lanes),
-                    self.add(offset, part * self.lanes),
-                    self.first_lanes(columns - part * self.lanes),
+                    self.add(feature, part.start),
+                    self.add(offset, part.start),
+                    part.lanes,
+                    self.first_lanes(part.count),
                 )
-                for part in range(parts)
+                for part in parts
             ]
-            sums = [self.load(self.sums, self.add(held, n * self.lanes)) for n in range(parts)]
+            sums = self.load_all(self.sums, held, [part.lanes for part in parts])
             for place, value in zip(places, self.finish(places, sums), strict=True):
                 self.store(value, self.output, place.offset, place.mask)
 

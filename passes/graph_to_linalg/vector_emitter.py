@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ...mlir import arith, ir, memref, scf, vector
 
@@ -34,6 +35,35 @@ class Ahead:
     step: int
 
 
+@dataclass(frozen=True)
+class Part:
+    """Columns of a line that one vector of `lanes` elements holds, the first `count` of them those
+    from `start` on."""
+
+    start: int
+    lanes: int
+    count: int
+
+
+def long_vectors(columns: int, lanes: int) -> list[Part]:
+    """`columns` in few vectors: as long as can be, of powers of two times `lanes`.
+
+    The backend lays long vectors into registers, and has a fraction to compile of what short ones
+    are for it; those of other sizes it takes apart where they go from block to block.
+    """
+    parts, start = [], 0
+    while (left := columns - start) >= lanes:
+        size = lanes << (left // lanes).bit_length() - 1
+        parts.append(Part(start, size, size))
+        start += size
+    return [*parts, Part(start, lanes, left)] if left else parts
+
+
+def short_vectors(columns: int, lanes: int) -> list[Part]:
+    """`columns` in vectors of `lanes`, for instructions that take no others."""
+    return [Part(n, lanes, min(lanes, columns - n)) for n in range(0, columns, lanes)]
+
+
 def even_tiles(count: int, most: int) -> list[tuple[int, int]]:
     """`count` in tiles of at most `most`, as few and as even as can be: how many of which size."""
     tiles = -(-count // most)
@@ -41,8 +71,15 @@ def even_tiles(count: int, most: int) -> list[tuple[int, int]]:
     return [(n, rows) for n, rows in ((more, size + 1), (tiles - more, size)) if n]
 
 
+def lanes_of(value: ir.Value) -> int:
+    """The elements of a vector."""
+    (lanes,) = ir.VectorType(value.type).shape
+    return lanes
+
+
 class VectorEmitter:
-    """Writes at the insertion point, which is in a kernel, with vectors of `lanes` elements."""
+    """Writes at the insertion point, which is in a kernel, with vectors of `lanes` elements, or of
+    so many as is said."""
 
     def __init__(self, lanes: int):
         self.lanes = lanes
@@ -51,7 +88,11 @@ class VectorEmitter:
 
     @property
     def vector_type(self) -> ir.VectorType:
-        return ir.VectorType.get([self.lanes], ir.F32Type.get())
+        return self.vector_of(self.lanes)
+
+    def vector_of(self, lanes: int) -> ir.VectorType:
+        """The type of vectors of so many elements."""
+        return ir.VectorType.get([lanes], ir.F32Type.get())
 
     def index(self, value: int) -> ir.Value:
         """A constant, defined at the start of the kernel."""
@@ -60,12 +101,16 @@ class VectorEmitter:
                 self._constants[value] = arith.constant(ir.IndexType.get(), value)
         return self._constants[value]
 
-    def splat(self, value: float) -> ir.Value:
+    def splat(self, value: float, lanes: int | None = None) -> ir.Value:
         """A vector of equal elements."""
+        type_ = self.vector_of(lanes or self.lanes)
         element = ir.FloatAttr.get_f32(value)
-        return arith.constant(
-            self.vector_type, ir.DenseElementsAttr.get_splat(self.vector_type, element)
-        )
+        return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
+
+    def zeros(self, rows: int, parts: Sequence[Part]) -> Registers:
+        """Sums to begin with: of each row as many as there are `parts`."""
+        known = {lanes: self.splat(0, lanes) for lanes in {part.lanes for part in parts}}
+        return [known[part.lanes] for part in parts] * rows
 
     def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
         if isinstance(b, int):
@@ -99,23 +144,51 @@ class VectorEmitter:
                 body()
                 scf.YieldOp([])
 
-    def load(self, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None) -> ir.Value:
+    def load(
+        self,
+        memory: ir.Value,
+        at: ir.Value,
+        mask: ir.Value | None = None,
+        lanes: int | None = None,
+    ) -> ir.Value:
         """The vector at an index of `memory`, zeros where it is masked."""
+        type_ = self.vector_of(lanes or self.lanes)
         if mask is None:
-            return vector.load(self.vector_type, memory, [at])
-        return vector.maskedload(self.vector_type, memory, [at], mask, self.splat(0))
+            return vector.load(type_, memory, [at])
+        return vector.maskedload(type_, memory, [at], mask, self.splat(0, lanes))
 
     def store(
         self, value: ir.Value, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None
     ) -> None:
         """Write a vector to an index of `memory`, rounded to its elements, but what is masked."""
         element = ir.MemRefType(memory.type).element_type
-        if element != self.vector_type.element_type:
-            value = arith.truncf(ir.VectorType.get([self.lanes], element), value)
+        if element != ir.VectorType(value.type).element_type:
+            value = arith.truncf(ir.VectorType.get([lanes_of(value)], element), value)
         if mask is None:
             vector.store(value, memory, [at])
         else:
             vector.maskedstore(memory, [at], mask, value)
+
+    def load_all(
+        self,
+        memory: ir.Value,
+        start: ir.Value,
+        lanes: Sequence[int],
+        mask: ir.Value | None = None,
+    ) -> Registers:
+        """Vectors of so many `lanes`, one behind the other in `memory`; the last may be masked."""
+        masks = [None] * (len(lanes) - 1) + [mask]
+        starts = accumulate(lanes[:-1], initial=0)
+        return [
+            self.load(memory, self.add(start, offset), masked, size)
+            for offset, size, masked in zip(starts, lanes, masks, strict=True)
+        ]
+
+    def store_all(self, values: Registers, memory: ir.Value, start: ir.Value) -> None:
+        """Write vectors one behind the other."""
+        sizes = [lanes_of(value) for value in values[:-1]]
+        for offset, value in zip(accumulate(sizes, initial=0), values, strict=True):
+            self.store(value, memory, self.add(start, offset))
 
     def first_lanes(self, count: int) -> ir.Value | None:
         """The mask of so many lanes; None where that is all of them, or more."""
@@ -160,11 +233,11 @@ class VectorEmitter:
         nearer.
         """
         parts = len(sums) // left.count
+        lanes = [lanes_of(value) for value in sums[:parts]]
 
         def step(index: ir.Value, registers: Registers) -> Registers:
             line = self.add(start, self.times(index, left.panel_width))
-            masks = [None] * (parts - 1) + [mask]
-            columns = self.columns(right, line, masks)
+            columns = self.columns(right, line, lanes, mask)
             element = self.add(left.start, self.times(index, left.step))
             registers = list(registers)
             if ahead is not None:
@@ -175,23 +248,27 @@ class VectorEmitter:
                     )
             for row in range(left.count):
                 scalar = memref.load(left.memory, [self.add(element, row * left.stride)])
-                factor = vector.broadcast(self.vector_type, scalar)
-                for part, column in enumerate(columns):
-                    at = row * parts + part
-                    registers[at] = vector.fma(factor, column, registers[at])
+                self.add_products(scalar, columns, registers, row * parts)
             return registers
 
         end = self.index(depth) if isinstance(depth, int) else depth
         return self.loop((self.index(0), end), sums, step)
 
     def columns(
-        self, weights: ir.Value, line: ir.Value, masks: Sequence[ir.Value | None]
+        self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None
     ) -> Registers:
-        """The vectors of a panel's line, as many as there are `masks`."""
-        return [
-            self.load(weights, self.add(line, part * self.lanes), mask)
-            for part, mask in enumerate(masks)
-        ]
+        """The vectors of so many `lanes` of a panel's line, the last one where `mask` says."""
+        return self.load_all(weights, line, lanes, mask)
+
+    def add_products(
+        self, scalar: ir.Value, columns: Registers, registers: Registers, at: int
+    ) -> None:
+        """Add the products of `scalar` and `columns` to the registers from `at` on."""
+        factors: dict[ir.Type, ir.Value] = {}
+        for index, column in enumerate(columns, start=at):
+            if column.type not in factors:
+                factors[column.type] = vector.broadcast(column.type, scalar)
+            registers[index] = vector.fma(factors[column.type], column, registers[index])
 
     def loop(
         self,

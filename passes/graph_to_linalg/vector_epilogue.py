@@ -61,6 +61,7 @@ class Place:
 
     feature: ir.Value
     offset: ir.Value
+    lanes: int
     mask: ir.Value | None = None
 
 
@@ -127,19 +128,24 @@ class VectorEpilogue:
     ) -> Registers:
         """The results for `sums`, which belong at `places`, with `memory` in `buffers`."""
         where = dict(zip(self.memory, buffers, strict=True))
-        columns: dict[tuple[ir.Value, ir.Value], ir.Value] = {}
+        known: dict[tuple[ir.Value, ir.Value | int], ir.Value] = {}
+
+        def load(value: ir.Value, at: ir.Value, place: Place) -> ir.Value:
+            return emitter.load(where[value], at, place.mask, place.lanes)
 
         def read(value: ir.Value, place: Place) -> ir.Value:
             leaf = self.leaves[value]
-            if leaf.splat is not None:
-                return emitter.splat(leaf.splat)
             if leaf.whole:
-                return emitter.load(where[value], place.offset, place.mask)
-            if (value, place.feature) not in columns:
-                columns[value, place.feature] = emitter.load(
-                    where[value], place.feature, place.mask
-                )
-            return columns[value, place.feature]
+                return load(value, place.offset, place)
+            if leaf.splat is not None:
+                key = (value, place.lanes)
+                if key not in known:
+                    known[key] = emitter.splat(leaf.splat, place.lanes)
+                return known[key]
+            key = (value, place.feature)
+            if key not in known:
+                known[key] = load(value, place.feature, place)
+            return known[key]
 
         return [
             self.body({self.root: total, **{value: read(value, place) for value in self.leaves}})

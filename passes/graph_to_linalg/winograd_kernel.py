@@ -13,7 +13,15 @@ import numpy as np
 
 from ...dialects.graph.winograd import KERNEL, winograd_transforms
 from ...mlir import arith, ir, scf, vector
-from .vector_emitter import Ahead, Registers, Rows, VectorEmitter, even_tiles
+from .vector_emitter import (
+    Ahead,
+    Part,
+    Registers,
+    Rows,
+    VectorEmitter,
+    even_tiles,
+    long_vectors,
+)
 from .vector_epilogue import Finish, Place
 
 SCRATCH_BYTES = 384 << 10
@@ -61,9 +69,9 @@ class WinogradShape:
         return self.image[3]
 
     @property
-    def parts(self) -> int:
+    def parts(self) -> list[Part]:
         """Vectors in a panel."""
-        return self.width // self.lanes
+        return long_vectors(self.width, self.lanes)
 
     @property
     def panels(self) -> int:
@@ -265,13 +273,11 @@ class WinogradEmitter(VectorEmitter):
                 row = self.add(self.times(number, size), done)
                 at = self.add(left, self.times(row, shape.channels))
                 rows = Rows(self.scratch, at, size, shape.channels, shape.width)
-                totals = [self.splat(0)] * (size * shape.parts)
+                totals = self.zeros(size, shape.parts)
                 ahead = Ahead(self.add(following, self.times(row, per_row)), step)
                 totals = self.multiply(rows, self.weights, weights, shape.depth, totals, ahead)
                 start = self.add(right, self.times(row, shape.width))
-                for number, total in enumerate(totals):
-                    place = self.add(start, number * shape.lanes)
-                    self.store(total, self.scratch, place)
+                self.store_all(totals, self.scratch, start)
 
             self.repeat(0, count, tile)
             done += count * size
@@ -319,7 +325,7 @@ class WinogradEmitter(VectorEmitter):
                 y, x = divmod(number, shape.tile)
 
                 def write(y: int = y, x: int = x, value: ir.Value = value) -> None:
-                    place = Place(feature, self.add(start, (y * width + x) * depth))
+                    place = Place(feature, self.add(start, (y * width + x) * depth), shape.lanes)
                     (done,) = self.finish([place], [value])
                     self.store(done, self.output, place.offset)
 

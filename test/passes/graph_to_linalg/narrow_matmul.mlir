@@ -9,8 +9,8 @@
 // CHECK: memref.prefetch
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tileloadd64"
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
-// CHECK: math.copysign {{.*}} : vector<16xf32>
-// CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xbf16>
+// CHECK: math.copysign {{.*}} : vector<32xf32>
+// CHECK: arith.truncf {{.*}} : vector<32xf32> to vector<32xbf16>
 // CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
 // CHECK-LABEL: @tiles
 // CHECK: "flow.dispatch"{{.*}}entry_points = [@tile_matmul_0::@tile_matmul_0]

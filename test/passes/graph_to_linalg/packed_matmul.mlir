@@ -11,7 +11,7 @@
 // CHECK: memref.prefetch
 // CHECK: vector.fma
 // CHECK: scf.if
-// CHECK: math.copysign {{.*}} : vector<16xf32>
+// CHECK: math.copysign {{.*}} : vector<64xf32>
 // CHECK-LABEL: @known
 // CHECK: "flow.dispatch"{{.*}}entry_points = [@matmul_0::@matmul_0]
 // CHECK-NOT: linalg.generic
@@ -36,6 +36,21 @@ func.func @known(%x: tensor<6x256xf32>, %w: tensor<1x256x64xf32>, %bias: tensor<
 func.func @masked(%x: tensor<6x16xf32>, %w: tensor<1x16x32xf32>) -> tensor<6x20xf32> {
   %0 = "graph.packed_matmul"(%x, %w) {columns = 20 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x32xf32>) -> tensor<6x20xf32>
   return %0 : tensor<6x20xf32>
+}
+
+// -----
+
+// A line of three registers is one of two and one: vectors of powers of two.
+
+// CHECK: func.func @matmul_0
+// CHECK: vector.load {{.*}} : memref<768xf32>, vector<32xf32>
+// CHECK: vector.load {{.*}} : memref<768xf32>, vector<16xf32>
+// CHECK: vector.fma {{.*}} : vector<32xf32>
+// CHECK: vector.fma {{.*}} : vector<16xf32>
+// CHECK-LABEL: @three
+func.func @three(%x: tensor<6x16xf32>, %w: tensor<1x16x48xf32>) -> tensor<6x48xf32> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 48 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x48xf32>) -> tensor<6x48xf32>
+  return %0 : tensor<6x48xf32>
 }
 
 // -----

@@ -5,7 +5,7 @@
 
 // CHECK: func.func @strips_0
 // CHECK: vector.fma
-// CHECK: arith.maximumf {{.*}} : vector<16xf32>
+// CHECK: arith.maximumf {{.*}} : vector<32xf32>
 // CHECK: vector.fma
 // CHECK-LABEL: @block
 // CHECK-COUNT-1: "flow.dispatch"{{.*}} -> (tensor<1x16x8x16xf32>, tensor<6144xf32>, tensor<4096xf32>)
