@@ -9,6 +9,7 @@ from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .greedy import apply_rewrites
+from .query import has_one_use, producer
 from .registry import register
 from .rewrite import Rewrite
 from .vectors import LANES, product_tile
@@ -27,6 +28,14 @@ class GraphDirectAttention(Pass):
     %1 = "graph.direct_attention"(%q, %k, %v) {rows = 6, vectors = 4, lanes = 16}
 
     For f32 of known sizes, with as many heads of keys as of queries. Exact up to the order of sums.
+
+    What only moves its operands, as the transposes that bring heads before rows, vanishes: they are
+    read where they lie, and the result is stored in the order in which it is wanted.
+
+    %1 = "graph.transpose"(%x) {perm = [1, 0, 2]} : 128x12x64 -> 12x128x64
+    %2 = "graph.direct_attention"(%1, ...) {q_view = [0, 8192, 64, 1]}
+    -->
+    %2 = "graph.direct_attention"(%x, ...) {q_view = [0, 64, 768, 1]}
     """
 
     name = "graph-direct-attention"
@@ -36,7 +45,9 @@ class GraphDirectAttention(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         if self.vector_bits in LANES:
-            apply_rewrites(op, [DirectAttention(self.vector_bits)], state)
+            apply_rewrites(
+                op, [DirectAttention(self.vector_bits), ReadInPlace, StoreInOrder], state
+            )
 
 
 class DirectAttention(Rewrite):
@@ -76,7 +87,77 @@ class DirectAttention(Rewrite):
         return None
 
     def rewrite(self, op: Any) -> ir.Value:
+        *lead, queries, depth = graph.type_of(op.q).static_shape
+        keys, width = graph.type_of(op.v).static_shape[-2:]
+        views = (graph.View.whole(graph.type_of(x).static_shape) for x in (op.q, op.k, op.v))
+        q, k, v = (view.attribute for view in views)
         return graph.direct_attention(
             op.q, op.k, op.v, op.mask, scale=op.attrs["scale"], causal=op.attrs["causal"],
+            lead=lead, queries=queries, keys=keys, depth=depth, width=width,
+            q_view=q, k_view=k, v_view=v, order=range(len(lead) + 2),
             rows=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
         )  # fmt: skip
+
+
+class ReadInPlace(Rewrite):
+    """``direct_attention(transpose(x), k, v)  -->  direct_attention(x, k, v)``, which reads the
+    queries where they lie in ``x``; so with keys, values, and with slices and reshapes. Exact."""
+
+    name = "attention-read-in-place"
+    root = graph.DirectAttentionOp
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        given = zip("qkv", (op.q, op.k, op.v), graph.attention_views_of(op), strict=True)
+        found = {name: _source(x, view, name != "k") for name, x, view in given}
+        found = {name: place for name, place in found.items() if place is not None}
+        return {"found": found} if found else None
+
+    def rewrite(self, op: Any, found: dict[str, tuple[ir.Value, graph.View]]) -> ir.Value:
+        operands, attrs = {"q": op.q, "k": op.k, "v": op.v}, dict(op.attrs)
+        for name, (source, view) in found.items():
+            operands[name], attrs[f"{name}_view"] = source, view.attribute
+        return graph.direct_attention(*operands.values(), op.mask, **attrs)
+
+
+def _source(
+    x: ir.Value, view: graph.View, features_together: bool
+) -> tuple[ir.Value, graph.View] | None:
+    """The farthest tensor of which `x`, all of which is seen, is a view, and that view; None where
+    there is none but `x`."""
+    if not view.is_whole:
+        return None
+    movements, found = [], None
+    while graph.is_movement(movement := producer(x, graph.GraphOp)):
+        movements.insert(0, movement)
+        x = movement.x
+        type_ = graph.type_of(x)
+        if not all(graph.type_of(each.result).is_static for each in movements):
+            break
+        place = graph.View.through(type_.static_shape, movements) if type_.is_static else None
+        if place is not None and (place.strides[-1] in (0, 1) or not features_together):
+            found = x, place
+    return found
+
+
+class StoreInOrder(Rewrite):
+    """``transpose(direct_attention(q, k, v))  -->  direct_attention(q, k, v)``, which stores its
+    result in that order. Exact."""
+
+    name = "attention-store-in-order"
+    root = graph.TransposeOp
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        attention = producer(op.x, graph.DirectAttentionOp)
+        if attention is None or op.attrs["perm"][-1] != len(op.attrs["perm"]) - 1:
+            return None
+        return {"attention": attention}
+
+    def check(self, op: Any, attention: Any) -> str | None:
+        return None if has_one_use(op.x) else "its result is read in another order, too"
+
+    def rewrite(self, op: Any, attention: Any) -> ir.Value:
+        order = [attention.attrs["order"][axis] for axis in op.attrs["perm"]]
+        attrs = {**attention.attrs, "order": order}
+        return graph.direct_attention(
+            attention.q, attention.k, attention.v, attention.mask, **attrs
+        )

@@ -64,4 +64,5 @@ from .types import (
     to_mlir,
     type_of,
 )
+from .views import View, is_movement
 from .winograd import *

@@ -1,26 +1,41 @@
 """Attention computed in the registers of a processor."""
 
+import inspect
 from typing import Any
 
 import numpy as np
 
 from .attention import AttentionOp
-from .attributes import Bool, Float, Int
+from .attributes import Bool, Float, Int, Ints
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
-from .types import TensorType
+from .types import StaticShape, TensorType
+from .views import View
 
 
 class DirectAttentionOp(GraphOp, name="direct_attention"):
     """`attention` whose sizes are all known, in f32, by tiles of `rows` by `vectors` of `lanes`.
 
-    The keys and values have the leading axes of the queries, the mask is of f32, and the features
-    of a value fill vectors.
+    Queries ``[*lead, queries, depth]``, keys ``[*lead, keys, depth]`` and values
+    ``[*lead, keys, width]`` may lie anywhere in `q`, `k` and `v`, those of several in one tensor,
+    too: a view is the number of the first element and the distances of those that follow each other
+    along each axis, in row-major order. The features of a query and of a value are next to each
+    other, and those of a value fill vectors. The mask is of f32. The axes of
+    ``[*lead, queries, width]`` are stored in `order`, of which the last one stays where it is.
     """
 
     q: Tensor
     k: Tensor
     v: Tensor
     mask: OptionalTensor
+    lead: Ints
+    queries: Int
+    keys: Int
+    depth: Int
+    width: Int
+    q_view: Ints
+    k_view: Ints
+    v_view: Ints
+    order: Ints
     scale: Float
     causal: Bool
     rows: Int
@@ -34,20 +49,30 @@ class DirectAttentionOp(GraphOp, name="direct_attention"):
         v: TensorType,
         mask: TensorType | None,
         *,
+        order: tuple[int, ...],
+        scale: float,
+        causal: bool,
         rows: int,
         vectors: int,
         lanes: int,
-        **options: Any,
+        **sizes: Any,
     ) -> TensorType:
-        result = AttentionOp.infer(q, k, v, mask, **options)
         given = [q, k, v] if mask is None else [q, k, v, mask]
         if any(x.dtype != np.float32 or not x.is_static for x in given):
             raise TypeRuleError("is for f32 of known sizes alone")
-        if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-            raise TypeRuleError(f"leading axes of {q}, {k} and {v} differ")
-        if min(rows, vectors, lanes) < 1 or v.static_shape[-1] % lanes or k.static_shape[-2] < rows:
-            raise TypeRuleError(f"{k} and {v} do not fill tiles of {rows} rows, vectors of {lanes}")
-        return result
+        views = attention_views(**sizes)
+        for x, view in zip((q, k, v), views, strict=True):
+            if len(view.strides) != len(view.shape) or not view.fits(x.static_shape):
+                raise TypeRuleError(f"{view} reaches beyond {x}")
+        if any(view.shape[-1] > 1 and view.strides[-1] != 1 for view in (views[0], views[2])):
+            raise TypeRuleError("features of a query or of a value are apart")
+        if min(rows, vectors, lanes) < 1 or sizes["width"] % lanes or sizes["keys"] < rows:
+            raise TypeRuleError(f"{views} do not fill tiles of {rows} rows, vectors of {lanes}")
+        seen_q, seen_k, seen_v = (q.with_shape(view.shape) for view in views)
+        result = AttentionOp.infer(seen_q, seen_k, seen_v, mask, scale=scale, causal=causal)
+        if sorted(order) != list(range(result.rank)) or order[-1] != result.rank - 1:
+            raise TypeRuleError(f"order {list(order)} is none of {result.rank} axes")
+        return result.with_shape(result.shape[axis] for axis in order)
 
     @staticmethod
     def evaluate(
@@ -56,13 +81,45 @@ class DirectAttentionOp(GraphOp, name="direct_attention"):
         v: np.ndarray,
         mask: np.ndarray | None,
         *,
+        order: tuple[int, ...],
+        scale: float,
+        causal: bool,
         rows: int,
         vectors: int,
         lanes: int,
-        **options: Any,
+        **sizes: Any,
     ) -> np.ndarray:
         del rows, vectors, lanes
-        return AttentionOp.evaluate(q, k, v, mask, **options)
+        of_q, of_k, of_v = attention_views(**sizes)
+        y = AttentionOp.evaluate(
+            of_q.of(q), of_k.of(k), of_v.of(v), mask, scale=scale, causal=causal
+        )
+        return np.transpose(y, order)
+
+
+def attention_views(
+    lead: StaticShape,
+    queries: int,
+    keys: int,
+    depth: int,
+    width: int,
+    q_view: tuple[int, ...],
+    k_view: tuple[int, ...],
+    v_view: tuple[int, ...],
+) -> tuple[View, View, View]:
+    """Where the queries, keys and values of a `direct_attention` with these attributes lie."""
+    shapes = (*lead, queries, depth), (*lead, keys, depth), (*lead, keys, width)
+    q, k, v = (
+        View(shape, start, tuple(strides))
+        for shape, (start, *strides) in zip(shapes, (q_view, k_view, v_view), strict=True)
+    )
+    return q, k, v
+
+
+def attention_views_of(op: GraphOp) -> tuple[View, View, View]:
+    """Where the queries, keys and values of `op` lie."""
+    names = inspect.signature(attention_views).parameters
+    return attention_views(**{name: op.attrs[name] for name in names})
 
 
 direct_attention = builder(DirectAttentionOp)

@@ -1,17 +1,19 @@
 """Attention: a kernel in which a lane of a vector is a query.
 
 A piece of work is some blocks of queries of one head, and goes through them one after the other.
-The scores of a block, [keys, queries], are products of the keys by the transposed queries; what is
-hidden is added to them in registers. Their exponentials need neither sums across lanes nor a copy
-of the keys. The weights [keys, queries], read across, are then multiplied by the values.
+The queries of a block are scaled and laid down across, [depth, queries]. The scores of the block,
+[keys, queries], are products of the keys by these; what is hidden is added to them in registers.
+Their exponentials need neither sums across lanes nor a copy of the keys. The weights
+[keys, queries], read across, are then multiplied by the values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...dialects.graph import View
 from ...mlir import arith, ir, memref, vector
 from .vector_emitter import Registers, Rows, VectorEmitter
 from .vector_functions import exp_below_zero
@@ -41,6 +43,12 @@ class AttentionShape:
     """Features of a query and a key."""
     width: int
     """Features of a value."""
+    q: View
+    k: View
+    v: View
+    order: tuple[int, ...]
+    """The axes of the result, [*lead, queries, width], as they are stored."""
+    scale: float
     causal: bool
     mask: MaskShape | None
     rows: int
@@ -84,14 +92,24 @@ class AttentionShape:
 
     @property
     def scratch(self) -> int:
-        """Elements of memory for a piece of work: the weights of a block, and what divides them."""
-        return (self.keys + 1) * self.block
+        """Elements of memory for a piece of work: the weights of a block, what divides them, and
+        its queries."""
+        return (self.keys + 1 + self.depth) * self.block
+
+    @property
+    def y(self) -> View:
+        """The result, where it is stored."""
+        logical = (*self.lead, self.queries, self.width)
+        stored = View.whole(logical[axis] for axis in self.order)
+        strides = [0] * len(logical)
+        for axis, stride in zip(self.order, stored.strides, strict=True):
+            strides[axis] = stride
+        return View(logical, 0, tuple(strides))
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The buffers: queries [heads, depth, queries], already scaled, keys [heads, keys, depth],
-    values [heads, keys, width], what is added, result [heads, queries, width], scratch."""
+    """The buffers: what holds queries, keys and values, what is added, the result, scratch."""
 
     q: ir.Value
     k: ir.Value
@@ -127,6 +145,21 @@ class AttentionEmitter(VectorEmitter):
             start = arith.maxui(first, self.index(whole))
             self.repeat(start, last, lambda at: block(at, rest))
 
+    def start(self, head: ir.Value, first: int, strides: Sequence[int]) -> ir.Value:
+        """Where a head begins in memory, of which the first one begins at `first`, and those along
+        each leading axis are `strides` apart."""
+        total, rest = self.index(first), head
+        left = self.shape.heads
+        for size, stride in zip(reversed(self.shape.lead), reversed(strides), strict=True):
+            if size == 1:
+                continue
+            left //= size
+            place = arith.remui(rest, self.index(size)) if left > 1 else rest
+            if stride:
+                total = arith.addi(total, self.times(place, stride))
+            rest = arith.divui(rest, self.index(size)) if left > 1 else rest
+        return total
+
 
 class _Block:
     """`count` queries of a head, from query `first` on."""
@@ -141,6 +174,7 @@ class _Block:
         self.mask = emit.first_lanes(count - (self.vectors - 1) * shape.lanes)
         self.end = self._end()
         self.factors = emit.add(scratch, shape.keys * shape.block)
+        self.queries = emit.add(self.factors, shape.block)
 
     def _end(self) -> ir.Value:
         """The keys that are seen are before this one."""
@@ -150,6 +184,7 @@ class _Block:
         return arith.minui(keys, self.emit.add(self.first, self.count))
 
     def write(self) -> None:
+        self._lay_queries()
         self._tiles(self.end, self.shape.rows, self._scores)
         self._weigh()
         rows = min(self.shape.rows, self.count)
@@ -162,18 +197,50 @@ class _Block:
         tiles = arith.ceildivui(count, emit.index(rows))
         emit.repeat(0, tiles, lambda tile: body(arith.minui(emit.times(tile, rows), last)))
 
+    # Queries
+
+    def _lay_queries(self) -> None:
+        """The queries, scaled, to scratch memory: features by queries, zeros where these end."""
+        emit, shape = self.emit, self.shape
+        stride = shape.q.strides[-2]
+        start = emit.start(self.head, shape.q.start, shape.q.strides[:-2])
+        start = emit.add(start, emit.times(self.first, stride))
+        whole, rest = divmod(shape.depth, shape.lanes)
+
+        def tile(feature: ir.Value, features: int) -> None:
+            for first in range(0, self.count, shape.lanes):
+                at = arith.addi(emit.add(start, first * stride), feature)
+                self._lay_tile(at, feature, first, features)
+
+        emit.repeat(0, whole, lambda at: tile(emit.times(at, shape.lanes), shape.lanes))
+        if rest:
+            tile(emit.index(whole * shape.lanes), rest)
+
+    def _lay_tile(self, at: ir.Value, feature: ir.Value, first: int, features: int) -> None:
+        """As many queries as lanes, the one numbered `first` and those behind it, by as many
+        `features` as there are of these."""
+        emit, shape = self.emit, self.shape
+        mask, stride = emit.first_lanes(features), shape.q.strides[-2]
+        there = range(min(shape.lanes, self.count - first))
+        rows = [emit.load(self.memory.q, emit.add(at, n * stride), mask) for n in there]
+        rows += [emit.splat(0)] * (shape.lanes - len(rows))
+        for number, row in enumerate(emit.transposed(rows)[:features]):
+            if shape.scale != 1:
+                row = arith.mulf(row, emit.splat(shape.scale))
+            line = emit.times(emit.add(feature, number), shape.block)
+            emit.store(row, self.memory.scratch, emit.add(arith.addi(self.queries, line), first))
+
     # Scores
 
     def _scores(self, key: ir.Value) -> None:
         """The scores of a tile of keys from `key` on, to scratch memory."""
         emit, shape = self.emit, self.shape
-        keys = emit.add(emit.times(self.head, shape.keys), key)
-        rows = Rows(
-            self.memory.k, emit.times(keys, shape.depth), shape.rows, shape.depth, shape.queries
-        )
-        start = emit.add(emit.times(self.head, shape.depth * shape.queries), self.first)
+        *lead, between, step = shape.k.strides
+        start = emit.start(self.head, shape.k.start, lead)
+        start = emit.add(start, emit.times(key, between))
+        rows = Rows(self.memory.k, start, shape.rows, between, shape.block, step)
         sums = [emit.splat(0)] * (shape.rows * self.vectors)
-        sums = emit.multiply(rows, self.memory.q, start, shape.depth, sums, mask=self.mask)
+        sums = emit.multiply(rows, self.memory.scratch, self.queries, shape.depth, sums)
         added = self._added(key)
         for row in range(shape.rows):
             at = emit.add(key, row)
@@ -202,15 +269,11 @@ class _Block:
         emit, shape = self.emit, self.shape
         if shape.mask is None:
             return None
-        one = shape.keys * (shape.queries if shape.mask.per_query else 1)
-        total, rest = emit.index(0), self.head
-        for size, held in zip(reversed(shape.lead), reversed(shape.mask.lead), strict=True):
-            if held != 1:
-                place = arith.remui(rest, emit.index(size))
-                total = emit.add(total, emit.times(place, one))
-                one *= held
-            rest = arith.divui(rest, emit.index(size))
-        return total
+        one, strides = shape.keys * (shape.queries if shape.mask.per_query else 1), []
+        for held in reversed(shape.mask.lead):
+            strides.append(0 if held == 1 else one)
+            one *= held
+        return emit.start(self.head, 0, strides[::-1])
 
     def _mask_of(self, start: ir.Value, key: ir.Value, part: int) -> ir.Value:
         """What is added to the scores of a key."""
@@ -277,12 +340,14 @@ class _Block:
     def _results(self, query: ir.Value, rows: int) -> None:
         """The results of `rows` queries of the block, from `query` on."""
         emit, shape = self.emit, self.shape
+        *lead, between, _ = shape.v.strides
         left = Rows(
-            self.memory.scratch, emit.add(self.scratch, query), rows, 1, shape.width, shape.block
+            self.memory.scratch, emit.add(self.scratch, query), rows, 1, between, shape.block
         )
-        values = emit.times(self.head, shape.keys * shape.width)
-        line = emit.add(emit.times(self.head, shape.queries), emit.add(self.first, query))
-        target = emit.times(line, shape.width)
+        values = emit.start(self.head, shape.v.start, lead)
+        *lead, line, _ = shape.y.strides
+        target = emit.start(self.head, 0, lead)
+        target = emit.add(target, emit.times(emit.add(self.first, query), line))
         for start, parts in self._panels():
             sums = [emit.splat(0)] * (rows * parts)
             sums = emit.multiply(left, self.memory.v, emit.add(values, start), self.end, sums)
@@ -292,7 +357,7 @@ class _Block:
                     emit.vector_type, memref.load(self.memory.scratch, [place])
                 )
                 for part in range(parts):
-                    at = emit.add(target, row * shape.width + start + part * shape.lanes)
+                    at = emit.add(target, row * line + start + part * shape.lanes)
                     value = arith.mulf(sums[row * parts + part], factor)
                     emit.store(value, self.memory.y, at)
 

@@ -1,14 +1,11 @@
 """Attention by a kernel of our own."""
 
-import math
-
 from ...dialects import graph, iree
 from ...mlir import ir
-from .attention import transposed_and_scaled
 from .attention_kernel import AttentionEmitter, AttentionShape, MaskShape, memory_of
 from .kernels import define, flat
 from .lowering import Lowering, lowers, plain_type
-from .movement import reshape_tensor, transpose_tensor
+from .movement import transpose_tensor
 from .scratch import floats, scratch_of, uses_scratch
 
 Value = ir.Value
@@ -20,7 +17,7 @@ def direct_attention(
 ) -> Value:
     shape = _shape(op)
     results = [plain_type(type_) for type_ in (graph.type_of(op.result), *scratch_of(op))]
-    operands = [_queries(ctx, op, q), k, v]
+    operands = [q, k, v]
     if mask is not None:
         operands.append(_mask(ctx, op, mask, shape))
 
@@ -40,14 +37,6 @@ def direct_attention_scratch(op: graph.GraphOp) -> list[graph.TensorType]:
     return [floats(shape.pieces * shape.scratch)]
 
 
-def _queries(ctx: Lowering, op: graph.GraphOp, q: Value) -> Value:
-    """The queries as [heads, depth, queries], scaled."""
-    type_ = graph.type_of(op.q)
-    heads = type_.with_shape((math.prod(type_.static_shape[:-2]), *type_.shape[-2:]))
-    q = reshape_tensor(ctx, q, type_, heads)
-    return transposed_and_scaled(ctx, q, heads, op.attrs["scale"])[0]
-
-
 def _mask(ctx: Lowering, op: graph.GraphOp, mask: Value, shape: AttentionShape) -> Value:
     """The mask with the queries innermost, where it differs from one to the next."""
     assert shape.mask is not None
@@ -60,14 +49,15 @@ def _mask(ctx: Lowering, op: graph.GraphOp, mask: Value, shape: AttentionShape) 
 
 def _shape(op: graph.GraphOp) -> AttentionShape:
     attrs = op.attrs
-    *lead, queries, depth = graph.type_of(op.q).static_shape
-    keys, width = graph.type_of(op.v).static_shape[-2:]
+    lead = attrs["lead"]
     mask = None
     if op.mask is not None:
         given = graph.type_of(op.mask).static_shape
         full = (*[1] * (len(lead) + 2 - len(given)), *given)
         mask = MaskShape(full[:-2], per_query=full[-2] != 1)
     return AttentionShape(
-        tuple(lead), queries, keys, depth, width, attrs["causal"], mask,
+        lead, attrs["queries"], attrs["keys"], attrs["depth"], attrs["width"],
+        *graph.attention_views_of(op), order=attrs["order"],
+        scale=attrs["scale"], causal=attrs["causal"], mask=mask,
         rows=attrs["rows"], vectors=attrs["vectors"], lanes=attrs["lanes"],
     )  # fmt: skip

@@ -216,6 +216,24 @@ class VectorEmitter:
             total = arith.addf(total, value) if sign > 0 else arith.subf(total, value)
         return total
 
+    def transposed(self, rows: Registers) -> Registers:
+        """As many vectors as lanes, the other way round: blocks of them change places, of half the
+        lanes, then of half of these, and so on."""
+        lanes, rows = self.lanes, list(rows)
+        distance = lanes // 2
+        while distance:
+            low = [j if not j & distance else lanes + j - distance for j in range(lanes)]
+            high = [j + distance if not j & distance else lanes + j for j in range(lanes)]
+            for i in range(lanes):
+                if not i & distance:
+                    a, b = rows[i], rows[i + distance]
+                    rows[i], rows[i + distance] = (
+                        vector.shuffle(a, b, low),
+                        vector.shuffle(a, b, high),
+                    )
+            distance //= 2
+        return rows
+
     def multiply(
         self,
         left: "Rows",

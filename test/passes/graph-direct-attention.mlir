@@ -1,8 +1,9 @@
 // RUN: gc-opt %s --graph-direct-attention=vector-bits=512 --split-input-file | filecheck %s
+// RUN: gc-opt %s --graph-direct-attention=vector-bits=512 --canonicalize --split-input-file | filecheck %s --check-prefix=IN-PLACE
 // RUN: gc-opt %s --graph-direct-attention --split-input-file | filecheck %s --check-prefix=OFF
 
 // CHECK-LABEL: @heads
-// CHECK: "graph.direct_attention"(%arg0, %arg1, %arg2) {causal = true, {{.*}}lanes = 16 : i64, {{.*}}rows = 6 : i64, {{.*}}vectors = 4 : i64}
+// CHECK: "graph.direct_attention"(%arg0, %arg1, %arg2) {causal = true, {{.*}}lanes = 16 : i64, {{.*}}rows = 6 : i64, {{.*}}vectors = 4 : i64, width = 64 : i64}
 // OFF-LABEL: @heads
 // OFF-NOT: direct_attention
 func.func @heads(%q: tensor<12x128x64xf32>, %k: tensor<12x128x64xf32>, %v: tensor<12x128x64xf32>) -> tensor<12x128x64xf32> {
@@ -20,4 +21,48 @@ func.func @left_alone(%q: tensor<12x1x64xf32>, %p: tensor<12x16x64xf32>, %k: ten
   %y = "graph.attention"(%q, %k, %v) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<12x1x64xf32>, tensor<12x128x64xf32>, tensor<12x128x64xf32>) -> tensor<12x1x64xf32>
   %z = "graph.attention"(%p, %k, %v, %m) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1>} : (tensor<12x16x64xf32>, tensor<12x128x64xf32>, tensor<12x128x64xf32>, tensor<16x128xi1>) -> tensor<12x16x64xf32>
   return %y, %z : tensor<12x1x64xf32>, tensor<12x16x64xf32>
+}
+
+// -----
+
+// Three slices of one tensor, with the heads within its rows, are read where they lie, and the result
+// is stored so.
+
+// CHECK-LABEL: @heads_within_rows
+// IN-PLACE-LABEL: @heads_within_rows
+// IN-PLACE-NEXT: %[[Y:.*]] = "graph.direct_attention"(%arg0, %arg0, %arg0)
+// IN-PLACE-SAME: k_view = array<i64: 128, 64, 384, 1>
+// IN-PLACE-SAME: order = array<i64: 1, 0, 2>
+// IN-PLACE-SAME: q_view = array<i64: 0, 64, 384, 1>
+// IN-PLACE-SAME: v_view = array<i64: 256, 64, 384, 1>
+// IN-PLACE-SAME: -> tensor<32x2x64xf32>
+// IN-PLACE-NEXT: return %[[Y]]
+func.func @heads_within_rows(%x: tensor<32x384xf32>) -> tensor<32x2x64xf32> {
+  %r = "graph.reshape"(%x) {shape = [32, 3, 2, 64]} : (tensor<32x384xf32>) -> tensor<32x3x2x64xf32>
+  %t = "graph.transpose"(%r) {perm = array<i64: 1, 2, 0, 3>} : (tensor<32x3x2x64xf32>) -> tensor<3x2x32x64xf32>
+  %qs = "graph.slice"(%t) {starts = [0, 0, 0, 0], sizes = [1, 2, 32, 64], steps = array<i64: 1, 1, 1, 1>} : (tensor<3x2x32x64xf32>) -> tensor<1x2x32x64xf32>
+  %ks = "graph.slice"(%t) {starts = [1, 0, 0, 0], sizes = [1, 2, 32, 64], steps = array<i64: 1, 1, 1, 1>} : (tensor<3x2x32x64xf32>) -> tensor<1x2x32x64xf32>
+  %vs = "graph.slice"(%t) {starts = [2, 0, 0, 0], sizes = [1, 2, 32, 64], steps = array<i64: 1, 1, 1, 1>} : (tensor<3x2x32x64xf32>) -> tensor<1x2x32x64xf32>
+  %q = "graph.reshape"(%qs) {shape = [2, 32, 64]} : (tensor<1x2x32x64xf32>) -> tensor<2x32x64xf32>
+  %k = "graph.reshape"(%ks) {shape = [2, 32, 64]} : (tensor<1x2x32x64xf32>) -> tensor<2x32x64xf32>
+  %v = "graph.reshape"(%vs) {shape = [2, 32, 64]} : (tensor<1x2x32x64xf32>) -> tensor<2x32x64xf32>
+  %a = "graph.attention"(%q, %k, %v) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<2x32x64xf32>, tensor<2x32x64xf32>, tensor<2x32x64xf32>) -> tensor<2x32x64xf32>
+  %y = "graph.transpose"(%a) {perm = array<i64: 1, 0, 2>} : (tensor<2x32x64xf32>) -> tensor<32x2x64xf32>
+  return %y : tensor<32x2x64xf32>
+}
+
+// -----
+
+// Queries whose features are apart are laid down first; keys may lie across.
+
+// IN-PLACE-LABEL: @features_apart
+// IN-PLACE: %[[Q:.*]] = "graph.transpose"(%arg0)
+// IN-PLACE-NOT: graph.transpose
+// IN-PLACE: "graph.direct_attention"(%[[Q]], %arg1, %arg2)
+// IN-PLACE-SAME: k_view = array<i64: 0, 2048, 1, 32>
+func.func @features_apart(%x: tensor<2x64x32xf32>, %c: tensor<2x64x32xf32>, %v: tensor<2x32x64xf32>) -> tensor<2x32x64xf32> {
+  %q = "graph.transpose"(%x) {perm = array<i64: 0, 2, 1>} : (tensor<2x64x32xf32>) -> tensor<2x32x64xf32>
+  %k = "graph.transpose"(%c) {perm = array<i64: 0, 2, 1>} : (tensor<2x64x32xf32>) -> tensor<2x32x64xf32>
+  %a = "graph.attention"(%q, %k, %v) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<2x32x64xf32>, tensor<2x32x64xf32>, tensor<2x32x64xf32>) -> tensor<2x32x64xf32>
+  return %a : tensor<2x32x64xf32>
 }

@@ -1,6 +1,8 @@
 """The kernel for attention gives the numbers of attention."""
 
 import numpy as np
+import onnx.helper
+import onnx.numpy_helper
 import onnx.reference
 import pytest
 from numerics import Cases
@@ -52,6 +54,45 @@ def test_sizes_and_masks(vector_bits):
         mask = random.standard_normal((queries, keys)).astype(np.float32)
         cases.add("Attention", *_draw(random, *shape), mask, is_causal=1)
     _compare(cases, vector_bits)
+
+
+@pytest.mark.parametrize("vector_bits", [128, 512])
+def test_heads_within_rows(vector_bits):
+    """What lies within rows of one tensor is read there, and the result stored so."""
+    heads, rows, features = 3, 37, 16
+    constants = {
+        "heads": np.array([2, rows, 3, heads, features]),
+        "rows": np.array([2, rows, heads * features]),
+        "bias": np.random.default_rng(1).standard_normal((rows, rows)).astype(np.float32),
+    }
+    nodes = [
+        onnx.helper.make_node("Reshape", ["x", "heads"], ["r"]),
+        onnx.helper.make_node("Transpose", ["r"], ["t"], perm=[2, 0, 3, 1, 4]),
+        onnx.helper.make_node("Split", ["t"], ["sq", "sk", "sv"], axis=0, num_outputs=3),
+        *(onnx.helper.make_node("Squeeze", [f"s{n}", "axes"], [n]) for n in "qkv"),
+        onnx.helper.make_node("Attention", ["q", "k", "v", "bias"], ["a"]),
+        onnx.helper.make_node("Transpose", ["a"], ["b"], perm=[0, 2, 1, 3]),
+        onnx.helper.make_node("Reshape", ["b", "rows"], ["y"]),
+    ]
+    constants["axes"] = np.array([0])
+    given = onnx.helper.make_tensor_value_info("x", 1, [2, rows, 3 * heads * features])
+    wanted = onnx.helper.make_tensor_value_info("y", 1, [2, rows, heads * features])
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = onnx.helper.make_graph(nodes, "heads", [given], [wanted], weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 23)])
+    x = np.random.default_rng(0).standard_normal((2, rows, 3 * heads * features))
+    x = x.astype(np.float32)
+    (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+
+    pipeline = PIPELINE.format(vector_bits).replace(
+        "canon", "graph-fold-constants,graph-simplify,canon", 1
+    )
+    compiled = graphc.compile(model, pipeline=pipeline)
+    assert compiled.report.rewrites["attention-read-in-place"].count
+    assert compiled.report.rewrites["attention-store-in-order"].count == 1
+    np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)
+    interpreted = graphc.compile(model, target="interpret", pipeline=pipeline)
+    np.testing.assert_allclose(interpreted(x), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_what_is_special():

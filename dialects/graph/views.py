@@ -1,0 +1,92 @@
+"""Tensors that are read where another one lies."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .base import GraphOp
+from .movement import ReshapeOp, SliceOp, TransposeOp
+from .types import StaticShape
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor of `shape` within another one: element ``i`` is element ``start + i . strides`` of
+    that one, in row-major order."""
+
+    shape: StaticShape
+    start: int
+    strides: tuple[int, ...]
+
+    @classmethod
+    def whole(cls, shape: Iterable[int]) -> "View":
+        """All of a tensor of `shape`."""
+        return cls._of(np.empty(tuple(shape), np.int8), 0)
+
+    @classmethod
+    def through(cls, shape: Iterable[int], ops: Iterable[GraphOp]) -> "View | None":
+        """What `ops` make of a tensor of `shape`, each of what the one before it gives; None where
+        they do more than to look at it otherwise.
+
+        numpy's own views say it: of memory that nobody writes to, so that it takes none.
+        """
+        seen = memory = np.empty(tuple(shape), np.int8)
+        for op in ops:
+            seen = _moved(seen, op)
+            if not np.may_share_memory(seen, memory):
+                return None
+        return cls._of(seen, _address(seen) - _address(memory))
+
+    @classmethod
+    def _of(cls, seen: np.ndarray, start: int) -> "View":
+        strides = [0 if size == 1 else n for size, n in zip(seen.shape, seen.strides, strict=True)]
+        return cls(seen.shape, start, tuple(strides))
+
+    @property
+    def attribute(self) -> tuple[int, ...]:
+        """The start and the strides."""
+        return (self.start, *self.strides)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all elements follow each other from the first one on."""
+        return self == View.whole(self.shape)
+
+    def fits(self, shape: StaticShape) -> bool:
+        """Whether a tensor of `shape` has all these elements."""
+        steps = [(size - 1) * n for size, n in zip(self.shape, self.strides, strict=True)]
+        first = self.start + sum(min(step, 0) for step in steps)
+        last = self.start + sum(max(step, 0) for step in steps)
+        return first >= 0 and last < math.prod(shape)
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """These elements of `x`."""
+        flat = np.ascontiguousarray(x).reshape(-1)
+        strides = [n * flat.itemsize for n in self.strides]
+        return np.lib.stride_tricks.as_strided(
+            flat[self.start :], self.shape, strides, writeable=False
+        )
+
+
+def is_movement(op: object) -> bool:
+    """Whether `op` only moves elements, so that its result may be a view."""
+    return isinstance(op, ReshapeOp | TransposeOp | SliceOp)
+
+
+def _moved(x: np.ndarray, op: GraphOp) -> np.ndarray:
+    attrs = op.attrs
+    if not isinstance(op, SliceOp):
+        return type(op).evaluate(x, **attrs)
+    parts = zip(attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)
+    return x[tuple(_part(*each) for each in parts)]
+
+
+def _part(start: int, size: int, step: int) -> slice:
+    stop = start + size * step
+    return slice(start, None if stop < 0 else stop, step)
+
+
+def _address(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0]
