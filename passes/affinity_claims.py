@@ -11,9 +11,14 @@ _PROCESSOR = (1 << 12) - 1
 """The bits of what x86-64 knows of a processor that are its number, on Linux; its node follows."""
 
 
+_APART = 16
+"""Elements between two counters: processors fetch pairs of lines of the cache, and one that claims
+of its own share must not wait for a line which another one has."""
+
+
 def counters_type(threads: int) -> ir.MemRefType:
     """What is claimed of each thread's share, and how many have left; zero between kernels."""
-    return ir.MemRefType.get([threads + 1], ir.IntegerType.get_signless(64))
+    return ir.MemRefType.get([(threads + 1) * _APART], ir.IntegerType.get_signless(64))
 
 
 def each_claimed(
@@ -40,7 +45,7 @@ def each_claimed(
     last = arith.cmpi(arith.CmpIPredicate.eq, left, arith.addi(count_calls(), _index(-1)))
     with ir.InsertionPoint(scf.IfOp(last).then_block):
         for share in range(threads + 1):
-            memref.store(_i64(0), counters, [_index(share)])
+            memref.store(_i64(0), counters, [_index(share * _APART)])
         scf.YieldOp([])
 
 
@@ -101,10 +106,11 @@ def _processor() -> ir.Value:
     return _to_index(arith.andi(known, _i64(_PROCESSOR)))
 
 
-def _add(counters: ir.Value, place: ir.Value, value: ir.Value) -> ir.Value:
+def _add(counters: ir.Value, number: ir.Value, value: ir.Value) -> ir.Value:
     """What a counter was; `value` is added to it."""
     kind = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(arith.AtomicRMWKind.addi))
-    return memref.AtomicRMWOp(kind, value, counters, [place]).result
+    at = arith.muli(number, _index(_APART))
+    return memref.AtomicRMWOp(kind, value, counters, [at]).result
 
 
 def _to_index(value: ir.Value) -> ir.Value:

@@ -19,7 +19,7 @@ class ScheduleAffinity(Pass):
 
     %1 = flow.dispatch @a[%n](%0) : (tensor<..>) -> tensor<..>
     -->
-    %counters = flow.tensor.splat 0 : tensor<3xi64>
+    %counters = flow.tensor.splat 0 : tensor<48xi64>
     %1:2 = flow.dispatch @a[%threads](%n, %0, %counters) : (..) -> (tensor<..>, %counters)
 
     The backend hands out pieces in the order in which threads come for them, and from eight for

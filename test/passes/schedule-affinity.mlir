@@ -3,7 +3,7 @@
 // A kernel is called once for each thread, asks for its processor, and takes the pieces of work of
 // that one's share, then others. The last one to leave clears the counters.
 // CHECK: func.func @softmax_0(%[[PIECES:.*]]: index, %{{.*}}: !stream.binding, %[[GIVEN:.*]]: !stream.binding, %{{.*}}: !stream.binding)
-// CHECK: %[[COUNTERS:.*]] = "stream.binding.subspan"(%[[GIVEN]], {{.*}}) : {{.*}} -> memref<3xi64>
+// CHECK: %[[COUNTERS:.*]] = "stream.binding.subspan"(%[[GIVEN]], {{.*}}) : {{.*}} -> memref<48xi64>
 // CHECK: llvm.inline_asm {{.*}} "rdtscp"
 // CHECK: scf.while : () -> index {
 // CHECK: %[[FOUND:.*]]:2 = scf.while
@@ -23,7 +23,7 @@
 // CHECK-LABEL: @one_after_the_other
 // CHECK-DAG: %[[CALLS:.*]] = arith.constant 2 : index
 // CHECK-DAG: %[[WORK:.*]] = arith.constant 8 : index
-// CHECK: %[[NEW:.*]] = "flow.tensor.splat"({{.*}}) : (i64) -> tensor<3xi64>
+// CHECK: %[[NEW:.*]] = "flow.tensor.splat"({{.*}}) : (i64) -> tensor<48xi64>
 // CHECK: %[[FIRST:.*]]:2 = "flow.dispatch"(%[[CALLS]], %[[WORK]], %{{.*}}, %[[NEW]])
 // CHECK-SAME: tied_operands = [-1 : index, 2 : index]
 // CHECK: tensor.expand_shape
