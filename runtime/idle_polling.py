@@ -8,7 +8,12 @@ end the caller.
 So from one short call to the next each processor of the workers has a thread that polls a lock, as
 Linux does for virtual machines (``haltpoll``) and the workers of other runtimes do. It has the
 class of threads that run where no other wants to (``SCHED_IDLE``, `sched(7)`): it gives way to
-workers, callers and other processes at once.
+workers, callers and other processes when they wake.
+
+Whether that makes calls shorter depends on the machine, so it is tried. Where waking is quick it
+only harms: the scheduler lets a thread go on for a while undisturbed if it is alone on its
+processor, and with a poller there none is. The end of a call may then find caller and worker in
+each other's way until the next tick (Linux 6.18: one call in seven 4 to 10 ms longer).
 """
 
 import ctypes
@@ -28,6 +33,16 @@ LINGER = 20e-3
 """Seconds that processors stay awake after a call. Calls follow each other if they end within so
 many of each other."""
 
+WINDOW = 16
+"""Calls in a row that are tried the same way, with polling or without."""
+
+_SETTLING = 2
+"""Of a window, whose time says nothing: pollers may still be starting or ending."""
+_WINDOWS = 8
+"""Of a trial, in turns."""
+HOLD = 4096
+"""Calls that are made the better way, until it is tried anew: machines change."""
+
 POLICY_VARIABLE = "OMP_WAIT_POLICY"
 """``passive`` in it forbids polling, as it does in OpenMP (specification 5.2, section 21.2.7)."""
 
@@ -38,29 +53,37 @@ logger = logging.getLogger("graphc")
 
 
 class IdlePolling:
-    """Keeps `processors` awake for `LINGER` seconds after a short call that follows another."""
+    """Keeps `processors` awake for `LINGER` seconds after a short call that follows another, where
+    calls are shorter on average if it does."""
 
     def __init__(self, processors: Sequence[int]):
         self._pollers = [_Poller(processor) for processor in processors]
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._trial = Trial()
         self._latest = 0.0
-        self._awake = threading.Event()
+        self._wanted = False
         threading.Thread(target=self._keep_awake, name="graphc-idle-polling", daemon=True).start()
 
     def note_call(self, seconds: float) -> None:
         """A call of so many `seconds` has ended."""
-        with self._lock:
+        with self._changed:
             before, self._latest = self._latest, time.monotonic()
-            if seconds < SHORT and self._latest - before < LINGER and not self._awake.is_set():
-                self._awake.set()
+            if seconds >= SHORT or self._latest - before >= LINGER:
+                return
+            wanted = self._trial.note(seconds)
+            if wanted != self._wanted:
+                self._wanted = wanted
+                self._changed.notify()
 
     def _keep_awake(self) -> None:
         """For good, in a thread of its own: callers need not wait until others are made."""
-        while self._awake.wait():
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._wanted)
             try:
                 for poller in self._pollers:
                     poller.start()
-                self._await_silence()
+                self._await_end()
             except OSError as error:  # no more threads, or not of this class: calls go on
                 logger.info("processors are not kept awake: %s", error)
                 return
@@ -68,14 +91,45 @@ class IdlePolling:
                 for poller in self._pollers:
                     poller.stop()
 
-    def _await_silence(self) -> None:
-        rest = LINGER
-        while rest > 0:
-            time.sleep(rest)
-            with self._lock:
+    def _await_end(self) -> None:
+        """Until calls do not follow each other any more, or are made without."""
+        with self._changed:
+            while self._wanted:
                 rest = self._latest + LINGER - time.monotonic()
                 if rest <= 0:
-                    self._awake.clear()
+                    self._wanted = False
+                else:
+                    self._changed.wait(rest)
+
+
+class Trial:
+    """Finds the way to make calls, with polling or without, that takes less time on average.
+
+    Windows of calls take turns, so that what slows the machine down for a while slows both ways
+    down. On average, not in the median: what polling is for, and what it may cost, are rare long
+    calls.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._calls, self._polls = 0, False
+        self._seconds = {False: 0.0, True: 0.0}
+
+    def note(self, seconds: float) -> bool:
+        """A call has taken so many `seconds`. Whether to poll from now on."""
+        tried = self._calls
+        self._calls += 1
+        if tried < WINDOW * _WINDOWS and tried % WINDOW >= _SETTLING:
+            self._seconds[self._polls] += seconds
+        if self._calls < WINDOW * _WINDOWS:
+            self._polls = self._calls // WINDOW % 2 == 1
+        elif self._calls == WINDOW * _WINDOWS:
+            self._polls = self._seconds[True] < self._seconds[False]
+        elif self._calls == WINDOW * _WINDOWS + HOLD:
+            self._begin()
+        return self._polls
 
 
 def may_poll() -> bool:

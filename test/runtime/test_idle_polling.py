@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphc.runtime import device, idle_polling
-from graphc.runtime.idle_polling import IdlePolling, may_poll
+from graphc.runtime.idle_polling import HOLD, WINDOW, IdlePolling, Trial, may_poll
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs Linux")
 
@@ -36,7 +36,9 @@ def wait_until(condition):
 
 
 @pytest.fixture
-def polling():
+def polling(monkeypatch):
+    """Where calls are known to be shorter with it."""
+    monkeypatch.setattr(Trial, "note", lambda self, seconds: True)
     wait_until(lambda: not pollers())  # those of calls just before
     made = IdlePolling(CPUS)
     yield made
@@ -54,6 +56,49 @@ def test_every_processor_is_polled_from_one_short_call_to_the_next(polling, monk
     polling.note_call(1e-3)
     polling.note_call(1e-3)
     wait_until(lambda: pollers() == [{cpu} for cpu in CPUS])
+
+
+def test_it_ends_where_calls_are_made_without(polling, monkeypatch):
+    monkeypatch.setattr(idle_polling, "LINGER", 1000.0)
+    polling.note_call(1e-3)
+    polling.note_call(1e-3)
+    wait_until(lambda: len(pollers()) == len(CPUS))
+    monkeypatch.setattr(Trial, "note", lambda self, seconds: False)
+    polling.note_call(1e-3)
+    wait_until(lambda: not pollers())
+
+
+def call(trial, seconds_by_way, count):
+    """Whether to poll after each of `count` calls that take as long as the way they are made."""
+    ways, polls = [], False
+    for _ in range(count):
+        polls = trial.note(seconds_by_way[polls])
+        ways.append(polls)
+    return ways
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_the_way_that_takes_less_time_on_average_is_kept(better):
+    trial = Trial()
+    tried = call(trial, {better: 1e-3, not better: 1.1e-3}, 8 * WINDOW)
+    assert tried.count(True) >= 3 * WINDOW
+    assert set(call(trial, {better: 1e-3, not better: 1.1e-3}, HOLD - 1)) == {better}
+
+
+def test_it_is_tried_anew():
+    trial = Trial()
+    call(trial, {False: 1e-3, True: 2e-3}, 8 * WINDOW + HOLD)
+    assert set(call(trial, {False: 2e-3, True: 1e-3}, 8 * WINDOW)) == {False, True}
+    assert set(call(trial, {False: 2e-3, True: 1e-3}, HOLD - 1)) == {True}
+
+
+def test_rare_long_calls_count():
+    """On average polling is worse here, in the median better."""
+    trial, polls = Trial(), False
+    for number in range(8 * WINDOW):
+        long = polls and number % WINDOW == WINDOW // 2
+        polls = trial.note(10e-3 if long else 0.9e-3 if polls else 1e-3)
+    assert not polls
 
 
 def test_nobody_polls_after_a_call_by_itself(polling, monkeypatch):
