@@ -84,6 +84,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "gpu": (
         "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors
         *_LOWERED,
+        "store-shared-rows",  # what is computed twice is one value by now
     ),
     "vulkan": (
         "convert-graph-to-linalg{{gpu=true}}",
