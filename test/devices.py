@@ -4,12 +4,13 @@ Where it is missing they are skipped, unless ``GRAPHC_REQUIRE_DEVICES`` (``vulka
 must be there.
 """
 
+import dataclasses
 import os
 
 import pytest
 
 from graphc.errors import DeviceError
-from graphc.runtime import find_devices
+from graphc.runtime import find_devices, resolve_target
 
 
 def _is_missing(driver: str) -> bool:
@@ -22,3 +23,8 @@ def _is_missing(driver: str) -> bool:
 
 
 needs_vulkan = pytest.mark.skipif(_is_missing("vulkan"), reason="no device for Vulkan is here")
+
+
+def processor_like_cuda():
+    """A processor, which computes what CUDA gets."""
+    return dataclasses.replace(resolve_target("cpu"), pipeline="gpu")

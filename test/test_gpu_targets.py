@@ -1,6 +1,5 @@
 """Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
 
-import dataclasses
 import gc
 import re
 import tomllib
@@ -8,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from devices import needs_vulkan
+from devices import needs_vulkan, processor_like_cuda
 from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
 
@@ -16,7 +15,6 @@ import graphc
 from graphc.benchmarks.measure import largest_difference
 from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
-from graphc.runtime import resolve_target
 from graphc.tools.conformance.cases import load_cases
 from graphc.tools.conformance.known import FOLDER, load_known
 from graphc.tools.conformance.running import compile_case, run_case
@@ -38,11 +36,16 @@ CASES = {
     "quantization": "quantizelinear dequantizelinear_axis qlinearmatmul_2D_int8_float32",
     "resampling": "resize_upsample_scales_linear gridsample_bilinear",
     "control_flow": "if scan9_sum",
+    "detection": "nonmaxsuppression_limit_output_size",
     "shapes": "shape nonzero_example range_float_type_positive_delta",
 }
 """Of ONNX's own suite, by family."""
 
-OWN_FORMS = ["layer_normalization_4d_axis2", "resize_downsample_scales_linear_antialias"]
+OWN_FORMS = [
+    "layer_normalization_4d_axis2",
+    "resize_downsample_scales_linear_antialias",
+    "nonmaxsuppression_two_classes",
+]
 """What the backend fails at for CUDA in the form that processors get."""
 
 OTHERS = {
@@ -100,11 +103,6 @@ def test_vulkan_computes_in_f16():
     image = np.random.default_rng(1).standard_normal((1, 3, 33, 47), np.float32)
     fired = compare(small_cnn(), [{"x": image}], target="vulkan", precision="f16")
     assert fired["compute-in-f16"] > 0
-
-
-def processor_like_cuda():
-    """A processor, which computes what CUDA gets."""
-    return dataclasses.replace(resolve_target("cpu"), pipeline="gpu")
 
 
 @pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])

@@ -62,7 +62,7 @@ def _convert_while(op: ir.Operation) -> list[ir.Block]:
     inside = after.create_before()
     _fill(inside, list(body.operations))
     decision = _terminator(head)
-    goes_on, *state = decision.operands
+    _, *state = decision.operands
     for values in (body.arguments, op.results):
         for value, now in zip(values, state, strict=True):
             value.replace_all_uses_with(now)
@@ -70,7 +70,7 @@ def _convert_while(op: ir.Operation) -> list[ir.Block]:
     with ir.InsertionPoint(block):
         cf.br(_handed_on(op.operands), head)
     with ir.InsertionPoint(decision), decision.location:
-        cf.cond_br(goes_on, [], [], inside, after)
+        cf.cond_br(decision.operands[0], [], [], inside, after)  # what was received, maybe
     decision.erase()
     _branch_instead(_terminator(inside), head)
     op.erase()

@@ -8,9 +8,10 @@ from .dispatch import settled
 from .loops import for_each, for_range, while_
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, reshape_tensor
+from .overlaps import is_apart
+from .suppression_rounds import suppress_in_rounds
 
 _I64 = np.dtype(np.int64)
-_F32 = np.dtype(np.float32)
 _BOOL = np.dtype(np.bool_)
 
 
@@ -34,6 +35,8 @@ def non_max_suppression(
     boxes = settled(ctx, boxes, boxes_type)
     order = settled(ctx, order, result)
     candidates = settled(ctx, candidates, graph.type_of(op.candidates))
+    if ctx.gpu:
+        return suppress_in_rounds(ctx, boxes, order, candidates, limit, threshold, result)
     scalars = tensor.extract(limit, []), tensor.extract(threshold, [])
     return _Suppression(ctx, boxes, order, candidates, *scalars, result).build()
 
@@ -120,28 +123,10 @@ class _Suppression:
         def step(slot: ir.Value, free: ir.Value) -> list[ir.Value]:
             del free
             other = self._corners(batch, tensor.extract(listed, [arith.addi(first, slot)]))
-            return [arith.addi(slot, self.one), self._is_apart(own, other)]
+            return [arith.addi(slot, self.one), is_apart(own, other, self.threshold)]
 
         return while_([self.zero, scalar_constant(True, _BOOL)], more, step)[1]
 
     def _corners(self, batch: ir.Value, box: ir.Value) -> list[ir.Value]:
         number = arith.index_cast(ir.IndexType.get(), box)
         return [tensor.extract(self.boxes, [batch, number, corner]) for corner in self.corners]
-
-    def _is_apart(self, a: list[ir.Value], b: list[ir.Value]) -> ir.Value:
-        """Whether the intersection of two boxes, over their union, is within the threshold."""
-        nothing = scalar_constant(0, _F32)
-        sides = [
-            arith.maximumf(
-                arith.subf(arith.minimumf(a[i + 2], b[i + 2]), arith.maximumf(a[i], b[i])), nothing
-            )
-            for i in range(2)
-        ]
-        common = arith.mulf(*sides)
-        areas = [arith.mulf(arith.subf(x[2], x[0]), arith.subf(x[3], x[1])) for x in (a, b)]
-        union = arith.subf(arith.addf(*areas), common)
-        overlap = arith.divf(common, union)
-        too_much = arith.cmpf(arith.CmpFPredicate.OGT, overlap, self.threshold)
-        some = arith.cmpf(arith.CmpFPredicate.OGT, common, nothing)
-        false = scalar_constant(False, _BOOL)
-        return arith.select(arith.andi(some, too_much), false, scalar_constant(True, _BOOL))

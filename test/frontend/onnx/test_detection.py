@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, compile_model, const
+from devices import processor_like_cuda
+from numerics import Cases, Feed, compile_model, const, run_onnxruntime
 
+import graphc
 from graphc.errors import ExecutionError, InvalidModelError
 from graphc.frontend.onnx import import_onnx
 
@@ -19,7 +21,8 @@ def _scores(*shape: int) -> np.ndarray:
     return _random.random(shape).astype(np.float32)
 
 
-def test_non_max_suppression():
+def _suppressions() -> Cases:
+    """Limits, thresholds, forms of boxes, equal scores, and named sizes."""
     cases = Cases(opset=11)
     boxes, scores = _boxes(2, 40), _scores(2, 3, 40)
     few, some, half = const([4]), const([0.3]), const([0.5])
@@ -33,7 +36,21 @@ def test_non_max_suppression():
     cases.add("NonMaxSuppression", boxes[:1], ties, few, some, const([0.2]))
     flat = boxes[:1] * np.array([1, 0, 1, 0], np.float32)  # boxes of no area overlap nothing
     cases.add("NonMaxSuppression", flat, scores[:1, :1], const([9]), some)
-    cases.compare_with_onnxruntime()
+    return cases
+
+
+def test_non_max_suppression():
+    _suppressions().compare_with_onnxruntime()
+
+
+def test_rounds_select_the_same():
+    """What graphics processors get, computed by a processor."""
+    cases = _suppressions()
+    model = cases.model()
+    compiled = graphc.compile(model, target=processor_like_cuda())
+    expected = run_onnxruntime(model, cases.feeds)
+    for found, wanted in zip(compiled.run(None, cases.feeds), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_one_box_and_none():
