@@ -1,0 +1,169 @@
+"""Kernels written by hand as functions of their own, for which compiled ones can stand.
+
+A kernel that reads its bindings and computes becomes two functions: one that reads the bindings,
+and calls one that computes with what it is handed. The second is called by a digest of all that it
+does. Equal kernels of different programs have equal names, wherever they come from.
+"""
+
+import hashlib
+from typing import Any
+
+from ...mlir import arith, func, ir
+
+_EXECUTABLE, _MODULE = "stream.executable", "builtin.module"
+_NUMBER, _COUNT = "stream.dispatch.workgroup.id", "stream.dispatch.workgroup.count"
+_SUBSPAN = "stream.binding.subspan"
+_PLAIN = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
+_PREFIX = "graphc_kernel_"
+_UNNAMED = "kernel"
+
+
+class OutlinedKernel:
+    """A kernel whose work is a function of its own, called `symbol`."""
+
+    def __init__(self, function: func.FuncOp, call: ir.Operation, size: int):
+        self._function, self._call = function, call
+        self.symbol = ir.StringAttr(function.attributes["sym_name"]).value
+        self.size = size
+        """Bytes of its text."""
+
+    def link(self, file: str) -> None:
+        """Leave only the declaration; the code is in the object file `file`."""
+        function = self._function
+        with function.operation.context, ir.InsertionPoint(function), function.operation.location:
+            declared = func.FuncOp(self.symbol, function.type, visibility="private")
+            declared.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+            declared.attributes["hal.import.static"] = ir.UnitAttr.get()
+            objects = ir.Attribute.parse(f'[#hal.executable.object<{{path = "{file}"}}>]')
+            self._call.attributes["hal.executable.objects"] = objects
+        function.operation.erase()
+
+
+def outline_kernels(module: ir.Module) -> list[OutlinedKernel]:
+    """Outline the kernels of `module` that can be: those of which the program fixes all sizes."""
+    with module.context:
+        functions = [found for op in module.body if (found := _function_of(op.operation))]
+        return [_outline(*found) for found in functions]
+
+
+def _function_of(executable: ir.Operation) -> tuple[func.FuncOp, list[ir.Operation]] | None:
+    """The function of a kernel that can be outlined, and the ops that say what it is handed."""
+    if executable.name != _EXECUTABLE:
+        return None
+    block = executable.regions[0].blocks[0]
+    (module,) = (op.operation for op in block if op.operation.name == _MODULE)
+    ops = list(module.regions[0].blocks[0])
+    if len(ops) != 1 or not isinstance(ops[0], func.FuncOp):
+        return None
+    function = ops[0]
+    if str(function.attributes["translation_info"]) != _PLAIN:
+        return None
+    given = _find_given(function.operation)
+    return None if given is None else (function, given)
+
+
+def _find_given(function: ir.Operation) -> list[ir.Operation] | None:
+    """The ops of `function` that say what it is handed; None where an op means something else in
+    another function, or is not told by its text."""
+    given: list[ir.Operation] = []
+    hindered = False
+
+    def note(op: ir.Operation) -> ir.WalkResult:
+        nonlocal hindered
+        if op.name.startswith("stream."):
+            given.append(op)
+            hindered |= not _is_plain(op)
+        elif op.name == "arith.constant":
+            hindered |= isinstance(op.attributes["value"], ir.DenseResourceElementsAttr)
+        else:
+            hindered |= op.name == "func.call"
+        return ir.WalkResult.ADVANCE
+
+    function.walk(note)
+    return None if hindered else given
+
+
+def _is_plain(op: ir.Operation) -> bool:
+    """Whether it is the number of the piece or of all calls, or all of a binding whose size is
+    known."""
+    if op.name in (_NUMBER, _COUNT):
+        return ir.IntegerAttr(op.attributes["dimension"]).value == 0
+    if op.name != _SUBSPAN or len(op.operands) != 2:
+        return False
+    start = op.operands[1].owner
+    if isinstance(start, ir.Block) or start.name != "arith.constant":
+        return False
+    at = ir.IntegerAttr(start.attributes["value"]).value
+    return at == 0 and ir.MemRefType(op.results[0].type).has_static_shape
+
+
+def _outline(function: func.FuncOp, given: list[ir.Operation]) -> OutlinedKernel:
+    name, type_ = function.attributes["sym_name"], function.type
+    handed = _take_handed(function, given)
+    symbol, size = _name_by_contents(function)
+    location = function.operation.location
+    with ir.InsertionPoint(function), location:
+        entry = func.FuncOp(ir.StringAttr(name).value, type_)
+        entry.attributes["translation_info"] = ir.Attribute.parse(_PLAIN)
+        block = entry.add_entry_block()
+    with ir.InsertionPoint(block), location:
+        operands = [_hand(block, each) for each in handed]
+        call = ir.Operation.create(
+            "func.call",
+            operands=operands,
+            attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
+        )
+        func.ReturnOp([])
+    return OutlinedKernel(function, call, size)
+
+
+def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[Any]:
+    """Make arguments of what `function` is handed: for each the number of the argument that it
+    was, with its type where that was a binding; or the name of the op that asked for it."""
+    block, index = function.entry_block, ir.IndexType.get()
+    old = list(block.arguments)
+    handed: list[Any] = []
+    for number, argument in enumerate(old):
+        if argument.type == index:
+            argument.replace_all_uses_with(block.add_argument(index, function.operation.location))
+            handed.append((number, None))
+    for op in given:
+        (result,) = op.results
+        result.replace_all_uses_with(block.add_argument(result.type, op.location))
+        if op.name == _SUBSPAN:
+            handed.append((ir.BlockArgument(op.operands[0]).arg_number, result.type))
+        else:
+            handed.append(op.name)
+        op.erase()
+    for number in reversed(range(len(old))):
+        block.erase_argument(number)
+    types = [argument.type for argument in block.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
+    return handed
+
+
+def _name_by_contents(function: func.FuncOp) -> tuple[str, int]:
+    """The new name of `function`, and the size of the text that it stands for."""
+    attributes = function.attributes
+    attributes["sym_name"] = ir.StringAttr.get(_UNNAMED)
+    attributes["sym_visibility"] = ir.StringAttr.get("private")
+    attributes["llvm.bareptr"] = ir.UnitAttr.get()
+    attributes["no_inline"] = ir.UnitAttr.get()
+    attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("noinline")])
+    text = function.operation.get_asm(assume_verified=True).encode()
+    symbol = _PREFIX + hashlib.sha256(text).hexdigest()
+    attributes["sym_name"] = ir.StringAttr.get(symbol)
+    return symbol, len(text)
+
+
+def _hand(block: ir.Block, handed: Any) -> ir.Value:
+    """What is handed on, read from the arguments of the entry `block`."""
+    index = ir.IndexType.get()
+    if isinstance(handed, str):
+        dimension = {"dimension": ir.IntegerAttr.get(index, 0)}
+        return ir.Operation.create(handed, results=[index], attributes=dimension).result
+    number, type_ = handed
+    if type_ is None:
+        return block.arguments[number]
+    operands = [block.arguments[number], arith.constant(index, 0)]
+    return ir.Operation.create(_SUBSPAN, results=[type_], operands=operands).result
