@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from .dialects.iree.outlining import outline_kernels
 from .errors import OutputError, UnsupportedModelError, UsageError
 from .frontend.onnx import (
     HostPiece,
@@ -42,11 +43,13 @@ from .runtime import (
 from .runtime.cache_settings import find_cache
 from .runtime.child_process import ProgressEvent
 from .runtime.compile_cache import CompileCache
+from .runtime.compiler import Link, Share
 from .runtime.cpu import usable_cpus
 from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
 from .runtime.hybrid import open_host_part, warn_of_host
 from .runtime.hybrid_file import write_hybrid
+from .runtime.kernel_cache import SharedKernel
 from .runtime.metadata import REFLECTION_KEY, model_name
 from .runtime.model import CompiledModel, NativePart, hybrid_model
 from .runtime.moments import MOMENTS_KEY, write_moments
@@ -92,6 +95,8 @@ class Compilation:
     options: Options
     report: CompilationReport = field(default_factory=CompilationReport)
     started: float = field(default_factory=time.monotonic)
+    _linked: str = ""
+    """How many kernels the cache had, for the report."""
 
     def graph_passes(self) -> None:
         """Run the graph pipeline."""
@@ -136,8 +141,31 @@ class Compilation:
 
     def backend(self) -> bytes:
         """Compile the lowered module to the contents of a ``.vmfb``; the end of `module`."""
-        with self.handed_over() as source:
-            return self.compile_bytecode(source)
+        if self.options.cache is None or not self.options.target.shares_kernels:
+            with self.handed_over() as source:
+                return self.compile_bytecode(source)
+        outlined = outline_kernels(self.module)
+
+        count = len(outlined)
+
+        def share(path: Path, link: Link) -> bool:
+            linked = link([SharedKernel(each.symbol, each.size, each.link) for each in outlined])
+            if linked:
+                self._linked = f" ({linked} of {count} kernels from the cache)"
+                self.write_bytecode(path)
+            outlined.clear()  # they would keep the module
+            self._end_module()
+            return linked > 0
+
+        with temporary_folder() as folder:
+            source = folder / "module.mlir"
+            self.write_bytecode(source)
+            self.report.add_size("bytecode bytes", source.stat().st_size)
+            if not outlined or self.options.save_temps is not None:
+                outlined.clear()
+                self._end_module()
+                return self.compile_bytecode(source)
+            return self.compile_bytecode(source, share)
 
     @contextmanager
     def handed_over(self) -> Iterator[Path]:
@@ -149,22 +177,30 @@ class Compilation:
             source = folder / "module.mlir"
             self.write_bytecode(source)
             self.report.add_size("bytecode bytes", source.stat().st_size)
-            del self.module
-            _give_memory_back()
+            self._end_module()
             yield source
 
-    def compile_bytecode(self, source: Path) -> bytes:
+    def _end_module(self) -> None:
+        del self.module
+        _give_memory_back()
+
+    def compile_bytecode(self, source: Path, share: Share | None = None) -> bytes:
         """Compile the module that was `handed_over` to the contents of a ``.vmfb``."""
         cache, start = self.options.cache, time.perf_counter()
-        hits = cache.hits if cache else 0
-        contents = self.call_backend(source, save_temps=self.options.save_temps)
-        stage = "backend (from the cache)" if cache and cache.hits > hits else "backend"
+        hits = cache.program_hits if cache else 0
+        contents = self.call_backend(source, save_temps=self.options.save_temps, share=share)
+        found = cache is not None and cache.program_hits > hits
+        stage = f"backend{' (from the cache)' if found else self._linked}"
         self.report.record_stage(stage, time.perf_counter() - start)
         self.report.add_size("module bytes", len(contents))
         return contents
 
     def call_backend(
-        self, source: Path, more_flags: Sequence[str] = (), save_temps: Path | None = None
+        self,
+        source: Path,
+        more_flags: Sequence[str] = (),
+        save_temps: Path | None = None,
+        share: Share | None = None,
     ) -> bytes:
         """What the backend makes of `source`, with the options of this compilation."""
         options = self.options
@@ -180,6 +216,7 @@ class Compilation:
             save_temps=save_temps,
             cache=options.cache,
             name=self.name,
+            share=share,
         )
 
     def text(self) -> str:

@@ -26,7 +26,8 @@ class Entry:
     """Something that was compiled.
 
     `contents` is the digest of what was kept, of `size` bytes; `kind` is ``model`` (of the file of
-    a model) or ``program`` (of what the backend compiler read).
+    a model), ``program`` (of what the backend compiler read) or ``kernel`` (of one function of it,
+    which an object file has).
     """
 
     kind: str

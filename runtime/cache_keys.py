@@ -30,6 +30,11 @@ def program_key(source: Path, flags: Sequence[str]) -> str:
     return digest_of_texts(["program", digest_of_file(source), *surroundings(), *flags])
 
 
+def kernel_key(symbol: str, flags: Sequence[str]) -> str:
+    """The key of what the backend compiler makes of the kernel `symbol` with `flags` here."""
+    return digest_of_texts(["kernel", symbol, *surroundings(), *flags])
+
+
 def is_self_contained(flags: Sequence[str]) -> bool:
     """Whether `flags` alone say what they do: none of them seems to read, write or print more."""
     return not any(map(_reaches_out, flags))

@@ -17,7 +17,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,8 @@ class CompileCache:
         self.limit = limit
         self.hits = 0
         """How often something was found."""
+        self.program_hits = 0
+        """How often that was a program."""
         self._private = private
         self._entries = folder / "entries"
         self._contents = folder / "contents"
@@ -99,6 +101,7 @@ class CompileCache:
         if not whole:
             return None
         self.hits += 1
+        self.program_hits += stored.entry.kind == "program"
         return Found(contents, stored.entry, stored.details)
 
     def read(self, key: str) -> bytes | None:
@@ -120,6 +123,19 @@ class CompileCache:
         details: Mapping[str, Any] | None = None,
     ) -> None:
         """Keep `contents` under `key`, with `details`, plain values. Warns where it cannot."""
+        self.put_all([key], contents, kind=kind, name=name, target=target, details=details)
+
+    def put_all(
+        self,
+        keys: Sequence[str],
+        contents: bytes,
+        *,
+        kind: str,
+        name: str,
+        target: str,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Keep `contents` under each of `keys`: `put`."""
         if len(contents) > self.limit:
             logger.info("'%s' is larger than the cache '%s' may be", name, self.folder)
             return
@@ -132,7 +148,8 @@ class CompileCache:
                 os.utime(path)  # so that it is not taken for a left-over before it is referred to
             else:
                 self._write(path, contents)
-            self._write(self._entries / key, write_entry(key, entry, details or {}))
+            for key in keys:
+                self._write(self._entries / key, write_entry(key, entry, details or {}))
             self.prune()
         except OSError as error:
             self._warn(error)

@@ -4,6 +4,7 @@ A crash, an abort or a runaway compile of the backend is an exception here, neve
 caller, and nothing of it is left behind.
 """
 
+import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -15,13 +16,24 @@ from .child_process import ProgressEvent, describe_exit, run_child
 from .compile_cache import CompileCache
 from .diagnostics import summarize
 from .executables import find_executable
+from .kernel_cache import KEEP_OBJECTS, SEARCH_PATH, KernelCache, SharedKernel
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
 from .temporary_folder import temporary_folder
 
+Link = Callable[[Sequence[SharedKernel]], int]
+"""Links those kernels that are known, and counts them."""
+Share = Callable[[Path, Link], bool]
+"""Links the kernels of the program. Whether any is known: then it has written the program to the
+path, so linked."""
+
 _UNVERIFIED = "--verify=false"
 _ROOM = 1 << 20
 """A disk with fewer bytes than that is full."""
+_WORTH = 500
+"""To compile a byte of a kernel's text takes as long as to write so many bytes of weights."""
+
+logger = logging.getLogger("graphc")
 
 
 def compile_module(
@@ -37,6 +49,7 @@ def compile_module(
     save_temps: Path | None = None,
     cache: CompileCache | None = None,
     name: str = "module",
+    share: Share | None = None,
 ) -> bytes:
     """Compiles MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
 
@@ -46,7 +59,9 @@ def compile_module(
     compilation and reaches the caller, and so does Ctrl-C. With `save_temps` the input, the
     command, the diagnostics and the output are kept in that folder (`OutputError` if they cannot).
     What `cache` has is taken from there, unless `save_temps` asks for all that; what it has not is
-    put there as `name`. It is not used with `extra_flags` that read or write files.
+    put there as `name`. It is not used with `extra_flags` that read or write files. `share` is for
+    single kernels, functions of their own, what `cache` is for all: it is called where these are
+    looked for.
 
     Raises `BackendError` where the backend fails: the message holds its first errors with the names
     of the nodes they are about, `command` repeats it, and `reproducer` is the folder that keeps the
@@ -74,7 +89,13 @@ def compile_module(
             key = program_key(source, flags)
             contents = cache.read(key) if save_temps is None else None
             if contents is None:
-                contents = _compile(run, output, timeout, progress, save_temps)
+                started = time.monotonic()
+                if share is not None and save_temps is None:
+                    kernels = KernelCache(cache, flags, name=name, target=target.spelling)
+                    contents = _compile_shared(run, output, timeout, progress, share, kernels)
+                if contents is None:
+                    left = None if timeout is None else timeout - (time.monotonic() - started)
+                    contents = _compile(run, output, timeout, progress, save_temps, left)
                 cache.put(key, contents, kind="program", name=name, target=target.spelling)
             return contents
     except OSError as error:
@@ -101,8 +122,10 @@ def _compile(
     timeout: float | None,
     progress: Callable[[ProgressEvent], None] | None,
     save_temps: Path | None,
+    left: float | None = None,
 ) -> bytes:
-    code = _run(run, output, timeout, progress)
+    """What comes of `run`, for which of `timeout` so much may be `left`."""
+    code = _run(run, output, timeout if left is None else left, progress)
     if code == 0 and output.exists():
         if save_temps is not None:
             kept = keep_reproducer(run, save_temps, output)
@@ -118,6 +141,49 @@ def _compile(
     kept = keep_reproducer(run, save_temps)
     message = f"the backend compiler {reason}{summarize(run.log)}{full}\n{kept.note}"
     raise failure(message, command=kept.command, reproducer=kept.folder)
+
+
+def _compile_shared(
+    run: Reproduction,
+    output: Path,
+    timeout: float | None,
+    progress: Callable[[ProgressEvent], None] | None,
+    share: Share,
+    kernels: KernelCache,
+) -> bytes | None:
+    """What comes of the program of `run` with kernels from `kernels`, where its others are put.
+
+    None where that fails: the program alone says why.
+    """
+    folder, linked = output.parent, output.parent / "linked.mlir"
+    new: list[str] = []
+
+    def link(handed: Sequence[SharedKernel]) -> int:
+        work = _WORTH * sum(kernel.size for kernel in handed)
+        if work >= run.source.stat().st_size:
+            new.extend(kernels.link(handed, folder))
+        else:  # the program need not be written again
+            new.extend(kernel.symbol for kernel in handed)
+        return len(handed) - len(new)
+
+    is_linked = share(linked, link)
+    objects = folder / "objects"
+    objects.mkdir()
+    flags = (*run.flags, KEEP_OBJECTS, f"{SEARCH_PATH}{folder}")
+    shared = Reproduction(run.compiler, linked if is_linked else run.source, flags, run.log)
+    compiler, *arguments = shared.command(shared.source, output)
+    code = run_child(
+        [compiler, _UNVERIFIED, *arguments], run.log, stage="backend", timeout=timeout,
+        progress=progress, temporary=objects,
+    )  # fmt: skip
+    if code == 0 and output.exists():
+        kernels.keep(new, objects)
+        return output.read_bytes()
+    if code is not None and is_linked:
+        reason = f"{describe_exit(code)}{summarize(run.log)}" if code else "wrote no module"
+        logger.warning("compiling without shared kernels, as the backend compiler %s", reason)
+    output.unlink(missing_ok=True)
+    return None
 
 
 def _run(

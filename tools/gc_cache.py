@@ -2,7 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import OutputError, UsageError
@@ -37,8 +38,7 @@ def _run(flags: argparse.Namespace) -> int:
 
 def _list(cache: CompileCache, flags: argparse.Namespace) -> None:
     del flags
-    rows = [("model", "target", "kept", "size", "last use")]
-    rows += [_row(stored) for stored in cache.entries() if stored.entry.kind != "files"]
+    rows = [("model", "target", "kept", "size", "last use"), *_rows(cache.entries())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print(
@@ -46,19 +46,32 @@ def _list(cache: CompileCache, flags: argparse.Namespace) -> None:
         )
 
 
-def _row(stored: StoredEntry) -> tuple[str, ...]:
+def _rows(entries: Sequence[StoredEntry]) -> Iterator[tuple[str, ...]]:
+    """A row for each entry; one for all kernels that an object file is kept for."""
+    kernels = Counter(each.entry.contents for each in entries if each.entry.kind == "kernel")
+    for stored in entries:
+        if stored.entry.kind == "kernel":
+            count = kernels.pop(stored.entry.contents, 0)
+            if count:
+                yield _row(stored, "1 kernel" if count == 1 else f"{count} kernels")
+        elif stored.entry.kind != "files":
+            yield _row(stored, stored.entry.kind)
+
+
+def _row(stored: StoredEntry, kept: str) -> tuple[str, ...]:
     entry = stored.entry
     last_use = time.strftime("%Y-%m-%d %H:%M", time.localtime(stored.last_use))
-    return entry.name, entry.target, entry.kind, format_size(entry.size), last_use
+    return entry.name, entry.target, kept, format_size(entry.size), last_use
 
 
 def _info(cache: CompileCache, flags: argparse.Namespace) -> None:
     del flags
     entries = cache.entries()
-    models = sum(stored.entry.kind == "model" for stored in entries)
-    programs = sum(stored.entry.kind == "program" for stored in entries)
+    kinds = Counter(stored.entry.kind for stored in entries)
     print(f"folder: {cache.folder}")
-    print(f"kept:   {models} models, {programs} programs")
+    print(
+        f"kept:   {kinds['model']} models, {kinds['program']} programs, {kinds['kernel']} kernels"
+    )
     print(f"size:   {format_size(cache.bytes_held())} of at most {format_size(cache.limit)}")
 
 

@@ -51,6 +51,8 @@ class Target:
     """Gives the variant for the device that calls itself so, None where the name says nothing."""
     narrow_floats: tuple[str, ...] = ("f16", "bf16")
     """The floats of 16 bits that the backend compiles products of."""
+    shares_kernels: bool = False
+    """Whether its code is linked, so that kernels can be which were compiled for other programs."""
 
     def __str__(self) -> str:
         return self.name if self.variant == next(iter(self.variants)) else self.spelling

@@ -70,4 +70,5 @@ CPU = Target(
     measure_vectors=vector_bits,
     find_bf16_unit=bf16_unit,
     asks_processor=_is_x86,
+    shares_kernels=True,
 )

@@ -44,9 +44,21 @@ def test_info(cache, capsys, monkeypatch):
     assert main(["info"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"folder: {cache.folder}",
-        "kept:   2 models, 2 programs",
+        "kept:   2 models, 2 programs, 0 kernels",
         "size:   5.7 MiB of at most 1.0 GiB",
     ]
+
+
+def test_kernels_of_an_object_file_are_one_row(cache, capsys):
+    keys = [f"{number:064x}" for number in (32, 33, 34)]
+    cache.put_all(keys, b"object", kind="kernel", name="vit", target="cpu:host")
+    cache.put("f" * 64, b"another", kind="kernel", name="gpt2", target="cpu:host")
+    assert main(["list"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[1:6] for row in rows if row[0] == "vit"] == [["cpu:host", "3", "kernels", "6", "B"]]
+    assert [row[1:6] for row in rows if row[0] == "gpt2"] == [["cpu:host", "1", "kernel", "7", "B"]]
+    assert main(["info"]) == 0
+    assert "2 programs, 4 kernels" in capsys.readouterr().out
 
 
 def test_prune(cache, capsys):

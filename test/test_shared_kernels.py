@@ -1,0 +1,161 @@
+"""Models share the kernels that they have in common, and compute what they computed."""
+
+import logging
+import struct
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import graphc
+from graphc.compiling import compile_to_file
+from graphc.dialects.iree.outlining import outline_kernels
+from graphc.driver import begin, make_options
+from graphc.runtime.compile_cache import CompileCache
+
+X = np.random.default_rng(0).standard_normal((1, 16, 48, 48)).astype(np.float32)
+
+
+def model(end, seed=1):
+    """A convolution, another one, and an `end`."""
+    rng = np.random.default_rng(seed)
+    weights = {
+        name: rng.standard_normal(shape).astype(np.float32) / 8
+        for name, shape in {"w1": (32, 16, 3, 3), "w2": (32, 32, 1, 1)}.items()
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"]),
+        helper.make_node(end, ["c"], ["y"]),
+    ]
+    float_ = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        nodes,
+        f"ends_in_{end.lower()}",
+        [helper.make_tensor_value_info("x", float_, X.shape)],
+        [helper.make_tensor_value_info("y", float_, (1, 32, 48, 48))],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return CompileCache(tmp_path / "cache")
+
+
+def stage_of(compiled):
+    return compiled.report.passes[-1].name
+
+
+def kernels_in(cache):
+    return [each for each in cache.entries() if each.entry.kind == "kernel"]
+
+
+def outlined(made, **options):
+    """The symbols of the kernels of a model."""
+    options = {"dims": {}, "threads": 1, "pipeline": None, "cache": False, **options}
+    compilation = begin(made, make_options("cpu", **options))
+    compilation.graph_passes()
+    compilation.lower()
+    kernels = [op for op in compilation.module.body if op.operation.name == "stream.executable"]
+    found = [kernel.symbol for kernel in outline_kernels(compilation.module)]
+    assert len(found) == len(kernels) >= 1
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_kernels_of_another_model_are_linked(cache, threads):
+    first = graphc.compile(model("Tanh"), cache=cache, threads=threads)
+    assert stage_of(first) == "backend"
+    kept = len(kernels_in(cache))
+    assert kept >= 1
+    second = graphc.compile(model("Sigmoid", seed=2), cache=cache, threads=threads)
+    assert " kernels from the cache)" in stage_of(second)
+    assert not stage_of(second).startswith("backend (0 of")
+    alone = graphc.compile(model("Sigmoid", seed=2), cache=False, threads=threads)
+    np.testing.assert_array_equal(second(X), alone(X))
+    np.testing.assert_array_equal(
+        first(X), graphc.compile(model("Tanh"), cache=False, threads=threads)(X)
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_weights_and_names_make_no_other_kernel(threads):
+    ours, others = model("Tanh"), model("Tanh", seed=2)
+    for node in others.graph.node:
+        node.name = f"other_{node.op_type}"
+    assert outlined(ours, threads=threads) == outlined(others, threads=threads)
+
+
+def test_what_a_kernel_computes_is_in_its_name():
+    changed = model("Tanh")
+    changed.graph.node[1].op_type = "Abs"
+    assert set(outlined(model("Tanh"))) - set(outlined(changed))
+
+
+@pytest.mark.parametrize("options", [{"opt_level": 1}, {"target": "cpu:x86-64-v3"}])
+def test_kernels_compiled_otherwise_are_not_linked(cache, options):
+    compile_to_file(model("Tanh"), "cpu", threads=1, cache=cache)
+    before = {each.key for each in kernels_in(cache)}
+    target = options.pop("target", "cpu")
+    _, report = compile_to_file(model("Sigmoid"), target, threads=1, cache=cache, **options)
+    assert report.passes[-1].name == "backend"
+    assert before < {each.key for each in kernels_in(cache)}
+
+
+def _damage(path):
+    path.write_bytes(path.read_bytes()[:-1] + b"\1")
+
+
+def _remove(path):
+    path.unlink()
+
+
+@pytest.mark.parametrize("harm", [_damage, _remove])
+def test_damaged_kernels_count_as_none(cache, harm):
+    graphc.compile(model("Tanh"), cache=cache, threads=1)
+    for name in {each.entry.contents for each in kernels_in(cache)}:
+        harm(cache.folder / "contents" / name)
+    again = graphc.compile(model("Sigmoid"), cache=cache, threads=1)
+    assert stage_of(again) == "backend"
+    alone = graphc.compile(model("Sigmoid"), cache=False, threads=1)
+    np.testing.assert_array_equal(again(X), alone(X))
+
+
+def test_what_does_not_link_is_compiled_as_a_whole(cache, caplog):
+    """A sound entry, of something that the linker refuses."""
+    graphc.compile(model("Tanh"), cache=cache, threads=1)
+    for each in kernels_in(cache):
+        cache.put(each.key, struct.pack("<I", 7), kind="kernel", name="m", target="cpu:host")
+    with caplog.at_level(logging.WARNING, logger="graphc"):
+        again = graphc.compile(model("Sigmoid"), cache=cache, threads=1)
+    assert "without shared kernels" in caplog.text
+    alone = graphc.compile(model("Sigmoid"), cache=False, threads=1)
+    np.testing.assert_array_equal(again(X), alone(X))
+
+
+def test_an_object_file_is_kept_once_and_goes_with_its_kernels(cache):
+    graphc.compile(model("Tanh"), cache=cache, threads=1)
+    kernels = kernels_in(cache)
+    (contents,) = {each.entry.contents for each in kernels}
+    assert (cache.folder / "contents" / contents).exists()
+    cache.prune(0)
+    assert kernels_in(cache) == []
+    assert not (cache.folder / "contents" / contents).exists()
+
+
+def test_programs_with_much_to_write_again_link_no_kernel(cache, monkeypatch):
+    graphc.compile(model("Tanh"), cache=cache, threads=1)
+    monkeypatch.setattr("graphc.runtime.compiler._WORTH", 0)
+    assert stage_of(graphc.compile(model("Sigmoid"), cache=cache, threads=1)) == "backend"
+
+
+def test_with_save_temps_no_kernel_is_linked(cache, tmp_path):
+    graphc.compile(model("Tanh"), cache=cache, threads=1)
+    made = graphc.compile(model("Sigmoid"), cache=cache, threads=1, save_temps=tmp_path / "temps")
+    assert stage_of(made) == "backend"
+    assert "keep-linker-artifacts" not in (tmp_path / "temps" / "command.sh").read_text()
