@@ -156,6 +156,18 @@ def test_suggestions_share_reasons():
     ]
 
 
+def test_what_was_mended_counts():
+    infos = [case_info(each) for each in CASES]
+    names = [info.name for info in infos]
+    before = {n: Outcome(n, s) for n, s in zip(names, (PASS, ERROR, WRONG), strict=True)}
+    after = {n: Outcome(n, s) for n, s in zip(names, (WRONG, PASS, WRONG), strict=True)}
+    whole = results.sum_up(RUN, infos, before)
+    mended = results.with_mended(whole, infos, after)
+    ended = {n: Outcome(n, s) for n, s in zip(names, (PASS, PASS, WRONG), strict=True)}
+    assert mended == results.sum_up(RUN, infos, ended)
+    assert whole == results.sum_up(RUN, infos, before)
+
+
 def test_the_page_has_a_column_for_each_target(lists, monkeypatch, tmp_path):
     infos = [case_info(each) for each in CASES]
     endings = {"cpu": (PASS, PASS, PASS), "vulkan": (PASS, ERROR, WRONG), "cuda": (PASS,) * 3}

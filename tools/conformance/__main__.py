@@ -17,7 +17,7 @@ from .environment import describe_run
 from .journal import Journal, Run, merge_journals
 from .known import Known, is_surprise, list_file, load_known, suggested_groups, surprises
 from .outcome import Outcome
-from .results import sum_up, write_results
+from .results import results_of, sum_up, with_mended, write_results
 from .running import run_cases
 
 
@@ -99,7 +99,7 @@ def _conclude(
 ) -> int:
     """Print how `cases`, of `everything`, ended; 1 where one did otherwise than the list says.
 
-    What all of them showed becomes the results of the target.
+    What all of them showed becomes the results of the target; what is mended is added to these.
     """
     known = load_known(run.target, run.executed)
     results = sum_up(run, map(case_info, cases), outcomes)
@@ -110,7 +110,12 @@ def _conclude(
     elif otherwise:
         print(f"{len(otherwise)} otherwise than {list_file(run.target).name} says:")
         print("\n".join(surprises(otherwise, known)))
-    if len(cases) == len(everything) and run.host:
+    if options.mended:
+        whole = results_of(run)
+        if whole is None:
+            raise UsageError(f"--mended adds to a whole run for {run.target}, and there is none")
+        results = with_mended(whole, map(case_info, cases), outcomes)
+    if options.mended or (len(cases) == len(everything) and run.host):
         print(f"wrote {write_results(results)}")
         docs.main()
     return 1 if otherwise else 0
@@ -165,6 +170,11 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
     )
     files.add_argument(
         "--shard", default="1/1", metavar="I/N", help="every N-th case, from the I-th"
+    )
+    files.add_argument(
+        "--mended",
+        action="store_true",
+        help="in the results of the last whole run, let cases pass that do now",
     )
     files.add_argument("--cache", metavar="FOLDER", help="keep what was compiled")
     files.add_argument(

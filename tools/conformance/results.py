@@ -3,10 +3,11 @@
 The pages of ``docs/`` are written from these files, so that no target need be run for them again.
 """
 
+import copy
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,29 @@ def sum_up(run: Run, cases: Iterable[CaseInfo], outcomes: Mapping[str, Outcome])
     )
 
 
+def with_mended(
+    results: Results, cases: Iterable[CaseInfo], outcomes: Mapping[str, Outcome]
+) -> Results:
+    """`results` of a whole run, but for those of `cases` that pass now and did not then."""
+    mended = [c for c in cases if c.name in results.not_passing and outcomes[c.name].passed]
+    counts, operators = Counter(results.counts), copy.deepcopy(dict(results.operators))
+    for case in mended:
+        counts[results.not_passing[case.name].status] -= 1
+        counts[Status.PASS] += 1
+        for name in case.operators:
+            operators[name].not_passing.remove(case.name)
+            _record(operators[name], case, outcomes[case.name])
+    names = {case.name for case in mended}
+    native = sum(case.tensors and outcomes[case.name].native for case in mended)
+    return replace(
+        results,
+        counts={status.value: counts[status] for status in Status},
+        native_tensors=results.native_tensors + native,
+        not_passing={k: v for k, v in results.not_passing.items() if k not in names},
+        operators=operators,
+    )
+
+
 def _by_operator(pairs: Iterable[tuple[CaseInfo, Outcome]]) -> dict[str, OperatorResult]:
     found: dict[str, OperatorResult] = defaultdict(OperatorResult)
     for case, outcome in pairs:
@@ -137,6 +161,12 @@ def write_results(results: Results) -> Path:
     path = FOLDER / f"{results.run.target.replace(':', '-')}.json"
     path.write_text(readable_json(asdict(results)), encoding="utf-8")
     return path
+
+
+def results_of(run: Run) -> Results | None:
+    """The results for the target of `run`, if there are some of such a run: executed as it is."""
+    same = (each for each in read_results() if each.run.target == run.target)
+    return next((each for each in same if each.run.executed == run.executed), None)
 
 
 def read_results() -> list[Results]:
