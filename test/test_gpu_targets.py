@@ -197,6 +197,31 @@ def test_cuda_compiles_what_has_a_form_for_it(suite, name):
     assert computed.passed, computed.detail
 
 
+def suppression(batch, classes, count):
+    """NonMaxSuppression of any number of boxes by three of its thresholds."""
+    shapes = {
+        "boxes": (batch, count, 4), "scores": (batch, classes, count), "limit": (1,),
+        "overlap": (1,), "least": (1,),
+    }  # fmt: skip
+    infos = [
+        helper.make_tensor_value_info(
+            name, TensorProto.INT64 if name == "limit" else TensorProto.FLOAT, shape
+        )
+        for name, shape in shapes.items()
+    ]
+    result = helper.make_tensor_value_info("selected", TensorProto.INT64, ("m", 3))
+    node = helper.make_node("NonMaxSuppression", [*shapes], ["selected"])
+    graph = helper.make_graph([node], "g", infos, [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+
+
+@pytest.mark.parametrize("count", [64, "n"])
+def test_cuda_compiles_the_suppression_of_many_boxes(count):
+    options = make_options("cuda", None, None, None)
+    contents, _ = to_module(suppression(2, 3, count), options, host=False)
+    assert OTHERS["cuda"] in contents
+
+
 @pytest.mark.parametrize("target", OTHERS)
 def test_code_for_every_target(target):
     contents, _ = to_module(small_cnn(), make_options(target, None, None, None), host=False)

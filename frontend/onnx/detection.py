@@ -31,16 +31,25 @@ def non_max_suppression(
         candidates = graph.expand(size_scalar(count), shape=[batch, classes])
     else:
         enough = graph.greater(scores, _scalar(score_threshold, np.float32))
-        candidates = graph.reduce_sum(graph.cast(enough, to=np.int64), axes=[2], keepdims=False)
+        candidates = _count(enough, axes=[2])
     corners = _corners(boxes, bool(center_point_box))
     selected = graph.non_max_suppression(corners, order, candidates, limit, threshold)
     taken = graph.greater_or_equal(selected, size_scalar(0))
-    total = graph.reduce_sum(graph.cast(taken, to=np.int64), axes=[0, 1, 2], keepdims=False)
-    (total,) = require_sizes(total, node, "selected")
+    (total,) = require_sizes(_count(taken, axes=[0, 1, 2]), node, "selected")
     places = graph.transpose(graph.non_zero(taken, count=total), perm=[1, 0])
     box = graph.reshape(graph.gather_nd(selected, places, batch_dims=0), shape=[total, 1])
     where = graph.slice_(places, starts=[0, 0], sizes=[total, 2], steps=[1, 1])
     return graph.concat([where, box], axis=1)
+
+
+def _count(flags: ir.Value, axes: list[int]) -> ir.Value:
+    """How many of `flags` hold along `axes`, as i64, of fewer than 2^31.
+
+    In 32 bits, in which graphics processors add up rows.
+    """
+    return graph.cast(
+        graph.reduce_sum(graph.cast(flags, to=np.int32), axes=axes, keepdims=False), to=np.int64
+    )
 
 
 def _scalar(value: ir.Value | None, dtype: type) -> ir.Value:

@@ -130,9 +130,9 @@ class _Rounds:
 
         def find(kept: ir.Value, slot: ir.Value, found: ir.Value) -> ir.Value:
             equal = arith.cmpi(arith.CmpIPredicate.eq, slot, _place(2))
-            there = arith.select(equal, kept, scalar_constant(0, _FLAG))
+            there = arith.andi(equal, _not(_is_zero(kept)))
             rank = arith.addi(_place(3), scalar_constant(1, _FLAG))
-            return arith.addi(found, arith.muli(there, rank))
+            return arith.addi(found, arith.select(there, rank, scalar_constant(0, _FLAG)))
 
         ranks = self._over_pairs([kept, slots], [other, other], find)
         return self._boxes(stored(self.ctx, ranks, self.flags), order, limit)

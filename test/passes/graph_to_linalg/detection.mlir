@@ -1,4 +1,5 @@
 // RUN: gc-opt --convert-graph-to-linalg --canonicalize --split-input-file %s | filecheck %s
+// RUN: gc-opt --convert-graph-to-linalg=gpu=true --split-input-file %s | filecheck %s --check-prefix=GPU
 
 // A box is held against those that were taken before it; the list of these is the result.
 // CHECK-LABEL: @non_max_suppression
@@ -10,6 +11,18 @@
 // CHECK: tensor.insert
 // CHECK: scf.for
 // CHECK: tensor.insert
+
+// For graphics processors a round holds all against all that the last has kept, until none changes.
+// GPU-LABEL: @non_max_suppression
+// GPU-NOT: flow.dispatch.region
+// GPU: cf.br ^[[HEAD:bb[0-9]+]]
+// GPU: ^[[HEAD]]
+// GPU: cf.cond_br
+// GPU: linalg.generic {{.*}}"parallel", "parallel", "parallel", "reduction"]
+// GPU: arith.divf
+// GPU: arith.xori
+// GPU: cf.br ^[[HEAD]]
+// GPU: arith.addi
 func.func @non_max_suppression(%boxes: tensor<1x?x4xf32, ["n"]>, %order: tensor<1x2x?xi64, ["n"]>, %count: tensor<1x2xi64>, %limit: tensor<i64>, %threshold: tensor<f32>) -> tensor<1x2x?xi64, ["n"]> {
   %0 = "graph.non_max_suppression"(%boxes, %order, %count, %limit, %threshold) : (tensor<1x?x4xf32, ["n"]>, tensor<1x2x?xi64, ["n"]>, tensor<1x2xi64>, tensor<i64>, tensor<f32>) -> tensor<1x2x?xi64, ["n"]>
   return %0 : tensor<1x2x?xi64, ["n"]>
