@@ -14,7 +14,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOLS, _SECTION_NUMBERS = 2, 18
 """Kinds of sections."""
-_LOCAL, _GLOBAL, _FUNCTION, _HIDDEN = 0, 1, 2, 2
+_LOCAL, _GLOBAL, _WEAK, _FUNCTION, _HIDDEN = 0, 1, 2, 2, 2
 """Bindings, a kind and a visibility of symbols."""
 _UNDEFINED, _RESERVED = 0, 0xFF00
 
@@ -22,6 +22,9 @@ _UNDEFINED, _RESERVED = 0, 0xFF00
 def export_functions(contents: bytes, wanted: Callable[[str], bool]) -> tuple[bytes, list[str]]:
     """The object file `contents` with the functions that are `wanted` known to the linker, and
     the names of these, in order.
+
+    All that the file defines for others is weak in it: another file with the same kernel may be
+    linked, and what a program defines itself, as its table of contents, is what it gets.
 
     Raises `ValueError` where it is no object file of a known kind.
     """
@@ -45,19 +48,25 @@ def _export(contents: bytes, wanted: Callable[[str], bool]) -> tuple[bytes, list
     at, size, names = fields[4], fields[5], sections[fields[6]]
     symbols = contents[at : at + size]
     texts = contents[names[4] : names[4] + names[5]]
-    added, found = [], []
-    for name_at, info, _, section, value, length in _SYMBOL.iter_unpack(symbols):
-        if info & 0xF != _FUNCTION or not _UNDEFINED < section < _RESERVED:
+    kept, added, found = [], [], []
+    for name_at, info, visibility, section, value, length in _SYMBOL.iter_unpack(symbols):
+        binding, kind = info >> 4, info & 0xF
+        defined = _UNDEFINED < section < _RESERVED
+        if defined and binding == _GLOBAL:
+            binding = _WEAK
+        symbol = (name_at, (binding << 4) | kind, visibility, section, value, length)
+        kept.append(_SYMBOL.pack(*symbol))
+        if not defined or kind != _FUNCTION:
             continue
         name = texts[name_at : texts.index(b"\0", name_at)].decode()
         if not wanted(name):
             continue
         found.append(name)
-        if info >> 4 == _LOCAL:  # its own symbol stays: what is numbered after it keeps its number
-            exported = (_GLOBAL << 4) | _FUNCTION
+        if binding == _LOCAL:  # its own symbol stays: what is numbered after it keeps its number
+            exported = (_WEAK << 4) | _FUNCTION
             added.append(_SYMBOL.pack(name_at, exported, _HIDDEN, section, value, length))
     place = -(-len(contents) // 8) * 8
-    grown = symbols + b"".join(added)
+    grown = b"".join(kept + added)
     fields[4:6] = place, len(grown)
     changed = bytearray(contents.ljust(place, b"\0") + grown)
     _SECTION.pack_into(changed, start + table * entry_size, *fields)

@@ -1,6 +1,7 @@
 """Models share the kernels that they have in common, and compute what they computed."""
 
 import logging
+import shutil
 import struct
 
 import numpy as np
@@ -136,6 +137,15 @@ def test_what_does_not_link_is_compiled_as_a_whole(cache, caplog):
     assert "without shared kernels" in caplog.text
     alone = graphc.compile(model("Sigmoid"), cache=False, threads=1)
     np.testing.assert_array_equal(again(X), alone(X))
+
+
+@pytest.mark.skipif(shutil.which("ld") is None, reason="needs the linker of the system")
+def test_the_linker_of_the_system_links_them_too(cache, caplog):
+    flags = ["--iree-llvmcpu-link-embedded=false"]
+    compile_to_file(model("Tanh"), "cpu", threads=1, cache=cache, extra_flags=flags)
+    _, report = compile_to_file(model("Sigmoid"), "cpu", threads=1, cache=cache, extra_flags=flags)
+    assert " kernels from the cache)" in report.passes[-1].name
+    assert caplog.text == ""
 
 
 def test_an_object_file_is_kept_once_and_goes_with_its_kernels(cache):

@@ -6,7 +6,7 @@ import pytest
 
 from graphc.runtime.object_file import export_functions
 
-LOCAL_FUNCTION, LOCAL_DATA, GLOBAL_FUNCTION = 0x02, 0x01, 0x12
+LOCAL_FUNCTION, LOCAL_DATA, GLOBAL_FUNCTION, WEAK_FUNCTION = 0x02, 0x01, 0x12, 0x22
 
 
 def object_file(symbols):
@@ -57,7 +57,10 @@ def test_functions_that_are_wanted_are_exported():
     old = object_file(SYMBOLS)
     new, names = export_functions(old, {"two", "table", "elsewhere", "known"}.__contains__)
     assert names == ["two", "known"]
-    assert symbols_of(new) == [*symbols_of(old), ("two", 0x12, 2, 1)]
+    *others, known = symbols_of(old)
+    assert known == ("known", GLOBAL_FUNCTION, 0, 1)
+    weak = [("known", WEAK_FUNCTION, 0, 1), ("two", WEAK_FUNCTION, 2, 1)]
+    assert symbols_of(new) == [*others, *weak]
     assert new[64:72] == old[64:72]
 
 
