@@ -2,7 +2,8 @@
 
 ::
 
-    CACHEDIR.TAG             tells programs for backups that nothing here is worth keeping
+    CACHEDIR.TAG             tells programs for backups that nothing here is worth keeping; written
+                             anew whenever what nothing refers to has been looked for
     entries/<key>            what is kept under the key (`cache_entry`); its time is its last use
     contents/<digest>        a compiled file, named by its own digest: several keys may lead to it
     partial/<random>         what is being written
@@ -78,6 +79,7 @@ class CompileCache:
         self._entries = folder / "entries"
         self._contents = folder / "contents"
         self._partial = folder / "partial"
+        self._tag = folder / "CACHEDIR.TAG"
         self._last: tuple[bytes, str] | None = None
 
     def find(self, key: str) -> Found | None:
@@ -150,7 +152,9 @@ class CompileCache:
                 self._write(path, contents)
             for key in keys:
                 self._write(self._entries / key, write_entry(key, entry, details or {}))
-            self.prune()
+            if self._is_due():
+                self.prune()
+                self._write(self._tag, _TAG)
         except OSError as error:
             self._warn(error)
 
@@ -161,7 +165,7 @@ class CompileCache:
 
     def bytes_held(self) -> int:
         """Bytes that the files of the cache take."""
-        return sum(_size(path) for folder in self._folders() for path in _files(folder))
+        return sum(_size(each) for folder in self._folders() for each in _scan(folder))
 
     def prune(self, limit: int | None = None) -> Removed:
         """Remove the entries that were not used for longest until what is left takes at most
@@ -190,6 +194,12 @@ class CompileCache:
             for path in _files(folder):
                 removed += _remove(path, entry=folder == self._entries)
         return removed
+
+    def _is_due(self) -> bool:
+        """Whether to `prune`, for which every entry is read: kernels are many."""
+        return self.bytes_held() > self.limit or _is_older(
+            self._tag, time.time() - LEFT_OVER_SECONDS
+        )
 
     def _digest(self, contents: bytes) -> str:
         """The digest of `contents`, which are often kept twice: as a program's and as a model's."""
@@ -231,9 +241,8 @@ class CompileCache:
             raise PermissionError("the folder belongs to another user")
         for folder in self._folders():
             folder.mkdir(parents=True, exist_ok=True)
-        tag = self.folder / "CACHEDIR.TAG"
-        if not tag.exists():
-            self._write(tag, _TAG)
+        if not self._tag.exists():
+            self._write(self._tag, _TAG)
 
     def _write(self, path: Path, contents: bytes) -> None:
         partial = self._partial / new_name()
@@ -263,11 +272,15 @@ def _is_whole(path: Path, entry: Entry) -> bool:
 
 
 def _files(folder: Path) -> list[Path]:
+    return [Path(each) for each in _scan(folder)]
+
+
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
     """The files in `folder` that are named as ours are; none where there is no such folder."""
     try:
         with os.scandir(folder) as found:
             return [
-                Path(each.path)
+                each
                 for each in found
                 if is_own_name(each.name) and each.is_file(follow_symlinks=False)
             ]
@@ -281,7 +294,7 @@ def _remove(path: Path, *, entry: bool = False) -> Removed:
     return Removed(int(entry), size)
 
 
-def _size(path: Path) -> int:
+def _size(path: Path | os.DirEntry[str]) -> int:
     try:
         return path.stat().st_size
     except OSError:  # another process has removed it

@@ -220,6 +220,18 @@ def test_what_killed_processes_left_is_swept(cache, contents_of):
     assert cache.read(A) == b"contents"
 
 
+def test_writers_look_for_left_overs_once_in_an_hour(cache):
+    put(cache, A, b"contents")
+    left, tag = cache.folder / "partial" / C, cache.folder / "CACHEDIR.TAG"
+    for key, is_swept in [(B, False), (C, True), (A, False)]:
+        left.write_bytes(b"nobody's")
+        backdate(left, 2 * LEFT_OVER_SECONDS)
+        if is_swept:
+            backdate(tag, 2 * LEFT_OVER_SECONDS)
+        put(cache, key, key.encode())
+        assert left.exists() != is_swept
+
+
 def test_a_folder_that_cannot_be_written_to_is_a_warning(tmp_path, caplog):
     (tmp_path / "file").touch()
     cache = CompileCache(tmp_path / "file")
