@@ -40,6 +40,7 @@ from .runtime import (
     load,
     resolve_target,
 )
+from .runtime.cache_keys import is_self_contained
 from .runtime.cache_settings import find_cache
 from .runtime.child_process import ProgressEvent
 from .runtime.compile_cache import CompileCache
@@ -95,8 +96,6 @@ class Compilation:
     options: Options
     report: CompilationReport = field(default_factory=CompilationReport)
     started: float = field(default_factory=time.monotonic)
-    _linked: str = ""
-    """How many kernels the cache had, for the report."""
 
     def graph_passes(self) -> None:
         """Run the graph pipeline."""
@@ -141,17 +140,16 @@ class Compilation:
 
     def backend(self) -> bytes:
         """Compile the lowered module to the contents of a ``.vmfb``; the end of `module`."""
-        if self.options.cache is None or not self.options.target.shares_kernels:
+        options = self.options
+        shares_kernels = options.target.shares_kernels and is_self_contained(options.extra_flags)
+        if options.cache is None or not shares_kernels:
             with self.handed_over() as source:
                 return self.compile_bytecode(source)
         outlined = outline_kernels(self.module)
 
-        count = len(outlined)
-
         def share(path: Path, link: Link) -> bool:
             linked = link([SharedKernel(each.symbol, each.size, each.link) for each in outlined])
             if linked:
-                self._linked = f" ({linked} of {count} kernels from the cache)"
                 self.write_bytecode(path)
             outlined.clear()  # they would keep the module
             self._end_module()
@@ -161,7 +159,7 @@ class Compilation:
             source = folder / "module.mlir"
             self.write_bytecode(source)
             self.report.add_size("bytecode bytes", source.stat().st_size)
-            if not outlined or self.options.save_temps is not None:
+            if not outlined or options.save_temps is not None:
                 outlined.clear()
                 self._end_module()
                 return self.compile_bytecode(source)
@@ -187,11 +185,9 @@ class Compilation:
     def compile_bytecode(self, source: Path, share: Share | None = None) -> bytes:
         """Compile the module that was `handed_over` to the contents of a ``.vmfb``."""
         cache, start = self.options.cache, time.perf_counter()
-        hits = cache.program_hits if cache else 0
         contents = self.call_backend(source, save_temps=self.options.save_temps, share=share)
-        found = cache is not None and cache.program_hits > hits
-        stage = f"backend{' (from the cache)' if found else self._linked}"
-        self.report.record_stage(stage, time.perf_counter() - start)
+        taken = cache.taken if cache else ""
+        self.report.record_stage(f"backend{taken}", time.perf_counter() - start)
         self.report.add_size("module bytes", len(contents))
         return contents
 

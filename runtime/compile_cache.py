@@ -73,8 +73,8 @@ class CompileCache:
         self.limit = limit
         self.hits = 0
         """How often something was found."""
-        self.program_hits = 0
-        """How often that was a program."""
+        self.taken = ""
+        """What of the last program came from here, in words for a report."""
         self._private = private
         self._entries = folder / "entries"
         self._contents = folder / "contents"
@@ -103,7 +103,6 @@ class CompileCache:
         if not whole:
             return None
         self.hits += 1
-        self.program_hits += stored.entry.kind == "program"
         return Found(contents, stored.entry, stored.details)
 
     def read(self, key: str) -> bytes | None:

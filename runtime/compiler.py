@@ -84,19 +84,28 @@ def compile_module(
                 source.write_bytes(bytecode)
             run = Reproduction(compiler, source, tuple(flags), folder / "diagnostics.txt")
             output = folder / "module.vmfb"
+            if cache is not None:
+                cache.taken = ""
             if cache is None or not is_self_contained(extra_flags):
                 return _compile(run, output, timeout, progress, save_temps)
             key = program_key(source, flags)
             contents = cache.read(key) if save_temps is None else None
             if contents is None:
-                started = time.monotonic()
+                started, has_failed = time.monotonic(), False
                 if share is not None and save_temps is None:
                     kernels = KernelCache(cache, flags, name=name, target=target.spelling)
                     contents = _compile_shared(run, output, timeout, progress, share, kernels)
+                    has_failed = kernels.linked == 0  # where it is None: of the same program
+                    if contents is not None:
+                        cache.taken = kernels.taken
                 if contents is None:
                     left = None if timeout is None else timeout - (time.monotonic() - started)
-                    contents = _compile(run, output, timeout, progress, save_temps, left)
+                    contents = _compile(
+                        run, output, timeout, progress, save_temps, left, has_failed
+                    )
                 cache.put(key, contents, kind="program", name=name, target=target.spelling)
+            else:
+                cache.taken = " (from the cache)"
             return contents
     except OSError as error:
         raise BackendError(f"the backend compiler cannot be run: {error}") from error
@@ -123,9 +132,10 @@ def _compile(
     progress: Callable[[ProgressEvent], None] | None,
     save_temps: Path | None,
     left: float | None = None,
+    has_failed: bool = False,
 ) -> bytes:
-    """What comes of `run`, for which of `timeout` so much may be `left`."""
-    code = _run(run, output, timeout if left is None else left, progress)
+    """What comes of `run`, which `has_failed` unverified, with so much `left` of `timeout`."""
+    code = _run(run, output, timeout if left is None else left, progress, has_failed)
     if code == 0 and output.exists():
         if save_temps is not None:
             kept = keep_reproducer(run, save_temps, output)
@@ -179,9 +189,10 @@ def _compile_shared(
     if code == 0 and output.exists():
         kernels.keep(new, objects)
         return output.read_bytes()
-    if code is not None and is_linked:
+    if code is not None:
         reason = f"{describe_exit(code)}{summarize(run.log)}" if code else "wrote no module"
-        logger.warning("compiling without shared kernels, as the backend compiler %s", reason)
+        level = logging.WARNING if is_linked else logging.INFO
+        logger.log(level, "compiling without shared kernels, as the backend compiler %s", reason)
     output.unlink(missing_ok=True)
     return None
 
@@ -191,6 +202,7 @@ def _run(
     output: Path,
     timeout: float | None,
     progress: Callable[[ProgressEvent], None] | None,
+    has_failed: bool,
 ) -> int | None:
     """The exit status, None where the time is over.
 
@@ -200,7 +212,7 @@ def _run(
     deadline = None if timeout is None else time.monotonic() + timeout
     compiler, *arguments = run.command(run.source, output)
     code = None
-    for first in ([_UNVERIFIED], []):
+    for first in [[]] if has_failed else [[_UNVERIFIED], []]:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         code = run_child(
             [compiler, *first, *arguments], run.log, stage="backend", timeout=left,

@@ -38,6 +38,10 @@ class KernelCache:
     def __init__(self, cache: CompileCache, flags: Sequence[str], *, name: str, target: str):
         self._cache, self._flags = cache, flags
         self._name, self._target = name, target
+        self.linked = 0
+        """How many kernels were linked."""
+        self.taken = ""
+        """That, in words for a report."""
 
     def link(self, kernels: Sequence[SharedKernel], folder: Path) -> list[str]:
         """Link what is kept of `kernels`, from object files in `folder`; the symbols of the others.
@@ -58,6 +62,9 @@ class KernelCache:
                 files[digest] = f"kernels_{len(files)}.o"
                 (folder / files[digest]).write_bytes(contents)
             kernel.link(files[digest])
+            self.linked += 1
+        if self.linked:
+            self.taken = f" ({self.linked} of {len(kernels)} kernels from the cache)"
         return new
 
     def keep(self, symbols: Sequence[str], folder: Path) -> None:

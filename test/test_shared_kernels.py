@@ -13,6 +13,8 @@ import graphc
 from graphc.compiling import compile_to_file
 from graphc.dialects.iree.outlining import outline_kernels
 from graphc.driver import begin, make_options
+from graphc.errors import BackendError
+from graphc.runtime.child_process import run_child
 from graphc.runtime.compile_cache import CompileCache
 
 X = np.random.default_rng(0).standard_normal((1, 16, 48, 48)).astype(np.float32)
@@ -135,8 +137,25 @@ def test_what_does_not_link_is_compiled_as_a_whole(cache, caplog):
     with caplog.at_level(logging.WARNING, logger="graphc"):
         again = graphc.compile(model("Sigmoid"), cache=cache, threads=1)
     assert "without shared kernels" in caplog.text
+    assert stage_of(again) == "backend"
     alone = graphc.compile(model("Sigmoid"), cache=False, threads=1)
     np.testing.assert_array_equal(again(X), alone(X))
+
+
+def test_what_fails_with_nothing_linked_is_tried_twice(cache, monkeypatch):
+    """Once more to say why, as without a cache."""
+    runs = []
+
+    def run(command, *given, **options):
+        runs.append("--verify=false" in command)
+        return run_child(command, *given, **options)
+
+    monkeypatch.setattr("graphc.runtime.compiler.run_child", run)
+    flags = ["--iree-llvmcpu-target-cpu=nonsense"]
+    with pytest.raises(BackendError):
+        compile_to_file(model("Tanh"), "cpu", threads=1, cache=cache, extra_flags=flags)
+    assert runs == [True, False]
+    assert cache.entries() == []
 
 
 @pytest.mark.skipif(shutil.which("ld") is None, reason="needs the linker of the system")
