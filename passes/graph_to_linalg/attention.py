@@ -56,7 +56,7 @@ def attention(
         k = transpose_tensor(ctx, k, key, [0, 2, 1])
         key = key.with_shape((key.shape[0], key.shape[2], key.shape[1]))
     else:
-        k, key = transposed_and_scaled(ctx, k, key, op.attrs["scale"])
+        k, key = _laid_across(ctx, k, key, op.attrs["scale"])
     if op.attrs["scale"] == 1 and not is_few(rows):
         k = stored(ctx, k, key)  # or the copy would be folded away
 
@@ -136,7 +136,7 @@ def _scaled(ctx: Lowering, q: Value, type_: Type, scale: float) -> Value:
     )
 
 
-def transposed_and_scaled(ctx: Lowering, k: Value, type_: Type, scale: float) -> tuple[Value, Type]:
+def _laid_across(ctx: Lowering, k: Value, type_: Type, scale: float) -> tuple[Value, Type]:
     """``[batch, T, D] -> [batch, D, T]``; narrow floats become f32."""
     batch, keys, depth = type_.shape
     wide = accumulator(type_.dtype)
