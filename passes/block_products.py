@@ -6,6 +6,7 @@ import numpy as np
 
 from ..dialects import graph
 from ..mlir import ir
+from .graph_to_linalg.strassen_kernel import StrassenShape
 from .vectors import LANES, choose_tile
 
 BLOCK_BOUND = 1e-5
@@ -19,6 +20,8 @@ BLOCK_PANEL = 64
 """Columns in a piece of work, of so many rows; fewer pieces than threads leave some idle."""
 BLOCK_PRODUCTS = 1 << 26
 """Multiplications of a product for which it pays to sum its blocks."""
+MOST_COPIES = 2
+"""Of sums of rows. More threads would be longer at making them than at reading those of others."""
 MIN_PIECES = 4
 """Of work: two for each thread, but for very few threads."""
 LARGEST_SUMMAND = float(np.finfo(np.float32).max) / 16
@@ -53,17 +56,29 @@ def by_blocks(
     x: ir.Value, weights: np.ndarray, blocks: str, vector_bits: int, threads: int
 ) -> ir.Value:
     """All rows of `x` by `weights` [K, N], by the algorithm called `blocks`."""
-    terms = graph.strassen_terms(x, blocks=blocks)
-    columns = -(-weights.shape[1] // graph.ALGORITHMS[blocks].columns)
-    tile = choose_tile(graph.type_of(terms).static_shape[1], columns, vector_bits)
+    lead, algorithm = graph.type_of(x).static_shape[:-1], graph.ALGORITHMS[blocks]
+    depth, columns = weights.shape
+    tile = choose_tile(
+        -(-math.prod(lead) // algorithm.rows), -(-columns // algorithm.columns), vector_bits
+    )  # fmt: skip
     assert tile is not None  # blocks are large
+    shape = StrassenShape(
+        math.prod(lead), depth // algorithm.depth, columns, blocks,
+        width=tile.width, lanes=LANES[vector_bits], tile=tile.rows,
+        wanted=max(MIN_PIECES, 2 * threads),
+    )  # fmt: skip
     return graph.strassen_matmul(
-        terms,
-        graph.constant(value=graph.pack_sums(weights, blocks, tile.width)),
+        graph.strassen_terms(x, blocks=blocks, copies=_copies(shape, threads)),
+        graph.constant(value=graph.pack_sums(weights, blocks, shape.width)),
         blocks=blocks,
-        shape=list(graph.type_of(x).static_shape[:-1]),
-        columns=weights.shape[1],
-        tile=tile.rows,
-        lanes=LANES[vector_bits],
-        pieces=max(MIN_PIECES, 2 * threads),
+        shape=list(lead),
+        columns=columns,
+        tile=shape.tile,
+        lanes=shape.lanes,
+        pieces=shape.wanted,
     )
+
+
+def _copies(shape: StrassenShape, threads: int) -> int:
+    """Of the sums of rows: a few threads have their own where all read the same rows."""
+    return threads if shape.row_blocks < threads <= MOST_COPIES else 1

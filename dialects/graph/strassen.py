@@ -10,39 +10,53 @@ from .bilinear import ALGORITHMS, BilinearAlgorithm
 from .packing import pack_weights, unpack_weights
 from .types import TensorType
 
+GAP = 16
+"""Elements between the sums of one product and those of the next: what lies a power of two apart
+shares too few sets of the caches."""
+
 
 class StrassenTermsOp(GraphOp, name="strassen_terms"):
     """The sums of blocks of `x` [..., K] that an algorithm of `blocks` multiplies.
 
-    Result [products, R/r, K/k], for R rows in all, where the algorithm has r x k blocks of them.
-    Rows that the last blocks lack are zeros.
+    Result [copies, products, R/r * K/k and a gap], for R rows in all, where the algorithm has r x k
+    blocks of them. Rows that the last blocks lack are zeros. All copies are the same: one for each
+    thread that multiplies, so that none reads from another processor's cache what is some times as
+    large as the rows.
     """
 
     x: Tensor
     blocks: Str
+    copies: Int
 
     @staticmethod
-    def infer(x: TensorType, *, blocks: str) -> TensorType:
+    def infer(x: TensorType, *, blocks: str, copies: int) -> TensorType:
         if x.dtype != np.float32 or x.rank < 1 or not x.is_static:
             raise TypeRuleError(f"is for rows of f32 of known number, not for {x}")
         algorithm = _algorithm(blocks)
         rows, depth = math.prod(x.static_shape[:-1]), x.static_shape[-1]
         if depth % algorithm.depth:
             raise TypeRuleError(f"{depth} elements are not {algorithm.depth} equal blocks")
+        if copies < 1:
+            raise TypeRuleError(f"cannot make {copies} copies")
         held = -(-rows // algorithm.rows)
-        return x.with_shape((algorithm.products, held, depth // algorithm.depth))
+        return x.with_shape(
+            (copies, algorithm.products, terms_size(held, depth // algorithm.depth))
+        )
 
     @staticmethod
-    def evaluate(x: np.ndarray, *, blocks: str) -> np.ndarray:
+    def evaluate(x: np.ndarray, *, blocks: str, copies: int) -> np.ndarray:
         algorithm = ALGORITHMS[blocks]
         rows = x.reshape(-1, x.shape[-1])
         rows = np.pad(rows, [(0, -rows.shape[0] % algorithm.rows), (0, 0)])
-        return _sums(algorithm.left, _blocks(rows, algorithm.rows, algorithm.depth))
+        sums = _sums(algorithm.left, _blocks(rows, algorithm.rows, algorithm.depth))
+        lines = np.pad(sums.reshape(algorithm.products, -1), [(0, 0), (0, GAP)])
+        return np.stack([lines] * copies)
 
 
 class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
-    """``x w`` by an algorithm of `blocks`: `x` [products, R/r, K/k] and `w` [panels, products, K/k,
-    n] are the sums of blocks (`graph.strassen_terms`, `pack_sums`), result [shape..., columns].
+    """``x w`` by an algorithm of `blocks`: `x` [copies, products, R/r * K/k and a gap] and `w`
+    [panels, products, K/k, n] are the sums of blocks (`graph.strassen_terms`, `pack_sums`), result
+    [shape..., columns].
 
     A panel holds `n` columns of each product side by side; the last one may be filled up. `tile`
     rows are multiplied at a time, in registers that hold vectors of `lanes`. The work should split
@@ -80,7 +94,8 @@ class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
             raise TypeRuleError(f"cannot multiply sums {x} by panels of sums {w}")
         panels, products, depth, width = w.static_shape
         rows = -(-math.prod(shape) // algorithm.rows)
-        if x.static_shape != (algorithm.products, rows, depth) or products != algorithm.products:
+        terms = algorithm.products, terms_size(rows, depth)
+        if x.static_shape[1:] != terms or products != algorithm.products:
             raise TypeRuleError(f"sums {x} and {w} are not those of {blocks} for rows {[*shape]}")
         held = -(-columns // algorithm.columns)
         if columns < 1 or panels != -(-held // width):
@@ -104,12 +119,18 @@ class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
         del tile, lanes, pieces
         algorithm = ALGORITHMS[blocks]
         held = -(-columns // algorithm.columns)
-        pairs = zip(x, w.swapaxes(0, 1), strict=True)
+        sums = x[0, :, :-GAP].reshape(algorithm.products, -1, w.shape[2])
+        pairs = zip(sums, w.swapaxes(0, 1), strict=True)
         products = np.stack([left @ unpack_weights(right)[:, :held] for left, right in pairs])
         parts = _sums(algorithm.result, products)  # [r * n, R/r, N/n]
         grid = parts.reshape(algorithm.rows, algorithm.columns, *parts.shape[1:])
-        whole = grid.transpose(0, 2, 1, 3).reshape(algorithm.rows * x.shape[1], -1)
+        whole = grid.transpose(0, 2, 1, 3).reshape(algorithm.rows * sums.shape[1], -1)
         return whole[: math.prod(shape), :columns].reshape(*shape, columns)
+
+
+def terms_size(rows: int, depth: int) -> int:
+    """Elements from the sums of blocks of `rows` x `depth` to those for the next product."""
+    return rows * depth + GAP
 
 
 def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:

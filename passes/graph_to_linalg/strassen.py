@@ -10,15 +10,13 @@ from .scratch import floats, scratch_of, uses_scratch
 from .strassen_kernel import StrassenEmitter, StrassenShape, TermsShape
 from .vector_epilogue import VectorEpilogue
 
-LANES = 16
-"""Elements in a vector of sums of rows; narrower machines take several registers for one."""
-
 
 @lowers(graph.StrassenTermsOp)
 def strassen_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     source, result = graph.type_of(op.x).static_shape, plain_type(graph.type_of(op.result))
-    lanes = math.gcd(LANES, result.shape[-1])
-    shape = TermsShape(math.prod(source[:-1]), source[-1], op.attrs["blocks"], lanes)
+    shape = TermsShape(
+        math.prod(source[:-1]), source[-1], op.attrs["blocks"], op.attrs["copies"]
+    )  # fmt: skip
     name = define(ctx, "strassen_terms", shape, [flat(x.type), flat(result)], shape.write)
     return iree.run_kernel(name, shape.pieces, [x], [result])[0]
 
@@ -48,5 +46,5 @@ def _shape(op: graph.GraphOp) -> StrassenShape:
     return StrassenShape(
         math.prod(attrs["shape"]), depth, attrs["columns"], attrs["blocks"],
         width=width, lanes=attrs["lanes"], tile=attrs["tile"],
-        wanted=attrs["pieces"],
+        wanted=attrs["pieces"], copies=graph.type_of(op.x).static_shape[0],
     )  # fmt: skip

@@ -5,9 +5,11 @@ are multiplied by those of weights, product by product; these lie in scratch mem
 has for itself. Then blocks of the result are sums of them.
 """
 
+import math
 from dataclasses import dataclass
 
 from ...dialects.graph.bilinear import ALGORITHMS, BilinearAlgorithm
+from ...dialects.graph.strassen import terms_size
 from ...mlir import arith, ir
 from .vector_emitter import (
     Ahead,
@@ -26,6 +28,8 @@ WEIGHTS_BYTES = 64 << 10
 """Of the caches, for what is read of a panel again and again: that of a block of the depth."""
 FEW_ROWS = 32
 """With fewer in a piece of work, weights are read too often."""
+LANES = 16
+"""Elements in a vector of sums of rows; narrower machines take several registers for one."""
 TERM_ELEMENTS = 1 << 15
 """Of a factor, in a piece of the work of summing its blocks."""
 
@@ -53,7 +57,11 @@ class TermsShape(InBlocks):
     rows: int
     depth: int
     blocks: str
-    lanes: int
+    copies: int = 1
+
+    @property
+    def lanes(self) -> int:
+        return math.gcd(LANES, self.width)
 
     @property
     def width(self) -> int:
@@ -67,7 +75,17 @@ class TermsShape(InBlocks):
 
     @property
     def pieces(self) -> int:
+        return self.copies * self.chunks
+
+    @property
+    def chunks(self) -> int:
+        """Pieces of work for a copy."""
         return -(-self.height // self.chunk)
+
+    @property
+    def product(self) -> int:
+        """Elements from the sums of one product to those of the next."""
+        return terms_size(self.height, self.width)
 
     def write(self, number: ir.Value, x: ir.Value, result: ir.Value) -> None:
         """The piece of work `number`."""
@@ -84,16 +102,18 @@ class TermsEmitter(VectorEmitter):
     def piece(self, number: ir.Value) -> None:
         """Some rows of all sums. The last of them may be that of blocks which lack one."""
         shape = self.shape
-        first = self.times(number, shape.chunk)
+        copy = arith.divui(number, self.index(shape.chunks))
+        target = self.times(copy, shape.algorithm.products * shape.product)
+        first = self.times(arith.remui(number, self.index(shape.chunks)), shape.chunk)
         last = arith.minui(self.add(first, shape.chunk), self.index(shape.height))
         missing = shape.height * shape.algorithm.rows - shape.rows
         full = arith.minui(last, self.index(shape.height - (1 if missing else 0)))
-        self.repeat(first, full, lambda row: self._row(row, shape.algorithm.rows))
+        self.repeat(first, full, lambda row: self._row(row, shape.algorithm.rows, target))
         if missing:
             present = shape.algorithm.rows - missing
-            self.repeat(full, last, lambda row: self._row(row, present))
+            self.repeat(full, last, lambda row: self._row(row, present, target))
 
-    def _row(self, row: ir.Value, present: int) -> None:
+    def _row(self, row: ir.Value, present: int, target: ir.Value) -> None:
         """One row of each sum, of which the first `present` rows of blocks have one."""
         shape, algorithm = self.shape, self.shape.algorithm
         starts = [
@@ -105,7 +125,8 @@ class TermsEmitter(VectorEmitter):
         def vectors(at: ir.Value) -> None:
             held = [self.load(self.x, arith.addi(start, at)) for start in starts]
             for product, signs in enumerate(algorithm.left):
-                place = self.times(self.add(row, product * shape.height), shape.width)
+                place = self.add(self.times(row, shape.width), product * shape.product)
+                place = arith.addi(place, target)
                 total = self.signed_sum(signs[: len(held)], held)
                 self.store(total, self.result, arith.addi(place, at))
 
@@ -129,6 +150,8 @@ class StrassenShape(InBlocks):
     """Most rows of a register tile."""
     wanted: int
     """Pieces of work, for threads to share."""
+    copies: int = 1
+    """Of the sums of rows: each share of the pieces reads its own."""
 
     @property
     def breadth(self) -> int:
@@ -145,6 +168,11 @@ class StrassenShape(InBlocks):
         return 2 * self.algorithm.products * self.height * self.depth * self.breadth
 
     @property
+    def terms(self) -> int:
+        """Elements from the sums of rows of one product to those of the next."""
+        return terms_size(self.height, self.depth)
+
+    @property
     def block(self) -> int:
         """Rows in a piece of work: a divisor of a block's, with which pieces are many."""
         most = max(1, SCRATCH_BYTES // (self.algorithm.products * self.width * 4))
@@ -153,9 +181,14 @@ class StrassenShape(InBlocks):
         return next((n for n in many if n >= FEW_ROWS), divisors[0])
 
     @property
+    def row_blocks(self) -> int:
+        """Blocks of rows that pieces of work have."""
+        return self.height // self.block
+
+    @property
     def group(self) -> int:
         """Panels in a piece of work: a divisor of all."""
-        wanted = max(1, self.height // self.block * self.panels // self.wanted)
+        wanted = max(1, self.row_blocks * self.panels // self.wanted)
         return next(n for n in range(wanted, 0, -1) if self.panels % n == 0)
 
     @property
@@ -164,7 +197,7 @@ class StrassenShape(InBlocks):
 
     @property
     def pieces(self) -> int:
-        return self.height // self.block * self.groups
+        return self.row_blocks * self.groups
 
     @property
     def depth_blocks(self) -> int:
@@ -214,24 +247,30 @@ class StrassenEmitter(VectorEmitter):
         first = self.times(block, shape.block)
         start = self.times(group, shape.group)
         held = self.times(number, shape.scratch)
+        terms = self.times(self._share(number), shape.algorithm.products * shape.terms)
 
         def panel(number: ir.Value) -> None:
-            self.repeat(
-                0, shape.algorithm.products, lambda at: self._multiply(at, number, first, held)
-            )
+            def product(at: ir.Value) -> None:
+                rows = arith.addi(terms, self.times(at, shape.terms))
+                rows = arith.addi(rows, self.times(first, shape.depth))
+                self._multiply(at, number, rows, held)
+
+            self.repeat(0, shape.algorithm.products, product)
             self.repeat(0, shape.block, lambda row: self._combine(row, number, first, held))
 
         self.repeat(start, self.add(start, shape.group), panel)
 
-    def _multiply(
-        self, product: ir.Value, panel: ir.Value, first: ir.Value, held: ir.Value
-    ) -> None:
-        """One product: the rows from `first` on by a panel, to scratch memory from `held` on."""
+    def _share(self, number: ir.Value) -> ir.Value:
+        """Which of equal shares of all pieces `number` is in, as those of `schedule-affinity`."""
+        shape = self.shape
+        end = self.add(self.times(number, shape.copies), shape.copies - 1)
+        return arith.divui(end, self.index(shape.pieces))
+
+    def _multiply(self, product: ir.Value, panel: ir.Value, rows: ir.Value, held: ir.Value) -> None:
+        """One product: the elements from `rows` on by a panel, to scratch memory from `held` on."""
         shape = self.shape
         number = arith.addi(self.times(panel, shape.algorithm.products), product)
         weights = self.times(number, shape.depth * shape.width)
-        rows = arith.addi(self.times(product, shape.height), first)
-        rows = self.times(rows, shape.depth)
         target = arith.addi(held, self.times(product, shape.product))
 
         def block(number: ir.Value) -> None:

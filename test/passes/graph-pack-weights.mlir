@@ -155,7 +155,7 @@ func.func @one_row(%x: tensor<1x512xf32>, %y: tensor<5x512xf32>) -> (tensor<1x60
 // CHECK-LABEL: @blocks
 // CHECK: "graph.packed_matmul"
 // BLOCKS-LABEL: @blocks
-// BLOCKS: %[[X:.*]] = "graph.strassen_terms"(%arg0) {blocks = "2x3x3"} : (tensor<1x128x768xf32>) -> tensor<15x64x256xf32>
+// BLOCKS: %[[X:.*]] = "graph.strassen_terms"(%arg0) {blocks = "2x3x3", copies = 1 : i64} : (tensor<1x128x768xf32>) -> tensor<1x15x16400xf32>
 // BLOCKS: "graph.strassen_matmul"(%[[X]], %{{.*}}) {blocks = "2x3x3", columns = 768 : i64, lanes = 16 : i64, pieces = 4 : i64, shape = array<i64: 1, 128>, tile = 6 : i64}
 // BLOCKS-SAME: tensor<4x15x256x64xf32>) -> tensor<1x128x768xf32>
 func.func @blocks(%x: tensor<1x128x768xf32>) -> tensor<1x128x768xf32> {

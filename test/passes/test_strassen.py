@@ -66,11 +66,12 @@ def test_compiled(vector_bits, threads):
     lead = (3,) if threads > 1 else ()
     model, feeds, truths = _model(lead)
     pipeline = (
-        f"graph-pack-weights{{vector-bits={vector_bits} strassen=true}},graph-fuse-epilogue,"
-        "canonicalize"
+        f"graph-pack-weights{{vector-bits={vector_bits} strassen=true threads={threads}}},"
+        "graph-fuse-epilogue,canonicalize"
     )
     program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
     assert program.count("graph.strassen_matmul") == len(SIZES)
+    assert f"copies = {threads} : i64" in program
     compiled = graphc.compile(model, pipeline=pipeline, threads=threads)
     for size, found, truth in zip(SIZES, compiled.run(None, feeds), truths, strict=True):
         assert found.shape == truth.shape, size
@@ -116,6 +117,24 @@ def test_threads_have_enough_to_share():
     assert replace(shape, wanted=4).pieces == 4
     assert replace(shape, columns=3072, wanted=4).pieces == 4
     assert replace(shape, rows=134, wanted=8).pieces == 4  # blocks of 67 rows do not split
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads", "copies"),
+    [
+        (128, 1, 1),
+        (128, 2, 2),
+        (128, 4, 1),  # who reads less than it would sum
+        (1568, 2, 1),  # blocks of rows enough: each thread reads its own
+    ],
+)
+def test_threads_have_sums_of_their_own(rows, threads, copies):
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    inputs, weights = {"x": (np.float32, (rows, 768))}, {"w": np.ones((768, 768), np.float32)}
+    model = build_model([node], inputs, ["y"], weights, opset=17)
+    pipeline = f"graph-pack-weights{{vector-bits=512 strassen=true threads={threads}}}"
+    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
+    assert f"copies = {copies} : i64" in program
 
 
 @pytest.mark.parametrize("weight", [np.inf, np.nan, np.finfo(np.float32).max])

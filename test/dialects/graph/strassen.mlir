@@ -1,31 +1,39 @@
 // RUN: gc-opt --split-input-file --verify-diagnostics %s
 
-func.func @unknown(%x: tensor<8x32xf32>) -> tensor<7x4x16xf32> {
+func.func @unknown(%x: tensor<8x32xf32>) -> tensor<1x7x80xf32> {
   // expected-error@+1 {{blocks must be one of 2x2x2, 2x3x3, not '9x9x9'}}
-  %0 = "graph.strassen_terms"(%x) {blocks = "9x9x9"} : (tensor<8x32xf32>) -> tensor<7x4x16xf32>
-  return %0 : tensor<7x4x16xf32>
+  %0 = "graph.strassen_terms"(%x) {blocks = "9x9x9", copies = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x7x80xf32>
+  return %0 : tensor<1x7x80xf32>
 }
 
 // -----
 
-func.func @uneven(%x: tensor<8x32xf32>) -> tensor<15x4x10xf32> {
+func.func @uneven(%x: tensor<8x32xf32>) -> tensor<1x15x56xf32> {
   // expected-error@+1 {{32 elements are not 3 equal blocks}}
-  %0 = "graph.strassen_terms"(%x) {blocks = "2x3x3"} : (tensor<8x32xf32>) -> tensor<15x4x10xf32>
-  return %0 : tensor<15x4x10xf32>
+  %0 = "graph.strassen_terms"(%x) {blocks = "2x3x3", copies = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x15x56xf32>
+  return %0 : tensor<1x15x56xf32>
 }
 
 // -----
 
-func.func @sums(%x: tensor<7x4x16xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<10x32xf32> {
-  // expected-error@+1 {{sums 7x4x16xf32 and 1x7x16x16xf32 are not those of 2x2x2 for rows [10]}}
-  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, pieces = 8 : i64, shape = array<i64: 10>, tile = 6 : i64} : (tensor<7x4x16xf32>, tensor<1x7x16x16xf32>) -> tensor<10x32xf32>
+func.func @sums(%x: tensor<1x7x80xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<10x32xf32> {
+  // expected-error@+1 {{sums 1x7x80xf32 and 1x7x16x16xf32 are not those of 2x2x2 for rows [10]}}
+  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, pieces = 8 : i64, shape = array<i64: 10>, tile = 6 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<10x32xf32>
   return %0 : tensor<10x32xf32>
 }
 
 // -----
 
-func.func @columns(%x: tensor<7x4x16xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<8x34xf32> {
+func.func @columns(%x: tensor<1x7x80xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<8x34xf32> {
   // expected-error@+1 {{panels 1x7x16x16xf32 do not hold 34 columns}}
-  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 34 : i64, lanes = 16 : i64, pieces = 8 : i64, shape = array<i64: 8>, tile = 6 : i64} : (tensor<7x4x16xf32>, tensor<1x7x16x16xf32>) -> tensor<8x34xf32>
+  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 34 : i64, lanes = 16 : i64, pieces = 8 : i64, shape = array<i64: 8>, tile = 6 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<8x34xf32>
   return %0 : tensor<8x34xf32>
+}
+
+// -----
+
+func.func @copies(%x: tensor<8x32xf32>) -> tensor<0x7x80xf32> {
+  // expected-error@+1 {{cannot make 0 copies}}
+  %0 = "graph.strassen_terms"(%x) {blocks = "2x2x2", copies = 0 : i64} : (tensor<8x32xf32>) -> tensor<0x7x80xf32>
+  return %0 : tensor<0x7x80xf32>
 }
