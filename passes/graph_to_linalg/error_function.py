@@ -8,10 +8,22 @@ from .vector_functions import exp_below_zero
 
 _LAST = 3.95
 """From there on it rounds to 1 in f32."""
+_LAST_ROUNDED = 3.0
+"""From there on `rounded_erf` is 1."""
+_FIRST = 1e-12
+"""What can be divided by."""
 
 
 def erf(x: ir.Value) -> ir.Value:
     return _double(x) if is_double(x) else _single(x)
+
+
+@odd
+def rounded_erf(x: ir.Value) -> ir.Value:
+    """At most 4e-5 away, for what bf16 holds: ``x * P(x**2)``, which is 1 where it ends."""
+    bounded = arith.minimumf(x, like(_LAST_ROUNDED, x))
+    slope = polynomial(arith.mulf(bounded, bounded), fit(_slope, _FIRST, _LAST_ROUNDED**2, 8))
+    return arith.minimumf(arith.mulf(bounded, slope), like(1, x))
 
 
 @odd

@@ -9,7 +9,7 @@ from .kernels import compute
 from .lowering import Lowering, lowers
 from .matmul_kernel import MatmulEmitter, Product
 from .movement import extract_slice, pad_tensor, reshape_tensor
-from .pairs_kernel import PAIR_LANES, PairsEmitter
+from .pairs_kernel import PAIR_LANES, PairsEmitter, PairsProduct
 from .tile_kernel import TileEmitter, TileProduct
 from .vector_epilogue import VectorEpilogue
 
@@ -110,9 +110,9 @@ def _by_pairs(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.
     return compute(ctx, PairsEmitter, "pairs_matmul", product, op, epilogue, rows=counted)
 
 
-def _pairs_product(op: graph.GraphOp, rows: int | None) -> Product:
+def _pairs_product(op: graph.GraphOp, rows: int | None) -> PairsProduct:
     _, pairs, width, _ = graph.type_of(op.w).static_shape
-    return Product(
+    return PairsProduct(
         rows, pairs, op.attrs["columns"], width=width, lanes=PAIR_LANES, tile=op.attrs["rows"]
     )
 

@@ -4,12 +4,32 @@ VDPBF16PS adds the products of two neighbours of a row by two lines of a column 
 Where the kernel of f32 counts elements of the depth, of four bytes, this one counts pairs of them.
 """
 
+from dataclasses import dataclass
+
 from ...mlir import ir, llvm, memref, vector
-from .matmul_kernel import MatmulEmitter
+from .matmul_kernel import MatmulEmitter, Product
 from .vector_emitter import Ahead, Part, Registers, Rows, short_vectors
 
 PAIR_LANES = 16
 """Pairs in a vector, of 512 bits."""
+WEIGHTS_BYTES = 96 << 10
+"""Of the second-level cache, for the weights of a block of the depth: it is fast enough, and where
+there is one block, what follows the sums finds them in registers and may round them."""
+
+
+@dataclass(frozen=True)
+class PairsProduct(Product):
+    """A product whose depth is counted in pairs."""
+
+    @property
+    def flops(self) -> int | None:
+        pairs = super().flops
+        return None if pairs is None else 2 * pairs
+
+    @property
+    def depth_blocks(self) -> int:
+        most = max(1, WEIGHTS_BYTES // (self.line * 4))
+        return -(-self.depth // most)
 
 
 class PairsEmitter(MatmulEmitter):

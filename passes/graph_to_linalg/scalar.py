@@ -15,7 +15,7 @@ from ...dialects import graph
 from ...mlir import arith, ir, math
 from . import functions
 from .conversion import computable, convert_scalar
-from .error_function import erf
+from .error_function import erf, rounded_erf
 from .functions import like
 from .lowering import plain_element, scalar_constant
 
@@ -114,13 +114,23 @@ _float(graph.MishOp, lambda x: arith.mulf(x, functions.tanh(functions.softplus(x
 _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(like(1, x), math.absf(x))))
 
 
+def _is_rounded(op: graph.GraphOp) -> bool:
+    """Whether nothing but a conversion to bf16 reads the result."""
+    (result,) = op.operation.results
+    casts = [graph.graph_op(use.owner) for use in result.uses]
+    return bool(casts) and all(
+        isinstance(cast, graph.CastOp) and cast.attrs["to"] == graph.BF16 for cast in casts
+    )
+
+
 @scalar_rule(graph.GeluOp)
 @_in_f32
 def gelu(op, x):
     half = arith.mulf(x, like(0.5, x))
     if op.attrs["approximate"] != "tanh":
         scaled = arith.mulf(x, like(pymath.sqrt(0.5), x))
-        return arith.mulf(half, arith.addf(erf(scaled), like(1, x)))
+        bent = (rounded_erf if _is_rounded(op) else erf)(scaled)
+        return arith.mulf(half, arith.addf(bent, like(1, x)))
     cube = arith.mulf(arith.mulf(x, x), x)
     inner = arith.addf(x, arith.mulf(cube, like(0.044715, x)))
     bent = functions.tanh(arith.mulf(inner, like(pymath.sqrt(2 / pymath.pi), x)))

@@ -11,6 +11,7 @@ from graphc.compiling import compile_to_file
 from graphc.dialects import graph
 from graphc.driver import make_options
 from graphc.errors import DeviceError
+from graphc.passes.graph_to_linalg.pairs_kernel import PairsProduct
 from graphc.passes.packed_products import SplitProducts
 from graphc.runtime import cpu_features, module_file
 
@@ -20,7 +21,7 @@ NEEDED = {"amx": {"amx_tile", "amx_bf16"}, "avx512bf16": {"avx512_bf16"}}
 PIPELINE = "graph-pack-weights{{vector-bits=512 bf16={}}},graph-fuse-epilogue,canonicalize"
 
 # rows, depth, columns: around the sizes of tiles and vectors, and below them
-SIZES = [(1, 32, 64), (8, 41, 128), (17, 64, 33), (33, 96, 100), (197, 36, 192), (5, 520, 200),
+SIZES = [(1, 32, 64), (8, 41, 128), (17, 64, 33), (33, 96, 100), (197, 36, 192), (5, 1040, 200),
          (2100, 256, 16)]  # fmt: skip
 
 
@@ -220,3 +221,8 @@ def test_weights_without_terms_stay_f32(weight):
 )
 def test_terms_are_for_large_products(rows, shape, pays):
     assert SplitProducts.pays(rows, np.ones(shape, np.float32)) == pays
+
+
+def test_both_factors_of_a_pair_count():
+    product = PairsProduct(rows=5, depth=8, columns=7, width=64, lanes=16, tile=6)
+    assert product.flops == 2 * 5 * (2 * 8) * 7
