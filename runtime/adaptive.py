@@ -8,8 +8,8 @@ results are the same bits either way: it is the same code.
 
 import statistics
 import threading
-import time
 from collections.abc import Callable, Sequence
+from time import perf_counter
 
 import numpy as np
 
@@ -48,15 +48,17 @@ class AdaptiveSession:
         for array in inputs:  # a call may take no longer than a few such lines
             size += array.nbytes
         if size <= choice.alone_up_to and self._alone is not None:
-            begin = time.perf_counter()
+            begin = perf_counter()
             outputs = self._alone.invoke(inputs, plan)
-            choice.watch(time.perf_counter() - begin)
+            seconds = perf_counter() - begin
+            if seconds > SHORT or choice.long_calls:
+                choice.watch(seconds)
             return outputs
         alone = choice.alone(size)
         session = (self._alone or self._on_own_thread()) if alone else self._shared
-        begin = time.perf_counter()
+        begin = perf_counter()
         outputs = session.invoke(inputs, plan)
-        choice.note(alone, size, time.perf_counter() - begin)
+        choice.note(alone, size, perf_counter() - begin)
         return outputs
 
     def close(self) -> None:
@@ -85,7 +87,8 @@ class Choice:
     def __init__(self) -> None:
         self._size: int | None = None
         self._seconds: dict[bool, list[float]] = {False: [], True: []}
-        self._long = 0
+        self.long_calls = 0
+        """In a row, on the caller's thread, up to the last one."""
         self.settled_on_workers = False
         """Whether nothing is to be measured any more, and all calls go to the workers."""
         self.alone_up_to = -1
@@ -118,10 +121,10 @@ class Choice:
         Loops may run longer for the same sizes: then the workers are wanted after all.
         """
         if seconds <= SHORT:
-            self._long = 0
+            self.long_calls = 0
             return
-        self._long += 1
-        if self._long == _PATIENCE:
+        self.long_calls += 1
+        if self.long_calls == _PATIENCE:
             self._settle_on_workers()
 
     def _is_settled(self) -> bool:

@@ -22,8 +22,8 @@ def are_small(outputs: Sequence[np.ndarray]) -> bool:
 class Destinations:
     """Runs `function`, which takes feeds by `slots` and a buffer for each of its outputs.
 
-    Those are as large as `outputs`. For a device that works in the process's own memory, and one
-    call at a time.
+    Those are as large as `outputs`, for feeds of `shapes`, or all that there are where that is
+    None. For a device that works in the process's own memory, and one call at a time.
     """
 
     def __init__(
@@ -32,8 +32,11 @@ class Destinations:
         function: Any,
         slots: Sequence[Slot],
         outputs: Sequence[np.ndarray],
+        shapes: Sequence[tuple[int, ...]] | None,
     ):
-        self._function = function
+        self._function, self._shapes = function, shapes
+        self._usual: Any = None
+        """The arguments of feeds that were seen to have these shapes."""
         runtime = import_runtime()
         memory = runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE
         usage = runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING
@@ -48,9 +51,13 @@ class Destinations:
 
     def run(
         self, context: Any, feeds: Sequence[Any], outputs: Sequence[int]
-    ) -> list[np.ndarray | DeviceTensor]:
-        """Copies of the `outputs` that are asked for."""
+    ) -> list[np.ndarray | DeviceTensor] | None:
+        """Copies of the `outputs` that are asked for; None for feeds of other shapes."""
         arguments, _ = self._arguments.bind(feeds)
+        if arguments is not self._usual:  # some feed is elsewhere, or of another shape
+            if self._shapes is not None and self._shapes != [feed.shape for feed in feeds]:
+                return None
+            self._usual = arguments
         context.invoke(self._function, arguments, self._results)
         arrays = self._arrays
         return [arrays[index].copy() for index in outputs]

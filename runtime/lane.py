@@ -61,30 +61,33 @@ class Lane:
             self._memory = RemoteMemory
         self._arguments: Arguments | None = None
         """Made by the first call, which fails where their memory is not to be had."""
-        self._shapes: list[tuple[int, ...]] | None = None
+        self._shapes: list[tuple[int, ...]] | None = []
+        """Of the feeds of the last call that had no destinations; None where all have one shape."""
         self._destinations: Destinations | None = None
-        """For inputs of these shapes."""
 
     def run(
         self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
     ) -> list[np.ndarray | DeviceTensor]:
         """One value for each output of `plan`."""
-        program = self._program
-        shapes = [] if program.is_static else [feed.shape for feed in feeds]
-        destinations = self._destinations
-        if destinations is not None and not plan.staying and shapes == self._shapes:
-            return destinations.run(context, feeds, plan.outputs)
+        program, destinations = self._program, self._destinations
+        if destinations is not None and not plan.staying:
+            copies = destinations.run(context, feeds, plan.outputs)
+            if copies is not None:
+                return copies
+        shapes = None if program.is_static else [feed.shape for feed in feeds]
         given = self._run_entry(context, feeds, plan)
         if program.into is not None and not plan.staying:
             self._note_sizes(shapes, given, plan)
         return given
 
-    def _note_sizes(self, shapes: list[tuple[int, ...]], given: Sequence[Any], plan: Plan) -> None:
+    def _note_sizes(
+        self, shapes: list[tuple[int, ...]] | None, given: Sequence[Any], plan: Plan
+    ) -> None:
         """Outputs of two calls in a row are as large as these: the next ones know where to go."""
         again, self._shapes, self._destinations = shapes == self._shapes, shapes, None
         if again and [*plan.outputs] == [*range(len(self._outputs))] and are_small(given):
             into = self._program.into
-            self._destinations = Destinations(self._device, into, self.slots, given)
+            self._destinations = Destinations(self._device, into, self.slots, given, shapes)
 
     def _run_entry(
         self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan

@@ -34,6 +34,7 @@ class Session:
 
     def __init__(self, file: ModuleFile, device: Device):
         self.device = device
+        self._is_alone = device.threads == 1
         self._runtime = runtime = import_runtime()
         self._name = file.metadata.name
         self._failed = f"model '{self._name}' failed"
@@ -67,6 +68,8 @@ class Session:
         lane = self._enter()
         try:
             self.device.require_working()
+            if self._is_alone:
+                return lane.run(self._context, inputs, plan)
             return self._run(lane, inputs, plan)
         except STATUS_ERRORS as error:
             needs = functools.partial(self._needs, inputs)
@@ -75,8 +78,7 @@ class Session:
             self._leave(lane)
 
     def _run(self, lane: Lane, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan) -> list:
-        if self.device.threads == 1:
-            return lane.run(self._context, inputs, plan)
+        """A call that workers share."""
         start = time.perf_counter()
         gives_way = give_way()
         try:
