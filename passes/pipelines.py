@@ -90,6 +90,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "convert-graph-to-linalg{{gpu=true}}",
         "expand-double-math",  # which SPIR-V lacks
         *_LOWERED,
+        "store-positions",  # of type index, which SPIR-V has nowhere in memory
     ),
 }
 """From the `graph` dialect to what the backend takes, by pipeline."""

@@ -19,6 +19,7 @@ from .executables import find_executable
 from .kernel_cache import KEEP_OBJECTS, SEARCH_PATH, KernelCache, SharedKernel
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
+from .targets.base import Flags
 from .temporary_folder import temporary_folder
 
 Link = Callable[[Sequence[SharedKernel]], int]
@@ -87,7 +88,9 @@ def compile_module(
             if cache is not None:
                 cache.taken = ""
             if cache is None or not is_self_contained(extra_flags):
-                return _compile(run, output, timeout, progress, save_temps)
+                return _compile(
+                    run, output, timeout, progress, save_temps, fallback=target.fallback
+                )
             key = program_key(source, flags)
             contents = cache.read(key) if save_temps is None else None
             if contents is None:
@@ -101,8 +104,9 @@ def compile_module(
                 if contents is None:
                     left = None if timeout is None else timeout - (time.monotonic() - started)
                     contents = _compile(
-                        run, output, timeout, progress, save_temps, left, has_failed
-                    )
+                        run, output, timeout, progress, save_temps, left, has_failed,
+                        target.fallback,
+                    )  # fmt: skip
                 cache.put(key, contents, kind="program", name=name, target=target.spelling)
             else:
                 cache.taken = " (from the cache)"
@@ -133,9 +137,20 @@ def _compile(
     save_temps: Path | None,
     left: float | None = None,
     has_failed: bool = False,
+    fallback: Flags = (),
 ) -> bytes:
-    """What comes of `run`, which `has_failed` unverified, with so much `left` of `timeout`."""
-    code = _run(run, output, timeout if left is None else left, progress, has_failed)
+    """What comes of `run`, which `has_failed` unverified, with so much `left` of `timeout`; of it
+    with the `fallback` where it fails without."""
+    left = timeout if left is None else left
+    started = time.monotonic()
+    code = _run(run, output, left, progress, has_failed)
+    if code and fallback:
+        log = output.parent / "fallback.txt"
+        again = Reproduction(run.compiler, run.source, (*fallback, *run.flags), log)
+        rest = None if left is None else left - (time.monotonic() - started)
+        if _run(again, output, rest, progress, has_failed=False) == 0 and output.exists():
+            logger.warning("compiled with %s, as the backend failed without", " ".join(fallback))
+            run, code = again, 0
     if code == 0 and output.exists():
         if save_temps is not None:
             kept = keep_reproducer(run, save_temps, output)

@@ -222,6 +222,78 @@ def test_cuda_compiles_the_suppression_of_many_boxes(count):
     assert OTHERS["cuda"] in contents
 
 
+@needs_vulkan
+def test_vulkan_suppresses_many_boxes():
+    rng = np.random.default_rng(0)
+    corners = rng.uniform(0, 8, (2, 64, 2)).astype(np.float32)
+    sides = rng.uniform(1, 4, (2, 64, 2)).astype(np.float32)
+    feeds = {
+        "boxes": np.concatenate([corners, corners + sides], axis=2),
+        "scores": rng.uniform(0, 1, (2, 3, 64)).astype(np.float32),
+        "limit": np.array([20]),
+        "overlap": np.array([0.3], np.float32),
+        "least": np.array([0.1], np.float32),
+    }
+    model = suppression(2, 3, 64)
+    found, expected = (
+        graphc.compile(model, target, host=False).run(None, feeds)[0]
+        for target in ("vulkan", "cpu")
+    )
+    assert len(expected) > 10
+    assert np.array_equal(found, expected)
+
+
+@needs_vulkan
+@pytest.mark.parametrize("length", [64, 256])
+def test_vulkan_orders_long_rows(length):
+    """So long that several threads share a row."""
+    x = np.random.default_rng(0).standard_normal((3, length), np.float32)
+    infos = [
+        helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in (
+            ("x", TensorProto.FLOAT, x.shape),
+            ("values", TensorProto.FLOAT, (3, 7)),
+            ("places", TensorProto.INT64, (3, 7)),
+        )
+    ]
+    node = helper.make_node("TopK", ["x", "k"], ["values", "places"])
+    seven = helper.make_tensor("k", TensorProto.INT64, [1], [7])
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:], [seven])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    values, places = graphc.compile(model, "vulkan", host=False).run(None, {"x": x})
+    expected = np.argsort(-x, axis=1)[:, :7]
+    assert np.array_equal(places, expected)
+    assert np.array_equal(values, np.take_along_axis(x, expected, 1))
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"), [("cuda", "scaled"), ("cuda", "counted"), ("rocm", "scaled")]
+)
+def test_rows_that_threads_cannot_share(target, kind, caplog):
+    """The backend fails at sums over 64 products by one number, or 64 elements that become i64:
+    it is asked for sums by one thread each, and that is said."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 64))
+    dtype = TensorProto.FLOAT if kind == "scaled" else TensorProto.INT64
+    y = helper.make_tensor_value_info("y", dtype, (2,))
+    constants = [
+        helper.make_tensor("half", TensorProto.FLOAT, [], [0.5]),
+        helper.make_tensor("axes", TensorProto.INT64, [1], [1]),
+    ]
+    first = {
+        "scaled": [helper.make_node("Mul", ["x", "half"], ["m"])],
+        "counted": [
+            helper.make_node("Greater", ["x", "half"], ["g"]),
+            helper.make_node("Cast", ["g"], ["m"], to=TensorProto.INT64),
+        ],
+    }[kind]
+    nodes = [*first, helper.make_node("ReduceSum", ["m", "axes"], ["y"], keepdims=0)]
+    graph = helper.make_graph(nodes, "g", [x], [y], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    contents, _ = to_module(model, make_options(target, None, None, None), host=False)
+    assert OTHERS[target] in contents
+    assert "as the backend failed without" in caplog.text
+
+
 @pytest.mark.parametrize("target", OTHERS)
 def test_code_for_every_target(target):
     contents, _ = to_module(small_cnn(), make_options(target, None, None, None), host=False)

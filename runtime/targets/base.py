@@ -21,6 +21,13 @@ SPIRV_FLAGS: Flags = (
 )
 """What is compiled to SPIR-V is compiled with beside them."""
 
+WITHOUT_SHARED_ROWS: Flags = (
+    # Rows that several threads reduce together: the backend fails at some of those that are
+    # computed on the way, by products with one number and in i64.
+    "--iree-codegen-llvmgpu-use-reduction-vector-distribution=false",
+)
+"""With them each thread reduces rows of its own, which takes longer, and compiles."""
+
 SPIRV_NARROW_FLOATS = ("f16",)
 """The backend computes bf16 as f32 there, and then confuses their bits."""
 
@@ -51,6 +58,8 @@ class Target:
     """Gives the variant for the device that calls itself so, None where the name says nothing."""
     narrow_floats: tuple[str, ...] = ("f16", "bf16")
     """The floats of 16 bits that the backend compiles products of."""
+    fallback: Flags = ()
+    """What the backend is told beside all that where it fails without."""
     shares_kernels: bool = False
     """Whether its code is linked, so that kernels can be which were compiled for other programs."""
 

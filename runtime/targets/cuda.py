@@ -6,7 +6,7 @@ came later. The backend knows no sm_90, so that one takes PTX for sm_89.
 
 from types import MappingProxyType
 
-from .base import Target
+from .base import WITHOUT_SHARED_ROWS, Target
 
 _ARCHITECTURES = {
     "sm_80": "sm_80", "sm_75": "sm_75", "sm_86": "sm_86", "sm_89": "sm_89", "sm_90": "sm_89",
@@ -23,4 +23,5 @@ CUDA = Target(
         {name: (f"--iree-cuda-target={told}",) for name, told in _ARCHITECTURES.items()}
     ),
     variant="sm_80",
+    fallback=WITHOUT_SHARED_ROWS,
 )
