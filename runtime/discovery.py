@@ -69,7 +69,8 @@ def on_this_machine(target: Target) -> Target:
 
 def require_family(target: Target, origin: str) -> None:
     """Raises `DeviceError` where `origin`, made for `target`, may be wrong on the device here."""
-    if target.family_of is None or target.variant in ("host", "portable"):
+    variants = target.variants
+    if target.family_of is None or variants[target.variant] == variants["portable"]:
         return
     for device in find_devices(target.driver)[:1]:
         family = target.family_of(device.name)

@@ -55,6 +55,7 @@ OTHERS = {
     "metal": b"metal_stdlib",
     "vulkan:portable": b"vulkan-spirv-fb",
     "vulkan:rdna3": b"vulkan-spirv-fb",
+    "vulkan:moltenvk": b"vulkan-spirv-fb",
 }
 """Targets, and what the code for each holds."""
 

@@ -44,8 +44,12 @@ def family_of(device: str) -> str | None:
     return found[0] if found else None
 
 
+_OF_NO_FAMILY = ("host", "portable", "intel", "moltenvk")
+"""What gets the code for any device: the backend has no profile of Intel's, or of Apple's."""
+
+
 def _vulkan_variants() -> Mapping[str, Flags]:
-    profiles = {"host": _PORTABLE, "portable": _PORTABLE} | {name: name for name in _FAMILIES}
+    profiles = dict.fromkeys(_OF_NO_FAMILY, _PORTABLE) | {name: name for name in _FAMILIES}
     return MappingProxyType(
         {name: (f"--iree-vulkan-target={profile}",) for name, profile in profiles.items()}
     )

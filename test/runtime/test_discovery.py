@@ -74,6 +74,8 @@ def test_code_for_another_family_is_refused(devices):
         require_family(resolve_target("vulkan:rdna3"), "model.vmfb")
     devices("Intel(R) Arc(tm) A770 Graphics (DG2)")
     require_family(resolve_target("vulkan:rdna3"), "model.vmfb")  # which nobody can tell
+    devices("NVIDIA GeForce RTX 3060")
+    require_family(resolve_target("vulkan:intel"), "model.vmfb")  # the code is for any device
 
 
 def test_a_missing_driver_is_named():
