@@ -6,7 +6,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir
-from .dispatch import apart, settled
+from .dispatch import apart, settled, stored
 from .generic import fill, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import extract_slice, reshape_tensor
@@ -60,7 +60,7 @@ def non_zero(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     slots = _slots(ctx, mask, flat, count)
     buffer = graph.TensorType((count + 1,), _I64)
     every = flat.with_dtype(_I64)
-    places = settled(ctx, parallel([], [], ctx.empty(every), _position), every)
+    places = _positions(ctx, every)
     numbers = fill(scalar_constant(0, _I64), ctx.empty(buffer))
     numbers = apart(
         ctx, buffer, lambda: iree.scatter(places, slots, numbers, [0], lambda place, old: place)
@@ -68,6 +68,19 @@ def non_zero(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     found = buffer.with_shape((count,))
     numbers = extract_slice(ctx, numbers, [0], [count], [1], found)
     return _unravel(ctx, numbers, source.shape, result)
+
+
+def _positions(ctx: Lowering, type_: graph.TensorType) -> ir.Value:
+    """0, 1, ... in memory: counted where they are stored.
+
+    The backend counts once, when the module is loaded, what depends on no input. Where it was to
+    copy such numbers, beside others like them, the copy was found to hold zeros.
+    """
+
+    def count() -> ir.Value:
+        return parallel([], [], ctx.empty(type_), _position)
+
+    return stored(ctx, count(), type_) if ctx.gpu else apart(ctx, type_, count)
 
 
 def _position() -> ir.Value:

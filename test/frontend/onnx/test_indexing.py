@@ -336,6 +336,20 @@ def test_sizes_from_data():
     cases.compare_with_onnxruntime()
 
 
+def test_two_that_count_positions():
+    """Positions depend on no input: the backend counts them once, for both."""
+    nodes = [
+        make_node("NonZero", ["x"], ["y"]),
+        make_node("ReverseSequence", ["s", "lengths"], ["r"], batch_axis=0, time_axis=1),
+    ]
+    inputs = {"x": (np.bool_, [1, 3]), "s": (np.float32, [3, 1, 1])}
+    model = build_model(nodes, inputs, ["y", "r"], {"lengths": np.array([1, 1, 1])}, opset=17)
+    feeds = {"x": np.array([[False, False, True]]), "s": _normal(3, 1, 1)}
+    y, r = run_compiled(model, feeds)
+    assert np.array_equal(y, [[0], [2]])
+    assert np.array_equal(r, feeds["s"])
+
+
 def test_scatter_of_updates_whose_sizes_are_better_known():
     cases = Cases()
     x, places = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[1, 0, 1]])
