@@ -1,5 +1,7 @@
 """Normalizations and attention."""
 
+from typing import Any
+
 from ..builder import GraphBuilder
 from ..evaluation import Rejected
 from ..registry import draws
@@ -103,7 +105,7 @@ def attention(b: GraphBuilder) -> None:
     k = scaled(b, [batch, heads, columns, width], q.dtype, 4, named=False)
     v = b.new([batch, heads, columns, width], q.dtype, named=False)
     # Where ONNX finds the scale itself, it rounds it to f32.
-    own = {"scale": 0.25} if q.dtype == "float64" else {}
+    own: dict[str, Any] = {"scale": 0.25} if q.dtype == "float64" else {}
     if b.chance(0.3) and columns >= rows:
         b.add("Attention", [q, k, v], is_causal=1, **own)
     elif b.chance(0.5):
