@@ -7,6 +7,7 @@ from ..dialects import iree
 from ..mlir import arith, ir, linalg, tensor
 from .base import FUNCTION, Pass, PassState
 from .graph_to_linalg.aliasing import ops_within
+from .graph_to_linalg.dispatch import has_reduction
 from .graph_to_linalg.generic import loop_index, parallel, projection
 from .registry import register
 
@@ -31,13 +32,8 @@ class StorePositions(Pass):
     def run(self, op: Any, state: PassState) -> None:
         del state
         for each in list(ops_within(op.operation)):
-            if each.name == "linalg.generic" and _is_reduction(each):
+            if has_reduction(each):
                 _read_positions(each)
-
-
-def _is_reduction(generic: ir.Operation) -> bool:
-    kinds = ir.ArrayAttr(generic.attributes["iterator_types"])
-    return any("reduction" in str(kind) for kind in kinds)
 
 
 def _read_positions(generic: ir.Operation) -> None:

@@ -50,18 +50,19 @@ def _is_in_memory(x: ir.Value) -> bool:
 
 def is_reduced(x: ir.Value) -> bool:
     """Whether `x` is a reduction, or computed from one element by element."""
-    return _comes_from(x, _has_reduction)
+    return _comes_from(x, has_reduction)
 
 
 def is_windowed(x: ir.Value) -> bool:
     """The same, or a convolution or pool with an op of linalg's own."""
-    return _comes_from(x, lambda op: _has_reduction(op) or op.name.startswith(_WINDOWED))
+    return _comes_from(x, lambda op: has_reduction(op) or op.name.startswith(_WINDOWED))
 
 
 _WINDOWED = ("linalg.conv_", "linalg.depthwise_conv_", "linalg.pooling_")
 
 
-def _has_reduction(op: ir.Operation) -> bool:
+def has_reduction(op: ir.Operation) -> bool:
+    """Whether it is a ``linalg.generic`` that reduces."""
     return op.name == "linalg.generic" and "reduction" in str(op.attributes["iterator_types"])
 
 

@@ -9,6 +9,7 @@ where run time counts the rows, full tiles are followed by ever smaller ones.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...mlir import arith, ir
 from .vector_emitter import (
@@ -51,6 +52,8 @@ class Product:
     lanes: int
     tile: int
     """Most rows of a register tile."""
+    weights_bytes: ClassVar[int] = FIRST_CACHE_BYTES
+    """For the weights of a block of the depth."""
 
     @property
     def line(self) -> int:
@@ -117,7 +120,7 @@ class Product:
     @property
     def depth_blocks(self) -> int:
         """Blocks of the depth: the weights of one stay in the first-level cache."""
-        most = max(1, FIRST_CACHE_BYTES // (self.line * 4))
+        most = max(1, self.weights_bytes // (self.line * 4))
         return -(-self.depth // most)
 
     @property

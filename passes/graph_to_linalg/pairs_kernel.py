@@ -5,6 +5,7 @@ Where the kernel of f32 counts elements of the depth, of four bytes, this one co
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...mlir import ir, llvm, memref, vector
 from .matmul_kernel import MatmulEmitter, Product
@@ -12,24 +13,20 @@ from .vector_emitter import Ahead, Part, Registers, Rows, short_vectors
 
 PAIR_LANES = 16
 """Pairs in a vector, of 512 bits."""
-WEIGHTS_BYTES = 96 << 10
-"""Of the second-level cache, for the weights of a block of the depth: it is fast enough, and where
-there is one block, what follows the sums finds them in registers and may round them."""
 
 
 @dataclass(frozen=True)
 class PairsProduct(Product):
     """A product whose depth is counted in pairs."""
 
+    weights_bytes: ClassVar[int] = 96 << 10
+    """Of the second-level cache: it is fast enough, and where there is one block of the depth, what
+    follows the sums finds them in registers and may round them."""
+
     @property
     def flops(self) -> int | None:
         pairs = super().flops
         return None if pairs is None else 2 * pairs
-
-    @property
-    def depth_blocks(self) -> int:
-        most = max(1, WEIGHTS_BYTES // (self.line * 4))
-        return -(-self.depth // most)
 
 
 class PairsEmitter(MatmulEmitter):

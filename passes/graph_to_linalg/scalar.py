@@ -115,7 +115,13 @@ _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(like(1, x), math.abs
 
 
 def _is_rounded(op: graph.GraphOp) -> bool:
-    """Whether nothing but a conversion to bf16 reads the result."""
+    """Whether `op` follows a product of bf16, which rounds it to bf16 when it stores it.
+
+    Such products are there where that is asked for; a model's own conversions round what is exact.
+    """
+    group = graph.graph_op(op.operation.parent)
+    if not isinstance(group, graph.FusedOp) or not isinstance(group.ops[0], graph.NarrowMatmulOp):
+        return False
     (result,) = op.operation.results
     casts = [graph.graph_op(use.owner) for use in result.uses]
     return bool(casts) and all(

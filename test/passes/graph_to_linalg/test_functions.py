@@ -149,10 +149,9 @@ def test_the_error_function_to_the_last_bits():
             assert (abs(result - want) <= 1.1 * np.spacing(abs(want).astype(np.float32))).all()
 
 
-def test_gelu_that_is_rounded():
-    """What bf16 holds of it takes fewer terms: 7e-5 beside rounding, and 0 far below."""
-    x = np.concatenate([_random.uniform(-9, 9, 20000), [-1e30, -50, 0, 50, 1e30]])
-    x = x.astype(np.float32)
+def test_gelu_that_a_model_rounds():
+    """Rounds what is exact: only products of bf16 may take fewer terms."""
+    x = _random.uniform(-9, 9, 20000).astype(np.float32)
     nodes = [
         helper.make_node("Gelu", ["x"], ["g"]),
         helper.make_node("Cast", ["g"], ["b"], to=TensorProto.BFLOAT16),
@@ -162,5 +161,4 @@ def test_gelu_that_is_rounded():
     (y,) = graphc.compile(model).run(None, {"x": x})
     wide = x.astype(np.float64)
     truth = wide * (0.5 + 0.5 * np.vectorize(math.erf)(wide / math.sqrt(2)))
-    assert (np.abs(y - truth) <= 7e-5 + np.abs(truth) * 2.0**-8).all()
-    assert np.array_equal(y[-5:-2], [0, 0, 0])
+    assert (np.abs(y - truth) <= 1e-6 + np.abs(truth) * 2.0**-8).all()
