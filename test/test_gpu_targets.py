@@ -17,7 +17,7 @@ from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
 from graphc.tools.conformance.cases import load_cases
 from graphc.tools.conformance.known import FOLDER, load_known
-from graphc.tools.conformance.running import compile_case, run_case
+from graphc.tools.conformance.running import run_case
 
 CASES = {
     "elementwise": "add_bcast where_example cast_FLOAT_to_FLOAT16 round pow cos bitwise_xor_i32_2d",
@@ -184,16 +184,8 @@ def test_targets_without_bf16(target):
         make_options(target, None, None, None, "bf16")
 
 
-@pytest.mark.parametrize("name", [names.split()[0] for names in CASES.values()])
-def test_cuda_compiles_a_case_of_each_family(suite, name):
-    outcome = compile_case(suite[name], 300, target="cuda", host=False)
-    assert outcome.passed, outcome.detail
-
-
 @pytest.mark.parametrize("name", OWN_FORMS)
-def test_cuda_compiles_what_has_a_form_for_it(suite, name):
-    compiled = compile_case(suite[name], 300, target="cuda", host=False)
-    assert compiled.passed, compiled.detail
+def test_processors_compute_what_has_a_form_for_cuda(suite, name):
     computed = run_case(suite[name], 300, target=processor_like_cuda(), host=False)
     assert computed.passed, computed.detail
 

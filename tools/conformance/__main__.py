@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from ...errors import UsageError
 from ...runtime.device import is_software
@@ -19,6 +20,7 @@ from .known import Known, is_surprise, list_file, load_known, suggested_groups, 
 from .outcome import Outcome
 from .results import results_of, sum_up, with_mended, write_results
 from .running import run_cases
+from .together import compile_cases
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,13 +61,17 @@ def _outcomes(
 
 
 def _fresh(cases: Sequence[Case], run: Run, options: argparse.Namespace) -> Iterator[Outcome]:
+    shared: dict[str, Any] = {
+        "jobs": options.jobs,
+        "timeout": options.timeout,
+        "target": run.variant,
+        "host": run.host,
+    }
+    if not run.executed:
+        return compile_cases(cases, **shared)
     return run_cases(
         cases,
-        jobs=options.jobs,
-        timeout=options.timeout,
-        target=run.variant,
-        host=run.host,
-        execute=run.executed,
+        **shared,
         cache=options.cache,
         bounded=run.target.startswith("cpu") or not run.device or is_software(run.device),
     )
@@ -176,7 +182,7 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="in the results of the last whole run, let cases pass that do now",
     )
-    files.add_argument("--cache", metavar="FOLDER", help="keep what was compiled")
+    files.add_argument("--cache", metavar="FOLDER", help="keep what is compiled to be run")
     files.add_argument(
         "--merge", nargs="+", type=Path, metavar="FILE", help="run nothing: read shards' files"
     )

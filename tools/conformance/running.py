@@ -22,7 +22,7 @@ from .outcome import Outcome, Status
 _cases: dict[str, Case] = {}
 """What the processes of the pool, which are forked, find by name."""
 
-_ONE_THREAD = ("--mlir-disable-threading",)
+ONE_THREAD = ("--mlir-disable-threading",)
 """For the backend: there is a case for each processor already."""
 GRACE = 5.0
 """Seconds that a case has beyond the backend's time, which ends its compiler with it."""
@@ -97,14 +97,14 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
     def run() -> bool:
         settings = {"cache": False, **options}
         prepared = GraphcBackend.prepare(
-            case.model(), threads=1, timeout=timeout, extra_flags=_ONE_THREAD, **settings
+            case.model(), threads=1, timeout=timeout, extra_flags=ONE_THREAD, **settings
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
             _compare(expected, list(prepared.run(inputs)), case)
         return prepared.model.native
 
-    return _outcome_of(case, timeout, run)
+    return outcome_of(case, timeout, run)
 
 
 def compile_case(
@@ -124,17 +124,17 @@ def compile_case(
     def run() -> bool:
         kept = {"cache": False, **options}
         settings = make_options(
-            target, None, 1, None, timeout=timeout, extra_flags=_ONE_THREAD, **kept
+            target, None, 1, None, timeout=timeout, extra_flags=ONE_THREAD, **kept
         )
         contents, report = to_module(case.model(), settings, host)
         if keep is not None:
             (keep / case.name).write_bytes(contents)
         return all(part.native for part in report.parts)
 
-    return _outcome_of(case, timeout, run)
+    return outcome_of(case, timeout, run)
 
 
-def _outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
+def outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
     """What becomes of `case` when `run`, which says whether all of it is compiled, is called."""
     try:
         native = run()

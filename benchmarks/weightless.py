@@ -1,0 +1,70 @@
+"""Models without their weights: graphs as they were exported, in a few hundred kilobytes.
+
+::
+
+    python -m graphc.benchmarks.weightless models/bert.onnx models/gpt2.onnx -o test/weightless
+
+What a compiler does to a model depends on the shapes of its weights, not on their values: with
+values drawn anew, `filled`, it is the model again for all that is not about accuracy.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+LEAST_BYTES = 1024
+"""Smaller weights stay: among them are the constants that rewrites look for."""
+SCALE = 0.02
+"""Of matrices, about what transformers begin their training with."""
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """`model` with the data of its floating-point weights taken out; changed in place."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.raw_data) >= LEAST_BYTES:
+            tensor.ClearField("raw_data")
+    return model
+
+
+def filled(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
+    """`model` with weights drawn where their data is missing; changed in place.
+
+    Vectors, which scale and shift, are drawn from [0.5, 1.1], since some are variances.
+    """
+    rng = np.random.default_rng(seed)
+    for tensor in _missing(model):
+        shape = tuple(tensor.dims)
+        values = (
+            rng.uniform(0.5, 1.1, shape).astype(np.float32)
+            if len(shape) == 1
+            else SCALE * rng.standard_normal(shape, np.float32)
+        )
+        tensor.raw_data = values.tobytes()
+    return model
+
+
+def _missing(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and not tensor.raw_data:
+            if not tensor.float_data and np.prod(tensor.dims) > 0:
+                yield tensor
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Write models without their weights.")
+    parser.add_argument("models", nargs="+", type=Path, metavar="FILE.onnx")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
+    for path in options.models:
+        onnx.save(without_weights(onnx.load(path)), options.output / path.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+"""Every rewrite on the models of ``make bench``, evaluated before and after."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from graphc.benchmarks.weightless import filled
+from graphc.explanation import explain
+
+MODELS = sorted((Path(__file__).parent.parent / "weightless").glob("*.onnx"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_rewrites_hold(path):
+    report = explain(filled(onnx.load(path)), "cpu", check_rewrites=True)
+    fired = {name: each for name, each in report.rewrites.items() if each.count}
+    assert sum(each.checked for each in fired.values()) >= sum(e.count for e in fired.values()) > 100
+    assert not any(each.unchecked for each in fired.values())
