@@ -49,9 +49,9 @@ def filled(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
 
 def _missing(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     for tensor in model.graph.initializer:
-        if tensor.data_type == onnx.TensorProto.FLOAT and not tensor.raw_data:
-            if not tensor.float_data and np.prod(tensor.dims) > 0:
-                yield tensor
+        has_data = tensor.raw_data or tensor.float_data or not np.prod(tensor.dims)
+        if tensor.data_type == onnx.TensorProto.FLOAT and not has_data:
+            yield tensor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -62,6 +62,7 @@ VULKAN = Target(
     backend_flags=(
         *SPIRV_FLAGS,
         "--iree-hal-target-device=vulkan",
+        "--iree-hal-memoization=false",  # recorded commands copied what the first call had
     ),
     variants=_vulkan_variants(),
     variant="host",

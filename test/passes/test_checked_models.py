@@ -8,12 +8,14 @@ import pytest
 from graphc.benchmarks.weightless import filled
 from graphc.explanation import explain
 
-MODELS = sorted((Path(__file__).parent.parent / "weightless").glob("*.onnx"))
+FOLDER = Path(__file__).parent.parent / "weightless"
+MODELS = [path for path in sorted(FOLDER.glob("*.onnx")) if "-b8" not in path.name]
+"""Batches have the same rewrites, and take numpy eight times as long."""
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_rewrites_hold(path):
     report = explain(filled(onnx.load(path)), "cpu", check_rewrites=True)
-    fired = {name: each for name, each in report.rewrites.items() if each.count}
-    assert sum(each.checked for each in fired.values()) >= sum(e.count for e in fired.values()) > 100
-    assert not any(each.unchecked for each in fired.values())
+    fired = [each for each in report.rewrites.values() if each.count]
+    assert sum(each.checked for each in fired) >= sum(each.count for each in fired) > 100
+    assert not any(each.unchecked for each in fired)

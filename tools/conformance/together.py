@@ -9,7 +9,15 @@ from pathlib import Path
 
 import onnx
 
-from ...driver import BYTECODE_VERSION, Compilation, Options, begin, make_options, pieces, plan_parts
+from ...driver import (
+    BYTECODE_VERSION,
+    Compilation,
+    Options,
+    begin,
+    make_options,
+    pieces,
+    plan_parts,
+)
 from ...errors import BackendError, UnsupportedModelError
 from ...mlir import ir
 from ...runtime import compile_module
@@ -49,9 +57,7 @@ def compile_cases(
             lost += _batches[number]
         else:
             yield from ended
-    yield from run_cases(
-        lost, jobs=jobs, timeout=timeout, target=target, host=host, execute=False
-    )
+    yield from run_cases(lost, jobs=jobs, timeout=timeout, target=target, host=host, execute=False)
 
 
 def _compile_numbered(timeout: float, target: str, host: bool, number: int) -> list[Outcome]:
