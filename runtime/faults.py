@@ -52,13 +52,8 @@ def call_error(
     how much memory it was predicted to take, if anything.
     """
     text = str(error)
-    if not device.is_local and _LOST.search(text):
-        device.give_up()
-        return DeviceLostError(
-            f"{failed}: {device} was lost in mid-run, by a fault, a limit on time, or because it "
-            "went away; what was on it is gone: load the model again, in a new process if that "
-            f"fails ({text})"
-        )
+    if _is_lost(device, text):
+        return _lost(failed, device, text)
     if _MEMORY in text or isinstance(error, MemoryError):
         return OutOfMemoryError(f"{failed}: {out_of_memory(device, needs())} ({text})")
     if "resolved to an empty buffer range" in text:
@@ -73,6 +68,19 @@ def call_error(
     return ExecutionError(f"{failed}: {text}")
 
 
+def _is_lost(device: Device, text: str) -> bool:
+    return not device.is_local and _LOST.search(text) is not None
+
+
+def _lost(failed: str, device: Device, text: str) -> DeviceLostError:
+    device.give_up()
+    return DeviceLostError(
+        f"{failed}: {device} was lost in mid-run, by a fault, a limit on time, or because it "
+        "went away; what was on it is gone: load the model again, in a new process if that "
+        f"fails ({text})"
+    )
+
+
 def out_of_memory(device: Device, needs: str = "") -> str:
     """That there is no memory, what is known of how much it takes, and what helps."""
     known = f"; {needs}" if needs else ""
@@ -83,8 +91,13 @@ def out_of_memory(device: Device, needs: str = "") -> str:
 
 
 def setup_error(origin: str, device: Device, error: Exception) -> GraphcError:
-    """The error of a module of the file `origin` that cannot be set up on `device`."""
+    """The error of a module of the file `origin` that cannot be set up on `device`.
+
+    A device that is lost is given up.
+    """
     text = str(error)
+    if _is_lost(device, text):
+        return _lost(origin, device, text)
     if "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" in text:
         return DeviceError(f"{origin}: NVIDIA's driver is too old for the module: {text}")
     if _FOREIGN.search(text):

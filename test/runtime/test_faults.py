@@ -78,6 +78,16 @@ def test_a_lost_device_is_known_by_what_its_driver_says(driver, text):
         device.require_working()
 
 
+@pytest.mark.parametrize(("driver", "text"), LOST)
+def test_a_device_that_is_lost_while_a_module_is_set_up(driver, text):
+    device = Device(None, 1, driver)
+    error = setup_error("m.vmfb", device, RuntimeError(text))
+    assert isinstance(error, DeviceLostError)
+    assert str(error).startswith("m.vmfb: ")
+    with pytest.raises(DeviceLostError, match="was lost in an earlier call"):
+        device.require_working()
+
+
 def test_what_a_model_says_itself_is_no_lost_device():
     device = Device(None, 1, "vulkan")
     error = call_error("model 'm' failed", device, RuntimeError("DATA_LOSS; as asked; while"))
