@@ -41,6 +41,8 @@ lit: $(STAMP)  ## FileCheck tests
 	@echo "== lit"
 	@$(BIN)/lit -q test
 
+# Two processes have two processors; more threads of numpy would wait for one another.
+pytest: export OPENBLAS_NUM_THREADS := 1
 pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --durations=10 --durations-min=5 test
