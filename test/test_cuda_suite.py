@@ -39,6 +39,10 @@ def test_cuda_compiles_the_suite_of_onnx(suite, part, tmp_path):
     assert all(PTX in path.read_bytes() for path in files)
 
 
+def test_the_models_are_here():
+    assert len(MODELS) == 6
+
+
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_cuda_compiles_the_models_of_the_benchmark(path, caplog):
     model = filled(onnx.load(path))

@@ -72,7 +72,7 @@ def test_what_does_not_compile_together_is_compiled_alone(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {each.name for each in given}
 
 
-def test_a_case_that_takes_too_long(monkeypatch, tmp_path):
+def test_what_takes_too_long_together_is_compiled_alone(monkeypatch):
     def run_out(*_, **__):
         raise BackendTimeoutError("too long", command="", reproducer=None)
 
