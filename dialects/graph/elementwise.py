@@ -14,6 +14,7 @@ from .agreement import note_broadcast
 from .attributes import Bool, ElementType, Float, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .conversion import convert
+from .error_function import erf_array
 from .types import Shape, TensorType, bit_width, is_float, is_integer, is_minifloat
 
 
@@ -134,16 +135,6 @@ def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*wide, **attrs).astype(x.dtype)
 
     return call
-
-
-def erf_array(x: np.ndarray) -> np.ndarray:
-    """The error function, elementwise, in the precision of `x` (f32 or f64).
-
-    Uses ``math.erf``, which numpy does not vectorise.
-    """
-    import math
-
-    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(x.dtype)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
