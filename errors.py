@@ -255,11 +255,14 @@ class OutOfMemoryError(ExecutionError):
 
 
 class DeviceLostError(ExecutionError, DeviceError):
-    """A device stopped in mid-run, or has stopped before; what was in its memory is gone."""
+    """A device stopped in mid-run, or has stopped before; what was in its memory is gone.
+
+    A call that takes nothing from there runs once more before it fails.
+    """
 
     remedy = (
-        "Load the model again, in a new process if that fails. If it happens again, look for "
-        "limits on the time of a kernel, and at the driver's log."
+        "Bring tensors to the device again (`model.to_device`), in a new process if that fails. If "
+        "it happens again, look for limits on the time of a kernel, and at the driver's log."
     )
 
 

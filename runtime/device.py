@@ -77,8 +77,8 @@ class Device:
             )
         if self.lost:
             raise DeviceLostError(
-                f"{self} was lost in an earlier call, and what was on it is gone: load the model "
-                "again, in a new process if that fails"
+                f"{self} was lost in an earlier call, and what was on it is gone: bring tensors "
+                "there again, in a new process if that fails"
             )
 
     def give_up(self) -> None:

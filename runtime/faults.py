@@ -76,7 +76,7 @@ def _lost(failed: str, device: Device, text: str) -> DeviceLostError:
     device.give_up()
     return DeviceLostError(
         f"{failed}: {device} was lost in mid-run, by a fault, a limit on time, or because it "
-        "went away; what was on it is gone: load the model again, in a new process if that "
+        "went away; what was on it is gone: bring tensors there again, in a new process if that "
         f"fails ({text})"
     )
 

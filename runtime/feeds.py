@@ -1,7 +1,7 @@
 """Checking what a caller feeds to a model, before anything runs."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ _Looks = tuple[str, type, np.dtype, tuple[int, ...]]
 class FeedBinder:
     """Turns feeds by name into arrays in the order of the model's inputs.
 
-    What is in the memory of `device` stays there; without a device all come to the host.
+    What is in the memory of the device that `device` gives stays there; without one all come to
+    the host.
     """
 
-    def __init__(self, inputs: Sequence[TensorSpec], device: Device | None = None):
+    def __init__(
+        self, inputs: Sequence[TensorSpec], device: Callable[[], Device | None] = lambda: None
+    ):
         self._device = device
         self._inputs = tuple((spec, ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs)
         self._names = tuple(spec.name for spec in inputs)
@@ -76,7 +79,10 @@ class FeedBinder:
     def _has(self, arrays: Sequence[Any]) -> bool:
         """Whether all tensors among `arrays` are on the device."""
         tensors = [array for array in arrays if type(array) is DeviceTensor]
-        return not tensors or all(self._device and each.on(self._device) for each in tensors)
+        if not tensors:
+            return True
+        device = self._device()
+        return device is not None and all(each.on(device) for each in tensors)
 
     def bind_arguments(
         self, args: Sequence[Any], kwargs: dict[str, Any]
@@ -89,10 +95,11 @@ class FeedBinder:
             raise FeedError(f"feeds must map input names to arrays, not be a {_kind(feeds)}")
         problems = self._check_names(feeds)
         arrays: list[np.ndarray | DeviceTensor] = []
+        device = self._device()
         for spec, dtype in self._inputs:
             if spec.name not in feeds:
                 continue
-            array = _convert(feeds[spec.name], spec, dtype, self._device, problems)
+            array = _convert(feeds[spec.name], spec, dtype, device, problems)
             if array is None:
                 continue
             if not _fits(array.shape, spec.shape):

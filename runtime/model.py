@@ -22,6 +22,7 @@ from .metadata import ModelMetadata, TensorSpec, require_tensors
 from .module_file import ModuleFile, OpenedFile, open_file, read_module
 from .output_file import write_atomically
 from .peak_memory import peak_memory
+from .recovering import RecoveringSession, open_session
 from .session import Session
 from .targets import resolve_target
 from .values import ValueSpec
@@ -80,14 +81,20 @@ def _load_module(
     if target is not None:
         select_targets([name], target, file.origin)
     require_family(row, file.origin)
-    driver = row.driver
-    device = open_device(driver, threads)
-    session: Session | AdaptiveSession = Session(file, device)
-    if device.threads > 1:
-        session = AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
+    session = _open_session(file, row.driver, threads)
     model = CompiledModel(session, file.metadata, whole.contents, report)
-    model._measured = (file, driver)
+    model._measured = (file, row.driver)
     return model
+
+
+def _open_session(file: ModuleFile, driver: str, threads: int | None) -> "Invocable":
+    device = open_device(driver, threads)
+    if not device.is_local:
+        return RecoveringSession(lambda: open_session(file, driver))
+    session = Session(file, device)
+    if device.threads == 1:
+        return session
+    return AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
 
 
 def _load_hybrid(
@@ -193,12 +200,11 @@ class CompiledModel:
         self._session = session
         self._measured: tuple[ModuleFile, str] | None = None
         self._contents = contents
-        self._device = session.device
         self._closed = False
         self._binder = (
             HybridBinder(metadata.inputs)
             if isinstance(session, HybridSession)
-            else FeedBinder(require_tensors(metadata.inputs), self._device)
+            else FeedBinder(require_tensors(metadata.inputs), lambda: session.device)
         )
         self._output_names = [spec.name for spec in metadata.outputs]
         self._all = Plan(range(len(self._output_names)))
@@ -221,7 +227,7 @@ class CompiledModel:
     @property
     def device(self) -> str:
         """Where it computes, and where feeds are taken without a copy: ``cpu``, ``cuda:0``."""
-        return str(self._device or "cpu")
+        return str(self._session.device or "cpu")
 
     @property
     def inputs(self) -> tuple[TensorSpec | ValueSpec, ...]:
@@ -277,7 +283,7 @@ class CompiledModel:
         `FeedError` for what is no array, `OutOfMemoryError`, and `UsageError` for closed models and
         those of which a part runs on the host.
         """
-        device = self._device
+        device = self._session.device
         if device is None:
             raise UsageError(f"model '{self.metadata.name}' takes its feeds on the host")
         if self._contents is None:

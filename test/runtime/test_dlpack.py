@@ -127,7 +127,7 @@ CUDA = (2, 0)
 def test_a_tensor_on_the_device_is_taken_where_it_lies(cuda, calls, aligned):
     array = aligned(np.arange(6, dtype=np.float32).reshape(2, 3))
     given = Tensor(array, CUDA)
-    binder = FeedBinder([TensorSpec("x", ("n", 3), "float32")], cuda)
+    binder = FeedBinder([TensorSpec("x", ("n", 3), "float32")], lambda: cuda)
     (tensor,) = binder.bind({"x": given})
     assert isinstance(tensor, DeviceTensor)
     assert (tensor.device, tensor.shape, tensor.dtype) == ("cuda:0", (2, 3), np.float32)
@@ -167,7 +167,7 @@ def test_an_empty_tensor_on_the_device(cuda, calls):
     ],
 )
 def test_tensors_that_cannot_be_taken(cuda, calls, aligned, array, device, problem):
-    binder = FeedBinder([TensorSpec("x", (2, 3), "float32")], cuda)
+    binder = FeedBinder([TensorSpec("x", (2, 3), "float32")], lambda: cuda)
     with pytest.raises(Exception, match=rf"input 'x' .*{problem}") as caught:
         binder.bind({"x": Tensor(array if array.base is not None else aligned(array), device)})
     assert caught.type.__name__ == "FeedError"

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from conformance_cases import CASES, forks
 
-from graphc.errors import DeviceLostError, UsageError
+from graphc.errors import UsageError
 from graphc.tools.conformance import __main__ as tool
-from graphc.tools.conformance import known, matrix, results, running
+from graphc.tools.conformance import known, matrix, results
 from graphc.tools.conformance.cases import case_info
 from graphc.tools.conformance.journal import Journal, Run, merge_journals
 from graphc.tools.conformance.outcome import Outcome, Status
@@ -70,21 +70,6 @@ def test_a_listed_case_is_no_surprise(suite, capsys):
 @forks
 def test_what_only_compiles_is_not_run(suite):
     assert tool.main(["-j1", "-k", "abs", "--compile-only"]) == 0
-
-
-@pytest.mark.parametrize(("losses", "status"), [(1, PASS), (2, ERROR)])
-def test_a_case_whose_device_is_lost_runs_once_more(monkeypatch, losses, status):
-    prepare, left = running.GraphcBackend.prepare, [None] * losses
-
-    def lose(*arguments, **options):
-        if left:
-            left.pop()
-            raise DeviceLostError("vulkan:0 was lost")
-        return prepare(*arguments, **options)
-
-    monkeypatch.setattr(running.GraphcBackend, "prepare", lose)
-    assert running.run_case(CASES[0], 100, target="cpu").status is status
-    assert not left
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3"])

@@ -14,7 +14,7 @@ from onnx.backend.test.runner import Runner
 
 from ...backend import GraphcBackend, GraphcBackendRep
 from ...driver import make_options, to_module
-from ...errors import BackendTimeoutError, DeviceLostError, GraphcError, UnsupportedModelError
+from ...errors import BackendTimeoutError, GraphcError, UnsupportedModelError
 from ..isolation import Lost, call_each
 from .cases import Case
 from .outcome import Outcome, Status
@@ -94,12 +94,7 @@ def _run_named(
 
 
 def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
-    """Compile `case` within `timeout` seconds, with `options` of the backend, run and compare.
-
-    Once more, on a new device, where that is lost: the backend's runtime for Vulkan tells its own
-    thread of work by a counter that two threads may raise in the wrong order, and Mesa takes that
-    for a lost device (docs/targets.md).
-    """
+    """Compile `case` within `timeout` seconds, with `options` of the backend, run and compare."""
 
     def run() -> bool:
         settings = {"cache": False, **options}
@@ -112,13 +107,7 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
                 _compare(expected, list(prepared.run(inputs)), case)
         return prepared.model.native
 
-    def run_again_if_lost() -> bool:
-        try:
-            return run()
-        except DeviceLostError:
-            return run()
-
-    return outcome_of(case, timeout, run_again_if_lost)
+    return outcome_of(case, timeout, run)
 
 
 def compile_case(
