@@ -29,6 +29,9 @@ class FoldConstants(Pass):
         %0 = graph.constant() {value = dense<[1.0, 4.0]>}
         %1 = graph.sqrt(%0)                               -->  %1 = graph.constant() {[1.0, 2.0]}
 
+    What has no elements counts as a constant, and an op of which all results have none is computed
+    whatever its operands are.
+
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
     larger by `max-bytes` at most: the result, less the operands that nothing else uses. Ops with
     regions, and results with symbolic sizes, are left alone. One walk in program order suffices,
@@ -63,8 +66,7 @@ class FoldConstants(Pass):
             statistics.record_declined(name, reason)
             return
         try:
-            groups = op.operand_groups.values()
-            arrays = graph.evaluate_op(op, [graph.map_group(_array, group) for group in groups])
+            arrays = _compute(op)
         except (ArithmeticError, LookupError, NotImplementedError, ValueError) as error:
             statistics.record_declined(name, f"cannot be computed: {error or type(error).__name__}")
             return
@@ -75,8 +77,8 @@ class FoldConstants(Pass):
         size = sum(map(_bytes, op.operation.results))
         if isinstance(op, graph.ExpandOp) and size > BROADCAST_BYTES:
             return "broadcasting is cheaper than reading the result"
-        operands = set(op.operation.operands)
-        growth = size - sum(_bytes(value) for value in operands if _dies_with(op, value))
+        constants = {value for value in op.operation.operands if _is_constant(value)}
+        growth = size - sum(_bytes(value) for value in constants if _dies_with(op, value))
         if growth > self.max_bytes:
             return f"the constants would grow by {growth:,} bytes"
         return None
@@ -89,9 +91,34 @@ def _is_foldable(op: graph.GraphOp) -> bool:
         and not isinstance(op, graph.ConstantOp)
         and len(operation.regions) == 0
         and all(graph.type_of(result).is_static for result in operation.results)
-        and all(producer(value, graph.ConstantOp) is not None for value in operation.operands)
+        and (_gives_nothing(op) or all(map(_is_known, operation.operands)))
         and not any(map(_is_symbolic, op.attrs.values()))
     )
+
+
+def _gives_nothing(op: graph.GraphOp) -> bool:
+    """Whether no result has an element."""
+    return all(map(_is_empty, op.operation.results))
+
+
+def _is_known(value: ir.Value) -> bool:
+    return _is_constant(value) or _is_empty(value)
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return producer(value, graph.ConstantOp) is not None
+
+
+def _is_empty(value: ir.Value) -> bool:
+    return 0 in graph.type_of(value).shape and graph.type_of(value).is_static
+
+
+def _compute(op: graph.GraphOp) -> tuple[np.ndarray, ...]:
+    """The results of an op that is foldable."""
+    if _gives_nothing(op):
+        return tuple(map(_no_elements, op.operation.results))
+    groups = op.operand_groups.values()
+    return graph.evaluate_op(op, [graph.map_group(_array, group) for group in groups])
 
 
 def _is_symbolic(attribute: Any) -> bool:
@@ -100,13 +127,20 @@ def _is_symbolic(attribute: Any) -> bool:
 
 
 def _array(value: ir.Value | None) -> np.ndarray | None:
-    constant = None if value is None else producer(value, graph.ConstantOp)
-    return None if constant is None else constant.attrs["value"]
+    if value is None:
+        return None
+    constant = producer(value, graph.ConstantOp)
+    return _no_elements(value) if constant is None else constant.attrs["value"]
+
+
+def _no_elements(value: ir.Value) -> np.ndarray:
+    type_ = graph.type_of(value)
+    return np.empty(type_.static_shape, type_.dtype)
 
 
 def _bytes(value: ir.Value) -> int:
     type_ = graph.type_of(value)
-    return math.prod(type_.shape) * type_.dtype.itemsize  # type: ignore[arg-type]
+    return math.prod(type_.static_shape) * type_.dtype.itemsize
 
 
 def _dies_with(op: graph.GraphOp, value: ir.Value) -> bool:
@@ -116,7 +150,7 @@ def _dies_with(op: graph.GraphOp, value: ir.Value) -> bool:
 def _replace(op: graph.GraphOp, arrays: tuple[np.ndarray, ...]) -> None:
     """Put constants in the place of `op`, and erase it and the constants only it used."""
     operation = op.operation
-    constants = {value.owner.operation: None for value in operation.operands}
+    constants = {v.owner.operation: None for v in operation.operands if _is_constant(v)}
     dying = [c.location for c in constants if all(_dies_with(op, r) for r in c.results)]
     with ir.InsertionPoint(operation), fuse_locations([*dying, operation.location]):
         for result, array in zip(operation.results, arrays, strict=True):

@@ -100,6 +100,28 @@ def test_vulkan_runs_a_transformer_of_any_length():
 
 
 @needs_vulkan
+def test_vulkan_computes_with_what_has_no_elements():
+    axes, start, end = (
+        numpy_helper.from_array(np.array([value]), name)
+        for name, value in (("axes", 1), ("start", 5), ("end", 7))
+    )
+    nodes = [
+        helper.make_node("ReduceSum", ["x", "axes"], ["sums"], keepdims=0),
+        helper.make_node("Slice", ["y", "start", "end"], ["rows"]),
+        helper.make_node("Neg", ["x"], ["none"]),
+    ]
+    shapes = {"x": (2, 0, 4), "y": (3, 4), "sums": (2, 4), "rows": (0, 4), "none": (2, 0, 4)}
+    infos = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in shapes.items()
+    ]
+    graph = helper.make_graph(nodes, "empty", infos[:2], infos[2:], [axes, start, end])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    feeds = {name: np.ones(shapes[name], np.float32) for name in "xy"}
+    compare(model, [feeds], target="vulkan")
+
+
+@needs_vulkan
 def test_vulkan_computes_in_f16():
     image = np.random.default_rng(1).standard_normal((1, 3, 33, 47), np.float32)
     fired = compare(small_cnn(), [{"x": image}], target="vulkan", precision="f16")

@@ -57,3 +57,26 @@ func.func @broadcast() -> tensor<2000xf32> {
   %1 = "graph.expand"(%0) {shape = [2000]} : (tensor<f32>) -> tensor<2000xf32>
   return %1 : tensor<2000xf32>
 }
+
+// What has no elements is known, wherever it comes from.
+// CHECK-LABEL: @no_elements
+// CHECK-NEXT: "graph.constant"() {value = dense<0.000000e+00> : tensor<2x4xf32>}
+// CHECK-NEXT: "graph.constant"() {value = dense<> : tensor<0x4xf32>}
+// CHECK-NEXT: return
+func.func @no_elements(%x: tensor<2x0x4xf32>, %y: tensor<3x4xf32>)
+    -> (tensor<2x4xf32>, tensor<0x4xf32>) {
+  %0 = "graph.reduce_sum"(%x) {axes = array<i64: 1>, keepdims = false}
+    : (tensor<2x0x4xf32>) -> tensor<2x4xf32>
+  %1 = "graph.slice"(%y) {starts = [3, 0], sizes = [0, 4], steps = array<i64: 1, 1>}
+    : (tensor<3x4xf32>) -> tensor<0x4xf32>
+  return %0, %1 : tensor<2x4xf32>, tensor<0x4xf32>
+}
+
+// How many there are is for the run to tell.
+// CHECK-LABEL: @perhaps_none
+// CHECK-NEXT: graph.reduce_sum
+func.func @perhaps_none(%x: tensor<2x0x?xf32, ["n"]>) -> tensor<2x?xf32, ["n"]> {
+  %0 = "graph.reduce_sum"(%x) {axes = array<i64: 1>, keepdims = false}
+    : (tensor<2x0x?xf32, ["n"]>) -> tensor<2x?xf32, ["n"]>
+  return %0 : tensor<2x?xf32, ["n"]>
+}
