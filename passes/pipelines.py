@@ -69,6 +69,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
 _LOWERED = (
     *_CLEAN,
     "store-strided-slices",  # what reads them is known once nothing can vanish between
+    "store-reordered-reductions",  # likewise
 )
 """What every lowering ends with."""
 

@@ -48,13 +48,9 @@ def _is_in_memory(x: ir.Value) -> bool:
     return isinstance(owner, ir.Block) or owner.operation.name == "flow.dispatch.region"
 
 
-def is_reduced(x: ir.Value) -> bool:
-    """Whether `x` is a reduction, or computed from one element by element."""
-    return _comes_from(x, has_reduction)
-
-
 def is_windowed(x: ir.Value) -> bool:
-    """The same, or a convolution or pool with an op of linalg's own."""
+    """Whether `x` is a reduction, or a convolution or pool with an op of linalg's own, or computed
+    from one element by element."""
     return _comes_from(x, lambda op: has_reduction(op) or op.name.startswith(_WINDOWED))
 
 
@@ -92,6 +88,4 @@ def origin(x: ir.Value, through: Container[str]) -> ir.Value:
 
 VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
 """Ops that move nothing."""
-REARRANGED = (*VIEWS, "linalg.transpose")
-"""Ops that change no element."""
 _SAME_MEMORY = (*VIEWS, "iree_tensor_ext.compute_barrier.end")

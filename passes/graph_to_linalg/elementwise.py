@@ -1,13 +1,11 @@
 """Elementwise ops, alone or in groups, as one ``linalg.generic`` with parallel loops."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .dispatch import REARRANGED, is_reduced, origin, settled
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, lowers, scalar_constant
 from .scalar import apply_scalar_rule
@@ -41,20 +39,8 @@ def lower_elementwise(
             found[value] = tensor.extract(leaves[value], choose())
         return body(found)
 
-    inputs = _each_once(ctx, {value: leaves[value] for value in direct})
+    inputs = [leaves[value] for value in direct]
     return parallel(inputs, [m for m in maps if m is not None], ctx.empty(type_), scalars)
-
-
-def _each_once(ctx: Lowering, leaves: Mapping[ir.Value, ir.Value]) -> list[ir.Value]:
-    """The tensors of `leaves`. What is one reduction in several shapes or orders is stored: the
-    backend would compute it in the loops of the op, and take an element of the one for that of the
-    other."""
-    origins = {value: origin(x, REARRANGED) for value, x in leaves.items()}
-    shared = {x for x, count in Counter(origins.values()).items() if count > 1 and is_reduced(x)}
-    return [
-        settled(ctx, x, graph.type_of(value)) if origins[value] in shared else x
-        for value, x in leaves.items()
-    ]
 
 
 def splat_of(value: ir.Value) -> np.generic | None:

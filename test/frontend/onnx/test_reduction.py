@@ -255,6 +255,21 @@ def test_one_reduction_in_two_shapes(op_type):
     compare_with_onnxruntime(model, {"x": x})
 
 
+def test_one_reduction_in_two_orders_by_way_of_others():
+    nodes = [
+        helper.make_node("ReduceL1", ["x", "axes"], ["y"], keepdims=1),
+        helper.make_node("Transpose", ["y"], ["turned"]),
+        helper.make_node("Neg", ["turned"], ["z"]),
+        helper.make_node("Max", ["y", "z"], ["greatest"]),
+        helper.make_node("Mul", ["y", "z"], ["products"]),
+        helper.make_node("ReduceSum", ["products", "axes"], ["sums"]),
+    ]
+    x = _positive(3, 1, 2)
+    inputs, axes = {"x": (x.dtype, x.shape)}, np.asarray([2])
+    model = build_model(nodes, inputs, ["greatest", "sums"], {"axes": axes})
+    compare_with_onnxruntime(model, {"x": x})
+
+
 def test_sum_of_what_canonicalizes_to_a_constant():
     nodes = [
         helper.make_node("Pow", ["x", "zero"], ["ones"]),
