@@ -70,6 +70,7 @@ _LOWERED = (
     *_CLEAN,
     "store-strided-slices",  # what reads them is known once nothing can vanish between
     "store-reordered-reductions",  # likewise
+    "store-spread-values",  # likewise
 )
 """What every lowering ends with."""
 

@@ -270,6 +270,37 @@ def test_one_reduction_in_two_orders_by_way_of_others():
     compare_with_onnxruntime(model, {"x": x})
 
 
+OF_A_SCALE = {
+    "itself": [helper.make_node("Tile", ["scale", "times"], ["other"])],
+    "repeated": [
+        helper.make_node("Tile", ["scale", "times"], ["copies"]),
+        helper.make_node("ReduceMean", ["copies"], ["mean"]),
+        helper.make_node("Sub", ["copies", "mean"], ["other"]),
+    ],
+    "in a sum": [
+        helper.make_node("Mul", ["x", "scale"], ["products"]),
+        helper.make_node("ReduceSum", ["products", "axes"], ["other"]),
+    ],
+}
+"""What is wanted beside differences from a scale, with sizes of its own."""
+
+
+@pytest.mark.parametrize("other", OF_A_SCALE)
+def test_differences_of_unknown_size(other):
+    nodes = [
+        helper.make_node("ReduceMax", ["x", "axes"], ["greatest"]),
+        helper.make_node("Sigmoid", ["greatest"], ["scale"]),
+        *OF_A_SCALE[other],
+        helper.make_node("Sub", ["x", "scale"], ["differences"]),
+        helper.make_node("Tanh", ["differences"], ["bounded"]),
+    ]
+    outputs = ["bounded", "other", *(["scale"] if other == "itself" else [])]
+    constants = {"axes": np.asarray([0, 1]), "times": np.asarray([3, 1, 1])}
+    model = build_model(nodes, {"x": (np.float32, ["n", "m", "k"])}, outputs, constants)
+    for shape in ((2, 8, 5), (1, 5, 4), (13, 13, 2)):
+        compare_with_onnxruntime(model, {"x": _positive(*shape)})
+
+
 def test_sum_of_what_canonicalizes_to_a_constant():
     nodes = [
         helper.make_node("Pow", ["x", "zero"], ["ones"]),
