@@ -9,8 +9,7 @@ from graphc.benchmarks.weightless import filled
 from graphc.explanation import explain
 
 FOLDER = Path(__file__).parent.parent / "weightless"
-MODELS = [path for path in sorted(FOLDER.glob("*.onnx")) if "-b8" not in path.name]
-"""Batches have the same rewrites, and take numpy eight times as long."""
+MODELS = sorted(FOLDER.glob("*.onnx"))
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
