@@ -1,6 +1,7 @@
 """What all tests need."""
 
 import gc
+import logging
 import os
 import signal
 
@@ -42,3 +43,13 @@ def close_devices_in_software():
     yield
     if device._in_software:
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def restore_logging():
+    """Tools that run many models silence the log of their processes, and tests call them here."""
+    logger, disabled = logging.getLogger("graphc"), logging.root.manager.disable
+    level = logger.level
+    yield
+    logger.setLevel(level)
+    logging.disable(disabled)
