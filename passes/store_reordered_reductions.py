@@ -49,7 +49,10 @@ class StoreReorderedReductions(Pass):
 
 
 def _store_reordered(reader: ir.Operation) -> None:
-    places = [set(_reductions_read(*read)) for read in _reads(reader)]
+    reads = _reads(reader)
+    if len(reads) < 2:
+        return
+    places = [set(_reductions_read(*read)) for read in reads]
     orders: dict[ir.Value, set[Coordinate]] = defaultdict(set)
     for reduction, order in set().union(*places):
         orders[reduction].add(order)

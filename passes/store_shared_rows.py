@@ -1,15 +1,13 @@
 """Values of rows that are needed both within a reduction over these and elsewhere."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..dialects import iree
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .graph_to_linalg.aliasing import ops_within
-from .graph_to_linalg.dispatch import VIEWS
 from .registry import register
+from .storing import readings, store
 
 
 @register
@@ -40,32 +38,13 @@ class StoreSharedRows(Pass):
             if _is_elementwise(each):
                 for result in each.results:
                     if _is_shared(result):
-                        _store(result)
-
-
-def _store(x: ir.Value) -> None:
-    """Let all readers of `x` read what was stored of it."""
-    readers = [(use.owner.operation, use.operand_number) for use in x.uses]
-    with ir.InsertionPoint.after(x.owner.operation), x.owner.operation.location:
-        stored = iree.compute_barrier(x, iree.dynamic_sizes(x))
-    for reader, position in readers:
-        reader.operands[position] = stored
+                        store(result)
 
 
 def _is_shared(x: ir.Value) -> bool:
     """Whether some readers of `x` spread it into a reduction, and some do not."""
-    uses = list(_uses(x))
+    uses = list(readings(x))
     return len(uses) > 1 and len({_leads_to_reduction(use) for use in uses}) == 2
-
-
-def _uses(x: ir.Value) -> Iterator[ir.OpOperand]:
-    """Where `x` is read, in other shapes maybe."""
-    for use in x.uses:
-        reader = use.owner.operation
-        if reader.name in VIEWS:
-            yield from _uses(reader.result)
-        elif reader.name != "tensor.dim":
-            yield use
 
 
 def _leads_to_reduction(use: ir.OpOperand) -> bool:
@@ -83,7 +62,7 @@ def _leads_to_reduction(use: ir.OpOperand) -> bool:
                 return True
         elif (reader, spread) not in seen:
             seen.add((reader, spread))
-            waiting += [(each, spread) for result in reader.results for each in _uses(result)]
+            waiting += [(each, spread) for result in reader.results for each in readings(result)]
     return False
 
 

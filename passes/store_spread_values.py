@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ..dialects import iree
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .graph_to_linalg.aliasing import kernel_of, ops_within
-from .graph_to_linalg.dispatch import VIEWS, has_reduction
+from .graph_to_linalg.dispatch import has_reduction
 from .registry import register
+from .storing import readings, store
 
 
 @register
@@ -42,16 +42,7 @@ class StoreSpreadValues(Pass):
             if each.name.startswith("linalg.") and kernel_of(each) is None:
                 for result in each.results:
                     if _is_of_unknown_size(result) and _is_spread_by_some(result):
-                        _store(result)
-
-
-def _store(x: ir.Value) -> None:
-    """Let all readers of `x` read what was stored of it."""
-    readers = [(use.owner.operation, use.operand_number) for use in x.uses]
-    with ir.InsertionPoint.after(x.owner.operation), x.owner.operation.location:
-        stored = iree.compute_barrier(x, iree.dynamic_sizes(x))
-    for reader, position in readers:
-        reader.operands[position] = stored
+                        store(result)
 
 
 def _is_of_unknown_size(x: ir.Value) -> bool:
@@ -62,7 +53,7 @@ def _is_spread_by_some(x: ir.Value) -> bool:
     """Whether an elementwise op spreads `x` over several axes, and `x`, or what comes of it and is
     not spread so, may be a result of the same kernel."""
     return (
-        sum(1 for _ in _uses(x)) > 1
+        sum(1 for _ in readings(x)) > 1
         and any(spread for _, spread in _coming_of(x, with_reductions=False))
         and any(not spread and _may_be_result(each) for each, spread in _coming_of(x))
     )
@@ -77,7 +68,7 @@ def _coming_of(x: ir.Value, *, with_reductions: bool = True) -> Iterator[tuple[i
             continue
         seen.add(found)
         yield found
-        for use in _uses(value):
+        for use in readings(value):
             reader = use.owner.operation
             if reader.name != "linalg.generic":
                 continue
@@ -91,18 +82,8 @@ def _may_be_result(x: ir.Value) -> bool:
     """Whether somebody reads `x` who may be no part of its kernel."""
     return any(
         use.owner.operation.name != "linalg.generic" or not (_is_in_step(use) or _spreads(use))
-        for use in _uses(x)
+        for use in readings(x)
     )
-
-
-def _uses(x: ir.Value) -> Iterator[ir.OpOperand]:
-    """Where `x` is read, in other shapes maybe."""
-    for use in x.uses:
-        reader = use.owner.operation
-        if reader.name in VIEWS:
-            yield from _uses(reader.result)
-        elif reader.name != "tensor.dim":
-            yield use
 
 
 def _is_in_step(use: ir.OpOperand) -> bool:

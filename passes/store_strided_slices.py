@@ -1,15 +1,14 @@
 """Slices whose elements lie apart, which are read at computed places."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..dialects import iree
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .graph_to_linalg.aliasing import kernel_of, ops_within
 from .graph_to_linalg.dispatch import VIEWS, origin
 from .registry import register
+from .storing import store
 
 
 @register
@@ -37,19 +36,9 @@ class StoreStridedSlices(Pass):
         for each in list(ops_within(op.operation)):
             if _is_strided(each):
                 if _reads_by_element(each.operands[0]):
-                    _store(each.operands[0], _is_strided)
+                    store(each.operands[0], _is_strided)
                 if any(_is_read_by_element(use.owner.operation) for use in each.result.uses):
-                    _store(each.result, lambda reader: True)
-
-
-def _store(x: ir.Value, for_whom: Callable[[ir.Operation], bool]) -> None:
-    """Let those of the readers of `x` read what was stored of it."""
-    readers = [(use.owner.operation, use.operand_number) for use in x.uses]
-    with ir.InsertionPoint.after(x.owner.operation), x.owner.operation.location:
-        stored = iree.compute_barrier(x, iree.dynamic_sizes(x))
-    for reader, position in readers:
-        if for_whom(reader):
-            reader.operands[position] = stored
+                    store(each.result)
 
 
 def _is_strided(op: ir.Operation) -> bool:

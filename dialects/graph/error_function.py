@@ -31,7 +31,7 @@ _FAR = (
 )
 """Those of ``x^2 (1/sqrt(pi) - x exp(x^2) erfc(x))`` in ``1/x^2``, beyond."""
 # fmt: on
-_ONE = 6.0
+_SATURATED = 6.0
 """From here on it is one."""
 
 
@@ -40,7 +40,7 @@ def erf_array(x: np.ndarray) -> np.ndarray:
 
     Within five units in the last place of a double of ``math.erf``, for f32 rounded once more.
     """
-    size = np.minimum(np.abs(x.astype(np.float64)), _ONE)
+    size = np.minimum(np.abs(x.astype(np.float64)), _SATURATED)
     values = np.piecewise(size, [size <= 0.46875, size > 4], [_near, _far, _middle])
     return np.copysign(values, x).astype(x.dtype)
 
