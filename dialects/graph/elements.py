@@ -2,8 +2,8 @@
 
 Small arrays are written inline (``dense<[1, 2]>``); large ones as ``dense_resource`` blobs that
 reference the numpy buffer, so that weights are neither copied nor printed. The bindings cannot
-read a blob back; a weak table from blob name to array does, and keeps nothing alive: the blob
-holds the array for as long as the MLIR context lives.
+read a blob back; a weak table for each context, from blob name to array, does, and keeps nothing
+alive: the blob holds the array for as long as the MLIR context lives.
 """
 
 import itertools
@@ -23,8 +23,17 @@ INLINE_BF16 = 256
 """And those of bf16 of at most so many bytes: the backend moves them into kernels, where it widens
 them to f32, and fails at that when they are blobs. It widens all those of bool."""
 
-_arrays: "weakref.WeakValueDictionary[str, np.ndarray]" = weakref.WeakValueDictionary()
-_serial = itertools.count()
+
+class _Blobs:
+    """Those that were written in one context."""
+
+    def __init__(self) -> None:
+        self.arrays: weakref.WeakValueDictionary[str, np.ndarray] = weakref.WeakValueDictionary()
+        self.serial = itertools.count()
+        """Counted for each context, so that equal programs have equal names."""
+
+
+_written: "weakref.WeakKeyDictionary[ir.Context, _Blobs]" = weakref.WeakKeyDictionary()
 
 
 def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
@@ -37,17 +46,20 @@ def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     if _is_widened(array):
         return _inline(np.asarray(array, order="C"), type_)
     array = np.ascontiguousarray(array)
-    name = f"{re.sub(r'[^A-Za-z0-9_.]', '_', hint)}_{next(_serial)}"
+    blobs = _written.setdefault(type_.context, _Blobs())
+    name = f"{re.sub(r'[^A-Za-z0-9_.]', '_', hint)}_{next(blobs.serial)}"
     stored = _storage(array)
-    _arrays[name] = stored
-    return ir.DenseResourceElementsAttr.get_from_buffer(stored, name, type_)
+    attribute = ir.DenseResourceElementsAttr.get_from_buffer(stored, name, type_)
+    blobs.arrays[_blob_name(attribute)] = stored  # MLIR changes a name that was read from a file
+    return attribute
 
 
 def read(attribute: ir.Attribute) -> np.ndarray:
     """The array of an elements attribute; read-only, shared with the attribute where possible."""
     type_ = from_mlir(attribute.type)  # type: ignore[attr-defined]
     if _is_blob(attribute):
-        array = _arrays.get(_blob_name(attribute))
+        blobs = _written.get(attribute.context)
+        array = None if blobs is None else blobs.arrays.get(_blob_name(attribute))
         if array is None:
             array = _parse_blob(attribute, type_)
         array = array.view(type_.dtype).reshape(type_.static_shape)

@@ -114,6 +114,32 @@ def test_every_bit_survives_text_and_bytecode(dtype):
                 assert _bits(back) == _bits(array), f"{name}: {back} is not {array}"
 
 
+def test_names_of_another_program_are_not_mistaken():
+    """One that was read from a file, in a context where arrays get the same names."""
+    with ir.Context(), ir.Location.unknown():
+        graph.Graph.load()
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            graph.constant(value=np.arange(40))
+        text = str(module)
+    with ir.Context(), ir.Location.unknown():
+        graph.Graph.load()
+        module = ir.Module.parse(text)
+        (parsed,) = module.body.operations
+        written = graph.write_elements(-np.arange(40))
+        np.testing.assert_array_equal(parsed.opview.attrs["value"], np.arange(40))
+        np.testing.assert_array_equal(graph.attributes.Elements.read(written), -np.arange(40))
+
+
+def test_equal_programs_have_equal_names():
+    def text():
+        with ir.Context(), ir.Location.unknown():
+            graph.Graph.load()
+            return str(graph.write_elements(np.arange(40)))
+
+    assert text() == text()
+
+
 def test_arrays_are_not_copied_and_stay_alive():
     array = np.arange(1 << 16, dtype=np.float32)
     attribute = graph.write_elements(array)
