@@ -1,16 +1,13 @@
 """From a model to something that runs: the one place that knows frontend, passes and runtime."""
 
-import ctypes
-import gc
 import importlib.metadata
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from .dialects.iree.outlining import outline_kernels
 from .errors import OutputError, UnsupportedModelError, UsageError
@@ -22,6 +19,7 @@ from .frontend.onnx import (
     make_plan,
 )
 from .interpret import InterpretedSession
+from .lowered_program import LoweredProgram
 from .mlir import ir
 from .passes.arena import transient_bytes
 from .passes.contracts import check_linalg
@@ -44,26 +42,22 @@ from .runtime.cache_keys import is_self_contained
 from .runtime.cache_settings import find_cache
 from .runtime.child_process import ProgressEvent
 from .runtime.compile_cache import CompileCache
-from .runtime.compiler import Link, Share
 from .runtime.cpu import usable_cpus
 from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
 from .runtime.hybrid import open_host_part, warn_of_host
 from .runtime.hybrid_file import write_hybrid
-from .runtime.kernel_cache import SharedKernel
 from .runtime.metadata import REFLECTION_KEY, model_name
 from .runtime.model import CompiledModel, NativePart, hybrid_model
 from .runtime.moments import MOMENTS_KEY, write_moments
 from .runtime.multi_target_file import bundle
+from .runtime.program import Program
 from .runtime.temporary_folder import temporary_folder
 from .signature import main_function, specs, value_specs, without_names
 from .viewing import CompilationReport
 
 T = TypeVar("T")
 Progress = Callable[[ProgressEvent], None]
-BYTECODE_VERSION = 4
-"""The last in which properties of ops go by name: later ones have them in the order of the ops'
-definitions, which differs between the MLIR of the bindings and that of the backend."""
 VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
 
 
@@ -127,65 +121,32 @@ class Compilation:
                 if kind in function.attributes:
                     function.attributes[kind] = without_names(function.attributes[kind])
 
-    def write_bytecode(self, path: Path) -> None:
-        """Write the module as MLIR bytecode, weights straight from where they lie in memory."""
-        try:
-            with path.open("wb") as file:
-                sink = _Sink(file)
-                self.module.operation.write_bytecode(sink, BYTECODE_VERSION)
-            if sink.error is not None:
-                raise sink.error
-        except (OSError, ValueError, RuntimeError) as error:
-            raise OutputError(f"cannot write the program to '{path}': {error}") from error
-
     def backend(self) -> bytes:
         """Compile the lowered module to the contents of a ``.vmfb``; the end of `module`."""
         options = self.options
-        shares_kernels = options.target.shares_kernels and is_self_contained(options.extra_flags)
-        if options.cache is None or not shares_kernels:
-            with self.handed_over() as source:
-                return self.compile_bytecode(source)
-        outlined = outline_kernels(self.module)
-
-        def share(path: Path, link: Link) -> bool:
-            linked = link([SharedKernel(each.symbol, each.size, each.link) for each in outlined])
-            if linked:
-                self.write_bytecode(path)
-            outlined.clear()  # they would keep the module
-            self._end_module()
-            return linked > 0
-
-        with temporary_folder() as folder:
-            source = folder / "module.mlir"
-            self.write_bytecode(source)
-            self.report.add_size("bytecode bytes", source.stat().st_size)
-            if not outlined or options.save_temps is not None:
-                outlined.clear()
-                self._end_module()
-                return self.compile_bytecode(source)
-            return self.compile_bytecode(source, share)
+        shared = options.target.shares_kernels and is_self_contained(options.extra_flags)
+        kernels = outline_kernels(self.module) if shared and options.cache is not None else []
+        program = LoweredProgram(self.module, kernels)
+        del kernels, self.module
+        contents = self.compile_program(program)
+        self.report.add_size("bytecode bytes", program.size)
+        program.end()
+        return contents
 
     @contextmanager
     def handed_over(self) -> Iterator[Path]:
-        """The lowered module as a file of bytecode.
-
-        This is the end of `module`: its weights are freed before the backend takes as much again.
-        """
+        """The lowered module as a file of bytecode; the end of `module`."""
+        program = LoweredProgram(self.module)
+        del self.module
         with temporary_folder() as folder:
-            source = folder / "module.mlir"
-            self.write_bytecode(source)
-            self.report.add_size("bytecode bytes", source.stat().st_size)
-            self._end_module()
+            source = program.file(folder)
+            self.report.add_size("bytecode bytes", program.size)
             yield source
 
-    def _end_module(self) -> None:
-        del self.module
-        _give_memory_back()
-
-    def compile_bytecode(self, source: Path, share: Share | None = None) -> bytes:
-        """Compile the module that was `handed_over` to the contents of a ``.vmfb``."""
+    def compile_program(self, program: Path | Program) -> bytes:
+        """Compile the lowered module, or what was `handed_over`, to the contents of a ``.vmfb``."""
         cache, start = self.options.cache, time.perf_counter()
-        contents = self.call_backend(source, save_temps=self.options.save_temps, share=share)
+        contents = self.call_backend(program, save_temps=self.options.save_temps)
         taken = cache.taken if cache else ""
         self.report.record_stage(f"backend{taken}", time.perf_counter() - start)
         self.report.add_size("module bytes", len(contents))
@@ -193,15 +154,14 @@ class Compilation:
 
     def call_backend(
         self,
-        source: Path,
+        program: Path | Program,
         more_flags: Sequence[str] = (),
         save_temps: Path | None = None,
-        share: Share | None = None,
     ) -> bytes:
-        """What the backend makes of `source`, with the options of this compilation."""
+        """What the backend makes of `program`, with the options of this compilation."""
         options = self.options
         return compile_module(
-            source,
+            program,
             target=options.target,
             threads=options.threads,
             opt_level=options.opt_level,
@@ -212,7 +172,6 @@ class Compilation:
             save_temps=save_temps,
             cache=options.cache,
             name=self.name,
-            share=share,
         )
 
     def text(self) -> str:
@@ -248,22 +207,6 @@ class Compilation:
         if self.options.progress is not None:
             self.options.progress(ProgressEvent(stage, time.monotonic() - self.started))
         yield
-
-
-class _Sink:
-    """The file that MLIR writes to. Left to write by itself, MLIR ends the process when the disk is
-    full, and an exception cannot pass it: `error` keeps the first one."""
-
-    def __init__(self, file: BinaryIO):
-        self._file = file
-        self.error: OSError | None = None
-
-    def write(self, data: bytes) -> None:
-        if self.error is None:
-            try:
-                self._file.write(data)
-            except OSError as error:
-                self.error = error
 
 
 def compile_with(model: Any, options: Options, host: bool = True) -> CompiledModel:
@@ -396,16 +339,6 @@ def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
     reasons = {} if part.native else {node.name: node.reason for node in nodes if node.reason}
     names = tuple(node.name for node in nodes)
     return PartSpec(part.native, names, tuple(part.inputs), tuple(part.outputs), reasons)
-
-
-def _give_memory_back() -> None:
-    """Free what reference cycles hold, and with glibc the memory it keeps for later: packed
-    weights, hundreds of megabytes."""
-    gc.collect()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
 
 
 def make_options(

@@ -28,6 +28,7 @@ LOWER = """
 import json, sys, tempfile, time
 from pathlib import Path
 from graphc import driver
+from graphc.bytecode import write_bytecode
 path, dims = sys.argv[1], json.loads(sys.argv[2])
 options = driver.make_options("cpu", dims, None, None)
 moments = [time.perf_counter()]
@@ -39,8 +40,7 @@ compilation.lower()
 moments.append(time.perf_counter())
 with tempfile.TemporaryDirectory() as folder:
     bytecode = Path(folder, "module.mlir")
-    compilation.write_bytecode(bytecode)
-    size = bytecode.stat().st_size
+    size = write_bytecode(compilation.module, bytecode)
 moments.append(time.perf_counter())
 seconds = [end - start for start, end in zip(moments, moments[1:])]
 print(json.dumps({"bytes": size, "seconds": [*seconds, moments[-1] - moments[0]]}))

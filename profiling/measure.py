@@ -55,7 +55,7 @@ def profile(
     compilation.graph_passes()
     compilation.lower()
     with compilation.handed_over() as source:
-        contents = compilation.compile_bytecode(source)
+        contents = compilation.compile_program(source)
         program = compilation.call_backend(source, FLAGS).decode()
     stretches = dispatch_sites(program, nodes)
     with load(contents, threads=chosen.threads, report=compilation.report) as compiled:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .digests import digest_of_file, digest_of_texts
+from .digests import digest_of_texts
 
 _PACKAGES = (
     *("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime"),
@@ -25,9 +25,9 @@ _PACKAGE_FOLDER = Path(__file__).parent.parent
 _NAMES_FILES = re.compile(r"(?:^|-)(?:dump|print|trace|files?|filename|paths?|dirs?|to|from|with)$")
 
 
-def program_key(source: Path, flags: Sequence[str]) -> str:
-    """The key of what the backend compiler makes of the file `source` with `flags` here."""
-    return digest_of_texts(["program", digest_of_file(source), *surroundings(), *flags])
+def program_key(digest: str, flags: Sequence[str]) -> str:
+    """The key of what the backend compiler makes of the program with that `digest` here."""
+    return digest_of_texts(["program", digest, *surroundings(), *flags])
 
 
 def kernel_key(symbol: str, flags: Sequence[str]) -> str:

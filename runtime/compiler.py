@@ -8,6 +8,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BackendError, BackendTimeoutError, OutputError, UsageError
@@ -16,29 +17,22 @@ from .child_process import ProgressEvent, describe_exit, run_child
 from .compile_cache import CompileCache
 from .diagnostics import summarize
 from .executables import find_executable
-from .kernel_cache import KEEP_OBJECTS, SEARCH_PATH, KernelCache, SharedKernel
+from .kernel_cache import KEEP_OBJECTS, SEARCH_PATH, KernelCache
+from .program import PlainProgram, Program
 from .reproducer import Reproduction, keep_reproducer
 from .targets import Target
 from .targets.base import Flags
 from .temporary_folder import temporary_folder
 
-Link = Callable[[Sequence[SharedKernel]], int]
-"""Links those kernels that are known, and counts them."""
-Share = Callable[[Path, Link], bool]
-"""Links the kernels of the program. Whether any is known: then it has written the program to the
-path, so linked."""
-
 _UNVERIFIED = "--verify=false"
 _ROOM = 1 << 20
 """A disk with fewer bytes than that is full."""
-_WORTH = 500
-"""To compile a byte of a kernel's text takes as long as to write so many bytes of weights."""
 
 logger = logging.getLogger("graphc")
 
 
 def compile_module(
-    bytecode: bytes | Path,
+    program: bytes | Path | Program,
     *,
     target: Target,
     threads: int,
@@ -50,7 +44,6 @@ def compile_module(
     save_temps: Path | None = None,
     cache: CompileCache | None = None,
     name: str = "module",
-    share: Share | None = None,
 ) -> bytes:
     """Compiles MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
 
@@ -60,9 +53,8 @@ def compile_module(
     compilation and reaches the caller, and so does Ctrl-C. With `save_temps` the input, the
     command, the diagnostics and the output are kept in that folder (`OutputError` if they cannot).
     What `cache` has is taken from there, unless `save_temps` asks for all that; what it has not is
-    put there as `name`. It is not used with `extra_flags` that read or write files. `share` is for
-    single kernels, functions of their own, what `cache` is for all: it is called where these are
-    looked for.
+    put there as `name`, and so are kernels that are functions of their own. It is not used with
+    `extra_flags` that read or write files.
 
     Raises `BackendError` where the backend fails: the message holds its first errors with the names
     of the nodes they are about, `command` repeats it, and `reproducer` is the folder that keeps the
@@ -75,38 +67,24 @@ def compile_module(
         raise UsageError(f"threads must be a positive integer, not {threads!r}")
     flags = target.flags(threads=threads, opt_level=opt_level, data_tiling=data_tiling)
     flags += extra_flags
+    if isinstance(program, bytes | Path):
+        program = PlainProgram(program)
     compiler = find_compiler()
     try:
         with temporary_folder() as folder:
-            if isinstance(bytecode, Path):
-                source = bytecode.absolute()
-            else:
-                source = folder / "module.mlir"
-                source.write_bytes(bytecode)
-            run = Reproduction(compiler, source, tuple(flags), folder / "diagnostics.txt")
-            output = folder / "module.vmfb"
+            call = _Call(
+                compiler, tuple(flags), target.fallback, folder, save_temps, timeout, progress
+            )
             if cache is not None:
                 cache.taken = ""
             if cache is None or not is_self_contained(extra_flags):
-                return _compile(
-                    run, output, timeout, progress, save_temps, fallback=target.fallback
-                )
-            key = program_key(source, flags)
+                return call.compile(program.file(folder))
+            key = program_key(program.digest(), flags)
             contents = cache.read(key) if save_temps is None else None
             if contents is None:
-                started, has_failed = time.monotonic(), False
-                if share is not None and save_temps is None:
-                    kernels = KernelCache(cache, flags, name=name, target=target.spelling)
-                    contents = _compile_shared(run, output, timeout, progress, share, kernels)
-                    has_failed = kernels.linked == 0  # where it is None: of the same program
-                    if contents is not None:
-                        cache.taken = kernels.taken
-                if contents is None:
-                    left = None if timeout is None else timeout - (time.monotonic() - started)
-                    contents = _compile(
-                        run, output, timeout, progress, save_temps, left, has_failed,
-                        target.fallback,
-                    )  # fmt: skip
+                kernels = KernelCache(cache, flags, name=name, target=target.spelling)
+                contents = call.compile_with(kernels, program)
+                cache.taken = kernels.taken
                 cache.put(key, contents, kind="program", name=name, target=target.spelling)
             else:
                 cache.taken = " (from the cache)"
@@ -129,113 +107,125 @@ def find_compiler() -> Path:
     return path
 
 
-def _compile(
-    run: Reproduction,
-    output: Path,
-    timeout: float | None,
-    progress: Callable[[ProgressEvent], None] | None,
-    save_temps: Path | None,
-    left: float | None = None,
-    has_failed: bool = False,
-    fallback: Flags = (),
-) -> bytes:
-    """What comes of `run`, which `has_failed` unverified, with so much `left` of `timeout`; of it
-    with the `fallback` where it fails without."""
-    left = timeout if left is None else left
-    started = time.monotonic()
-    code = _run(run, output, left, progress, has_failed)
-    if code and fallback:
-        log = output.parent / "fallback.txt"
-        again = Reproduction(run.compiler, run.source, (*fallback, *run.flags), log)
-        rest = None if left is None else left - (time.monotonic() - started)
-        if _run(again, output, rest, progress, has_failed=False) == 0 and output.exists():
-            logger.warning("compiled with %s, as the backend failed without", " ".join(fallback))
-            run, code = again, 0
-    if code == 0 and output.exists():
-        if save_temps is not None:
-            kept = keep_reproducer(run, save_temps, output)
-            if kept.folder is None:
-                raise OutputError(f"cannot write to {save_temps} {kept.note}")
-        return output.read_bytes()
-    failure, reason = BackendError, "wrote no module"
-    if code is None:
-        failure, reason = BackendTimeoutError, f"did not finish within {timeout:g} s"
-    elif code != 0:
-        reason = describe_exit(code)
-    full = _full_disk(output.parent)
-    kept = keep_reproducer(run, save_temps)
-    message = f"the backend compiler {reason}{summarize(run.log)}{full}\n{kept.note}"
-    raise failure(message, command=kept.command, reproducer=kept.folder)
+@dataclass
+class _Call:
+    """One compilation: how the backend is called, and within which time from the first run on."""
 
+    compiler: Path
+    flags: tuple[str, ...]
+    fallback: Flags
+    """Flags for a program that fails without them."""
+    folder: Path
+    save_temps: Path | None
+    timeout: float | None
+    progress: Callable[[ProgressEvent], None] | None
+    _deadline: float | None = None
 
-def _compile_shared(
-    run: Reproduction,
-    output: Path,
-    timeout: float | None,
-    progress: Callable[[ProgressEvent], None] | None,
-    share: Share,
-    kernels: KernelCache,
-) -> bytes | None:
-    """What comes of the program of `run` with kernels from `kernels`, where its others are put.
+    @property
+    def _output(self) -> Path:
+        return self.folder / "module.vmfb"
 
-    None where that fails: the program alone says why.
-    """
-    folder, linked = output.parent, output.parent / "linked.mlir"
-    new: list[str] = []
+    def compile_with(self, kernels: KernelCache, program: Program) -> bytes:
+        """What comes of `program`, with kernels from `kernels`, where its others are put."""
+        shared = program.kernels if self.save_temps is None else ()
+        if not shared:
+            return self.compile(program.file(self.folder))
+        new = kernels.link(shared, self.folder)
+        source = program.file(self.folder)
+        contents = self._compile_shared(source, bool(kernels.linked))
+        if contents is not None:
+            kernels.keep(new, self._objects)
+            return contents
+        is_whole = kernels.linked == 0
+        if not is_whole:
+            kernels.forget()
+            program.unlink(source)
+        return self.compile(source, has_failed=is_whole)
 
-    def link(handed: Sequence[SharedKernel]) -> int:
-        work = _WORTH * sum(kernel.size for kernel in handed)
-        if work >= run.source.stat().st_size:
-            new.extend(kernels.link(handed, folder))
-        else:  # the program need not be written again
-            new.extend(kernel.symbol for kernel in handed)
-        return len(handed) - len(new)
+    def compile(self, source: Path, has_failed: bool = False) -> bytes:
+        """What comes of the program in `source`, which `has_failed` unverified; of it with the
+        `fallback` where it fails without."""
+        run = self._reproduction(source, self.flags)
+        code = self._run(run, has_failed)
+        if code and self.fallback:
+            flags = (*self.fallback, *self.flags)
+            again = self._reproduction(source, flags, "fallback.txt")
+            if self._run(again) == 0 and self._output.exists():
+                logger.warning(
+                    "compiled with %s, as the backend failed without", " ".join(self.fallback)
+                )
+                run, code = again, 0
+        if code == 0 and self._output.exists():
+            if self.save_temps is not None:
+                kept = keep_reproducer(run, self.save_temps, self._output)
+                if kept.folder is None:
+                    raise OutputError(f"cannot write to {self.save_temps} {kept.note}")
+            return self._output.read_bytes()
+        raise self._failure(run, code)
 
-    is_linked = share(linked, link)
-    objects = folder / "objects"
-    objects.mkdir()
-    flags = (*run.flags, KEEP_OBJECTS, f"{SEARCH_PATH}{folder}")
-    shared = Reproduction(run.compiler, linked if is_linked else run.source, flags, run.log)
-    compiler, *arguments = shared.command(shared.source, output)
-    code = run_child(
-        [compiler, _UNVERIFIED, *arguments], run.log, stage="backend", timeout=timeout,
-        progress=progress, temporary=objects,
-    )  # fmt: skip
-    if code == 0 and output.exists():
-        kernels.keep(new, objects)
-        return output.read_bytes()
-    if code is not None:
-        reason = f"{describe_exit(code)}{summarize(run.log)}" if code else "wrote no module"
-        level = logging.WARNING if is_linked else logging.INFO
-        logger.log(level, "compiling without shared kernels, as the backend compiler %s", reason)
-    output.unlink(missing_ok=True)
-    return None
+    def _compile_shared(self, source: Path, is_linked: bool) -> bytes | None:
+        """What comes of the program in `source`, whose object files are left; None where that
+        fails: the program alone says why."""
+        self._objects.mkdir()
+        flags = (*self.flags, KEEP_OBJECTS, f"{SEARCH_PATH}{self.folder}")
+        run = self._reproduction(source, flags)
+        code = self._run_once(run, [_UNVERIFIED], self._objects)
+        if code == 0 and self._output.exists():
+            return self._output.read_bytes()
+        if code is not None:
+            reason = f"{describe_exit(code)}{summarize(run.log)}" if code else "wrote no module"
+            level = logging.WARNING if is_linked else logging.INFO
+            logger.log(
+                level, "compiling without shared kernels, as the backend compiler %s", reason
+            )
+        self._output.unlink(missing_ok=True)
+        return None
 
+    @property
+    def _objects(self) -> Path:
+        return self.folder / "objects"
 
-def _run(
-    run: Reproduction,
-    output: Path,
-    timeout: float | None,
-    progress: Callable[[ProgressEvent], None] | None,
-    has_failed: bool,
-) -> int | None:
-    """The exit status, None where the time is over.
+    def _reproduction(
+        self, source: Path, flags: tuple[str, ...], log: str = "diagnostics.txt"
+    ) -> Reproduction:
+        return Reproduction(self.compiler, source, flags, self.folder / log)
 
-    To verify the program after each of the backend's passes takes a third of the time, and changes
-    nothing of what it makes. So that is done where it fails without: for a message that says more.
-    """
-    deadline = None if timeout is None else time.monotonic() + timeout
-    compiler, *arguments = run.command(run.source, output)
-    code = None
-    for first in [[]] if has_failed else [[_UNVERIFIED], []]:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        code = run_child(
+    def _run(self, run: Reproduction, has_failed: bool = False) -> int | None:
+        """The exit status, None where the time is over.
+
+        To verify the program after each of the backend's passes takes a third of the time, and
+        changes nothing of what it makes. So that is done where it fails without: for a message
+        that says more.
+        """
+        code = None
+        for first in [[]] if has_failed else [[_UNVERIFIED], []]:
+            code = self._run_once(run, first, self.folder)
+            if code is None or (code == 0 and self._output.exists()):
+                break
+        return code
+
+    def _run_once(self, run: Reproduction, first: list[str], temporary: Path) -> int | None:
+        if self.timeout is not None and self._deadline is None:
+            self._deadline = time.monotonic() + self.timeout
+        left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        compiler, *arguments = run.command(run.source, self._output)
+        return run_child(
             [compiler, *first, *arguments], run.log, stage="backend", timeout=left,
-            progress=progress, temporary=output.parent,
+            progress=self.progress, temporary=temporary,
         )  # fmt: skip
-        if code is None or (code == 0 and output.exists()):
-            break
-    return code
+
+    def _failure(self, run: Reproduction, code: int | None) -> BackendError:
+        failure, reason = BackendError, "wrote no module"
+        if code is None:
+            failure, reason = BackendTimeoutError, f"did not finish within {self.timeout:g} s"
+        elif code != 0:
+            reason = describe_exit(code)
+        kept = keep_reproducer(run, self.save_temps)
+        message = (
+            f"the backend compiler {reason}{summarize(run.log)}{_full_disk(self.folder)}\n"
+            f"{kept.note}"
+        )
+        return failure(message, command=kept.command, reproducer=kept.folder)
 
 
 def _full_disk(folder: Path) -> str:

@@ -28,6 +28,35 @@ def digest_of_file(path: Path) -> str:
     return _combined(path.stat().st_size, piece)
 
 
+class StreamDigest:
+    """`digest_of` contents that come in parts."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._piece = hashlib.sha256()
+        self._room = _CHUNK
+
+    def write(self, data: bytes) -> None:
+        """Add the next part."""
+        view = memoryview(data)
+        while view:
+            part, view = view[: self._room], view[self._room :]
+            self._piece.update(part)
+            self._room -= len(part)
+            if self._room == 0:
+                self._end_piece()
+
+    def hexdigest(self) -> str:
+        """The digest of all parts, of which this was the last."""
+        if self._room < _CHUNK:
+            self._end_piece()
+        return hashlib.sha256(b"".join(self._pieces)).hexdigest()
+
+    def _end_piece(self) -> None:
+        self._pieces.append(self._piece.digest())
+        self._piece, self._room = hashlib.sha256(), _CHUNK
+
+
 def _combined(size: int, piece: Callable[[int], bytes]) -> str:
     positions = range(0, size, _CHUNK)
     threads = min(len(positions), usable_cpus(), _MAX_THREADS)

@@ -5,30 +5,19 @@ It is kept once, and each kernel leads to it; the linker takes from it what is a
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from .cache_keys import kernel_key
 from .compile_cache import CompileCache
 from .object_file import export_functions
+from .program import SharedKernel
 
 KEEP_OBJECTS = "--iree-llvmcpu-keep-linker-artifacts"
 """Makes the backend leave its object files in its folder for temporary files."""
 SEARCH_PATH = "--iree-hal-executable-object-search-path="
 
 logger = logging.getLogger("graphc")
-
-
-@dataclass(frozen=True)
-class SharedKernel:
-    """A kernel of a program: `symbol` says all that it does, and `link` has the code for it taken
-    from an object file, called so, in place of being compiled."""
-
-    symbol: str
-    size: int
-    """Bytes of its text."""
-    link: Callable[[str], None]
 
 
 class KernelCache:
@@ -81,6 +70,10 @@ class KernelCache:
             keys = [self._key(name) for name in names]
             self._cache.put_all(keys, contents, kind="kernel", name=self._name, target=self._target)
             wanted -= set(names)
+
+    def forget(self) -> None:
+        """What was linked is of no use."""
+        self.linked, self.taken = 0, ""
 
     def _key(self, symbol: str) -> str:
         return kernel_key(symbol, self._flags)

@@ -11,9 +11,12 @@ from onnx import helper, numpy_helper
 
 import graphc
 from graphc.compiling import compile_to_file
+from graphc.dialects import iree
 from graphc.dialects.iree.outlining import outline_kernels
 from graphc.driver import begin, make_options
 from graphc.errors import BackendError
+from graphc.lowered_program import LoweredProgram
+from graphc.mlir import ir
 from graphc.runtime.child_process import run_child
 from graphc.runtime.compile_cache import CompileCache
 
@@ -142,6 +145,28 @@ def test_what_does_not_link_is_compiled_as_a_whole(cache, caplog):
     np.testing.assert_array_equal(again(X), alone(X))
 
 
+def test_a_program_is_again_what_it_was_before_kernels_were_linked(tmp_path):
+    texts = []
+    for links in (False, True):
+        compilation = begin(model("Tanh"), make_options("cpu", {}, 1, None, cache=False))
+        compilation.graph_passes()
+        compilation.lower()
+        program = LoweredProgram(compilation.module, outline_kernels(compilation.module))
+        kernels = list(program.kernels)
+        for kernel in kernels if links else ():
+            kernel.link("kernels.o")
+        source = program.file(tmp_path)
+        texts.append(source.read_bytes().count(b"kernels.o"))
+        program.unlink(source)
+        with ir.Context() as context:
+            context.allow_unregistered_dialects = True
+            iree.load()
+            texts.append(str(ir.Module.parse(source.read_bytes())))
+    before, whole, linked, again = texts
+    assert (before, linked > 0) == (0, True)
+    assert again == whole
+
+
 def test_what_fails_with_nothing_linked_is_tried_twice(cache, monkeypatch):
     """Once more to say why, as without a cache."""
     runs = []
@@ -175,12 +200,6 @@ def test_an_object_file_is_kept_once_and_goes_with_its_kernels(cache):
     cache.prune(0)
     assert kernels_in(cache) == []
     assert not (cache.folder / "contents" / contents).exists()
-
-
-def test_programs_with_much_to_write_again_link_no_kernel(cache, monkeypatch):
-    graphc.compile(model("Tanh"), cache=cache, threads=1)
-    monkeypatch.setattr("graphc.runtime.compiler._WORTH", 0)
-    assert stage_of(graphc.compile(model("Sigmoid"), cache=cache, threads=1)) == "backend"
 
 
 def test_with_save_temps_no_kernel_is_linked(cache, tmp_path):

@@ -6,6 +6,7 @@ does. Equal kernels of different programs have equal names, wherever they come f
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from ...mlir import arith, func, ir
@@ -16,16 +17,17 @@ _SUBSPAN = "stream.binding.subspan"
 _PLAIN = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
 _PREFIX = "graphc_kernel_"
 _UNNAMED = "kernel"
+_OBJECTS = "hal.executable.objects"
 
 
 class OutlinedKernel:
     """A kernel whose work is a function of its own, called `symbol`."""
 
-    def __init__(self, function: func.FuncOp, call: ir.Operation, size: int):
+    def __init__(self, function: func.FuncOp, call: ir.Operation, text: str):
         self._function, self._call = function, call
         self.symbol = ir.StringAttr(function.attributes["sym_name"]).value
-        self.size = size
-        """Bytes of its text."""
+        self.text = text
+        """All that it does: the function, without its name."""
 
     def link(self, file: str) -> None:
         """Leave only the declaration; the code is in the object file `file`."""
@@ -35,7 +37,7 @@ class OutlinedKernel:
             declared.attributes["llvm.bareptr"] = ir.UnitAttr.get()
             declared.attributes["hal.import.static"] = ir.UnitAttr.get()
             objects = ir.Attribute.parse(f'[#hal.executable.object<{{path = "{file}"}}>]')
-            self._call.attributes["hal.executable.objects"] = objects
+            self._call.attributes[_OBJECTS] = objects
         function.operation.erase()
 
 
@@ -44,6 +46,27 @@ def outline_kernels(module: ir.Module) -> list[OutlinedKernel]:
     with module.context:
         functions = [found for op in module.body if (found := _function_of(op.operation))]
         return [_outline(*found) for found in functions]
+
+
+def define_kernels(module: ir.Module, texts: Mapping[str, str]) -> None:
+    """Give those kernels of `module` that were linked their code back, from `texts` by symbol."""
+    linked: list[ir.Operation] = []
+
+    def note(op: ir.Operation) -> ir.WalkResult:
+        if _OBJECTS in op.attributes:
+            linked.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(note, op_class=func.CallOp)
+    for call in linked:
+        del call.attributes[_OBJECTS]
+        symbol = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
+        declared = ir.SymbolTable(call.parent.parent)[symbol]
+        text = ir.Module.parse(texts[symbol])
+        with ir.InsertionPoint(declared):
+            defined = text.body.operations[0].operation.clone()
+        defined.attributes["sym_name"] = ir.StringAttr.get(symbol)
+        declared.operation.erase()
 
 
 def _function_of(executable: ir.Operation) -> tuple[func.FuncOp, list[ir.Operation]] | None:
@@ -100,7 +123,7 @@ def _is_plain(op: ir.Operation) -> bool:
 def _outline(function: func.FuncOp, given: list[ir.Operation]) -> OutlinedKernel:
     name, type_ = function.attributes["sym_name"], function.type
     handed = _take_handed(function, given)
-    symbol, size = _name_by_contents(function)
+    symbol, text = _name_by_contents(function)
     location = function.operation.location
     with ir.InsertionPoint(function), location:
         entry = func.FuncOp(ir.StringAttr(name).value, type_)
@@ -114,7 +137,7 @@ def _outline(function: func.FuncOp, given: list[ir.Operation]) -> OutlinedKernel
             attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
         )
         func.ReturnOp([])
-    return OutlinedKernel(function, call, size)
+    return OutlinedKernel(function, call, text)
 
 
 def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[Any]:
@@ -142,18 +165,18 @@ def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[Any]:
     return handed
 
 
-def _name_by_contents(function: func.FuncOp) -> tuple[str, int]:
-    """The new name of `function`, and the size of the text that it stands for."""
+def _name_by_contents(function: func.FuncOp) -> tuple[str, str]:
+    """The new name of `function`, and the text that it stands for."""
     attributes = function.attributes
     attributes["sym_name"] = ir.StringAttr.get(_UNNAMED)
     attributes["sym_visibility"] = ir.StringAttr.get("private")
     attributes["llvm.bareptr"] = ir.UnitAttr.get()
     attributes["no_inline"] = ir.UnitAttr.get()
     attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("noinline")])
-    text = function.operation.get_asm(assume_verified=True).encode()
-    symbol = _PREFIX + hashlib.sha256(text).hexdigest()
+    text = function.operation.get_asm(assume_verified=True)
+    symbol = _PREFIX + hashlib.sha256(text.encode()).hexdigest()
     attributes["sym_name"] = ir.StringAttr.get(symbol)
-    return symbol, len(text)
+    return symbol, text
 
 
 def _hand(block: ir.Block, handed: Any) -> ir.Value:

@@ -9,15 +9,8 @@ from pathlib import Path
 
 import onnx
 
-from ...driver import (
-    BYTECODE_VERSION,
-    Compilation,
-    Options,
-    begin,
-    make_options,
-    pieces,
-    plan_parts,
-)
+from ...bytecode import BYTECODE_VERSION
+from ...driver import Compilation, Options, begin, make_options, pieces, plan_parts
 from ...errors import BackendError, UnsupportedModelError
 from ...mlir import ir
 from ...runtime import compile_module
