@@ -20,10 +20,12 @@ FLOORS = {
     "preflight": {"frontend", "runtime"},
     "interpret": {"errors", "mlir", "dialects", "runtime"},
     "signature": {"errors", "mlir", "dialects", "runtime"},
+    "bytecode": {"errors", "mlir", "runtime"},
+    "lowered_program": {"bytecode", "mlir", "dialects"},
     "viewing": {"errors", "mlir", "dialects", "passes"},
     "driver": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "viewing"),
-        *("interpret", "signature"),
+        *("interpret", "signature", "lowered_program"),
     },
     "explanation": {"errors", "runtime", "viewing", "driver"},
     "extensions": {"runtime"},
@@ -37,7 +39,7 @@ FLOORS = {
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
         *("preflight", "driver", "compiling", "explanation", "backend", "benchmarks", "profiling"),
-        *("debugging", "viewing"),
+        *("debugging", "viewing", "bytecode"),
     },
 }
 OUTSIDE = {
