@@ -102,24 +102,29 @@ class WinogradConvOp(GraphOp, name="winograd_conv"):
             :, : ends[0] - low[0], : ends[1] - low[1]
         ]
         view = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(1, 2))
-        tiles = view[:, ::tile, ::tile]  # [N, rows, columns, C, size, size]
-        image = np.einsum("ia,nrcxab,jb->ijnrcx", transforms.image, tiles, transforms.image)
+        tiles = np.moveaxis(view[:, ::tile, ::tile], (-2, -1), (0, 1))
+        image = _both_ways(transforms.image, tiles)  # [size, size, N, rows, columns, C]
         groups = x.shape[3] // w.shape[2]
-        image = image.reshape(*image.shape[:-1], groups, -1)
-        matrices = w.reshape(groups, -1, size, size, *w.shape[2:]).astype(np.float64)
-        products = np.einsum("ijnrcgx,gpijxf->ijnrcgpf", image, matrices)
-        products = products.reshape(*products.shape[:5], -1)
-        inverse = transforms.inverse
-        y = np.einsum("ai,ijnrcf,bj->nracbf", inverse, products, inverse)
+        image = np.moveaxis(image.reshape(size * size, -1, groups, w.shape[2]), 2, 0)
+        matrices = np.moveaxis(w.reshape(groups, -1, *w.shape[1:]), 1, 3).astype(np.float64)
+        products = image @ matrices.reshape(groups, size * size, w.shape[2], -1)
+        products = np.moveaxis(products, 0, 2).reshape(size, size, x.shape[0], *grid, -1)
+        y = np.moveaxis(_both_ways(transforms.inverse, products), (0, 1), (2, 4))
         y = y.reshape(x.shape[0], grid[0] * tile, grid[1] * tile, -1)
         return y[:, :height, :width].astype(np.float32)
+
+
+def _both_ways(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """`matrix` [m, n] applied along both of the first axes of `x` [n, n, ...]: [m, m, ...]."""
+    once = np.tensordot(matrix, x, 1)
+    return np.moveaxis(np.tensordot(matrix, once, (1, 1)), 1, 0)
 
 
 def winograd_kernel(w: np.ndarray, tile: int, width: int) -> np.ndarray:
     """[3, 3, C, F] as panels [F/width, (tile + 2)^2, C, width], transformed in f64."""
     kernel = winograd_transforms(tile).kernel
     size, channels, features = len(kernel), w.shape[2], w.shape[3]
-    u = np.einsum("ia,abcf,jb->ijcf", kernel, w.astype(np.float64), kernel)
+    u = _both_ways(kernel, w.astype(np.float64))
     u = u.reshape(size * size, channels, features // width, width).astype(np.float32)
     return np.ascontiguousarray(np.moveaxis(u, 2, 0))
 
