@@ -1,5 +1,6 @@
 """From a model to something that runs: the one place that knows frontend, passes and runtime."""
 
+import functools
 import importlib.metadata
 import os
 import time
@@ -58,7 +59,7 @@ from .viewing import CompilationReport
 
 T = TypeVar("T")
 Progress = Callable[[ProgressEvent], None]
-VERSIONED_PACKAGES = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
+_VERSIONED = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
 
 
 @dataclass(frozen=True)
@@ -407,6 +408,15 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
     return _metadata(name, inputs, outputs, options)
 
 
+def package_versions() -> dict[str, str]:
+    """The versions of graphc, and of the packages that what it compiles depends on."""
+    return {package: _version(package) for package in _VERSIONED}
+
+
+# Each is parsed from a text file: milliseconds.
+_version = functools.cache(importlib.metadata.version)
+
+
 def _metadata(
     name: str,
     inputs: Sequence[TensorSpec | ValueSpec],
@@ -425,5 +435,5 @@ def _metadata(
             "opt_level": options.opt_level,
             **({"matrix_unit": "amx"} if "=amx" in options.pipeline else {}),
         },
-        versions={package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES},
+        versions=package_versions(),
     )

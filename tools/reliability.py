@@ -11,7 +11,6 @@ that the page of `docs/` can say what was seen without anything being run for it
 """
 
 import datetime
-import importlib.metadata
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..benchmarks.peers import processor
-from ..driver import VERSIONED_PACKAGES
+from ..driver import package_versions
 from ..errors import OutputError
 from .generated import with_generated
 
@@ -63,9 +62,10 @@ def finished(
     """A run that ended now, on this machine, after so many `seconds`."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     machine = f"{processor()}, {os.cpu_count()} threads"
-    versions = {package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES}
     minutes = round(seconds / 60, 1)
-    return LongRun(what, command, today, machine, versions, dict(counts), violations, minutes)
+    return LongRun(
+        what, command, today, machine, package_versions(), dict(counts), violations, minutes
+    )
 
 
 def write_run(run: LongRun, path: Path) -> None:

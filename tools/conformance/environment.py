@@ -1,10 +1,9 @@
 """With what cases are run: target, device, versions."""
 
 import datetime
-import importlib.metadata
 import platform
 
-from ...driver import VERSIONED_PACKAGES
+from ...driver import package_versions
 from ...errors import DeviceError
 from ...runtime import find_devices, resolve_target
 from ...runtime.discovery import on_this_machine
@@ -20,9 +19,8 @@ def describe_run(target: str, *, executed: bool, host: bool) -> Run:
     missing.
     """
     variant, device = in_child(_variant_and_device, target, executed)
-    versions = {package: importlib.metadata.version(package) for package in VERSIONED_PACKAGES}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return Run(target, variant, device, executed, host, versions, today)
+    return Run(target, variant, device, executed, host, package_versions(), today)
 
 
 def _variant_and_device(target: str, executed: bool) -> tuple[str, str]:

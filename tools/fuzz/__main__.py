@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...driver import VERSIONED_PACKAGES
+from ...driver import package_versions
 from ...runtime import resolve_target
 from ...runtime.discovery import on_this_machine
 from ..cli import run_tool
@@ -69,8 +69,8 @@ def _one(options: argparse.Namespace) -> int:
 
 def describe_run(seed: int) -> Run:
     """A run of `seed` on this machine, begun today."""
-    packages = (*VERSIONED_PACKAGES, "numpy", "onnxruntime")
-    versions = {package: importlib.metadata.version(package) for package in packages}
+    others = {name: importlib.metadata.version(name) for name in ("numpy", "onnxruntime")}
+    versions = {**package_versions(), **others}
     target = on_this_machine(resolve_target("cpu")).spelling
     return Run(seed, target, versions, datetime.datetime.now(datetime.UTC).date().isoformat())
 
