@@ -75,19 +75,48 @@ def loop(
     fresh: FreshName,
     count: int | Dim = UNLIMITED,
     condition: ir.Value | None = None,
+    varying: set[tuple[int, int]] | None = None,
 ) -> list[ir.Value]:
     """Build a loop; ``body(index, *carried)`` builds an iteration, `index` being a size.
 
     A `graph.for` where no condition ends the loop early, else a `graph.while`. `body` is called
     again for as long as it changes sizes of carried values, with values of more general types.
     TypeRuleError when it changes their rank or element type.
+
+    `varying` are the sizes, number of the carried value and axis, that are known to change from an
+    iteration to another; what shows is added. A loop that is built several times, since one around
+    it is, finds them once: else `body` is called twice as often for each loop around it.
     """
-    arguments = list(map(type_of, initial))
+    varying = set() if varying is None else varying
+    types = list(map(type_of, initial))
+    arguments = [_without_sizes(type_, i, varying, fresh) for i, type_ in enumerate(types)]
     while True:
         attempt = _LoopDraft(initial, arguments, fresh, count, condition)
         arguments, results = attempt.build(body)
         if results is not None:
             return results
+        varying |= _changed_sizes(types, arguments)
+
+
+def _without_sizes(
+    type_: TensorType, index: int, varying: Collection[tuple[int, int]], fresh: FreshName
+) -> TensorType:
+    """The type of carried value `index`, at first of `type_`, with names for `varying` sizes."""
+    return type_.with_shape(
+        Dim.symbol(fresh(f"carried_{index}_{axis}")) if (index, axis) in varying else size
+        for axis, size in enumerate(type_.shape)
+    )
+
+
+def _changed_sizes(
+    before: Sequence[TensorType], after: Sequence[TensorType]
+) -> set[tuple[int, int]]:
+    return {
+        (index, axis)
+        for index, (old, new) in enumerate(zip(before, after, strict=True))
+        for axis, (size, other) in enumerate(zip(old.shape, new.shape, strict=True))
+        if size != other
+    }
 
 
 class _LoopDraft:

@@ -46,7 +46,7 @@ def loop(trip_count=None, condition=None, *initial, node, body):
     if condition is not None and graph.known_sizes(condition) == (0,):
         limit = 0
     with _of_one_rank():
-        return graph.loop(initial, iterate, node.fresh_name, limit, condition)
+        return graph.loop(initial, iterate, node.fresh_name, limit, condition, node.varying_sizes)
 
 
 @contextlib.contextmanager
@@ -129,7 +129,7 @@ def _scanned(
         values = node.import_subgraph(body, [*carried, *parts])
         return graph.Iteration(None, values[:count], values[count:])
 
-    return graph.loop(initial, iterate, node.fresh_name, length)
+    return graph.loop(initial, iterate, node.fresh_name, length, varying=node.varying_sizes)
 
 
 def _scan_length(scanned: Sequence[ir.Value], axes: Sequence[int]) -> int | Dim:

@@ -8,7 +8,7 @@ the one that ONNX ships; what then remains is refused, all of it at once.
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,6 +106,8 @@ class Importer:
         self.unsupported: list[UnsupportedNode] = []
         self.symbols: set[str] = set()
         self.serials: Counter[str] = Counter()
+        self.varying_sizes: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+        """Of loops, by the names of their nodes: see `graph.loop`."""
         self.limits = current_limits()
         self.node_count = 0
         """The nodes that were imported, some of them several times."""
@@ -265,6 +267,7 @@ class Importer:
             node = Node(
                 name, proto.op_type, domain, opset, tuple(proto.output), self._fresh_symbol,
                 lambda subgraph, given=(): self._import_subgraph(subgraph, given, name, scope),
+                self.varying_sizes[name],
                 lambda value: self._lookup_attribute(scope, value),
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)

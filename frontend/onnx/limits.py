@@ -33,8 +33,8 @@ class Limits:
     nesting: int = 32
     """Subgraphs and calls of functions, one within another."""
     subgraphs: int = 2000
-    """Branches and bodies of loops; these count each time that their types are worked out, which
-    is twice or more, and so for each loop within a loop twice as often as for the outer one."""
+    """Branches and bodies of loops; these count each time that their types are worked out: once or
+    twice, and within another loop once more for each time that it is."""
     name_bytes: int = 8192
     """Characters of a name, with the names of the nodes that a subgraph or a body stands in."""
     constant_bytes: int = 256 << 30

@@ -49,6 +49,8 @@ class Node:
     import_subgraph: Callable[..., list[ir.Value]] = field(repr=False)
     """``import_subgraph(subgraph, inputs)``: import a subgraph (a GraphProto) in place of the
     node; gives its outputs. It may be called more than once."""
+    varying_sizes: set[tuple[int, int]] = field(repr=False)
+    """What `graph.loop` has found of this node, however often it is imported."""
     lookup: Callable[[str], ir.Value] = field(repr=False)
     """The value of a name that an attribute gives. UnsupportedError where there is none."""
 

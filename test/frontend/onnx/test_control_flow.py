@@ -414,6 +414,18 @@ def test_values_captured_by_a_body_may_come_from_outer_bodies():
     check(model, feeds)
 
 
+def test_sizes_that_vary_are_found_once_in_loops_within_loops(monkeypatch):
+    """A second look at its body shows each loop that rows are added: not 2 ** 12 looks in all."""
+    monkeypatch.setenv("GRAPHC_LIMITS", "subgraphs=100")
+    body = "y = Concat <axis: int = 0> (x, x)"
+    for _ in range(12):
+        body = f"y = Loop (one, , x) <body: graph = b (int64 i, bool c, x) => (c, y) {{ {body} }}>"
+    model = parse("(float[n, 2] x) => (float[m, 2] y) <int64 one = {1}>", body)
+    x = floats(3, 2)
+    (y,) = evaluate(model, {"x": x})
+    assert np.array_equal(y, np.concatenate([x, x]))
+
+
 def refusal(body, signature="(float[n] x, bool c) => (float[n] y)"):
     with pytest.raises((InvalidModelError, UnsupportedModelError)) as refused:
         import_onnx(parse(signature, body))
