@@ -97,7 +97,10 @@ def _run_kind(name: str, count: int, results: Results, keep: Path) -> None:
     seen: set[str] = set()
     for number, outcome in run_all(lambda number: kind.run(make(number)), range(count)):
         results.add(name, outcome)
-        if outcome.violation and outcome.label not in seen and len(seen) < _MAX_FILES:
+        if not outcome.violation:
+            continue
+        print(f"{name} {number}: {outcome.name} {outcome.violation}", flush=True)
+        if outcome.label not in seen and len(seen) < _MAX_FILES:
             seen.add(outcome.label)
             path = keep / f"{name}-{outcome.label}{kind.suffix}"
             keep.mkdir(parents=True, exist_ok=True)
