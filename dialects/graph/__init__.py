@@ -25,6 +25,7 @@ from .convolution import *
 from .detection import *
 from .direct_attention import *
 from .direct_convolution import *
+from .elements import is_splat
 from .elements import write as write_elements
 from .elementwise import *
 from .fusion import *

@@ -70,6 +70,12 @@ def read(attribute: ir.Attribute) -> np.ndarray:
     return view
 
 
+def is_splat(attribute: ir.Attribute) -> bool:
+    """Whether one element stands for all of an elements attribute. Nothing is read for that: a blob
+    may be there without its data."""
+    return isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
+
+
 def _is_widened(array: np.ndarray) -> bool:
     if array.dtype == np.bool_:
         return True

@@ -48,10 +48,10 @@ def splat_of(value: ir.Value) -> np.generic | None:
     op = graph.graph_op(value.owner)
     if not isinstance(op, graph.ConstantOp):
         return None
+    if not graph.is_splat(op.operation.attributes["value"]):
+        return None
     array = op.attrs["value"]
-    if array.size == 1 or (array.size > 1 and not any(array.strides)):
-        return array.reshape(-1)[0] if array.size == 1 else array[(0,) * array.ndim]
-    return None
+    return array[(0,) * array.ndim] if array.size else None
 
 
 def broadcast_map(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:

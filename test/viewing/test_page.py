@@ -6,8 +6,9 @@ import html
 import json
 import re
 
+import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from small_models import dense, model
 
 import graphc
@@ -30,6 +31,20 @@ def row(nodes, share):
 @pytest.fixture(scope="module")
 def report():
     return graphc.explain(dense())
+
+
+def test_weights_whose_data_a_stage_leaves_out_are_not_read():
+    """The epilogue of a convolution looks at its constants, of which some are one value."""
+    weights = {"w": np.ones((64, 32, 1, 1), np.float32), "bias": np.ones(64, np.float32)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "bias"], ["filtered"], name="filter"),
+        helper.make_node("Relu", ["filtered"], ["y"], name="relu"),
+    ]
+    tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    made = model(nodes, {"x": [1, 32, 14, 14]}, {"y": [1, 64, 14, 14]}, tensors)
+    (program,) = data_of(graphc.explain(made).html())["programs"]
+    (shown,) = program["stages"][-1]["graphs"]
+    assert {"filter", "relu"} <= {name for node in shown["nodes"] for name in node["origin"] or ()}
 
 
 def test_stages_are_what_changed_the_program(report):
