@@ -9,9 +9,10 @@ BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
 GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
 DEVICE := cpu
+COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites soak hostile fuzz faults architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz faults architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -102,6 +103,26 @@ faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the 
 	@$(BIN)/python -m graphc.tools.long_tests "faults planted in BERT base and ResNet-50, found and made small" \
 		"make faults" docs/reliability/faults.json -q --numprocesses=2 test/debugging/real_models.py; \
 		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+
+define LONG_TESTS
+@$(BIN)/python -m graphc.tools.long_tests $(1) "make $@" docs/reliability/$@.json -q --numprocesses=2 test/long/$@.py; \
+	status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+endef
+
+interpreter: $(STAMP)  ## Interpret ONNX's test suite for backends, all of it
+	$(call LONG_TESTS,"every case of the ONNX suite interpreted")
+
+pages: $(STAMP)  ## Look at every node and stage of gc-view's pages in a browser
+	$(call LONG_TESTS,"pages of the models of \`make bench\` and of graphs of 3$(COMMA)000 and 6$(COMMA)000 nodes in a browser")
+
+memory: $(STAMP)  ## Compare what the models of `make bench` allocate with what was predicted
+	$(call LONG_TESTS,"what runs of the models of \`make bench\` allocate beside what was predicted; wide branches")
+
+errors: $(STAMP)  ## Break every node of ONNX's test suite for backends, and read the errors
+	$(call LONG_TESTS,"nodes of the ONNX suite broken in every way that the tests know")
+
+cache: $(STAMP)  ## Kill compilations that share a cache, at any moment
+	$(call LONG_TESTS,"compilations that share a cache killed at any moment")
 
 architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

@@ -54,7 +54,7 @@ def measure(
     the one that was measured, in MiB, and the ratio of these."""
     for scheduled in (False, True):
         for favour in favours:
-            alive, predicted, measured = _peaks(model, dims, scheduled, FAVOURS[favour])
+            alive, predicted, measured = peaks(model, dims, scheduled, FAVOURS[favour])
             yield (
                 name,
                 "graph-schedule" if scheduled else "as it is",
@@ -64,7 +64,7 @@ def measure(
             )
 
 
-def _peaks(
+def peaks(
     model: Any, dims: Mapping[str, int], scheduled: bool, favour: str
 ) -> tuple[int, int, int]:
     flags = (f"--iree-stream-partitioning-favor={favour}",)

@@ -16,11 +16,12 @@ from typing import Any
 from .reliability import finished, write_run
 
 
-class Durations:
-    """A plugin of pytest: how long each test took, and which did not pass."""
+class Observed:
+    """A plugin of pytest: how long each test took, what it recorded, and which did not pass."""
 
     def __init__(self) -> None:
         self.minutes: dict[str, float] = {}
+        self.recorded: dict[str, float] = {}
         self.failed: set[str] = set()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -29,19 +30,38 @@ class Durations:
         self.minutes[name] = self.minutes.get(name, 0.0) + report.duration / 60
         if report.failed:
             self.failed.add(name)
+        if report.when == "teardown":
+            for label, value in report.user_properties:
+                self._record(label, value)
+
+    def _record(self, label: str, value: float) -> None:
+        before = self.recorded.get(label, 0)
+        self.recorded[label] = before + value if isinstance(value, int) else max(before, value)
+
+    def counts(self) -> dict[str, float]:
+        """What the tests recorded (``record_property``), whole numbers summed up, of others the
+        greatest; the minutes that each took where they recorded nothing."""
+        found: dict[str, float] = {"cases": len(self.minutes)}
+        if self.recorded:
+            return found | {label: _rounded(value) for label, value in self.recorded.items()}
+        minutes = sorted((name, round(each, 2)) for name, each in self.minutes.items())
+        return found | {f"min {name.removeprefix('test_')}": each for name, each in minutes}
+
+
+def _rounded(value: float) -> float:
+    return value if isinstance(value, int) else round(value, 2)
 
 
 def run_tests(what: str, command: str, path: Path, arguments: Sequence[str]) -> int:
     """Run pytest with `arguments`, and write what was seen to `path`. Returns pytest's code."""
     import pytest
 
-    durations, start = Durations(), time.monotonic()
-    code = int(pytest.main([*arguments], plugins=[durations]))
-    minutes = sorted((name, round(each, 2)) for name, each in durations.minutes.items())
-    counts: dict[str, float] = {"cases": len(minutes)}
-    counts |= {f"min {name.removeprefix('test_')}": each for name, each in minutes}
+    observed, start = Observed(), time.monotonic()
+    code = int(pytest.main([*arguments], plugins=[observed]))
     seconds = time.monotonic() - start
-    run = finished(what, command, counts, violations=len(durations.failed), seconds=seconds)
+    run = finished(
+        what, command, observed.counts(), violations=len(observed.failed), seconds=seconds
+    )
     write_run(run, path)
     return code
 

@@ -29,6 +29,11 @@ COMMANDS = {
     "hostile": "make hostile",
     "rewrites": "make check-rewrites",
     "faults": "make faults",
+    "interpreter": "make interpreter",
+    "pages": "make pages",
+    "memory": "make memory",
+    "errors": "make errors",
+    "cache": "make cache",
     "soak": "make soak",
 }
 """The long runs that there are, by the names of their files."""

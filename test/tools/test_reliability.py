@@ -66,3 +66,23 @@ def test_long_tests_are_counted(tmp_path):
     written = json.loads((tmp_path / "out.json").read_text())
     assert (written["what"], written["violations"]) == ("hunts", 1)
     assert written["counts"] == {"cases": 2, "min hunt[bert]": 0.01, "min hunt[resnet50]": 0.01}
+
+
+RECORDING = """
+import pytest
+
+@pytest.mark.parametrize("milliseconds", [1.25, 3.5, 2.0])
+def test_pages(milliseconds, record_property):
+    record_property("pages", 2)
+    record_property("ms at most", milliseconds)
+"""
+
+
+def test_what_long_tests_record_is_summed_up(tmp_path):
+    (tmp_path / "long.py").write_text(RECORDING)
+    command = [sys.executable, "-m", "graphc.tools.long_tests", "pages", "make pages", "out.json"]
+    command += ["-q", "-p", "no:cacheprovider", "--numprocesses=2", "long.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["counts"] == {"cases": 3, "pages": 6, "ms at most": 3.5}

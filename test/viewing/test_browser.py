@@ -1,9 +1,8 @@
 """The page in a real browser: seen, searched, stepped through, and quick on large graphs."""
 
-import random
-
 import pytest
 from browser import Browser, needs_browser
+from large_graphs import chain_with_branches
 from onnx import helper
 from small_models import dense, model
 
@@ -165,20 +164,8 @@ def test_dark_and_light(page):
     assert schemes == [["rgb(244, 245, 247)", "#ffffff"], ["rgb(20, 23, 27)", "#1d2126"]]
 
 
-def large(count):
-    """A chain with branches, of `count` nodes."""
-    draw, nodes = random.Random(0), []
-    for number in range(count):
-        near = [f"v{draw.randint(max(0, number - 6), number)}" for _ in range(2)]
-        op = draw.choice(["Add", "Mul", "Max"])
-        nodes.append(
-            helper.make_node(op, near, [f"v{number + 1}"], name=f"block.{number // 9}/n{number}")
-        )
-    return model(nodes, {"v0": [8]}, {f"v{count}": [8]})
-
-
 def test_three_thousand_nodes_are_quick(page):
-    seen = page(graphc.explain(large(3000), pipeline="cse"))
+    seen = page(graphc.explain(chain_with_branches(3000), pipeline="cse"))
     assert seen.evaluate("graph().nodes.length") > 2500
     seen.key("f")
     assert seen.evaluate("view.drawn") == seen.evaluate("graph().nodes.length")
