@@ -67,6 +67,7 @@ def measure(
 def peaks(
     model: Any, dims: Mapping[str, int], scheduled: bool, favour: str
 ) -> tuple[int, int, int]:
+    """Bytes of a run of `model`: alive at once, the allocation predicted, and the one measured."""
     flags = (f"--iree-stream-partitioning-favor={favour}",)
     options = make_options("cpu", dims, 1, None, extra_flags=flags)
     if scheduled:

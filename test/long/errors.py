@@ -1,6 +1,7 @@
-"""``make errors``: whatever node of ONNX's suite is broken, the error has a code and names it."""
+"""``make errors``: whatever node of ONNX's suite is broken, the error names it."""
 
 import copy
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -140,7 +141,8 @@ def test_a_run_names_where_sizes_do_not_fit(suite, part, record_property):
                 model.run(None, dict(zip(names, arrays, strict=True)))
             except (ExecutionError, FeedError) as error:
                 failures += 1
-                if NAME not in str(error) and not any(name in str(error) for name in names):
+                named = names if isinstance(error, FeedError) else [NAME]
+                if not any(re.search(rf"\b{re.escape(name)}\b", str(error)) for name in named):
                     wrong.append(f"{case.name}: {error}")
     record_property("calls with other sizes", calls)
     record_property("of them refused", failures)
