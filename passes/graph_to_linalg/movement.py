@@ -138,9 +138,10 @@ def expand(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
 
 @lowers(graph.ConcatOp)
 def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value:
-    """Insert each operand at its place in the result."""
+    """Insert each operand at its place in the result, constants last: where they come first, the
+    backend keeps a result with them in it, and copies all of it in each run."""
     type_, axis = graph.type_of(op.result), op.attrs["axis"]
-    result = ctx.empty(type_)
+    parts: list[tuple[bool, ir.Value, list[Size], Sequence[Size]]] = []
     start: Size = 0
     for x, value in zip(xs, op.xs, strict=True):
         shape = graph.type_of(value).shape
@@ -150,8 +151,12 @@ def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value
                 ctx.require_equal(type_.shape[other], shape[other], message)
         offsets: list[Size] = [0] * type_.rank
         offsets[axis] = start
-        result = insert_slice(ctx, x, result, offsets, shape)
+        is_constant = isinstance(graph.graph_op(value.owner), graph.ConstantOp)
+        parts.append((is_constant, x, offsets, shape))
         start = start + shape[axis]
+    result = ctx.empty(type_)
+    for _, x, offsets, shape in sorted(parts, key=lambda part: part[0]):
+        result = insert_slice(ctx, x, result, offsets, shape)
     return result
 
 

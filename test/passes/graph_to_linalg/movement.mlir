@@ -50,6 +50,19 @@ func.func @concat(%x: tensor<?x4xf32, ["n"]>, %y: tensor<2x4xf32>) -> tensor<?x4
 
 // -----
 
+// A constant comes last: were it first, the backend would keep the whole result with it in it.
+// CHECK-LABEL: @concat_behind_a_constant
+// CHECK: tensor.insert_slice %{{.*}}[1, 0] [2, 4]
+// CHECK: tensor.insert_slice %{{.*}}[0, 0] [1, 4]
+// CHECK: return
+func.func @concat_behind_a_constant(%x: tensor<2x4xf32>) -> tensor<3x4xf32> {
+  %0 = "graph.constant"() {value = dense<1.0> : tensor<1x4xf32>} : () -> tensor<1x4xf32>
+  %1 = "graph.concat"(%0, %x) {axis = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+  return %1 : tensor<3x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @expand_and_pad
 // CHECK: linalg.generic
 // CHECK: {{tensor.pad|tensor.insert_slice}}
