@@ -25,13 +25,15 @@ _LOOPS = (graph.TransposeOp, graph.SplitTermsOp)
 def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True) -> list[Buffer]:
     """The buffers of `found`, the liveness of `function`, that the backend allocates.
 
-    What one op hands to the next within a dispatch is no buffer. Steps are now stretches of
-    dispatches that run side by side, or, without `side_by_side`, those of `found`.
+    What one op hands to the next within a dispatch is no buffer, nor is what is computed in its
+    place of what it is joined to. Steps are now stretches of dispatches that run side by side, or,
+    without `side_by_side`, those of `found`.
     """
     ops = [op.operation for op in function.regions[0].blocks[0].operations]
+    fused, buffers = _in_place(_fused(found, ops), found.buffers, ops)
     steps = {
         (number, part): dispatch
-        for number, step in _fused(found, ops).items()
+        for number, step in fused.items()
         for part, dispatch in enumerate(_dispatches(step, graph.graph_op(ops[step.position])))
     }
     when = _stretches(steps) if side_by_side else {key: at for at, key in enumerate(steps)}
@@ -41,7 +43,7 @@ def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True
             ends[read] = max(ends.get(read, 0), when[key])
     crowded = {at for at, count in Counter(when.values()).items() if count > 1}
     allocated: list[Buffer] = []
-    for number, buffer in enumerate(found.buffers):
+    for number, buffer in buffers.items():
         if buffer.kind == "output":
             allocated.append(buffer)
         elif buffer.kind != "input" and (buffer.begin, 0) in when:
@@ -75,6 +77,45 @@ def _fused(found: Liveness, ops: Sequence[ir.Operation]) -> dict[int, Step]:
         for read in moved:
             readers[read] = readers[read] - {number} | {user}
     return steps
+
+
+def _in_place(
+    steps: Mapping[int, Step], buffers: Sequence[Buffer], ops: Sequence[ir.Operation]
+) -> tuple[dict[int, Step], dict[int, Buffer]]:
+    """The steps and buffers, by number, where what only a concat reads is written to its place in
+    the result, if that is a stretch of memory."""
+    moved, kept = dict(steps), dict(enumerate(buffers))
+    readers = _readers(steps)
+    writers = {written: number for number, step in steps.items() for written in step.writes}
+    for number, step in steps.items():
+        if not _joins_stretches(graph.graph_op(ops[step.position])):
+            continue
+        (result,) = step.writes
+        for part in step.reads:
+            writer = writers.get(part)
+            if writer is None or readers[part] != {number} or buffers[part].kind == "output":
+                continue
+            if isinstance(graph.graph_op(ops[steps[writer].position]), graph.ConcatOp):
+                continue  # it is copies
+            writes = tuple(result if each == part else each for each in moved[writer].writes)
+            moved[writer] = replace(moved[writer], writes=writes)
+            moved[number] = replace(moved[number], reads=_without(moved[number].reads, part))
+            kept[result] = replace(kept[result], begin=min(kept[result].begin, writer))
+            del kept[part]
+        if not moved[number].reads and len(step.reads) == len(ops[step.position].operands):
+            del moved[number]
+    return moved, kept
+
+
+def _without(numbers: Sequence[int], one: int) -> tuple[int, ...]:
+    return tuple(number for number in numbers if number != one)
+
+
+def _joins_stretches(op: graph.GraphOp | None) -> bool:
+    """Whether `op` is a concat each operand of which, read once, is a stretch of its result."""
+    if not isinstance(op, graph.ConcatOp) or len(set(op.xs)) < len(op.xs):
+        return False
+    return all(size == 1 for size in graph.type_of(op.result).shape[: op.attrs["axis"]])
 
 
 def _joins(op: graph.GraphOp | None, user: graph.GraphOp | None) -> bool:

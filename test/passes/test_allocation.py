@@ -109,6 +109,29 @@ def joined() -> onnx.ModelProto:
     return made.model([1, 64, 32, 32], [1, 64, 1, 1])
 
 
+def behind_a_constant() -> onnx.ModelProto:
+    """A convolution's result behind a constant of one place, as ViT has it behind a token."""
+    made = Nodes()
+    x = made.add("Concat", made.weight(1, 16, 1, 64), made.conv("x", 16, 32, 1, 1), axis=2)
+    x = made.conv(made.add("Add", x, made.weight(1, 16, 33, 64)), 64, 16, 1, 1)
+    made.add("GlobalAveragePool", x, output="y")
+    return made.model([1, 32, 32, 64], [1, 64, 1, 1])
+
+
+def rows_joined() -> onnx.ModelProto:
+    """Products of which the backend writes the results next to each other, and a copy beside."""
+    made = Nodes()
+    parts = [made.add("Gelu", made.add("MatMul", "x", made.weight(64, 256))) for _ in range(3)]
+    half = made.add("MatMul", "x", made.weight(64, 256))
+    parts += [made.add("Concat", half, made.weight(8, 256), axis=0), made.weight(64, 256)]
+    x = made.add("Concat", *parts, axis=0)
+    x = made.add("Gelu", made.add("MatMul", x, made.weight(256, 64)))
+    made.add("MatMul", x, made.weight(64, 8), output="y")
+    found = made.model([64, 64], [64 * 5 + 8, 8])
+    found.opset_import[0].version = 20
+    return found
+
+
 def response_normalization() -> onnx.ModelProto:
     """Channels that are normalised by their neighbours, which need a border."""
     made = Nodes()
@@ -149,6 +172,8 @@ MODELS = [
     response_normalization,
     transformer,
     joined,
+    behind_a_constant,
+    rows_joined,
     branches,
 ]
 
