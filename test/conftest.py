@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from graphc.runtime import device
+from graphc.tools.conformance.cases import load_cases
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
@@ -30,6 +31,14 @@ def freeze_what_is_there():
     """Every compile collects garbage, and need not look for it among the tests themselves."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def suite():
+    """ONNX's test suite for backends. Not when files are collected: each process collects all."""
+    cases = load_cases()
+    gc.freeze()  # or every compile would look for garbage among them
+    return cases
 
 
 def pytest_sessionfinish():

@@ -1,6 +1,5 @@
 """Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
 
-import gc
 import re
 import tomllib
 from collections import Counter
@@ -15,7 +14,6 @@ import graphc
 from graphc.benchmarks.measure import largest_difference
 from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
-from graphc.tools.conformance.cases import load_cases
 from graphc.tools.conformance.known import FOLDER, load_known
 from graphc.tools.conformance.running import run_case
 
@@ -61,16 +59,14 @@ OTHERS = {
 
 
 @pytest.fixture(scope="module")
-def suite():
-    """All cases by name. Not when the file is collected: every process collects all tests."""
-    cases = {case.name.removeprefix("test_"): case for case in load_cases()}
-    gc.freeze()  # or every compile would look for garbage among them
-    return cases
+def by_name(suite):
+    """All cases by name."""
+    return {case.name.removeprefix("test_"): case for case in suite}
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
 def test_lists_name_cases_of_the_suite(suite, path):
-    assert load_known(path.stem).keys() <= {case.name for case in suite.values()}
+    assert load_known(path.stem).keys() <= {case.name for case in suite}
     groups = tomllib.loads(path.read_text(encoding="utf-8")).get("group", [])
     named = [name for group in groups for name in group["cases"]]
     assert len(named) == len(set(named)), "a case stands in two groups"
@@ -82,8 +78,8 @@ def family_cases():
 
 @needs_vulkan
 @pytest.mark.parametrize("name", family_cases())
-def test_vulkan_computes_what_onnx_says(suite, name):
-    outcome = run_case(suite[name], 300, target="vulkan", host=False)
+def test_vulkan_computes_what_onnx_says(by_name, name):
+    outcome = run_case(by_name[name], 300, target="vulkan", host=False)
     assert outcome.passed, outcome.detail
 
 
@@ -207,8 +203,8 @@ def test_targets_without_bf16(target):
 
 
 @pytest.mark.parametrize("name", OWN_FORMS)
-def test_processors_compute_what_has_a_form_for_cuda(suite, name):
-    computed = run_case(suite[name], 300, target=processor_like_cuda(), host=False)
+def test_processors_compute_what_has_a_form_for_cuda(by_name, name):
+    computed = run_case(by_name[name], 300, target=processor_like_cuda(), host=False)
     assert computed.passed, computed.detail
 
 

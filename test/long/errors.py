@@ -2,7 +2,6 @@
 
 import copy
 import re
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,17 +11,9 @@ import pytest
 import graphc
 from graphc.debugging.onnx.graphs import all_nodes
 from graphc.errors import ExecutionError, FeedError, GraphcError, UnsupportedModelError
-from graphc.tools.conformance.cases import load_cases
 
 PARTS = 16
 NAME = "the-broken-one"
-
-
-@pytest.fixture(scope="module")
-def suite():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return load_cases()
 
 
 def no_such_operator(node: onnx.NodeProto) -> bool:

@@ -2,16 +2,10 @@
 
 import pytest
 
-from graphc.tools.conformance.cases import load_cases
 from graphc.tools.conformance.known import load_known, surprises
 from graphc.tools.conformance.running import run_case
 
 PARTS = 16
-
-
-@pytest.fixture(scope="module")
-def suite():
-    return load_cases()
 
 
 @pytest.mark.filterwarnings("default")  # infinities and NaN in the examples are meant

@@ -1,20 +1,15 @@
 """``make memory``: what a run allocates, predicted before it, and less of it by scheduling."""
 
-from pathlib import Path
-
-import onnx
 import pytest
+from benchmark_models import each_benchmark_model, load
 
 from graphc.benchmarks.peak_memory import FAVOURS, branches, peaks
-from graphc.benchmarks.weightless import filled
-
-MODELS = sorted((Path(__file__).parent.parent / "weightless").glob("*.onnx"))
 
 
 @pytest.mark.parametrize("favour", FAVOURS)
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@each_benchmark_model
 def test_a_run_allocates_what_is_predicted(path, favour, record_property):
-    _, predicted, measured = peaks(filled(onnx.load(path)), {}, False, FAVOURS[favour])
+    _, predicted, measured = peaks(load(path), {}, False, FAVOURS[favour])
     record_property("predictions", 1)
     record_property("% off at most", 100 * abs(predicted / measured - 1))
     assert predicted == pytest.approx(measured, rel=0.02)

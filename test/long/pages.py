@@ -2,17 +2,15 @@
 
 from pathlib import Path
 
-import onnx
 import pytest
+from benchmark_models import each_benchmark_model, load
 from browser import Browser, needs_browser
 from large_graphs import chain_with_branches
 
 import graphc
-from graphc.benchmarks.weightless import filled
 from graphc.viewing import CompilationReport
 
 pytestmark = needs_browser
-MODELS = sorted((Path(__file__).parent.parent / "weightless").glob("*.onnx"))
 TABS = ("memory", "rewrites", "passes", "placement", "graph")
 FRAME_SECONDS = 0.25
 """Most that a frame may take, drawn in software on a busy machine."""
@@ -53,9 +51,9 @@ def look_at_all(report: CompilationReport, path: Path, record) -> None:
     assert slowest < FRAME_SECONDS
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@each_benchmark_model
 def test_a_model_of_the_benchmark(path, tmp_path, record_property):
-    look_at_all(graphc.explain(filled(onnx.load(path))), tmp_path / "page.html", record_property)
+    look_at_all(graphc.explain(load(path)), tmp_path / "page.html", record_property)
 
 
 @pytest.mark.parametrize("count", [3000, 6000])

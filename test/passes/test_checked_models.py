@@ -1,20 +1,13 @@
 """Every rewrite on the models of ``make bench``, evaluated before and after."""
 
-from pathlib import Path
+from benchmark_models import each_benchmark_model, load
 
-import onnx
-import pytest
-
-from graphc.benchmarks.weightless import filled
 from graphc.explanation import explain
 
-FOLDER = Path(__file__).parent.parent / "weightless"
-MODELS = sorted(FOLDER.glob("*.onnx"))
 
-
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@each_benchmark_model
 def test_rewrites_hold(path):
-    report = explain(filled(onnx.load(path)), "cpu", check_rewrites=True)
+    report = explain(load(path), "cpu", check_rewrites=True)
     fired = [each for each in report.rewrites.values() if each.count]
     assert sum(each.checked for each in fired) >= sum(each.count for each in fired) > 100
     assert not any(each.unchecked for each in fired)
