@@ -48,9 +48,6 @@ pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --durations=10 --durations-min=5 test
 
-property: $(STAMP)  ## Draw 2,000 cases for each family of operators and compare them
-	@GRAPHC_PROPERTY_CASES=2000 $(BIN)/python -m pytest -q --numprocesses=2 test/property
-
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
 
@@ -98,16 +95,19 @@ fuzz: $(STAMP)  ## Draw 10,000 models, compile them and compare them with ONNX R
 	@$(BIN)/python -m graphc.tools.fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS) \
 		--summary docs/reliability/fuzz.json; status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 
+# What is run, and the tests, if they are others than test/long/ has by this name.
+define LONG_TESTS
+@$(BIN)/python -m graphc.tools.long_tests $(1) "make $@" docs/reliability/$@.json -q --numprocesses=2 \
+	$(or $(2),test/long/$@.py); status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+endef
+
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
-	@$(BIN)/python -m graphc.tools.long_tests "faults planted in BERT base and ResNet-50, found and made small" \
-		"make faults" docs/reliability/faults.json -q --numprocesses=2 test/debugging/real_models.py; \
-		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+	$(call LONG_TESTS,"faults planted in BERT base and ResNet-50$(COMMA) found and made small",test/debugging/real_models.py)
 
-define LONG_TESTS
-@$(BIN)/python -m graphc.tools.long_tests $(1) "make $@" docs/reliability/$@.json -q --numprocesses=2 test/long/$@.py; \
-	status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
-endef
+property: export GRAPHC_PROPERTY_CASES := 2000
+property: $(STAMP)  ## Draw 2,000 nodes for each family of operators, and compare them with ONNX Runtime
+	$(call LONG_TESTS,"nodes drawn$(COMMA) 2$(COMMA)000 for each family of operators$(COMMA) evaluated and compiled$(COMMA) beside ONNX Runtime",test/property)
 
 interpreter: $(STAMP)  ## Interpret ONNX's test suite for backends, all of it
 	$(call LONG_TESTS,"every case of the ONNX suite interpreted")

@@ -52,8 +52,9 @@ def checks(drawn: st.SearchStrategy[Drawn], opset: int = 21) -> Callable[[], Non
         print_blob=False,
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.lists(drawn, min_size=BATCH, max_size=BATCH))
-    def test(nodes: list[Drawn]) -> None:
+    @given(nodes=st.lists(drawn, min_size=BATCH, max_size=BATCH))
+    def test(record_property: Callable[[str, int], None], nodes: list[Drawn]) -> None:
+        record_property("nodes", len(nodes))
         cases = Cases(opset=opset)
         for node in nodes:
             cases.add(

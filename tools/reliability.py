@@ -30,6 +30,7 @@ COMMANDS = {
     "rewrites": "make check-rewrites",
     "faults": "make faults",
     "interpreter": "make interpreter",
+    "property": "make property",
     "pages": "make pages",
     "memory": "make memory",
     "errors": "make errors",

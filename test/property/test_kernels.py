@@ -123,8 +123,9 @@ def _model(
     st.sampled_from((128, 256, 512)),
     st.sampled_from(("f32", "strict")),
 )
-def test_kernels(chains, vector_bits, precision):
+def test_kernels(record_property, chains, vector_bits, precision):
     """Against float64, in numpy. Winograd's algorithm is taken wherever it can be."""
+    record_property("chains of kernels", len(chains))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph_winograd, "GAIN", 0)
         model, feeds = _model(chains, np.float32)

@@ -120,8 +120,9 @@ def _model(blocks: list[Block], dtype: type) -> tuple[onnx.ModelProto, dict[str,
     st.integers(1, 5),
     st.sampled_from((1 << 14, 1 << 16, 1 << 20)),
 )
-def test_strips(blocks, vector_bits, threads, scratch):
+def test_strips(record_property, blocks, vector_bits, threads, scratch):
     """Against float64, in numpy. Strips are taken wherever they can be."""
+    record_property("blocks in strips", len(blocks))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph_fuse_strips, "MAX_COST", np.inf)
         patch.setattr(graph_fuse_strips, "SCRATCH_BYTES", scratch)
