@@ -18,7 +18,9 @@ def _reduce(draw):
     op_type = draw(st.sampled_from(_OPERATORS))
     dtype = np.float32 if op_type in _FLOATS_ONLY else draw(st.sampled_from(_DTYPES))
     keepdims = draw(st.integers(0, 1))
-    shape = draw(shapes(rank=(1, 4), low=int(op_type != "ReduceSum"), high=9))
+    # Of products that int32 cannot hold, ONNX's evaluator wraps and ONNX Runtime takes the largest.
+    rank, high = (3, 2) if (op_type, dtype) == ("ReduceProd", np.int32) else (4, 9)
+    shape = draw(shapes(rank=(1, rank), low=int(op_type != "ReduceSum"), high=high))
     x = draw(tensors(shape, dtype, special=op_type == "ReduceSum"))
     attributes = {"keepdims": keepdims}
     which = draw(some_axes(len(shape)))
