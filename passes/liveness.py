@@ -133,7 +133,12 @@ class _Sizes:
             self.sizes[name] = self.given.get(name, self.otherwise)
             if name not in self.given:
                 self.assumed[name] = None
-        found = size.evaluate(self.sizes)
+        try:
+            found = size.evaluate(self.sizes)
+        except (ArithmeticError, ValueError):
+            if not size.symbols() & self.assumed.keys():
+                raise
+            return self.otherwise  # no run has the sizes that were assumed
         assert isinstance(found, int)
         return max(found, 0)
 

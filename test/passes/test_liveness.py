@@ -137,3 +137,13 @@ def test_a_pool_copies_its_image_to_where_there_is_a_border():
     assert [step.position for step in found.steps] == [0, 1, 1]
     image, copy, result = 8 * 8 * 16 * 4, 9 * 9 * 16 * 4, 4 * 4 * 16 * 4
     assert found.live == [image + result, image + copy + result, copy + result]
+
+
+@pytest.mark.usefixtures("context")
+def test_sizes_that_the_assumed_ones_cannot_have():
+    """Half of one place is none, which does not broadcast to two: it counts as one."""
+    body = lambda x, y: graph.exp(graph.add(x, y))  # noqa: E731
+    found = live(body, "floordiv(n, 2)xf32", "2 * mxf32")
+    assert (found.assumed, [buffer.bytes for buffer in found.buffers]) == (("n", "m"), [0, 8, 4, 4])
+    with pytest.raises(ValueError, match="do not broadcast"):
+        live(body, "floordiv(n, 2)xf32", "2 * mxf32", sizes={"n": 1, "m": 1})
