@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..driver import Options, compile_with, make_options
-from ..errors import GraphcError, OutputError, ReductionError, ReferenceRunError
+from ..errors import OutputError, ReductionError, ReferenceRunError
 from ..runtime.targets.interpret import INTERPRET
 from .checks import Command, compare, describe_error, error_kind
 from .culprit import Log
@@ -129,11 +129,11 @@ class Oracle:
                 if self._error is not None:
                     return None
                 results = compiled.run(None, dict(subject.feeds))
-        except GraphcError as error:
+        except Exception as error:  # graphc's own mistakes are looked for, too
             return self._same(error)
         return compare(results, [expected[name] for name in _outputs(subject)], self._tolerance)
 
-    def _same(self, error: GraphcError) -> str | None:
+    def _same(self, error: Exception) -> str | None:
         """What `error` says where it is the one that the whole model failed with."""
         kind = error_kind(error)
         if not self.trials:

@@ -7,6 +7,7 @@ import onnx
 import pytest
 from small_models import dense, write
 
+from graphc import driver
 from graphc.debugging.minimize import ddmin
 from graphc.dialects import graph
 from graphc.passes.graph_to_linalg import functions, scalar
@@ -46,6 +47,20 @@ def test_a_pass_that_fails(tmp_path, capsys):
     again = run_script(folder / "reproduce.sh")
     assert again.returncode == 1
     assert "ZeroDivisionError: planted" in again.stderr
+
+
+def test_an_error_that_is_none_of_graphc(tmp_path, monkeypatch):
+    """A mistake of graphc's own is reduced as its errors are."""
+
+    def fail_at_tanh(function):
+        if any(op.operation.name == "graph.tanh" for op in function.regions[0].blocks[0]):
+            raise ValueError("planted")
+        return []
+
+    monkeypatch.setattr(driver, "greatest_moments", fail_at_tanh)
+    path = write(chain(), tmp_path / "chain.onnx")
+    assert main([str(path), "--dim=n=2", *QUICK, "-o", str(tmp_path / "out"), "--quiet"]) == 0
+    assert reduced(tmp_path / "out")[1] == ["Tanh"]
 
 
 def test_wrong_code(tmp_path, capsys, monkeypatch):
