@@ -54,7 +54,13 @@ from .runtime.moments import MOMENTS_KEY, write_moments
 from .runtime.multi_target_file import bundle
 from .runtime.program import Program
 from .runtime.temporary_folder import temporary_folder
-from .signature import main_function, specs, value_specs, without_names
+from .signature import (
+    data_dependent_sizes,
+    main_function,
+    specs,
+    value_specs,
+    without_names,
+)
 from .viewing import CompilationReport
 
 T = TypeVar("T")
@@ -110,6 +116,7 @@ class Compilation:
             self.options.threads,
             affine=target.knows_its_processor,
             transients=transients,
+            sized_by_shapes=not data_dependent_sizes(main_function(self.module)),
         )
         self._run("linalg", text)
         check_linalg(self.module)

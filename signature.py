@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .dialects import graph
+from .dialects.symbolic import Dim
 from .errors import UsageError
 from .mlir import ir
 from .runtime import TensorSpec, ValueSpec
@@ -27,6 +28,17 @@ def specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpe
         _tensor_spec(name, type_)
         for name, type_ in zip(names, map(graph.from_mlir, types), strict=True)
     )
+
+
+def data_dependent_sizes(function: Any) -> set[str]:
+    """Names of sizes of the results that values decide: no shape of an argument has them."""
+    signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    return _size_names(signature.results) - _size_names(signature.inputs)
+
+
+def _size_names(types: Sequence[ir.Type]) -> set[str]:
+    sizes = (size for type_ in types for size in graph.from_mlir(type_).shape)
+    return {name for size in sizes if isinstance(size, Dim) for name in size.symbols()}
 
 
 def without_names(attributes: ir.Attribute) -> ir.ArrayAttr:

@@ -81,7 +81,8 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         *_LOWERED,
         "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
-        "add-destination-entry",  # with all that has become of the first one
+        "add-destination-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
+        # of the first one
     ),
     "gpu": (
         "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors
@@ -135,14 +136,25 @@ def graph_pipeline(
 
 
 def lowering_pipeline(
-    name: str, threads: int = 1, *, affine: bool = False, transients: int = 0
+    name: str,
+    threads: int = 1,
+    *,
+    affine: bool = False,
+    transients: int = 0,
+    sized_by_shapes: bool = False,
 ) -> str:
     """The text of the pipeline that follows the graph pipeline called `name`, for so many threads;
     `affine` ones know their processor, and choose their share of the work by it. Intermediate
-    results are `transients` bytes at once, 0 where that is not known.
+    results are `transients` bytes at once, 0 where that is not known. `sized_by_shapes` says that
+    the shapes of the inputs decide the sizes of all outputs.
 
     At its end, sizes computed twice and casts between equal types vanish.
     """
     sharing = threads if affine else 1
     steps = ",".join(LOWERINGS[name])
-    return steps.format(threads=threads, sharing=sharing, transients=transients)
+    return steps.format(
+        threads=threads,
+        sharing=sharing,
+        transients=transients,
+        sized_by_shapes=str(sized_by_shapes).lower(),
+    )

@@ -2,7 +2,7 @@
 
 import ast
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..errors import ModuleFileError
 
@@ -15,17 +15,45 @@ _FUNCTIONS = {
 }
 
 
+def names(formula: str) -> set[str]:
+    """The names of sizes in `formula`. Raises `ModuleFileError` for what is no formula."""
+    return set(_names(_parse(formula)))
+
+
 def evaluate(formula: str, sizes: Mapping[str, int]) -> int | None:
     """The value of `formula`; None where it has names that are not in `sizes`.
 
     Raises `ModuleFileError` for what is no formula.
     """
     try:
-        return _value(ast.parse(formula, mode="eval").body, sizes)
+        return _value(_parse(formula), sizes)
     except KeyError:
         return None
-    except (SyntaxError, ArithmeticError, TypeError) as error:
-        raise ModuleFileError(f"the module has '{formula}' for a formula of sizes") from error
+    except (ArithmeticError, TypeError) as error:
+        raise _no_formula(formula) from error
+
+
+def _parse(formula: str) -> ast.expr:
+    try:
+        return ast.parse(formula, mode="eval").body
+    except SyntaxError as error:
+        raise _no_formula(formula) from error
+
+
+def _no_formula(formula: str) -> ModuleFileError:
+    return ModuleFileError(f"the module has '{formula}' for a formula of sizes")
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name() | ast.Attribute():  # names may have dots
+            yield ast.unparse(node)
+        case ast.Call(args=arguments):
+            for argument in arguments:
+                yield from _names(argument)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _names(child)
 
 
 def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:

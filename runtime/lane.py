@@ -27,10 +27,10 @@ class Plan:
 class Program:
     """What a lane runs: the `entry` function, with element types at the ABI for `inputs`.
 
-    `into` is the function that writes its outputs where it is told, None where there is none or
-    where sizes of outputs depend on more than those of inputs. `is_static` says that all inputs
-    have one shape. `transients` are the bytes that the entry takes for intermediate results, 0
-    where it allocates them itself.
+    `into` is the function that writes its outputs where it is told; None where there is none, or
+    where values of inputs decide the size of an output: two calls of the same shapes may differ.
+    `is_static` says that all inputs have one shape. `transients` are the bytes that the entry takes
+    for intermediate results, 0 where it allocates them itself.
     """
 
     entry: Any

@@ -25,8 +25,8 @@ ENTRY_FUNCTION = "main"
 """The function of the module that runs the model."""
 
 DESTINATION_ENTRY = "main_into"
-"""The one that small models have, too: it writes its outputs, whose sizes are known, to buffers
-that follow its inputs."""
+"""The one that small models have, too, where shapes of inputs decide the sizes of all outputs: it
+writes these to buffers that follow its inputs."""
 
 
 @dataclass(frozen=True)

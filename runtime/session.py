@@ -14,9 +14,10 @@ from .device import Device, import_runtime, setup_lock, vm_instance
 from .device_tensor import DeviceTensor
 from .elements import ELEMENT_TYPES
 from .faults import STATUS_ERRORS, call_error, setup_error
+from .formulas import names
 from .giving_way import give_way, stop_giving_way
 from .lane import Lane, Plan, Program
-from .metadata import require_tensors
+from .metadata import TensorSpec, require_tensors
 from .module_file import ModuleFile
 from .moments import MOMENTS_KEY, describe, greatest_moment
 
@@ -156,12 +157,18 @@ class Session:
 def _program(file: ModuleFile) -> Program:
     inputs = require_tensors(file.metadata.inputs)
     outputs = require_tensors(file.metadata.outputs)
-    sizes = [size for spec in outputs for size in spec.shape]
     return Program(
         entry=file.function,
         inputs=[hal_type(ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs],
         outputs=[ELEMENT_TYPES[spec.dtype].dtype for spec in outputs],
-        into=None if "" in sizes else file.into,
+        into=file.into if _are_sized_by_shapes(inputs, outputs) else None,
         is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
         transients=file.transients,
     )
+
+
+def _are_sized_by_shapes(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> bool:
+    """Shapes of the inputs decide the sizes of all outputs, so that no call finds out another."""
+    given = {size for spec in inputs for size in spec.shape}
+    sizes = [size for spec in outputs for size in spec.shape if isinstance(size, str)]
+    return all(size != "" and names(size) <= given for size in sizes)

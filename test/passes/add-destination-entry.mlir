@@ -1,4 +1,13 @@
-// RUN: gc-opt %s --split-input-file --add-destination-entry | filecheck %s
+// RUN: gc-opt %s --split-input-file --add-destination-entry="sized-by-shapes=true" | filecheck %s
+// RUN: gc-opt %s --split-input-file --add-destination-entry | filecheck %s --check-prefix=VALUES
+
+// Values may decide the size of the result in the first function, which then has no such entry.
+
+// VALUES-LABEL: func.func @main(
+// VALUES-NOT: @main_into
+// VALUES-LABEL: func.func private @static
+// VALUES-LABEL: func.func @main(
+// VALUES-LABEL: func.func @main_into(
 
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %{{.*}}: tensor<?x4xf32> {graph.name = "x"}) -> (tensor<?x4xf32> {graph.name = "y"}, tensor<i1> {graph.name = "z"})
@@ -23,4 +32,16 @@ func.func private @part(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 func.func @main(%x: tensor<4xf32>) {
   return
+}
+
+// -----
+
+// Sizes of static results are known in any case.
+// CHECK-LABEL: func.func private @static
+// CHECK-LABEL: func.func @main(
+// CHECK-LABEL: func.func @main_into(
+func.func private @static()
+func.func @main(%x: tensor<?xf32>) -> tensor<1xf32> {
+  %y = arith.constant dense<0.0> : tensor<1xf32>
+  return %y : tensor<1xf32>
 }

@@ -63,9 +63,11 @@ def test_large_and_empty_outputs_are_handed_out(destined):
         assert model(np.ones((0, 4), np.float32))[0].shape == (0, 4)
 
 
-def test_sizes_that_the_data_decide_are_not_known(source):
+@pytest.mark.parametrize("size", [b"", b"count_0", b"batch + count_0", b"min(batch, ends_0)"])
+def test_sizes_that_values_decide_are_not_known(source, size):
     unknown = source("destined").replace(
-        rb"\"name\":\"z\",\"shape\":[\"batch\"", rb"\"name\":\"z\",\"shape\":[\"\""
+        rb"\"name\":\"z\",\"shape\":[\"batch\"",
+        rb"\"name\":\"z\",\"shape\":[\"%s\"" % size,
     )
     assert unknown != source("destined")
     with load(compile_text(unknown), threads=1) as model:
