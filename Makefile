@@ -12,7 +12,7 @@ DEVICE := cpu
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz faults architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -123,6 +123,9 @@ errors: $(STAMP)  ## Break every node of ONNX's test suite for backends, and rea
 
 cache: $(STAMP)  ## Kill compilations that share a cache, at any moment
 	$(call LONG_TESTS,"compilations that share a cache killed at any moment")
+
+digests: $(STAMP)  ## Digest what the models in test/weightless/ are lowered to, to compare after a refactoring (FLAGS="--compare FILE")
+	@$(BIN)/python test/lowering_digests.py -o build/digests.json $(FLAGS)
 
 architectures: $(STAMP)  ## Export small models of many architectures, compile and compare them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
