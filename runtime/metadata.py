@@ -169,6 +169,6 @@ def _tensors(raw: dict[str, Any], key: str) -> tuple[TensorSpec | ValueSpec, ...
             TensorSpec(_typed(item, "name", str), tuple(shape), _typed(item, "dtype", str))
         )
     names = [tensor.name for tensor in tensors]
-    if len(set(names)) != len(names):
+    if key == "inputs" and len(set(names)) != len(names):  # a model may give a value twice
         raise ModuleFileError(f"the module's metadata names a tensor twice in {key}: {names}")
     return tuple(tensors)

@@ -7,8 +7,7 @@ the one that ONNX ships; what then remains is refused, all of it at once.
 """
 
 import math
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import onnx
 
 from ...dialects import graph
-from ...dialects.symbolic import ComplexityError, Dim, is_symbol_name, parse_dim
+from ...dialects.symbolic import ComplexityError, Dim
 from ...errors import (
     ConversionError,
     GraphcError,
@@ -26,12 +25,14 @@ from ...errors import (
     LimitError,
     UnsupportedModelError,
     UnsupportedNode,
-    VerificationError,
 )
 from ...mlir import func, ir
 from .attributes import check_kinds, read_attribute, read_attributes
+from .choices import Answers, Choices
+from .declarations import contradiction
+from .dimension_names import DimensionNames
 from .limits import FunctionKey, current_limits
-from .loading import Source, load_model
+from .names import in_order
 from .opsets import domain_of, read_opsets
 from .registry import Node, UnsupportedError, find_converter
 from .standard_bodies import defaults_of, resolved, standard_body, standard_schema
@@ -39,37 +40,6 @@ from .tensors import check_shape, dtype_of, to_array
 from .values import choose_outputs, node_name
 
 _MAX_ELEMENT_BYTES = 16
-
-
-def import_onnx(
-    source: Source, *, dims: Mapping[str, int] | None = None,
-    outputs: Sequence[str] | None = None, context: ir.Context | None = None,
-) -> ir.Module:  # fmt: skip
-    """Import a model: a path, its bytes, or a ModelProto.
-
-    `dims` gives symbolic dimensions a size; `outputs` names the values that are the results, in
-    place of the model's outputs. The module holds one public function, ``@main``, with
-    the names of inputs and outputs as ``graph.name`` attributes. It maps large weights from their
-    file, which must stay as it is while the module lives. Raises InvalidModelError, LimitError,
-    UnsupportedModelError (with all nodes that are not supported), InvalidDimError, or UsageError
-    for `outputs` that are not there.
-    """
-    model, folder = load_model(source)
-    with context or ir.Context(), ir.Location.unknown():
-        graph.Graph.load()
-        module = ir.Module.create()
-        with ir.InsertionPoint(module.body):
-            owned = not isinstance(source, onnx.ModelProto)
-            Importer(model, folder, dict(dims or {}), owned).import_model(outputs)
-        verify(module)
-        return module
-
-
-def verify(module: ir.Module) -> None:
-    try:
-        module.operation.verify()
-    except ir.MLIRError as error:
-        raise VerificationError(f"the imported program does not verify: {error}") from error
 
 
 @dataclass
@@ -96,18 +66,26 @@ class Importer:
     """Imports one model into the function it makes at the insertion point."""
 
     def __init__(
-        self, model: onnx.ModelProto, folder: Path | None, dims: dict[str, int], owned: bool
+        self,
+        model: onnx.ModelProto,
+        folder: Path | None,
+        dims: dict[str, int],
+        owned: bool,
+        answers: Answers | None = None,
     ):
         self.model = model
         self.owned = owned
         self.folder = folder
-        self.dims = dims
+        self.names = DimensionNames(model.graph.input)
+        self.dims = self.names.resolve(dims)
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.unsupported: list[UnsupportedNode] = []
-        self.symbols: set[str] = set()
-        self.serials: Counter[str] = Counter()
+        self.input_symbols: frozenset[str] = frozenset()
         self.varying_sizes: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
         """Of loops, by the names of their nodes: see `graph.loop`."""
+        self.choices = Choices(answers or {})
+        self.warnings: list[str] = []
+        """What is odd about the model, and does no harm."""
         self.limits = current_limits()
         self.node_count = 0
         """The nodes that were imported, some of them several times."""
@@ -122,6 +100,7 @@ class Importer:
         inputs = [i for i in graph_proto.input if i.name not in initializers]
         types = [self._input_type(i) for i in inputs]
         self._check_dim_names()
+        self.input_symbols = frozenset(self.names.taken)
         function = func.FuncOp("main", ([graph.to_mlir(t) for t in types], []))
         block = function.add_entry_block()
         scope = Scope(opsets, initializers=initializers, block=block)
@@ -133,8 +112,7 @@ class Importer:
             if self.unsupported:
                 raise UnsupportedModelError(self.unsupported)
             results = [self._lookup(scope, o.name, "graph output") for o in chosen]
-            for info, value in zip(chosen, results, strict=True):
-                _check_declared(info, graph.type_of(value))
+            self._check_declared(chosen, results)
             func.ReturnOp(results)
         signature = ir.FunctionType.get(
             [a.type for a in block.arguments], [value.type for value in results]
@@ -142,6 +120,14 @@ class Importer:
         function.attributes["function_type"] = ir.TypeAttr.get(signature)
         function.arg_attrs = _names(info.name for info in inputs)
         function.attributes["res_attrs"] = _names(info.name for info in chosen)
+
+    def _check_declared(
+        self, infos: Sequence[onnx.ValueInfoProto], values: Sequence[ir.Value]
+    ) -> None:
+        found = (
+            contradiction(info, graph.type_of(v)) for info, v in zip(infos, values, strict=True)
+        )
+        self.warnings += dict.fromkeys(filter(None, found))
 
     # Inputs
 
@@ -159,7 +145,7 @@ class Importer:
         if not tensor.HasField("shape"):
             self._refuse_input(info.name, "inputs of unknown rank")
         dims = tensor.shape.dim
-        check_shape([d.dim_value for d in dims if d.HasField("dim_value")], dtype, what)
+        check_shape([max(d.dim_value, 0) for d in dims], dtype, what)
         shape = [self._input_size(info.name, i, d) for i, d in enumerate(dims)]
         try:
             check_shape([size for size in shape if isinstance(size, int)], dtype, what)
@@ -174,11 +160,8 @@ class Importer:
         )
 
     def _input_size(self, name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> int | Dim:
-        if dim.HasField("dim_value"):
-            return dim.dim_value
         try:
-            size = _read_dim_param(dim.dim_param or f"{name}_{axis}")
-            self.symbols |= size.symbols() if isinstance(size, Dim) else set()
+            size = self.names.read(dim, name, axis)
             return size.evaluate(self.dims) if isinstance(size, Dim) else size
         except ComplexityError as error:
             raise LimitError(f"input '{name}', axis {axis}: {error}") from error
@@ -191,9 +174,9 @@ class Importer:
                 raise InvalidDimError(f"dimension '{name}' cannot be {size!r}")
 
     def _check_dim_names(self) -> None:
-        unknown = sorted(set(self.dims) - self.symbols)
+        unknown = sorted(set(self.dims) - self.names.taken)
         if unknown:
-            known = ", ".join(sorted(self.symbols)) or "none"
+            known = ", ".join(sorted(self.names.taken)) or "none"
             raise InvalidDimError(
                 f"no dimension named {', '.join(unknown)}; the model has: {known}"
             )
@@ -201,7 +184,7 @@ class Importer:
     # Nodes
 
     def _import_nodes(self, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:
-        for index, node in enumerate(nodes):
+        for index, node in in_order(nodes):
             name = scope.prefix + node_name(node, index)
             self._count(node, name)
             try:
@@ -265,10 +248,11 @@ class Importer:
             results = self._inline(function, proto, name, inputs, attributes, scope)
         elif converter is not None:
             node = Node(
-                name, proto.op_type, domain, opset, tuple(proto.output), self._fresh_symbol,
+                name, proto.op_type, domain, opset, tuple(proto.output), self.names.fresh,
                 lambda subgraph, given=(): self._import_subgraph(subgraph, given, name, scope),
                 self.varying_sizes[name],
                 lambda value: self._lookup_attribute(scope, value),
+                lambda question, size=None: self._choose(name, question, size),
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:
@@ -352,10 +336,21 @@ class Importer:
             raise InvalidModelError(f"its subgraph takes {len(formal)} inputs, not {len(given)}")
         for parameter, value in zip(formal, given, strict=True):
             define(inner, parameter, value, f"subgraph of '{name}'")
-        self._import_nodes(subgraph.node, inner)
+        refused = len(self.unsupported)
+        try:
+            self._import_nodes(subgraph.node, inner)
+        except InvalidModelError:
+            del self.unsupported[refused:]  # the node may do without the subgraph
+            raise
         if any(_is_poisoned(inner, output.name) for output in subgraph.output):
             raise UnsupportedError("its subgraph holds unsupported nodes")
         return [self._lookup(inner, o.name, f"subgraph of '{name}'") for o in subgraph.output]
+
+    def _choose(self, name: str, question: str, size: int | Dim | None) -> bool | None:
+        """The answer to `question` of node `name`; all nodes ask the same of a size of inputs."""
+        if isinstance(size, Dim) and size.symbols() <= self.input_symbols:
+            name, question = "", str(size)
+        return self.choices.answer(name, question)
 
     def _lookup_attribute(self, scope: Scope, name: str) -> ir.Value:
         try:
@@ -387,14 +382,6 @@ class Importer:
             scope.values[name] = graph.constant(value=array)
         return scope.values[name]
 
-    def _fresh_symbol(self, hint: str) -> str:
-        base = name = _symbol_name(hint)
-        while name in self.symbols:
-            self.serials[base] += 1
-            name = f"{base}_{self.serials[base]}"
-        self.symbols.add(name)
-        return name
-
 
 def read_initializers(graph_proto: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
     if graph_proto.sparse_initializer:
@@ -425,40 +412,6 @@ def _require_enough(results: Sequence[ir.Value], proto: onnx.NodeProto) -> None:
     wanted = [output for output in proto.output[len(results) :] if output]
     if wanted:
         raise UnsupportedError(f"output(s) {', '.join(wanted)} are not supported")
-
-
-def _read_dim_param(text: str) -> int | Dim:
-    """A dimension's name, or an expression of names as newer exporters write them."""
-    try:
-        return parse_dim(text)
-    except ValueError:
-        return Dim.symbol(_symbol_name(text))
-
-
-def _symbol_name(text: str) -> str:
-    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
-    return name if is_symbol_name(name) else f"d_{name}"
-
-
-def _check_declared(info: onnx.ValueInfoProto, type_: graph.TensorType) -> None:
-    """Refuse a declared output type that the computed one contradicts."""
-    tensor = info.type.tensor_type
-    if not info.type.HasField("tensor_type") or not tensor.elem_type:
-        return
-    dtype = dtype_of(tensor.elem_type, f"output '{info.name}'")
-    if dtype != type_.dtype:
-        raise InvalidModelError(
-            f"output '{info.name}' is declared as {dtype}, but is {type_.dtype}"
-        )
-    if not tensor.HasField("shape"):
-        return
-    declared = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
-    agree = len(declared) == type_.rank and all(
-        want is None or not isinstance(have, int) or want == have
-        for want, have in zip(declared, type_.shape, strict=True)
-    )
-    if not agree:
-        raise InvalidModelError(f"output '{info.name}' is declared as {declared}, but is {type_}")
 
 
 def _names(names: Iterable[str]) -> ir.Attribute:

@@ -1,6 +1,7 @@
-"""Which values nodes read."""
+"""Which values nodes read, and in which order nodes can run."""
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
 
@@ -31,7 +32,36 @@ def _named_values(node: onnx.NodeProto) -> Iterator[str]:
 
 def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
     known = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    known |= {name for node in graph.node for name in node.output}
     for node in graph.node:
         yield from (name for name in read_names(node) if name not in known)
-        known |= set(node.output)
     yield from (output.name for output in graph.output if output.name not in known)
+
+
+def in_order(nodes: Iterable[onnx.NodeProto]) -> Sequence[tuple[int, onnx.NodeProto]]:
+    """The nodes of a graph with their numbers in it, each behind those whose values it reads.
+
+    They keep the order of the graph where that is one; converters to f16 append their casts, and
+    runtimes sort. Nodes that wait for one another in a circle come last.
+    """
+    numbered = list(enumerate(nodes))
+    reads = [list(read_names(node)) for _, node in numbered]
+    producers = {name: i for i, node in numbered for name in node.output if name}
+    if all(producers.get(name, -1) < i for i, names in enumerate(reads) for name in names):
+        return numbered
+    readers: list[list[int]] = [[] for _ in numbered]
+    missing = [0] * len(numbered)
+    for i, names in enumerate(reads):
+        for producer in {producers[name] for name in names if name in producers}:
+            readers[producer].append(i)
+            missing[i] += 1
+    ready = [i for i, count in enumerate(missing) if not count]
+    order: list[int] = []
+    while ready:
+        order.append(heapq.heappop(ready))
+        for reader in readers[order[-1]]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heapq.heappush(ready, reader)
+    placed = set(order)
+    return [numbered[i] for i in (*order, *(i for i, _ in numbered if i not in placed))]

@@ -17,6 +17,7 @@ from ...dialects import graph
 from ...dialects.symbolic import Dim, parse_dim
 from ...errors import InvalidModelError, UnsupportedModelError
 from ...mlir import func, ir
+from .choices import Answers
 from .host_types import infer_types, is_ranked, kind_of, to_type_proto
 from .importer import Importer, Scope, define, read_initializers
 from .names import read_names
@@ -58,6 +59,9 @@ class Placement:
     folder: Path | None
     nodes: list[NodePlacement] = field(default_factory=list)
     types: dict[str, ValueType] = field(default_factory=dict)
+    answers: Answers = field(default_factory=dict)
+    has_choices: bool = False
+    """Whether nodes asked what `answers` does not answer."""
 
 
 class TrackingImporter(Importer):
@@ -85,11 +89,12 @@ class Placer(TrackingImporter):
         dims: Mapping[str, int],
         forced: Mapping[str, str],
         why_not: WhyNot,
+        answers: Answers,
     ):
-        super().__init__(model, folder, dict(dims), owned=False)
+        super().__init__(model, folder, dict(dims), owned=False, answers=answers)
         self.forced = forced
         self.why_not = why_not
-        self.placement = Placement(model, folder)
+        self.placement = Placement(model, folder, answers=answers)
         self.host_only: dict[str, str] = {}
         self.constants = {t.name: t for t in model.graph.initializer}
         declared = (*model.graph.value_info, *model.graph.output)
@@ -116,11 +121,13 @@ class Placer(TrackingImporter):
                 if info.name not in self.constants:
                     self._place_input(info)
             self._check_dim_names()
+            self.input_symbols = frozenset(self.names.taken)
             for node in proto.node:
                 self._place_node(node)
         for output in proto.output:
             if output.name not in self.placement.types:
                 raise InvalidModelError(f"graph output uses '{output.name}', which nothing defines")
+        self.placement.has_choices = bool(self.choices.open)
         return self.placement
 
     def _place_input(self, info: onnx.ValueInfoProto) -> None:
@@ -196,9 +203,9 @@ class Placer(TrackingImporter):
         if tensor.elem_type in (onnx.TensorProto.STRING, onnx.TensorProto.UNDEFINED):
             return None
         sizes = [
-            dim.dim_value if dim.HasField("dim_value") else
+            dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else
             (self._known_size(dim.dim_param) if trusted else None)
-            or Dim.symbol(self._fresh_symbol(f"{name}_{axis}"))
+            or Dim.symbol(self.names.fresh(f"{name}_{axis}"))
             for axis, dim in enumerate(tensor.shape.dim)
         ]  # fmt: skip
         dtype = dtype_of(tensor.elem_type, f"'{name}'")
@@ -211,7 +218,7 @@ class Placer(TrackingImporter):
             size = parse_dim(text)
         except ValueError:
             return None
-        return size if isinstance(size, Dim) and size.symbols() <= self.symbols else None
+        return size if isinstance(size, Dim) and size.symbols() <= self.names.taken else None
 
     def _enter(self, name: str, type_: ValueType) -> None:
         """Have a value of `type_` for the nodes that follow."""

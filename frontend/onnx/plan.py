@@ -10,9 +10,12 @@ from onnx.inliner import inline_local_functions
 from ...dialects import graph
 from ...errors import InvalidModelError, UnsupportedModelError, UnsupportedNode
 from ...mlir import ir
+from .choices import Answers
 from .host_types import spell
-from .importer import Scope, verify
+from .importer import Scope
 from .loading import Source, load_model
+from .model_import import report_oddities, settle_choices, verify
+from .names import in_order
 from .part_model import part_model
 from .partition import Part, Partitioner
 from .placement import (
@@ -86,7 +89,7 @@ def make_plan(
     chosen = choose_outputs(model, outputs)
     del model.graph.output[:]
     model.graph.output.extend(chosen)
-    placement, pieces = _divide(model, folder, dims or {}, why_not)
+    placement, pieces = _divide(_settled(model, folder, dims or {}, why_not), dims or {}, why_not)
     live = Partitioner(placement).live()
     nowhere = impossible(placement, live)
     if nowhere:
@@ -104,20 +107,30 @@ def place_nodes(
     A model that can be compiled as a whole has no parts, in which nodes may be refused anew.
     """
     model, folder = _prepare(source)
-    placement = _place(model, folder, dims or {}, {}, why_not)
+    placement = _settled(model, folder, dims or {}, why_not)
     if any(node.where is not Where.NATIVE for node in placement.nodes):
-        placement, _ = _divide(model, folder, dims or {}, why_not)
+        placement, _ = _divide(placement, dims or {}, why_not)
     return placement.nodes
 
 
-def _divide(
+def _settled(
     model: onnx.ModelProto, folder: Path | None, dims: Mapping[str, int], why_not: WhyNot
+) -> Placement:
+    """A place for each node; nodes with a choice that what follows leaves open are refused."""
+    placement = _place(model, folder, dims, {}, why_not, {})
+    answers = settle_choices(model, folder, dims) if placement.has_choices else {}
+    return _place(model, folder, dims, {}, why_not, answers) if answers else placement
+
+
+def _divide(
+    placement: Placement, dims: Mapping[str, int], why_not: WhyNot
 ) -> tuple[Placement, list[NativePiece | HostPiece]]:
+    model, folder, answers = placement.model, placement.folder, placement.answers
     forced: dict[str, str] = {}
     while True:
-        placement = _place(model, folder, dims, forced, why_not)
         pieces: list[NativePiece | HostPiece] = []
         refused: dict[str, str] = {}
+        warnings: list[str] = []
         for part in Partitioner(placement).parts():
             proto = part_model(placement, part)
             if not part.native:
@@ -125,10 +138,13 @@ def _divide(
                 continue
             importer, module = _import_part(proto, placement)
             refused |= importer.refused
+            warnings += importer.warnings
             pieces.append(NativePiece(part, module))
         if not refused:
+            report_oddities(warnings)
             return placement, pieces
         forced |= refused
+        placement = _place(model, folder, dims, forced, why_not, answers)
 
 
 def _place(
@@ -137,10 +153,11 @@ def _place(
     dims: Mapping[str, int],
     forced: Mapping[str, str],
     why_not: WhyNot,
+    answers: Answers,
 ) -> Placement:
     with ir.Context(), ir.Location.unknown():
         graph.Graph.load()
-        return Placer(model, folder, dims, forced, why_not).place()
+        return Placer(model, folder, dims, forced, why_not, answers).place()
 
 
 def _prepare(source: Source) -> tuple[onnx.ModelProto, Path | None]:
@@ -156,6 +173,11 @@ def _prepare(source: Source) -> tuple[onnx.ModelProto, Path | None]:
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)
         node.domain = "" if node.domain == "ai.onnx" else node.domain
+    order = in_order(model.graph.node)
+    if any(index != place for place, (index, _) in enumerate(order)):
+        nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for _, node in order]
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
     for opset in model.opset_import:
         opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
     return model, folder
@@ -181,7 +203,7 @@ def _import_part(proto: onnx.ModelProto, placement: Placement) -> tuple[_PartImp
     with ir.Context(), ir.Location.unknown():
         graph.Graph.load()
         module = ir.Module.create()
-        importer = _PartImporter(proto, placement.folder, {}, owned=True)
+        importer = _PartImporter(proto, placement.folder, {}, owned=True, answers=placement.answers)
         with ir.InsertionPoint(module.body):
             try:
                 importer.import_model()

@@ -1,13 +1,12 @@
 """The nodes of a model and the values they define, by name."""
 
 import difflib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import onnx
 
-from ...errors import InvalidModelError, UsageError
+from ...errors import UsageError
 from .loading import Source, load_model
 
 
@@ -45,14 +44,11 @@ def choose_outputs(
 ) -> list[onnx.ValueInfoProto]:
     """The declarations of the values `names` of the main graph; of the model's outputs for None.
 
-    Raises UsageError for a name that no node, input or initializer defines, InvalidModelError for
-    a model that has an output twice.
+    A model may have an output twice. Raises UsageError for a name that no node, input or
+    initializer defines.
     """
     graph = model.graph
     if names is None:
-        counts = Counter(output.name for output in graph.output)
-        if doubled := [name for name, count in counts.items() if count > 1]:
-            raise InvalidModelError(f"the graph has output '{doubled[0]}' twice")
         return list(graph.output)
     if isinstance(names, str):
         raise UsageError(f"outputs must be a sequence of names, not the string '{names}'")

@@ -58,7 +58,7 @@ def changed(**changes):
         (changed(inputs=[{"name": "x", "shape": [True], "dtype": "int8"}]), "dimension True"),
         (changed(inputs=[{"name": "x", "shape": 3, "dtype": "int8"}]), "shape = 3"),
         (changed(outputs=[{"name": "x", "shape": [], "dtype": 8}]), "dtype = 8"),
-        (changed(outputs=[{"name": "x", "shape": [], "dtype": "int8"}] * 2), "a tensor twice"),
+        (changed(inputs=[{"name": "x", "shape": [], "dtype": "int8"}] * 2), "a tensor twice"),
         (changed(dims={"seq": "128"}), r"dims\['seq'\] = '128', which is no int"),
         (changed(dims={"seq": True}), r"dims\['seq'\] = True"),
         (changed(versions=[]), "versions = \\[\\]"),

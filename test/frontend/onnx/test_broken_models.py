@@ -122,12 +122,6 @@ def test_two_nodes_that_ask_for_the_same_computed_sizes():
     assert first == second
 
 
-def test_an_output_that_is_there_twice():
-    model = relu()
-    model.graph.output.add().CopyFrom(model.graph.output[0])
-    assert "the graph has output 'y' twice" in refused(model)
-
-
 def test_ranks_that_a_converter_does_not_look_for():
     node = helper.make_node("NonMaxSuppression", ["x", "x"], ["y"], name="nms")
     message = refused(build_model([node], {"x": (np.float32, [2, 3])}, ["y"]), ConversionError)
@@ -178,11 +172,11 @@ def test_an_input_without_a_type():
 
 
 def test_a_size_below_0_that_onnx_infers_on():
+    """It says that the size is not known, as in what the model declares."""
     node = helper.make_node("StringSplit", ["x"], ["y", "z"], delimiter=" ")
     model = build_model([node], {"x": (np.float32, [-100])}, ["y", "z"])
     model.graph.input[0].type.tensor_type.elem_type = TensorProto.STRING
-    with pytest.raises(InvalidModelError, match="'z' has a negative dimension"):
-        graphc.check(model)
+    assert [str(node.where) for node in graphc.check(model).nodes] == ["host"]
 
 
 def test_data_of_a_host_node_in_a_file_that_is_not_there(tmp_path):

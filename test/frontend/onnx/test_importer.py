@@ -1,15 +1,16 @@
 """Graphs are imported with their names, and damaged ones refused with an error that says where."""
 
+import numpy as np
 import onnx
 import pytest
 from importing import X, model_of, refused, relu, returned
-from numerics import build_model
+from numerics import build_model, compile_model
 from onnx import helper
 
 from graphc.errors import (
     UnsupportedModelError,
 )
-from graphc.frontend.onnx import import_onnx
+from graphc.frontend.onnx import import_onnx, make_plan
 
 
 def test_undefined_names():
@@ -150,3 +151,47 @@ def test_names_of_inputs_outputs_and_nodes_are_kept():
     assert 'graph.name = "y"' in text
     assert '"layer/0/act"' in text
     assert r"odd \22name\22\0A" in text
+
+
+def test_nodes_in_any_order():
+    """Converters to f16 append the casts that others read; runtimes sort them."""
+    neg, relu_, exp = (
+        helper.make_node(op, [x], [y])
+        for op, x, y in (("Neg", "b", "y"), ("Relu", "x", "a"), ("Exp", "a", "b"))
+    )
+    text = str(import_onnx(model_of(neg, exp, relu_)))
+    assert text.index("graph.relu") < text.index("graph.exp") < text.index("graph.neg")
+    inner = helper.make_graph([neg, exp, relu_], "g", [], [onnx.ValueInfoProto(name="y")])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
+    late = helper.make_node("Constant", [], ["c"], value_ints=[1], name="late")
+    cast = helper.make_node("Cast", ["c0"], ["c"], to=onnx.TensorProto.BOOL)
+    late.output[0] = "c0"
+    assert returned(model_of(node, cast, late)) == ["2x3xf32"]
+
+
+def test_nodes_in_any_order_between_parts():
+    """Where some run on the host, with an outer value that a subgraph reads before it is there."""
+    nodes = [
+        helper.make_node("StringConcat", ["t", "t"], ["y"]),
+        helper.make_node("Cast", ["r"], ["t"], to=onnx.TensorProto.STRING),
+        helper.make_node("Relu", ["x"], ["r"]),
+    ]
+    plan = make_plan(model_of(*nodes), dims=None, why_not=lambda _: None)
+    names = [[node.name for node in plan.nodes(piece.part)] for piece in plan.pieces]
+    assert names == [["Relu_2"], ["Cast_1", "StringConcat_0"]]
+
+
+def test_outputs_in_any_number():
+    """One twice, one that is an input, one that is a constant."""
+    model = model_of(helper.make_node("Relu", ["x"], ["y"]), initializers={"w": [1.0]})
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in "yxwyx")
+    x = np.array([[-1, 0, 1], [2, -3, 4]], np.float32)
+    compiled = compile_model(model)
+    results = compiled.run(None, {"x": x})
+    y = np.maximum(x, 0)
+    for result, expected in zip(results, [y, x, np.float32([1]), y, x], strict=True):
+        np.testing.assert_array_equal(result, expected)
+    assert not any(np.shares_memory(a, b) for a in results for b in (x, *results) if a is not b)
+    assert [spec.name for spec in compiled.outputs] == [*"yxwyx"]
+    assert len(compiled.run(["y", "w"], {"x": x})) == 2

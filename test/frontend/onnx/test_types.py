@@ -14,18 +14,34 @@ from graphc.errors import (
 from graphc.frontend.onnx import import_onnx
 
 
-@pytest.mark.parametrize(
-    ("dtype", "shape", "message"),
-    [
-        (TensorProto.INT32, [2, 3], "output 'y' is declared as int32, but is float32"),
-        (FLOAT, [2, 4], r"output 'y' is declared as [2, 4], but is 2x3xf32"),
-        (FLOAT, [2], "output 'y' is declared as [2], but is 2x3xf32"),
-    ],
-)
-def test_outputs_that_contradict_their_declaration(dtype, shape, message):
+def test_outputs_of_another_element_type_than_declared():
     model = relu()
-    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", dtype, shape))
-    assert message in refused(model)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.INT32, [2, 3]))
+    assert "output 'y' is declared as int32, but is float32" in refused(model)
+
+
+def test_declared_shapes_of_outputs_that_are_wrong(caplog):
+    """ONNX Runtime warns, and goes by what it computes."""
+    model = build_model(
+        [helper.make_node("Relu", ["x"], ["y"])], {"x": (np.float32, ["T", 3])}, ["y"]
+    )
+    for shape in ([1, "seqlen", 3], [4, 2], ["a"]):
+        caplog.clear()
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", FLOAT, shape))
+        assert returned(model) == ["Tx3xf32"]
+        (record,) = caplog.records
+        declared = ", ".join(map(str, shape))
+        assert f"output 'y' is declared as [{declared}]; it is [T, 3]" in record.getMessage()
+
+
+def test_declared_shapes_of_outputs_that_say_less(caplog):
+    model = build_model(
+        [helper.make_node("Relu", ["x"], ["y"])], {"x": (np.float32, ["T", 3])}, ["y"]
+    )
+    for shape in ([4, "?"], [-1, 3], ["a", "b"]):
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", FLOAT, shape))
+        assert returned(model) == ["Tx3xf32"]
+    assert not caplog.records
 
 
 def test_outputs_may_be_declared_by_name():
@@ -37,7 +53,6 @@ def test_outputs_may_be_declared_by_name():
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ([2, -3], "input 'x' has a negative dimension: [2, -3]"),
         ([2**40, 2**40], "input 'x' is absurdly large"),
         ([2**62, 2], "input 'x' is absurdly large"),
     ],
