@@ -16,6 +16,7 @@ an ``int``. Named sizes are never negative.
 import ast
 import functools
 import keyword
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -305,6 +306,9 @@ def decide_equal(a: "int | Dim", b: "int | Dim") -> bool:
     for side in (difference, -difference):
         if isinstance(side, Dim) and side.minimum is not None and side.minimum > 0:
             return False
+    terms = dict(difference.terms)
+    if terms.pop((), 0) % math.gcd(*terms.values()):
+        return False
     raise UndecidableError(f"whether {a} equals {b} depends on the sizes")
 
 

@@ -1,32 +1,62 @@
 """If, Loop and Scan: operators with subgraphs."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from onnx import GraphProto
 
 from ...dialects import graph
 from ...dialects.symbolic import Dim, maximum
+from ...errors import InvalidModelError
 from ...mlir import ir
+from .choices import is_contradiction
 from .registry import Node, UnsupportedError, onnx_op
-from .shapes import normalize_axis, require_sizes, size_scalar
+from .shapes import normalize_axis, require_answer, require_sizes, size_scalar
 
 
 @onnx_op("If")
 def if_(condition, *, node, then_branch, else_branch):
-    """A condition that is known selects its branch here and now."""
+    """A condition that is known selects its branch here and now.
+
+    A branch that cannot run for its operands' types is none: what takes it has no result. Nor is
+    one whose results have a rank that what follows cannot take.
+    """
     condition = _scalar(condition)
     known = graph.known_sizes(condition)
     if known is not None and not isinstance(known[0], Dim):
         return node.import_subgraph(then_branch if known[0] else else_branch)
-    with _of_one_rank():
-        return graph.if_(
-            condition,
-            lambda: node.import_subgraph(then_branch),
-            lambda: node.import_subgraph(else_branch),
-            node.fresh_name,
-        )
+    branches = {True: then_branch, False: else_branch}
+    then_body, else_body = (partial(_branch, branches, at, node) for at in branches)
+    try:
+        return graph.if_(condition, then_body, else_body, node.fresh_name)
+    except _BranchError as error:
+        taken, reason = not error.at, f"the branch that is taken cannot run: {error.__cause__}"
+    except graph.RankError as error:
+        taken, reason = node.choose("the condition holds"), str(error)
+        if taken is None:
+            raise UnsupportedError(reason) from error
+        reason = f"{reason}, and what follows takes the one of the other branch alone"
+    require_answer(condition, taken, reason)
+    return node.import_subgraph(branches[taken])
+
+
+class _BranchError(Exception):
+    """The branch that is taken where the condition is `at` cannot be right."""
+
+    def __init__(self, at: bool):
+        super().__init__(at)
+        self.at = at
+
+
+def _branch(branches: Mapping[bool, GraphProto], at: bool, node: Node) -> list[ir.Value]:
+    try:
+        return node.import_subgraph(branches[at])
+    except InvalidModelError as error:
+        if not is_contradiction(error):
+            raise
+        raise _BranchError(at) from error
 
 
 @onnx_op("Loop")

@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim, ceildiv, floordiv
+from ...dialects.symbolic import Dim, UndecidableError, ceildiv, decide_equal, floordiv
 from ...dialects.symbolic import maximum as max_size
 from ...mlir import ir
 from .axes import axis_count, is_computed, listed, marked, with_unit_axes, without
-from .registry import onnx_op
-from .shapes import normalize_axis, require_constant, require_sizes, size_scalar
+from .registry import Node, UnsupportedError, onnx_op
+from .shapes import (
+    normalize_axis,
+    require_answer,
+    require_constant,
+    require_sizes,
+    size_scalar,
+)
 
 
 @onnx_op("Reshape", since=5)
@@ -68,10 +74,10 @@ def flatten(x, *, axis=1):
 
 
 @onnx_op("Squeeze")
-def squeeze_1(x, *, axes=None):
+def squeeze_1(x, *, node, axes=None):
     shape = graph.type_of(x).shape
     if axes is None:
-        drop = {axis for axis, size in enumerate(shape) if size == 1}
+        drop = _unit_axes(shape, node)
     else:
         drop = {normalize_axis(axis, len(shape)) for axis in axes}
     for axis in drop:
@@ -80,12 +86,42 @@ def squeeze_1(x, *, axes=None):
     return graph.reshape(x, shape=[size for i, size in enumerate(shape) if i not in drop])
 
 
+def _unit_axes(shape: Sequence[int | Dim], node: Node) -> set[int]:
+    """The axes of one element. UnsupportedError where only the run can tell."""
+    units, left = set(), []
+    for axis, size in enumerate(shape):
+        is_unit = _is_one(size, axis, node)
+        if is_unit is None:
+            left.append(str(size))
+        elif is_unit:
+            units.add(axis)
+    if left:
+        raise UnsupportedError(
+            f"without axes, its rank depends on whether {', '.join(left)} are 1; dims= fixes sizes"
+        )
+    return units
+
+
+def _is_one(size: int | Dim, axis: int, node: Node) -> bool | None:
+    """Whether `size` is 1; None where that depends on the run, and the model allows both."""
+    try:
+        return decide_equal(size, 1)
+    except UndecidableError:
+        answer = node.choose(f"axis {axis} has one element", size)
+    if answer is not None:
+        only = f"where {size} is {'1' if answer else 'not 1'}"
+        message = f"only {only} has the result the rank that what follows takes"
+        require_answer(graph.equal(size_scalar(size), size_scalar(1)), answer, message)
+    return answer
+
+
 @onnx_op("Squeeze", since=13)
 def squeeze(x, axes=None, *, node):
     if axes is not None and is_computed(axes):
         table = listed(axes, graph.type_of(x).rank)
         return without(x, marked(table), axis_count(axes), node)
-    return squeeze_1(x, axes=None if axes is None else require_constant(axes, "axes").tolist())
+    axes = None if axes is None else require_constant(axes, "axes").tolist()
+    return squeeze_1(x, axes=axes, node=node)
 
 
 @onnx_op("Unsqueeze")

@@ -150,6 +150,7 @@ class Placer(TrackingImporter):
 
     def _place_node(self, node: onnx.NodeProto) -> None:
         self._require_defined(node)
+        asked = len(self.choices.open)
         reason = self.forced.get(first_output(node), "") or self._host_only_input(node)
         reason = reason or self.import_tracked(node, self.scope)
         where = Where.HOST if reason else Where.NATIVE
@@ -162,7 +163,7 @@ class Placer(TrackingImporter):
             why_not = self.why_not(self._alone(node))
             where = Where.HOST if why_not is None else Where.IMPOSSIBLE
             reason = reason if why_not is None else f"{reason}, {why_not}"
-            self._place_outputs(node)
+            self._place_outputs(node, has_rank=asked == len(self.choices.open))
         opset = self.scope.opsets.get(node.domain, 0)
         self.placement.nodes.append(
             NodePlacement(node.name, node.domain, node.op_type, opset, where, reason)
@@ -174,8 +175,12 @@ class Placer(TrackingImporter):
                 return f"'{name}' is {self.host_only[name]}"
         return ""
 
-    def _place_outputs(self, node: onnx.NodeProto) -> None:
-        """Give the outputs of a node on the host a type, and a value to import with."""
+    def _place_outputs(self, node: onnx.NodeProto, has_rank: bool) -> None:
+        """Give the outputs of a node on the host a type, and a value to import with.
+
+        The model's own word is taken where ONNX's rules give no rank; not where the rank differs
+        from run to run, and so there is none (`has_rank`).
+        """
         self.scope.poisoned -= set(node.output)
         types = {name: self._type_proto(name) for name in read_names(node)}
         inferred = infer_types(node, self.model, types, self.constants)
@@ -183,7 +188,7 @@ class Placer(TrackingImporter):
             type_, declared = inferred.get(name), self.declared.get(name)
             if is_ranked(type_):
                 known = True
-            elif is_ranked(declared):
+            elif is_ranked(declared) and has_rank:
                 type_, known = declared, False
             else:
                 type_, known = type_ or declared, False

@@ -76,6 +76,11 @@ def positions(size: int | Dim) -> ir.Value:
     return graph.range_(size_scalar(0), size_scalar(1), size=size)
 
 
+def require_answer(condition: ir.Value, answer: bool, message: str) -> None:
+    """End the run with an error that says `message` where `condition` is not as `answer` says."""
+    graph.require(condition if answer else graph.not_(condition), message=message)
+
+
 @onnx_op("Constant")
 def constant(
     *,

@@ -1,0 +1,200 @@
+"""Ranks that the run decides: what follows settles them, or the host keeps them open."""
+
+import numpy as np
+import onnx.parser
+import pytest
+from numerics import run_onnxruntime
+
+import graphc
+from graphc.errors import ConversionError, ExecutionError, GraphcError, LimitError
+from graphc.frontend.onnx.choices import Choices, is_contradiction, settle
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
+
+
+def parse(signature, body):
+    return onnx.parser.parse_model(f"{HEADER}\nmodel {signature}\n{{\n{body}\n}}")
+
+
+def floats(*shape):
+    return np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+
+
+def check(model, *shapes, native, target="interpret", dims=None, **feeds):
+    compiled = graphc.compile(model, target, dims=dims, cache=False)
+    assert compiled.native is native
+    for shape in shapes:
+        given = {"x": floats(*shape), **feeds}
+        (want,), (got,) = run_onnxruntime(model, given), compiled.run(None, given)
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    return compiled
+
+
+@pytest.mark.parametrize("declared", ["", "[1, 5]", "[b, 5]", "[5]"])
+def test_squeeze_without_axes_drops_what_is_one_when_it_runs(declared):
+    """Whatever rank the model declares: exporters write that of the sizes they saw."""
+    model = parse(
+        f"(float[a, 1, b] x) => (float{declared} y)",
+        "p = Exp (x)\n y = Squeeze (p)",
+    )
+    shapes = [(1, 1, 5), (3, 1, 5), (3, 1, 1), (1, 1, 1), (3, 1, 0)]
+    model.graph.output[0].type.tensor_type.shape.Clear()
+    if not declared:
+        model.graph.output[0].type.tensor_type.ClearField("shape")
+    check(model, *shapes, native=False)
+
+
+def test_no_declared_rank_is_taken_for_that_of_every_run():
+    model = parse(
+        "(float[a, 1, b] x) => (float y) <float[a, b] s>", "s = Squeeze (x)\n y = Exp (s)"
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    check(model, (3, 1, 5), (1, 1, 5), native=False)
+
+
+def test_squeeze_drops_no_size_that_cannot_be_one():
+    model = parse(
+        "(float[a, 1, b] x) => (float y)",
+        """
+        twice = Concat <axis: int = 0> (x, x)
+        low = Constant <value_ints: ints = [0, 0, 3]> ()
+        none = Constant <value_ints: ints = [0, 0, 0]> ()
+        pads = Concat <axis: int = 0> (none, low)
+        wide = Pad (twice, pads)
+        y = Squeeze (wide)
+        """,
+    )
+    check(model, (1, 1, 1), (2, 1, 4), native=True)
+
+
+def test_squeeze_whose_result_fits_what_follows_with_one_rank():
+    """Gemm takes matrices: with one row or column ONNX Runtime fails, too."""
+    model = parse(
+        "(float[a, 1, b] x, float[b, 2] w) => (float[a, 2] y)",
+        "s = Squeeze (x)\n y = Gemm (s, w)",
+    )
+    compiled = check(model, (3, 1, 5), native=True, w=floats(5, 2))
+    with pytest.raises(ExecutionError, match=r"Squeeze_0.* where a is not 1"):
+        compiled.run(None, {"x": floats(1, 1, 5), "w": floats(5, 2)})
+
+
+def test_one_size_has_one_answer():
+    """Of four ways to squeeze the two tensors two agree with themselves."""
+    model = parse(
+        "(float[a, 4] x, float[a, 4] z) => (float[a, 4] y)",
+        "s = Squeeze (x)\n t = Squeeze (z)\n y = Gemm (s, t)",
+    )
+    model.graph.node[2].attribute.append(onnx.helper.make_attribute("transB", 1))
+    check(model, (3, 4), native=True, z=floats(3, 4))
+
+
+SQUEEZED = """
+    kernels = ConstantOfShape (kernels_shape)
+    c = Conv <strides: ints = [4]> (x, kernels)
+    shape = Shape (c)
+    n = Gather (shape, two)
+    is_one = Equal (n, one)
+    q = If (is_one) <
+      then_branch: graph = g1 () => (t) { t = Squeeze (c, axis) },
+      else_branch: graph = g2 () => (t) { t = Identity (c) }>
+    u = Unsqueeze (q, axis)
+"""
+CONSTANTS = (
+    "<int64[3] kernels_shape = {2, 1, 4}, int64 one = {1}, int64 two = {2}, int64[1] axis = {2}>"
+)
+
+
+def test_if_of_two_ranks_takes_the_branch_that_fits():
+    """What TorchScript makes of ``squeeze(2)``."""
+    model = parse(
+        f"(float[batch, 1, samples] x) => (float y) {CONSTANTS}",
+        SQUEEZED + " y = MaxPool <kernel_shape: ints = [1]> (u)",
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    compiled = check(model, (1, 1, 4), (3, 1, 5), native=True, target="cpu")
+    with pytest.raises(ExecutionError, match=r"If_5.*different rank.*other branch alone"):
+        compiled.run(None, {"x": floats(2, 1, 9)})
+
+
+def test_if_of_two_ranks_both_of_which_fit():
+    model = parse(
+        f"(float[batch, 1, samples] x) => (float y) {CONSTANTS}", SQUEEZED + "y = Neg (u)"
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    check(model, (1, 1, 4), (2, 1, 9), native=False)
+
+
+DEAD = """
+    y = If (c) <
+      then_branch: graph = g1 () => (t) { t = MatMul (x, wide) },
+      else_branch: graph = g2 () => (t) { t = MatMul (x, narrow) }>
+"""
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_branch_that_cannot_run_is_not_taken(taken):
+    """Of two rates that a model knows, the other one's weights do not fit the samples."""
+    sizes = (6, 3) if taken else (3, 6)
+    model = parse("(float[1, samples] x, bool c) => (float[1, 2] y)", DEAD)
+    for name, rows in zip(("wide", "narrow"), sizes, strict=True):
+        tensor = onnx.numpy_helper.from_array(floats(rows, 2), name)
+        model.graph.initializer.append(tensor)
+    compiled = check(model, (1, 6), native=True, dims={"samples": 6}, c=np.array(taken))
+    with pytest.raises(ExecutionError, match=r"If_0.*branch that is taken cannot run.*inner sizes"):
+        compiled.run(None, {"x": floats(1, 6), "c": np.array(not taken)})
+
+
+def test_unsupported_nodes_of_a_branch_that_cannot_run():
+    model = parse(
+        "(float[1, 6] x, bool c) => (float[1, 6] y)",
+        """
+        y = If (c) <
+          then_branch: graph = g1 () => (t) { t = Neg (x) },
+          else_branch: graph = g2 () => (t) {
+            wide = com.acme.Widen (x)
+            square = Transpose <perm: ints = [0, 2, 1]> (x)
+            t = Add (wide, square) }>
+        """,
+    )
+    model.opset_import.append(onnx.helper.make_opsetid("com.acme", 1))
+    compiled = graphc.compile(model, "interpret")
+    (y,) = compiled.run(None, {"x": floats(1, 6), "c": np.array(True)})
+    np.testing.assert_array_equal(y, -floats(1, 6))
+
+
+def test_no_branch_can_run():
+    model = parse("(float[1, 5] x, bool c) => (float[1, 2] y)", DEAD)
+    for name in ("wide", "narrow"):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(floats(3, 2), name))
+    with pytest.raises(GraphcError, match="inner sizes of 1x5xf32 and 3x2xf32"):
+        graphc.compile(model, "interpret")
+
+
+def answers_that(fit):
+    """What `settle` finds of three questions, of whose answers `fit` judges."""
+
+    def trial(answers):
+        choices = Choices(answers)
+        given = [choices.answer(name, "?") for name in "abc"]
+        if not any(fit(*rest) for rest in _completions(given)):
+            raise ConversionError("no")
+        return choices
+
+    return {name: answer for (name, _), answer in settle(trial).items()}
+
+
+def _completions(given):
+    options = [(True, False) if answer is None else (answer,) for answer in given]
+    return [(a, b, c) for a in options[0] for b in options[1] for c in options[2]]
+
+
+def test_settled_is_what_all_ways_have_in_common():
+    assert answers_that(lambda a, b, c: a and not b and c) == {"a": True, "b": False, "c": True}
+    assert answers_that(lambda a, b, c: b and a != c) == {"b": True}
+    assert answers_that(lambda a, b, c: True) == {}
+    assert answers_that(lambda a, b, c: False) == {}
+
+
+def test_a_model_that_is_too_large_contradicts_nothing():
+    assert not is_contradiction(LimitError("too much"))
