@@ -1,5 +1,8 @@
 """Operators that take elements from, or put them to, computed places."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from ...dialects import graph
@@ -48,13 +51,33 @@ def gather_nd(x, indices, *, batch_dims=0):
 def scatter_elements(x, indices, updates, *, axis=0, reduction="none"):
     axis = normalize_axis(axis, graph.type_of(x).rank)
     _require_in_range(indices, graph.type_of(x).shape[axis])
-    return graph.scatter_elements(x, indices, updates, axis=axis, reduction=reduction)
+    scatter = partial(graph.scatter_elements, axis=axis)
+    return _reducing(scatter, x, indices, updates, reduction)
 
 
 @onnx_op("ScatterND", since=11)
 def scatter_nd(x, indices, updates, *, reduction="none"):
     _require_known_depth(indices)
-    return graph.scatter_nd(x, indices, updates, reduction=reduction)
+    return _reducing(graph.scatter_nd, x, indices, updates, reduction)
+
+
+_OF_BOOLEANS = {"add": "max", "mul": "min"}
+
+
+def _reducing(
+    scatter: Callable[..., ir.Value],
+    x: ir.Value,
+    indices: ir.Value,
+    updates: ir.Value,
+    reduction: str,
+) -> ir.Value:
+    """Scatter by `reduction`; of booleans the sum is "or" and the product "and"."""
+    if reduction == "none" or graph.type_of(x).dtype != np.bool_:
+        return scatter(x, indices, updates, reduction=reduction)
+    if graph.type_of(updates).dtype == np.bool_:
+        x, updates = (graph.cast(each, to=np.uint8) for each in (x, updates))
+    reduction = _OF_BOOLEANS.get(reduction, reduction)
+    return graph.cast(scatter(x, indices, updates, reduction=reduction), to=np.bool_)
 
 
 def _require_known_depth(indices: ir.Value) -> None:

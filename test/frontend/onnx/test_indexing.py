@@ -83,6 +83,10 @@ def test_scatter():
     cases.add("ScatterND", x, places, _normal(3, 5))
     cases.add("ScatterND", x, np.array([1, 2, 3]), _normal())
     cases.add("ScatterND", x > 0, places, np.ones((3, 5), np.bool_))
+    for reduction in ("add", "mul"):  # which ONNX Runtime takes for "or" and "and"
+        some, marks = _indices(4, 3, 6, 5), _normal(9, 5) > 0
+        cases.add("ScatterND", x > 0, _indices(3, 9, 2), marks, reduction=reduction)
+        cases.add("ScatterElements", x > 0, some, _normal(3, 6, 5) > 0, axis=1, reduction=reduction)
     for reduction in ("add", "mul", "max", "min"):  # to the same places more than once
         some = _indices(4, 3, 6, 5)
         cases.add("ScatterElements", x, some, _normal(3, 6, 5), axis=1, reduction=reduction)
