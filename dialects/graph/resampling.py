@@ -65,7 +65,8 @@ class SampleOp(GraphOp, name="sample"):
 
     `mode`: ``nearest`` (halves to even), ``linear`` or ``cubic``. `padding`: what lies outside is
     0 (``zeros``), the nearest element (``border``), or the image mirrored (``reflection``) at its
-    outer elements' centers (`align_corners`) or outer edges.
+    outer elements' centers (`align_corners`) or outer edges. An infinite coordinate lies outside,
+    and so does one that is no number; what would not be mirrored back stands for the first element.
     """
 
     x: Tensor
@@ -124,12 +125,14 @@ def _taps(p: np.ndarray, extent: int, mode: str, padding: str, align_corners: bo
         inner = np.clip(p, 0, extent - 1) if padding == "border" else _reflected(p, low, high)
         p = np.where((p < low) | (p > high), inner, p)
     base = np.floor(p)
+    with np.errstate(invalid="ignore"):
+        ratio = np.nan_to_num(p - base)
     taps = []
-    for offset, weight in _weights(p - base, mode):
+    for offset, weight in _weights(ratio, mode):
         place = base + offset
         if padding == "reflection" and mode == "cubic":  # whose taps reach further out
             place = _reflected(place, low, high)
-        inside = (place >= 0) & (place <= extent - 1) if padding == "zeros" else place == place
+        inside = (padding != "zeros") | ((place >= 0) & (place <= extent - 1))
         clamped = np.clip(np.nan_to_num(place), 0, max(extent - 1, 0)).astype(np.int64)
         taps.append((clamped, weight, inside))
     return taps

@@ -15,12 +15,8 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 @onnx_op("GridSample", domain="com.microsoft")
 def grid_sample(x, grid, *, align_corners=0, mode="bilinear", padding_mode="zeros"):
     """The grid's unit is half an axis; its origin is in the middle."""
-    image, type_ = graph.type_of(x), graph.type_of(grid)
-    axes = image.rank - 2
-    if type_.rank and not isinstance(type_.shape[-1], int):
-        raise UnsupportedError("a grid of unknown dimension")
-    if axes < 1 or type_.rank != image.rank or type_.shape[-1] != axes:
-        raise graph.TypeRuleError(f"grid {type_} does not fit an image {image}")
+    image = graph.type_of(x)
+    grid = _grid_of(grid, image)
     if mode != "nearest" and not graph.is_float(image.dtype):
         raise UnsupportedError(f"interpolation between elements of {image.dtype}")
     extents = _floats(reversed(image.shape[2:]), grid)
@@ -42,6 +38,21 @@ def grid_sample(x, grid, *, align_corners=0, mode="bilinear", padding_mode="zero
 @onnx_op("GridSample", since=20)
 def grid_sample_20(x, grid, *, align_corners=0, mode="linear", padding_mode="zeros"):
     return grid_sample(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
+
+
+def _grid_of(grid: ir.Value, image: graph.TensorType) -> ir.Value:
+    """`grid` with a coordinate for each spatial axis of `image`, in f32 at least.
+
+    f16 has eleven bits, and the places of an image with a thousand columns lie between them.
+    """
+    type_, axes = graph.type_of(grid), image.rank - 2
+    if axes < 1 or type_.rank != image.rank:
+        raise graph.TypeRuleError(f"grid {type_} does not fit an image {image}")
+    if isinstance(type_.shape[-1], Dim):  # is checked when the model runs
+        grid = graph.reshape(grid, shape=[*type_.shape[:-1], axes])
+    elif type_.shape[-1] != axes:
+        raise graph.TypeRuleError(f"grid {type_} does not fit an image {image}")
+    return grid if type_.dtype == np.float64 else graph.cast(grid, to=np.float32)
 
 
 def _floats(sizes, like: ir.Value) -> ir.Value:

@@ -187,8 +187,10 @@ class _Sampler:
             inner = p.max(0).min(last) if border else _reflected(p, low, high)
             p = inner.where(arith.ori(p.is_("lt", low), p.is_("gt", high)), p)
         base = p.floor()
+        ratio = p - base
+        ratio = ratio.where(ratio.is_("ge", 0), 0)  # infinity less itself is no number
         taps: list[Tap] = []
-        for offset, weight in _weights(p - base, self.mode):
+        for offset, weight in _weights(ratio, self.mode):
             place = base + offset
             if self.padding == "reflection" and self.mode == "cubic":
                 place = _reflected(place, low, high)

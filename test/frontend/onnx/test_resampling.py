@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, evaluate
+from numerics import Cases, Feed, const, evaluate, run_compiled
 
-from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.errors import ExecutionError, InvalidModelError, UnsupportedModelError
 
 _random = np.random.default_rng(0)
 
@@ -48,13 +48,76 @@ def test_grid_sample_names_of_opset_16():
     cases.compare_with_onnxruntime()
 
 
-def test_points_that_are_no_numbers():
-    """What is far outside, or no number, reads nothing outside of the image."""
+@pytest.mark.parametrize("padding", PADDINGS)
+def test_points_that_are_not_finite(padding):
+    """An infinite coordinate is outside, by the operator's text: 0, or the element at that end.
+
+    ONNX Runtime reads the first element for all of them, PyTorch gives NaN, 0 or that, by the mode.
+    """
+    x = np.arange(1, 16, dtype=np.float32).reshape(1, 1, 3, 5)
+    points = [[np.inf, 0], [-np.inf, 0], [np.nan, 0], [0, np.inf], [1e30, -1e30], [0, 0]]
+    wild = np.array([[points]], np.float32)
     cases = Cases(opset=20)
-    wild = np.array([[[[np.inf, 0], [-np.inf, 1e30], [np.nan, 0]]]], np.float32)
-    for padding in PADDINGS:
-        cases.add("GridSample", np.ones((1, 1, 3, 3), np.float32), wild, padding_mode=padding)
+    for mode in ("nearest", "linear", "cubic"):
+        cases.add("GridSample", x, wild, mode=mode, padding_mode=padding)
     cases.compare_compiled_with_evaluation()
+    for y in evaluate(cases.model(), cases.feeds):
+        ends = {"zeros": [0, 0, 0, 0, 0], "border": [10, 6, 6, 13, 5]}
+        found = y.ravel()
+        np.testing.assert_allclose(found[5], 8, rtol=1e-6)
+        if padding == "reflection":  # no end is nearer than the other
+            assert np.isfinite(found).all()
+        else:
+            np.testing.assert_allclose(found[:5], ends[padding], rtol=1e-6)
+
+
+def test_grid_sample_at_borders_and_between_elements():
+    """Coordinates on the borders, on elements and halfway between them.
+
+    `nearest` takes halves to the even element before it mirrors, as ONNX Runtime does; PyTorch
+    mirrors first.
+    """
+    halves = (np.arange(-9, 19) + 1) / 4 - 1
+    grid = np.stack(np.meshgrid(halves, halves), -1)[None].astype(np.float32)
+    volume, places = _floats(1, 1, 2, 4, 3), np.array([-1.75, -1, -0.25, 0.5, 1, 1.5], np.float32)
+    deep = np.stack(np.meshgrid(places, places, places), -1)[None]
+    cases = Cases(opset=20)
+    for padding in PADDINGS:
+        for align in (0, 1):
+            form = {"padding_mode": padding, "align_corners": align}
+            cases.add("GridSample", _floats(1, 1, 4, 4), grid, mode="nearest", **form)
+            cases.add("GridSample", _floats(1, 1, 1, 4), grid, tolerance=1e-5, **form)
+            cases.add("GridSample", volume, deep, mode="nearest", **form)
+    cases.compare_with_onnxruntime()
+
+
+def test_grid_sample_of_other_types():
+    """Elements are copied as they are; a grid of f16 does not make coordinates of f16."""
+    cases = Cases(opset=20)
+    points = GRID.astype(np.float16)
+    for dtype in (np.int8, np.uint16, np.bool_, np.int64, np.float64):
+        cases.add("GridSample", (X * 20).astype(dtype), points, mode="nearest")
+    row = np.arange(2000, dtype=np.float32).reshape(1, 1, 1, 2000)
+    fine = np.array([[[[0.5, 0.0], [0.25, 0.0]]]], np.float16)
+    cases.add("GridSample", row, fine)
+    cases.compare_compiled_with_evaluation()
+    *copies, coarse = evaluate(cases.model(), cases.feeds)
+    np.testing.assert_allclose(coarse.ravel(), [1499.5, 1249.5])
+    floats = Cases(opset=20)
+    floats.add("GridSample", np.trunc(X * 20), points.astype(np.float32), mode="nearest")
+    (expected,) = evaluate(floats.model(), floats.feeds)
+    np.testing.assert_array_equal(expected, copies[0])
+    np.testing.assert_array_equal(expected, copies[3])
+
+
+def test_grid_of_unknown_sizes():
+    cases = Cases(opset=18)
+    image, grid = Feed(X, ["n", 3, "h", "w"]), Feed(GRID, ["a", "b", "c", "d"])
+    cases.add("GridSample", image, grid, mode="bilinear", tolerance=1e-5)
+    cases.compare_with_onnxruntime()
+    (name,) = [name for name in cases.feeds if name.endswith("in1")]
+    with pytest.raises(ExecutionError, match="GridSample_0"):
+        run_compiled(cases.model(), cases.feeds | {name: GRID[..., :1]})
 
 
 def test_affine_grid():
