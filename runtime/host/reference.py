@@ -1,0 +1,106 @@
+"""Operators by their definition in `onnx.reference`, or by the function body that ONNX ships."""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+from .registry import HostError
+
+UNKNOWN = "ONNX has no reference implementation of it that could run on the host"
+
+
+@dataclass(frozen=True)
+class FunctionBody:
+    """A function body that ONNX ships; of some operators it depends on the types of the inputs."""
+
+    node: onnx.NodeProto
+    schema: Any
+    opsets: Mapping[str, int]
+
+    def of(self, inputs: Sequence[Any]) -> onnx.FunctionProto:
+        """The body for `inputs`."""
+        body = onnx.FunctionProto()
+        if self.schema.has_function:
+            body.CopyFrom(self.schema.function_body)
+        else:
+            types = [_type_of(value).SerializeToString() for value in inputs]
+            data = self.schema.get_context_dependent_function(self.node.SerializeToString(), types)
+            body.ParseFromString(data)
+        if not body.node:
+            raise HostError(UNKNOWN)
+        known = {entry.domain for entry in body.opset_import}
+        for domain in sorted({node.domain for node in body.node} - known):
+            body.opset_import.append(helper.make_opsetid(domain, self.opsets.get(domain, 1)))
+        defaults = (a.default_value for a in self.schema.attributes.values())
+        body.attribute_proto.extend(default for default in defaults if default.type)
+        return body
+
+
+def _type_of(value: Any) -> onnx.TypeProto:
+    if not isinstance(value, np.ndarray):
+        return onnx.TypeProto()
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+
+def find_operator(
+    node: onnx.NodeProto, opsets: Mapping[str, int]
+) -> Callable[[list[Any], Any], Sequence[Any]] | FunctionBody:
+    """What `node` does. Raises `HostError` where ONNX does not define it."""
+    operator = _implementation(node, opsets)
+    if operator is None:
+        schema = _schema(node, opsets)
+        if schema is not None and (schema.has_function or schema.has_context_dependent_function):
+            return FunctionBody(node, schema, opsets)
+        raise HostError(UNKNOWN)
+    if operator.need_context() or operator.has_subgraph:
+        raise HostError(UNKNOWN)
+    return lambda inputs, _: operator.run(*_without_trailing(inputs))
+
+
+def _without_trailing(inputs: list[Any]) -> list[Any]:
+    """Without what is left out at the end, for which `onnx.reference` has defaults."""
+    count = len(inputs)
+    while count and inputs[count - 1] is None:
+        count -= 1
+    return inputs[:count]
+
+
+def _schema(node: onnx.NodeProto, opsets: Mapping[str, int]) -> Any:
+    try:
+        return onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+_MODULES = {
+    "": "onnx.reference.ops",
+    "ai.onnx.ml": "onnx.reference.ops.aionnxml",
+    "ai.onnx.preview": "onnx.reference.ops.aionnx_preview",
+    "ai.onnx.preview.training": "onnx.reference.ops.aionnx_preview_training",
+}
+
+
+def _implementation(node: onnx.NodeProto, opsets: Mapping[str, int]) -> OpRun | None:
+    """The implementation of `node`, or None where there is only a function body, or nothing."""
+    if node.domain not in _MODULES:
+        return None
+    parameters = {
+        "log": lambda *_: None,
+        "opsets": dict(opsets),
+        "verbose": 0,
+        "new_ops": {},
+        "existing_functions": {},
+        "evaluator_cls": ReferenceEvaluator,
+    }
+    try:
+        load = importlib.import_module(_MODULES[node.domain]).load_op
+        return load(node.domain, node.op_type, opsets[node.domain])(node, parameters)
+    except Exception:  # `onnx.reference` has many ways to say so
+        return None

@@ -1,0 +1,45 @@
+"""The table of operators that run on the host by an implementation of our own.
+
+An entry is a factory: it takes the attributes of a node as keyword arguments, with ONNX's
+defaults, and gives a function from the node's inputs to its output, or to a tuple of its outputs.
+Tables of keys are thereby built when a model is loaded, not in each call.
+
+    @host_op("CategoryMapper", domain="ai.onnx.ml")
+    def category_mapper(*, cats_strings, cats_int64s, default_string="_Unused", default_int64=-1):
+        ...
+        return look_up
+
+An entry serves every opset from `since` on until another of the same operator with a larger one.
+What is not in the table runs by its definition in `onnx.reference`, or by the function body that
+ONNX ships: the table has what ONNX defines in prose alone, and what `onnx.reference` gives other
+values for than the prose or ONNX Runtime.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+Factory = Callable[..., Callable[..., Any]]
+
+_table: dict[tuple[str, str], list[tuple[int, Factory]]] = {}
+
+
+class HostError(Exception):
+    """Why a node cannot run on the host, or not on these values."""
+
+
+def host_op(op_type: str, domain: str = "", since: int = 1) -> Callable[[Factory], Factory]:
+    """Register the decorated factory for `op_type` from opset `since` on."""
+
+    def register(factory: Factory) -> Factory:
+        entries = _table.setdefault((domain, op_type), [])
+        entries.append((since, factory))
+        entries.sort(key=lambda entry: entry[0])
+        return factory
+
+    return register
+
+
+def find_factory(domain: str, op_type: str, opset: int) -> Factory | None:
+    """The entry that serves `op_type` at `opset`, or None."""
+    served = [f for since, f in _table.get((domain, op_type), ()) if since <= opset]
+    return served[-1] if served else None

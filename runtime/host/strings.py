@@ -1,0 +1,155 @@
+"""Tensors of strings, which are arrays of Python's own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .re2 import compile_re2
+from .registry import HostError, host_op
+
+
+def as_strings(texts: Sequence[str], shape: Sequence[int]) -> np.ndarray:
+    """An array of `shape`."""
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array.reshape(shape)
+
+
+@host_op("StringConcat")
+def string_concat() -> Callable[..., np.ndarray]:
+    return lambda x, y: np.asarray(x + y, object)
+
+
+@host_op("StringSplit")
+def string_split(*, delimiter: str = "", maxsplit: int | None = None) -> Callable[..., Any]:
+    """Substrings along a last axis, as many as there are most of, and how many there are.
+
+    At whitespace where there is no delimiter, as ONNX has it and `str.split` does.
+    """
+    most = -1 if maxsplit is None else maxsplit
+
+    def split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = [text.split(delimiter or None, most) for text in x.ravel()]
+        return _padded(parts, x.shape, ""), _lengths(parts, x.shape)
+
+    return split
+
+
+def _lengths(parts: Sequence[Sequence[str]], shape: Sequence[int]) -> np.ndarray:
+    return np.array([len(part) for part in parts], np.int64).reshape(shape)
+
+
+def _padded(parts: Sequence[list[str]], shape: Sequence[int], pad: str) -> np.ndarray:
+    """An array of `shape` and the length of the longest of `parts`."""
+    most = max(map(len, parts), default=0)
+    texts = [text for part in parts for text in (*part, *[pad] * (most - len(part)))]
+    return as_strings(texts, (*shape, most))
+
+
+@host_op("RegexFullMatch")
+def regex_full_match(*, pattern: str) -> Callable[[np.ndarray], np.ndarray]:
+    matches = compile_re2(pattern).fullmatch
+
+    def match(x: np.ndarray) -> np.ndarray:
+        found = [matches(text) is not None for text in x.ravel()]
+        return np.array(found, np.bool_).reshape(x.shape)
+
+    return match
+
+
+@host_op("StringNormalizer")
+def string_normalizer(
+    *,
+    case_change_action: str = "NONE",
+    is_case_sensitive: int = 0,
+    locale: str = "en_US",
+    stopwords: Sequence[str] = (),
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Elements that are stop words left out, and the case of the others changed.
+
+    A letter is changed by itself, whatever the `locale`: none has other rules for one letter than
+    Unicode has, but for the dotted and the dotless i.
+    """
+    del locale
+    changes = {"NONE": str, "LOWER": _lower, "UPPER": _upper}
+    if case_change_action not in changes:
+        raise HostError(f"case_change_action '{case_change_action}' is unknown")
+    change = changes[case_change_action]
+    compared = str if is_case_sensitive else _lower
+    stops = {compared(word) for word in stopwords}
+
+    def normalize(x: np.ndarray) -> np.ndarray:
+        if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
+            raise HostError(f"takes a vector or one row of strings, not shape {list(x.shape)}")
+        kept = [change(text) for text in x.ravel() if compared(text) not in stops]
+        kept = kept or [""]
+        return as_strings(kept, (*x.shape[:-1], len(kept)))
+
+    return normalize
+
+
+def _lower(text: str) -> str:
+    return text.lower() if text.isascii() else "".join(c.lower()[0] for c in text)
+
+
+def _upper(text: str) -> str:
+    if text.isascii():
+        return text.upper()
+    return "".join(c.upper() if len(c.upper()) == 1 else c for c in text)
+
+
+@host_op("Tokenizer", domain="com.microsoft")
+def tokenizer(
+    *,
+    mark: int,
+    mincharnum: int,
+    pad_value: str,
+    separators: Sequence[str] = (),
+    tokenexp: str = "",
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Tokens along a last axis: characters, what matches, or what lies between separators.
+
+    With `mark` those of each string stand between 0x02 and 0x03. No tokens at all leave an axis
+    of no elements.
+    """
+    if bool(separators) == bool(tokenexp):
+        raise HostError("needs either separators or tokenexp")
+    find = _matches(tokenexp) if tokenexp else _between(separators)
+    begin, end = (["\x02"], ["\x03"]) if mark else ([], [])
+
+    def tokenize(x: np.ndarray) -> np.ndarray:
+        found = [[t for t in find(text) if len(t) >= mincharnum] for text in x.ravel()]
+        if any(found):
+            found = [[*begin, *tokens, *end] for tokens in found]
+        return _padded(found, x.shape, pad_value)
+
+    return tokenize
+
+
+def _matches(pattern: str) -> Callable[[str], Sequence[str]]:
+    compiled = compile_re2(pattern)
+    return lambda text: [match.group() for match in compiled.finditer(text)]
+
+
+def _between(separators: Sequence[str]) -> Callable[[str], Sequence[str]]:
+    if list(separators) == [""]:
+        return list
+    compiled = [compile_re2(separator) for separator in separators]
+
+    def cut(text: str) -> list[str]:
+        pieces = [text]
+        for separator in compiled:
+            pieces = [piece for each in pieces for piece in _cut(separator, each)]
+        return pieces
+
+    return cut
+
+
+def _cut(separator: Any, text: str) -> list[str]:
+    """What lies between the matches of `separator`, whatever groups it has."""
+    pieces, start = [], 0
+    for match in separator.finditer(text):
+        pieces.append(text[start : match.start()])
+        start = match.end()
+    return [*pieces, text[start:]]
