@@ -6,7 +6,7 @@ place, unless a host part or the caller wants them.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -101,7 +101,7 @@ class HybridSession:
             values |= part.run({name: values[name] for name in spec.inputs})
             for name in dead:
                 del values[name]
-        given = {id(value) for value in inputs}
+        given = {id(array) for array in _arrays(inputs)}
         return [_own(values[self._outputs[index]], given) for index in plan.outputs]
 
     def close(self) -> None:
@@ -117,11 +117,20 @@ class HybridSession:
         return sorted((here | set(() if index else self._inputs)) - needed)
 
 
+def _arrays(values: Iterable[Any]) -> Iterator[np.ndarray]:
+    """The arrays among `values`, and those in sequences."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, list):
+            yield from _arrays(value)
+
+
 def _own(value: Any, given: set[int]) -> Any:
     """A result that shares nothing with what the caller gave."""
     if isinstance(value, list):
         return [_own(item, given) for item in value]
-    return value.copy() if id(value) in given and isinstance(value, np.ndarray) else value
+    return value.copy() if isinstance(value, np.ndarray) and id(value) in given else value
 
 
 class HybridBinder:

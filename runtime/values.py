@@ -5,7 +5,7 @@ a list, an optional is its value or ``None``, a map is a dict.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ def bind_value(value: Any, type_: str, where: str) -> Any:
     if kind == "optional":
         return None if value is None else bind_value(value, inner, where)
     if kind == "map":
-        return _require(value, dict, type_, where)
+        return _bind_map(_require(value, Mapping, type_, where), type_, where)
     items = _require(value, (list, tuple), type_, where)
     return [bind_value(item, inner, f"{where}[{i}]") for i, item in enumerate(items)]
 
@@ -52,6 +52,19 @@ def _require(value: Any, kinds: type | tuple[type, ...], type_: str, where: str)
         names = " or ".join(k.__name__ for k in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise FeedError(f"{where} must be {type_}, a {names}; given a {type(value).__name__}")
     return value
+
+
+def _bind_map(given: Mapping[Any, Any], type_: str, where: str) -> dict[Any, Any]:
+    """A dict with keys of Python and values of numpy, which say what type they are."""
+    key_type, value_type = type_[len("map(") : -1].split(", ", 1)
+    key_kind, kinds = (str, str) if key_type == "string" else (int, (int, np.integer))
+    bound: dict[Any, Any] = {}
+    for key, item in given.items():
+        if not isinstance(key, kinds):
+            raise FeedError(f"{where} must be {type_}, and has the key {key!r}")
+        value = bind_value(item, value_type, f"{where}[{key!r}]")
+        bound[key_kind(key)] = value[()] if isinstance(value, np.ndarray) else value
+    return bound
 
 
 def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:

@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -260,6 +261,9 @@ def test_a_node_that_fails_is_named():
 
 
 def test_results_share_nothing_with_feeds():
+    sequence = helper.make_sequence_type_proto(FLOATS)
+    made = graphc.compile(hybrid([], {"s": sequence}, {"s": sequence}))
+    assert not np.shares_memory(made([X])[0], X)
     text = helper.make_tensor_type_proto(TensorProto.STRING, [1])
     made = graphc.compile(hybrid([], {"a": text}, {"a": text}))
     given = np.array(["x"], object)
@@ -284,6 +288,28 @@ def test_functions_are_divided_inside():
     check_against_definition(made, {"x": X})
 
 
+def test_functions_of_other_opsets():
+    """ReduceSum of opset 11 has its axes as an attribute; only the sequence is on the host."""
+    node = helper.make_node
+    body = [
+        node("ReduceSum", ["a"], ["sum"], axes=[1], keepdims=0),
+        node("SequenceConstruct", ["sum", "sum"], ["pair"]),
+        node("ConcatFromSequence", ["pair"], ["joined"], axis=0),
+        node("ReduceSum", ["joined"], ["total"], axes=[0], keepdims=1),
+    ]
+    sums = helper.make_function(
+        "own", "Sums", ["a"], ["total"], body, [helper.make_opsetid("", 11)]
+    )
+    ones = helper.make_tensor_type_proto(TensorProto.FLOAT, [1])
+    model = hybrid([node("Sums", ["x"], ["y"], domain="own")], {"x": FLOATS}, {"y": ones})
+    model.functions.append(sums)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    made = graphc.compile(model)
+    assert [part.native for part in made.parts] == [True, False, True]
+    for rows in (3, 0, 2):
+        np.testing.assert_allclose(made(X[:rows]), [2 * X[:rows].sum()], rtol=1e-6)
+
+
 def test_dims_are_fixed_in_every_part():
     made = graphc.compile(sandwich(), dims={"N": 3})
     assert made.inputs[0].shape == (3, 4)
@@ -304,3 +330,135 @@ def test_preflight():
     assert [str(node.where) for node in nowhere.nodes] == ["impossible", "host", "impossible"]
     assert nowhere.nodes[1].reason == "'a' is of unknown type"
     assert graphc.check(dense()).native
+
+
+MAPS = helper.make_sequence_type_proto(
+    helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(1, []))
+)
+LABELS = helper.make_tensor_type_proto(TensorProto.STRING, ["N"])
+SCORES = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 3])
+
+
+def learned(model: onnx.ModelProto) -> onnx.ModelProto:
+    """`model` with the operators of ``ai.onnx.ml``."""
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    return model
+
+
+def ml(op_type, inputs, outputs, **attributes) -> onnx.NodeProto:
+    return helper.make_node(op_type, inputs, outputs, domain="ai.onnx.ml", **attributes)
+
+
+def by_onnxruntime(model, feeds):
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, feeds)
+
+
+NAMES = ["cat", "dog", "été"]
+LINEAR = {
+    "coefficients": np.linspace(-1, 2, 12).tolist(), "intercepts": [0.1, 0.2, 0.3],
+    "classlabels_strings": NAMES, "post_transform": "SOFTMAX",
+}  # fmt: skip
+VECTORS = {
+    "kernel_type": "RBF", "kernel_params": [0.5, 0.0, 3.0], "classlabels_strings": NAMES,
+    "support_vectors": np.sin(np.arange(24)).tolist(), "vectors_per_class": [2, 2, 2],
+    "coefficients": np.cos(np.arange(12)).tolist(), "rho": [0.1, -0.2, 0.3],
+    "prob_a": [-1.0, -2.0, -0.5], "prob_b": [0.1, 0.0, -0.1],
+}  # fmt: skip
+TREES = {
+    "nodes_treeids": [0] * 5, "nodes_nodeids": [0, 1, 2, 3, 4], "nodes_featureids": [0, 0, 1, 0, 0],
+    "nodes_values": [0.2, 0, 0.5, 0, 0],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "BRANCH_GT", "LEAF", "LEAF"],
+    "nodes_truenodeids": [1, 0, 3, 0, 0], "nodes_falsenodeids": [2, 0, 4, 0, 0],
+    "class_treeids": [0] * 3, "class_nodeids": [1, 3, 4], "class_ids": [0, 1, 2],
+    "class_weights": [0.25, 0.5, 0.75], "classlabels_strings": NAMES,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes"),
+    [("LinearClassifier", LINEAR), ("SVMClassifier", VECTORS), ("TreeEnsembleClassifier", TREES)],
+)
+def test_labels_are_looked_up_and_scores_compiled(op_type, attributes):
+    """A classifier of strings, and maps of its scores: on the host there are look-ups alone."""
+    nodes = [
+        ml(op_type, ["x"], ["label", "scores"], name="classify", **attributes),
+        ml("ZipMap", ["scores"], ["maps"], name="zip", classlabels_strings=NAMES),
+    ]
+    ends = {"label": LABELS, "scores": SCORES, "maps": MAPS}
+    model = learned(hybrid(nodes, {"x": FLOATS}, ends))
+    made = graphc.compile(model)
+    assert [part.nodes for part in made.parts if part.native] == [("classify",)]
+    assert str(made.outputs[2]) == "maps: seq(map(string, float32[]))"
+    for rows in (3, 1, 0, 2):
+        label, scores, maps = made.run(None, {"x": X[:rows]})
+        if not rows:  # which ONNX Runtime refuses
+            assert (label.shape, scores.shape, maps) == ((0,), (0, 3), [])
+            continue
+        labels, expected, expected_maps = by_onnxruntime(model, {"x": X[:rows]})
+        assert label.tolist() == labels.tolist()
+        np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
+        assert maps == [dict(zip(NAMES, row, strict=True)) for row in scores.tolist()]
+        assert [list(each) for each in maps] == [list(each) for each in expected_maps]
+
+
+def test_maps_are_saved_and_run(tmp_path):
+    node = ml("ZipMap", ["x"], ["maps"], classlabels_strings=[*NAMES, "x"])
+    with graphc.compile(learned(hybrid([node], {"x": FLOATS}, {"maps": MAPS}))) as made:
+        made.save(tmp_path / "zip.gcm")
+        expected = made(X)
+    assert expected[1]["dog"] == X[1, 1]
+    assert {type(value) for value in expected[0].values()} == {float}
+    with graphc.load(tmp_path / "zip.gcm") as loaded:
+        assert loaded(X) == expected
+
+
+def test_maps_are_fed():
+    """A map becomes a row, of which the rest of the model is compiled."""
+    words = helper.make_map_type_proto(
+        TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    )
+    nodes = [
+        ml("DictVectorizer", ["d"], ["row"], string_vocabulary=["a", "b", "c"]),
+        helper.make_node("Mul", ["row", "row"], ["y"], name="square"),
+    ]
+    model = learned(hybrid(nodes, {"d": words}, {"y": SCORES}))
+    made = graphc.compile(model)
+    assert [part.native for part in made.parts] == [False, True]
+    assert str(made.inputs[0]) == "d: map(string, float32[])"
+    for given in ({"b": 1.5}, {"a": 2, "z": 1.0, "c": np.float32(0.5)}):
+        np.testing.assert_array_equal(made(given), by_onnxruntime(model, {"d": given})[0])
+    np.testing.assert_array_equal(made({}), [[0, 0, 0]])
+    with pytest.raises(
+        FeedError, match=r"'d' must be map\(string, float32\[\]\), a Mapping; given"
+    ):
+        made([1.0])
+    with pytest.raises(FeedError, match=r"'d' must be .*, and has the key 1"):
+        made({1: 1.0})
+    with pytest.raises(FeedError, match=r"'d'\['a'\] must be float32\[\], given float64; cast it"):
+        made({"a": np.float64(1)})
+
+
+def test_categories_are_looked_up_and_encoded_by_compiled_code():
+    text = helper.make_tensor_type_proto(TensorProto.STRING, ["n"])
+    nodes = [
+        ml("OneHotEncoder", ["t"], ["one"], name="encode", cats_strings=["a", "b", "c"]),
+        ml("CategoryMapper", ["t"], ["k"], name="map", cats_strings=["a", "b"], cats_int64s=[7, 8]),
+        helper.make_node("Cast", ["k"], ["kf"], name="cast", to=1),
+        helper.make_node("ReduceSum", ["one"], ["total"], name="sum"),
+        helper.make_node("Mul", ["kf", "total"], ["y"], name="mul"),
+    ]
+    ends = {
+        "one": helper.make_tensor_type_proto(TensorProto.FLOAT, ["n", 3]),
+        "y": helper.make_tensor_type_proto(TensorProto.FLOAT, None),
+    }
+    model = learned(hybrid(nodes, {"t": text}, ends))
+    made = graphc.compile(model)
+    assert [part.nodes for part in made.parts if not part.native] == [("encode/place", "map")]
+    for words in (["a", "q", "b"], ["c"], []):
+        given = {"t": np.array(words, object)}
+        for ours, theirs in zip(made.run(None, given), by_onnxruntime(model, given), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+            assert ours.shape == theirs.shape

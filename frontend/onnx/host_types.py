@@ -6,6 +6,7 @@ import onnx
 
 from ...dialects import graph
 from ...errors import InvalidModelError
+from .lookup_types import lookup_types
 from .tensors import dtype_of
 
 
@@ -19,18 +20,13 @@ def infer_types(
 
     InvalidModelError for a node that is at odds with its operator's schema.
     """
-    _require_counted_outputs(node)
-    opset = next((o.version for o in model.opset_import if o.domain == node.domain), 0)
-    known = {name: type_ for name, type_ in types.items() if type_ is not None}
+    function = next((f for f in model.functions if (f.domain, f.name) == _name_of(node)), None)
+    for each in (node,) if function is None else function.node:
+        _require_counted_outputs(each)
     try:
-        return onnx.shape_inference.infer_node_outputs(
-            onnx.defs.get_schema(node.op_type, opset, node.domain),
-            node,
-            known,
-            {name: constants[name] for name in types if name in constants},
-            opset_imports=list(model.opset_import),
-            ir_version=model.ir_version,
-        )
+        if function is not None:
+            return _infer_function(function, node, types)
+        return _infer_node(node, model, types, constants) | lookup_types(node, types)
     except onnx.checker.ValidationError as error:
         raise InvalidModelError(f"node '{node.name}' ({node.op_type}): {error}") from error
     except (
@@ -41,7 +37,41 @@ def infer_types(
         TypeError,
         RuntimeError,
     ):
-        return {}
+        return lookup_types(node, types)
+
+
+def _name_of(node: onnx.NodeProto) -> tuple[str, str]:
+    return node.domain, node.op_type
+
+
+def _infer_node(
+    node: onnx.NodeProto,
+    model: onnx.ModelProto,
+    types: Mapping[str, onnx.TypeProto | None],
+    constants: Mapping[str, onnx.TensorProto],
+) -> dict[str, onnx.TypeProto]:
+    opset = next((o.version for o in model.opset_import if o.domain == node.domain), 0)
+    return onnx.shape_inference.infer_node_outputs(
+        onnx.defs.get_schema(node.op_type, opset, node.domain),
+        node,
+        {name: type_ for name, type_ in types.items() if type_ is not None},
+        {name: constants[name] for name in types if name in constants},
+        opset_imports=list(model.opset_import),
+        ir_version=model.ir_version,
+    )
+
+
+def _infer_function(
+    function: onnx.FunctionProto,
+    node: onnx.NodeProto,
+    types: Mapping[str, onnx.TypeProto | None],
+) -> dict[str, onnx.TypeProto]:
+    given = [types.get(name) or onnx.TypeProto() for name in node.input]
+    inferred = onnx.shape_inference.infer_function_output_types(
+        function, given, list(node.attribute)
+    )
+    known = zip(node.output, inferred, strict=False)
+    return {name: type_ for name, type_ in known if type_.WhichOneof("value")}
 
 
 def _require_counted_outputs(node: onnx.NodeProto) -> None:

@@ -39,7 +39,10 @@ def part_model(placement: Placement, part: Part) -> onnx.ModelProto:
         types = {name: placement.types.get(name) for name in inside}
         proto.value_info.extend(_info(n, spell.type_proto(n, t)) for n, t in types.items())
     return helper.make_model(
-        proto, opset_imports=model.opset_import, ir_version=model.ir_version or 10
+        proto,
+        opset_imports=model.opset_import,
+        ir_version=model.ir_version or 10,
+        functions=model.functions,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 
 from ...dialects import graph
+from .inlining import operator_of
 from .names import read_names
 from .placement import Placement, Where
 
@@ -92,7 +93,7 @@ class Partitioner:
 
     def _is_constant(self, index: int) -> bool:
         node = self.nodes[index]
-        return node.op_type == "Constant" and not set(node.output) & set(self.results)
+        return operator_of(node) == "Constant" and not set(node.output) & set(self.results)
 
     def _with_shared(self, home: list[int]) -> list[int]:
         """`home`, and the nodes of others that its part computes for itself."""
@@ -114,7 +115,7 @@ class Partitioner:
         return (
             self.native[index]
             and all(self._is_small(name) for name in node.output if name)
-            and (node.op_type in _SIZES or all(map(self._is_small, self.reads[index])))
+            and (operator_of(node) in _SIZES or all(map(self._is_small, self.reads[index])))
         )
 
     def _is_small(self, name: str) -> bool:

@@ -252,6 +252,7 @@ class Placer(TrackingImporter):
             onnx.helper.make_graph([node], "node", inputs, outputs),
             opset_imports=self.model.opset_import,
             ir_version=self.model.ir_version,
+            functions=[f for f in self.model.functions if f.name == node.op_type],
         ).SerializeToString()
 
 

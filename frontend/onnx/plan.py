@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
-from onnx.inliner import inline_local_functions
 
 from ...dialects import graph
-from ...errors import InvalidModelError, UnsupportedModelError, UnsupportedNode
+from ...errors import UnsupportedModelError, UnsupportedNode
 from ...mlir import ir
 from .choices import Answers
 from .host_types import spell
 from .importer import Scope
+from .inlining import inline_functions
 from .loading import Source, load_model
+from .lookups import split_lookups
 from .model_import import report_oddities, settle_choices, verify
 from .names import in_order
+from .opsets import domain_of
 from .part_model import part_model
 from .partition import Part, Partitioner
 from .placement import (
@@ -163,23 +165,21 @@ def _place(
 def _prepare(source: Source) -> tuple[onnx.ModelProto, Path | None]:
     """The model with its functions in place of their calls, and a name for every node."""
     model, folder = load_model(source)
-    if model.functions:
-        try:
-            model = inline_local_functions(model)
-        except Exception as error:  # the inliner's own types are those of C++
-            raise InvalidModelError(f"the model's functions cannot be inlined: {error}") from error
-    elif isinstance(source, onnx.ModelProto):
-        model = onnx.ModelProto.FromString(model.SerializeToString())
+    if isinstance(source, onnx.ModelProto):
+        model = onnx.ModelProto()
+        model.CopyFrom(source)
+    inline_functions(model)
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)
-        node.domain = "" if node.domain == "ai.onnx" else node.domain
+        node.domain = domain_of(node.domain)
     order = in_order(model.graph.node)
     if any(index != place for place, (index, _) in enumerate(order)):
         nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for _, node in order]
         del model.graph.node[:]
         model.graph.node.extend(nodes)
     for opset in model.opset_import:
-        opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
+        opset.domain = domain_of(opset.domain)
+    split_lookups(model)
     return model, folder
 
 
