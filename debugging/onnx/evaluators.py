@@ -1,7 +1,7 @@
 """Running a model as others do: ONNX Runtime without its optimisations, ONNX's own evaluator."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,17 @@ def by_runtime(
     model: onnx.ModelProto, feeds: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, Any]:
     """The values `names`, by ONNX Runtime. Raises ReferenceRunError where it cannot."""
+    return open_runtime(model, names)(feeds)
+
+
+def open_runtime(
+    model: onnx.ModelProto, names: Sequence[str]
+) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """A function of feeds that gives the values `names`, by ONNX Runtime.
+
+    Raises ReferenceRunError where it does not take the model, and so does the function where it
+    cannot run it.
+    """
     try:
         import onnxruntime
     except ImportError as error:
@@ -32,14 +43,25 @@ def by_runtime(
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     extended = with_outputs(model, names)
+
+    def failed(error: Exception) -> ReferenceRunError:
+        return ReferenceRunError(f"ONNX Runtime cannot run the model: {error}")
+
     try:
         session = onnxruntime.InferenceSession(
             extended.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        found = session.run(list(names), dict(feeds))
     except Exception as error:  # its own types stand in no common base
-        raise ReferenceRunError(f"ONNX Runtime cannot run the model: {error}") from error
-    return dict(zip(names, found, strict=True))
+        raise failed(error) from error
+
+    def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            found = session.run(list(names), dict(feeds))
+        except Exception as error:
+            raise failed(error) from error
+        return dict(zip(names, found, strict=True))
+
+    return run
 
 
 def by_evaluator(

@@ -14,15 +14,18 @@ from graphc.errors import UsageError
 from graphc.passes.graph_to_linalg import functions, scalar
 from graphc.passes.graph_to_linalg.convert import load_rules
 from graphc.passes.registry import load_plugin
+from graphc.runtime import CompiledModel
+from graphc.tools.fuzz import history
 from graphc.tools.fuzz.__main__ import main
 from graphc.tools.fuzz.builder import GraphBuilder
-from graphc.tools.fuzz.checking import check_case
+from graphc.tools.fuzz.checking import check_case, inputs_of
 from graphc.tools.fuzz.drawing import Case, draw_case
 from graphc.tools.fuzz.evaluation import IR_VERSION, Rejected
 from graphc.tools.fuzz.families.reduction import fits
 from graphc.tools.fuzz.findings import chosen, reduce_findings
 from graphc.tools.fuzz.journal import Journal, Run
 from graphc.tools.fuzz.outcome import Outcome, Status
+from graphc.tools.fuzz.rounds import Evaluation, is_unsteady
 from graphc.tools.fuzz.running import check_graph
 from graphc.tools.fuzz.summary import sum_up
 from graphc.tools.fuzz.values import Value, is_sane
@@ -171,6 +174,63 @@ def test_how_a_graph_is_judged():
     assert status(np.exp(x) * np.float32(1.01)) is Status.ILL_CONDITIONED
     assert status(np.exp(x[:2])) is Status.WRONG
     assert status(np.exp(x).astype(np.float64)) is Status.WRONG
+
+
+class Forgetful(dict):
+    """Results by the shapes of feeds: what those of the first call were, all later ones are."""
+
+    def of(self, model, run, names, feeds):
+        shapes = model, *(array.shape for array in feeds.values())
+        return self.setdefault(shapes, run(model, names, feeds))
+
+
+def test_what_depends_on_the_calls_before_is_found_and_reduced(tmp_path, monkeypatch, capsys):
+    run, remembered = CompiledModel.run, Forgetful()
+    monkeypatch.setattr(
+        CompiledModel, "run", lambda model, names, feeds: remembered.of(model, run, names, feeds)
+    )
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    node = onnx.helper.make_node("Neg", ["x"], ["y"])
+    case = case_of(node, {"x": x}, -x, {"y": 1e-4})
+    ending = check_case(case, 60)
+    assert (ending.status, ending.inputs, ending.alone) == (Status.WRONG, 1, False)
+    assert "after other calls: 'y' is off by" in ending.detail
+    np.save(tmp_path / "input0.npy", x)
+    onnx.save(case.model, tmp_path / "model.onnx")
+    assert history.main([str(tmp_path / "model.onnx")]) == 0
+    monkeypatch.undo()
+    assert history.main([str(tmp_path / "model.onnx")]) == 1
+    assert check_case(case, 60).status is Status.PASS
+
+
+def test_graphs_are_called_with_other_values_and_sizes(drawn):
+    values = sizes = 0
+    for case in drawn[:60]:
+        first, *others = inputs_of(case)
+        for each in others:
+            assert set(each.expected) == set(first.expected)
+            same = all(a.shape == first.feeds[name].shape for name, a in each.feeds.items())
+            values, sizes = values + same, sizes + (not same)
+    assert values > 60
+    assert sizes > 25
+
+
+def test_rounding_may_decide_what_other_inputs_give():
+    """Of an input that a graph was drawn with it may not."""
+    x = np.array([0.5, 1.5, 2.5], np.float32)
+
+    def unsteady(op_type, feeds):
+        case = case_of(onnx.helper.make_node(op_type, ["x"], ["y"]), {"x": x}, x, {"y": 1e-4})
+        inputs = Evaluation(case.model, "onnxruntime").of({"x": feeds})
+        return is_unsteady(
+            case.model, inputs, case.tolerances, "onnxruntime", np.random.default_rng(0)
+        )
+
+    assert unsteady("Round", x)
+    assert not unsteady("Round", x + np.float32(0.25))
+    assert not unsteady("Exp", x)
+    assert Evaluation(case_of(onnx.helper.make_node("Log", ["x"], ["y"]), {"x": x}, x, {}).model,
+                      "onnxruntime").of({"x": -x}) is None  # fmt: skip
 
 
 def test_of_errors_that_read_alike_only_some_are_reduced():

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ...debugging.onnx.subject import Subject, subject_of
 from ...debugging.reduction import Reduced
 from ...errors import GraphcError
 from ..isolation import Lost, call_each
-from .checking import COMPILE, ONE_THREAD, one_line
+from .checking import COMPILE, ONE_THREAD, inputs_of, one_line
 from .drawing import Case, draw_case
 from .outcome import Outcome, Status
 
@@ -88,6 +89,7 @@ def _reduce(
 ) -> str:
     warnings.simplefilter("ignore")
     outcome, case = found[index], draw_case(seed, index)
+    case = _with_inputs(case, outcome.inputs)
     place = folder / case.name
     _save_whole(case, place / "whole")
     try:
@@ -95,17 +97,17 @@ def _reduce(
     except GraphcError as error:
         return _write(place, outcome, f"not reduced: {one_line(error)}")
     reference = [f"--reference={case.reference}"]
-    reduced.save(place, ["--threads=1", *arguments], reference, _survival(seconds=LIVING_SECONDS))
+    reduced.save(place, ["--threads=1", *arguments], reference, _predicate(outcome))
     culprit = ""
-    if outcome.status is Status.WRONG:
+    if outcome.status is Status.WRONG and outcome.alone:
         culprit = _culprit(reduced.subject, case, options)
     return _write(place, outcome, str(reduced), culprit, reduced.subject)
 
 
 def _reduced(case: Case, outcome: Outcome, options: dict[str, Any]) -> Reduced:
     settings = _settings(case, options)
-    if outcome.status in (Status.CRASH, Status.HANG):
-        settings["command"] = Command(_survival(seconds=LIVING_SECONDS))
+    if outcome.status in (Status.CRASH, Status.HANG) or not outcome.alone:
+        settings["command"] = Command(_predicate(outcome))
     return reduce(case.model, case.feeds, **settings)
 
 
@@ -122,9 +124,19 @@ def _tolerance(case: Case) -> float | None:
     return None if own else max(case.tolerances.values())
 
 
-def _survival(seconds: float) -> str:
-    """The command that exits with 0 where a model does not live to the end of a run."""
-    return f"{shlex.quote(sys.executable)} -m graphc.tools.fuzz.survival {seconds:g} {{}}"
+def _with_inputs(case: Case, number: int) -> Case:
+    """`case` as if it had been drawn with those inputs."""
+    inputs = inputs_of(case)[number] if number else case
+    return replace(case, feeds=inputs.feeds, expected=inputs.expected)
+
+
+def _predicate(outcome: Outcome) -> str:
+    """The command that exits with 0 where a model does not live to the end of a run, or where what
+    it gives depends on the calls before."""
+    python = f"{shlex.quote(sys.executable)} -m graphc.tools.fuzz"
+    if outcome.alone:
+        return f"{python}.survival {LIVING_SECONDS:g} {{}}"
+    return f"{python}.history {{}}"
 
 
 def _culprit(subject: Subject, case: Case, options: dict[str, Any]) -> str:

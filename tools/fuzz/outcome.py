@@ -11,7 +11,8 @@ class Status(StrEnum):
 
     PASS = "pass"
     ILL_CONDITIONED = "ill-conditioned"
-    """Beyond the tolerance, but not farther from float64 than the reference, by much."""
+    """Beyond the tolerance, but not farther from float64 than the reference, by much; or rounding
+    decides it, with other inputs than those it was drawn with."""
     UNSUPPORTED = "declared limit"
     """Refused as it should be, with the nodes that are not supported."""
     WRONG = "wrong answer"
@@ -41,6 +42,10 @@ class Outcome:
     rejected: Mapping[str, int] = field(default_factory=dict)
     """Draws that were given up, by reason."""
     seconds: float = 0.0
+    inputs: int = 0
+    """The number of the inputs that showed it, 0 for those that the graph was drawn with."""
+    alone: bool = True
+    """Whether it takes no other calls before."""
 
     @property
     def is_finding(self) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..isolation import Lost, call_each
-from .checking import check_case
+from .checking import Ending, check_case
 from .drawing import Case, draw_case
 from .outcome import Outcome, Status
 from .registry import all_draws
@@ -45,19 +45,19 @@ def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: in
     logging.getLogger("graphc").setLevel(logging.ERROR)
     start = time.perf_counter()
     case = draw_case(seed, index)
-    status, detail = check_case(case, timeout, **options)
+    ending = check_case(case, timeout, **options)
     gc.collect()
-    return describe(case, status, detail, time.perf_counter() - start)
+    return describe(case, ending, time.perf_counter() - start)
 
 
-def describe(case: Case, status: Status, detail: str, seconds: float) -> Outcome:
+def describe(case: Case, ending: Ending, seconds: float) -> Outcome:
     """An outcome with what counts of `case`."""
     nodes = list(case.nodes())
     arrays = [*case.feeds.values(), *case.expected.values()]
     return Outcome(
         case.index,
-        status,
-        detail,
+        ending.status,
+        ending.detail,
         len(nodes),
         sorted({node.op_type for node in nodes}),
         sorted({array.dtype.name for array in arrays}),
@@ -65,4 +65,6 @@ def describe(case: Case, status: Status, detail: str, seconds: float) -> Outcome
         case.reference,
         case.rejected,
         seconds,
+        ending.inputs,
+        ending.alone,
     )

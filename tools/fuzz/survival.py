@@ -14,7 +14,8 @@ import numpy as np
 from ...compiling import compile
 from ...errors import GraphcError
 from ..isolation import Lost, call_each
-from .checking import CALLS, COMPILE, ONE_THREAD
+from ..variation import order_of_calls
+from .checking import COMPILE, ONE_THREAD
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,13 +28,16 @@ def main(arguments: Sequence[str]) -> int:
 def _run(path: str) -> None:
     try:
         with closing(compile(path, extra_flags=ONE_THREAD, **COMPILE)) as compiled:
-            files = [Path(path).with_name(f"input{i}.npy") for i in range(len(compiled.inputs))]
-            names = [spec.name for spec in compiled.inputs]
-            feeds = dict(zip(names, map(np.load, files), strict=True))
-            for _ in range(CALLS):
+            feeds = read_feeds(Path(path), [spec.name for spec in compiled.inputs])
+            for _ in order_of_calls(1):
                 compiled.run(None, feeds)
     except (GraphcError, OSError):
         return  # it lives
+
+
+def read_feeds(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Arrays for the inputs `names` of the model in `path`, from the files beside it."""
+    return {name: np.load(path.with_name(f"input{i}.npy")) for i, name in enumerate(names)}
 
 
 if __name__ == "__main__":
