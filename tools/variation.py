@@ -68,22 +68,31 @@ def other_sizes(
     Names of one size get one size, so that what was equal stays so. Now and then only one size
     changes: the others may have to be what they are. None where there are no names.
     """
-    named = {
-        size
-        for name, array in feeds.items()
-        for dim, size in zip(dims[name], array.shape, strict=True)
-        if isinstance(dim, str) and (larger or size > 1)
-    }
+    found = {size for name, array in feeds.items() for size in _named(dims[name], array)}
+    named = sorted(size for size in found if larger or size > 1)
     if not named:
         return None
-    changed = sorted(named) if random.random() < 0.5 else [random.choice(sorted(named))]
-    sizes = {int(size): _other_size(int(size), random, larger) for size in changed}
-    found = {}
-    for name, array in feeds.items():
-        pairs = zip(dims[name], array.shape, strict=True)
-        shape = [sizes.get(size, size) if isinstance(dim, str) else size for dim, size in pairs]
-        found[name] = with_shape(array, shape, random)
-    return found
+    if random.random() < 0.5:
+        named = [named[int(random.integers(len(named)))]]
+    sizes = {size: _other_size(size, random, larger) for size in named}
+    return {
+        name: with_shape(array, _with_sizes(array, dims[name], sizes), random)
+        for name, array in feeds.items()
+    }
+
+
+def _with_sizes(array: np.ndarray, dims: Dims, sizes: Mapping[int, int]) -> list[int]:
+    """The shape of `array` where those of its sizes that have names are what `sizes` says."""
+    return [
+        sizes[size] if isinstance(dim, str) and size in sizes else size
+        for dim, size in zip(dims, array.shape, strict=True)
+    ]
+
+
+def _named(dims: Dims, array: np.ndarray) -> list[int]:
+    """The sizes of `array` that have names."""
+    pairs = zip(dims, array.shape, strict=True)
+    return [size for dim, size in pairs if isinstance(dim, str)]
 
 
 def _other_size(size: int, random: np.random.Generator, larger: bool) -> int:

@@ -1,8 +1,8 @@
 """One graph of a seed."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -13,6 +13,7 @@ from ...debugging.difference import tolerance_of
 from ...debugging.onnx.graphs import all_nodes, read_names
 from ...debugging.onnx.nodes import EVALUATOR
 from .builder import GraphBuilder
+from .declarations import declared_otherwise, replaced_weights
 from .evaluation import IR_VERSION, Rejected
 from .registry import Registered, all_draws
 from .values import dtype_of, element_type
@@ -21,6 +22,8 @@ OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25)
 MOST_NODES = 30
 _MOST_DRAWS = 40 * MOST_NODES
 """A bound, should all draws be rejected."""
+EXPORTED = 0.2
+"""The part of the models that are written down as exporters do."""
 _FLOAT_TYPES = ("float32",) * 15 + ("float64",) * 2 + ("float16",) * 2 + ("bfloat16",)
 
 
@@ -39,6 +42,8 @@ class Case:
     """Who computed that: ``onnxruntime``, or ``nodes`` where it lacks some of them."""
     rejected: Mapping[str, int]
     """Draws that were given up, by reason."""
+    declared: Sequence[str] = ()
+    """The ways of exporters in which the model is written down, beyond a plain one."""
 
     @property
     def name(self) -> str:
@@ -65,7 +70,17 @@ def draw_case(seed: int, index: int) -> Case:
         if len(builder.nodes) >= wanted:
             break
         _extend(builder, rejected)
-    return _finish(builder, seed, index, rejected)
+    case = _finish(builder, seed, index, rejected)
+    return _declared(case, random) if random.random() < EXPORTED else case
+
+
+def _declared(case: Case, random: np.random.Generator) -> Case:
+    """`case` as an exporter writes it down."""
+    if case.reference != "onnxruntime":
+        return case
+    model, ways = declared_otherwise(case.model, case.feeds, case.expected, random)
+    feeds = {**case.feeds, **replaced_weights(model, random)}
+    return replace(case, model=model, feeds=feeds, declared=ways)
 
 
 def _extend(builder: GraphBuilder, rejected: Counter[str]) -> None:
