@@ -83,14 +83,18 @@ def known(ctx: Lowering, array: np.ndarray) -> Operand:
 
 
 def within_reach(
-    x: Operand, kernel: Sequence[int], dilations: Sequence[int], places: Sequence[Size]
+    x: Operand,
+    kernel: Sequence[int],
+    dilations: Sequence[int],
+    places: Sequence[Size],
+    first: int = 1,
 ) -> Operand:
-    """`x` [N, spatial..., C] without what lies behind the only window of an axis.
+    """`x`, whose spatial axes begin with `first`, without what lies behind the only window of one.
 
     The backend drops loops of one place, and then takes the whole axis for that window.
     """
     for axis, (taps, dilation, count) in enumerate(
-        zip(kernel, dilations, places, strict=True), start=1
+        zip(kernel, dilations, places, strict=True), start=first
     ):
         if count == 1:
             x = x.sliced(axis, 0, dilation * (taps - 1) + 1, 1)

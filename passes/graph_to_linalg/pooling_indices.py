@@ -9,7 +9,7 @@ from ...dialects import graph
 from ...mlir import arith, ir, tensor
 from .generic import generic, loop_index, projection
 from .lowering import Lowering, lowers
-from .operands import operand
+from .operands import operand, within_reach
 from .padding import padded_axes
 
 
@@ -24,6 +24,7 @@ def max_pool_with_indices(
     lowest = graph.lowest(source.dtype)
     low, high = (0, 0, *attrs["low"]), (0, 0, *attrs["high"])
     image = padded_axes(operand(ctx, op.x, x), low, high, lowest)
+    image = within_reach(image, attrs["kernel"], attrs["dilations"], result.shape[2:], first=2)
     d = [ir.AffineExpr.get_dim(i) for i in range(rank + axes)]
     reads = [
         d[2 + i] * attrs["strides"][i] + d[rank + i] * attrs["dilations"][i] for i in range(axes)

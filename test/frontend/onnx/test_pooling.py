@@ -210,6 +210,24 @@ def test_one_window_and_elements_behind_it():
     cases.compare_with_onnxruntime()
 
 
+def test_places_in_one_window_and_elements_behind_it():
+    cases = Cases(opset=21)
+    line = np.array([[[1, 2, 3, 0, 9]]], np.float32)
+    cases.add("MaxPool", line, outputs=2, kernel_shape=[3], strides=[3])
+    cases.add("MaxPool", line.astype(np.uint8), outputs=2, kernel_shape=[3], strides=[3])
+    cases.add("MaxPool", line, outputs=2, kernel_shape=[2], strides=[5], dilations=[2])
+    cases.add("MaxPool", line, outputs=2, kernel_shape=[3], strides=[4], pads=[1, 0])
+    named = Feed(line, [1, 1, "length"])
+    cases.add("MaxPool", named, outputs=2, kernel_shape=[3], strides=[3])
+    plane = np.arange(50, dtype=np.float32).reshape(1, 1, 10, 5)
+    cases.add("MaxPool", plane, outputs=2, kernel_shape=[2, 3], strides=[2, 3])
+    solid = _floats(1, 2, 4, 3, 4)
+    cases.add("MaxPool", solid, outputs=2, kernel_shape=[2, 2, 3], strides=[3, 2, 2])
+    cases.compare_with_onnxruntime()
+    values, places = run_onnxruntime(cases.model(), cases.feeds)[:2]
+    assert (values.item(), places.item()) == (3, 2)
+
+
 def test_sums_over_one_number():
     """An image that one fills, as that which counts what the windows of another hold."""
     cases = Cases(opset=13)
