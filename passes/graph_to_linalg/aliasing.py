@@ -16,14 +16,7 @@ _VIEWS = (
     "iree_tensor_ext.compute_barrier.end",
     "util.optimization_barrier",
 )
-_READERS = (
-    "func.return",
-    "hal.tensor.export",
-    "tensor.concat",
-    "tensor.dim",
-    "tensor.extract",
-    "tensor.pad",
-)
+_READERS = ("func.return", "hal.tensor.export", "tensor.concat", "tensor.dim", "tensor.extract")
 _BRANCHES = ("scf.condition", "scf.if", "scf.while", "scf.yield")
 """Outside of kernels, what these hand on is exported."""
 

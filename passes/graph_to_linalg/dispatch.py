@@ -50,7 +50,7 @@ def _is_in_memory(x: ir.Value) -> bool:
 
 def is_windowed(x: ir.Value) -> bool:
     """Whether `x` is a reduction, or a convolution or pool with an op of linalg's own, or computed
-    from one element by element."""
+    from one element by element, its axes in another order maybe."""
     return _comes_from(x, lambda op: has_reduction(op) or op.name.startswith(_WINDOWED))
 
 
@@ -76,6 +76,8 @@ def _comes_from(x: ir.Value, wanted: Callable[[ir.Operation], bool]) -> bool:
             return True
         if op.name == "linalg.generic":
             waiting.extend(op.opview.inputs)
+        elif op.name == "linalg.transpose":
+            waiting.append(op.operands[0])
     return False
 
 

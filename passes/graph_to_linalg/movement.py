@@ -12,6 +12,7 @@ from .elementwise import lower_elementwise
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Lowering, Size, lowers, plain_type
+from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
 
 
 @lowers(graph.ReshapeOp)
@@ -284,9 +285,17 @@ def insert_slice(
     """
     if 0 in sizes or 0 in ir.RankedTensorType(into.type).shape:
         return into
+    if ones := common_ones(x, into):
+        starts, extents = (
+            [size for axis, size in enumerate(each) if axis not in ones]
+            for each in (offsets, sizes)
+        )
+        x, into = (without_axes(each, ones) for each in (x, into))
+        return with_axes(insert_slice(ctx, x, into, starts, extents), ones)
     offset_values, static_offsets = _split_sizes(ctx, offsets)
     size_values, static_sizes = _split_sizes(ctx, sizes)
-    if not ir.RankedTensorType(x.type).has_static_shape and is_windowed(x):
+    is_unknown = not ir.RankedTensorType(x.type).has_static_shape
+    if (is_unknown and is_windowed(x)) or is_stored_before(x, into):
         x = iree.compute_barrier(x, iree.dynamic_sizes(x))
     return tensor.insert_slice(
         x, into, offset_values, size_values, [],
@@ -304,19 +313,9 @@ def pad_tensor(
 ) -> ir.Value:
     """`x` with `scalar` around it, of type `type_`.
 
-    Where sizes are not known, a copy: the backend fails at such a ``tensor.pad``.
+    A copy: where sizes are not known the backend fails at a ``tensor.pad``, and where they are it
+    makes this of it.
     """
-    if not type_.is_static:
-        around = fill(scalar, ctx.empty(type_))
-        shape = [s - a - b for s, a, b in zip(type_.shape, low, high, strict=True)]
-        return insert_slice(ctx, x, around, low, shape)
-    low_values, static_low = _split_sizes(ctx, low)
-    high_values, static_high = _split_sizes(ctx, high)
-    op = tensor.PadOp(plain_type(type_), x, low_values, high_values, static_low, static_high)
-    index = ir.IndexType.get()
-    block = op.regions[0].blocks.append(
-        *[index] * type_.rank, arg_locs=[ir.Location.current] * type_.rank
-    )
-    with ir.InsertionPoint(block):
-        tensor.YieldOp(scalar)
-    return op.operation.results[0]
+    around = fill(scalar, ctx.empty(type_))
+    shape = [s - a - b for s, a, b in zip(type_.shape, low, high, strict=True)]
+    return insert_slice(ctx, x, around, low, shape)

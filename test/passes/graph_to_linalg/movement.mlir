@@ -65,12 +65,40 @@ func.func @concat_behind_a_constant(%x: tensor<2x4xf32>) -> tensor<3x4xf32> {
 
 // CHECK-LABEL: @expand_and_pad
 // CHECK: linalg.generic
-// CHECK: {{tensor.pad|tensor.insert_slice}}
+// CHECK: tensor.insert_slice
 // CHECK: return
 func.func @expand_and_pad(%x: tensor<1x4xf32>, %v: tensor<f32>) -> tensor<5x4xf32> {
   %0 = "graph.expand"(%x) {shape = [3, 4]} : (tensor<1x4xf32>) -> tensor<3x4xf32>
   %1 = "graph.pad"(%0, %v) {low = [2, 0], high = [0, 0]} : (tensor<3x4xf32>, tensor<f32>) -> tensor<5x4xf32>
   return %1 : tensor<5x4xf32>
+}
+
+// -----
+
+// The backend loses count of axes of one element that are inserted in a filled tensor; none is.
+// CHECK-LABEL: @pad_between_unit_axes
+// CHECK: %[[X:.*]] = tensor.collapse_shape %arg0 {{\[}}[0, 1], [2, 3]] : tensor<1x4x5x1xf32> into tensor<4x5xf32>
+// CHECK: %[[Y:.*]] = tensor.insert_slice %[[X]] into %{{.*}}[0, 1] [4, 5] [1, 1] : tensor<4x5xf32> into tensor<4x8xf32>
+// CHECK: tensor.expand_shape %[[Y]] {{.*}} into tensor<1x4x8x1xf32>
+func.func @pad_between_unit_axes(%x: tensor<1x4x5x1xf32>, %v: tensor<f32>) -> tensor<1x4x8x1xf32> {
+  %0 = "graph.pad"(%x, %v) {low = [0, 0, 1, 0], high = [0, 0, 2, 0]} : (tensor<1x4x5x1xf32>, tensor<f32>) -> tensor<1x4x8x1xf32>
+  return %0 : tensor<1x4x8x1xf32>
+}
+
+// -----
+
+// Nor is what a window gives where that axis grows, or what was inserted before.
+// CHECK-LABEL: @pad_unit_axis_of_reduction
+// CHECK: %[[SUM:.*]] = linalg.generic
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[SUM]])
+// CHECK: %[[FIRST:.*]] = tensor.insert_slice %[[STORED]]
+// CHECK: %[[AGAIN:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[FIRST]])
+// CHECK: tensor.insert_slice %[[AGAIN]]
+func.func @pad_unit_axis_of_reduction(%x: tensor<1x4x5xf32>, %v: tensor<f32>) -> tensor<5x4xf32> {
+  %0 = "graph.reduce_sum"(%x) {axes = array<i64: 2>, keepdims = false} : (tensor<1x4x5xf32>) -> tensor<1x4xf32>
+  %1 = "graph.pad"(%0, %v) {low = [1, 0], high = [0, 0]} : (tensor<1x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %2 = "graph.pad"(%1, %v) {low = [3, 0], high = [0, 0]} : (tensor<2x4xf32>, tensor<f32>) -> tensor<5x4xf32>
+  return %2 : tensor<5x4xf32>
 }
 
 // -----

@@ -98,7 +98,7 @@ func.func @computed_rows(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
 // -----
 
 // CHECK-LABEL: @lrn
-// CHECK: tensor.pad %arg0 low[0, 1, 0] high[0, 1, 0]
+// CHECK: tensor.insert_slice %arg0 into %{{.*}}[0, 1, 0] [2, 5, 3]
 // CHECK: math.rsqrt
 // CHECK-NOT: math.powf
 // CHECK: return
