@@ -4,7 +4,7 @@ import numpy as np
 
 from .attributes import Bool, Int, Ints, Str
 from .base import GraphOp, Result, Tensor, TypeRuleError, builder
-from .elementwise import require_number
+from .elementwise import require_float, require_number
 from .types import TensorType, is_float
 from .window import (
     from_channels_first,
@@ -118,6 +118,7 @@ class AveragePoolOp(Pool, name="average_pool"):
 
     @staticmethod
     def infer(x, *, high, extra, **rest) -> TensorType:
+        require_float(x)
         return Pool.infer(x, high=[a + b for a, b in zip(high, extra, strict=True)], **rest)
 
     @staticmethod
@@ -159,6 +160,11 @@ class LpPoolOp(Pool, name="lp_pool"):
     high: Ints
     p: Int
     layout: Str
+
+    @staticmethod
+    def infer(x, **window) -> TensorType:
+        require_float(x)
+        return Pool.infer(x, **window)
 
     @staticmethod
     def evaluate(x, *, layout, p, **window):

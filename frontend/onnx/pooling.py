@@ -112,6 +112,7 @@ def global_max_pool(x):
 
 @onnx_op("GlobalLpPool", since=2)
 def global_lp_pool(x, *, p=2):
+    graph.require_float(graph.type_of(x))
     powers = graph.pow_(graph.abs_(x), graph.splat_like(p, x))
     total = graph.reduce_sum(powers, axes=_spatial_axes(x), keepdims=True)
     return graph.pow_(total, graph.splat_like(1 / p, x))

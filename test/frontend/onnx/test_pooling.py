@@ -186,6 +186,16 @@ def test_refused(shape, attributes, message):
         import_onnx(cases.model())
 
 
+@pytest.mark.parametrize("op_type", ["AveragePool", "LpPool", "GlobalLpPool"])
+def test_means_and_norms_of_integers(op_type):
+    """Refused, as by ONNX Runtime: the schema has floats alone, as the results are none."""
+    cases = Cases(opset=19)
+    window = {} if op_type.startswith("Global") else {"kernel_shape": [2, 2]}
+    cases.add(op_type, np.ones((1, 1, 3, 3), np.int32), **window)
+    with pytest.raises(InvalidModelError, match=f"{op_type}_0.*floating-point.*int32"):
+        import_onnx(cases.model())
+
+
 @pytest.mark.parametrize(
     ("op_type", "attributes"),
     [
