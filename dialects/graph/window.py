@@ -17,7 +17,12 @@ LAYOUTS = ("channels_first", "channels_last")
 
 
 def output_size(
-    extent: int | Dim, kernel: int, stride: int, dilation: int, low: int, high: int
+    extent: int | Dim,
+    kernel: int | Dim,
+    stride: int,
+    dilation: int,
+    low: int | Dim,
+    high: int | Dim,
 ) -> int | Dim:
     """How many places a window has along one axis. TypeRuleError when it has none."""
     span = dilation * (kernel - 1) + 1

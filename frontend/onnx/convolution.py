@@ -5,6 +5,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import ir
+from . import window_products
 from .contraction import as_signed, reshaped_constant
 from .registry import UnsupportedError, onnx_op
 from .windows import apply_symbolic, resolve_window
@@ -23,9 +24,12 @@ def conv(
     pads=None,
     strides=None,
 ):
+    w = window_products.with_stated_sizes(w, kernel_shape)
     image, weights = graph.type_of(x), graph.type_of(w)
-    kernel = spatial_kernel(image, weights, kernel_shape)
+    kernel = _kernel_sizes(image, weights, kernel_shape)
     window = resolve_window(image.shape[2:], kernel, strides, dilations, pads, auto_pad)
+    if window_products.is_needed(weights, group):
+        return with_bias(window_products.conv(x, w, window, group), bias)
     x, window = apply_symbolic(x, window, 0)
     result = graph.conv(
         x,
@@ -41,14 +45,19 @@ def conv(
 
 
 def spatial_kernel(image: graph.TensorType, weights: graph.TensorType, stated) -> list[int]:
+    kernel = _kernel_sizes(image, weights, stated)
+    if any(isinstance(size, Dim) for size in kernel):
+        raise UnsupportedError("a kernel of unknown size")
+    return kernel  # type: ignore[return-value]
+
+
+def _kernel_sizes(image: graph.TensorType, weights: graph.TensorType, stated) -> list[int | Dim]:
     if image.rank < 3 or weights.rank != image.rank:
         raise graph.TypeRuleError(f"input {image} and weights {weights} do not fit each other")
     kernel = list(weights.shape[2:])
-    if not all(isinstance(size, int) for size in kernel):
-        raise UnsupportedError("a kernel of unknown size")
     if stated is not None and list(stated) != kernel:
         raise graph.TypeRuleError(f"kernel_shape {list(stated)}, but the weights have {kernel}")
-    return kernel  # type: ignore[return-value]
+    return kernel
 
 
 def with_bias(x: ir.Value, bias: ir.Value | None) -> ir.Value:
@@ -73,10 +82,9 @@ def conv_transpose(
     pads=None,
     strides=None,
 ):
+    w = window_products.with_stated_sizes(w, kernel_shape)
     image, weights = graph.type_of(x), graph.type_of(w)
-    kernel = spatial_kernel(image, weights, kernel_shape)
-    if group > 1 and not all(isinstance(size, int) for size in weights.shape):
-        raise UnsupportedError("groups of an unknown number of channels")
+    kernel = _kernel_sizes(image, weights, kernel_shape)
     rank = len(kernel)
     strides = [1] * rank if strides is None else strides
     dilations = [1] * rank if dilations is None else dilations
@@ -84,18 +92,13 @@ def conv_transpose(
     low, high, extra = _transposed_padding(
         image, kernel, strides, dilations, extra, pads, auto_pad, output_shape
     )
-    result = graph.conv_transpose(
-        x,
-        w,
-        strides=strides,
-        dilations=dilations,
-        low=low,
-        high=high,
-        output_padding=extra,
-        groups=group,
-        layout="channels_first",
-    )
-    return with_bias(result, bias)
+    window = {
+        "strides": strides, "dilations": dilations, "low": low, "high": high,
+        "output_padding": extra, "groups": group,
+    }  # fmt: skip
+    if window_products.is_needed(weights, group):
+        return with_bias(window_products.conv_transpose(x, w, **window), bias)
+    return with_bias(graph.conv_transpose(x, w, **window, layout="channels_first"), bias)
 
 
 def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad, output_shape):

@@ -79,7 +79,7 @@ def _points(offset: ir.Value, window: Window, out: Sequence, groups) -> ir.Value
         graph.concat(parts, axis=1 + axes),
         perm=[0, *range(1, 1 + axes), *range(2 + axes, 2 + 2 * axes), 1 + axes],
     )
-    taps, rest = int(np.prod(kernel)), graph.element_count(out)
+    taps, rest = graph.element_count(kernel), graph.element_count(out)
     ones = [1] * (axes - 2)
     flat = [taps * rest] if axes == 1 else [taps, *ones, rest]
     return graph.reshape(points, shape=[groups, *flat, axes])

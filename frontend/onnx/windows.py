@@ -19,7 +19,7 @@ class Window:
     makes them numbers. `extra` is padding at the end that only `ceil_mode` asked for.
     """
 
-    kernel: tuple[int, ...]
+    kernel: tuple[int | Dim, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     low: tuple[int | Dim, ...]
@@ -34,7 +34,7 @@ class Window:
 
 def resolve_window(
     extents: Sequence[int | Dim],
-    kernel: Sequence[int],
+    kernel: Sequence[int | Dim],
     strides: Sequence[int] | None,
     dilations: Sequence[int] | None,
     pads: Sequence[int] | None,
@@ -46,7 +46,8 @@ def resolve_window(
     strides = [1] * rank if strides is None else list(strides)
     dilations = [1] * rank if dilations is None else list(dilations)
     for name, values in (("kernel_shape", kernel), ("strides", strides), ("dilations", dilations)):
-        if len(values) != rank or min(values, default=1) < 1:
+        known = [value for value in values if isinstance(value, int)]
+        if len(values) != rank or min(known, default=1) < 1:
             raise graph.TypeRuleError(f"{name} {list(values)} does not fit {rank} spatial axes")
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
     low, high = _padding(extents, spans, strides, pads, auto_pad)
@@ -60,7 +61,7 @@ def resolve_window(
 
 def _padding(
     extents: Sequence[int | Dim],
-    spans: Sequence[int],
+    spans: Sequence[int | Dim],
     strides: Sequence[int],
     pads: Sequence[int] | None,
     auto_pad: str,
@@ -81,17 +82,18 @@ def _padding(
     return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
 
 
-def _same_total(extent: int | Dim, span: int, stride: int) -> int | Dim:
+def _same_total(extent: int | Dim, span: int | Dim, stride: int) -> int | Dim:
     """Padding that gives ``ceil(extent / stride)`` places."""
     if stride == 1:
         return span - 1
     return maximum((ceildiv(extent, stride) - 1) * stride + span - extent, 0)
 
 
-def _extra(extent: int | Dim, span: int, stride: int, low: int | Dim, high: int | Dim) -> int:
+def _extra(extent: int | Dim, span: int | Dim, stride: int, low: int | Dim, high: int | Dim) -> int:
     """Padding that makes room for one more window, if one begins before the padding at the end."""
     if stride == 1:
         return 0
+    assert isinstance(span, int)
     assert isinstance(low, int)
     assert isinstance(high, int)
     if not isinstance(extent, int):

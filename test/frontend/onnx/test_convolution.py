@@ -16,7 +16,7 @@ from numerics import (
 )
 from onnx import helper
 
-from graphc.errors import InvalidModelError
+from graphc.errors import ExecutionError, InvalidModelError
 from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)
@@ -234,6 +234,39 @@ def test_refused(weights, attributes, message):
     cases.add("Conv", _floats(1, 6, 5, 7), _weights(*weights), **attributes)
     with pytest.raises(InvalidModelError, match=f"Conv_0.*{message}"):
         import_onnx(cases.model())
+
+
+def _unknown_kernels() -> Cases:
+    cases, x = Cases(opset=11), Feed(_floats(2, 4, 6, 7), ["batch", 4, "height", "width"])
+    weights, names = _floats(4, 2, 3, 2), ["features", "depth", "rows", "columns"]
+    window = {"pads": [1, 0, 2, 1], "strides": [2, 3], "dilations": [2, 1], "group": 2}
+    cases.add("Conv", x, Feed(weights, names), **window)
+    cases.add("Conv", x, Feed(weights, [4, 2, 3, "columns"]), auto_pad="SAME_LOWER", group=2)
+    cases.add("Conv", x, Feed(weights, names), _floats(4), kernel_shape=[3, 2], group=2)
+    cases.add("ConvTranspose", x, Feed(weights, names), output_padding=[1, 2], **window)
+    cases.add("ConvTranspose", x, Feed(weights, ["in", "out", 3, 2]), strides=[2, 1], group=2)
+    line = Feed(_floats(2, 3, 9), [2, "channels", 9])
+    cases.add("Conv", line, Feed(_floats(5, 3, 4), [5, "channels", "taps"]))
+    cases.add("ConvTranspose", line, Feed(_floats(3, 2, 4), [3, 2, "taps"]), _floats(2))
+    return cases
+
+
+def test_kernels_of_unknown_size():
+    cases = _unknown_kernels()
+    cases.tolerances |= dict.fromkeys(cases.outputs, 2e-5)
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "attributes", "message"),
+    [((4, 2), {"kernel_shape": [3, 2]}, "kernel_shape is"), ((9, 2), {}, "negative")],
+)
+def test_kernels_that_turn_out_not_to_fit(kernel, attributes, message):
+    cases = Cases(opset=11)
+    w = Feed(_floats(4, 2, *kernel), [4, 2, "rows", "columns"])
+    cases.add("Conv", _floats(1, 2, 6, 7), w, **attributes)
+    with pytest.raises(ExecutionError, match=f"Conv_0.*{message}"):
+        run_compiled(cases.model(), cases.feeds)
 
 
 def test_result_shapes_are_symbolic():
