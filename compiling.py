@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .errors import ModuleFileError
@@ -42,6 +43,8 @@ def compile(
     save_temps: str | os.PathLike[str] | None = None,
     host: bool = True,
     check_rewrites: bool = False,
+    assume: Mapping[str, bool] | None = None,
+    overridden: Sequence[str] = (),
     cache: bool | str | os.PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
@@ -72,6 +75,13 @@ def compile(
     it, it is that of ``GRAPHC_CACHE`` or one in the user's cache folder, and False is for none.
     ``docs/caching.md`` tells more.
 
+    Inputs with a default (initializers that are inputs, too) are constants in what is compiled. A
+    call that gives some of them (`CompiledModel.overridable`) runs with a program of its own,
+    compiled at the first such call; `overridden` names those that every call gives. Likewise where
+    the rank of a value depends on sizes, as behind a ``Squeeze`` without axes: the program assumes
+    that these are not 1, and calls with others have their own. `assume` says of equations between
+    sizes whether they hold: ``{"batch == 1": True}``.
+
     With `check_rewrites` each rewrite that fires is evaluated in numpy on inputs drawn at random,
     before and after; one that changes the result raises RewriteCheckError.
 
@@ -79,12 +89,29 @@ def compile(
     InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
     BackendError, DeviceError.
     """
-    job = Job(
-        model, target, cache=cache, host=host, dims=dims, outputs=outputs, threads=threads,
-        pipeline=pipeline, precision=precision, opt_level=opt_level, data_tiling=data_tiling,
-        extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
-        check_rewrites=check_rewrites,
-    )  # fmt: skip
+    options = {
+        "cache": cache, "host": host, "dims": dims, "outputs": outputs, "threads": threads,
+        "pipeline": pipeline, "precision": precision, "opt_level": opt_level,
+        "data_tiling": data_tiling, "extra_flags": extra_flags, "timeout": timeout,
+        "progress": progress, "save_temps": save_temps, "check_rewrites": check_rewrites,
+    }  # fmt: skip
+    return _compile(model, target, options, sorted(overridden), assume or {})
+
+
+def _compile(
+    model: Any,
+    target: str | Target | Sequence[str | Target],
+    options: Mapping[str, Any],
+    overridden: Sequence[str],
+    assume: Mapping[str, bool],
+) -> CompiledModel:
+    made = _ready(Job(model, target, overridden=overridden, assume=dict(assume), **options))
+    made.compile_others(partial(_compile, model, target, options), overridden, assume)
+    return made
+
+
+def _ready(job: "Job") -> CompiledModel:
+    """What `job` makes, or what the cache has of it."""
     if not job.is_compiled:
         return job.interpret()
     found = job.find()

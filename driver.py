@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from .dialects.iree.outlining import outline_kernels
 from .errors import OutputError, UnsupportedModelError, UsageError
 from .frontend.onnx import (
+    ASSUMED,
+    OVERRIDABLE,
     HostPiece,
     NativePiece,
     Plan,
@@ -48,7 +50,7 @@ from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
 from .runtime.hybrid import open_host_part, warn_of_host
 from .runtime.hybrid_file import write_hybrid
-from .runtime.metadata import REFLECTION_KEY, model_name
+from .runtime.metadata import ASSUMED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
 from .runtime.model import CompiledModel, NativePart, hybrid_model
 from .runtime.moments import MOMENTS_KEY, write_moments
 from .runtime.multi_target_file import bundle
@@ -85,6 +87,8 @@ class Options:
     save_temps: Path | None = None
     check_rewrites: bool = False
     outputs: Sequence[str] | None = None
+    assume: Mapping[str, bool] | None = None
+    overridden: Sequence[str] = ()
     cache: CompileCache | None = None
 
 
@@ -128,6 +132,9 @@ class Compilation:
             for kind in ("arg_attrs", "res_attrs"):
                 if kind in function.attributes:
                     function.attributes[kind] = without_names(function.attributes[kind])
+            for name in (ASSUMED, OVERRIDABLE):
+                if name in function.attributes:
+                    del function.attributes[name]
 
     def backend(self) -> bytes:
         """Compile the lowered module to the contents of a ``.vmfb``; the end of `module`."""
@@ -305,9 +312,8 @@ def _make_parts(
         for piece in pieces(plan, options, report)
     ]
     warn_of_host(report.title, report.parts)
-    metadata = _metadata(
-        report.title, value_specs(plan.inputs()), value_specs(plan.outputs()), options
-    )
+    inputs, outputs = value_specs(plan.inputs()), value_specs(plan.outputs())
+    metadata = _metadata(report.title, inputs, outputs, options, {}, plan.overridable)
     return metadata, made
 
 
@@ -316,7 +322,13 @@ def plan_parts(model: Any, options: Options, report: Report) -> Plan:
     from .runtime.host.part import why_not
 
     start = time.perf_counter()
-    plan = make_plan(model, dims=options.dims, why_not=why_not, outputs=options.outputs)
+    plan = make_plan(
+        model,
+        dims=options.dims,
+        why_not=why_not,
+        outputs=options.outputs,
+        overridden=options.overridden,
+    )
     report.record_stage("partition", time.perf_counter() - start)
     return plan
 
@@ -398,7 +410,13 @@ def begin(model: Any, options: Options) -> Compilation:
     if options.progress is not None:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
-    module = import_onnx(model, dims=options.dims, outputs=options.outputs)
+    module = import_onnx(
+        model,
+        dims=options.dims,
+        outputs=options.outputs,
+        assume=options.assume,
+        overridden=options.overridden,
+    )
     name = model_name(model)
     compilation = Compilation(module, name, options, CompilationReport(title=name))
     compilation.report.record_stage("import", time.perf_counter() - start)
@@ -412,7 +430,14 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     inputs = specs(function, "arg_attrs", signature.inputs)
     outputs = specs(function, "res_attrs", signature.results)
-    return _metadata(name, inputs, outputs, options)
+    attributes = function.attributes
+    assumed, defaults = {}, []
+    if ASSUMED in attributes:
+        values = ir.DictAttr(attributes[ASSUMED])
+        assumed = {each.name: ir.BoolAttr(each.attr).value for each in values}
+    if OVERRIDABLE in attributes:
+        defaults = [ir.StringAttr(each).value for each in ir.ArrayAttr(attributes[OVERRIDABLE])]
+    return _metadata(name, inputs, outputs, options, assumed, defaults)
 
 
 def package_versions() -> dict[str, str]:
@@ -429,6 +454,8 @@ def _metadata(
     inputs: Sequence[TensorSpec | ValueSpec],
     outputs: Sequence[TensorSpec | ValueSpec],
     options: Options,
+    assumed: Mapping[str, bool],
+    overridable: Sequence[str],
 ) -> ModelMetadata:
     return ModelMetadata(
         name=name,
@@ -441,6 +468,8 @@ def _metadata(
             "precision": options.precision,
             "opt_level": options.opt_level,
             **({"matrix_unit": "amx"} if "=amx" in options.pipeline else {}),
+            **({ASSUMED_KEY: dict(assumed)} if assumed else {}),
+            **({OVERRIDABLE_KEY: list(overridable)} if overridable else {}),
         },
         versions=package_versions(),
     )

@@ -24,6 +24,12 @@ REFLECTION_KEY = "graphc"
 ENTRY_FUNCTION = "main"
 """The function of the module that runs the model."""
 
+ASSUMED_KEY = "assumed"
+"""The option that says which equations between sizes the program takes for granted."""
+
+OVERRIDABLE_KEY = "overridable"
+"""The option that names the inputs with defaults, which are constants of the program."""
+
 DESTINATION_ENTRY = "main_into"
 """The one that small models have, too, where shapes of inputs decide the sizes of all outputs: it
 writes these to buffers that follow its inputs."""

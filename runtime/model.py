@@ -13,12 +13,12 @@ from .device import Device, accounting_device, open_device
 from .device_tensor import DeviceTensor, send
 from .discovery import require_family, select_targets
 from .elements import ELEMENT_TYPES
-from .feeds import FeedBinder, as_array
+from .feeds import FeedBinder, as_array, name_arguments
 from .foreign import UNREADABLE
 from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .hybrid_file import is_hybrid, read_hybrid
 from .lane import Plan
-from .metadata import ModelMetadata, TensorSpec, require_tensors
+from .metadata import OVERRIDABLE_KEY, ModelMetadata, TensorSpec, require_tensors
 from .module_file import ModuleFile, OpenedFile, open_file, read_module
 from .output_file import write_atomically
 from .peak_memory import peak_memory
@@ -26,6 +26,7 @@ from .recovering import RecoveringSession, open_session
 from .session import Session
 from .targets import resolve_target
 from .values import ValueSpec
+from .variants import Compile, Variants, has_variants
 
 
 def load(
@@ -206,6 +207,7 @@ class CompiledModel:
             if isinstance(session, HybridSession)
             else FeedBinder(require_tensors(metadata.inputs), lambda: session.device)
         )
+        self._variants = Variants(metadata, None) if has_variants(metadata) else None
         self._output_names = [spec.name for spec in metadata.outputs]
         self._all = Plan(range(len(self._output_names)))
 
@@ -242,6 +244,26 @@ class CompiledModel:
         """Name, shape and element type of every output, in the order of results."""
         return self.metadata.outputs
 
+    @property
+    def overridable(self) -> tuple[str, ...]:
+        """Names of the inputs with defaults, which calls may give and need not.
+
+        A call that gives some runs with a program of its own, which is compiled when they are first
+        given. Of a loaded model they are constants.
+        """
+        return tuple(self.metadata.options.get(OVERRIDABLE_KEY, ()))
+
+    def compile_others(
+        self,
+        compile_: Compile,
+        overridden: Sequence[str] = (),
+        known: Mapping[str, bool] | None = None,
+    ) -> None:
+        """Have `compile_` make the programs for calls that this one was not compiled for, which is
+        for those that give `overridden`, with equations between sizes that are `known`."""
+        if self._variants is not None:
+            self._variants = Variants(self.metadata, compile_, overridden, known)
+
     def run(
         self,
         output_names: Sequence[str] | None,
@@ -263,6 +285,8 @@ class CompiledModel:
         closed models, `ExecutionError` where the run fails, and its `OutOfMemoryError` and
         `DeviceLostError`.
         """
+        if self._variants is not None and (other := self._variants.other(feeds)) is not None:
+            return other.run(output_names, feeds, on_device=on_device)
         plan = self._all
         if output_names is not None or on_device is not False:
             plan = self._plan(output_names, on_device)
@@ -273,7 +297,11 @@ class CompiledModel:
 
         Gives the output of a model that has one, a tuple of all otherwise. Raises as `run` does.
         """
-        outputs = self._session.invoke(self._binder.bind_arguments(args, kwargs), self._all)
+        if self._variants is not None:
+            feeds = name_arguments([spec.name for spec in self.inputs], args, kwargs)
+            outputs = self.run(None, feeds)
+        else:
+            outputs = self._session.invoke(self._binder.bind_arguments(args, kwargs), self._all)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def to_device(self, value: Any) -> DeviceTensor:
@@ -316,6 +344,8 @@ class CompiledModel:
         """
         if self._contents is None:
             raise UsageError(f"model '{self.metadata.name}' is closed")
+        if self._variants is not None and (other := self._variants.other(feeds)) is not None:
+            return other.peak_memory(feeds)
         if self._measured is None:
             raise UsageError(
                 f"memory of '{self.metadata.name}' cannot be measured: some nodes run on the host"
@@ -336,6 +366,9 @@ class CompiledModel:
     def close(self) -> None:
         """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
         self._session.close()
+        if self._variants is not None:
+            self._variants.close()
+            self._variants = None
         self._contents = self._measured = None
         self._closed = True
 

@@ -34,12 +34,26 @@ def if_(condition, *, node, then_branch, else_branch):
     except _BranchError as error:
         taken, reason = not error.at, f"the branch that is taken cannot run: {error.__cause__}"
     except graph.RankError as error:
-        taken, reason = node.choose("the condition holds"), str(error)
+        taken, reason = node.choose("the condition holds", _compared(condition)), str(error)
         if taken is None:
             raise UnsupportedError(reason) from error
         reason = f"{reason}, and what follows takes the one of the other branch alone"
     require_answer(condition, taken, reason)
     return node.import_subgraph(branches[taken])
+
+
+def _compared(condition: ir.Value) -> tuple[int | Dim, int | Dim] | None:
+    """Two sizes of which `condition` says that they are equal, if it is of this kind."""
+    op = graph.graph_op(condition.owner)
+    while isinstance(op, graph.ReshapeOp | graph.CastOp):
+        op = graph.graph_op(op.x.owner)
+    if op is None or not isinstance(op, graph.EqualOp):
+        return None
+    sides = [graph.known_sizes(each) for each in op.operation.operands]
+    if any(side is None or len(side) != 1 for side in sides):
+        return None
+    (a,), (b,) = sides  # type: ignore[misc]
+    return a, b
 
 
 class _BranchError(Exception):

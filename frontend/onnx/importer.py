@@ -28,7 +28,7 @@ from ...errors import (
 )
 from ...mlir import func, ir
 from .attributes import check_kinds, read_attribute, read_attributes
-from .choices import Answers, Choices
+from .choices import Answers, Choices, equation
 from .declarations import contradiction
 from .dimension_names import DimensionNames
 from .limits import FunctionKey, current_limits
@@ -90,6 +90,8 @@ class Importer:
         self.node_count = 0
         """The nodes that were imported, some of them several times."""
         self.subgraph_count = 0
+        self.skipped = 0
+        """Nodes that read what nodes give that are not supported."""
 
     def import_model(self, outputs: Sequence[str] | None = None) -> None:
         """Make ``@main``."""
@@ -238,6 +240,7 @@ class Importer:
         if any(_is_poisoned(scope, given) for given in proto.input if given):
             self._require_known(proto, domain, opset)
             scope.poisoned |= set(proto.output)
+            self.skipped += 1
             return
         inputs = [self._lookup(scope, n, f"node '{name}'") if n else None for n in proto.input]
         check_kinds(proto, opset, domain)
@@ -252,7 +255,7 @@ class Importer:
                 lambda subgraph, given=(): self._import_subgraph(subgraph, given, name, scope),
                 self.varying_sizes[name],
                 lambda value: self._lookup_attribute(scope, value),
-                lambda question, size=None: self._choose(name, question, size),
+                lambda question, sizes=None: self._choose(name, question, sizes),
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:
@@ -346,10 +349,13 @@ class Importer:
             raise UnsupportedError("its subgraph holds unsupported nodes")
         return [self._lookup(inner, o.name, f"subgraph of '{name}'") for o in subgraph.output]
 
-    def _choose(self, name: str, question: str, size: int | Dim | None) -> bool | None:
-        """The answer to `question` of node `name`; all nodes ask the same of a size of inputs."""
-        if isinstance(size, Dim) and size.symbols() <= self.input_symbols:
-            name, question = "", str(size)
+    def _choose(
+        self, name: str, question: str, sizes: tuple[int | Dim, int | Dim] | None
+    ) -> bool | None:
+        """The answer to `question` of node `name`, which may ask whether two `sizes` are equal."""
+        difference = 0 if sizes is None else sizes[0] - sizes[1]
+        if isinstance(difference, Dim) and difference.symbols() <= self.input_symbols:
+            name, question = "", equation(difference)
         return self.choices.answer(name, question)
 
     def _lookup_attribute(self, scope: Scope, name: str) -> ir.Value:

@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -10,28 +10,41 @@ import onnx
 from ...dialects import graph
 from ...errors import UnsupportedModelError, VerificationError
 from ...mlir import ir
-from .choices import Answers, Choices, settle
+from .choices import Answers, Choices, Settled, settle
 from .importer import Importer
 from .loading import Source, load_model
+from .values import overridable, override
 
 logger = logging.getLogger("graphc")
+
+
+ASSUMED = "graph.assumed"
+"""The attribute of a program that names the equations between sizes that it takes for granted
+although the model runs without them: a dictionary of booleans."""
+
+OVERRIDABLE = "graph.overridable"
+"""The attribute that names the model's inputs with defaults, which are constants here."""
 
 
 def import_onnx(
     source: Source, *, dims: Mapping[str, int] | None = None,
     outputs: Sequence[str] | None = None, context: ir.Context | None = None,
+    assume: Mapping[str, bool] | None = None, overridden: Collection[str] = (),
 ) -> ir.Module:  # fmt: skip
     """Import a model: a path, its bytes, or a ModelProto.
 
     `dims` gives symbolic dimensions a size; `outputs` names the values that are the results, in
-    place of the model's outputs. The module holds one public function, ``@main``, with
+    place of the model's outputs. `assume` says which equations between sizes hold
+    (``{"n == 1": False}``) where ranks depend on that; those that it does not tell of are assumed
+    not to, and with None such models are refused. Inputs with defaults are constants, but for those
+    of `overridden`. The module holds one public function, ``@main``, with
     the names of inputs and outputs as ``graph.name`` attributes. It maps large weights from their
     file, which must stay as it is while the module lives. Raises InvalidModelError, LimitError,
     UnsupportedModelError (with all nodes that are not supported), InvalidDimError, or UsageError
     for `outputs` that are not there.
     """
-    model, folder = load_model(source)
     owned, sizes = not isinstance(source, onnx.ModelProto), dict(dims or {})
+    model, folder = _load(source, overridden)
     with context or ir.Context(), ir.Location.unknown():
         graph.Graph.load()
         importer = Importer(model, folder, sizes, owned)
@@ -41,11 +54,36 @@ def import_onnx(
             if not importer.choices.open:
                 raise
             if owned:  # the import has taken weights from it
-                model, folder = load_model(source)
-            answers = settle_choices(model, folder, sizes, outputs)
+                model, folder = _load(source, overridden)
+            settled = settle_choices(model, folder, sizes, outputs)
+            answers = settled.necessary
+            if assume is not None and not _is_cheap_on_host(importer):
+                answers = settled.assuming(assume)
             if not answers:
                 raise
-        return make_module(Importer(model, folder, sizes, owned, answers), outputs)
+        module = make_module(Importer(model, folder, sizes, owned, answers), outputs)
+        assumed = {text: holds for (node, text), holds in answers.items()
+                   if not node and (node, text) not in settled.necessary}  # fmt: skip
+        values = {text: ir.BoolAttr.get(holds) for text, holds in assumed.items()}
+        _mark(module, ASSUMED, ir.DictAttr.get(values))
+        return module
+
+
+def _load(source: Source, overridden: Collection[str]) -> tuple[onnx.ModelProto, Path | None]:
+    model, folder = load_model(source)
+    return override(model, overridden), folder
+
+
+def _is_cheap_on_host(importer: Importer) -> bool:
+    """Whether nothing but a few Squeeze would run there, which move no data."""
+    refused = importer.unsupported
+    return not importer.skipped and all(node.op_type == "Squeeze" for node in refused)
+
+
+def _mark(module: ir.Module, name: str, values: ir.DictAttr | ir.ArrayAttr) -> None:
+    if len(values):
+        (function,) = module.body.operations
+        function.attributes[name] = values
 
 
 def make_module(importer: Importer, outputs: Sequence[str] | None = None) -> ir.Module:
@@ -53,6 +91,8 @@ def make_module(importer: Importer, outputs: Sequence[str] | None = None) -> ir.
     module = ir.Module.create()
     with ir.InsertionPoint(module.body):
         importer.import_model(outputs)
+    names = [ir.StringAttr.get(name) for name in overridable(importer.model)]
+    _mark(module, OVERRIDABLE, ir.ArrayAttr.get(names))
     verify(module)
     report_oddities(importer.warnings)
     return module
@@ -69,8 +109,8 @@ def settle_choices(
     folder: Path | None,
     dims: Mapping[str, int],
     outputs: Sequence[str] | None = None,
-) -> Answers:
-    """The answers to questions about ranks without which `model` cannot run."""
+) -> Settled:
+    """What can be answered to the questions of `model` about ranks."""
 
     def trial(answers: Answers) -> Choices:
         with ir.Context(), ir.Location.unknown():

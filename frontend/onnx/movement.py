@@ -107,7 +107,7 @@ def _is_one(size: int | Dim, axis: int, node: Node) -> bool | None:
     try:
         return decide_equal(size, 1)
     except UndecidableError:
-        answer = node.choose(f"axis {axis} has one element", size)
+        answer = node.choose(f"axis {axis} has one element", (size, 1))
     if answer is not None:
         only = f"where {size} is {'1' if answer else 'not 1'}"
         message = f"only {only} has the result the rank that what follows takes"

@@ -1,6 +1,6 @@
 """From a model that cannot be compiled as a whole to parts that can, and parts for the host."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from .placement import (
     first_output,
     impossible,
 )
-from .values import choose_outputs, node_name
+from .values import choose_outputs, node_name, overridable, override
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,11 @@ class Plan:
         """Names and types of the model's outputs."""
         return [(o.name, self._type(o.name)) for o in self.placement.model.graph.output]
 
+    @property
+    def overridable(self) -> list[str]:
+        """Names of the model's inputs with defaults, which are constants in the parts."""
+        return overridable(self.placement.model)
+
     def _type(self, name: str) -> graph.TensorType | str:
         type_ = self.placement.types.get(name)
         return type_ if isinstance(type_, graph.TensorType) else spell(type_)
@@ -81,13 +86,16 @@ def make_plan(
     dims: Mapping[str, int] | None,
     why_not: WhyNot,
     outputs: Sequence[str] | None = None,
+    overridden: Collection[str] = (),
 ) -> Plan:
     """Divide the model between compiled code and the host, to which `why_not` lends its voice.
+
+    `outputs` and `overridden` are those of `import_onnx`.
 
     Raises InvalidModelError, InvalidDimError, or UnsupportedModelError with all nodes that can run
     nowhere.
     """
-    model, folder = _prepare(source)
+    model, folder = _prepare(source, overridden)
     chosen = choose_outputs(model, outputs)
     del model.graph.output[:]
     model.graph.output.extend(chosen)
@@ -120,7 +128,7 @@ def _settled(
 ) -> Placement:
     """A place for each node; nodes with a choice that what follows leaves open are refused."""
     placement = _place(model, folder, dims, {}, why_not, {})
-    answers = settle_choices(model, folder, dims) if placement.has_choices else {}
+    answers = settle_choices(model, folder, dims).necessary if placement.has_choices else {}
     return _place(model, folder, dims, {}, why_not, answers) if answers else placement
 
 
@@ -162,12 +170,15 @@ def _place(
         return Placer(model, folder, dims, forced, why_not, answers).place()
 
 
-def _prepare(source: Source) -> tuple[onnx.ModelProto, Path | None]:
+def _prepare(
+    source: Source, overridden: Collection[str] = ()
+) -> tuple[onnx.ModelProto, Path | None]:
     """The model with its functions in place of their calls, and a name for every node."""
     model, folder = load_model(source)
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
+    model = override(model, overridden)
     inline_functions(model)
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)

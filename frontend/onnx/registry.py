@@ -54,9 +54,9 @@ class Node:
     lookup: Callable[[str], ir.Value] = field(repr=False)
     """The value of a name that an attribute gives. UnsupportedError where there is none."""
     choose: Callable[..., bool | None] = field(repr=False)
-    """``choose(question, size)``: what is taken for the answer to a question of the node on which a
-    rank depends, None while nothing is known (see `choices`). `size` is what it asks about, if it
-    is a size."""
+    """``choose(question, sizes)``: what is taken for the answer to a question of the node on which
+    a rank depends, None while nothing is known (see `choices`). `sizes` are two, where it asks
+    whether these are equal."""
 
     def wants(self, index: int) -> bool:
         """Whether output `index` is used."""

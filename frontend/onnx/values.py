@@ -1,7 +1,7 @@
 """The nodes of a model and the values they define, by name."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -37,6 +37,34 @@ def list_nodes(source: Source) -> list[ModelNode]:
 def node_name(node: onnx.NodeProto, index: int) -> str:
     """The name of the `index`-th node of its graph, which it may lack."""
     return node.name or f"{node.op_type}_{index}"
+
+
+_FIRST_WITH_CONSTANTS = 4
+"""The version of the IR since which an initializer need not be an input, too, to be a constant."""
+
+
+def overridable(model: onnx.ModelProto) -> list[str]:
+    """Names of the initializers that are inputs, too: defaults, in place of which calls may give
+    values of their own."""
+    if model.ir_version < _FIRST_WITH_CONSTANTS:
+        return []
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return [info.name for info in model.graph.input if info.name in constants]
+
+
+def override(model: onnx.ModelProto, names: Collection[str]) -> onnx.ModelProto:
+    """`model` without defaults for the inputs `names`. UsageError where one has none."""
+    if not names:
+        return model
+    known = overridable(model)
+    if unknown := [name for name in names if name not in known]:
+        listed = ", ".join(known) or "none"
+        raise UsageError(f"no initializer '{unknown[0]}' is an input, too; such are: {listed}")
+    copy = onnx.ModelProto.FromString(model.SerializeToString())
+    kept = [tensor for tensor in copy.graph.initializer if tensor.name not in names]
+    del copy.graph.initializer[:]
+    copy.graph.initializer.extend(kept)
+    return copy
 
 
 def choose_outputs(

@@ -3,10 +3,18 @@
 import numpy as np
 import onnx.parser
 import pytest
+from importing import refused, returned
 from numerics import run_onnxruntime
 
 import graphc
-from graphc.errors import ConversionError, ExecutionError, GraphcError, LimitError
+from graphc.errors import (
+    ConversionError,
+    ExecutionError,
+    GraphcError,
+    LimitError,
+    UnsupportedModelError,
+)
+from graphc.frontend.onnx import import_onnx, make_plan
 from graphc.frontend.onnx.choices import Choices, is_contradiction, settle
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -50,7 +58,39 @@ def test_no_declared_rank_is_taken_for_that_of_every_run():
         "(float[a, 1, b] x) => (float y) <float[a, b] s>", "s = Squeeze (x)\n y = Exp (s)"
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    check(model, (3, 1, 5), (1, 1, 5), native=False)
+    assert host_nodes(model) == ["Squeeze_0", "Exp_1"]
+
+
+def host_nodes(model):
+    plan = make_plan(model, dims=None, why_not=lambda _: None)
+    pieces = [piece for piece in plan.pieces if not piece.part.native]
+    return [node.name for piece in pieces for node in plan.nodes(piece.part)]
+
+
+def test_squeeze_in_the_middle_has_a_program_for_each_rank(caplog):
+    """The size of the matrices may be 1, and ONNX Runtime goes on with vectors then."""
+    model = parse(
+        "(float[a, 1, b] x, float[b, c] w) => (float y)",
+        "s = Squeeze (x)\n m = MatMul (s, w)\n y = Softmax (m)",
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    compiled = check(model, (3, 1, 5), (1, 1, 5), (3, 1, 5), (1, 1, 5), native=True, w=floats(5, 2))
+    assert len(caplog.records) == 1
+    with pytest.raises(ExecutionError, match="MatMul_1"):  # of 3 by 1x2
+        compiled.run(None, {"x": floats(3, 1, 1), "w": floats(1, 2)})
+
+
+def test_what_is_assumed_of_sizes():
+    model = parse("(float[a, b] x) => (float y)", "s = Squeeze (x)\n y = Exp (s)")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for assume, shape in (
+        ({}, "axb"),
+        ({"a == 1": True}, "b"),
+        ({"b == 1": True, "a == 1": True}, ""),
+        ({"a == 1": False, "b == 1": True, "c == 4": True}, "a"),
+    ):
+        assert returned(model, assume=assume) == [f"{shape}xf32".lstrip("x")]
+    assert "its rank depends on whether a, b are 1" in refused(model, UnsupportedModelError)
 
 
 def test_squeeze_drops_no_size_that_cannot_be_one():
@@ -122,7 +162,25 @@ def test_if_of_two_ranks_both_of_which_fit():
         f"(float[batch, 1, samples] x) => (float y) {CONSTANTS}", SQUEEZED + "y = Neg (u)"
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    check(model, (1, 1, 4), (2, 1, 9), native=False)
+    check(model, (1, 1, 4), (2, 1, 9), (2, 1, 5), native=True)
+    text = str(import_onnx(model, assume={}))
+    assert 'graph.assumed = {"floordiv(samples, 4) == 1" = false}' in text
+
+
+def test_if_of_two_ranks_by_data():
+    model = parse(
+        "(float[n, 2] x, bool c) => (float y)",
+        """
+        zero = Constant <value_ints: ints = [0]> ()
+        q = If (c) <
+          then_branch: graph = g1 () => (t) { t = Identity (x) },
+          else_branch: graph = g2 () => (t) { t = ReduceSum <keepdims: int = 0> (x, zero) }>
+        y = Neg (q)
+        """,
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for taken in (True, False):
+        check(model, (3, 2), native=False, c=np.array(taken))
 
 
 DEAD = """
@@ -181,7 +239,7 @@ def answers_that(fit):
             raise ConversionError("no")
         return choices
 
-    return {name: answer for (name, _), answer in settle(trial).items()}
+    return {name: answer for (name, _), answer in settle(trial).necessary.items()}
 
 
 def _completions(given):
