@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 
 from ...errors import InvalidModelError
+from .initializers import dense
 from .registry import UnsupportedError
 from .tensors import to_array
 
@@ -67,6 +68,8 @@ def read_attribute(attribute: onnx.AttributeProto, folder: Path | None) -> Any:
             return [_text(attribute.name, text) for text in attribute.strings]
         case Kind.TENSOR:
             return to_array(attribute.t, folder)
+        case Kind.SPARSE_TENSOR:
+            return to_array(dense(attribute.sparse_tensor), folder)
         case Kind.UNDEFINED:
             raise InvalidModelError(f"attribute '{attribute.name}' has no type")
     kind = Kind.AttributeType.Name(attribute.type)

@@ -31,6 +31,7 @@ from .attributes import check_kinds, read_attribute, read_attributes
 from .choices import Answers, Choices, equation
 from .declarations import contradiction
 from .dimension_names import DimensionNames
+from .initializers import read_initializers
 from .limits import FunctionKey, current_limits
 from .names import in_order
 from .opsets import domain_of, read_opsets
@@ -387,17 +388,6 @@ class Importer:
         with ir.Location.name(name), place:
             scope.values[name] = graph.constant(value=array)
         return scope.values[name]
-
-
-def read_initializers(graph_proto: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
-    if graph_proto.sparse_initializer:
-        raise InvalidModelError("sparse initializers are not supported")
-    initializers: dict[str, onnx.TensorProto] = {}
-    for tensor in graph_proto.initializer:
-        if not tensor.name or tensor.name in initializers:
-            raise InvalidModelError(f"initializer '{tensor.name}' is unnamed or defined twice")
-        initializers[tensor.name] = tensor
-    return initializers
 
 
 def define(scope: Scope, name: str, value: ir.Value, what: str) -> None:

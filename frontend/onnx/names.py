@@ -32,6 +32,7 @@ def _named_values(node: onnx.NodeProto) -> Iterator[str]:
 
 def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
     known = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    known |= {tensor.values.name for tensor in graph.sparse_initializer}
     known |= {name for node in graph.node for name in node.output}
     for node in graph.node:
         yield from (name for name in read_names(node) if name not in known)

@@ -19,7 +19,8 @@ from ...errors import InvalidModelError, UnsupportedModelError
 from ...mlir import func, ir
 from .choices import Answers
 from .host_types import infer_types, is_ranked, kind_of, to_type_proto
-from .importer import Importer, Scope, define, read_initializers
+from .importer import Importer, Scope, define
+from .initializers import read_initializers
 from .names import read_names
 from .opsets import read_opsets
 from .tensors import check_shape, dtype_of

@@ -12,6 +12,7 @@ from ...mlir import ir
 from .choices import Answers
 from .host_types import spell
 from .importer import Scope
+from .initializers import settle_initializers
 from .inlining import inline_functions
 from .loading import Source, load_model
 from .lookups import split_lookups
@@ -180,6 +181,7 @@ def _prepare(
         model.CopyFrom(source)
     model = override(model, overridden)
     inline_functions(model)
+    settle_initializers(model.graph)
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)
         node.domain = domain_of(node.domain)

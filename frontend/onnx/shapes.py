@@ -85,6 +85,7 @@ def require_answer(condition: ir.Value, answer: bool, message: str) -> None:
 def constant(
     *,
     value=None,
+    sparse_value=None,
     value_float=None,
     value_floats=None,
     value_int=None,
@@ -96,6 +97,7 @@ def constant(
         raise UnsupportedError("string constants")
     for data, dtype in (
         (value, None),
+        (sparse_value, None),
         (value_float, np.float32),
         (value_floats, np.float32),
         (value_int, np.int64),

@@ -4,9 +4,10 @@ import numpy as np
 import onnx
 import pytest
 from importing import X, model_of, refused, relu, returned
-from numerics import build_model, compile_model
-from onnx import helper
+from numerics import build_model, compile_model, evaluate
+from onnx import TensorProto, helper, numpy_helper
 
+import graphc
 from graphc.errors import (
     UnsupportedModelError,
 )
@@ -39,9 +40,31 @@ def test_names_defined_twice():
     model = relu()
     model.graph.input.append(model.graph.input[0])
     assert "graph input defines 'x', which is already defined" in refused(model)
-    model = model_of(helper.make_node("Relu", ["x"], ["y"]), initializers={"w": [1.0]})
-    model.graph.initializer.append(model.graph.initializer[0])
-    assert "initializer 'w' is unnamed or defined twice" in refused(model)
+
+
+def test_initializers_in_every_form():
+    """The last one of a name counts, one without a name is none, and sparse ones have zeros."""
+    nodes = [helper.make_node("Mul", ["x", name], [f"{name}_y"]) for name in ("w", "s", "t")]
+    model = build_model(nodes, X, ["w_y", "s_y", "t_y"], {"w": [1.0], "": [3.0]})
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([5]), "w"))
+    for name, places in (("s", [1]), ("t", [[0, 1]])):
+        sparse = model.graph.sparse_initializer.add(dims=[1, 3])
+        sparse.values.CopyFrom(numpy_helper.from_array(np.float32([4]), name))
+        sparse.indices.CopyFrom(numpy_helper.from_array(np.array(places)))
+    x = np.array([[1, 2, 3], [-4, 5, 6]], np.float32)
+    expected = [x * 5, x * [0, 4, 0], x * [0, 4, 0]]
+    for got, want in zip(evaluate(model, {"x": x}), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+    model.graph.node[2].CopyFrom(helper.make_node("Cast", ["t"], ["t_y"], to=TensorProto.STRING))
+    *_, text = graphc.compile(model, "interpret").run(None, {"x": x})
+    assert [float(t) for t in text.ravel()] == [0, 4, 0]
+    node = helper.make_node("Constant", [], ["t_y"], sparse_value=sparse)
+    np.testing.assert_array_equal(
+        evaluate(build_model([node], X, ["t_y"]), {"x": x})[0], [[0, 4, 0]]
+    )
+    for broken in ([3], [-1]):
+        sparse.indices.CopyFrom(numpy_helper.from_array(np.array(broken)))
+        assert "sparse tensor 't' is damaged" in refused(model)
 
 
 def test_outputs_that_nobody_asked_for():
