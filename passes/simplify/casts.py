@@ -20,7 +20,10 @@ def cast_to_same(op: Any) -> Any:
 
 
 class CastChain(Rewrite):
-    """``cast(cast(x : A) to B) to C  -->  cast(x) to C`` where B holds every value of A. Exact."""
+    """``cast(cast(x : A) to B) to C  -->  cast(x) to C`` where B holds every value of A. Exact.
+
+    Not where what A has and C has not is kept within the range of C by way of B, and not without.
+    """
 
     name = "cast-chain"
     root = graph.CastOp
@@ -30,8 +33,14 @@ class CastChain(Rewrite):
         return None if inner is None else {"inner": inner}
 
     def check(self, op: Any, inner: Any) -> str | None:
-        source, between = graph.type_of(inner.x).dtype, inner.attrs["to"]
-        return None if holds(between, source) else f"{between} does not hold every {source}"
+        source, between, target = graph.type_of(inner.x).dtype, inner.attrs["to"], op.attrs["to"]
+        if not holds(between, source):
+            return f"{between} does not hold every {source}"
+        if is_integer(source) and is_float(between) and is_integer(target):
+            return None if holds(target, source) else f"{target} does not hold every {source}"
+        if source == target and graph.is_minifloat(source):
+            return f"infinities of {source} become finite by way of {between}"
+        return None
 
     def rewrite(self, op: Any, inner: Any) -> Any:
         return graph.cast(inner.x, to=op.attrs["to"])
