@@ -11,7 +11,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.graph.conversion import E8M0
 from ...mlir import arith, ir
-from . import minifloat
+from . import bfloat16, minifloat
 from .lowering import plain_element, scalar_constant
 
 Scalar = ir.Value
@@ -86,19 +86,42 @@ def integer_to_float(x: Scalar, wanted: ir.Type, *, unsigned: bool = False) -> S
     would call a function for the conversion, which no kernel is linked with.
     """
     convert = arith.uitofp if unsigned else arith.sitofp
-    if not isinstance(wanted, ir.BF16Type):
-        return convert(wanted, x)
+    if isinstance(wanted, ir.BF16Type):
+        return bfloat16.narrowed(convert(ir.F32Type.get(), x))
+    return convert(wanted, x)
+
+
+def _float_to_float(x: Scalar, wanted: ir.Type) -> Scalar:
+    """`x` rounded to the float type `wanted`, or as it is if that holds it; to bf16 by way of
+    f32."""
+    if x.type == wanted:
+        return x
     f32 = ir.F32Type.get()
-    number = arith.addf(convert(f32, x), arith.constant(f32, 0.0))  # else both steps become one
-    return arith.truncf(wanted, number)
+    if isinstance(wanted, ir.BF16Type):
+        return bfloat16.narrowed(_float_to_float(x, f32))
+    if isinstance(wanted, ir.F16Type):
+        wide = _rounded_to_odd(x) if isinstance(x.type, ir.F64Type) else _float_to_float(x, f32)
+        return arith.truncf(wanted, wide)
+    return arith.truncf(wanted, x) if wanted.width < x.type.width else arith.extf(wanted, x)
+
+
+def _rounded_to_odd(x: Scalar) -> Scalar:
+    """`x` of f64 as f32, cut off and made odd where that loses something.
+
+    What is then rounded to f16 is so as if it had been rounded once (Boldo and Melquiond, 2008);
+    the backend would round to the nearest f32 between.
+    """
+    i64 = ir.IntegerType.get_signless(64)
+    bits = arith.bitcast(i64, x)
+    lost = arith.constant(i64, (1 << 29) - 1)
+    carried = arith.addi(arith.andi(bits, lost), lost)  # has bit 29 where anything is lost
+    odd = arith.andi(arith.ori(bits, carried), arith.constant(i64, -1 << 29))
+    return arith.truncf(ir.F32Type.get(), arith.bitcast(x.type, odd))
 
 
 def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
     if graph.is_float(target):
-        have, want = x.type.width, wanted.width
-        if have == want:  # f16 and bf16 meet in f32
-            return arith.truncf(wanted, arith.extf(ir.F32Type.get(), x))
-        return arith.truncf(wanted, x) if want < have else arith.extf(wanted, x)
+        return _float_to_float(x, wanted)
     return _float_to_integer(x, target, wanted)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import arith, ir, math
 from .lowering import scalar_constant
-from .scalar import apply_number_rule, convert_scalar
+from .scalar import apply_number_rule, convert_scalar, multiply
 
 _BOOL = np.dtype(np.bool_)
 _I64 = np.dtype(np.int64)
@@ -34,7 +34,7 @@ class Number:
         return self._apply(graph.SubOp, other, self)
 
     def __mul__(self, other: "Number | float") -> "Number":
-        return self._apply(graph.MulOp, self, other)
+        return Number(multiply(self.dtype, self.value, self._like(other).value), self.dtype)
 
     def __truediv__(self, other: "Number | float") -> "Number":
         return self._apply(graph.DivOp, self, other)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...mlir import arith, ir
+from .functions import product
 from .lowering import scalar_constant
 
 _F32 = np.dtype(np.float32)
@@ -23,8 +24,8 @@ def is_apart(a: Sequence[ir.Value], b: Sequence[ir.Value], threshold: ir.Value) 
         )
         for i in range(2)
     ]
-    common = arith.mulf(*sides)
-    areas = [arith.mulf(arith.subf(x[2], x[0]), arith.subf(x[3], x[1])) for x in (a, b)]
+    common = product(*sides)
+    areas = [product(arith.subf(x[2], x[0]), arith.subf(x[3], x[1])) for x in (a, b)]
     union = arith.subf(arith.addf(*areas), common)
     overlap = arith.divf(common, union)
     too_much = arith.cmpf(arith.CmpFPredicate.OGT, overlap, threshold)

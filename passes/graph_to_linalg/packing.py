@@ -2,6 +2,7 @@
 
 from ...dialects import graph
 from ...mlir import arith, ir
+from . import bfloat16
 from .dispatch import stored
 from .functions import compare, like
 from .generic import generic, loop_index, parallel, projection
@@ -74,7 +75,7 @@ def split_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     loops = apart.rank
 
     def body(element: ir.Value) -> ir.Value:
-        high = _rounded_to_bf16(element)
+        high = bfloat16.rounded(element)
         exact = compare("OEQ", element, high)
         low = arith.select(exact, like(0, element), arith.subf(element, high))
         first = arith.cmpi(
@@ -85,23 +86,6 @@ def split_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     axes = [*range(loops - 2), loops - 1]
     y = parallel([x], [projection(loops, axes)], ctx.empty(apart), body)
     return reshape_tensor(ctx, y, apart, result)
-
-
-def _rounded_to_bf16(x: ir.Value) -> ir.Value:
-    """`x` of f32 rounded to what bf16 holds, as f32; NaN stays NaN.
-
-    On bits: the backend takes a conversion and its inverse for nothing.
-    """
-    i32 = ir.IntegerType.get_signless(32)
-
-    def constant(value: int) -> ir.Value:
-        return arith.constant(i32, value)
-
-    bits = arith.bitcast(i32, x)
-    odd = arith.andi(arith.shrui(bits, constant(16)), constant(1))  # halves go to even numbers
-    bits = arith.addi(bits, arith.addi(odd, constant(0x7FFF)))
-    rounded = arith.bitcast(x.type, arith.andi(bits, constant(-0x10000)))
-    return arith.select(compare("UNO", x, x), x, rounded)
 
 
 def _by_pairs(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:

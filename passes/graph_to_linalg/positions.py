@@ -11,7 +11,7 @@ from .generic import fill, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import extract_slice, reshape_tensor
 from .reduction import accumulator, running
-from .scalar import apply_number_rule, convert_scalar
+from .scalar import apply_number_rule, convert_scalar, multiply
 
 _I64 = np.dtype(np.int64)
 
@@ -24,7 +24,7 @@ def range_(ctx: Lowering, op: graph.GraphOp, start: ir.Value, delta: ir.Value) -
     def element(first: ir.Value, step: ir.Value) -> ir.Value:
         position = arith.index_cast(plain_element(_I64), loop_index(0))
         first, step = (convert_scalar(x, dtype, wide) for x in (first, step))
-        way = apply_number_rule(graph.MulOp, wide, convert_scalar(position, _I64, wide), step)
+        way = multiply(wide, convert_scalar(position, _I64, wide), step)
         value = apply_number_rule(graph.AddOp, wide, first, way)
         return convert_scalar(value, wide, dtype)
 

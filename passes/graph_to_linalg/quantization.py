@@ -6,7 +6,7 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import arith, ir
 from .conversion import convert_scalar
-from .functions import round_half_even
+from .functions import product, round_half_even
 from .scalar import scalar_rule
 
 _F32 = np.dtype(np.float32)
@@ -45,5 +45,5 @@ def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.V
     difference = arith.subi(
         convert_scalar(x, source, _I32), convert_scalar(zero_point, source, _I32)
     )
-    product = arith.mulf(convert_scalar(difference, _I32, wide), convert_scalar(scale, given, wide))
-    return convert_scalar(product, wide, target)
+    y = product(convert_scalar(difference, _I32, wide), convert_scalar(scale, given, wide))
+    return convert_scalar(y, wide, target)

@@ -6,14 +6,14 @@ of contractions.
 """
 
 import math as pymath
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, math
-from . import functions
+from . import bfloat16, functions
 from .conversion import computable, convert_scalar
 from .error_function import erf, rounded_erf
 from .functions import like
@@ -63,14 +63,21 @@ def _operand_dtype(op: graph.GraphOp) -> np.dtype:
 
 def _in_f32(function: Callable[..., Scalar]) -> ScalarRule:
     def rule(op: graph.GraphOp, *operands: Scalar) -> Scalar:
-        narrow = operands[0].type
-        if str(narrow) in ("f32", "f64") or isinstance(narrow, ir.VectorType):
-            return function(op, *operands)
-        f32 = ir.F32Type.get()
-        wide = [arith.extf(f32, x) for x in operands]
-        return arith.truncf(narrow, function(op, *wide))
+        return _computed_in_f32(lambda *wide: function(op, *wide), operands)
 
     return rule
+
+
+def _computed_in_f32(function: Callable[..., Scalar], operands: Sequence[Scalar]) -> Scalar:
+    """`function` of `operands`, in f32 and rounded where these have 16 bits."""
+    narrow = operands[0].type
+    if not isinstance(narrow, ir.F16Type | ir.BF16Type):
+        return function(*operands)
+    f32 = ir.F32Type.get()
+    result = function(*[arith.extf(f32, x) for x in operands])
+    if isinstance(narrow, ir.BF16Type):
+        return bfloat16.narrowed(result, computed=True)
+    return arith.truncf(narrow, result)
 
 
 def _float(op_class: type[graph.GraphOp], function: Callable[[Scalar], Scalar]) -> None:
@@ -110,7 +117,7 @@ def _is(predicate: str, a: Scalar, b: Scalar) -> Scalar:
 
 _float(graph.SigmoidOp, functions.sigmoid)
 _float(graph.SoftplusOp, functions.softplus)
-_float(graph.MishOp, lambda x: arith.mulf(x, functions.tanh(functions.softplus(x))))
+_float(graph.MishOp, lambda x: functions.product(x, functions.tanh(functions.softplus(x))))
 _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(like(1, x), math.absf(x))))
 
 
@@ -136,23 +143,24 @@ def gelu(op, x):
     if op.attrs["approximate"] != "tanh":
         scaled = arith.mulf(x, like(pymath.sqrt(0.5), x))
         bent = (rounded_erf if _is_rounded(op) else erf)(scaled)
-        return arith.mulf(half, arith.addf(bent, like(1, x)))
+        return functions.product(half, arith.addf(bent, like(1, x)))
     cube = arith.mulf(arith.mulf(x, x), x)
     inner = arith.addf(x, arith.mulf(cube, like(0.044715, x)))
     bent = functions.tanh(arith.mulf(inner, like(pymath.sqrt(2 / pymath.pi), x)))
-    return arith.mulf(half, arith.addf(bent, like(1, x)))
+    return functions.product(half, arith.addf(bent, like(1, x)))
 
 
 @scalar_rule(graph.LeakyReluOp)
 @_in_f32
 def leaky_relu(op, x):
-    return arith.select(_is("OLT", x, like(0, x)), arith.mulf(x, like(op.attrs["alpha"], x)), x)
+    bent = functions.product(x, like(op.attrs["alpha"], x))
+    return arith.select(_is("OLT", x, like(0, x)), bent, x)
 
 
 @scalar_rule(graph.EluOp)
 @_in_f32
 def elu(op, x):
-    below = arith.mulf(like(op.attrs["alpha"], x), _expm1_below_0(x))
+    below = functions.product(like(op.attrs["alpha"], x), _expm1_below_0(x))
     return arith.select(_is("OLT", x, like(0, x)), below, x)
 
 
@@ -161,7 +169,7 @@ def elu(op, x):
 def selu(op, x):
     below = arith.mulf(like(op.attrs["alpha"], x), _expm1_below_0(x))
     both = arith.select(_is("OLE", x, like(0, x)), below, x)
-    return arith.mulf(like(op.attrs["gamma"], x), both)
+    return functions.product(like(op.attrs["gamma"], x), both)
 
 
 @scalar_rule(graph.CeluOp)
@@ -175,7 +183,7 @@ def celu(op, x):
 @scalar_rule(graph.SwishOp)
 @_in_f32
 def swish(op, x):
-    return arith.mulf(x, functions.sigmoid(arith.mulf(x, like(op.attrs["alpha"], x))))
+    return functions.product(x, functions.sigmoid(arith.mulf(x, like(op.attrs["alpha"], x))))
 
 
 @scalar_rule(graph.HardSigmoidOp)
@@ -241,6 +249,12 @@ def apply_number_rule(op_class: type[graph.GraphOp], dtype: np.dtype, *operands:
     return _number_rules[op_class](dtype, *operands)
 
 
+def multiply(dtype: np.dtype, a: Scalar, b: Scalar) -> Scalar:
+    """``a * b``, rounded. (Reductions take `apply_number_rule`'s: of products that are combined
+    with nothing else, which the backend has vectors for.)"""
+    return _product(a, b) if graph.is_float(dtype) else arith.muli(a, b)
+
+
 def _intlike(value: int, x: Scalar) -> Scalar:
     return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))
 
@@ -254,9 +268,24 @@ def _sign_signed(x: Scalar) -> Scalar:
     return arith.maxsi(_intlike(-1, x), arith.minsi(_intlike(1, x), x))
 
 
-_number(graph.AddOp, arith.addf, arith.addi)
-_number(graph.SubOp, arith.subf, arith.subi)
-_number(graph.MulOp, arith.mulf, arith.muli)
+def _rounded(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
+    """`function`, rounded to bf16 where its operands are: the backend would not (`bfloat16`).
+
+    f16 is rounded by the backend; whichever way, f32 holds what is needed to round once more.
+    """
+
+    def call(*operands: Scalar) -> Scalar:
+        if isinstance(operands[0].type, ir.BF16Type):
+            return _computed_in_f32(function, operands)
+        return function(*operands)
+
+    return call
+
+
+_product = _rounded(functions.product)
+_number(graph.AddOp, _rounded(arith.addf), arith.addi)
+_number(graph.SubOp, _rounded(arith.subf), arith.subi)
+_number(graph.MulOp, _rounded(arith.mulf), arith.muli)
 _number(graph.MaxOp, arith.maximumf, arith.maxsi, arith.maxui)
 _number(graph.MinOp, arith.minimumf, arith.minsi, arith.minui)
 _number(graph.AbsOp, math.absf, math.absi, lambda x: x)
@@ -312,22 +341,30 @@ def _remainder_float(a: Scalar, b: Scalar) -> Scalar:
     return arith.select(arith.andi(differs, _is("ONE", rest, zero)), arith.addf(rest, b), rest)
 
 
-_number(graph.DivOp, arith.divf, _guarded(arith.divsi, True), _guarded(arith.divui, False))
 _number(
-    graph.FmodOp, functions.remainder, _guarded(arith.remsi, True), _guarded(arith.remui, False)
+    graph.DivOp, _rounded(arith.divf), _guarded(arith.divsi, True), _guarded(arith.divui, False)
+)
+_number(
+    graph.FmodOp,
+    _rounded(functions.remainder),
+    _guarded(arith.remsi, True),
+    _guarded(arith.remui, False),
 )
 _number(
     graph.ModOp,
-    _remainder_float,
+    _rounded(_remainder_float),
     _remainder(_guarded(arith.remsi, True)),
     _guarded(arith.remui, False),
 )
 
 
+scalar_rule(graph.MulOp)(lambda op, a, b: multiply(_operand_dtype(op), a, b))
+
+
 @scalar_rule(graph.PreluOp)
 def prelu(op, x, slope):
     if graph.is_float(_operand_dtype(op)):
-        return arith.select(_is("OLT", x, like(0, x)), arith.mulf(x, slope), x)
+        return arith.select(_is("OLT", x, like(0, x)), _product(x, slope), x)
     if graph.is_unsigned(_operand_dtype(op)):
         return x
     negative = arith.cmpi(arith.CmpIPredicate.slt, x, _intlike(0, x))

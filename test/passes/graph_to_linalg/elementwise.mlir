@@ -43,6 +43,36 @@ func.func @half(%x: tensor<4xf16>) -> tensor<4xf16> {
 
 // -----
 
+// What is rounded to bf16 is so on bits: the backend takes `arith.truncf` and its inverse for
+// nothing.
+// CHECK-LABEL: @bfloat
+// CHECK-DAG: arith.extf %{{.*}} : bf16 to f32
+// CHECK: arith.addf {{.*}} : f32
+// CHECK-NOT: arith.truncf
+// CHECK: arith.trunci {{.*}} : i32 to i16
+// CHECK: arith.bitcast {{.*}} : i16 to bf16
+func.func @bfloat(%x: tensor<4xbf16>) -> tensor<4xbf16> {
+  %0 = "graph.add"(%x, %x) : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}
+
+// -----
+
+// A product is rounded before a sum takes it: `arith.mulf` and `arith.addf` may become one.
+// CHECK-LABEL: @product_and_sum
+// CHECK: math.fma %{{.*}}, %{{.*}}, %[[ZERO:.*]] : f32
+// CHECK: arith.addf
+func.func @product_and_sum(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.fused"() ({
+    %1 = "graph.mul"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %2 = "graph.add"(%1, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "graph.yield"(%2) : (tensor<4xf32>) -> ()
+  }) {kind = "elementwise"} : () -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @where_and_cast
 // CHECK: linalg.generic
 // CHECK: arith.select

@@ -24,7 +24,7 @@ func.func @epilogue(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>, %b: tensor<4xf32>)
 // CHECK: linalg.generic
 // CHECK-SAME: ins(%arg0 : tensor<4xf32>)
 // CHECK: math.exp
-// CHECK: arith.mulf
+// CHECK: math.fma
 // CHECK-NOT: linalg.generic
 // CHECK: return
 func.func @elementwise(%x: tensor<4xf32>) -> tensor<4xf32> {

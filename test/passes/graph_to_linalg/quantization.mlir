@@ -22,7 +22,7 @@ func.func @quantize(%x: tensor<2x4xf32>, %s: tensor<4xf32>, %z: tensor<4xui8>) -
 // CHECK: %[[HIGH:.*]] = arith.shli
 // CHECK: arith.shrsi %[[HIGH]]
 // CHECK: arith.sitofp
-// CHECK: arith.mulf
+// CHECK: math.fma
 func.func @dequantize(%x: tensor<8xi4>, %s: tensor<f32>, %z: tensor<i4>) -> tensor<8xf32> {
   %0 = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8xi4>, tensor<f32>, tensor<i4>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
