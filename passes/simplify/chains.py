@@ -14,8 +14,9 @@ from .operands import is_finite_normal, right_scalar, scalar_constant, scalar_op
 class MulChain(Rewrite):
     """``(x * c) * d  -->  x * (c * d)``.
 
-    Exact for integers. For floats one rounding less; declined when ``c * d`` leaves the normal
-    range, because then a finite result could become infinite, or lose its digits.
+    Exact for integers. For floats where one of the constants is a power of two, so that there is
+    one rounding either way; declined when ``c * d`` leaves the normal range, because then a finite
+    result could become infinite, or lose its digits.
     """
 
     name = "mul-chain"
@@ -30,30 +31,10 @@ class MulChain(Rewrite):
         return None if inner is None else {"x": inner[0], "c": inner[1], "d": outer[1]}
 
     def check(self, op: Any, x: Any, c: Any, d: Any) -> str | None:
-        return _range_problem(op, _product(c, d), "product")
+        return _problem(op, c, d)
 
     def rewrite(self, op: Any, x: Any, c: Any, d: Any) -> Any:
         return graph.mul(x, scalar_constant(_product(c, d), x))
-
-
-class DivChain(Rewrite):
-    """``(x / c) / d  -->  x / (c * d)`` for floats, under the conditions of `MulChain`."""
-
-    name = "div-chain"
-    root = graph.DivOp
-
-    def pattern(self, op: Any) -> dict[str, Any] | None:
-        inner = producer(op.a, graph.DivOp)
-        if inner is None or not has_one_use(op.a) or not is_float(graph.type_of(op.a).dtype):
-            return None
-        c, d = right_scalar(inner), right_scalar(op)
-        return None if c is None or d is None else {"x": inner.a, "c": c, "d": d}
-
-    def check(self, op: Any, x: Any, c: Any, d: Any) -> str | None:
-        return _range_problem(op, _product(c, d), "product")
-
-    def rewrite(self, op: Any, x: Any, c: Any, d: Any) -> Any:
-        return graph.div(x, scalar_constant(_product(c, d), x))
 
 
 @rewrite(graph.AddOp)
@@ -80,7 +61,7 @@ def div_by_power_of_two(op: Any) -> Any:
     c = right_scalar(op)
     if c is None or not is_float(graph.type_of(op.a).dtype) or not is_finite_normal(c):
         return None
-    if abs(np.frexp(float(c))[0]) != 0.5:
+    if not _is_power_of_two(c):
         return None
     inverse = np.asarray(1 / float(c)).astype(graph.type_of(op.a).dtype)
     if not is_finite_normal(inverse):
@@ -93,10 +74,18 @@ def _product(c: Any, d: Any) -> Any:
         return c * d
 
 
-def _range_problem(op: Any, value: Any, what: str) -> str | None:
-    if is_integer(graph.type_of(op.a).dtype) or is_finite_normal(value):
+def _is_power_of_two(c: Any) -> bool:
+    return abs(np.frexp(float(c))[0]) == 0.5
+
+
+def _problem(op: Any, c: Any, d: Any) -> str | None:
+    if is_integer(graph.type_of(op.a).dtype):
         return None
-    return f"the {what} of the constants leaves the normal range"
+    if not is_finite_normal(_product(c, d)):
+        return "the product of the constants leaves the normal range"
+    if not (_is_power_of_two(c) or _is_power_of_two(d)):
+        return "each product of these constants is rounded"
+    return None
 
 
-REWRITES = (MulChain(), DivChain(), add_chain, div_by_power_of_two)
+REWRITES = (MulChain(), add_chain, div_by_power_of_two)
