@@ -37,6 +37,17 @@ def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     return iree.compute_barrier(x, ctx.dynamic_sizes(type_))
 
 
+def read_in_loops(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """`x`, of `type_`, for loops in a body that read from it here and there.
+
+    What merely widens elements, such as a cast from u8 to f32, the backend computes again where it
+    is used: there all of it, on the stack.
+    """
+    owner = origin(x, VIEWS).owner
+    is_computed = not isinstance(owner, ir.Block) and owner.operation.name == "linalg.generic"
+    return stored(ctx, x, type_) if is_computed else x
+
+
 def share_memory(x: ir.Value, y: ir.Value) -> bool:
     """Whether `x` and `y` are one tensor, in other shapes maybe."""
     return origin(x, _SAME_MEMORY) == origin(y, _SAME_MEMORY)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import settled
+from .dispatch import read_in_loops, settled
 from .generic import loop_index, parallel
 from .interpolate_kernel import Interpolation, InterpolationEmitter, InterpolationMemory
 from .kernels import define, flat
@@ -38,7 +38,9 @@ def interpolate(
         return _by_kernel(ctx, op, x, places, weights)
     places = settled(ctx, places, graph.type_of(op.places))
     weights = settled(ctx, weights, graph.type_of(op.weights))
-    x = reshape_tensor(ctx, x, source, merged)
+    taps = graph.type_of(op.places).shape[1]
+    few = isinstance(taps, int) and 0 < taps <= _FEW_TAPS
+    x = reshape_tensor(ctx, x if few else read_in_loops(ctx, x, source), source, merged)
     outer, extent, inner = merged.shape
     last, zero = ctx.index(extent - 1), ctx.index(0)
     wide, in_places = accumulator(source.dtype), graph.type_of(op.places).dtype
@@ -51,8 +53,6 @@ def interpolate(
         return arith.mulf(element, tensor.extract(weights, [at, tap]))
 
     type_ = merged.with_shape((outer, size, inner))
-    taps = graph.type_of(op.places).shape[1]
-    few = isinstance(taps, int) and 0 < taps <= _FEW_TAPS
     add = _sum_written_out if few else _sum_one_by_one
     return reshape_tensor(ctx, add(ctx, type_, weights, term), type_, result)
 

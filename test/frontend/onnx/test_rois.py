@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, evaluate
+from numerics import Cases, Feed, build_model, compare_with_onnxruntime, const, evaluate
+from onnx import TensorProto, helper
 
 from graphc.errors import InvalidModelError
 
@@ -118,3 +119,25 @@ def test_refused(op_type, inputs, attributes, message):
     cases.add(op_type, *inputs, **attributes)
     with pytest.raises(InvalidModelError, match=message):
         evaluate(cases.model(), cases.feeds)
+
+
+def test_images_that_are_cast():
+    """What widens elements is not computed again in the loops over a bin."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["image"], to=TensorProto.FLOAT),
+        helper.make_node("RoiAlign", ["image", "rois", "batch"], ["aligned"], output_width=2),
+        helper.make_node("Cast", ["columns"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("Col2Im", ["wide", "size", "block"], ["folded"]),
+    ]
+    inputs = {
+        "x": (np.uint8, ["n", 3, "h", "w"]),
+        "rois": (np.float32, ["r", 4]),
+        "batch": (np.int64, ["r"]),
+        "columns": (np.float16, ["k", 8, 9]),
+    }
+    constants = {"size": np.array([4, 4]), "block": np.array([2, 2])}
+    model = build_model(nodes, inputs, ["aligned", "folded"], constants)
+    columns = _floats(1, 8, 9, dtype=np.float16)
+    image = (np.abs(X) * 50).astype(np.uint8)
+    feeds = {"x": image, "rois": np.abs(CORNERS), "batch": BATCH, "columns": columns}
+    compare_with_onnxruntime(model, feeds, tolerances={"aligned": 1e-5})
