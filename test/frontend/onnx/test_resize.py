@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, evaluate
+from numerics import Cases, Feed, const, evaluate, run_compiled, run_onnxruntime
 
 from graphc.errors import InvalidModelError
 
@@ -85,17 +85,125 @@ def test_against_reference():
             "Resize", X, None, const([1.0, 1.0, 0.3, 0.6]), mode="cubic", antialias=1,
             exclude_outside=exclude,
         )  # fmt: skip
-    for coordinates in ("align_corners", "half_pixel_symmetric"):
-        scales = const([1.0, 1.0, 1.3, 0.6])
-        cases.add(
-            "Resize", X, None, scales, mode="linear", coordinate_transformation_mode=coordinates
-        )
+    cases.add(
+        "Resize", X, None, const([1.0, 1.0, 1.3, 0.6]), mode="linear",
+        coordinate_transformation_mode="half_pixel_symmetric",
+    )  # fmt: skip
     whole = _random.integers(-128, 128, (1, 1, 4, 4)).astype(np.int8)
     cases.add("Resize", whole, None, const([1.0, 1, 2, 2]), mode="nearest")
     cases.add("Resize", X.astype(np.float64), None, const([1.0, 1, 1.5, 2]), mode="nearest")
     cases.add("Resize", X, None, None, const([1, 2, 0, 3]), mode="linear")
     cases.compare_evaluation()
     cases.compare_compiled_with_evaluation()
+
+
+LENGTHS = ("align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_scales_that_leave_a_fraction(is_named):
+    """Where the length of the result enters, it is that of the tensor: 2 of 4 elements by 0.6, not
+    2.4. So the operator's text says (`length_resized`, beside a fractional `output_width` for
+    half_pixel_symmetric alone), and so do ONNX Runtime and PyTorch; ONNX's evaluator has 2.4.
+    """
+    cases = Cases(opset=19)
+    x = Feed(X, ["n", 2, "h", "w"]) if is_named else X
+    row = _floats(1, 4)
+    row = Feed(row, [1, "w"]) if is_named else row
+    roi = [0, 0, 0.1, -0.2, 1, 1, 0.7, 1.1]
+    for coordinates in LENGTHS:
+        form = {"coordinate_transformation_mode": coordinates}
+        cases.add("Resize", x, None, const([1.0, 1.0, 0.6, 1.7]), mode="linear", **form)
+        cases.add("Resize", x, None, const([1.0, 1.0, 1.3, 0.3]), mode="cubic", **form)
+        cases.add("Resize", row, None, const([1.0, 0.3]), mode="linear", **form)
+        for rounding in ROUNDINGS[:1] if is_named else ROUNDINGS:
+            scales = const([1.0, 1.0, 0.6, 1.7])
+            cases.add("Resize", x, None, scales, nearest_mode=rounding, **form)
+    crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}
+    cases.add("Resize", x, const(roi), const([1.0, 1.0, 0.6, 1.7]), mode="linear", **crop)
+    cases.compare_with_onnxruntime()
+
+
+def test_align_corners_of_pytorch():
+    """``interpolate(arange(4), scale_factor=0.6 or 1.7, align_corners=True)``"""
+    row = np.arange(4, dtype=np.float32)[None]
+    cases = Cases(opset=19)
+    for scale in (0.6, 1.7):
+        form = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+        cases.add("Resize", row, None, const([1.0, scale]), **form)
+    few, more = evaluate(cases.model(), cases.feeds)
+    np.testing.assert_allclose(few, [[0, 3]])
+    np.testing.assert_allclose(more, [[0, 0.6, 1.2, 1.8, 2.4, 3]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_sizes_are_products_in_f32(is_named):
+    """1.3 in f32 is a little less: 116 of 90, as in ONNX Runtime, where 117 is the true product;
+    5 by 2.6 are 13, since that product is rounded up to it."""
+    cases = Cases(opset=19)
+    for extent, scale in ((90, 1.3), (45, 2.6), (5, 2.6), (27, 7 / 3), (30, 1 / 3), (35, 1.2)):
+        x = _floats(1, extent)
+        x = Feed(x, [1, "w"]) if is_named else x
+        cases.add("Resize", x, None, const([1.0, scale]), mode="nearest")
+    cases.compare_with_onnxruntime()
+
+
+def test_scales_that_change_no_size():
+    """No axis gets another size: a copy, whatever the scales. With antialias, this goes for each
+    axis. A crop is cropped nevertheless, which ONNX Runtime leaves out."""
+    cases = Cases(opset=19)
+    small = _floats(1, 1, 3, 2)
+    named = Feed(small, ["n", 1, "h", "w"])
+    for x in (small, named):
+        for mode in ("nearest", "cubic"):
+            cases.add("Resize", x, None, const([1.0, 1.0, 1.3, 1.4]), mode=mode)
+        cases.add("Resize", x, None, np.array([1, 1, 1.3, 1.4], np.float32), mode="linear")
+        cases.add("Resize", x, None, const([1.0, 1.0, 1.3, 2.0]), mode="linear")
+        cases.add("Resize", x, None, const([1.0, 1.0, 0.5, 1.4]), mode="linear", antialias=1)
+    cases.compare_with_onnxruntime()
+    crops = Cases(opset=19)
+    crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "mode": "linear"}
+    row = np.arange(3, dtype=np.float32)[None]
+    crops.add("Resize", row, const([0, 0.5, 1, 1]), const([1.0, 1.3]), **crop)
+    np.testing.assert_allclose(evaluate(crops.model(), crops.feeds)[0], [[1, 1.5, 2]])
+
+
+@pytest.mark.parametrize("dims", [None, ["n", 1, "h", "w"]])
+def test_integers_with_antialias(dims):
+    """Rounded, halves up, where sums without antialias are cut off, as in ONNX Runtime; that
+    rounds behind each axis, we once. It has no negative results of int8 (0 instead)."""
+    whole = _random.integers(0, 256, (1, 1, 11, 17)).astype(np.uint8)
+    cases = Cases(opset=19)
+    for dtype in (np.uint8, np.int8, np.int32):
+        x = (whole.astype(np.int32) - 128 * (dtype == np.int8)).astype(dtype)
+        x = x if dims is None else Feed(x, dims)
+        cases.add("Resize", x, None, None, const([1, 1, 5, 8]), mode="linear", antialias=1)
+        cases.add("Resize", x, None, None, const([1, 1, 11, 6]), mode="cubic", antialias=1)
+    floats = Cases(opset=19)
+    for i, feed in enumerate(cases.feeds.values()):
+        mode, size = ("cubic", [1, 1, 11, 6]) if i % 2 else ("linear", [1, 1, 5, 8])
+        x = feed.astype(np.float32)
+        floats.add("Resize", x, None, None, const(size), mode=mode, antialias=1)
+    expected = run_onnxruntime(floats.model(), floats.feeds)
+    for found in (evaluate(cases.model(), cases.feeds), run_compiled(cases.model(), cases.feeds)):
+        for y, exact in zip(found, expected, strict=True):
+            info = np.iinfo(y.dtype)
+            distance = np.abs(y - np.clip(exact, info.min, info.max))
+            assert distance.max() < 0.501
+
+
+def test_ties_of_nearest():
+    """14.5 is the place of element 4 of 6 from 20, which f32 makes less: a tie nevertheless."""
+    row = np.arange(20, dtype=np.float32)[None]
+    cases = Cases(opset=19)
+    for rounding in ("round_prefer_floor", "round_prefer_ceil"):
+        cases.add("Resize", row, None, None, const([1, 6]), nearest_mode=rounding)
+        for coordinates in ("half_pixel", "half_pixel_symmetric", "asymmetric"):
+            form = {"nearest_mode": rounding, "coordinate_transformation_mode": coordinates}
+            for scale in (1.3, 2 / 3, 0.3, 1.2):
+                cases.add("Resize", row, None, const([1.0, scale]), **form)
+    cases.compare_with_onnxruntime()
+    assert evaluate(cases.model(), cases.feeds)[0].ravel()[4] == 14
 
 
 @pytest.mark.parametrize("opset", [7, 9])
