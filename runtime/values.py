@@ -57,13 +57,13 @@ def _require(value: Any, kinds: type | tuple[type, ...], type_: str, where: str)
 def _bind_map(given: Mapping[Any, Any], type_: str, where: str) -> dict[Any, Any]:
     """A dict with keys of Python and values of numpy, which say what type they are."""
     key_type, value_type = type_[len("map(") : -1].split(", ", 1)
+    value_type = value_type.partition("[")[0]  # exporters declare axes that scalars have not
     key_kind, kinds = (str, str) if key_type == "string" else (int, (int, np.integer))
     bound: dict[Any, Any] = {}
     for key, item in given.items():
         if not isinstance(key, kinds):
             raise FeedError(f"{where} must be {type_}, and has the key {key!r}")
-        value = bind_value(item, value_type, f"{where}[{key!r}]")
-        bound[key_kind(key)] = value[()] if isinstance(value, np.ndarray) else value
+        bound[key_kind(key)] = _bind_tensor(item, value_type, f"{where}[{key!r}]")[()]
     return bound
 
 

@@ -1,4 +1,4 @@
-"""Types that ONNX's shape inference leaves open: those of look-ups and of what makes tokens."""
+"""Types that ONNX's shape inference leaves open: those of look-ups, tokens and hashes."""
 
 from collections.abc import Callable, Mapping
 
@@ -50,10 +50,21 @@ def _tokenizer(_: Attributes, x: onnx.TypeProto | None) -> onnx.TypeProto | None
     return type_
 
 
+def _murmur_hash(given: Attributes, x: onnx.TypeProto | None) -> onnx.TypeProto | None:
+    if x is None or not x.HasField("tensor_type"):
+        return None
+    signed = "positive" in given and not given["positive"].i
+    type_ = onnx.TypeProto()
+    type_.CopyFrom(x)
+    type_.tensor_type.elem_type = TensorProto.INT32 if signed else TensorProto.UINT32
+    return type_
+
+
 _RULES: Mapping[
     tuple[str, str], Callable[[Attributes, onnx.TypeProto | None], onnx.TypeProto | None]
 ] = {
     (_ML, "DictVectorizer"): _dict_vectorizer,
     (_ML, "CastMap"): _cast_map,
+    ("com.microsoft", "MurmurHash3"): _murmur_hash,
     ("com.microsoft", "Tokenizer"): _tokenizer,
 }

@@ -8,7 +8,18 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 
 from ...errors import DeviceError, ModuleFileError
-from . import casts, control_flow, features, ngrams, pictures, sequences, strings  # noqa: F401
+from . import (  # noqa: F401  they fill the table
+    casts,
+    control_flow,
+    features,
+    hashing,
+    ngrams,
+    normalization,
+    numeric,
+    pictures,
+    sequences,
+    strings,
+)
 from .evaluator import Body, Context, make_graph, make_step
 from .registry import HostError
 

@@ -179,6 +179,15 @@ def test_patterns(pattern):
     check(node("RegexFullMatch", ["x"], ["y"], pattern=pattern), {"x": x}, ["y"])
 
 
+@pytest.mark.parametrize("settings", [{}, {"positive": 0, "seed": 3}])
+@pytest.mark.parametrize(
+    "x", [strings("a", "", "abcd", "hello world!", "é")[:, None], np.arange(-2, 2),
+          np.int32([7]), np.float32([1, -0.5]), np.float64([1, -0.5])],
+)  # fmt: skip
+def test_hashes(x, settings):
+    check(node("MurmurHash3", ["x"], ["y"], "com.microsoft", **settings), {"x": x}, ["y"])
+
+
 NUMBERS = [1, 1.5, 0.1, 1e-7, 1e10, 123456789, NAN, np.inf, -np.inf, -0.0, 1 / 3]
 
 

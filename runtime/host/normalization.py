@@ -1,0 +1,116 @@
+"""Normalization of tensors, where `onnx.reference` has other values than ONNX Runtime."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .registry import HostError, host_op
+
+
+def _log_softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    shifted = x - x.max(axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+
+
+def _softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def _hardmax(x: np.ndarray) -> np.ndarray:
+    """1 at the first of the largest elements of each row."""
+    hits = np.zeros_like(x)
+    if x.size:
+        np.put_along_axis(hits, x.argmax(1, keepdims=True), 1, axis=1)
+    return hits
+
+
+def _from(x: np.ndarray, axis: int) -> tuple[int, ...]:
+    """`axis` and all behind it, over which these operators went before opset 13."""
+    return tuple(range(axis % x.ndim, x.ndim))
+
+
+@host_op("Softmax", since=1)
+def softmax_1(*, axis: int = 1) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: _softmax(x, _from(x, axis)) if x.size else x
+
+
+@host_op("LogSoftmax", since=1)
+def log_softmax_1(*, axis: int = 1) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: _log_softmax(x, _from(x, axis)) if x.size else x
+
+
+@host_op("Hardmax", since=1)
+def hardmax_1(*, axis: int = 1) -> Callable[[np.ndarray], np.ndarray]:
+    def find(x: np.ndarray) -> np.ndarray:
+        rows = math.prod(x.shape[: axis % x.ndim])
+        return _hardmax(x.reshape(rows, -1)).reshape(x.shape) if x.size else x
+
+    return find
+
+
+@host_op("Softmax", since=13)
+def softmax(*, axis: int = -1) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: _softmax(x, axis) if x.size else x
+
+
+@host_op("LogSoftmax", since=13)
+def log_softmax(*, axis: int = -1) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: _log_softmax(x, axis) if x.size else x
+
+
+@host_op("Hardmax", since=13)
+def hardmax(*, axis: int = -1) -> Callable[[np.ndarray], np.ndarray]:
+    def find(x: np.ndarray) -> np.ndarray:
+        moved = np.moveaxis(x, axis, -1)
+        rows = moved.reshape(-1, moved.shape[-1]) if x.size else moved
+        return np.moveaxis(_hardmax(rows).reshape(moved.shape), -1, axis) if x.size else x
+
+    return find
+
+
+@host_op("LRN")
+def local_response_normalization(
+    *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Each channel by the squares of those around it."""
+    below, above = (size - 1) // 2, size // 2
+
+    def normalize(x: np.ndarray) -> np.ndarray:
+        channels = x.shape[1]
+        squares = np.pad(x * x, [(0, 0), (below, above), *[(0, 0)] * (x.ndim - 2)])
+        total = sum(squares[:, k : k + channels] for k in range(size))
+        return (x / (bias + alpha / size * total) ** beta).astype(x.dtype)
+
+    return normalize
+
+
+@host_op("LpNormalization")
+def lp_normalization(*, axis: int = -1, p: int = 2) -> Callable[[np.ndarray], np.ndarray]:
+    """Vectors divided by their norm; those of zeros stay."""
+    if p not in (1, 2):
+        raise HostError(f"p is {p}, neither 1 nor 2")
+
+    def normalize(x: np.ndarray) -> np.ndarray:
+        norm = np.linalg.norm(x, p, axis, keepdims=True)
+        return np.divide(x, norm, out=np.zeros_like(x), where=norm != 0)
+
+    return normalize
+
+
+@host_op("BatchNormalization", since=9)
+def batch_normalization_9(
+    *, epsilon: float = 1e-5, momentum: float = 0.9
+) -> Callable[..., np.ndarray]:
+    """With the given mean and variance, whatever `momentum` says of training."""
+    del momentum
+
+    def normalize(
+        x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray
+    ) -> np.ndarray:
+        each = (-1, *[1] * (x.ndim - 2))
+        scale, bias, mean, var = (v.reshape(each) for v in (scale, bias, mean, var))
+        return (scale * (x - mean) / np.sqrt(var + epsilon) + bias).astype(x.dtype)
+
+    return normalize

@@ -1,0 +1,94 @@
+"""Operators on numbers that `onnx.reference` lacks in some version, or computes otherwise."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from onnx.reference.ops import load_op
+
+from .registry import host_op
+
+
+@host_op("GatherElements")
+def gather_elements(*, axis: int = 0) -> Callable[..., np.ndarray]:
+    return lambda x, indices: x[_places(indices, axis)]
+
+
+@host_op("Scatter", since=9)
+def scatter(*, axis: int = 0) -> Callable[..., np.ndarray]:
+    """What ScatterElements was called before opset 11."""
+
+    def put(x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+        result = x.copy()
+        result[_places(indices, axis)] = updates
+        return result
+
+    return put
+
+
+def _places(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
+    """Each place of `indices` itself, but for `axis`, which they give."""
+    places: list[Any] = list(np.indices(indices.shape, sparse=True))
+    places[axis] = indices
+    return tuple(places)
+
+
+@host_op("Unsqueeze")
+def unsqueeze_1(*, axes: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: np.expand_dims(x, tuple(axes))
+
+
+@host_op("Unsqueeze", since=13)
+def unsqueeze() -> Callable[..., np.ndarray]:
+    return lambda x, axes: np.expand_dims(x, tuple(axes.tolist()))
+
+
+@host_op("GlobalMaxPool")
+def global_max_pool() -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: x.max(tuple(range(2, x.ndim)), keepdims=True)
+
+
+@host_op("DequantizeLinear", since=10)
+def dequantize_linear_10(*, axis: int = 1) -> Callable[..., np.ndarray]:
+    return _by_version("DequantizeLinear", 19, axis=axis)
+
+
+@host_op("DequantizeLinear", since=19)
+def dequantize_linear(**attributes: Any) -> Callable[..., np.ndarray]:
+    return _by_version("DequantizeLinear", 25, **attributes)
+
+
+_MODES = {"bilinear": "linear", "bicubic": "cubic"}
+
+
+@host_op("GridSample", since=16)
+def grid_sample(*, mode: str = "linear", **others: Any) -> Callable[..., np.ndarray]:
+    """The modes have other names from opset 20 on."""
+    return _by_version("GridSample", 20, mode=_MODES.get(mode, mode), **others)
+
+
+@host_op("Upsample", since=9)
+def upsample(*, mode: str = "nearest") -> Callable[..., np.ndarray]:
+    resize = _by_version(
+        "Resize", 19, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+    )
+    return lambda x, scales: resize(x, None, scales)
+
+
+@host_op("ConvTranspose")
+def conv_transpose(*, group: int = 1, **others: Any) -> Callable[..., np.ndarray]:
+    """Group by group: `onnx.reference` knows one."""
+    compute = _by_version("ConvTranspose", 22, group=1, **others)
+
+    def run(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+        groups = zip(np.split(x, group, 1), np.split(w, group, 0), strict=True)
+        y = np.concatenate([compute(*each) for each in groups], 1)
+        return y if bias is None else y + bias.reshape(-1, *[1] * (x.ndim - 2))
+
+    return run
+
+
+def _by_version(op_type: str, version: int, **attributes: Any) -> Callable[..., np.ndarray]:
+    """`op_type` as `onnx.reference` has it in `version`."""
+    evaluate = load_op("", op_type, version).eval
+    return lambda *inputs: evaluate(*inputs, **attributes)

@@ -1,0 +1,104 @@
+"""Operators on numbers, on the host, give what ONNX Runtime gives."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+from graphc.runtime.host.part import HostPart
+
+R = np.random.default_rng(0)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return R.standard_normal(shape).astype(np.float32)
+
+
+def check(op_type, opset, *inputs, **attributes):
+    names = [f"x{i}" for i in range(len(inputs))]
+    infos = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for n, x in zip(names, inputs, strict=True)
+    ]
+    node = helper.make_node(op_type, names, ["y"], name="n", **attributes)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", infos, [y])
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    feeds = dict(zip(names, inputs, strict=True))
+    given = HostPart(model).run(feeds)["y"]
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, feeds)
+    assert (given.dtype, given.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("opset", [12, 13])
+def test_softmax(op_type, axis, opset):
+    """Before opset 13 over all axes from one on; large numbers do not overflow."""
+    check(op_type, opset, floats(2, 3, 4) * 100, axis=axis)
+    check(op_type, opset, floats(2, 0, 4), axis=axis)
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3, 3), (3, 7, 2, 2)])
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_local_response_normalization(shape, size):
+    check("LRN", 13, floats(*shape), size=size, alpha=0.1, bias=2.0, beta=0.5)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_lp_normalization(p):
+    x = floats(3, 4)
+    x[1] = 0
+    check("LpNormalization", 13, x, p=p, axis=-1)
+
+
+def test_batch_normalization_before_training_modes():
+    check("BatchNormalization", 12, floats(2, 3, 4), *floats(3, 3), abs(floats(3)))
+
+
+def test_elements_by_places():
+    index = np.array([[2, -1], [0, 1]])
+    check("GatherElements", 13, floats(4, 3), index, axis=1)
+    check("GatherElements", 13, floats(4, 3), index, axis=0)
+    check("GatherElements", 13, floats(4, 3), index, axis=-1)
+    check("Scatter", 10, floats(4, 3), abs(index), floats(2, 2), axis=1)
+
+
+def test_axes_of_one():
+    check("Unsqueeze", 12, floats(2, 3), axes=[-4, -2])
+    check("Unsqueeze", 13, floats(2, 3), np.array([0, -1]))
+
+
+def test_maxima_of_all():
+    check("GlobalMaxPool", 13, floats(2, 3, 4))
+    check("GlobalMaxPool", 13, floats(1, 2, 3, 4, 2))
+
+
+@pytest.mark.parametrize("opset", [11, 13, 19])
+def test_dequantize_linear(opset):
+    x = R.integers(-128, 127, (2, 3), np.int8)
+    check("DequantizeLinear", opset, x, np.array(0.25, np.float32), np.array(3, np.int8))
+    if opset > 11:
+        scales, zeros = np.float32([0.1, 0.2, 0.3]), np.int8([0, 1, -2])
+        check("DequantizeLinear", opset, x, scales, zeros, axis=1)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample_by_its_first_names(mode):
+    grid = R.uniform(-1.2, 1.2, (1, 3, 4, 2)).astype(np.float32)
+    check("GridSample", 16, floats(1, 2, 5, 5), grid, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_upsample(mode):
+    check("Upsample", 9, floats(1, 2, 3, 4), np.float32([1, 1, 2, 2.5]), mode=mode)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_transposed_convolution_of_groups(group):
+    x, w = floats(1, 4, 5, 3), floats(4, 3, 2, 2)
+    check("ConvTranspose", 13, x, w, floats(3 * group), group=group, strides=[2, 1])
+    check("ConvTranspose", 13, x[..., 0], w[..., 0], group=group, pads=[1, 0])
