@@ -63,7 +63,11 @@ def linear_classifier(
         label = label_by_sign(scores, 0, (0, int(labels[0])))
         return label, _f32(transformed(scores, post_transform))
     label = label_by_sign(scores, 0, (int(labels[0]), int(labels[1])))
-    pair = graph.concat([graph.neg(scores), scores], axis=1)
+    if post_transform == "NONE":  # as ONNX Runtime completes the two; ONNX does not say
+        other = graph.sub(graph.splat_like(1, scores), scores)
+    else:
+        other = graph.neg(scores)
+    pair = graph.concat([other, scores], axis=1)
     return label, _f32(transformed(pair, post_transform))
 
 

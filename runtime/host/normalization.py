@@ -105,12 +105,39 @@ def batch_normalization_9(
 ) -> Callable[..., np.ndarray]:
     """With the given mean and variance, whatever `momentum` says of training."""
     del momentum
+    return lambda *inputs: _batch_normalized(*inputs, epsilon)
 
-    def normalize(
+
+@host_op("BatchNormalization", since=14)
+def batch_normalization(
+    *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0
+) -> Callable[..., np.ndarray | tuple[np.ndarray, ...]]:
+    if not training_mode:
+        return lambda *inputs: _batch_normalized(*inputs, epsilon)
+
+    def train(
         x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> np.ndarray:
-        each = (-1, *[1] * (x.ndim - 2))
-        scale, bias, mean, var = (v.reshape(each) for v in (scale, bias, mean, var))
-        return (scale * (x - mean) / np.sqrt(var + epsilon) + bias).astype(x.dtype)
+    ) -> tuple[np.ndarray, ...]:
+        """With mean and variance of the batch, and those of all so far."""
+        axes = (0, *range(2, x.ndim))
+        here = x.mean(axes, dtype=mean.dtype), x.var(axes, dtype=var.dtype)
+        running = (
+            (old * momentum + new * (1 - momentum)).astype(old.dtype)
+            for old, new in zip((mean, var), here, strict=True)
+        )
+        return _batch_normalized(x, scale, bias, *here, epsilon), *running
 
-    return normalize
+    return train
+
+
+def _batch_normalized(
+    x: np.ndarray,
+    scale: np.ndarray,
+    bias: np.ndarray,
+    mean: np.ndarray,
+    var: np.ndarray,
+    epsilon: float,
+) -> np.ndarray:
+    each = (-1, *[1] * (x.ndim - 2))
+    scale, bias, mean, var = (v.reshape(each) for v in (scale, bias, mean, var))
+    return (scale * (x - mean) / np.sqrt(var + epsilon) + bias).astype(x.dtype)

@@ -43,6 +43,44 @@ def unsqueeze() -> Callable[..., np.ndarray]:
     return lambda x, axes: np.expand_dims(x, tuple(axes.tolist()))
 
 
+@host_op("Slice")
+def slice_1(
+    *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None
+) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: _cut(x, starts, ends, axes, None)
+
+
+@host_op("Slice", since=10)
+def slice_() -> Callable[..., np.ndarray]:
+    def cut(x: np.ndarray, *ranges: np.ndarray | None) -> np.ndarray:
+        lists = [None if each is None else each.tolist() for each in ranges]
+        starts, ends, axes, steps = [*lists, *[None] * (4 - len(lists))]
+        return _cut(x, starts or [], ends or [], axes, steps)
+
+    return cut
+
+
+def _cut(
+    x: np.ndarray,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int] | None,
+    steps: Sequence[int] | None,
+) -> np.ndarray:
+    """Starts and ends beyond the axis are at its border, also where steps are negative."""
+    places = [slice(None)] * x.ndim
+    axes = [*range(len(starts))] if axes is None else axes
+    for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
+        size = x.shape[axis]
+        start, end = (at + size if at < 0 else at for at in (start, end))
+        if step > 0:
+            places[axis] = slice(max(start, 0), max(end, 0), step)
+        elif size:
+            end = max(end, -1)
+            places[axis] = slice(min(max(start, 0), size - 1), None if end < 0 else end, step)
+    return x[tuple(places)]
+
+
 @host_op("GlobalMaxPool")
 def global_max_pool() -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: x.max(tuple(range(2, x.ndim)), keepdims=True)

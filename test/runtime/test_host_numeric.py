@@ -55,8 +55,45 @@ def test_lp_normalization(p):
     check("LpNormalization", 13, x, p=p, axis=-1)
 
 
-def test_batch_normalization_before_training_modes():
-    check("BatchNormalization", 12, floats(2, 3, 4), *floats(3, 3), abs(floats(3)))
+@pytest.mark.parametrize("opset", [12, 15])
+def test_batch_normalization(opset):
+    check("BatchNormalization", opset, floats(2, 3, 4), *floats(3, 3), abs(floats(3)))
+
+
+def test_batch_normalization_while_training():
+    x, scale, bias = floats(4, 3, 5), floats(3), floats(3)
+    node = helper.make_node(
+        "BatchNormalization", ["x", "s", "b", "m", "v"], ["y", "mean", "var"],
+        momentum=0.75, training_mode=1,
+    )  # fmt: skip
+    infos = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names]
+        for names in (node.input, node.output)
+    ]
+    model = helper.make_model(
+        helper.make_graph([node], "g", *infos), opset_imports=[helper.make_opsetid("", 15)]
+    )
+    ones = np.ones(3, np.float32)
+    feeds = {"x": x, "s": scale, "b": bias, "m": ones, "v": ones}
+    given = HostPart(model.SerializeToString()).run(feeds)
+    mean, var = x.mean((0, 2)), x.var((0, 2))
+    each = (slice(None), None)
+    y = scale[each] * (x - mean[each]) / np.sqrt(var[each] + 1e-5) + bias[each]
+    np.testing.assert_allclose(given["y"], y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(given["mean"], 0.75 + 0.25 * mean, rtol=1e-5)
+    np.testing.assert_allclose(given["var"], 0.75 + 0.25 * var, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [(-9, -9, -1), (9, -9, -2), (-1, -4, -1), (1, 9, 1), (-9, 2, 1), (3, 1, 1), (0, -9, -1)],
+)
+def test_slices_at_and_beyond_borders(start, end, step):
+    ranges = [np.array([each]) for each in (start, end, -1, step)]
+    for size in (3, 0):
+        check("Slice", 13, floats(2, size), *ranges)
+    if step == 1:
+        check("Slice", 9, floats(2, 3), starts=[start], ends=[end], axes=[1])
 
 
 def test_elements_by_places():
