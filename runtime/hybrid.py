@@ -187,7 +187,6 @@ def _host() -> Callable[[bytes | memoryview], Runnable]:
         from .host.part import HostPart
     except ImportError as error:
         raise DeviceError(
-            "a part of this model runs on the host by its definition in ONNX, "
-            f"which needs the package onnx: {error}"
+            f"a part of this model runs on the host, which needs the package onnx: {error}"
         ) from error
     return HostPart

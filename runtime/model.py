@@ -181,7 +181,7 @@ class CompiledModel:
     """A compiled model: arrays in, arrays out.
 
     A hybrid model, of which some nodes run on the host, also takes and gives arrays of strings,
-    lists (sequences) and ``None`` (empty optionals); `parts` says what runs where.
+    lists (sequences), dicts (maps) and ``None`` (empty optionals); `parts` says what runs where.
 
     Made by `graphc.compile` and `graphc.load`. Runs from several threads overlap. Close it, or use
     it in a ``with`` statement, to free its memory before the garbage collector does.

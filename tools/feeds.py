@@ -10,22 +10,29 @@ import numpy as np
 
 from ..dialects.symbolic import Dim, parse_dim
 from ..errors import FeedError, InvalidDimError, UsageError
-from ..runtime import CompiledModel
+from ..runtime import CompiledModel, ValueSpec
 from ..runtime.metadata import TensorSpec
 from .options import parse_dims
+from .values import read_value
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `feeds_for` reads; it reads ``--dim``, too."""
     parser.add_argument(
-        "--input", action="append", default=[], metavar="NAME=@FILE.npy", help="an input"
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=@FILE.npy",
+        help="an input; sequences and maps from a .json file",
     )
     parser.add_argument("--seed", type=int, default=0, help="for random inputs (0)")
 
 
 def feeds_for(model: CompiledModel, flags: argparse.Namespace) -> dict[str, Any]:
     """What the command line says that `model` is to run on; what it leaves out is random."""
-    given: dict[str, Any] = {name: _read(path) for name, path in map(binding, flags.input)}
+    types = {spec.name: spec.type for spec in model.inputs if isinstance(spec, ValueSpec)}
+    files = dict(map(binding, flags.input))
+    given = {name: read_value(path, types.get(name, "")) for name, path in files.items()}
     dims = parse_dims(flags.dim)
     tensors = [spec for spec in model.inputs if isinstance(spec, TensorSpec)]
     others = {spec.name: spec for spec in model.inputs if spec not in tensors}
@@ -42,15 +49,6 @@ def binding(text: str) -> tuple[str, Path]:
     if not name or not path:
         raise UsageError(f"'{text}': write NAME=@FILE.npy")
     return name, Path(path)
-
-
-def _read(path: Path) -> np.ndarray:
-    try:
-        return np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise FeedError(f"cannot read '{path}': {error.strerror or error}") from error
-    except ValueError as error:
-        raise FeedError(f"'{path}' is not a .npy file: {error}") from error
 
 
 def check_dims(

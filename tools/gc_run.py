@@ -1,7 +1,6 @@
 """gc-run: run a model, compiled or not, on given or random inputs."""
 
 import argparse
-import io
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..debugging.difference import relative_difference
 from ..errors import GraphcError, UsageError
 from . import target_listings
 from .cli import FAILED, OK, exit_with, print_note, run_tool
@@ -18,6 +16,7 @@ from .feeds import add_input_options, binding, feeds_for
 from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
+from .values import apart, show_value, value_bytes
 
 EPILOG = """\
 examples:
@@ -51,9 +50,10 @@ def _run(flags: argparse.Namespace) -> int:
         if unknown:
             raise UsageError(f"no output {', '.join(unknown)} (outputs: {', '.join(names)})")
         results = dict(zip(names, model.run(None, feeds), strict=True))
-        _show(results)
+        for name, value in results.items():
+            print(show_value(name, value))
         for name, path in targets.items():
-            _write(path, results[name])
+            _write(path, name, results[name])
         if flags.repeat > 1:
             print(_timing(lambda: model.run(None, feeds), flags.repeat))
     if flags.compare is None:
@@ -73,21 +73,10 @@ def _open(flags: argparse.Namespace) -> Any:
         return compile(flags.model, progress=line.show, **arguments)
 
 
-def _write(path: Path, array: np.ndarray) -> None:
+def _write(path: Path, name: str, value: Any) -> None:
     from ..runtime.output_file import write_atomically
 
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    write_atomically(path, buffer.getbuffer())
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    for name, array in results.items():
-        if not isinstance(array, np.ndarray):
-            print(f"{name}: {array}")
-            continue
-        print(f"{name}: {array.dtype}{list(array.shape)}")
-        print(np.array2string(array, threshold=16, edgeitems=3, prefix="  "))
+    write_atomically(path, memoryview(value_bytes(name, value, path)))
 
 
 def _timing(call: Any, repeat: int) -> str:
@@ -101,7 +90,7 @@ def _timing(call: Any, repeat: int) -> str:
 
 
 def _compare(
-    flags: argparse.Namespace, feeds: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray]
+    flags: argparse.Namespace, feeds: Mapping[str, Any], results: Mapping[str, Any]
 ) -> int:
     """Print the largest differences from ONNX Runtime; FAILED beyond the tolerance."""
     try:
@@ -112,7 +101,7 @@ def _compare(
     expected = session.run(list(results), dict(feeds))
     code = OK
     for (name, ours), theirs in zip(results.items(), expected, strict=True):
-        difference = relative_difference(ours, np.asarray(theirs))
+        difference = apart(ours, theirs)
         within = difference <= flags.tolerance
         code = code if within else FAILED
         verdict = "" if within else f"  > {flags.tolerance:g}"
@@ -131,7 +120,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("model", help="an .onnx model, or a .vmfb or .gcm that gc-compile wrote")
     add_input_options(parser)
     parser.add_argument(
-        "--output", action="append", default=[], metavar="NAME=@FILE.npy", help="keep an output"
+        "--output",
+        action="append",
+        default=[],
+        metavar="NAME=@FILE.npy",
+        help="keep an output; sequences and maps in a .json file",
     )
     parser.add_argument(
         "--repeat", type=int, default=1, metavar="N", help="run N times and time it"

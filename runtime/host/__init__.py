@@ -1,4 +1,6 @@
-"""What runs on the host: operators that have no compiled form, by their definition in ONNX.
+"""What runs on the host: operators that have no compiled form.
 
-Only models with such operators need this folder, and with it the package `onnx`.
+Only models with such operators need this folder, and with it the package `onnx`. `evaluator.py`
+runs graphs node by node; an operator is one of the table (`registry.py`), which the other files
+fill, or runs by its definition in `onnx.reference` (`reference.py`).
 """

@@ -1,16 +1,20 @@
 """gc-run: feeds, results, comparison and timing."""
 
+import json
 import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 from small_models import dense_result
 
+from graphc.debugging.difference import relative_difference
 from graphc.errors import InvalidDimError
 from graphc.runtime import TensorSpec
 from graphc.tools.feeds import check_dims, make_feeds
-from graphc.tools.gc_run import main, relative_difference
+from graphc.tools.gc_run import main
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 
@@ -157,3 +161,41 @@ def test_the_command(vmfb_file, tmp_path):
     done = subprocess.run([*command, "--input", "q=@q"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
+
+
+def _maps(path) -> str:
+    """A model of a map of words to a row, which is mapped to labels."""
+    words = helper.make_map_type_proto(
+        TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    )
+    labels = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(TensorProto.INT64, words.map_type.value_type)
+    )
+    domain = "ai.onnx.ml"
+    nodes = [
+        helper.make_node(
+            "DictVectorizer", ["d"], ["x"], domain=domain, string_vocabulary=["a", "b"]
+        ),
+        helper.make_node("ZipMap", ["x"], ["z"], domain=domain, classlabels_int64s=[7, 8]),
+    ]
+    ends = [[helper.make_value_info(*e)] for e in (("d", words), ("z", labels))]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 3)]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", ends[0], ends[1]), opset_imports=opsets, ir_version=8
+    )
+    onnx.save(model, path)
+    return str(path)
+
+
+def test_maps_are_read_shown_compared_and_kept(tmp_path, capsys):
+    model = _maps(tmp_path / "maps.onnx")
+    feed, kept = tmp_path / "d.json", tmp_path / "z.json"
+    feed.write_text('{"b": 2.5, "a": 1}')
+    arguments = [model, "--input", f"d=@{feed}", "--output", f"z=@{kept}", "--compare=onnxruntime"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "z: sequence of 1\n[0]: {7: 1.0, 8: 2.5}\n" in out
+    assert "z: largest difference from ONNX Runtime 0.00e+00" in out
+    assert json.loads(kept.read_text()) == [{"7": 1.0, "8": 2.5}]
+    assert main([*arguments[:3], "--output", f"z=@{tmp_path / 'z.npy'}"]) == 2
+    assert "'z' is no tensor: write it to a .json file" in capsys.readouterr().err
