@@ -4,14 +4,19 @@
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import onnx
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numerics import Cases, Const, Feed
+
+from graphc.debugging.onnx.evaluators import open_runtime
+from graphc.errors import ReferenceRunError
+from graphc.tools.variation import other_sizes, other_values
 
 CASES = int(os.environ.get("GRAPHC_PROPERTY_CASES", "24"))
 BATCH = 24
@@ -35,10 +40,62 @@ class Drawn:
     attributes: dict[str, Any] = field(default_factory=dict)
     outputs: int = 1
     tolerance: float | None = None
+    other_values: bool = True
+    """Whether the inputs may have other values, of those that they have."""
+    other_sizes: bool = True
+    """Whether sizes with names may be others, where ONNX Runtime takes these."""
+
+    def add_to(self, cases: Cases) -> None:
+        """Make the node one of `cases`."""
+        cases.add(
+            self.op_type, *self.inputs, outputs=self.outputs, tolerance=self.tolerance,
+            **self.attributes,
+        )  # fmt: skip
+
+    def otherwise(
+        self, cases: Cases, opset: int, random: np.random.Generator
+    ) -> list[dict[str, np.ndarray]]:
+        """Other feeds for the node, the last of `cases`, in each of `WAYS`; none where ONNX Runtime
+        does not take them."""
+        alone = Cases(opset=opset)
+        self.add_to(alone)
+        dims = {info.name: _dims(info) for info in alone.inputs}
+        run = open_runtime(alone.model(), alone.outputs)
+
+        def values() -> Mapping[str, np.ndarray] | None:
+            return {name: other_values(array, random) for name, array in alone.feeds.items()}
+
+        def sizes(larger: bool) -> Mapping[str, np.ndarray] | None:
+            return other_sizes(dims, alone.feeds, random, larger)
+
+        found = [values() if self.other_values else None]
+        found += [sizes(larger) if self.other_sizes else None for larger in (True, False)]
+        names = [name for name in cases.nodes[-1].input if name in cases.feeds]
+        return [
+            dict(zip(names, each.values(), strict=True)) if each and _takes(run, each) else {}
+            for each in found
+        ]
+
+
+WAYS = ("values", "larger", "smaller")
+"""In which inputs may differ from those that were drawn."""
+
+
+def _dims(info: onnx.ValueInfoProto) -> list[int | str]:
+    return [dim.dim_param or dim.dim_value for dim in info.type.tensor_type.shape.dim]
+
+
+def _takes(run: Callable[[Mapping[str, Any]], Any], feeds: Mapping[str, np.ndarray]) -> bool:
+    try:
+        run(feeds)
+    except ReferenceRunError:
+        return False
+    return True
 
 
 def checks(drawn: st.SearchStrategy[Drawn], opset: int = 21) -> Callable[[], None]:
-    """A test that compares batches of `drawn` nodes with ONNX Runtime, evaluated and compiled.
+    """A test that compares batches of `drawn` nodes with ONNX Runtime, evaluated and compiled, in
+    several calls with other values and sizes.
 
     Examples are not made smaller: each try is a compile, and the report names the nodes.
     """
@@ -55,14 +112,14 @@ def checks(drawn: st.SearchStrategy[Drawn], opset: int = 21) -> Callable[[], Non
     @given(nodes=st.lists(drawn, min_size=BATCH, max_size=BATCH))
     def test(record_property: Callable[[str, int], None], nodes: list[Drawn]) -> None:
         record_property("nodes", len(nodes))
-        cases = Cases(opset=opset)
+        cases, random = Cases(opset=opset), np.random.default_rng(0)
+        others: list[dict[str, np.ndarray]] = [{} for _ in WAYS]
         for node in nodes:
-            cases.add(
-                node.op_type, *node.inputs, outputs=node.outputs, tolerance=node.tolerance,
-                **node.attributes,
-            )  # fmt: skip
+            node.add_to(cases)
+            for feeds, other in zip(others, node.otherwise(cases, opset, random), strict=True):
+                feeds |= other
         try:
-            cases.compare_with_onnxruntime()
+            cases.compare_calls_with_onnxruntime([{**cases.feeds, **feeds} for feeds in others])
         except Exception as error:
             error.add_note("\n".join(f"{i}: {_shown(node)}" for i, node in enumerate(nodes)))
             raise

@@ -36,6 +36,7 @@ from graphc.runtime import (
     load,
     resolve_target,
 )
+from graphc.tools.variation import order_of_calls
 
 IR_VERSION = 10
 FLAGS = ("--mlir-disable-threading",)
@@ -118,7 +119,11 @@ class Cases:
 
     def compare_with_onnxruntime(self) -> None:
         """Compiled results, and the ops' numpy meanings, against ONNX Runtime."""
-        compare_with_onnxruntime(self.model(), self.feeds, tolerances=self.tolerances)
+        self.compare_calls_with_onnxruntime([])
+
+    def compare_calls_with_onnxruntime(self, others: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """The same with `others` as feeds, too: see `compare_with_onnxruntime`."""
+        compare_with_onnxruntime(self.model(), self.feeds, others, tolerances=self.tolerances)
 
     def compare_evaluation(self) -> None:
         """The ops' numpy meanings against the reference evaluator of ONNX."""
@@ -183,12 +188,23 @@ def _model(
 
 
 def compare_with_onnxruntime(
-    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any
+    model: onnx.ModelProto,
+    feeds: Mapping[str, np.ndarray],
+    others: Sequence[Mapping[str, np.ndarray]] = (),
+    **options: Any,
 ) -> None:
-    """Check the compiled `model` and its meaning in numpy against ONNX Runtime on `feeds`."""
-    expected = run_onnxruntime(model, feeds)
-    compare(evaluate(model, feeds), expected, output_names(model), what="evaluated", **options)
-    compare(run_compiled(model, feeds), expected, output_names(model), **options)
+    """Check the compiled `model` and its meaning in numpy against ONNX Runtime on `feeds`.
+
+    With `others`, the compiled one is called with all of them, again and again.
+    """
+    everything, names = [feeds, *others], output_names(model)
+    expected = [run_onnxruntime(model, each) for each in everything]
+    for each, wanted in zip(everything, expected, strict=True):
+        compare(evaluate(model, each), wanted, names, what="evaluated", **options)
+    with contextlib.closing(compile_model(model)) as compiled:
+        for number in order_of_calls(len(everything)) if others else [0]:
+            found = compiled.run(None, dict(everything[number]))
+            compare(found, expected[number], names, what=f"compiled, inputs {number}", **options)
 
 
 def compare_evaluation(

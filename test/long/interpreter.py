@@ -1,4 +1,4 @@
-"""``make interpreter``: ONNX's suite for backends, each case interpreted twice."""
+"""``make interpreter``: ONNX's suite for backends, each case interpreted, again and again."""
 
 import pytest
 

@@ -56,7 +56,9 @@ def _scatter_nd(draw):
         indices = indices[np.unique(positive, axis=0, return_index=True)[1]]
     updates = draw(arrays([len(indices), *shape[depth:]]))
     inputs = [draw(tensors(shape)), indices, updates]
-    return Drawn("ScatterND", inputs, {"reduction": reduction})
+    # Of equal places, which others may be, which comes last is not said.
+    free = reduction != "none"
+    return Drawn("ScatterND", inputs, {"reduction": reduction}, other_values=free)
 
 
 @st.composite

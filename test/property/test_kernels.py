@@ -1,6 +1,6 @@
 """Convolutions, products and attention through the whole pipeline, around the widths of vectors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -14,6 +14,7 @@ from onnx import helper
 import graphc
 from graphc.passes import graph_winograd
 from graphc.passes.pipelines import graph_pipeline
+from graphc.tools.variation import order_of_calls, other_values, with_shape
 
 BATCH = 12
 """Chains of nodes in one model."""
@@ -40,6 +41,11 @@ class Chain:
         """Of `x`, for the model."""
         *lead, rows, depth = self.x.shape
         return [*lead, name, depth] if self.counted else [*lead, rows, depth]
+
+    def longer(self) -> list[int]:
+        """The shape of `x` with more rows, if run time counts them."""
+        *lead, rows, depth = self.x.shape
+        return [*lead, rows + 5 * self.counted, depth]
 
     def tolerance(self, product: np.ndarray) -> float:
         """How far the result may lie from the truth, with the true `product`.
@@ -124,20 +130,42 @@ def _model(
     st.sampled_from(("f32", "strict")),
 )
 def test_kernels(record_property, chains, vector_bits, precision):
-    """Against float64, in numpy. Winograd's algorithm is taken wherever it can be."""
+    """Against float64, in numpy. Winograd's algorithm is taken wherever it can be. Each model is
+    called with other values, too, and as many rows as it did not have before."""
     record_property("chains of kernels", len(chains))
+    everything = [chains, *others(chains)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph_winograd, "GAIN", 0)
-        model, feeds = _model(chains, np.float32)
+        model, _ = _model(chains, np.float32)
         pipeline = graph_pipeline("cpu", vector_bits, precision)
         with graphc.compile(model, pipeline=pipeline, threads=1) as compiled:
-            results = compiled.run(None, feeds)
-    evaluated = evaluate(*_model(chains, np.float64, "yp"))
+            calls = [
+                (number, compiled.run(None, _model(everything[number], np.float32)[1]))
+                for number in order_of_calls(len(everything))
+            ]
+    truths = [evaluate(*_model(each, np.float64, "yp")) for each in everything]
+    for number, results in calls:
+        how = f"with {vector_bits} bits, {precision}, inputs {number}"
+        check(everything[number], results, truths[number], how)
+
+
+def others(chains: list[Chain]) -> list[list[Chain]]:
+    """The chains on other values, and those whose rows are counted on more rows."""
+    random = np.random.default_rng(0)
+    return [
+        [replace(chain, x=other_values(chain.x, random)) for chain in chains],
+        [replace(chain, x=with_shape(chain.x, chain.longer(), random)) for chain in chains],
+    ]
+
+
+def check(
+    chains: list[Chain], results: list[np.ndarray], evaluated: list[np.ndarray], how: str
+) -> None:
     truths, products = evaluated[: len(chains)], evaluated[len(chains) :]
     for chain, result, truth, product in zip(chains, results, truths, products, strict=True):
         largest = np.abs(truth).max(initial=0)
         difference = np.abs(result - truth).max(initial=0)
-        where = f"{difference:.1e} of {largest:.1e} with {vector_bits} bits, {precision}: "
+        where = f"{difference:.1e} of {largest:.1e} {how}: "
         where += f"{chain.op_type} {chain.attributes}, {chain.x.shape} by {chain.w.shape}, "
         where += f"{chain.residual}, {chain.activation}"
         assert difference <= chain.tolerance(product), where

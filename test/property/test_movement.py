@@ -73,7 +73,7 @@ def _pad(draw):
     inputs = [draw(tensors(shape)), const(np.array(amounts, np.int64))]
     if mode == "constant" and draw(st.booleans()):
         inputs.append(np.array(1.5, np.float32))
-    return Drawn("Pad", inputs, {"mode": mode})
+    return Drawn("Pad", inputs, {"mode": mode}, other_sizes=mode == "constant")
 
 
 @st.composite

@@ -29,7 +29,8 @@ def _reduce(draw):
     if not which:
         attributes["noop_with_empty_axes"] = 0
     inputs = [x, const(np.array(which, np.int64))] if which or draw(st.booleans()) else [x]
-    return Drawn(op_type, inputs, attributes, tolerance=1e-5)
+    fits = op_type != "ReduceProd"  # of more elements, products that the type cannot hold
+    return Drawn(op_type, inputs, attributes, tolerance=1e-5, other_sizes=fits)
 
 
 @st.composite

@@ -1,6 +1,6 @@
 """Depthwise convolutions with what is before and after them, through the whole pipeline."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -14,6 +14,7 @@ from onnx import helper
 import graphc
 from graphc.passes import graph_fuse_strips
 from graphc.passes.pipelines import graph_pipeline
+from graphc.tools.variation import order_of_calls, other_values
 
 BATCH = 6
 """Blocks in one model."""
@@ -121,20 +122,32 @@ def _model(blocks: list[Block], dtype: type) -> tuple[onnx.ModelProto, dict[str,
     st.sampled_from((1 << 14, 1 << 16, 1 << 20)),
 )
 def test_strips(record_property, blocks, vector_bits, threads, scratch):
-    """Against float64, in numpy. Strips are taken wherever they can be."""
+    """Against float64, in numpy, with two values of each input. Strips are taken wherever they can
+    be."""
     record_property("blocks in strips", len(blocks))
+    random = np.random.default_rng(0)
+    everything = [blocks, [replace(each, x=other_values(each.x, random)) for each in blocks]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph_fuse_strips, "MAX_COST", np.inf)
         patch.setattr(graph_fuse_strips, "SCRATCH_BYTES", scratch)
-        model, feeds = _model(blocks, np.float32)
+        model, _ = _model(blocks, np.float32)
         pipeline = graph_pipeline("cpu", vector_bits, threads=threads)
         with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
-            results = compiled.run(None, feeds)
-    for block, result, truth in zip(
-        blocks, results, evaluate(*_model(blocks, np.float64)), strict=True
-    ):
+            calls = [
+                (number, compiled.run(None, _model(everything[number], np.float32)[1]))
+                for number in order_of_calls(len(everything))
+            ]
+    truths = [evaluate(*_model(each, np.float64)) for each in everything]
+    for number, results in calls:
+        how = f"with {vector_bits} bits, {threads} threads, {scratch}, inputs {number}"
+        check(everything[number], results, truths[number], how)
+
+
+def check(
+    blocks: list[Block], results: list[np.ndarray], truths: list[np.ndarray], how: str
+) -> None:
+    for block, result, truth in zip(blocks, results, truths, strict=True):
         largest = max(np.abs(truth).max(initial=0), 1)
         difference = np.abs(result - truth).max(initial=0)
-        where = f"{difference:.1e} of {largest:.1e} with {vector_bits} bits, {threads} threads: "
-        where += f"{block.x.shape}, {block.window}, {scratch}"
+        where = f"{difference:.1e} of {largest:.1e} {how}: {block.x.shape}, {block.window}"
         assert difference <= TOLERANCE * largest, where

@@ -4,15 +4,19 @@ import json
 import tomllib
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from conformance_cases import CASES, forks
 
 from graphc.errors import UsageError
+from graphc.runtime import CompiledModel
 from graphc.tools.conformance import __main__ as tool
 from graphc.tools.conformance import known, matrix, results
+from graphc.tools.conformance.calls import check_calls
 from graphc.tools.conformance.cases import case_info
 from graphc.tools.conformance.journal import Journal, Run, merge_journals
 from graphc.tools.conformance.outcome import Outcome, Status
+from graphc.tools.conformance.running import run_cases
 
 RUN = Run("cpu", "cpu:host", "a processor", True, True, {"onnx": "1"}, "2026-01-01")
 PASS, WRONG, ERROR = Status.PASS, Status.WRONG, Status.ERROR
@@ -70,6 +74,43 @@ def test_a_listed_case_is_no_surprise(suite, capsys):
 @forks
 def test_what_only_compiles_is_not_run(suite):
     assert tool.main(["-j1", "-k", "abs", "--compile-only"]) == 0
+
+
+class Counting:
+    """A model that gives its input, but another one from the call `after` on."""
+
+    def __init__(self, after):
+        self.model, self.after, self.calls = self, after, 0
+
+    def save(self, path):
+        raise UsageError("there is no code")
+
+    def run(self, inputs):
+        self.calls += 1
+        return [inputs[0] + (self.calls > self.after)]
+
+
+def test_each_call_must_give_the_same():
+    x = np.array([1, 2], np.float32)
+    check_calls(CASES[0], Counting(after=9), [x], [x])
+    with pytest.raises(AssertionError, match="called again, output 0 is another: float32"):
+        check_calls(CASES[0], Counting(after=1), [x], [x])
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        check_calls(CASES[0], Counting(after=0), [x], [x])
+
+
+@forks
+def test_other_values_give_what_they_give_in_a_model_that_was_not_called(monkeypatch):
+    """One that keeps its first result is right only as long as nothing else is asked for."""
+    run, kept = CompiledModel.run, {}
+    monkeypatch.setattr(
+        CompiledModel,
+        "run",
+        lambda model, names, feeds: kept.setdefault(model, run(model, names, feeds)),
+    )
+    (outcome,) = run_cases(CASES[:1], jobs=1, timeout=60)
+    assert outcome.status is WRONG
+    assert "called with other values, output 0 is another" in outcome.detail
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3"])

@@ -10,12 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onnx.backend.test.runner import Runner
-
 from ...backend import GraphcBackend, GraphcBackendRep
 from ...driver import make_options, to_module
 from ...errors import BackendTimeoutError, GraphcError, UnsupportedModelError
 from ..isolation import Lost, call_each
+from .calls import check_calls
 from .cases import Case
 from .outcome import Outcome, Status
 
@@ -24,8 +23,6 @@ _cases: dict[str, Case] = {}
 
 ONE_THREAD = ("--mlir-disable-threading",)
 """For the backend: there is a case for each processor already."""
-CALLS = 2
-"""With the same inputs: what the first call leaves behind must not show in the second."""
 GRACE = 5.0
 """Seconds that a case has beyond the backend's time, which ends its compiler with it."""
 
@@ -103,8 +100,7 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
-            for _ in range(CALLS):
-                _compare(expected, list(prepared.run(inputs)), case)
+            check_calls(case, prepared, inputs, expected)
         return prepared.model.native
 
     return outcome_of(case, timeout, run)
@@ -152,20 +148,6 @@ def outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
     except Exception as error:  # a case must not end the others
         return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
     return Outcome(case.name, Status.PASS, native=native)
-
-
-def _compare(expected: Any, given: Any, case: Case) -> None:
-    """AssertionError where `given` is something else. Sequences are compared item by item, which
-    ONNX's own comparison does only where their items are no scalars."""
-    if isinstance(expected, list):
-        assert isinstance(given, list), f"a {type(given).__name__} instead of a sequence"
-        assert len(given) == len(expected), f"{len(given)} values instead of {len(expected)}"
-        for wanted, value in zip(expected, given, strict=True):
-            _compare(wanted, value, case)
-    elif expected is None:
-        assert given is None, f"{given} instead of an empty optional"
-    else:
-        Runner.assert_similar_outputs([expected], [given], rtol=case.rtol, atol=case.atol)
 
 
 def _one_line(error: BaseException) -> str:

@@ -26,7 +26,8 @@ def number(b: GraphBuilder, low: int, high: int) -> Value:
 def listed(b: GraphBuilder, sizes: Sequence["Value | int"]) -> Value:
     """A list of int64 of numbers that are known and of such that are not."""
     if all(isinstance(size, Value) and size.name in b.top.inputs for size in sizes):
-        return b.fed(np.array([size.array for size in sizes if isinstance(size, Value)]), True)
+        given = np.array([size.array for size in sizes if isinstance(size, Value)])
+        return b.fed(given, True, named=False)
     parts = [
         b.add("Reshape", [size, b.ints([1])], exact=True)[0]
         if isinstance(size, Value)
