@@ -15,12 +15,16 @@ from .runtime.device import open_device
 from .runtime.discovery import on_this_machine
 from .runtime.hybrid import warn_of_host
 from .runtime.metadata import model_name
+from .runtime.variants import Calls, has_variants
 
 if TYPE_CHECKING:
     from .driver import Options
     from .passes.report import Report
 
 Progress = Callable[[ProgressEvent], None]
+_KEPT_BYTES = 64 << 20
+"""A model in memory that has more is not kept beside what was compiled of it, unless it must be."""
+
 _RESOLVED = ("dims", "threads", "pipeline")
 
 logger = logging.getLogger("graphc")
@@ -45,6 +49,7 @@ def compile(
     check_rewrites: bool = False,
     assume: Mapping[str, bool] | None = None,
     overridden: Sequence[str] = (),
+    apart: Sequence[str] = (),
     cache: bool | str | os.PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
@@ -80,7 +85,9 @@ def compile(
     compiled at the first such call; `overridden` names those that every call gives. Likewise where
     the rank of a value depends on sizes, as behind a ``Squeeze`` without axes: the program assumes
     that these are not 1, and calls with others have their own. `assume` says of equations between
-    sizes whether they hold: ``{"batch == 1": True}``.
+    sizes whether they hold: ``{"batch == 1": True}``. And a call in which sizes of one name differ,
+    which ONNX Runtime does not look at, has a program of its own if the model can run so; `apart`
+    gives names that are none.
 
     With `check_rewrites` each rewrite that fires is evaluated in numpy on inputs drawn at random,
     before and after; one that changes the result raises RewriteCheckError.
@@ -95,19 +102,29 @@ def compile(
         "data_tiling": data_tiling, "extra_flags": extra_flags, "timeout": timeout,
         "progress": progress, "save_temps": save_temps, "check_rewrites": check_rewrites,
     }  # fmt: skip
-    return _compile(model, target, options, sorted(overridden), assume or {})
+    equations = frozenset((assume or {}).items())
+    calls = Calls(frozenset(overridden), equations, frozenset(apart))
+    return _compile(model, target, options, calls)
 
 
 def _compile(
     model: Any,
     target: str | Target | Sequence[str | Target],
     options: Mapping[str, Any],
-    overridden: Sequence[str],
-    assume: Mapping[str, bool],
+    calls: Calls,
 ) -> CompiledModel:
-    made = _ready(Job(model, target, overridden=overridden, assume=dict(assume), **options))
-    made.compile_others(partial(_compile, model, target, options), overridden, assume)
+    made = _ready(Job(model, target, **calls.options, **options))
+    if has_variants(made.metadata) or _is_at_hand(model):
+        made.compile_others(partial(_compile, model, target, options), calls)
     return made
+
+
+def _is_at_hand(model: Any) -> bool:
+    """Whether `model` may be kept for calls to come: a file, or one that takes little memory."""
+    if isinstance(model, str | os.PathLike):
+        return True
+    size = model.ByteSize() if hasattr(model, "ByteSize") else len(model)
+    return size <= _KEPT_BYTES
 
 
 def _ready(job: "Job") -> CompiledModel:

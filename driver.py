@@ -89,6 +89,7 @@ class Options:
     outputs: Sequence[str] | None = None
     assume: Mapping[str, bool] | None = None
     overridden: Sequence[str] = ()
+    apart: Sequence[str] = ()
     cache: CompileCache | None = None
 
 
@@ -328,6 +329,7 @@ def plan_parts(model: Any, options: Options, report: Report) -> Plan:
         why_not=why_not,
         outputs=options.outputs,
         overridden=options.overridden,
+        apart=options.apart,
     )
     report.record_stage("partition", time.perf_counter() - start)
     return plan
@@ -416,6 +418,7 @@ def begin(model: Any, options: Options) -> Compilation:
         outputs=options.outputs,
         assume=options.assume,
         overridden=options.overridden,
+        apart=options.apart,
     )
     name = model_name(model)
     compilation = Compilation(module, name, options, CompilationReport(title=name))

@@ -226,6 +226,9 @@ class FeedError(GraphcError):
 
     remedy = "`model.inputs` says which names, shapes and element types are taken."
 
+    names: frozenset[str] = frozenset()
+    """The names that have several sizes, where nothing else is wrong."""
+
 
 class DeviceError(GraphcError):
     """No device or driver for a target, or one that lacks what the module needs."""

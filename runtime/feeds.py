@@ -84,12 +84,6 @@ class FeedBinder:
         device = self._device()
         return device is not None and all(each.on(device) for each in tensors)
 
-    def bind_arguments(
-        self, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> list[np.ndarray | DeviceTensor]:
-        """`bind`, for positional arguments in the order of the inputs and named ones."""
-        return self.bind(name_arguments(self._names, args, kwargs))
-
     def _check(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor]:
         if not isinstance(feeds, Mapping):
             raise FeedError(f"feeds must map input names to arrays, not be a {_kind(feeds)}")
@@ -105,10 +99,9 @@ class FeedBinder:
             if not _fits(array.shape, spec.shape):
                 problems.append(f"input '{spec.name}' {_expected(spec, array)}")
             arrays.append(array)
-        if not problems:
-            problems = self._check_dims(arrays)
         if problems:
             raise FeedError("\n".join(problems))
+        self._check_dims(arrays)
         return arrays
 
     def _check_names(self, feeds: Mapping[str, Any]) -> list[str]:
@@ -123,9 +116,9 @@ class FeedBinder:
                 problems.append(f"the model has no input '{name}'{hint} (inputs: {inputs})")
         return problems
 
-    def _check_dims(self, arrays: Sequence[np.ndarray | DeviceTensor]) -> list[str]:
+    def _check_dims(self, arrays: Sequence[np.ndarray | DeviceTensor]) -> None:
         """Dimensions of one name must have one size."""
-        problems = []
+        problems, names = [], set()
         first: dict[str, tuple[int, str]] = {}
         for (spec, _), array in zip(self._inputs, arrays, strict=True):
             for dim, size in zip(spec.shape, array.shape, strict=True):
@@ -133,11 +126,15 @@ class FeedBinder:
                     continue
                 known, owner = first.setdefault(dim, (size, spec.name))
                 if known != size:
+                    names.add(dim)
                     problems.append(
                         f"input '{spec.name}' has {dim} = {size}, "
                         f"but input '{owner}' has {dim} = {known}"
                     )
-        return problems
+        if problems:
+            error = FeedError("\n".join(problems))
+            error.names = frozenset(names)
+            raise error
 
 
 def name_arguments(

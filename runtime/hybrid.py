@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import DeviceError, FeedError, UsageError
 from .elements import ELEMENT_TYPES
-from .feeds import FeedBinder, name_arguments
+from .feeds import FeedBinder
 from .lane import Plan
 from .metadata import TensorSpec, format_shape
 from .values import ValueSpec, bind_value
@@ -150,12 +150,14 @@ class HybridBinder:
                 f"feeds must map input names to values, not be a {type(feeds).__name__}"
             )
         problems: list[str] = []
+        differing: frozenset[str] = frozenset()
         bound: dict[str, Any] = {}
         try:
             arrays = self._tensors.bind({n: v for n, v in feeds.items() if n not in self._others})
             bound |= zip(self._tensor_names, arrays, strict=True)
         except FeedError as error:
             problems.append(str(error))
+            differing = error.names
         for name, type_ in self._others.items():
             if name not in feeds:
                 problems.append(f"input '{name}' is missing: expected {type_}")
@@ -165,12 +167,10 @@ class HybridBinder:
             except FeedError as error:
                 problems.append(str(error))
         if problems:
-            raise FeedError("\n".join(problems))
+            error = FeedError("\n".join(problems))
+            error.names = differing if len(problems) == 1 else frozenset()
+            raise error
         return [bound[name] for name in self._names]
-
-    def bind_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """`bind`, for positional arguments in the order of the inputs and named ones."""
-        return self.bind(name_arguments(self._names, args, kwargs))
 
 
 def _type(spec: TensorSpec | ValueSpec) -> str:

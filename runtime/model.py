@@ -7,7 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from ..errors import DeviceError, FeedError, ModuleFileError, UnknownTargetError, UsageError
+from ..errors import (
+    DeviceError,
+    FeedError,
+    GraphcError,
+    ModuleFileError,
+    UnknownTargetError,
+    UsageError,
+)
 from .adaptive import AdaptiveSession
 from .device import Device, accounting_device, open_device
 from .device_tensor import DeviceTensor, send
@@ -26,7 +33,7 @@ from .recovering import RecoveringSession, open_session
 from .session import Session
 from .targets import resolve_target
 from .values import ValueSpec
-from .variants import Compile, Variants, has_variants
+from .variants import Calls, Compile, Variants, has_variants
 
 
 def load(
@@ -207,7 +214,9 @@ class CompiledModel:
             if isinstance(session, HybridSession)
             else FeedBinder(require_tensors(metadata.inputs), lambda: session.device)
         )
-        self._variants = Variants(metadata, None) if has_variants(metadata) else None
+        self._variants = Variants(metadata, None)
+        self._has_variants = has_variants(metadata)
+        self._input_names = [spec.name for spec in metadata.inputs]
         self._output_names = [spec.name for spec in metadata.outputs]
         self._all = Plan(range(len(self._output_names)))
 
@@ -253,16 +262,9 @@ class CompiledModel:
         """
         return tuple(self.metadata.options.get(OVERRIDABLE_KEY, ()))
 
-    def compile_others(
-        self,
-        compile_: Compile,
-        overridden: Sequence[str] = (),
-        known: Mapping[str, bool] | None = None,
-    ) -> None:
-        """Have `compile_` make the programs for calls that this one was not compiled for, which is
-        for those that give `overridden`, with equations between sizes that are `known`."""
-        if self._variants is not None:
-            self._variants = Variants(self.metadata, compile_, overridden, known)
+    def compile_others(self, compile_: Compile, calls: Calls) -> None:
+        """Have `compile_` make the programs for calls that this one, for `calls`, is not for."""
+        self._variants = Variants(self.metadata, compile_, calls)
 
     def run(
         self,
@@ -285,23 +287,23 @@ class CompiledModel:
         closed models, `ExecutionError` where the run fails, and its `OutOfMemoryError` and
         `DeviceLostError`.
         """
-        if self._variants is not None and (other := self._variants.other(feeds)) is not None:
+        if self._has_variants and (other := self._variants.other(feeds)) is not None:
             return other.run(output_names, feeds, on_device=on_device)
         plan = self._all
         if output_names is not None or on_device is not False:
             plan = self._plan(output_names, on_device)
-        return self._session.invoke(self._binder.bind(feeds), plan)
+        try:
+            bound = self._binder.bind(feeds)
+        except FeedError as error:
+            return self._run_apart(error, output_names, feeds, on_device)
+        return self._session.invoke(bound, plan)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the model on inputs by position, by name, or both.
 
         Gives the output of a model that has one, a tuple of all otherwise. Raises as `run` does.
         """
-        if self._variants is not None:
-            feeds = name_arguments([spec.name for spec in self.inputs], args, kwargs)
-            outputs = self.run(None, feeds)
-        else:
-            outputs = self._session.invoke(self._binder.bind_arguments(args, kwargs), self._all)
+        outputs = self.run(None, name_arguments(self._input_names, args, kwargs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def to_device(self, value: Any) -> DeviceTensor:
@@ -344,7 +346,7 @@ class CompiledModel:
         """
         if self._contents is None:
             raise UsageError(f"model '{self.metadata.name}' is closed")
-        if self._variants is not None and (other := self._variants.other(feeds)) is not None:
+        if self._has_variants and (other := self._variants.other(feeds)) is not None:
             return other.peak_memory(feeds)
         if self._measured is None:
             raise UsageError(
@@ -366,9 +368,8 @@ class CompiledModel:
     def close(self) -> None:
         """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
         self._session.close()
-        if self._variants is not None:
-            self._variants.close()
-            self._variants = None
+        self._variants.close()
+        self._has_variants = False
         self._contents = self._measured = None
         self._closed = True
 
@@ -386,6 +387,25 @@ class CompiledModel:
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
         return f"<CompiledModel '{self.metadata.name}' ({inputs}) -> ({outputs})>"
+
+    def _run_apart(
+        self,
+        error: FeedError,
+        output_names: Sequence[str] | None,
+        feeds: Mapping[str, Any],
+        on_device: bool | Sequence[str],
+    ) -> list[Any]:
+        """The results where nothing is wrong with `feeds` but that sizes of one name differ.
+
+        `error`, which says so, where the model cannot run with such sizes.
+        """
+        if self._closed or not error.names or not self._variants.can_compile:
+            raise error
+        try:
+            other = self._variants.apart(error.names)
+            return other.run(output_names, feeds, on_device=on_device)
+        except GraphcError as failure:
+            raise error from failure
 
     def _plan(self, output_names: Sequence[str] | None, on_device: bool | Sequence[str]) -> Plan:
         indices = self._indices(output_names, "output_names")

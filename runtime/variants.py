@@ -1,18 +1,20 @@
 """Other programs of a model, for calls that the one at hand was not compiled for.
 
 A program may take for granted that equations between sizes hold or not, as the ranks of values
-depend on it (``Squeeze`` without axes), and has constants for inputs with defaults. A call that is
-not so runs with a program of its own, which is compiled the first time that there is such a call.
+depend on it (``Squeeze`` without axes); it has constants for inputs with defaults, and one size for
+each name. A call that is not so runs with a program of its own, which is compiled the first time
+that there is such a call.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FeedError
+from ..errors import FeedError, GraphcError
 from .formulas import evaluate
 from .metadata import ASSUMED_KEY, OVERRIDABLE_KEY, ModelMetadata, TensorSpec
 
@@ -21,36 +23,63 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("graphc")
 
-Compile = Callable[[Sequence[str], Mapping[str, bool]], "CompiledModel"]
-"""Compiles the model for calls that give the inputs with defaults that are named, and for which
-equations between sizes hold as the mapping says."""
+
+@dataclass(frozen=True)
+class Calls:
+    """What calls a program is for.
+
+    `overridden` are inputs with defaults that they give, `equations` between sizes hold or do not,
+    and sizes of the names `apart` have nothing to do with each other.
+    """
+
+    overridden: frozenset[str] = frozenset()
+    equations: frozenset[tuple[str, bool]] = frozenset()
+    apart: frozenset[str] = frozenset()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `graphc.compile` for such calls."""
+        return {
+            "overridden": sorted(self.overridden),
+            "assume": dict(sorted(self.equations)),
+            "apart": sorted(self.apart),
+        }
+
+    def __str__(self) -> str:
+        given = [f"{name}={value}" for name, value in self.options.items() if value]
+        return ", ".join(given)
+
+
+Compile = Callable[[Calls], "CompiledModel"]
+"""Compiles the model for some calls."""
 
 
 class Variants:
-    """The programs beside the one that `metadata` describes.
+    """The programs beside the one that `metadata` describes, which is for `calls`.
 
-    `compile_` makes them; None where the model is not at hand. `overridden` and `known` are what
-    the program at hand was compiled for.
+    `compile_` makes them; None where the model is not at hand.
     """
 
     def __init__(
-        self,
-        metadata: ModelMetadata,
-        compile_: Compile | None,
-        overridden: Sequence[str] = (),
-        known: Mapping[str, bool] | None = None,
+        self, metadata: ModelMetadata, compile_: Compile | None, calls: Calls | None = None
     ):
-        self._metadata = metadata
+        self._name = metadata.name
         self._compile = compile_
-        self._overridden = frozenset(overridden)
-        self._known = known or {}
+        self._calls = calls or Calls()
+        self._known = dict(self._calls.equations)
         self._assumed: Mapping[str, bool] = metadata.options.get(ASSUMED_KEY, {})
         self._overridable = frozenset(metadata.options.get(OVERRIDABLE_KEY, ()))
         self._tensors = [spec for spec in metadata.inputs if isinstance(spec, TensorSpec)]
-        self._made: dict[tuple[frozenset[str], frozenset[tuple[str, bool]]], CompiledModel] = {}
+        self._made: dict[Calls, CompiledModel] = {}
+        self._failed: dict[Calls, GraphcError] = {}
         self._lock = threading.Lock()
         self._last: tuple[Sequence[tuple[int, ...]], CompiledModel | None] | None = None
         """The shapes of the last call, and the program for them."""
+
+    @property
+    def can_compile(self) -> bool:
+        """Whether the model is at hand."""
+        return self._compile is not None
 
     def other(self, feeds: Any) -> "CompiledModel | None":
         """The program for `feeds`; None where it is the one at hand.
@@ -61,7 +90,8 @@ class Variants:
             return None
         names = self._overridable.intersection(feeds)
         if names:
-            return self._find(self._overridden | names, {})
+            overridden = self._calls.overridden | names
+            return self._find(replace(self._calls, overridden=overridden, equations=frozenset()))
         if not self._assumed:
             return None
         shapes = [_shape(feeds.get(spec.name)) for spec in self._tensors]
@@ -70,11 +100,17 @@ class Variants:
             self._last = last = shapes, self._for_shapes(shapes)
         return last[1]
 
-    def _for_shapes(self, shapes: Sequence[tuple[int, ...]]) -> "CompiledModel | None":
-        holds = self._holds(shapes)
-        if all(now in (self._assumed[text], self._known.get(text)) for text, now in holds.items()):
-            return None  # or no program suits such sizes, and this one says so
-        return self._find(self._overridden, {**self._known, **holds})
+    def apart(self, names: frozenset[str]) -> "CompiledModel":
+        """The program for sizes of `names` that differ. Raises what compiling raised, if it did."""
+        apart = self._calls.apart | names
+        calls = replace(self._calls, apart=apart, equations=frozenset())
+        if calls in self._failed:
+            raise self._failed[calls]
+        try:
+            return self._find(calls)
+        except GraphcError as error:
+            self._failed[calls] = error
+            raise
 
     def close(self) -> None:
         """Free the programs."""
@@ -82,6 +118,13 @@ class Variants:
             for model in self._made.values():
                 model.close()
             self._made, self._last = {}, None
+
+    def _for_shapes(self, shapes: Sequence[tuple[int, ...]]) -> "CompiledModel | None":
+        holds = self._holds(shapes)
+        if all(now in (self._assumed[text], self._known.get(text)) for text, now in holds.items()):
+            return None  # or no program suits such sizes, and this one says so
+        equations = frozenset({**self._known, **holds}.items())
+        return self._find(replace(self._calls, equations=equations))
 
     def _holds(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, bool]:
         """Which of the equations hold, as far as the shapes of the inputs tell."""
@@ -97,27 +140,20 @@ class Variants:
                 found[text] = left == right
         return found
 
-    def _find(self, names: frozenset[str], holds: Mapping[str, bool]) -> "CompiledModel":
-        key = names, frozenset(holds.items())
+    def _find(self, calls: Calls) -> "CompiledModel":
         with self._lock:
-            if key not in self._made:
-                self._made[key] = self._make(sorted(names), holds)
-            return self._made[key]
+            if calls not in self._made:
+                self._made[calls] = self._make(calls)
+            return self._made[calls]
 
-    def _make(self, names: Sequence[str], holds: Mapping[str, bool]) -> "CompiledModel":
-        given = [f"values for {', '.join(names)}"] if names else []
-        true = [text for text, now in holds.items() if now]
-        given += [f"sizes of which {', '.join(true) or 'no equation'} holds"] if holds else []
-        what = f"model '{self._metadata.name}' is given {' and '.join(given)}"
+    def _make(self, calls: Calls) -> "CompiledModel":
         if self._compile is None:
-            options = [f"overridden={names}"] if names else []
-            options += [f"assume={dict(holds)}"] if holds else []
             raise FeedError(
-                f"{what}, which takes a program of its own, and only this one is here: "
-                f"compile the model with {', '.join(options)}"
+                f"model '{self._name}' takes a program of its own for such a call, and only this "
+                f"one is here: compile the model with {calls}"
             )
-        logger.warning("%s: a program for that is compiled", what)
-        return self._compile(names, holds)
+        logger.warning("model '%s' is compiled anew for such calls: %s", self._name, calls)
+        return self._compile(calls)
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ axes the sizes have nothing to do with each other, and each gets a name by its i
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import onnx
 
@@ -62,6 +62,20 @@ class DimensionNames:
             name = f"{base}_{self._serials[base]}"
         self.taken.add(name)
         return name
+
+
+def without_names(model: onnx.ModelProto, symbols: Collection[str]) -> onnx.ModelProto:
+    """`model` without the names that have these `symbols`, or formulas of them."""
+    if not symbols:
+        return model
+    copy = onnx.ModelProto.FromString(model.SerializeToString())
+    names = DimensionNames(copy.graph.input)
+    for info in copy.graph.input:
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+            size = names.read(dim, info.name, axis)
+            if isinstance(size, Dim) and ({str(size)} | size.symbols()).intersection(symbols):
+                dim.Clear()
+    return copy
 
 
 def is_name(dim: Size) -> bool:

@@ -11,6 +11,7 @@ from ...dialects import graph
 from ...errors import UnsupportedModelError, VerificationError
 from ...mlir import ir
 from .choices import Answers, Choices, Settled, settle
+from .dimension_names import without_names
 from .importer import Importer
 from .loading import Source, load_model
 from .values import overridable, override
@@ -30,6 +31,7 @@ def import_onnx(
     source: Source, *, dims: Mapping[str, int] | None = None,
     outputs: Sequence[str] | None = None, context: ir.Context | None = None,
     assume: Mapping[str, bool] | None = None, overridden: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> ir.Module:  # fmt: skip
     """Import a model: a path, its bytes, or a ModelProto.
 
@@ -37,14 +39,15 @@ def import_onnx(
     place of the model's outputs. `assume` says which equations between sizes hold
     (``{"n == 1": False}``) where ranks depend on that; those that it does not tell of are assumed
     not to, and with None such models are refused. Inputs with defaults are constants, but for those
-    of `overridden`. The module holds one public function, ``@main``, with
-    the names of inputs and outputs as ``graph.name`` attributes. It maps large weights from their
-    file, which must stay as it is while the module lives. Raises InvalidModelError, LimitError,
-    UnsupportedModelError (with all nodes that are not supported), InvalidDimError, or UsageError
-    for `outputs` that are not there.
+    of `overridden`; sizes of the names `apart` have no names.
+
+    The module holds one public function, ``@main``, with the names of inputs and outputs as
+    ``graph.name`` attributes. It maps large weights from their file, which must stay as it is while
+    the module lives. Raises InvalidModelError, LimitError, UnsupportedModelError (with all nodes
+    that are not supported), InvalidDimError, or UsageError for `outputs` that are not there.
     """
     owned, sizes = not isinstance(source, onnx.ModelProto), dict(dims or {})
-    model, folder = _load(source, overridden)
+    model, folder = _load(source, overridden, apart)
     with context or ir.Context(), ir.Location.unknown():
         graph.Graph.load()
         importer = Importer(model, folder, sizes, owned)
@@ -54,7 +57,7 @@ def import_onnx(
             if not importer.choices.open:
                 raise
             if owned:  # the import has taken weights from it
-                model, folder = _load(source, overridden)
+                model, folder = _load(source, overridden, apart)
             settled = settle_choices(model, folder, sizes, outputs)
             answers = settled.necessary
             if assume is not None and not _is_cheap_on_host(importer):
@@ -69,9 +72,11 @@ def import_onnx(
         return module
 
 
-def _load(source: Source, overridden: Collection[str]) -> tuple[onnx.ModelProto, Path | None]:
+def _load(
+    source: Source, overridden: Collection[str], apart: Collection[str]
+) -> tuple[onnx.ModelProto, Path | None]:
     model, folder = load_model(source)
-    return override(model, overridden), folder
+    return without_names(override(model, overridden), apart), folder
 
 
 def _is_cheap_on_host(importer: Importer) -> bool:

@@ -10,6 +10,7 @@ from ...dialects import graph
 from ...errors import UnsupportedModelError, UnsupportedNode
 from ...mlir import ir
 from .choices import Answers
+from .dimension_names import without_names
 from .host_types import spell
 from .importer import Scope
 from .initializers import settle_initializers
@@ -88,15 +89,16 @@ def make_plan(
     why_not: WhyNot,
     outputs: Sequence[str] | None = None,
     overridden: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> Plan:
     """Divide the model between compiled code and the host, to which `why_not` lends its voice.
 
-    `outputs` and `overridden` are those of `import_onnx`.
+    `outputs`, `overridden` and `apart` are those of `import_onnx`.
 
     Raises InvalidModelError, InvalidDimError, or UnsupportedModelError with all nodes that can run
     nowhere.
     """
-    model, folder = _prepare(source, overridden)
+    model, folder = _prepare(source, overridden, apart)
     chosen = choose_outputs(model, outputs)
     del model.graph.output[:]
     model.graph.output.extend(chosen)
@@ -172,14 +174,14 @@ def _place(
 
 
 def _prepare(
-    source: Source, overridden: Collection[str] = ()
+    source: Source, overridden: Collection[str] = (), apart: Collection[str] = ()
 ) -> tuple[onnx.ModelProto, Path | None]:
     """The model with its functions in place of their calls, and a name for every node."""
     model, folder = load_model(source)
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
-    model = override(model, overridden)
+    model = without_names(override(model, overridden), apart)
     inline_functions(model)
     settle_initializers(model.graph)
     for index, node in enumerate(model.graph.node):

@@ -7,7 +7,7 @@ from numerics import build_model
 from onnx import helper
 
 import graphc
-from graphc.errors import FeedError, InvalidDimError
+from graphc.errors import InvalidDimError
 
 
 def model_with(*shapes):
@@ -58,11 +58,10 @@ def test_different_names_stay_different():
     assert shapes == ["batch_size_1xbatch_sizexf32", "d___xd____1xf32", "x3_0xf32", "x3_0_1xf32"]
 
 
-def test_one_name_is_one_size():
-    """So the specification of ONNX has it, and programs rely on it."""
-    compiled = graphc.compile(model_with(["n", 2], ["n"]), "interpret")
-    with pytest.raises(FeedError, match="input 'x1' has n = 3, but input 'x0' has n = 2"):
-        compiled.run(None, _ones((2, 2), (3,)))
+def test_names_that_are_taken_away():
+    model = model_with(["n", 2, "m"], ["n", "2*n + m"], ["n + 1", "k"])
+    assert returned(model, apart=["n"]) == ["x0_0x2xmxf32", "x1_0xx1_1xf32", "x2_0xkxf32"]
+    assert returned(model, apart=["2*m"]) == returned(model)
 
 
 def test_dims_that_name_nothing():
