@@ -36,7 +36,12 @@ def matmul(a, b):
 
 @onnx_op("Gemm", since=7)
 def gemm(a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=0):  # noqa: N803
-    """``alpha * A' B' + beta * C``."""
+    """``alpha * A' B' + beta * C``.
+
+    A vector for A is one row, as ONNX Runtime has it: squeezed values are vectors in some runs.
+    """
+    if graph.type_of(a).rank == 1 and not transA:
+        a = graph.reshape(a, shape=[1, *graph.type_of(a).shape])
     y = graph.matmul(_transposed(a, transA), _transposed(b, transB))
     y = _scaled(y, alpha)
     return y if c is None or beta == 0 else graph.add(y, _scaled(c, beta))
