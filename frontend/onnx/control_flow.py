@@ -12,6 +12,7 @@ from ...dialects.symbolic import Dim, maximum
 from ...errors import InvalidModelError
 from ...mlir import ir
 from .choices import is_contradiction
+from .evaluation import computed
 from .registry import Node, UnsupportedError, onnx_op
 from .shapes import normalize_axis, require_answer, require_sizes, size_scalar
 
@@ -24,9 +25,9 @@ def if_(condition, *, node, then_branch, else_branch):
     one whose results have a rank that what follows cannot take.
     """
     condition = _scalar(condition)
-    known = graph.known_sizes(condition)
-    if known is not None and not isinstance(known[0], Dim):
-        return node.import_subgraph(then_branch if known[0] else else_branch)
+    known = _known(condition)
+    if known is not None:
+        return node.import_subgraph(then_branch if known else else_branch)
     branches = {True: then_branch, False: else_branch}
     then_body, else_body = (partial(_branch, branches, at, node) for at in branches)
     try:
@@ -54,6 +55,15 @@ def _compared(condition: ir.Value) -> tuple[int | Dim, int | Dim] | None:
         return None
     (a,), (b,) = sides  # type: ignore[misc]
     return a, b
+
+
+def _known(condition: ir.Value) -> bool | None:
+    """What `condition` is if that can be told from sizes, or from constants."""
+    sizes = graph.known_sizes(condition)
+    if sizes is not None and not isinstance(sizes[0], Dim):
+        return bool(sizes[0])
+    array = computed(condition)
+    return None if array is None else bool(array)
 
 
 class _BranchError(Exception):

@@ -212,6 +212,27 @@ def test_a_branch_that_cannot_run_is_not_taken(taken):
         compiled.run(None, {"x": floats(1, 6), "c": np.array(not taken)})
 
 
+@pytest.mark.parametrize("rows", [2, 6])
+def test_conditions_that_constants_decide(rows):
+    """Also by way of floats, and of sizes that were fixed; the other branch is not looked at."""
+    model = parse(
+        "(float[rows, 2] x) => (float y)",
+        """
+        shape = Shape (x)
+        floats = Cast <to: int = 1> (shape)
+        most = ReduceMax <keepdims: int = 0> (floats)
+        limit = Constant <value_float: float = 3.5> ()
+        c = Greater (most, limit)
+        y = If (c) <
+          then_branch: graph = g1 () => (t) { t = ReduceSum <keepdims: int = 0> (x) },
+          else_branch: graph = g2 () => (t) { t = Identity (x) }>
+        """,
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert returned(model, dims={"rows": rows}) == ["f32" if rows > 3 else "2x2xf32"]
+    check(model, (rows, 2), native=False)
+
+
 def test_unsupported_nodes_of_a_branch_that_cannot_run():
     model = parse(
         "(float[1, 6] x, bool c) => (float[1, 6] y)",
