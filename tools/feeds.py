@@ -37,7 +37,7 @@ def feeds_for(model: CompiledModel, flags: argparse.Namespace) -> dict[str, Any]
     tensors = [spec for spec in model.inputs if isinstance(spec, TensorSpec)]
     others = {spec.name: spec for spec in model.inputs if spec not in tensors}
     check_dims(dims, tensors, model.metadata.dims)
-    feeds = {name: given.pop(name) for name in others if name in given}
+    feeds = {name: given.pop(name) for name in (*others, *model.overridable) if name in given}
     if missing := [str(spec) for name, spec in others.items() if name not in feeds]:
         raise FeedError(f"only numbers are drawn at random; --input must give {missing[0]}")
     return feeds | make_feeds(tensors, given, dims, flags.seed)

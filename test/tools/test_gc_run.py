@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
+from numerics import build_model
 from onnx import TensorProto, helper
 from small_models import dense_result
 
@@ -31,6 +32,21 @@ def test_inputs_and_outputs_in_files(vmfb_file, tmp_path, capsys):
     assert out.startswith("y: float32[2, 3]\n")
     assert err == ""
     np.testing.assert_allclose(np.load(y), dense_result(X), rtol=1e-6)
+
+
+def test_an_input_with_a_default(tmp_path):
+    model = build_model(
+        [helper.make_node("Mul", ["x", "w"], ["y"])], {"x": (np.float32, [2, 4])}, ["y"],
+        {"w": [2.0]},
+    )  # fmt: skip
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [1]))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    x, w = save(tmp_path / "x.npy", X), save(tmp_path / "w.npy", np.float32([5]))
+    y = tmp_path / "y.npy"
+    for more, factor in (([], 2), ([f"--input=w=@{w}"], 5)):
+        assert main([str(path), f"--input=x=@{x}", *more, f"--output=y=@{y}"]) == 0
+        np.testing.assert_array_equal(np.load(y), X * factor)
 
 
 def test_devices_are_listed(capsys):
