@@ -7,7 +7,7 @@ with that answer or not at all, and it can be taken for granted, the program mak
 differ in equations between sizes of inputs, there can be a program for each.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...dialects import graph
@@ -24,55 +24,56 @@ _MAX_TRIALS = 32
 
 @dataclass
 class Choices:
-    """What is taken for granted in an import, and which questions are left."""
+    """What is taken for granted in an import, and which questions came up."""
 
     answers: Answers = field(default_factory=dict)
-    open: dict[Question, None] = field(default_factory=dict)
+    asked: dict[Question, None] = field(default_factory=dict)
 
     def answer(self, node: str, question: str) -> bool | None:
         """The answer to `question` of `node`, None where there is none so far."""
-        key = node, question
-        if key not in self.answers:
-            self.open[key] = None
-        return self.answers.get(key)
+        self.asked[node, question] = None
+        return self.answers.get((node, question))
+
+    @property
+    def open(self) -> list[Question]:
+        """The questions without an answer, in order."""
+        return [question for question in self.asked if question not in self.answers]
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The sets of answers that a model can run with, those first that say "no"."""
+    """The sets of answers that a model can run with, those first that say "no".
+
+    Where they are too many to be tried they are not `complete`.
+    """
 
     possible: list[Answers]
+    complete: bool = True
 
     @property
     def necessary(self) -> Answers:
         """The answers without which it cannot run."""
         first, *others = map(dict.items, self.possible or [{}])
-        return dict(set(first).intersection(*others))
+        return dict(set(first).intersection(*others)) if self.complete else {}
 
-    def assuming(self, equations: Mapping[str, bool]) -> Answers:
-        """The first set, of those in which `equations` are as they say if there are such.
-
-        Only the necessary answers where the sets differ in more than equations: nobody could tell
-        which is meant before the model runs.
-        """
+    @property
+    def first(self) -> Answers:
+        """The first set. Only the necessary answers where sets differ in more than equations:
+        nobody could tell which is meant before the model runs."""
         necessary = self.necessary
         asked = {question for answers in self.possible for question in answers}
-        if any(node for node, _ in asked - necessary.keys()):
+        if not self.possible or any(node for node, _ in asked - necessary.keys()):
             return necessary
-        told = [
-            answers for answers in self.possible
-            if all(answers.get(("", text), holds) == holds for text, holds in equations.items())
-        ]  # fmt: skip
-        return next(iter(told or self.possible), {})
+        return self.possible[0]
 
 
-def settle(trial: Callable[[Answers], Choices]) -> Settled:
-    """What can be answered to the questions of a model.
+def settle(trial: Callable[[Answers], Choices], given: Answers | None = None) -> Settled:
+    """What can be answered to the questions of a model that `given` does not answer.
 
     `trial` imports it with some answers, and raises InvalidModelError where they contradict it.
     """
     possible: list[Answers] = []
-    pending: list[Answers] = [{}]
+    pending: list[Answers] = [given or {}]
     for _ in range(_MAX_TRIALS):
         if not pending:
             break
@@ -83,12 +84,11 @@ def settle(trial: Callable[[Answers], Choices]) -> Settled:
             if not is_contradiction(error):
                 raise
             continue
-        question = next(iter(choices.open), None)
-        if question is None:
-            possible.append(answers)
+        if choices.open:
+            pending += [{**answers, choices.open[0]: answer} for answer in (True, False)]
         else:
-            pending += [{**answers, question: answer} for answer in (True, False)]
-    return Settled([] if pending else possible)
+            possible.append({question: answers[question] for question in choices.asked})
+    return Settled(possible, complete=not pending)
 
 
 def equation(difference: Dim) -> str:

@@ -2,7 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -58,15 +59,11 @@ def import_onnx(
                 raise
             if owned:  # the import has taken weights from it
                 model, folder = _load(source, overridden, apart)
-            settled = settle_choices(model, folder, sizes, outputs)
-            answers = settled.necessary
-            if assume is not None and not _is_cheap_on_host(importer):
-                answers = settled.assuming(assume)
+            trial = partial(settle_choices, model, folder, sizes, outputs)
+            answers, assumed = _answers(trial, None if _is_cheap_on_host(importer) else assume)
             if not answers:
                 raise
         module = make_module(Importer(model, folder, sizes, owned, answers), outputs)
-        assumed = {text: holds for (node, text), holds in answers.items()
-                   if not node and (node, text) not in settled.necessary}  # fmt: skip
         values = {text: ir.BoolAttr.get(holds) for text, holds in assumed.items()}
         _mark(module, ASSUMED, ir.DictAttr.get(values))
         return module
@@ -77,6 +74,22 @@ def _load(
 ) -> tuple[onnx.ModelProto, Path | None]:
     model, folder = load_model(source)
     return without_names(override(model, overridden), apart), folder
+
+
+def _answers(
+    settle_with: Callable[[Answers], Settled], assume: Mapping[str, bool] | None
+) -> tuple[Answers, dict[str, bool]]:
+    """The answers that a program is made with, and the equations that others might answer
+    otherwise."""
+    if assume is None:
+        return settle_with({}).necessary, {}
+    given = {("", text): holds for text, holds in assume.items()}
+    settled = settle_with(given)
+    if not settled.possible:  # there is no such program; that for other sizes will say so
+        settled = settle_with({})
+    answers = settled.first
+    free = answers.keys() - (settled.necessary.keys() - given.keys())
+    return answers, {text: answers["", text] for node, text in sorted(free) if not node}
 
 
 def _is_cheap_on_host(importer: Importer) -> bool:
@@ -114,8 +127,9 @@ def settle_choices(
     folder: Path | None,
     dims: Mapping[str, int],
     outputs: Sequence[str] | None = None,
+    given: Answers | None = None,
 ) -> Settled:
-    """What can be answered to the questions of `model` about ranks."""
+    """What can be answered to the questions of `model` about ranks beside the `given` answers."""
 
     def trial(answers: Answers) -> Choices:
         with ir.Context(), ir.Location.unknown():
@@ -126,7 +140,7 @@ def settle_choices(
                 importer.import_model(outputs)  # other nodes may be, whatever the answers
             return importer.choices
 
-    return settle(trial)
+    return settle(trial, given)
 
 
 def verify(module: ir.Module) -> None:

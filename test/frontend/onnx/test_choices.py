@@ -284,5 +284,14 @@ def test_settled_is_what_all_ways_have_in_common():
     assert answers_that(lambda a, b, c: False) == {}
 
 
+def test_questions_that_are_too_many_to_be_settled():
+    """The program is that for sizes which are not 1, and one more for those of a call."""
+    names = "abcdefg"
+    model = parse(f"(float[{', '.join(names)}] x) => (float y)", "s = Squeeze (x)\n y = Exp (s)")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    compiled = check(model, (2, 2, 2, 2, 2, 2, 2), (2, 1, 2, 1, 1, 2, 3), native=True)
+    assert compiled.metadata.options["assumed"] == {f"{name} == 1": False for name in names}
+
+
 def test_a_model_that_is_too_large_contradicts_nothing():
     assert not is_contradiction(LimitError("too much"))
