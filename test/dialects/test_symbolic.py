@@ -179,3 +179,13 @@ def test_what_names_nothing(name):
     assert not is_symbol_name(name)
     with pytest.raises(ValueError, match="is not a name"):
         Dim.symbol(name)
+
+
+def test_sizes_that_a_common_factor_keeps_apart():
+    a, b = Dim.symbol("a"), Dim.symbol("b")
+    assert not decide_equal(2 * a, 1)
+    assert not decide_equal(4 * a + 6 * b * b, 3 - 2 * a)
+    assert not decide_equal(3 * a * b - 3, 3 * b + 1)
+    for x, y in ((2 * a, 4), (2 * a + b, 1), (3 * a, 3 * b)):
+        with pytest.raises(UndecidableError):
+            decide_equal(x, y)
