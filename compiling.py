@@ -115,7 +115,8 @@ def _compile(
 ) -> CompiledModel:
     made = _ready(Job(model, target, **calls.options, **options))
     if has_variants(made.metadata) or _is_at_hand(model):
-        made.compile_others(partial(_compile, model, target, options), calls)
+        later = {**options, "progress": None, "save_temps": None}  # which were for this program
+        made.compile_others(partial(_compile, model, target, later), calls)
     return made
 
 
