@@ -28,11 +28,15 @@ class Choices:
 
     answers: Answers = field(default_factory=dict)
     asked: dict[Question, None] = field(default_factory=dict)
+    told: int = 0
+    """How often there was an answer."""
 
     def answer(self, node: str, question: str) -> bool | None:
         """The answer to `question` of `node`, None where there is none so far."""
         self.asked[node, question] = None
-        return self.answers.get((node, question))
+        found = self.answers.get((node, question))
+        self.told += found is not None
+        return found
 
     @property
     def open(self) -> list[Question]:

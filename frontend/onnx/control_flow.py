@@ -75,11 +75,12 @@ class _BranchError(Exception):
 
 
 def _branch(branches: Mapping[bool, GraphProto], at: bool, node: Node) -> list[ir.Value]:
+    told = node.answers_told()
     try:
         return node.import_subgraph(branches[at])
     except InvalidModelError as error:
-        if not is_contradiction(error):
-            raise
+        if not is_contradiction(error) or node.answers_told() > told:
+            raise  # of a branch that an answer contradicts, the answer is wrong
         raise _BranchError(at) from error
 
 

@@ -257,6 +257,7 @@ class Importer:
                 self.varying_sizes[name],
                 lambda value: self._lookup_attribute(scope, value),
                 lambda question, sizes=None: self._choose(name, question, sizes),
+                lambda: self.choices.told,
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:

@@ -57,6 +57,8 @@ class Node:
     """``choose(question, sizes)``: what is taken for the answer to a question of the node on which
     a rank depends, None while nothing is known (see `choices`). `sizes` are two, where it asks
     whether these are equal."""
+    answers_told: Callable[[], int] = field(repr=False)
+    """How many answers `choose` has given so far, to this node and to others."""
 
     def wants(self, index: int) -> bool:
         """Whether output `index` is used."""

@@ -295,3 +295,33 @@ def test_questions_that_are_too_many_to_be_settled():
 
 def test_a_model_that_is_too_large_contradicts_nothing():
     assert not is_contradiction(LimitError("too much"))
+
+
+def test_ifs_of_two_ranks_in_both_branches_of_another():
+    """A wrong answer contradicts the branch that it is given in; neither branch is a dead one."""
+    model = parse(
+        "(float[a, 3, b] x, bool fast) => (float[c, 3] y)",
+        """
+        one = Constant <value_int = 1> ()
+        y = If (fast) <then_branch = t () => (float[p, q] u) {
+              c = Shape <start = 2> (x)
+              is_one = Equal (c, one)
+              r = If (is_one) <then_branch = tt () => (float[d, e] v)
+                    { two = Constant <value_ints = [2]> () v = Squeeze (x, two) },
+                  else_branch = te () => (float[d, e, f] w) { w = Identity (x) }>
+              s = Transpose <perm = [1, 0]> (r)
+              u = Transpose <perm = [1, 0]> (s)
+          }, else_branch = e () => (float[p, q] u2) {
+              c2 = Shape <start = 2> (x)
+              is_one2 = Equal (c2, one)
+              n = Neg (x)
+              r2 = If (is_one2) <then_branch = et () => (float[d, e] v2)
+                    { two2 = Constant <value_ints = [2]> () v2 = Squeeze (n, two2) },
+                  else_branch = ee () => (float[d, e, f] w2) { w2 = Identity (n) }>
+              s2 = Transpose <perm = [1, 0]> (r2)
+              u2 = Transpose <perm = [1, 0]> (s2)
+          }>
+        """,
+    )
+    for fast in (True, False):
+        check(model, (2, 3, 1), (5, 3, 1), native=True, fast=np.array(fast))
