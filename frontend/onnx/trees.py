@@ -39,6 +39,17 @@ def _votes(x: ir.Value, forest: Forest, weights: np.ndarray, aggregate: str) -> 
     return graph.where(graph.equal(found, neutral), graph.splat_like(0, found), found)
 
 
+def _first_of_each_leaf(
+    entries: Sequence[tuple[int, int, float]],
+) -> list[tuple[int, int, float]]:
+    """Of the entries for the only target, the one that counts for each leaf.
+
+    ONNX Runtime reads no other, and skl2onnx writes the number of a leaf (``decision_leaf``) once
+    for each class. Where there are several targets, entries that repeat are added.
+    """
+    return list({entry[0]: entry for entry in reversed(entries)}.values())
+
+
 def _weights_of_leaves(
     entries: Sequence[tuple[int, int, float]], leaves: int, targets: int, aggregate: str, dtype: Any
 ) -> np.ndarray:
@@ -166,6 +177,7 @@ def tree_ensemble_regressor(
     x = as_floats(as_matrix(x))
     weights = target_weights if target_weights_as_tensor is None else target_weights_as_tensor
     entries = nodes.entries(target_treeids, target_nodeids, target_ids, weights)
+    entries = _first_of_each_leaf(entries) if n_targets == 1 else entries
     dtype = graph.type_of(x).dtype
     table = _weights_of_leaves(entries, nodes.leaves, n_targets, aggregate_function, dtype)
     scores = _votes(x, nodes.forest(), table, aggregate_function)
@@ -199,7 +211,10 @@ def tree_ensemble_classifier(
     nodes_values_as_tensor=None,
     post_transform="NONE",
 ):
-    """Labels and scores. Leaves that say something of one class alone make a binary classifier."""
+    """Labels and scores. Leaves that say something of one class alone make a binary classifier:
+    if that is the first of two, its scores are those of the second, as ONNX Runtime has it, and
+    the first gets their complement.
+    """
     del nodes_hitrates, nodes_hitrates_as_tensor
     labels = integer_labels(classlabels_int64s, classlabels_strings)
     nodes = NamedNodes(
@@ -212,16 +227,31 @@ def tree_ensemble_classifier(
     weights = class_weights if class_weights_as_tensor is None else class_weights_as_tensor
     entries = nodes.entries(class_treeids, class_nodeids, class_ids, weights)
     base = _base(base_values, base_values_as_tensor)
-    one_class = len(labels) <= 2 and len({target for _, target, _ in entries}) == 1
-    if one_class:
-        base = base[-1:] if len(base) < 2 else base[entries[0][1] :][:1]
-        entries = [(leaf, 0, weight) for leaf, _, weight in entries]
-    targets = 1 if one_class else len(labels)
+    said = {target for _, target, _ in entries}
+    is_binary = len(labels) <= 2 and len(said) == 1
+    one_column = is_binary and said == {0}
+    if one_column:
+        base = base[:1]
+    elif is_binary and len(base) == 1:
+        base = base[:0]  # says nothing of two classes
+    entries = _first_of_each_leaf(entries) if len(labels) == 1 else entries
+    targets = 1 if one_column else len(labels)
     table = _weights_of_leaves(entries, nodes.leaves, targets, "SUM", graph.type_of(x).dtype)
     scores = _plus(_votes(x, nodes.forest(), table, "SUM"), base)
-    if not one_class:
+    if not is_binary:
         return label_of_largest(scores, labels), _f32(transformed(scores, post_transform))
-    return _binary(scores, labels, min(weight for *_, weight in entries) >= 0, post_transform)
+    positive = min(weight for *_, weight in entries) >= 0
+    if one_column:
+        return _binary(scores, labels, positive, post_transform)
+    rows = graph.type_of(scores).shape[0]
+    second = graph.slice_(scores, starts=[0, 1], sizes=[rows, 1], steps=[1, 1])
+    label = label_by_sign(second, 0.5 if positive else 0, _pair(labels))
+    return label, _f32(transformed(scores, post_transform))
+
+
+def _pair(labels: np.ndarray) -> tuple[int, int]:
+    first, second = (int(label) for label in labels)
+    return first, second
 
 
 def _binary(scores: ir.Value, labels: np.ndarray, positive: bool, kind: str):
@@ -234,6 +264,5 @@ def _binary(scores: ir.Value, labels: np.ndarray, positive: bool, kind: str):
     chance = positive and kind in ("NONE", "PROBIT")
     opposite = graph.sub(graph.splat_like(1, scores), scores) if chance else graph.neg(scores)
     pair = graph.concat([opposite, scores], axis=1)
-    first, second = (int(label) for label in labels)
-    label = label_by_sign(scores, 0.5 if positive else 0, (first, second))
+    label = label_by_sign(scores, 0.5 if positive else 0, _pair(labels))
     return label, _f32(transformed(pair, kind))

@@ -148,6 +148,39 @@ def test_binary_classifiers():
     cases.compare_with_onnxruntime()
 
 
+def test_binary_classifiers_by_the_second_class():
+    """Weights of class 1 of two are its scores; the first class has none."""
+    cases = _cases()
+    trees = Trees(3, _COMPARED_WITH_NAN)
+    for transform, low in (("NONE", -1), ("NONE", 0), ("LOGISTIC", -1), ("SOFTMAX", 0)):
+        says = trees.says("class", 1, low)
+        says["class_ids"] = [1] * len(says["class_ids"])
+        cases.add(
+            "TreeEnsembleClassifier", _examples(20), domain=_DOMAIN, outputs=2,
+            classlabels_int64s=[3, 7], post_transform=transform, tolerance=1e-5,
+            **trees.attributes, **says,
+        )  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "MIN"])
+def test_entries_that_repeat(aggregate):
+    """A leaf that says something of the only target twice: the first counts. The operator's text
+    is silent; skl2onnx writes such entries and means one, and ONNX Runtime reads one. Of several
+    targets, ONNX Runtime and ONNX's evaluator add them.
+    """
+    cases = _cases()
+    trees = Trees(2, _COMPARED_WITH_NAN)
+    for targets in (1, 2):
+        says = trees.says("target", targets)
+        says = {name: [*values, *values] for name, values in says.items()}
+        cases.add(
+            "TreeEnsembleRegressor", _examples(10), domain=_DOMAIN, n_targets=targets,
+            aggregate_function=aggregate, **trees.attributes, **says,
+        )  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
 def _tensor(values: Any, dtype: Any) -> Any:
     return numpy_helper.from_array(np.array(values, dtype))
 
