@@ -8,16 +8,17 @@ argument of the region.
 The ops are built by `if_` and `loop` of `regions`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...mlir import ir
+from ..symbolic import Dim
 from .attributes import Size, Str, Strs
 from .base import GraphOp, Results, Tensor, TypeRuleError, Values, graph_op
 from .shapes import BindSizesOp
-from .types import TensorType, type_of
+from .types import Shape, TensorType, type_of
 
 
 class YieldAllOp(
@@ -90,6 +91,26 @@ class LoopOp(RegionOp):
 
     leading = 0
     """How many values the region yields before those."""
+
+    def first_sizes(self) -> list[Shape]:
+        """The sizes that collected values have if an iteration gets the initial values.
+
+        So many the results have where there is no iteration. A size that the region alone tells,
+        or that follows the iteration's number, keeps its name.
+        """
+        initial = [size for value in self.initial for size in type_of(value).shape]
+        received = [size for value in self.body.arguments for size in type_of(value).shape]
+        names = {str(have): size for have, size in zip(received, initial, strict=True)}
+        own = {name: size for name, size in names.items() if name in self.own_names}
+        return [
+            tuple(self._first_size(size, own) for size in type_of(value).shape)
+            for value in self.yielded[1]
+        ]
+
+    def _first_size(self, size: int | Dim, own: Mapping[str, int | Dim]) -> int | Dim:
+        if isinstance(size, int) or self.attrs["index"] in size.symbols():
+            return size
+        return size.evaluate(own)
 
     def verify_op(self) -> None:
         initial = list(map(type_of, self.initial))

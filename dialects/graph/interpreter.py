@@ -24,7 +24,7 @@ from .base import GraphOp, graph_op, map_group
 from .control_flow import IfOp, LoopOp, RegionOp, WhileOp
 from .fusion import GroupOp
 from .shapes import BindSizesOp, RequireOp
-from .types import TensorType, type_of
+from .types import Shape, TensorType, type_of
 
 Arrays = tuple[np.ndarray, ...]
 Observer = Callable[[GraphOp, Arrays, Arrays], None]
@@ -169,15 +169,15 @@ class Evaluation:
                 parts.append(value)
             index += 1
         types = map(type_of, op.operation.results[len(carried) :])
-        stacks = zip(collected, types, strict=True)
-        return [*carried, *(self._stacked(parts, type_) for parts, type_ in stacks)]
+        stacks = zip(collected, types, op.first_sizes(), strict=True)
+        return [*carried, *(self._stacked(parts, t.dtype, first) for parts, t, first in stacks)]
 
-    def _stacked(self, parts: list[np.ndarray], type_: TensorType) -> np.ndarray:
+    def _stacked(self, parts: list[np.ndarray], dtype: np.dtype, first: Shape) -> np.ndarray:
         if parts:
             return np.stack(parts)
-        sizes = (self.resolve(size) for size in type_.shape[1:])
+        sizes = map(self.resolve, first)
         known = [size if isinstance(size, int) else 0 for size in sizes]
-        return np.zeros((0, *known), type_.dtype)
+        return np.zeros((0, *known), dtype)
 
     def _nested(self) -> "Evaluation":
         """An evaluation that sees the values and sizes of this one, and adds its own."""

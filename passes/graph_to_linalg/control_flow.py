@@ -106,8 +106,10 @@ class _State:
         results = [graph.type_of(value) for value in op.operation.results]
         self.carried_results = results[: len(self.types)]
         self.stacks = [
-            _Stack(ctx, op, element, result, capacity)
-            for element, result in zip(elements, results[len(self.types) :], strict=True)
+            _Stack(ctx, op, element, first, result, capacity)
+            for element, first, result in zip(
+                elements, op.first_sizes(), results[len(self.types) :], strict=True
+            )
         ]
 
     def initial(self, carried: Sequence[ir.Value]) -> list[ir.Value]:
@@ -145,7 +147,8 @@ class _Stack:
     """A tensor that collects one element per iteration, along a first axis.
 
     It has its final size from the start, unless the op gives a name to a part of that size: then
-    it grows from nothing, to `capacity` places first.
+    it grows from nothing, to `capacity` places first. Where there is no iteration, elements are as
+    large as `first` says, as far as that is known.
     """
 
     def __init__(
@@ -153,10 +156,12 @@ class _Stack:
         ctx: Lowering,
         op: graph.LoopOp,
         element: graph.TensorType,
+        first: Sequence[Size],
         result: graph.TensorType,
         capacity: ir.Value,
     ):
         self.ctx, self.element, self.result, self.capacity = ctx, element, result, capacity
+        self.first = first
         self.index = Dim.symbol(op.attrs["index"])
         self.unknown = [i for i, size in enumerate(result.shape) if str(size) in op.own_names]
         self.changing = sorted({0, *self.unknown}) if self.unknown else []
@@ -166,9 +171,16 @@ class _Stack:
         self.type = result.with_shape(names.get(axis, size) for axis, size in sizes)
 
     def initial(self) -> ir.Value:
-        sizes = enumerate(self.result.shape)
-        start = (0 if axis in self.changing else size for axis, size in sizes)
+        sizes = (0 if self.changing else self.result.shape[0], *map(self._known, self.first))
+        start = [
+            sizes[axis] if axis in self.changing else size
+            for axis, size in enumerate(self.result.shape)
+        ]
         return self.ctx.cast(self.ctx.filled(self.result.with_shape(start), 0), self.type)
+
+    def _known(self, size: Size) -> Size:
+        """`size`, or 0 where no value is known before the loop."""
+        return size if isinstance(size, int) or all(map(self.ctx.knows, size.symbols())) else 0
 
     def put(self, stack: ir.Value, value: ir.Value, index: ir.Value) -> ir.Value:
         """`stack` with `value` as its element `index`, in the scope of an iteration."""

@@ -463,3 +463,61 @@ def test_nodes_that_are_not_supported_are_named_within_bodies():
     """)
     assert "StringNormalizer" in message
     assert "If_0/StringNormalizer_0" in message
+
+
+EMPTY_LOOPS = parse(
+    "(float[a, b] s, float[c, d, e] x, int64 trips, bool go)"
+    " => (float[p, q] last, float[f, g] sums, float[h, b] grown, float[k, l, b] rows,"
+    " float[m, n, o] branch)",
+    """
+    axis = Constant <value_ints: ints = [1]> ()
+    last, sums = Scan <
+      num_scan_inputs: int = 1, scan_input_axes: ints = [1], scan_input_directions: ints = [1],
+      scan_output_axes: ints = [1], scan_output_directions: ints = [1],
+      body: graph = b1 (float[t, u] have, float[v, w] part) => (now, sum) {
+        now = Add (have, part)
+        sum = ReduceSum <keepdims: int = 0> (now, axis)
+      }> (s, x)
+    grown, rows = Loop (trips, , s) <
+      body: graph = b2 (int64 i, bool c, float[y, b] p) => (g1, q, r) {
+        g1 = Identity (c)
+        q = Concat <axis: int = 0> (p, p)
+        r = Concat <axis: int = 0> (p, q)
+      }>
+    branch = If (go) <
+      then_branch: graph = b3 () => (y1) {
+        z1, y1 = Loop (trips, go, s) <
+          body: graph = b4 (int64 j, bool c2, float[y2, b2] p2) => (g2, q2, r2) {
+            g2 = Identity (c2)
+            x2 = Neg (p2)
+            q2 = Concat <axis: int = 0> (p2, x2)
+            r2 = Transpose (q2)
+          }>
+      },
+      else_branch: graph = b5 () => (y3) { y3 = Identity (x) }>
+    """,
+)
+
+
+def _run_empty_loops(_, feeds):
+    s, x, trips = feeds["s"], feeds["x"], int(feeds["trips"])
+    last, sums = s, []
+    for part in np.moveaxis(x, 1, 0)[::-1]:
+        last = last + part
+        sums.append(last.sum(1))
+    sums = np.stack(sums[::-1], 1) if sums else np.zeros((len(s), 0), np.float32)
+    three, two = np.concatenate([s] * 3), np.concatenate([s, -s])
+    grown = np.concatenate([s, s]) if trips else s
+    branch = np.stack([two.T] * trips) if trips else np.zeros((0, *two.T.shape), np.float32)
+    rows = np.stack([three] * trips) if trips else np.zeros((0, *three.shape), np.float32)
+    return [last, sums, grown, rows, branch if feeds["go"] else x]
+
+
+def test_empty_loops_over_names_that_differ():
+    """What they collect has the sizes that an iteration with the initial values gives it. They
+    follow from sizes outside that have other names than those in the body."""
+    runs = [
+        {"s": floats(2, 3), "x": floats(2, length, 3), "trips": np.array(trips), "go": np.array(go)}
+        for length, trips, go in ((0, 0, True), (4, 1, True), (0, 0, False), (1, 0, True))
+    ]
+    check(EMPTY_LOOPS, *runs, expect=_run_empty_loops)
