@@ -135,15 +135,31 @@ def _attend(
 
 
 def _padded_mask(mask: ir.Value, keys: Size) -> ir.Value:
-    """A mask for fewer keys hides the others."""
+    """A mask for fewer keys hides the others. One for a single key is for all: it broadcasts."""
     type_ = graph.type_of(mask)
     short = type_.shape[-1]
-    if not (isinstance(short, int) and isinstance(keys, int)) or short == 1 or short >= keys:
+    if short in (1, keys):
         return mask
-    hidden = False if type_.dtype == np.bool_ else -np.inf
+    hidden = graph.splat_like(False if type_.dtype == np.bool_ else -np.inf, mask)
+    if not isinstance(short, int) or not isinstance(keys, int):
+        return _padded_when_run(mask, keys, hidden)
+    if short > keys:
+        return mask  # is refused, since it does not broadcast
     low = [0] * type_.rank
-    high = [*low[1:], keys - short]
-    return graph.pad(mask, graph.splat_like(hidden, mask), low=low, high=high)
+    return graph.pad(mask, hidden, low=low, high=[*low[1:], keys - short])
+
+
+def _padded_when_run(mask: ir.Value, keys: Size, hidden: ir.Value) -> ir.Value:
+    """As `_padded_mask`, where the run alone tells how many keys the mask is for."""
+    axis = graph.type_of(mask).rank - 1
+    short = size_scalar(graph.type_of(mask).shape[axis])
+    fits = graph.less_or_equal(short, size_scalar(keys))
+    graph.require(fits, message="the mask is for more keys than there are")
+    column = positions(keys)
+    last = graph.max_(graph.sub(short, size_scalar(1)), size_scalar(0))
+    taken = graph.gather(mask, graph.min_(column, last), axis=axis)
+    is_given = graph.or_(graph.less(column, short), graph.equal(short, size_scalar(1)))
+    return graph.where(is_given, taken, hidden)
 
 
 def _to_rank_4(x: ir.Value) -> ir.Value:
@@ -220,7 +236,10 @@ def group_heads(
         return graph.reshape(x, shape=[batch, outer, inner, *rest])
 
     if mask is not None:
-        mask = split(mask, *((1, 1) if graph.type_of(mask).shape[1] == 1 else (shared, group)))
+        batch, masks, *rest = graph.type_of(mask).shape
+        if isinstance(masks, Dim):  # one for all heads, maybe
+            mask = graph.expand(mask, shape=[batch, heads, *rest])
+        mask = split(mask, *((1, 1) if masks == 1 else (shared, group)))
     return split(q, shared, group), split(k, shared, 1), split(v, shared, 1), mask
 
 

@@ -3,9 +3,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, evaluate
+from numerics import Cases, Feed, compare, const, evaluate, run_compiled
+from onnx import helper
 
-from graphc.errors import InvalidModelError
+from graphc.errors import ExecutionError, InvalidModelError
 from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)
@@ -118,6 +119,42 @@ def test_short_masks():
     cases.add("Attention", *_qkv(), _floats(5, 4))
     cases.add("Attention", *_qkv(), _random.random((5, 4)) < 0.8)
     _compare(cases)
+
+
+def _named(qkv: list[np.ndarray]) -> list[Feed]:
+    return [
+        Feed(x, ["n", x.shape[1], length, x.shape[3]])
+        for x, length in zip(qkv, ("s", "t", "t"), strict=True)
+    ]
+
+
+def test_short_masks_of_named_sizes():
+    """Fewer keys, as many, or one: a mask for a single key broadcasts, whether its size is known
+    or not, since the operator's text begins with that."""
+    cases = Cases(opset=24)
+    for keys in (4, 7, 1):
+        cases.add("Attention", *_named(_qkv()), Feed(_floats(5, keys), ["s", "u"]))
+        visible = _random.random((2, 1, 5, keys)) < 0.8
+        mask = Feed(visible, ["n", "heads", "s", "u"])
+        cases.add("Attention", *_named(_qkv(4, shared=2)), mask, is_causal=1)
+    past = [Feed(_floats(2, 3, 6, size), [2, 3, "past", size]) for size in (4, 6)]
+    q, k, v = _qkv(queries=2, keys=2)
+    cases.add("Attention", q, k, v, Feed(_floats(2, 5), [2, "u"]), *past, outputs=3)
+    known = Cases(opset=24)
+    known.nodes, known.outputs, known.feeds = cases.nodes, cases.outputs, cases.feeds
+    for name, array in cases.feeds.items():
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        known.inputs.append(helper.make_tensor_value_info(name, kind, array.shape))
+    expected = evaluate(known.model(), known.feeds)
+    compare(evaluate(cases.model(), cases.feeds), expected, cases.outputs)
+    compare(run_compiled(cases.model(), cases.feeds), expected, cases.outputs)
+
+
+def test_a_mask_is_not_longer_than_the_keys():
+    cases = Cases(opset=24)
+    cases.add("Attention", *_qkv(), Feed(_floats(5, 9), [5, "u"]))
+    with pytest.raises(ExecutionError, match="the mask is for more keys than there are"):
+        run_compiled(cases.model(), cases.feeds)
 
 
 def test_softcap_and_scores():
