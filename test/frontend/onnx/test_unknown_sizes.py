@@ -19,7 +19,6 @@ X = np.zeros((1, 4, 5, 5), np.float32)
          {"group": 2}),
         ("GatherND", [X, Feed(np.zeros((3, 2), np.int64), [3, "depth"])], {}),
         ("ScatterND", [X, Feed(np.zeros((3, 4), np.int64), [3, "depth"]), const([0.0] * 3)], {}),
-        ("GridSample", [X, Feed(np.zeros((1, 2, 2, 2), np.float32), [1, 2, 2, "axes"])], {}),
         ("Det", [Feed(X, [1, 4, "rows", "columns"])], {}),
         ("Attention", [X, Feed(X[:, :2], [1, "heads", 5, 5]), X[:, :2]], {}),
     ],
