@@ -128,7 +128,7 @@ def _arrays(values: Iterable[Any]) -> Iterator[np.ndarray]:
 
 def _own(value: Any, given: set[int]) -> Any:
     """A result that shares nothing with what the caller gave."""
-    if isinstance(value, list):
+    if isinstance(value, list) and not (value and isinstance(value[0], dict)):
         return [_own(item, given) for item in value]
     return value.copy() if isinstance(value, np.ndarray) and id(value) in given else value
 

@@ -86,6 +86,8 @@ def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:
 def _strings(value: Any, type_: str, where: str) -> np.ndarray:
     """An array of ``str``; bytes are taken as UTF-8."""
     array = np.asarray(value, object)
+    if set(map(type, array.ravel().tolist())) <= {str}:
+        return array
     texts = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
     if not all(isinstance(text, str) for text in texts):
         raise FeedError(f"{where} must be {type_}, and holds other things than strings")

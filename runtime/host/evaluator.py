@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import numpy_helper
 
@@ -94,16 +93,7 @@ class Step:
             ) from error
         for name, value in zip(self.outputs, results, strict=False):
             if name:
-                scope[name] = clean(value)
-
-
-def clean(value: Any) -> Any:
-    """Arrays for numbers, and strings as Python has them."""
-    if isinstance(value, np.ndarray):
-        return value.astype(object) if value.dtype.kind in "US" else value
-    if isinstance(value, list):
-        return [clean(item) for item in value]
-    return np.asarray(value) if isinstance(value, np.generic) else value
+                scope[name] = value
 
 
 def make_graph(graph: onnx.GraphProto, context: Context) -> Body:

@@ -1,5 +1,6 @@
 """Normalization of tensors, where `onnx.reference` has other values than ONNX Runtime."""
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -105,7 +106,7 @@ def batch_normalization_9(
 ) -> Callable[..., np.ndarray]:
     """With the given mean and variance, whatever `momentum` says of training."""
     del momentum
-    return lambda *inputs: _batch_normalized(*inputs, epsilon)
+    return functools.partial(_batch_normalized, epsilon=epsilon)
 
 
 @host_op("BatchNormalization", since=14)
@@ -113,7 +114,7 @@ def batch_normalization(
     *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0
 ) -> Callable[..., np.ndarray | tuple[np.ndarray, ...]]:
     if not training_mode:
-        return lambda *inputs: _batch_normalized(*inputs, epsilon)
+        return functools.partial(_batch_normalized, epsilon=epsilon)
 
     def train(
         x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray

@@ -9,6 +9,11 @@ from onnx.reference.ops import load_op
 from .registry import host_op
 
 
+@host_op("Gather")
+def gather(*, axis: int = 0) -> Callable[..., np.ndarray]:
+    return lambda x, indices: np.asarray(x.take(indices, axis), x.dtype)
+
+
 @host_op("GatherElements")
 def gather_elements(*, axis: int = 0) -> Callable[..., np.ndarray]:
     return lambda x, indices: x[_places(indices, axis)]
@@ -40,7 +45,7 @@ def unsqueeze_1(*, axes: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
 
 @host_op("Unsqueeze", since=13)
 def unsqueeze() -> Callable[..., np.ndarray]:
-    return lambda x, axes: np.expand_dims(x, tuple(axes.tolist()))
+    return lambda x, axes: np.expand_dims(x, tuple(axes.ravel().tolist()))
 
 
 @host_op("Slice")
@@ -79,6 +84,36 @@ def _cut(
             end = max(end, -1)
             places[axis] = slice(min(max(start, 0), size - 1), None if end < 0 else end, step)
     return x[tuple(places)]
+
+
+@host_op("OneHot")
+def one_hot(*, axis: int = -1) -> Callable[..., np.ndarray]:
+    """An axis with the second of `values`, which may be strings, where each index says."""
+
+    def encode(indices: np.ndarray, depth: np.ndarray, values: np.ndarray) -> np.ndarray:
+        size = int(depth.item())
+        places = np.expand_dims(np.where(indices < 0, indices + size, indices), axis)
+        shape = [1] * places.ndim
+        shape[axis] = size
+        hit = places == np.arange(size).reshape(shape)
+        return np.where(hit, values[1], values[0]).astype(values.dtype)
+
+    return encode
+
+
+@host_op("Unique")
+def unique(*, axis: int | None = None, **others: Any) -> Callable[..., tuple[np.ndarray, ...]]:
+    """`onnx.reference` has no order of rows of Python's strings, but of numpy's."""
+    given = others if axis is None else {**others, "axis": axis}
+    compute = _by_version("Unique", 11, n_outputs=4, **given)
+
+    def find(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        if not x.dtype.hasobject:
+            return compute(x)
+        values, *places = compute(x.astype(str))
+        return values.astype(object), *places
+
+    return find
 
 
 @host_op("GlobalMaxPool")
@@ -126,7 +161,7 @@ def conv_transpose(*, group: int = 1, **others: Any) -> Callable[..., np.ndarray
     return run
 
 
-def _by_version(op_type: str, version: int, **attributes: Any) -> Callable[..., np.ndarray]:
+def _by_version(op_type: str, version: int, **attributes: Any) -> Callable[..., Any]:
     """`op_type` as `onnx.reference` has it in `version`."""
     evaluate = load_op("", op_type, version).eval
     return lambda *inputs: evaluate(*inputs, **attributes)

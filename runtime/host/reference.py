@@ -61,7 +61,16 @@ def find_operator(
         raise HostError(UNKNOWN)
     if operator.need_context() or operator.has_subgraph:
         raise HostError(UNKNOWN)
-    return lambda inputs, _: operator.run(*_without_trailing(inputs))
+    return lambda inputs, _: [*map(_clean, operator.run(*_without_trailing(inputs)))]
+
+
+def _clean(value: Any) -> Any:
+    """Arrays for numbers, and strings as Python has them."""
+    if isinstance(value, np.ndarray):
+        return value.astype(object) if value.dtype.kind in "US" else value
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _without_trailing(inputs: list[Any]) -> list[Any]:

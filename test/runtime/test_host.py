@@ -147,6 +147,35 @@ def test_columns_of_strings(x, places):
     check(each, {"x": x, "i": np.array(places)}, ["y"])
 
 
+def test_strings_are_moved():
+    """By what moves numbers, too."""
+    x = strings(*"abcdef").reshape(2, 3)
+    cases = [
+        ("Concat", {"axis": 0}, x, x[:0]),
+        ("Equal", {}, x, x[:, :1]),
+        ("Expand", {}, x[:, :1], np.array([2, 4])),
+        ("Flatten", {}, x),
+        ("GatherElements", {"axis": 0}, x, np.array([[0, 1, 0]])),
+        ("GatherND", {}, x, np.array([[0, 1], [1, 2]])),
+        ("OneHot", {"axis": 0}, np.array([0, -1, 5]), np.array(3), strings("off", "on")),
+        ("Reshape", {}, x[:0], np.array([0, 3, 1])),
+        ("ScatterElements", {}, x, np.array([[0, 1, 0]]), strings(*"pqr")[None]),
+        ("Slice", {}, x, np.array([-1]), np.array([-9]), np.array([1]), np.array([-1])),
+        ("Squeeze", {}, strings("a")),
+        ("Tile", {}, x, np.array([1, 2])),
+        ("Transpose", {}, x),
+        ("Unique", {}, strings("b", "a", "b")),
+        ("Unique", {"axis": 0}, x[[1, 0, 1]]),
+        ("Where", {}, np.array([True, False, True]), x, strings("z")),
+    ]
+    nodes, feeds = [], {}
+    for number, (op_type, attributes, *inputs) in enumerate(cases):
+        names = [f"x{number}_{index}" for index in range(len(inputs))]
+        feeds |= zip(names, inputs, strict=True)
+        nodes.append(node(op_type, names, [f"y{number}"], **attributes))
+    check(nodes, feeds, [f"y{number}" for number in range(len(cases))])
+
+
 TEXTS = strings("a bb  ccc,d", "", "é, ß", "x1")
 SPLIT = {"pad_value": "#", "mark": 0, "mincharnum": 1}
 

@@ -104,9 +104,15 @@ def test_elements_by_places():
     check("Scatter", 10, floats(4, 3), abs(index), floats(2, 2), axis=1)
 
 
+def test_slices_by_places():
+    check("Gather", 13, floats(4, 3), np.array([[1, -1]]), axis=1)
+    check("Gather", 13, floats(4), np.array(-2))
+
+
 def test_axes_of_one():
     check("Unsqueeze", 12, floats(2, 3), axes=[-4, -2])
     check("Unsqueeze", 13, floats(2, 3), np.array([0, -1]))
+    check("Unsqueeze", 13, floats(2, 3), np.array(1))
 
 
 def test_maxima_of_all():
