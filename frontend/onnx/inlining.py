@@ -61,6 +61,7 @@ class _Inliner:
             self.limits.require(
                 "nodes", self.count, f"up to node '{name}' there are too many nodes"
             )
+            self.limits.require("name_bytes", len(name), f"up to node '{name[:200]}'")
             copy = self._copy(node, name, place)
             function = self.functions.get(_key_of(node))
             if function is None:

@@ -15,7 +15,7 @@ def lookup_types(
 ) -> dict[str, onnx.TypeProto]:
     """The type of the output of `node`, if it is of an operator that has a rule here."""
     rule = _RULES.get((node.domain, node.op_type))
-    if rule is None:
+    if rule is None or not node.input or not any(node.output[:1]):
         return {}
     attributes = {attribute.name: attribute for attribute in node.attribute}
     type_ = rule(attributes, types.get(node.input[0]))

@@ -26,16 +26,19 @@ def split_lookups(model: onnx.ModelProto) -> None:
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
         integers = _INTEGERS.get(node.op_type) if node.domain == _DOMAIN else None
-        if integers is not None and len(_strings(node, _LABELS)) > 1 and node.output[0]:
+        if integers is not None and len(_strings(node, _LABELS)) > 1 and any(node.output[:1]):
             nodes += _with_places(node, integers, graph, taken)
-        elif (node.domain, node.op_type) == (_DOMAIN, "OneHotEncoder") and _strings(
-            node, _CATEGORIES
-        ):
+        elif _encodes_strings(node):
             nodes += _of_places(node, taken)
         else:
             nodes.append(node)
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def _encodes_strings(node: onnx.NodeProto) -> bool:
+    is_encoder = (node.domain, node.op_type) == (_DOMAIN, "OneHotEncoder")
+    return is_encoder and bool(_strings(node, _CATEGORIES) and node.input and any(node.output[:1]))
 
 
 def _with_places(

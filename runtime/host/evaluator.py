@@ -139,7 +139,9 @@ def _own(factory: Callable[..., Any], node: onnx.NodeProto, context: Context) ->
     attributes = {a.name: _value(a, context) for a in node.attribute}
     try:
         compute = factory(**attributes)
-    except TypeError as error:
+    except (HostError, ImportError):
+        raise
+    except Exception as error:  # whatever Python had against the attributes
         raise HostError(f"its attributes do not fit it: {error}") from error
     if any(isinstance(value, Body) for value in attributes.values()):
         return lambda inputs, scope: _as_sequence(compute(scope, *inputs))

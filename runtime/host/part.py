@@ -82,6 +82,6 @@ def why_not(contents: bytes) -> str | None:
         return str(error)
     except HostError as error:
         return f"and {error}"
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError) as error:  # attributes that cannot be read
         return f"and its attributes do not fit it: {error}"
     return None
