@@ -1,5 +1,6 @@
 """Operators on numbers that `onnx.reference` lacks in some version, or computes otherwise."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,6 +8,12 @@ import numpy as np
 from onnx.reference.ops import load_op
 
 from .registry import host_op
+
+
+@host_op("Mean")
+def mean() -> Callable[..., np.ndarray]:
+    """Of tensors that are broadcast together, in any order."""
+    return lambda *xs: (functools.reduce(np.add, xs) / len(xs)).astype(xs[0].dtype)
 
 
 @host_op("Gather")

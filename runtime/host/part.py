@@ -17,6 +17,7 @@ from . import (  # noqa: F401  they fill the table
     normalization,
     numeric,
     pictures,
+    pooling,
     sequences,
     strings,
 )

@@ -1,6 +1,7 @@
 """Operators on numbers, on the host, give what ONNX Runtime gives."""
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
@@ -14,14 +15,16 @@ def floats(*shape: int) -> np.ndarray:
     return R.standard_normal(shape).astype(np.float32)
 
 
-def check(op_type, opset, *inputs, **attributes):
+def check(op_type, opset, *inputs, outputs=1, **attributes):
+    """The last of `outputs` is that of ONNX Runtime."""
     names = [f"x{i}" for i in range(len(inputs))]
     infos = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
         for n, x in zip(names, inputs, strict=True)
     ]
-    node = helper.make_node(op_type, names, ["y"], name="n", **attributes)
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    results = [*["other"] * (outputs - 1), "y"]
+    node = helper.make_node(op_type, names, results, name="n", **attributes)
+    y = onnx.ValueInfoProto(name="y")
     graph = helper.make_graph([node], "g", infos, [y])
     opsets = [helper.make_opsetid("", opset)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
@@ -109,6 +112,10 @@ def test_slices_by_places():
     check("Gather", 13, floats(4), np.array(-2))
 
 
+def test_means_are_broadcast():
+    check("Mean", 13, floats(3), floats(2, 1, 3), floats(4, 1))
+
+
 def test_axes_of_one():
     check("Unsqueeze", 12, floats(2, 3), axes=[-4, -2])
     check("Unsqueeze", 13, floats(2, 3), np.array([0, -1]))
@@ -145,3 +152,27 @@ def test_transposed_convolution_of_groups(group):
     x, w = floats(1, 4, 5, 3), floats(4, 3, 2, 2)
     check("ConvTranspose", 13, x, w, floats(3 * group), group=group, strides=[2, 1])
     check("ConvTranspose", 13, x[..., 0], w[..., 0], group=group, pads=[1, 0])
+
+
+@pytest.mark.parametrize(
+    ("size", "settings"),
+    [
+        ((7,), {"kernel_shape": [3]}),
+        ((7,), {"kernel_shape": [3], "pads": [2, 0], "ceil_mode": 1}),
+        ((4,), {"kernel_shape": [2], "pads": [1, 0]}),
+        ((9,), {"kernel_shape": [3], "strides": [2], "dilations": [2], "pads": [1, 2]}),
+        ((7, 6), {"kernel_shape": [3, 2], "strides": [3, 2], "pads": [1, 0, 0, 1]}),
+        ((7, 6), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+        ((5, 8), {"kernel_shape": [3, 2], "strides": [2, 3], "auto_pad": "SAME_UPPER"}),
+        ((5, 8), {"kernel_shape": [3, 2], "strides": [2, 3], "auto_pad": "SAME_LOWER"}),
+        ((5, 8), {"kernel_shape": [3, 2], "auto_pad": "VALID"}),
+        ((4, 5, 3), {"kernel_shape": [2, 3, 1], "strides": [2, 1, 1], "pads": [0, 1, 0, 1, 1, 0]}),
+    ],
+)
+def test_maxima_of_windows(size, settings):
+    x = floats(2, 3, *size)
+    check("MaxPool", 12, x, **settings)
+    for order in (0, 1) if len(size) == 2 else (0,):
+        check("MaxPool", 12, x, outputs=2, storage_order=order, **settings)
+    if len(size) == 1:
+        check("MaxPool", 12, (x * 9).astype(np.int8), **settings)
