@@ -3,9 +3,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import Cases, Feed, compare, const, evaluate, run_compiled, summable
+from numerics import Cases, Feed, build_model, compare, const, evaluate, run_compiled, summable
 from onnx import TensorProto, helper
 
+import graphc
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 
@@ -104,6 +105,68 @@ def test_small_types_and_precisions():
     )
     cases.compare_evaluation()
     cases.compare_compiled_with_evaluation()
+
+
+def _quantized(y: np.ndarray, scale: np.float32, dtype: type) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return np.clip(np.rint(y / scale), info.min, info.max).astype(dtype)
+
+
+@pytest.mark.parametrize("precision", ["f32", "strict"])
+def test_arithmetic_between_quantized_values_is_rounded_op_by_op(precision):
+    """Sums of every pair of bytes lie on ties of the result's steps, which one rounding less of a
+    scaled number would move."""
+    grid = np.meshgrid(np.arange(-128, 128, dtype=np.int8), np.arange(-128, 128, dtype=np.int8))
+    a, b = (each.ravel() for each in grid)
+    nodes, initializers, expected = [], {"z": const(np.int8(0))}, []
+
+    def add(op_type: str, inputs: str, output: str) -> None:
+        nodes.append(helper.make_node(op_type, inputs.split(), [output]))
+
+    for case, scales in enumerate([(0.02, 0.03, 0.04), (0.1, 0.1, 0.2), (0.16, 0.16, 0.16)]):
+        first, second, last = (np.float32(scale) for scale in scales)
+        initializers |= {f"a{case}": first, f"b{case}": second, f"y{case}": last}
+        x, y = a.astype(np.float32) * first, b.astype(np.float32) * second
+        add("DequantizeLinear", f"a a{case} z", f"x{case}")
+        add("DequantizeLinear", f"b b{case} z", f"w{case}")
+        for op_type, result in (("Add", x + y), ("Sub", x - y), ("Mul", x * y)):
+            add(op_type, f"x{case} w{case}", f"{op_type}{case}")
+            add("QuantizeLinear", f"{op_type}{case} y{case} z", f"{op_type}_{case}")
+            expected.append((f"{op_type}_{case}", _quantized(result, last, np.int8)))
+        add("Add", f"Mul{case} w{case}", f"more{case}")
+        add("QuantizeLinear", f"more{case} y{case} z", f"MulAdd_{case}")
+        expected.append((f"MulAdd_{case}", _quantized(x * y + y, last, np.int8)))
+    names = [name for name, _ in expected]
+    inputs = {"a": (np.int8, ["n"]), "b": (np.int8, ["n"])}
+    model = build_model(nodes, inputs, names, initializers)
+    found = graphc.compile(model, precision=precision).run(None, {"a": a, "b": b})
+    compare(found, [array for _, array in expected], names)
+
+
+def test_products_that_cancel_leave_nothing():
+    """``a * b - c * d`` with equal products, in a kernel of elements and behind a matrix product,
+    whose sums here are exact."""
+    a, b = _normal(64, 32), _normal(32)
+    nodes = [
+        helper.make_node("Mul", ["a", "b"], ["ab"]),
+        helper.make_node("Mul", ["c", "d"], ["cd"]),
+        helper.make_node("Sub", ["ab", "cd"], ["nothing"]),
+        helper.make_node("MatMul", ["i", "w"], ["iw"]),
+        helper.make_node("Mul", ["iw", "s"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "t"], ["y"]),
+    ]
+    inputs = {
+        "a": (np.float32, ["n", 32]), "b": (np.float32, [32]),
+        "c": (np.float32, [32]), "d": (np.float32, ["n", 32]), "i": (np.float32, ["n", 32]),
+        "s": (np.float32, [48]), "t": (np.float32, [48]),
+    }  # fmt: skip
+    i, w = (_random.integers(-9, 9, shape).astype(np.float32) for shape in ((64, 32), (32, 48)))
+    s, t = _normal(48), _normal(48)
+    model = build_model(nodes, inputs, ["nothing", "y"], {"w": w})
+    feeds = {"a": a, "b": b, "c": b, "d": a, "i": i, "s": s, "t": t}
+    found = graphc.compile(model).run(None, feeds)
+    assert not found[0].any()
+    np.testing.assert_array_equal(found[1], (i @ w) * s + t)
 
 
 def test_scales_that_are_powers_of_two():
