@@ -12,7 +12,7 @@ DEVICE := cpu
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz faults digests architectures clean
+.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -100,6 +100,19 @@ define LONG_TESTS
 @$(BIN)/python -m graphc.tools.long_tests $(1) "make $@" docs/reliability/$@.json -q --numprocesses=2 \
 	$(or $(2),test/long/$@.py); status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
 endef
+
+# A suite of test/converted, by the name of the target.
+define CONVERTED
+@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,convert]'
+@PYTHONPATH=test $(BIN)/python -m converted $@ $(FLAGS) --summary docs/reliability/$@.json; \
+	status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+endef
+
+torch-ops: $(STAMP)  ## Export the samples of PyTorch's operators, compile and compare them (hours; FLAGS=--resume)
+	$(CONVERTED)
+
+sklearn: $(STAMP)  ## Convert scikit-learn's estimators and pipelines, compile and compare them (FLAGS=--resume)
+	$(CONVERTED)
 
 faults: $(STAMP)  ## Plant faults in BERT and ResNet-50, find them and make the models small
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

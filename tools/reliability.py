@@ -26,6 +26,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
 FOLDER = PAGE.parent / "reliability"
 COMMANDS = {
     "fuzz": "make fuzz",
+    "torch-ops": "make torch-ops",
+    "sklearn": "make sklearn",
     "hostile": "make hostile",
     "rewrites": "make check-rewrites",
     "faults": "make faults",

@@ -1,0 +1,184 @@
+"""One converted model, run by ONNX Runtime and compiled, and held against each other."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import onnx
+
+import graphc
+from converted.outcome import Outcome, Status
+from graphc.debugging.difference import difference, tolerance_of
+from graphc.debugging.onnx.evaluators import open_runtime
+from graphc.errors import (
+    BackendTimeoutError,
+    ReferenceRunError,
+    UnsupportedModelError,
+)
+from graphc.tools.fuzz.rounds import Inputs, is_unsteady
+from graphc.tools.variation import order_of_calls, other_sizes, other_values
+
+TIMEOUT = 90.0
+"""Seconds for the backend, per model."""
+ONE_THREAD = ("--mlir-disable-threading",)
+"""For the backend: there is a case for each processor already."""
+TRIES = 3
+"""Other inputs that are drawn until ONNX Runtime takes them."""
+
+Feeds = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A model, what it is called with, and what the framework says, if it is to be asked."""
+
+    model: onnx.ModelProto
+    feeds: Feeds
+    expected: Sequence[Any] | None = None
+
+
+def check(name: str, converted: Converted) -> Outcome:
+    """Compile one model, and compare what it gives with ONNX Runtime."""
+    model, outputs = converted.model, [info.name for info in converted.model.graph.output]
+    try:
+        run = open_runtime(model, outputs)
+        first, again = (list(run(converted.feeds).values()) for _ in range(2))
+    except ReferenceRunError as error:
+        return Outcome(name, Status.NO_REFERENCE, _line(error))
+    if problem := _problem(again, first):
+        return Outcome(name, Status.NO_REFERENCE, f"from call to call, {problem}")
+    if converted.expected is not None and (problem := _problem(first, converted.expected)):
+        return Outcome(name, Status.NO_REFERENCE, f"ONNX Runtime beside the framework: {problem}")
+    everything = [(converted.feeds, first), *_others(converted, run)]
+    try:
+        made = graphc.compile(
+            model,
+            threads=1,
+            cache=False,
+            timeout=TIMEOUT,
+            extra_flags=ONE_THREAD,
+        )
+        with closing(made) as compiled:
+            return _calls(name, model, compiled, everything)
+    except UnsupportedModelError as error:
+        return Outcome(name, Status.UNSUPPORTED, _line(error))
+    except BackendTimeoutError:
+        return Outcome(name, Status.HANG, f"not compiled after {TIMEOUT:g} s")
+    except Exception as error:  # what graphc did not raise on purpose is a finding, too
+        return Outcome(name, Status.ERROR, f"{type(error).__name__}: {_line(error)}", 1)
+
+
+def _calls(
+    name: str,
+    model: onnx.ModelProto,
+    compiled: graphc.CompiledModel,
+    everything: Sequence[tuple[Feeds, list[Any]]],
+) -> Outcome:
+    """The first call that gives something else than ONNX Runtime."""
+    order, decided = order_of_calls(len(everything)), set[int]()
+    for call, number in enumerate(order):
+        feeds, expected = everything[number]
+        if number in decided:
+            continue
+        problem = _problem(compiled.run(None, dict(feeds)), expected)
+        if problem and number and _rounding_decides(model, feeds, expected):
+            decided.add(number)
+        elif problem:
+            detail = f"call {call}, inputs {number}: {problem}"
+            return Outcome(name, Status.WRONG, detail, 1, call, compiled.native)
+    return Outcome(name, Status.PASS, "", 1, len(order), compiled.native)
+
+
+def _others(
+    converted: Converted, run: Callable[[Feeds], Mapping[str, Any]]
+) -> Iterator[tuple[Feeds, list[Any]]]:
+    """Inputs of other values, and of larger and smaller sizes, with what ONNX Runtime gives."""
+    random = np.random.default_rng(0)
+    feeds = converted.feeds
+    dims = {
+        info.name: [dim.dim_value or "any" for dim in info.type.tensor_type.shape.dim]
+        for info in converted.model.graph.input
+    }
+
+    def values() -> Feeds | None:
+        return {name: other_values(array, random) for name, array in feeds.items()}
+
+    ways = [
+        values,
+        *(partial(other_sizes, dims, feeds, random, larger) for larger in (True, False)),
+    ]
+    for way in ways:
+        for _ in range(TRIES):
+            found = way()
+            given = _given(run, found) if found else None
+            if found and given is not None:
+                yield found, given
+                break
+
+
+def _given(run: Callable[[Feeds], Mapping[str, Any]], feeds: Feeds) -> list[Any] | None:
+    """What ONNX Runtime gives; None where it takes no such feeds, or a result is not finite."""
+    try:
+        results = list(run(feeds).values())
+    except ReferenceRunError:
+        return None
+    return results if all(map(_is_finite, results)) else None
+
+
+def _is_finite(value: Any) -> bool:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
+        return True
+    return bool(np.isfinite(value).all())
+
+
+def _rounding_decides(model: onnx.ModelProto, feeds: Feeds, expected: Sequence[Any]) -> bool:
+    names = [info.name for info in model.graph.output]
+    wanted = dict(zip(names, expected, strict=True))
+    if not all(isinstance(value, np.ndarray) and value.dtype.kind in "biuf" for value in expected):
+        return False
+    tolerances = {name: tolerance_of(value.dtype, None) for name, value in wanted.items()}
+    random = np.random.default_rng(0)
+    return is_unsteady(model, Inputs(feeds, wanted), tolerances, "onnxruntime", random)
+
+
+def _problem(have: Any, want: Any) -> str:
+    """Where `have` is something else than `want`, arrays, lists and dicts of them; empty where it
+    is the same."""
+    if isinstance(want, list | tuple):
+        if not isinstance(have, list | tuple) or len(have) != len(want):
+            return f"{_kind(have)}, not {_kind(want)}"
+        found = (_problem(a, b) for a, b in zip(have, want, strict=True))
+        return next((f"[{i}] {problem}" for i, problem in enumerate(found) if problem), "")
+    if isinstance(want, dict):
+        if not isinstance(have, dict):
+            return f"{_kind(have)}, not {_kind(want)}"
+        return _problem(list(have), list(want)) or _problem(
+            list(have.values()), list(want.values())
+        )
+    a, b = np.asarray(have), np.asarray(want)
+    if a.shape != b.shape or (isinstance(want, np.ndarray) and _name(a) != _name(b)):
+        return f"{_kind(a)}, not {_kind(b)}"
+    if b.dtype.kind in "OUST":
+        return "" if np.array_equal(a.astype(str), b.astype(str)) else f"{a.tolist()[:4]}"
+    apart = difference(a, b)
+    close = apart.relative <= max(tolerance_of(b.dtype, None), 0) or math.isclose(apart.absolute, 0)
+    return "" if close else f"off by {apart.relative:.2e}: at {apart.place}"
+
+
+def _name(array: np.ndarray) -> str:
+    return "string" if array.dtype.kind in "OUST" else array.dtype.name
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{_name(value)}{list(value.shape)}"
+    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else repr(value)
+
+
+def _line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text.partition(" reproducer: ")[0][:300]

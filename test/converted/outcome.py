@@ -1,0 +1,90 @@
+"""What became of a case, and the file of a run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from graphc.tools import journal
+
+
+class Status(StrEnum):
+    """How a case ended."""
+
+    PASS = "pass"
+    WRONG = "wrong answer"
+    UNSUPPORTED = "unsupported"
+    ERROR = "error"
+    CRASH = "crash"
+    HANG = "hang"
+    NOT_CONVERTED = "not converted"
+    """The framework's own matter."""
+    NO_REFERENCE = "no reference"
+    """ONNX Runtime does not take it, or gives something else than the framework, or than before."""
+
+
+OTHERS = (Status.NOT_CONVERTED, Status.NO_REFERENCE)
+"""What says nothing of graphc."""
+SEVERITY: Sequence[Status] = (
+    Status.CRASH, Status.WRONG, Status.ERROR, Status.HANG, Status.UNSUPPORTED, Status.PASS,
+    Status.NO_REFERENCE, Status.NOT_CONVERTED,
+)  # fmt: skip
+"""Of several models of one case, which decides: what fails, or else what passes."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One case, converted and run."""
+
+    name: str
+    status: Status
+    detail: str = ""
+    models: int = 0
+    """Those of it that were compiled."""
+    calls: int = 0
+    native: bool = True
+    """Whether no part ran on the host."""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the numbers were right, or nobody knows what they should be."""
+        return self.status is Status.PASS or self.status in OTHERS
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` reads."""
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+    @staticmethod
+    def from_json(written: dict[str, Any]) -> "Outcome":
+        """What `to_json` wrote. ValueError, TypeError or KeyError for anything else."""
+        return Outcome(**{**written, "status": Status(written["status"])})
+
+
+def together(name: str, outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of a case of several models."""
+    worst = min(outcomes, key=lambda each: SEVERITY.index(each.status))
+    return Outcome(
+        name,
+        worst.status,
+        worst.detail,
+        sum(each.models for each in outcomes),
+        sum(each.calls for each in outcomes),
+        all(each.native for each in outcomes),
+    )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was converted, and with what."""
+
+    suite: str
+    versions: Mapping[str, str]
+    date: str = field(compare=False)
+
+
+class Journal(journal.Journal[Run, Outcome]):
+    """The file of a run."""
+
+    run_type = Run
+    outcome_type = Outcome
