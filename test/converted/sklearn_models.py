@@ -97,6 +97,7 @@ def _made(kind: type) -> Any:
         "param_grid": {"C": [0.5, 1]} if inner is classifier else {"alpha": [0.5, 1]},
         "hidden_layer_sizes": (8,), "encode": "onehot-dense", "n_components": 2, "k": 2,
         "n_features_to_select": 2, "min_features_to_select": 2, "novelty": True, "radius": 20.0,
+        "sparse_output": False,
     }  # fmt: skip
     if kind in (ensemble.StackingClassifier, ensemble.StackingRegressor):
         small["cv"] = 2
@@ -118,19 +119,21 @@ def _converted(estimator: Any, flavour: str) -> Converted:
     y: Any = labels if _kind(type(estimator)) != "regressor" else score.astype(dtype)
     if flavour == "strings":
         y = np.array(WORDS)[labels]
-    if type(estimator).__name__.startswith("MultiTask"):
-        y = np.stack([score, -score], 1)
+    if type(estimator).__name__.startswith(("MultiTask", "MultiOutput")):
+        y = np.stack([y, y[::-1]], 1)
     if isinstance(estimator, preprocessing.LabelBinarizer | preprocessing.LabelEncoder):
         return _of(estimator.fit(labels), labels[:ASKED].astype(np.int64), flavour)
     return _of(estimator.fit(x, y), x[:ASKED], flavour)
 
 
 def _of(estimator: Any, x: np.ndarray, flavour: str) -> Converted:
-    options: dict[str, Any] = {}
     if isinstance(estimator, base.ClassifierMixin) and flavour != "zipmap":
-        options = {id(estimator): {"zipmap": False}}
-    model = to_onnx(estimator, x[:1], options=options or None)
-    return _named(model, {"X": x})
+        try:
+            options = {id(estimator): {"zipmap": False}}
+            return _named(to_onnx(estimator, x[:1], options=options), {"X": x})
+        except NameError:  # some give arrays without being told
+            pass
+    return _named(to_onnx(estimator, x[:1]), {"X": x})
 
 
 def _named(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> Converted:

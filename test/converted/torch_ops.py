@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
@@ -103,16 +104,29 @@ def _check(what: str, info: Any, sample: Any, mode: str) -> Outcome:
             expected = [each.detach().clone() for each in module(*tensors)]
             model = _exported(module, tensors, mode == "dynamic")
     except Exception as error:  # whatever the exporter had against it
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return Outcome(what, Status.NOT_CONVERTED, f"{what}: {type(error).__name__}: {line[:160]}")
+        return Outcome(what, Status.NOT_CONVERTED, f"{what}: {_cause(error)}")
     feeds = {
-        info.name: tensor.resolve_conj().resolve_neg().numpy()
+        info.name: _numbers(tensor)
         for info, tensor in zip(model.graph.input, tensors, strict=False)
     }
-    wanted = [each.resolve_conj().resolve_neg().numpy() for each in expected]
+    wanted = [_numbers(each) for each in expected]
     outcome = check(what, Converted(model, feeds, wanted))
     detail = f"{what}: {outcome.detail}" if outcome.detail else ""
     return Outcome(what, outcome.status, detail, outcome.models, outcome.calls, outcome.native)
+
+
+def _numbers(tensor: torch.Tensor) -> np.ndarray:
+    """As ONNX has them: complex numbers are pairs along a last axis."""
+    plain = tensor.resolve_conj().resolve_neg()
+    return (torch.view_as_real(plain) if plain.is_complex() else plain).numpy()
+
+
+def _cause(error: BaseException) -> str:
+    """The first line of what the exporter stumbled over, rather than which of its steps it was."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [*str(error).strip().splitlines(), ""]
+    return f"{type(error).__name__}: {lines[0][:160]}"
 
 
 def _exported(
