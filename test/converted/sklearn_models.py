@@ -127,7 +127,7 @@ def _converted(estimator: Any, flavour: str) -> Converted:
 
 
 def _of(estimator: Any, x: np.ndarray, flavour: str) -> Converted:
-    if isinstance(estimator, base.ClassifierMixin) and flavour != "zipmap":
+    if base.is_classifier(estimator) and flavour != "zipmap":
         try:
             options = {id(estimator): {"zipmap": False}}
             return _named(to_onnx(estimator, x[:1], options=options), {"X": x})
