@@ -278,20 +278,20 @@ def test_vulkan_orders_long_rows(length):
 
 
 @pytest.mark.parametrize(
-    ("target", "kind"), [("cuda", "scaled"), ("cuda", "counted"), ("rocm", "scaled")]
+    ("target", "kind"), [("cuda", "negated"), ("cuda", "counted"), ("rocm", "negated")]
 )
 def test_rows_that_threads_cannot_share(target, kind, caplog):
-    """The backend fails at sums over 64 products by one number, or 64 elements that become i64:
-    it is asked for sums by one thread each, and that is said."""
+    """The backend fails at sums over 64 negated elements, or 64 elements that become i64: it is
+    asked for sums by one thread each, and that is said."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 64))
-    dtype = TensorProto.FLOAT if kind == "scaled" else TensorProto.INT64
+    dtype = TensorProto.FLOAT if kind == "negated" else TensorProto.INT64
     y = helper.make_tensor_value_info("y", dtype, (2,))
     constants = [
         helper.make_tensor("half", TensorProto.FLOAT, [], [0.5]),
         helper.make_tensor("axes", TensorProto.INT64, [1], [1]),
     ]
     first = {
-        "scaled": [helper.make_node("Mul", ["x", "half"], ["m"])],
+        "negated": [helper.make_node("Neg", ["x"], ["m"])],
         "counted": [
             helper.make_node("Greater", ["x", "half"], ["g"]),
             helper.make_node("Cast", ["g"], ["m"], to=TensorProto.INT64),
