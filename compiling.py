@@ -121,7 +121,7 @@ def _compile(
 
 
 def _is_at_hand(model: Any) -> bool:
-    """Whether `model` may be kept for calls to come: a file, or one that takes little memory."""
+    """True if `model` may be kept for later calls: a file, or a model that takes little memory."""
     if isinstance(model, str | os.PathLike):
         return True
     size = model.ByteSize() if hasattr(model, "ByteSize") else len(model)
@@ -129,7 +129,7 @@ def _is_at_hand(model: Any) -> bool:
 
 
 def _ready(job: "Job") -> CompiledModel:
-    """What `job` makes, or what the cache has of it."""
+    """Make the model of `job`, or load it from the cache."""
     if not job.is_compiled:
         return job.interpret()
     found = job.find()

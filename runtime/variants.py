@@ -26,10 +26,10 @@ logger = logging.getLogger("graphc")
 
 @dataclass(frozen=True)
 class Calls:
-    """What calls a program is for.
+    """The calls that a program is compiled for.
 
-    `overridden` are inputs with defaults that they give, `equations` between sizes hold or do not,
-    and sizes of the names `apart` have nothing to do with each other.
+    They feed the inputs `overridden`, which have defaults. `equations` says which equations between
+    sizes hold and which do not. Sizes that share one of the names `apart` may differ.
     """
 
     overridden: frozenset[str] = frozenset()
@@ -78,7 +78,7 @@ class Variants:
 
     @property
     def can_compile(self) -> bool:
-        """Whether the model is at hand."""
+        """True if the model is available, to compile other programs."""
         return self._compile is not None
 
     def other(self, feeds: Any) -> "CompiledModel | None":
@@ -165,5 +165,5 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def has_variants(metadata: ModelMetadata) -> bool:
-    """Whether there may be calls that the program of `metadata` was not compiled for."""
+    """True if calls are possible that the program of `metadata` was not compiled for."""
     return any(metadata.options.get(key) for key in (ASSUMED_KEY, OVERRIDABLE_KEY))

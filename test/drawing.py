@@ -41,9 +41,9 @@ class Drawn:
     outputs: int = 1
     tolerance: float | None = None
     other_values: bool = True
-    """Whether the inputs may have other values, of those that they have."""
+    """True if the inputs may have other values, drawn from those that they have."""
     other_sizes: bool = True
-    """Whether sizes with names may be others, where ONNX Runtime takes these."""
+    """True if named sizes may change, as far as ONNX Runtime accepts the new ones."""
 
     def add_to(self, cases: Cases) -> None:
         """Make the node one of `cases`."""

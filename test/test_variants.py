@@ -115,7 +115,7 @@ def test_sizes_that_a_saved_program_was_not_compiled_for(tmp_path):
 
 
 def two_inputs(op):
-    """Of which both have a size ``n``: ``op(x, z)``, and ``-x``."""
+    """A model of ``op(x, z)`` and ``-x``, where both inputs have a size ``n``."""
     nodes = [helper.make_node(op, ["x", "z"], ["y"]), helper.make_node("Neg", ["x"], ["w"])]
     inputs = {"x": (np.float32, ["n", 3]), "z": (np.float32, ["n", 3])}
     attributes = [helper.make_attribute("axis", 0)] if op == "Concat" else []
@@ -137,7 +137,7 @@ def test_sizes_of_one_name_that_differ(op, rows, caplog):
 
 
 def test_sizes_of_one_name_that_must_not_differ(tmp_path):
-    """What the run has against them is why, not what."""
+    """An error about the sizes, with the error of the run as its cause."""
     compiled = graphc.compile(two_inputs("Add"), cache=False)
     differing = {"x": X, "z": np.ones((5, 3), np.float32)}
     message = "input 'z' has n = 5, but input 'x' has n = 2"

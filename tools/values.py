@@ -46,7 +46,7 @@ def read_value(path: Path, type_: str = "") -> Any:
 
 
 def value_bytes(name: str, value: Any, path: Path) -> bytes:
-    """What a file holds for output `name`. Raises `UsageError` where it cannot hold it."""
+    """The contents of a file for output `name`. Raises `UsageError` if it cannot hold `value`."""
     if path.suffix == ".json":
         return json.dumps(_plain(value), indent=1).encode()
     if not isinstance(value, np.ndarray):

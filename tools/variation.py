@@ -12,7 +12,7 @@ import numpy as np
 
 ROUNDS = 3
 SHARES = (0.0, 0.2, 0.5, 0.8, 1.0)
-"""Of truth values that hold: now and then none do, or all."""
+"""Fractions of true elements in drawn booleans: now and then none, or all."""
 
 Dims = Sequence[int | str | None]
 

@@ -24,7 +24,7 @@ _MAX_TRIALS = 32
 
 @dataclass
 class Choices:
-    """What is taken for granted in an import, and which questions came up."""
+    """The answers taken for granted in an import, and the questions that came up."""
 
     answers: Answers = field(default_factory=dict)
     asked: dict[Question, None] = field(default_factory=dict)
@@ -72,9 +72,9 @@ class Settled:
 
 
 def settle(trial: Callable[[Answers], Choices], given: Answers | None = None) -> Settled:
-    """What can be answered to the questions of a model that `given` does not answer.
+    """Find the sets of answers that extend `given` and that a model can run with.
 
-    `trial` imports it with some answers, and raises InvalidModelError where they contradict it.
+    `trial` imports the model with some answers, and raises InvalidModelError if they contradict it.
     """
     possible: list[Answers] = []
     pending: list[Answers] = [given or {}]
@@ -103,7 +103,7 @@ def equation(difference: Dim) -> str:
 
 
 def is_contradiction(error: BaseException | None) -> bool:
-    """Whether a node is at fault that operands of other types would suit."""
+    """True if `error` comes from a node that operands of other types would suit."""
     if isinstance(error, LimitError):
         return False
     while error is not None:

@@ -58,7 +58,7 @@ def _compared(condition: ir.Value) -> tuple[int | Dim, int | Dim] | None:
 
 
 def _known(condition: ir.Value) -> bool | None:
-    """What `condition` is if that can be told from sizes, or from constants."""
+    """The value of `condition` if sizes or constants determine it, else None."""
     sizes = graph.known_sizes(condition)
     if sizes is not None and not isinstance(sizes[0], Dim):
         return bool(sizes[0])

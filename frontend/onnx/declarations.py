@@ -1,4 +1,4 @@
-"""What a model says of its own outputs, held against what they are."""
+"""Comparison of the output types that a model declares with those that are computed."""
 
 import onnx
 

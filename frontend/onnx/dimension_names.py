@@ -79,7 +79,7 @@ def without_names(model: onnx.ModelProto, symbols: Collection[str]) -> onnx.Mode
 
 
 def is_name(dim: Size) -> bool:
-    """Whether a size has a name, by which it is known elsewhere."""
+    """True if `dim` has a name that identifies the size elsewhere."""
     text = dim.dim_param.strip()
     return any(map(str.isalpha, text)) and text.lower() not in _NO_NAMES
 

@@ -37,7 +37,7 @@ _MAX_ELEMENTS = 1024
 
 
 def computed(value: ir.Value) -> np.ndarray | None:
-    """What `value` is where a few ops make it of small constants and nothing else; else None."""
+    """The array that a few ops on small constants compute for `value`; None if it takes others."""
     arrays: dict[ir.Value, np.ndarray] = {}
     pending = [value]
     for _ in range(_MAX_OPS):

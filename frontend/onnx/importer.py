@@ -86,7 +86,7 @@ class Importer:
         """Of loops, by the names of their nodes: see `graph.loop`."""
         self.choices = Choices(answers or {})
         self.warnings: list[str] = []
-        """What is odd about the model, and does no harm."""
+        """Harmless oddities of the model."""
         self.limits = current_limits()
         self.node_count = 0
         """The nodes that were imported, some of them several times."""

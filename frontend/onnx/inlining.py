@@ -159,7 +159,7 @@ class _Inliner:
         return helper.make_node(name, read, outputs, node.name, domain=WRAPPED)
 
     def _means_the_same(self, node: onnx.NodeProto, opsets: Mapping[str, int]) -> bool:
-        """Whether the model's opsets have the same version of `node` and what is in it."""
+        """True if the model's opsets have the same version of `node` and of the nodes inside it."""
         version = opsets.get(node.domain)
         if node.domain == WRAPPED:
             return True
@@ -175,7 +175,7 @@ class _Inliner:
 
 
 class _Place:
-    """What a list of nodes lies in: a graph or the body of a function."""
+    """The place of a list of nodes: a graph or the body of a function."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ def _since(node: onnx.NodeProto, version: int) -> int:
 
 
 def _own_names(graph: onnx.GraphProto) -> set[str]:
-    """What `graph` itself defines."""
+    """The names that `graph` itself defines."""
     names = {info.name for info in (*graph.input, *graph.initializer)}
     return names | {name for node in graph.node for name in node.output if name}
 

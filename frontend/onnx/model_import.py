@@ -93,7 +93,7 @@ def _answers(
 
 
 def _is_cheap_on_host(importer: Importer) -> bool:
-    """Whether nothing but a few Squeeze would run there, which move no data."""
+    """True if only Squeeze nodes would run on the host, which move no data."""
     refused = importer.unsupported
     return not importer.skipped and all(node.op_type == "Squeeze" for node in refused)
 
@@ -129,7 +129,7 @@ def settle_choices(
     outputs: Sequence[str] | None = None,
     given: Answers | None = None,
 ) -> Settled:
-    """What can be answered to the questions of `model` about ranks beside the `given` answers."""
+    """Find the sets of answers about ranks that extend `given` and that `model` can run with."""
 
     def trial(answers: Answers) -> Choices:
         with ir.Context(), ir.Location.unknown():

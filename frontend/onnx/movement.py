@@ -103,7 +103,7 @@ def _unit_axes(shape: Sequence[int | Dim], node: Node) -> set[int]:
 
 
 def _is_one(size: int | Dim, axis: int, node: Node) -> bool | None:
-    """Whether `size` is 1; None where that depends on the run, and the model allows both."""
+    """Decide if `size` is 1; None if that depends on the run, and the model allows both."""
     try:
         return decide_equal(size, 1)
     except UndecidableError:

@@ -62,7 +62,7 @@ class Placement:
     types: dict[str, ValueType] = field(default_factory=dict)
     answers: Answers = field(default_factory=dict)
     has_choices: bool = False
-    """Whether nodes asked what `answers` does not answer."""
+    """True if nodes asked questions that `answers` leaves open."""
 
 
 class TrackingImporter(Importer):

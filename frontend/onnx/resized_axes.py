@@ -26,7 +26,7 @@ _DENOMINATORS = 4096
 """A scale is read as the fraction that it rounds, if that has a denominator up to this."""
 
 _LARGEST_NUMERATOR = 64
-"""Of a fraction by which sizes are multiplied without rounding, up to 2^17 elements."""
+"""The largest numerator of that fraction: products with sizes of up to 2^17 do not round."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Axis:
     scale: Scalar
     region: Region = WHOLE
     keeps: bool | ir.Value = False
-    """Whether its elements stay where they are, whatever the scale; a bool of rank 0 where only
-    the run can tell."""
+    """True if the elements stay in place, whatever the scale; a bool of rank 0 if that is known
+    only at run time."""
 
     @property
     def is_known(self) -> bool:
@@ -50,7 +50,7 @@ class Axis:
 
     @property
     def is_copied(self) -> bool:
-        """Whether the axis is known to stay as it is."""
+        """True if the axis is known to stay unchanged."""
         if self.region != WHOLE or self.size != self.extent:
             return False
         return self.keeps is True or self.scale == 1.0

@@ -42,10 +42,10 @@ def _votes(x: ir.Value, forest: Forest, weights: np.ndarray, aggregate: str) -> 
 def _first_of_each_leaf(
     entries: Sequence[tuple[int, int, float]],
 ) -> list[tuple[int, int, float]]:
-    """Of the entries for the only target, the one that counts for each leaf.
+    """The first entry of each leaf, for a forest with a single target.
 
-    ONNX Runtime reads no other, and skl2onnx writes the number of a leaf (``decision_leaf``) once
-    for each class. Where there are several targets, entries that repeat are added.
+    ONNX Runtime reads no others, and skl2onnx writes the number of a leaf (``decision_leaf``) once
+    for each class. With several targets, repeated entries are added.
     """
     return list({entry[0]: entry for entry in reversed(entries)}.values())
 

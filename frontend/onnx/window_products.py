@@ -14,8 +14,8 @@ Size = int | Dim
 
 
 def is_needed(weights: graph.TensorType, groups: int) -> bool:
-    """Whether a convolution by `weights` cannot be taken apart by the taps of its kernel, or by its
-    groups, when it is compiled."""
+    """True if a convolution by `weights` cannot be split into the taps of its kernel, or into its
+    groups, at compile time."""
     sizes = weights.shape if groups > 1 else weights.shape[2:]
     return any(isinstance(size, Dim) for size in sizes)
 

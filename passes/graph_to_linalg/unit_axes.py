@@ -30,7 +30,7 @@ def common_ones(x: ir.Value, into: ir.Value) -> list[int]:
 
 
 def is_stored_before(x: ir.Value, into: ir.Value) -> bool:
-    """Whether `x` must be stored before it is inserted into the filled tensor `into`."""
+    """True if `x` must be stored before it is inserted into the filled tensor `into`."""
     if not _is_filled(into):
         return False
     first = next(_sizes(x, into))
@@ -38,7 +38,7 @@ def is_stored_before(x: ir.Value, into: ir.Value) -> bool:
 
 
 def _is_inserted(x: ir.Value) -> bool:
-    """Whether `x` is an insertion; transposes that move axes of one element are views, too."""
+    """True if `x` is the result of an insertion; transposes that move unit axes count as views."""
     x = origin(x, VIEWS)
     while _is_from(x, "linalg.transpose") and _moves_ones(x.owner.operation):
         x = origin(x.owner.operation.operands[0], VIEWS)

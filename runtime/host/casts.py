@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
 
 @host_op("Cast", since=6)
 def cast(*, to: int, **others: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """What is neither from strings nor to them is as `onnx.reference` has it."""
+    """Casts from strings and to strings; `onnx.reference` computes all others."""
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))
     evaluate = load_op("", "Cast", onnx.defs.onnx_opset_version()).eval
 

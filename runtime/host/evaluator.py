@@ -35,7 +35,7 @@ class Scope(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Context:
-    """What the nodes of one body share: its opsets, its attributes, and the model's functions."""
+    """Shared data of the nodes of one body: opsets, attributes, and the functions of the model."""
 
     opsets: Mapping[str, int]
     functions: Functions
@@ -117,7 +117,7 @@ def make_step(node: onnx.NodeProto, context: Context) -> Step:
 def _operator(
     node: onnx.NodeProto, context: Context
 ) -> Callable[[list[Any], Scope], Sequence[Any]]:
-    """What `node` does."""
+    """The function that computes `node`."""
     node = _resolved(node, context.attributes)
     function = context.functions.get((node.domain, node.op_type, node.overload))
     if function is not None:

@@ -11,7 +11,7 @@ _MASK = 0xFFFFFFFF
 
 @host_op("MurmurHash3", domain="com.microsoft")
 def murmur_hash_3(*, positive: int = 1, seed: int = 0) -> Callable[[np.ndarray], np.ndarray]:
-    """Of the bytes of each element, which are UTF-8 of strings; unsigned where `positive`."""
+    """Hash the bytes of each element, UTF-8 for strings; the result is unsigned if `positive`."""
     dtype = np.dtype(np.uint32 if positive else np.int32)
 
     def compute(x: np.ndarray) -> np.ndarray:

@@ -67,6 +67,6 @@ def _read_pool(pool: Sequence[Any], starts: Sequence[int]) -> dict[Gram, int]:
 
 
 def _grams(row: Sequence[Any], length: int, skipped: int) -> Iterator[Gram]:
-    """What is `length` long in `row`, with up to `skipped` elements between two."""
+    """The n-grams of `length` elements in `row`, with up to `skipped` elements between two."""
     for apart in range(1, 2 if length == 1 else skipped + 2):
         yield from zip(*(row[k * apart :] for k in range(length)), strict=False)

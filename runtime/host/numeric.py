@@ -12,7 +12,7 @@ from .registry import host_op
 
 @host_op("Mean")
 def mean() -> Callable[..., np.ndarray]:
-    """Of tensors that are broadcast together, in any order."""
+    """The mean of tensors, with multidirectional broadcasting."""
     return lambda *xs: (functools.reduce(np.add, xs) / len(xs)).astype(xs[0].dtype)
 
 
@@ -28,7 +28,7 @@ def gather_elements(*, axis: int = 0) -> Callable[..., np.ndarray]:
 
 @host_op("Scatter", since=9)
 def scatter(*, axis: int = 0) -> Callable[..., np.ndarray]:
-    """What ScatterElements was called before opset 11."""
+    """ScatterElements, by the name that it had before opset 11."""
 
     def put(x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
         result = x.copy()

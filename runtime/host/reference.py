@@ -52,7 +52,7 @@ def _type_of(value: Any) -> onnx.TypeProto:
 def find_operator(
     node: onnx.NodeProto, opsets: Mapping[str, int]
 ) -> Callable[[list[Any], Any], Sequence[Any]] | FunctionBody:
-    """What `node` does. Raises `HostError` where ONNX does not define it."""
+    """The implementation of `node`. Raises `HostError` if ONNX has none that runs on the host."""
     operator = _implementation(node, opsets)
     if operator is None:
         schema = _schema(node, opsets)

@@ -147,7 +147,7 @@ def _between(separators: Sequence[str]) -> Callable[[str], Sequence[str]]:
 
 
 def _cut(separator: Any, text: str) -> list[str]:
-    """What lies between the matches of `separator`, whatever groups it has."""
+    """The pieces of `text` between matches of `separator`, whose groups do not matter."""
     pieces, start = [], 0
     for match in separator.finditer(text):
         pieces.append(text[start : match.start()])

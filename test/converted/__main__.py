@@ -95,7 +95,7 @@ def read_list(suite: str) -> Mapping[str, Status]:
 
 
 def is_surprise(outcome: Outcome, known: Mapping[str, Status]) -> bool:
-    """Whether a case ended otherwise than the list says."""
+    """True if a case ended differently from what the list says."""
     if outcome.name not in known:
         return not outcome.passed
     return outcome.status is not known[outcome.name] and outcome.status not in OTHERS

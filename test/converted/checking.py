@@ -121,7 +121,7 @@ def _others(
 
 
 def _given(run: Callable[[Feeds], Mapping[str, Any]], feeds: Feeds) -> list[Any] | None:
-    """What ONNX Runtime gives; None where it takes no such feeds, or a result is not finite."""
+    """The results of ONNX Runtime; None if it rejects `feeds`, or if a result is not finite."""
     try:
         results = list(run(feeds).values())
     except ReferenceRunError:

@@ -1,4 +1,4 @@
-"""What became of a case, and the file of a run."""
+"""The outcome of a case, and the file of a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -24,12 +24,12 @@ class Status(StrEnum):
 
 
 OTHERS = (Status.NOT_CONVERTED, Status.NO_REFERENCE)
-"""What says nothing of graphc."""
+"""Statuses that say nothing about graphc."""
 SEVERITY: Sequence[Status] = (
     Status.CRASH, Status.WRONG, Status.ERROR, Status.HANG, Status.UNSUPPORTED, Status.PASS,
     Status.NO_REFERENCE, Status.NOT_CONVERTED,
 )  # fmt: skip
-"""Of several models of one case, which decides: what fails, or else what passes."""
+"""The statuses by precedence in a case of several models: failures come before passes."""
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,21 @@ class Outcome:
     """Those of it that were compiled."""
     calls: int = 0
     native: bool = True
-    """Whether no part ran on the host."""
+    """True if no part ran on the host."""
     seconds: float = 0.0
 
     @property
     def passed(self) -> bool:
-        """Whether the numbers were right, or nobody knows what they should be."""
+        """True if the results were right, or if the right ones are not known."""
         return self.status is Status.PASS or self.status in OTHERS
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
+        """The outcome in the form that `from_json` reads."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @staticmethod
     def from_json(written: dict[str, Any]) -> "Outcome":
-        """What `to_json` wrote. ValueError, TypeError or KeyError for anything else."""
+        """The outcome that `to_json` wrote. Raises ValueError, TypeError or KeyError for others."""
         return Outcome(**{**written, "status": Status(written["status"])})
 
 
@@ -76,7 +76,7 @@ def together(name: str, outcomes: Sequence[Outcome]) -> Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """What was converted, and with what."""
+    """The suite that was converted, with which package versions, and when."""
 
     suite: str
     versions: Mapping[str, str]

@@ -21,11 +21,11 @@ from converted.outcome import Outcome, Status, together
 FRAMEWORKS = ("torch", "onnxscript")
 OPSET = 20
 SAMPLES = 3
-"""Of each operator in f32: the first, the last, and one between; of other types the first."""
+"""Samples per operator in f32: the first, the last, and one between; for other types the first."""
 MOST_SAMPLES = 200
 """That are drawn; some operators have thousands."""
 MOST_ELEMENTS = 4096
-"""Of a sample's tensors together: models are to be many rather than large."""
+"""Limit on the elements of all tensors of a sample: models should be many rather than large."""
 TYPES = {
     "f32": torch.float32, "i64": torch.int64, "bool": torch.bool, "f16": torch.float16,
 }  # fmt: skip

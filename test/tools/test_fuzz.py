@@ -235,7 +235,7 @@ def test_sizes_follow_values(drawn):
 
 
 def test_rounding_may_decide_what_other_inputs_give():
-    """Of an input that a graph was drawn with it may not."""
+    """An exception for other inputs, not for those that a graph was drawn with."""
     x = np.array([0.5, 1.5, 2.5], np.float32)
 
     def unsteady(op_type, feeds):

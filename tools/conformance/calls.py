@@ -44,8 +44,8 @@ def _other(value: Any, random: np.random.Generator) -> Any:
 
 
 def _alone(prepared: GraphcBackendRep, inputs: Sequence[Any]) -> list[Any] | None:
-    """What `inputs` give in a model that was not called before; None where they give nothing: no
-    such values are meant, or there is no code that could be loaded once more."""
+    """The results for `inputs` of a model that was not called before. None if the model fails for
+    such values, or if there is no code that could be loaded again."""
     try:
         with _loaded_anew(prepared) as fresh:
             return list(fresh.run(inputs))

@@ -32,7 +32,7 @@ class Ending(NamedTuple):
     inputs: int = 0
     """Their number; 0 are those that it was drawn with."""
     alone: bool = True
-    """Whether a model that was not called before shows it, too."""
+    """True if a model that was not called before ends the same way."""
 
 
 def check_case(case: Case, timeout: float, **options: Any) -> Ending:

@@ -17,7 +17,7 @@ from ...errors import ReferenceRunError
 Random = np.random.Generator
 Way = Callable[[onnx.ModelProto, Random], Any]
 NO_NAMES = ("?", "None", "unk__0", "-1", "dynamic")
-"""What exporters call sizes that they do not know: on one axis as on another."""
+"""Placeholder names that exporters write for unknown sizes, the same on every axis."""
 _OPSETS = range(11, 26)
 
 
@@ -126,7 +126,7 @@ def declared_otherwise(
 
 
 def replaced_weights(model: onnx.ModelProto, random: Random) -> dict[str, np.ndarray]:
-    """What some of the weights among the inputs are, for a caller to give."""
+    """The values of some of the weights that are also inputs, for a caller to feed."""
     inputs = {info.name for info in model.graph.input}
     return {
         tensor.name: numpy_helper.to_array(tensor)

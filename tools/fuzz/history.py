@@ -22,7 +22,7 @@ from .rounds import Feeds, other_inputs
 from .survival import read_feeds
 
 DRAWS = 4
-"""Of other inputs, which may do without those that showed it first."""
+"""Draws of other inputs, which may show the fault without those that showed it first."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -61,7 +61,7 @@ def _results(compiled: CompiledModel, feeds: Feeds) -> list[np.ndarray] | None:
 
 
 def _same(have: list[np.ndarray] | None, wanted: list[np.ndarray] | None) -> bool:
-    """Whether both calls gave arrays of the same bits."""
+    """True if both calls gave bitwise identical arrays, or if both failed."""
     if have is None or wanted is None:
         return have is wanted  # both calls fail
     return all(

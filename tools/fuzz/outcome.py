@@ -45,7 +45,7 @@ class Outcome:
     inputs: int = 0
     """The number of the inputs that showed it, 0 for those that the graph was drawn with."""
     alone: bool = True
-    """Whether it takes no other calls before."""
+    """True if the outcome occurs without earlier calls, too."""
 
     @property
     def is_finding(self) -> bool:

@@ -34,7 +34,7 @@ class Inputs:
 
 
 class Evaluation:
-    """What a model gives by its reference: ``onnxruntime``, or ``nodes``."""
+    """Evaluation of a model by its reference: ``onnxruntime``, or ``nodes``."""
 
     def __init__(self, model: onnx.ModelProto, reference: str):
         self._model = model
@@ -107,8 +107,8 @@ def is_unsteady(
     reference: str,
     random: np.random.Generator,
 ) -> bool:
-    """Whether rounding decides what `inputs` give: floats moved a little, or computed in float64,
-    give something else. Of what was drawn with the graph it does not, by how that was drawn."""
+    """True if rounding decides the results for `inputs`: they change if floats are moved a little,
+    or computed in float64. Inputs that a graph is drawn with are drawn so that it does not."""
     evaluation = Evaluation(model, reference)
     for found in (*_nudged(evaluation, inputs.feeds, random), _in_float64(model, inputs)):
         if found is None or any(
@@ -142,7 +142,7 @@ def _in_float64(model: onnx.ModelProto, inputs: Inputs) -> Feeds | None:
 
 
 def _casts_fit(model: onnx.ModelProto, values: Feeds) -> bool:
-    """Whether floats that are cast to integers lie within these; else any result is right."""
+    """True if all floats that are cast to integers are in range; otherwise any result is right."""
     for node in all_nodes(model.graph):
         if node.op_type not in ("Cast", "CastLike") or node.input[0] not in values:
             continue

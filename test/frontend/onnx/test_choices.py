@@ -120,7 +120,7 @@ def test_squeeze_whose_result_fits_what_follows_with_one_rank():
 
 
 def test_one_size_has_one_answer():
-    """Of four ways to squeeze the two tensors two agree with themselves, and one suits the pool."""
+    """Four ways to squeeze two tensors, two of them consistent, one of which suits the pool."""
     model = parse(
         "(float[a, 4, 5] x, float[a, 4, 5] z) => (float[a, 4, 5] y)",
         "s = Squeeze (x)\n t = Squeeze (z)\n d = Sub (s, t)\n"
@@ -155,7 +155,7 @@ CONSTANTS = (
 
 
 def test_if_of_two_ranks_takes_the_branch_that_fits():
-    """What TorchScript makes of ``squeeze(2)``."""
+    """The nodes that TorchScript exports for ``squeeze(2)``."""
     model = parse(
         f"(float[batch, 1, samples] x) => (float y) {CONSTANTS}",
         SQUEEZED + " y = MaxPool <kernel_shape: ints = [1]> (u)",
@@ -201,7 +201,7 @@ DEAD = """
 
 @pytest.mark.parametrize("taken", [True, False])
 def test_a_branch_that_cannot_run_is_not_taken(taken):
-    """Of two rates that a model knows, the other one's weights do not fit the samples."""
+    """A model for two sampling rates, where the weights for the other do not fit the samples."""
     sizes = (6, 3) if taken else (3, 6)
     model = parse("(float[1, samples] x, bool c) => (float[1, 2] y)", DEAD)
     for name, rows in zip(("wide", "narrow"), sizes, strict=True):
@@ -260,7 +260,7 @@ def test_no_branch_can_run():
 
 
 def answers_that(fit):
-    """What `settle` finds of three questions, of whose answers `fit` judges."""
+    """The necessary answers to three questions, where `fit` tells which answers are possible."""
 
     def trial(answers):
         choices = Choices(answers)

@@ -514,8 +514,8 @@ def _run_empty_loops(_, feeds):
 
 
 def test_empty_loops_over_names_that_differ():
-    """What they collect has the sizes that an iteration with the initial values gives it. They
-    follow from sizes outside that have other names than those in the body."""
+    """Scan outputs with the sizes that an iteration with the initial values would give them. These
+    follow from sizes outside the body, which have other names than those inside."""
     runs = [
         {"s": floats(2, 3), "x": floats(2, length, 3), "trips": np.array(trips), "go": np.array(go)}
         for length, trips, go in ((0, 0, True), (4, 1, True), (0, 0, False), (1, 0, True))

@@ -141,7 +141,7 @@ def test_overloads_and_functions_in_place_of_operators():
 
 
 def test_other_opsets():
-    """What another version means is held by a function of its own; the rest is the model's."""
+    """A function of its own for the operator of another version; the model's opset for the rest."""
     body = [
         node("Neg", ["a"], ["n"]),
         node("ReduceMax", ["n"], ["s"], axes=[1], keepdims=1),

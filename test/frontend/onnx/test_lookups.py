@@ -1,4 +1,4 @@
-"""What is divided into a look-up and numbers, and what is left as it is."""
+"""Nodes that are split into a look-up and a numeric node, and nodes that stay unchanged."""
 
 import onnx
 import pytest

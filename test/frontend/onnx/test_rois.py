@@ -122,7 +122,7 @@ def test_refused(op_type, inputs, attributes, message):
 
 
 def test_images_that_are_cast():
-    """What widens elements is not computed again in the loops over a bin."""
+    """Widening casts of the inputs, which the loops over a bin do not compute again."""
     nodes = [
         helper.make_node("Cast", ["x"], ["image"], to=TensorProto.FLOAT),
         helper.make_node("RoiAlign", ["image", "rois", "batch"], ["aligned"], output_width=2),

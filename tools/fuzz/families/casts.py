@@ -12,9 +12,9 @@ _NARROW = ("float16", "bfloat16")
 
 @draws(weight=2, since=13)
 def narrow_casts(b: GraphBuilder) -> None:
-    """Of exact values: through narrow types, with or without arithmetic there, and back.
+    """Casts of exact values through narrow types, with or without arithmetic there, and back.
 
-    What each step is rounded to is certain, and so is the end, to the last bit.
+    The rounding of each step is well defined, so the result is known to the last bit.
     """
     x = b.take(types=(*_WIDE, "float16"), exact=True)
     for _ in range(b.integer(1, 3)):

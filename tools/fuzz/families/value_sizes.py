@@ -195,7 +195,7 @@ def counted_resize(b: GraphBuilder) -> None:
 
 @draws(weight=2, since=11)
 def masked(b: GraphBuilder) -> None:
-    """What a condition selects: by Compress, or as exporters index by a mask."""
+    """Elements that a condition selects, by Compress or as exporters write indexing by a mask."""
     x = b.take((1, 3), _TYPES, empty=False)
     if b.chance(0.5):
         axis = b.integer(0, x.rank - 1)
