@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim, at_least, ceildiv
+from ...dialects.symbolic import Dim, at_least, ceildiv, minimum
 from ...dialects.symbolic import maximum as max_size
 from ...mlir import ir
 from .registry import Node, UnsupportedError, onnx_op
@@ -263,9 +263,20 @@ def compress(x, condition, *, node, axis=None):
     if axis is None:
         x = graph.reshape(x, shape=[graph.element_count(graph.type_of(x).shape)])
     axis = normalize_axis(axis or 0, graph.type_of(x).rank)
+    condition = _first(condition, graph.type_of(x).shape[axis])
     count = _count_true(condition, node)
     kept = graph.reshape(graph.non_zero(condition, count=count), shape=[count])
     return graph.gather(x, kept, axis=axis)
+
+
+def _first(condition: ir.Value, size: int | Dim) -> ir.Value:
+    """At most `size` elements of `condition`: ONNX Runtime ignores those beyond the axis, of which
+    the specification says nothing."""
+    (length,) = graph.type_of(condition).shape
+    kept = minimum(length, size)
+    if kept == length:
+        return condition
+    return graph.slice_(condition, starts=[0], sizes=[kept], steps=[1])
 
 
 @onnx_op("TensorScatter", since=24)
