@@ -13,10 +13,6 @@ X = np.zeros((1, 4, 5, 5), np.float32)
 @pytest.mark.parametrize(
     ("op_type", "inputs", "attributes"),
     [
-        ("Conv", [X, Feed(np.zeros((2, 4, 3, 3), np.float32), [2, 4, "k", 3])], {}),
-        ("ConvTranspose", [X, Feed(np.zeros((4, 2, 3, 3), np.float32), [4, 2, 3, "k"])], {}),
-        ("ConvTranspose", [X, Feed(np.zeros((4, 2, 3, 3), np.float32), ["c", 2, 3, 3])],
-         {"group": 2}),
         ("GatherND", [X, Feed(np.zeros((3, 2), np.int64), [3, "depth"])], {}),
         ("ScatterND", [X, Feed(np.zeros((3, 4), np.int64), [3, "depth"]), const([0.0] * 3)], {}),
         ("Det", [Feed(X, [1, 4, "rows", "columns"])], {}),
