@@ -7,14 +7,17 @@ from graphc.driver import make_options, to_module
 from graphc.tools.conformance.known import load_known, surprises
 from graphc.tools.conformance.together import compile_together
 
-PARTS = 50
+PARTS = 40
 PTX = b".target sm_80"
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_cuda_compiles_the_suite_of_onnx(suite, part, tmp_path):
-    first, end = (len(suite) * each // PARTS for each in (part, part + 1))
-    outcomes = compile_together(suite[first:end], 300, target="cuda", host=True, keep=tmp_path)
+    """All cases except operators written out as their function bodies, a quarter of them, which
+    ``make conformance DEVICE=cuda FLAGS=--compile-only`` compiles, too."""
+    cases = [case for case in suite if "_expanded" not in case.name]
+    first, end = (len(cases) * each // PARTS for each in (part, part + 1))
+    outcomes = compile_together(cases[first:end], 300, target="cuda", host=True, keep=tmp_path)
     assert surprises(outcomes, load_known("cuda", executed=False)) == []
     files = list(tmp_path.iterdir())
     assert files
