@@ -37,15 +37,18 @@ def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     return iree.compute_barrier(x, ctx.dynamic_sizes(type_))
 
 
-def read_in_loops(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`x`, of `type_`, for loops in a body that read from it here and there.
+def computed_before(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """`x`, of `type_`, for loops that read from it here and there, or update it in place.
 
-    What merely widens elements, such as a cast from u8 to f32, the backend computes again where it
-    is used: there all of it, on the stack.
+    Casts that widen elements, such as u8 to f32, and slices are cloned into the dispatches that
+    use them (`CloneProducersIntoDispatchRegions.cpp` in IREE), which need all of them on the stack.
     """
     owner = origin(x, VIEWS).owner
-    is_computed = not isinstance(owner, ir.Block) and owner.operation.name == "linalg.generic"
-    return stored(ctx, x, type_) if is_computed else x
+    is_cloned = not isinstance(owner, ir.Block) and owner.operation.name in _CLONED
+    return stored(ctx, x, type_) if is_cloned else x
+
+
+_CLONED = ("linalg.generic", "tensor.extract_slice")
 
 
 def share_memory(x: ir.Value, y: ir.Value) -> bool:

@@ -357,6 +357,37 @@ def test_two_that_count_positions():
     assert np.array_equal(r, feeds["s"])
 
 
+@pytest.mark.parametrize("rows", ["n", 100_002])
+def test_scatter_to_views(rows):
+    """Of a column, of every other element, and of widened elements: cloned into the dispatch, they
+    would be computed on its stack."""
+    nodes = [
+        make_node("Slice", ["x", "two", "three", "one"], ["column"]),
+        make_node("ScatterND", ["column", "places", "updates"], ["y0"]),
+        make_node("Slice", ["x", "one", "six", "one", "two"], ["some"]),
+        make_node("ScatterND", ["some", "places", "triples"], ["y1"], reduction="add"),
+        make_node("Cast", ["bytes"], ["wide"], to=1),
+        make_node("ScatterElements", ["wide", "places", "updates"], ["y2"], reduction="max"),
+    ]
+    known = {"one": [1], "two": [2], "three": [3], "six": [6]}
+    inputs = {
+        "x": (np.float32, [rows, 6]),
+        "bytes": (np.uint8, [rows, 1]),
+        "places": (np.int64, ["k", 1]),
+        "updates": (np.float32, ["k", 1]),
+        "triples": (np.float32, ["k", 3]),
+    }
+    n = 50 if rows == "n" else rows
+    feeds = {
+        "x": _normal(n, 6),
+        "bytes": np.asarray(_random.integers(0, 9, (n, 1)), np.uint8),
+        "places": np.array([[7], [1], [3]]),
+        "updates": _normal(3, 1),
+        "triples": _normal(3, 3),
+    }
+    compare_with_onnxruntime(build_model(nodes, inputs, ["y0", "y1", "y2"], known, 18), feeds)
+
+
 def test_scatter_of_updates_whose_sizes_are_better_known():
     cases = Cases()
     x, places = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[1, 0, 1]])
