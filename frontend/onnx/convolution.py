@@ -1,14 +1,16 @@
 """Convolutions."""
 
+from typing import Any
+
 import numpy as np
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, floordiv, maximum
 from ...mlir import ir
 from . import window_products
 from .contraction import as_signed, reshaped_constant
 from .registry import UnsupportedError, onnx_op
-from .windows import apply_symbolic, resolve_window
+from .windows import apply_symbolic, pad_spatial, resolve_window
 
 
 @onnx_op("Conv")
@@ -98,7 +100,24 @@ def conv_transpose(
     }  # fmt: skip
     if window_products.is_needed(weights, group):
         return with_bias(window_products.conv_transpose(x, w, **window), bias)
+    if any(isinstance(size, Dim) for size in (*low, *high, *extra)):
+        return with_bias(_conv_transpose_to_unknown_size(x, w, window), bias)
     return with_bias(graph.conv_transpose(x, w, **window, layout="channels_first"), bias)
+
+
+def _conv_transpose_to_unknown_size(x: ir.Value, w: ir.Value, window: dict[str, Any]) -> ir.Value:
+    """The full result, padded and cut as `window` says: for sizes that only the run knows."""
+    low, high, extra = (window[name] for name in ("low", "high", "output_padding"))
+    none = [0] * len(low)
+    full = graph.conv_transpose(
+        x, w, **{**window, "low": none, "high": none, "output_padding": none},
+        layout="channels_first",
+    )  # fmt: skip
+    full = pad_spatial(full, none, extra, 0)
+    shape = list(graph.type_of(full).shape)
+    sizes = [n - a - b for n, a, b in zip(shape[2:], low, high, strict=True)]
+    starts, steps = [0, 0, *low], [1] * len(shape)
+    return graph.slice_(full, starts=starts, sizes=[*shape[:2], *sizes], steps=steps)
 
 
 def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad, output_shape):
@@ -120,11 +139,10 @@ def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad
             image.shape[2:], strides, extra, dilations, kernel, wanted, strict=True
         )
     ]
-    if any(isinstance(total, Dim) for total in totals):
-        raise UnsupportedError("output_shape for an image of unknown size")
-    extra = [more + max(-total, 0) for more, total in zip(extra, totals, strict=True)]
-    totals = [max(total, 0) for total in totals]
-    less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    extra = [more + maximum(-total, 0) for more, total in zip(extra, totals, strict=True)]
+    totals = [maximum(total, 0) for total in totals]
+    less = [floordiv(t, 2) for t in totals]
+    more = [t - half for t, half in zip(totals, less, strict=True)]
     return (*((less, more) if auto_pad == "SAME_UPPER" else (more, less)), extra)
 
 

@@ -1,11 +1,16 @@
 """Pooling."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...dialects import graph
-from .registry import UnsupportedError, onnx_op
-from .shapes import require_sizes
-from .windows import Window, apply_symbolic, resolve_window
+from ...dialects.symbolic import Dim
+from ...mlir import ir
+from .registry import onnx_op
+from .shapes import require_sizes, size_scalar
+from .windows import Window, apply_symbolic, pad_spatial, resolve_window
 
 
 def _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode) -> Window:
@@ -31,13 +36,33 @@ def max_pool(
     strides=None,
 ):
     window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    extents, wanted = graph.type_of(x).shape[2:], window
+    lowest = graph.lowest(graph.type_of(x).dtype)
+    x, window = apply_symbolic(x, window, lowest)
     if not node.wants(1):
-        lowest = graph.lowest(graph.type_of(x).dtype)
-        x, window = apply_symbolic(x, window, lowest)
         return graph.max_pool(x, layout="channels_first", **_attributes(window))
-    if window.is_symbolic:
-        raise UnsupportedError("Indices with auto_pad=SAME and a stride on an axis of unknown size")
-    return graph.max_pool_with_indices(x, storage_order=storage_order, **_attributes(window))
+    y, indices = graph.max_pool_with_indices(x, storage_order=storage_order, **_attributes(window))
+    if wanted.is_symbolic:
+        indices = _without_padding(indices, extents, wanted, column_major=bool(storage_order))
+    return y, indices
+
+
+def _without_padding(
+    indices: ir.Value, extents: Sequence[int | Dim], window: Window, *, column_major: bool
+) -> ir.Value:
+    """`indices` into images with the padding of `window`, as indices into those without it."""
+    padded = [a + b + c for a, b, c in zip(window.low, extents, window.full_high, strict=True)]
+    axes = list(range(len(extents)))
+    rest, total, stride = indices, None, graph.constant(value=np.array(1, np.int64))
+    for axis in axes if column_major else reversed(axes):
+        size = size_scalar(padded[axis])
+        place = graph.sub(graph.mod(rest, size), size_scalar(window.low[axis]))
+        part = graph.mul(place, stride)
+        total = part if total is None else graph.add(total, part)
+        rest = graph.div(rest, size)
+        stride = graph.mul(stride, size_scalar(extents[axis]))
+    assert total is not None
+    return graph.add(total, graph.mul(rest, stride))
 
 
 def _attributes(window: Window) -> dict[str, Any]:
@@ -47,7 +72,7 @@ def _attributes(window: Window) -> dict[str, Any]:
         "strides": window.strides,
         "dilations": window.dilations,
         "low": window.low,
-        "high": [a + b for a, b in zip(window.high, window.extra, strict=True)],
+        "high": window.full_high,
     }
 
 
@@ -65,7 +90,11 @@ def average_pool(
 ):
     window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     if window.is_symbolic:
-        raise UnsupportedError("auto_pad=SAME with a stride on an axis of unknown size")
+        return _average_of_padded(x, window, count_include_pad=bool(count_include_pad))
+    return _average(x, window, count_include_pad=bool(count_include_pad))
+
+
+def _average(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Value:
     return graph.average_pool(
         x,
         kernel=window.kernel,
@@ -74,9 +103,23 @@ def average_pool(
         low=window.low,
         high=window.high,
         extra=window.extra,
-        count_include_pad=bool(count_include_pad),
+        count_include_pad=count_include_pad,
         layout="channels_first",
     )
+
+
+def _average_of_padded(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Value:
+    """The mean of what counts, where the padding depends on unknown sizes: the mean of each window
+    by the part of it that counts."""
+    type_ = graph.type_of(x)
+    wide = np.float64 if type_.dtype == np.float64 else np.float32
+    one = graph.constant(value=np.ones((1,) * type_.rank, wide))
+    counts = graph.expand(one, shape=[1, 1, *type_.shape[2:]])
+    counts = pad_spatial(counts, window.low, window.high, float(count_include_pad))
+    counts = pad_spatial(counts, (0,) * len(window.low), window.extra, 0)
+    x, plain = apply_symbolic(graph.cast(x, to=wide), window, 0)
+    means, parts = (_average(each, plain, count_include_pad=True) for each in (x, counts))
+    return graph.cast(graph.div(means, parts), to=type_.dtype)
 
 
 @onnx_op("LpPool", since=2)

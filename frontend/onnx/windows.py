@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim, ceildiv, floordiv, maximum
+from ...dialects.symbolic import Dim, ceildiv, floordiv, maximum, minimum
 from ...mlir import ir
-from .registry import UnsupportedError
 
 
 @dataclass(frozen=True)
 class Window:
     """Window attributes with every default resolved, one entry per spatial axis.
 
-    `low` and `high` are symbolic where the padding depends on an unknown size; `apply_symbolic`
-    makes them numbers. `extra` is padding at the end that only `ceil_mode` asked for.
+    `low`, `high` and `extra` are symbolic where the padding depends on an unknown size;
+    `apply_symbolic` makes them numbers. `extra` is padding at the end that only `ceil_mode` asked
+    for.
     """
 
     kernel: tuple[int | Dim, ...]
@@ -24,12 +24,17 @@ class Window:
     dilations: tuple[int, ...]
     low: tuple[int | Dim, ...]
     high: tuple[int | Dim, ...]
-    extra: tuple[int, ...]
+    extra: tuple[int | Dim, ...]
+
+    @property
+    def full_high(self) -> tuple[int | Dim, ...]:
+        """Padding at the end, whoever asked for it."""
+        return tuple(a + b for a, b in zip(self.high, self.extra, strict=True))
 
     @property
     def is_symbolic(self) -> bool:
         """Whether the padding depends on the sizes of the run."""
-        return any(isinstance(size, Dim) for size in (*self.low, *self.high))
+        return any(isinstance(size, Dim) for size in (*self.low, *self.high, *self.extra))
 
 
 def resolve_window(
@@ -89,22 +94,18 @@ def _same_total(extent: int | Dim, span: int | Dim, stride: int) -> int | Dim:
     return maximum((ceildiv(extent, stride) - 1) * stride + span - extent, 0)
 
 
-def _extra(extent: int | Dim, span: int | Dim, stride: int, low: int | Dim, high: int | Dim) -> int:
+def _extra(
+    extent: int | Dim, span: int | Dim, stride: int, low: int | Dim, high: int | Dim
+) -> int | Dim:
     """Padding that makes room for one more window, if one begins before the padding at the end."""
     if stride == 1:
         return 0
-    assert isinstance(span, int)
-    assert isinstance(low, int)
-    assert isinstance(high, int)
-    if not isinstance(extent, int):
-        if high + stride > span:
-            raise UnsupportedError("ceil_mode with windows of unknown number in the padding")
-        return stride - 1  # rounds up; no window can begin in the padding
-    rest = (extent + low + high - span) % stride
-    if rest == 0:
-        return 0
-    start = (extent + low + high - span) // stride * stride + stride
-    return stride - rest if start < extent + low else 0
+    rest = extent + low + high - span
+    if isinstance(high, int) and isinstance(span, int) and high + stride <= span:
+        # No window begins in the padding.
+        return -rest % stride if isinstance(rest, int) else stride - 1
+    begin = minimum(ceildiv(rest, stride), ceildiv(extent + low, stride) - 1) * stride
+    return maximum(begin - rest, 0)
 
 
 def apply_symbolic(x: ir.Value, window: Window, value: float) -> tuple[ir.Value, Window]:
@@ -112,6 +113,13 @@ def apply_symbolic(x: ir.Value, window: Window, value: float) -> tuple[ir.Value,
     if not window.is_symbolic:
         return x, window
     zeros = (0,) * len(window.low)
+    x = pad_spatial(x, window.low, window.full_high, value)
+    return x, replace(window, low=zeros, high=zeros, extra=zeros)
+
+
+def pad_spatial(
+    x: ir.Value, low: Sequence[int | Dim], high: Sequence[int | Dim], value: float
+) -> ir.Value:
+    """`x`, [N, C, spatial...], with `value` at the borders of its spatial axes."""
     padding = graph.constant(value=np.array(value, graph.type_of(x).dtype))
-    x = graph.pad(x, padding, low=[0, 0, *window.low], high=[0, 0, *window.high])
-    return x, replace(window, low=zeros, high=zeros)
+    return graph.pad(x, padding, low=[0, 0, *low], high=[0, 0, *high])

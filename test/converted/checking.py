@@ -181,7 +181,7 @@ def _joined(maps: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
 
 
 def _values(of: Mapping[Any, Any]) -> np.ndarray | list[Any]:
-    """Those of a map: numbers as one array, so that the largest counts in how far all may be off."""
+    """Those of a map; numbers as one array: how far they may be off depends on the largest."""
     values = list(of.values())
     return np.array(values) if all(isinstance(each, float) for each in values) else values
 

@@ -236,6 +236,23 @@ def test_refused(weights, attributes, message):
         import_onnx(cases.model())
 
 
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER"])
+def test_transposed_to_a_stated_size(auto_pad):
+    """From images of unknown size: cut, or padded behind what reaches there."""
+    cases = Cases(opset=22)
+    image = Feed(_floats(2, 3, 5, 6), ["batch", 3, "height", "width"])
+    known = {"auto_pad": auto_pad}
+    weights = _weights(3, 4, 3, 3)
+    cases.add("ConvTranspose", image, weights, strides=[2, 3], output_shape=[12, 13], **known)
+    cases.add(
+        "ConvTranspose", image, weights, strides=[3, 2], output_shape=[17, 10],
+        output_padding=[1, 1], **known,
+    )  # fmt: skip
+    kernel = Feed(_floats(3, 4, 3, 3), [3, 4, "rows", "columns"])
+    cases.add("ConvTranspose", image, kernel, strides=[2, 3], output_shape=[9, 20], **known)
+    cases.compare_with_onnxruntime()
+
+
 def _unknown_kernels() -> Cases:
     cases, x = Cases(opset=11), Feed(_floats(2, 4, 6, 7), ["batch", 4, "height", "width"])
     weights, names = _floats(4, 2, 3, 2), ["features", "depth", "rows", "columns"]

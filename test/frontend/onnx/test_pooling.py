@@ -196,18 +196,24 @@ def test_means_and_norms_of_integers(op_type):
         import_onnx(cases.model())
 
 
-@pytest.mark.parametrize(
-    ("op_type", "attributes"),
-    [
-        ("AveragePool", {"auto_pad": "SAME_UPPER"}),
-        ("MaxPool", {"pads": [0, 0, 2, 2], "ceil_mode": 1}),
-    ],
-)
-def test_unsupported_on_unknown_sizes(op_type, attributes):
-    cases = Cases(opset=11)
-    cases.add(op_type, NAMED, kernel_shape=[3, 3], strides=[2, 2], **attributes)
-    with pytest.raises(UnsupportedModelError, match="unknown"):
-        import_onnx(cases.model())
+def test_padding_that_depends_on_unknown_sizes():
+    """SAME with strides, and windows of which the last may begin in the padding."""
+    cases = Cases(opset=22)
+    rounded_up = {
+        "kernel_shape": [2, 3], "strides": [2, 4], "pads": [1, 1, 1, 1], "ceil_mode": 1,
+    }  # fmt: skip
+    cases.add("MaxPool", NAMED, **rounded_up)
+    cases.add("MaxPool", NAMED, outputs=2, **rounded_up)
+    cases.add("MaxPool", NAMED, outputs=2, storage_order=1, **rounded_up)
+    cases.add("LpPool", NAMED, **rounded_up)
+    cases.add("AveragePool", NAMED, **rounded_up)
+    cases.add("AveragePool", NAMED, count_include_pad=1, **rounded_up)
+    same = {"kernel_shape": [3, 2], "strides": [2, 3], "auto_pad": "SAME_UPPER"}
+    cases.add("AveragePool", NAMED, **same)
+    cases.add("AveragePool", NAMED, count_include_pad=1, **same)
+    cases.add("MaxPool", NAMED, outputs=2, **same)
+    others = [_floats(1, 5, height, width) for height, width in ((8, 7), (5, 5), (16, 13))]
+    cases.compare_calls_with_onnxruntime([dict.fromkeys(cases.feeds, each) for each in others])
 
 
 def test_one_window_and_elements_behind_it():
