@@ -35,6 +35,10 @@ MAX_ATOMS = 1024
 """Names, numbers and calls in a formula; long names count more. Some operations double it: in
 programs that compute with sizes as with data it would grow without end."""
 
+LONG = 128
+"""Atoms beyond which a size is better given a name than computed with: what is computed from a few
+such has room below `MAX_ATOMS`."""
+
 _MAX_COEFFICIENT = (1 << 63) - 1
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...mlir import ir
 from ..symbolic import (
+    LONG,
     Dim,
     UndecidableError,
     at_least,
@@ -124,7 +125,8 @@ def _evaluate(op: GraphOp, operands: list[Any], type_: TensorType) -> np.ndarray
 
 
 def _as_sizes(array: Any, type_: TensorType) -> np.ndarray | None:
-    """`array` with elements that are sizes; None where one is no number of the type's."""
+    """`array` with elements that are sizes; None where one is no number of the type's, or its
+    formula is too long to go on with."""
     array = np.asarray(array)
     if array.dtype == object:
         return array if all(_fits(element, type_) for element in array.ravel()) else None
@@ -134,6 +136,8 @@ def _as_sizes(array: Any, type_: TensorType) -> np.ndarray | None:
 
 
 def _fits(element: Any, type_: TensorType) -> bool:
+    if isinstance(element, Dim):
+        return element.atoms <= LONG
     if not isinstance(element, int) or type_.dtype == np.bool_:
         return True
     bits = bit_width(type_.dtype)

@@ -33,6 +33,7 @@ from .declarations import contradiction
 from .dimension_names import DimensionNames
 from .initializers import read_initializers
 from .limits import FunctionKey, current_limits
+from .long_sizes import with_short_sizes
 from .names import in_order
 from .opsets import domain_of, read_opsets
 from .registry import Node, UnsupportedError, find_converter
@@ -61,6 +62,8 @@ class Scope:
     """Values whose node is not supported."""
     block: ir.Block = field(default_factory=lambda: ir.InsertionPoint.current.block)
     """Where the names of the scope are defined."""
+    size_names: dict[Dim, Dim] = field(default_factory=dict)
+    """Those that stand for sizes with long formulas."""
 
 
 class Importer:
@@ -270,6 +273,7 @@ class Importer:
         for output, value in zip(proto.output, results, strict=False):
             if output and value is not None:
                 self._check_size(value, f"node '{name}' ({proto.op_type}), output '{output}'")
+                value = with_short_sizes(value, scope.size_names, self.names.fresh)
                 define(scope, output, value, f"node '{name}'")
 
     def _check_size(self, value: ir.Value, what: str) -> None:

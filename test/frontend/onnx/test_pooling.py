@@ -14,7 +14,7 @@ from numerics import (
 )
 from onnx import helper
 
-from graphc.errors import InvalidModelError, UnsupportedModelError
+from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 
 _random = np.random.default_rng(0)

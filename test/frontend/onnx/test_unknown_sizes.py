@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Const, Feed, compile_model, const
+from numerics import (
+    Cases,
+    Const,
+    Feed,
+    build_model,
+    compare_with_onnxruntime,
+    compile_model,
+    const,
+)
+from onnx.helper import make_node
 
 from graphc.errors import ExecutionError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -35,3 +44,19 @@ def test_channels_whose_number_the_weights_say():
     cases.compare_with_onnxruntime()
     with compile_model(cases.model()) as compiled, pytest.raises(ExecutionError, match="4"):
         compiled(x[:, :3])
+
+
+def test_a_chain_of_slices():
+    """Doubles the formula of its size with each, until a name stands for it."""
+    known = {"zero": [0], "one": [1], "last": [-1], "end": [2**62]}
+    nodes, x = [], "x"
+    for i in range(12):
+        nodes += [
+            make_node("Slice", [x, "one", "end"], [f"later{i}"]),
+            make_node("Slice", [x, "zero", "last"], [f"sooner{i}"]),
+            make_node("Sub", [f"later{i}", f"sooner{i}"], [f"x{i}"]),
+        ]
+        x = f"x{i}"
+    model = build_model(nodes, {"x": (np.float32, ["n"])}, [x], known)
+    feeds = [{"x": np.arange(n, dtype=np.float32) % 5} for n in (30, 13, 12, 60)]
+    compare_with_onnxruntime(model, feeds[0], feeds[1:])
