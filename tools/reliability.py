@@ -1,7 +1,7 @@
-"""What long runs of tests left behind: ``docs/reliability/``, a file for each.
+"""Results of long test runs: ``docs/reliability/``, one file each.
 
-Such a run takes minutes or hours; `make test` has its short form. Its last whole result is kept, so
-that the page of `docs/` can say what was seen without anything being run for it::
+Such a run takes minutes or hours; `make test` has its short form. The last complete result is kept,
+so that the page of `docs/` can be written without running anything::
 
     clock = time.monotonic()
     ...
@@ -39,35 +39,35 @@ COMMANDS = {
     "cache": "make cache",
     "soak": "make soak",
 }
-"""The long runs that there are, by the names of their files."""
+"""Commands of the long runs, by file name."""
 
 
 @dataclass(frozen=True)
 class LongRun:
-    """One run, summed up."""
+    """Summary of one run."""
 
     what: str
-    """What was done, in a few words."""
+    """The scope of the run, in a few words."""
     command: str
-    """What does it again."""
+    """The command that repeats the run."""
     date: str
-    """When it ended, ``2026-01-31``, in UTC."""
+    """Date of its end in UTC, ``2026-01-31``."""
     machine: str
-    """The processor, and how many threads of it there are."""
+    """CPU and number of hardware threads."""
     versions: Mapping[str, str]
-    """Of graphc and what it stands on, by package."""
+    """Versions of graphc and its dependencies, by package."""
     counts: Mapping[str, float]
-    """How much was done, and what was measured, by a label that tells the unit."""
+    """Counts and measurements, by a label that includes the unit."""
     violations: int
-    """How often something else happened than is right."""
+    """Number of outcomes that contradict the claim."""
     minutes: float
-    """How long it took."""
+    """Duration."""
 
 
 def finished(
     what: str, command: str, counts: Mapping[str, float], *, violations: int, seconds: float
 ) -> LongRun:
-    """A run that ended now, on this machine, after so many `seconds`."""
+    """A run of `seconds` that ended now, on this machine."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     machine = f"{processor()}, {os.cpu_count()} threads"
     minutes = round(seconds / 60, 1)
@@ -94,13 +94,13 @@ def read_runs(folder: Path = FOLDER) -> dict[str, LongRun]:
 
 
 def reliability_page() -> str:
-    """``docs/reliability.md`` with the table as it should be."""
+    """``docs/reliability.md`` with an up-to-date table."""
     return with_generated(PAGE, "docs/reliability/", long_runs(read_runs()))
 
 
 def long_runs(runs: Mapping[str, LongRun]) -> Iterator[str]:
-    """A line for each long run that there is, and for those that were not made yet."""
-    yield "| command | what | counts | violations | minutes | date | machine |"
+    """Table with one line per long run, including those without a result."""
+    yield "| command | scope | counts | violations | minutes | date | machine |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for name in dict.fromkeys([*COMMANDS, *runs]):
         yield _line(runs[name]) if name in runs else f"| `{COMMANDS[name]}` | not run yet |||||"
