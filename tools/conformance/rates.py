@@ -1,4 +1,4 @@
-"""The table of ``docs/targets.md`` that says how much passes for each target."""
+"""The table of pass rates by target in ``docs/targets.md``."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,14 +12,14 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "targets.md"
 
 
 def targets_page() -> str:
-    """The page with the table as it should be."""
+    """The page with an up-to-date table."""
     lines = rates(read_results(), read_reports())
     return with_generated(PAGE, "docs/conformance/ and docs/gpu/", lines)
 
 
 def rates(results: Iterable[Results], reports: Iterable[DeviceReport]) -> Iterator[str]:
-    """A line for each run of ONNX's suite, and for each of `make gpu-check` on a device."""
-    yield "| target | device | date | cases that pass | on tensors alone, all compiled | models |"
+    """One line per run of ONNX's tests, then one per run of `make gpu-check` on a device."""
+    yield "| target | device | date | passing cases | tensor-only cases, fully compiled | models |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for each in results:
         yield _line(title(each), each.run.device or "none", each, "")
