@@ -1,4 +1,4 @@
-"""The hunt in docs/debugging.md, step by step: each command gives what the page says."""
+"""The example of docs/debugging.md: each command prints what the page shows."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ def blocks(kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
-def test_the_hunt(tmp_path, monkeypatch, capsys):
+def test_the_example(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "test" / "exported" / "bert-tiny.onnx", "model.onnx")
     (plugin,) = blocks("python plugin")
