@@ -36,9 +36,9 @@ def graph_dialect() -> str:
         families[_module(op_class)].append(op_class)
     lines = ["# The graph dialect", "", NOTE, "", inspect.getdoc(graph.Graph) or "", ""]
     lines += [
-        f"{len(graph.GraphOp.op_classes)} ops in {len(families)} families, a file each in "
-        "`dialects/graph/`. A signature lists operands (`?` where one may be absent, `*` where "
-        "there may be several), then attributes with their kinds; an op has every one of them.",
+        f"{len(graph.GraphOp.op_classes)} ops in {len(families)} families, one file each in "
+        "`dialects/graph/`. A signature lists operands (`?`: optional, `*`: variadic), then "
+        "attributes with their kinds. All attributes are mandatory.",
         "",
         " · ".join(f"[{family}](#{family})" for family in sorted(families)),
     ]
@@ -73,17 +73,18 @@ def signature(op_class: type[graph.GraphOp]) -> str:
 
 
 def onnx_operators() -> str:
-    """The ONNX operators with a converter: domain, opsets at which one begins, file."""
+    """The ONNX operators with a converter: domain, first opset of each converter, file."""
     entries: dict[tuple[str, str], list[Converter]] = defaultdict(list)
     for converter in converters():
         entries[converter.domain, converter.op_type].append(converter)
     lines = ["# ONNX operators", "", NOTE, ""]
     lines += [
         f"{len(entries)} operators have a converter. An operator without one is expanded from its "
-        "function body, the model's own or the one that ONNX ships; where there is none, the "
-        "model is refused with all such nodes listed.",
+        "function body, the model's own or the one that ONNX ships. Nodes that have neither run on "
+        "the host, or are reported together if the host cannot run them.",
         "",
-        "A converter serves every opset from the one it begins at to the next one in its row.",
+        "A converter is valid from its opset to the next one in its row. "
+        "[Operator support](support-matrix.md) has the test results of each operator.",
         "",
         "| operator | domain | from opset | converter |",
         "| --- | --- | --- | --- |",
@@ -98,7 +99,7 @@ def onnx_operators() -> str:
 
 
 def onnx_sources() -> dict[str, list[str]]:
-    """Standard operators by the name of the op they are the namesake of: ``leakyrelu``."""
+    """Standard operators by the normalised name of the graph op: ``leakyrelu``."""
     sources: dict[str, list[str]] = defaultdict(list)
     for op_type in sorted({c.op_type for c in converters() if not c.domain}):
         sources[_plain(op_type)].append(op_type)
@@ -106,7 +107,7 @@ def onnx_sources() -> dict[str, list[str]]:
 
 
 def _plain(name: str) -> str:
-    """A name as it is compared across spellings; ``norm`` is how we shorten ONNX's names."""
+    """A name normalised for comparison; graph ops shorten ``normalization`` to ``norm``."""
     return name.replace("_", "").lower().replace("normalization", "norm")
 
 

@@ -1,4 +1,4 @@
-"""What errors mean: ``--explain CODE`` of every tool, and the page of all of them."""
+"""Explanations of errors: ``--explain CODE`` of every tool, and the page ``docs/errors.md``."""
 
 import argparse
 import inspect
@@ -56,11 +56,11 @@ def errors_page() -> str:
         "",
         "<!-- Written by `make docs` from errors.py; edits here are lost. -->",
         "",
-        "The tools end an error with its code, and `--explain CODE` of any of them prints what "
-        "stands here. In Python the code is `error.code`.",
+        "Every error message of the tools ends with a code; `--explain CODE` of any tool prints "
+        "the entry below. In Python the code is `error.code`.",
     ]
     for code, kind in kinds().items():
         base = kind.__mro__[1].__name__
-        lines += ["", f"## {code}", "", f"`{kind.__name__}`, a `{base}`. {meaning(kind)}"]
+        lines += ["", f"## {code}", "", f"`{kind.__name__}` (base: `{base}`). {meaning(kind)}"]
         lines += ["", kind.remedy]
     return "\n".join(lines) + "\n"

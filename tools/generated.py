@@ -1,4 +1,4 @@
-"""Pages of which a part is generated: what stands between two marks."""
+"""Pages with a generated part between two marks."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""``docs/support-matrix.md``: what becomes of each operator, as the cases showed."""
+"""``docs/support-matrix.md``: the test results of each operator by target."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ NOTE = "<!-- Written by `make docs` from docs/conformance/ and docs/gpu/; edits 
 _DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview")
 _OTHERS = [status for status in Status if status is not Status.PASS]
 _EXPLANATION = """\
-*Opsets* are those at which the converter's meaning changes; *body* means that ONNX's own function \
-body is compiled. *Types* are those of the inputs of the cases that pass on the first target. A \
-target's column says how many of an operator's cases pass, *host* how many of these have a part \
-that `onnx.reference` runs; *compiled* means that nothing was executed."""
+*Opsets* are those at which the semantics of the converter change; *body* means that ONNX's own \
+function body is compiled. *Types* are the input types of the cases that pass on the first target. \
+The column of a target counts the passing cases of an operator; *host* counts those of them with a \
+part that `onnx.reference` runs. *Compiled* means that nothing was executed."""
 
 
 def support_matrix() -> str:
@@ -28,7 +28,7 @@ def support_matrix() -> str:
 
 
 def columns() -> dict[str, Results]:
-    """The results that have a column, by its head: of every target, then of every device."""
+    """The results by column head: one column per target, then one per device."""
     found = {title(each): each for each in read_results()}
     for report in read_reports():
         if report.results.total and not report.matching:
@@ -42,12 +42,11 @@ def title(results: Results) -> str:
 
 
 def page(columns: Mapping[str, Results]) -> str:
-    """The page for results by the heads of their columns."""
+    """The page for results by column head."""
     notes = _Notes(columns)
-    lines = ["# ONNX operators: what is supported", "", NOTE, ""]
+    lines = ["# Operator support", "", NOTE, ""]
     lines += [
-        "From ONNX's own test suite for backends; shape, element type and values are compared "
-        "strictly.",
+        "Results of ONNX's backend tests; shape, element type and values are compared strictly.",
         "",
         *_summary(columns),
         "",
@@ -59,7 +58,7 @@ def page(columns: Mapping[str, Results]) -> str:
 
 
 def _summary(columns: Mapping[str, Results]) -> Iterator[str]:
-    yield f"| target | device | date | pass | {' | '.join(_OTHERS)} | tensors alone, all compiled |"
+    yield f"| target | device | date | pass | {' | '.join(_OTHERS)} | tensor-only, fully compiled |"
     yield "| --- " * (5 + len(_OTHERS)) + "|"
     for head, each in columns.items():
         counts = [str(each.counts.get(status, 0)) for status in _OTHERS]
@@ -90,8 +89,7 @@ def _table(domain: str, columns: Mapping[str, Results], notes: "_Notes") -> Iter
 
 
 def _cell(result: OperatorResult) -> str:
-    """``15``, ``13 of 15`` where not all pass, ``15 (4 host)`` where parts of four do not run on
-    the device."""
+    """``15``; ``13 of 15`` if some fail; ``15 (4 host)`` if four have host parts."""
     if not result.total:
         return ""
     passed = result.native + result.host
@@ -100,7 +98,7 @@ def _cell(result: OperatorResult) -> str:
 
 
 class _Notes:
-    """Why cases do not pass, each reason once, at the end of the page."""
+    """Footnotes with the reasons why cases do not pass."""
 
     def __init__(self, columns: Mapping[str, Results]):
         self._columns = list(columns.items())
@@ -108,7 +106,7 @@ class _Notes:
         self._numbers: dict[str, int] = {}
 
     def of(self, found: Sequence[OperatorResult]) -> str:
-        """The cases of one operator that do not pass, by target and reason."""
+        """The failing cases of one operator, by target and reason."""
         targets: dict[tuple[str, str], list[str]] = defaultdict(list)
         for index, result in enumerate(found):
             for name in result.not_passing:
