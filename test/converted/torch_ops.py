@@ -8,10 +8,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import onnx
 import torch
+from torch.onnx._internal.exporter._registration import ONNXRegistry
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
@@ -136,12 +138,22 @@ def _exported(
     if dynamic:
         each = [dict.fromkeys(range(t.dim()), torch.export.Dim.DYNAMIC) for t in tensors]
         shapes = (tuple(each),)
-    program = torch.onnx.export(
-        module, tuple(tensors), dynamo=True, verbose=False, opset_version=OPSET,
-        dynamic_shapes=shapes,
-    )  # fmt: skip
+    with mock.patch.object(ONNXRegistry, "from_torchlib", staticmethod(_registry)):
+        program = torch.onnx.export(
+            module, tuple(tensors), dynamo=True, verbose=False, opset_version=OPSET,
+            dynamic_shapes=shapes,
+        )  # fmt: skip
     assert program is not None
     return program.model_proto
+
+
+@cache
+def _registry(**options: Any) -> ONNXRegistry:
+    """The exporter's functions, which it reads anew for each model: most of its time."""
+    return _from_torchlib(**options)
+
+
+_from_torchlib = ONNXRegistry.from_torchlib
 
 
 @contextlib.contextmanager
