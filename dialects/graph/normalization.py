@@ -77,6 +77,12 @@ def _fits(size: int | Dim, of: int | Dim) -> bool:
     return size in (1, of) or (isinstance(size, int) and not isinstance(of, int))
 
 
+def broadcasts_to(parameter: TensorType, x: TensorType) -> bool:
+    """True if a scale or bias of type `parameter` broadcasts to `x`, as far as sizes are known."""
+    pairs = zip(reversed(parameter.shape), reversed(x.shape), strict=False)
+    return parameter.rank <= x.rank and all(_fits(size, of) for size, of in pairs)
+
+
 def _infer_norm(x: TensorType, *parameters: TensorType | None, axis: int) -> TensorType:
     require_float(x)
     require_axis(axis, x.rank)
@@ -85,8 +91,7 @@ def _infer_norm(x: TensorType, *parameters: TensorType | None, axis: int) -> Ten
             continue
         if parameter.dtype != x.dtype:
             raise TypeRuleError(f"{x} is scaled or shifted by a {parameter}")
-        pairs = zip(reversed(parameter.shape), reversed(x.shape), strict=False)
-        if parameter.rank > x.rank or not all(_fits(size, of) for size, of in pairs):
+        if not broadcasts_to(parameter, x):
             raise TypeRuleError(f"{parameter} does not broadcast to {x}")
     return x
 

@@ -1,6 +1,7 @@
 """Normalisations and softmax."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -53,7 +54,13 @@ def layer_normalization(x, scale, bias=None, *, node, axis=-1, epsilon=1e-5, sta
     del stash_type  # statistics are taken in f32 at least
     x = _fitted(x, scale)
     axis = normalize_axis(axis, graph.type_of(x).rank)
-    y = graph.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
+    if _may_differ(x, scale, bias):
+        y = _scaled_after(
+            lambda x, one: graph.layer_norm(x, one, None, axis=axis, epsilon=epsilon),
+            x, scale, bias,
+        )  # fmt: skip
+    else:
+        y = graph.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
     return y if not (node.wants(1) or node.wants(2)) else (y, *_statistics(x, axis, epsilon))
 
 
@@ -64,6 +71,35 @@ def _fitted(x: ir.Value, scale: ir.Value) -> ir.Value:
         if isinstance(shape[-axis], Dim) and isinstance(given[-axis], int) and given[-axis] != 1:
             shape[-axis] = given[-axis]
     return x if tuple(shape) == graph.type_of(x).shape else graph.reshape(x, shape=shape)
+
+
+def _may_differ(x: ir.Value, *parameters: ir.Value | None) -> bool:
+    """True if only the run can tell that `parameters` broadcast to `x`."""
+    type_ = graph.type_of(x)
+    return any(
+        isinstance(size, Dim) or isinstance(of, Dim)
+        for given in parameters
+        if given is not None and not graph.broadcasts_to(graph.type_of(given), type_)
+        for size, of in zip(
+            reversed(graph.type_of(given).shape), reversed(type_.shape), strict=False
+        )
+    )
+
+
+def _scaled_after(
+    normal: Callable[[ir.Value, ir.Value], ir.Value],
+    x: ir.Value,
+    scale: ir.Value,
+    bias: ir.Value | None = None,
+) -> ir.Value:
+    """``normal(x, 1) * scale + bias``, whose sizes the run checks; rounded once."""
+    type_ = graph.type_of(x)
+    wide = type_.dtype if type_.dtype.itemsize > 2 else np.dtype(np.float32)
+    x = _cast(x, wide)
+    y = graph.mul(normal(x, graph.splat_like(1, x)), _cast(scale, wide))
+    if bias is not None:
+        y = graph.add(y, _cast(bias, wide))
+    return _cast(graph.reshape(y, shape=type_.shape), type_.dtype)
 
 
 def _statistics(x: ir.Value, axis: int, epsilon: float) -> tuple[ir.Value, ir.Value]:
@@ -84,7 +120,9 @@ def rms_normalization(x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     wide = max(kinds, key=lambda dtype: dtype.itemsize)
     x = _fitted(x, scale)
     axis = normalize_axis(axis, graph.type_of(x).rank)
-    y = graph.rms_norm(_cast(x, wide), _cast(scale, wide), axis=axis, epsilon=epsilon)
+    x, scale = _cast(x, wide), _cast(scale, wide)
+    normal = partial(graph.rms_norm, axis=axis, epsilon=epsilon)
+    y = _scaled_after(normal, x, scale) if _may_differ(x, scale) else normal(x, scale)
     return _cast(y, kinds[1])
 
 
@@ -138,16 +176,16 @@ def _running_mean(old: ir.Value, new: ir.Value, momentum: float) -> ir.Value:
     return graph.add(kept, graph.mul(new, graph.splat_like(1 - momentum, new)))
 
 
-def _per_channel(parameter: ir.Value, rank: int) -> ir.Value:
-    """A parameter of rank 1 in a shape that broadcasts along axis 1 of `rank`."""
-    (count,) = graph.type_of(parameter).shape
-    return graph.reshape(parameter, shape=[count, *[1] * (rank - 2)])
+def _per_channel(parameter: ir.Value, x: ir.Value) -> ir.Value:
+    """A parameter of rank 1 in a shape that broadcasts along axis 1 of `x`."""
+    (count,), (_, channels, *spatial) = (graph.type_of(each).shape for each in (parameter, x))
+    known = count if isinstance(count, int) else channels
+    return graph.reshape(parameter, shape=[known, *[1] * len(spatial)])
 
 
 @onnx_op("InstanceNormalization")
 def instance_normalization(x, scale, bias, *, epsilon=1e-5):
-    rank = graph.type_of(x).rank
-    scale, bias = _per_channel(scale, rank), _per_channel(bias, rank)
+    scale, bias = _per_channel(scale, x), _per_channel(bias, x)
     return graph.layer_norm(x, scale, bias, axis=2, epsilon=epsilon)
 
 

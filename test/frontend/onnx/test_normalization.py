@@ -134,6 +134,24 @@ def test_sizes_that_only_the_scale_knows():
     cases.compare_compiled_with_evaluation()
 
 
+def test_parameters_whose_sizes_have_names_of_their_own():
+    """As exporters write them where all sizes are dynamic."""
+    x, scale, bias = _floats(3, 4, 5), _floats(5), _floats(4, 5)
+    image = Feed(x, ["a", "b", "c"])
+    cases = Cases(opset=17)
+    for narrow in (np.float32, np.float16):
+        one = Feed(_floats(1, dtype=narrow), ["one"])
+        given = Feed(scale.astype(narrow), ["d"])
+        other = Feed(x.astype(narrow), ["a", "b", "c"])
+        tolerance = 1e-5 if narrow is np.float32 else 2e-3
+        cases.add("LayerNormalization", other, given, tolerance=tolerance)
+        cases.add("LayerNormalization", other, given, one, tolerance=tolerance)
+    cases.add("LayerNormalization", image, Feed(bias, ["d", "e"]), Feed(bias, ["f", "g"]), axis=1)
+    channels = Feed(scale[:4], ["d"])
+    cases.add("InstanceNormalization", image, channels, Feed(bias[:, 0], ["e"]))
+    cases.compare_with_onnxruntime()
+
+
 def test_rms_normalization():
     cases = Cases(opset=23)
     x = 3 * _floats(2, 3, 20) + 5
