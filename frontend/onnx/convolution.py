@@ -1,6 +1,6 @@
 """Convolutions."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -94,26 +94,32 @@ def conv_transpose(
     low, high, extra = _transposed_padding(
         image, kernel, strides, dilations, extra, pads, auto_pad, output_shape
     )
-    window = {
-        "strides": strides, "dilations": dilations, "low": low, "high": high,
-        "output_padding": extra, "groups": group,
-    }  # fmt: skip
+    steps = {"strides": strides, "dilations": dilations, "groups": group}
     if window_products.is_needed(weights, group):
-        return with_bias(window_products.conv_transpose(x, w, **window), bias)
+        full = window_products.conv_transpose(x, w, **steps)
+        return with_bias(_cut(full, low, high, extra), bias)
     if any(isinstance(size, Dim) for size in (*low, *high, *extra)):
-        return with_bias(_conv_transpose_to_unknown_size(x, w, window), bias)
-    return with_bias(graph.conv_transpose(x, w, **window, layout="channels_first"), bias)
+        none = [0] * rank
+        full = graph.conv_transpose(
+            x, w, low=none, high=none, output_padding=none, layout="channels_first", **steps
+        )
+        return with_bias(_cut(full, low, high, extra), bias)
+    y = graph.conv_transpose(
+        x, w, low=low, high=high, output_padding=extra, layout="channels_first", **steps
+    )
+    return with_bias(y, bias)
 
 
-def _conv_transpose_to_unknown_size(x: ir.Value, w: ir.Value, window: dict[str, Any]) -> ir.Value:
-    """The full result, padded and cut as `window` says: for sizes that only the run knows."""
-    low, high, extra = (window[name] for name in ("low", "high", "output_padding"))
-    none = [0] * len(low)
-    full = graph.conv_transpose(
-        x, w, **{**window, "low": none, "high": none, "output_padding": none},
-        layout="channels_first",
-    )  # fmt: skip
-    full = pad_spatial(full, none, extra, 0)
+def _cut(
+    full: ir.Value,
+    low: Sequence[int | Dim],
+    high: Sequence[int | Dim],
+    extra: Sequence[int | Dim],
+) -> ir.Value:
+    """`full` [N, C, spatial...] with `extra` zeros behind it, and then without its ends."""
+    if not any((*low, *high, *extra)):
+        return full
+    full = pad_spatial(full, [0] * len(low), extra, 0)
     shape = list(graph.type_of(full).shape)
     sizes = [n - a - b for n, a, b in zip(shape[2:], low, high, strict=True)]
     starts, steps = [0, 0, *low], [1] * len(shape)

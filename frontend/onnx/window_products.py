@@ -3,6 +3,8 @@ times the weights as a matrix."""
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...dialects import graph
 from ...dialects.graph.window import output_size
 from ...dialects.symbolic import Dim, floordiv
@@ -42,31 +44,30 @@ def conv_transpose(
     *,
     strides: Sequence[int],
     dilations: Sequence[int],
-    low: Sequence[int],
-    high: Sequence[int],
-    output_padding: Sequence[int],
     groups: int,
 ) -> ir.Value:
-    """`x` [N, C, spatial...] with `w` [C, F/groups, kernel...].
+    """`x` [N, C, spatial...] with `w` [C, F/groups, kernel...]: the full result.
 
-    Tap t of what is at place p goes to ``p * stride + t * dilation - low``.
+    What each place gives to the block it reaches is a column, and columns that overlap are summed.
     """
-    extents, (channels, features, *kernel) = graph.type_of(x).shape[2:], graph.type_of(w).shape
-    out = []
-    for i, (extent, stride, dilation) in enumerate(zip(extents, strides, dilations, strict=True)):
-        span = dilation * (kernel[i] - 1) + 1
-        out.append((extent - 1) * stride + span + output_padding[i] - low[i] - high[i])
-        here = graph.add(positions(out[i]), size_scalar(low[i]))
-        tap = graph.mul(positions(kernel[i]), size_scalar(dilation))
-        way = graph.sub(here, graph.reshape(tap, shape=[kernel[i], 1]))
-        reached = graph.equal(graph.mod(way, size_scalar(stride)), size_scalar(0))
-        inside = graph.and_(reached, _is_inside(way, extent * stride))
-        x = _gathered(x, 2 + 2 * i, graph.div(way, size_scalar(stride)), inside)
-    depth = floordiv(channels, groups)
-    split = graph.reshape(w, shape=[groups, depth, features, *kernel])
-    split = graph.transpose(split, perm=[0, 2, 1, *range(3, 3 + len(kernel))])
-    matrix = graph.reshape(split, shape=[groups, features, depth * graph.element_count(kernel)])
-    return _product(x, matrix, features * groups, out)
+    image, (channels, features, *kernel) = graph.type_of(x), graph.type_of(w).shape
+    batch, _, *extents = image.shape
+    wide = np.dtype(np.float32) if image.dtype.itemsize < 4 else image.dtype
+    x, w = graph.cast(x, to=wide), graph.cast(w, to=wide)
+    depth, taps = floordiv(channels, groups), graph.element_count(kernel)
+    places = graph.element_count(extents)
+    matrix = graph.reshape(w, shape=[groups, depth, features * taps])
+    matrix = graph.transpose(matrix, perm=[0, 2, 1])
+    columns = graph.matmul(matrix, graph.reshape(x, shape=[batch, groups, depth, places]))
+    columns = graph.reshape(columns, shape=[batch, groups * features * taps, places])
+    axes = zip(extents, kernel, strides, dilations, strict=True)
+    full = [(size - 1) * s + d * (k - 1) + 1 for size, k, s, d in axes]
+    none = [0] * len(full)
+    y = graph.col2im(
+        columns, image=full, block=kernel, strides=strides, dilations=dilations, low=none, high=none
+    )
+    shape = [batch, groups * features, *full]
+    return graph.cast(graph.reshape(y, shape=shape), to=image.dtype)
 
 
 def _is_inside(places: ir.Value, extent: Size) -> ir.Value:

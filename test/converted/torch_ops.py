@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 from unittest import mock
 
+import ml_dtypes
 import numpy as np
 import onnx
 import torch
@@ -120,6 +121,8 @@ def _check(what: str, info: Any, sample: Any, mode: str) -> Outcome:
 def _numbers(tensor: torch.Tensor) -> np.ndarray:
     """As ONNX has them: complex numbers are pairs along a last axis."""
     plain = tensor.resolve_conj().resolve_neg()
+    if plain.dtype == torch.bfloat16:  # which numpy lacks
+        return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return (torch.view_as_real(plain) if plain.is_complex() else plain).numpy()
 
 
