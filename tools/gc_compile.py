@@ -82,7 +82,7 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
 def _check(flags: argparse.Namespace) -> int:
     from ..preflight import check
 
-    found = check(flags.model, dims=parse_dims(flags.dim))
+    found = check(flags.model, dims=parse_dims(flags.dim), one_program=True)
     print(found)
     return OK if (found.compiles if flags.host else found.native) else FAILED
 

@@ -113,17 +113,34 @@ def make_plan(
 
 
 def place_nodes(
-    source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot
+    source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot, one_program: bool
 ) -> list[NodePlacement]:
     """Where each node of the model runs, or that it runs nowhere.
 
-    A model that can be compiled as a whole has no parts, in which nodes may be refused anew.
+    A model that can be compiled as a whole has no parts, in which nodes may be refused anew. Unless
+    there is to be `one_program`, ranks that depend on sizes are no reason against that.
     """
     model, folder = _prepare(source)
     placement = _settled(model, folder, dims or {}, why_not)
-    if any(node.where is not Where.NATIVE for node in placement.nodes):
-        placement, _ = _divide(placement, dims or {}, why_not)
+    if _is_native(placement):
+        return placement.nodes
+    if placement.has_choices and not one_program and not _is_cheap_on_host(placement):
+        answers = settle_choices(model, folder, dims or {}).first
+        assumed = _place(model, folder, dims or {}, {}, why_not, answers)
+        if _is_native(assumed):
+            return assumed.nodes
+    placement, _ = _divide(placement, dims or {}, why_not)
     return placement.nodes
+
+
+def _is_native(placement: Placement) -> bool:
+    return all(node.where is Where.NATIVE for node in placement.nodes)
+
+
+def _is_cheap_on_host(placement: Placement) -> bool:
+    """True if only Squeeze nodes would run on the host, which move no data."""
+    elsewhere = [node for node in placement.nodes if node.where is not Where.NATIVE]
+    return all(node.op_type == "Squeeze" for node in elsewhere)
 
 
 def _settled(

@@ -43,9 +43,12 @@ class Preflight:
         return "\n".join([f"{len(self.nodes)} nodes: {summary or 'none'}", *_table(rows)])
 
 
-def check_nodes(source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot) -> Preflight:
+def check_nodes(
+    source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot, one_program: bool
+) -> Preflight:
     """Find out where the nodes of a model would run. Raises InvalidModelError, InvalidDimError."""
-    return Preflight(tuple(place_nodes(source, dims=dims, why_not=why_not)))
+    nodes = place_nodes(source, dims=dims, why_not=why_not, one_program=one_program)
+    return Preflight(tuple(nodes))
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:

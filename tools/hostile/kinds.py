@@ -82,7 +82,7 @@ def import_model(data: bytes) -> None:
     except UnsupportedModelError:
         from ...runtime.host.part import why_not
 
-        check_nodes(data, dims=None, why_not=why_not)
+        check_nodes(data, dims=None, why_not=why_not, one_program=False)
 
 
 # External data

@@ -31,6 +31,7 @@ def floats(*shape):
 def check(model, *shapes, native, target="interpret", dims=None, **feeds):
     compiled = graphc.compile(model, target, dims=dims, cache=False)
     assert compiled.native is native
+    assert graphc.check(model, dims=dims).native is native
     for shape in shapes:
         given = {"x": floats(*shape), **feeds}
         (want,), (got,) = run_onnxruntime(model, given), compiled.run(None, given)
