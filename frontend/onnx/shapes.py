@@ -21,6 +21,13 @@ def require_constant(value: ir.Value, what: str) -> np.ndarray:
     return known.astype(graph.type_of(value).dtype)
 
 
+def required(value: ir.Value | None, name: str) -> ir.Value:
+    """An optional input that may not be left out here. TypeRuleError if it is."""
+    if value is None:
+        raise graph.TypeRuleError(f"{name} is left out")
+    return value
+
+
 def of_length(values: ir.Value, count: int) -> ir.Value:
     """The list `values`, which must have `count` elements; where its length is not a number, that
     is checked when the model runs."""

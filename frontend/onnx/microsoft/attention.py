@@ -11,7 +11,7 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..attention import decomposed, masked_where, merge_heads, positions_in, split_heads
 from ..registry import Node, UnsupportedError
-from ..shapes import require_sizes, size_scalar
+from ..shapes import require_sizes, required, size_scalar
 from .cache import inserted
 from .quantized_products import matmul_integer_to_float
 from .registry import microsoft_op
@@ -261,7 +261,8 @@ def multi_head_attention(
         raise UnsupportedError("cache_indirection")
     q, k, v, own = _heads(query, key, value, bias, num_heads)
     before: Size = 0
-    if own and past_key is not None:
+    if own and (past_key is not None or past_value is not None):
+        past_key, past_value = required(past_key, "past_key"), required(past_value, "past_value")
         k, v, before = _continued(k, v, past_key, past_value, past_sequence_length, node)
     masking = Masking(key_padding_mask, mask_filter_value, attention_bias, bool(unidirectional))
     if past_sequence_length is not None:

@@ -17,7 +17,7 @@ from ..attention import (
     split_heads,
 )
 from ..registry import Node, UnsupportedError
-from ..shapes import require_sizes, size_scalar
+from ..shapes import require_sizes, required, size_scalar
 from .cache import inserted
 from .registry import microsoft_op
 from .rotary import turned
@@ -70,14 +70,17 @@ def group_query_attention(
     if seqlens_k is None or total_sequence_length is None:
         raise graph.TypeRuleError("seqlens_k or total_sequence_length is left out")
     q, k, v = _heads(query, key, value, num_heads, kv_num_heads)
-    if q_norm_weight is not None:
+    if q_norm_weight is not None or k_norm_weight is not None:
+        q_norm_weight = required(q_norm_weight, "q_norm_weight")
+        k_norm_weight = required(k_norm_weight, "k_norm_weight")
         q = graph.rms_norm(q, q_norm_weight, axis=3, epsilon=qk_norm_epsilon)
         k = graph.rms_norm(k, k_norm_weight, axis=3, epsilon=qk_norm_epsilon)
     total = _total(total_sequence_length, node)
     before = _before(seqlens_k, graph.type_of(q).shape[2], total)
     if do_rotary:
         places = _rotary_places(position_ids, before, graph.type_of(q).shape[2], total)
-        q, k = (turned(x, places, cos_cache, sin_cache, bool(rotary_interleaved)) for x in (q, k))
+        cos, sin = required(cos_cache, "cos_cache"), required(sin_cache, "sin_cache")
+        q, k = (turned(x, places, cos, sin, bool(rotary_interleaved)) for x in (q, k))
     k, v = (_present(past, new, before, total) for past, new in ((past_key, k), (past_value, v)))
     seen = _seen(before, seqlens_k, graph.type_of(q).shape[2], graph.type_of(k).shape[2],
                  bool(causal), local_window_size)  # fmt: skip

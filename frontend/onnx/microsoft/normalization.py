@@ -9,7 +9,7 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..normalization import group_normalization, rms_normalization
 from ..registry import Node, UnsupportedError, onnx_op
-from ..shapes import normalize_axis, size_scalar
+from ..shapes import normalize_axis, required, size_scalar
 from .quantization import floats
 from .registry import microsoft_op
 
@@ -74,22 +74,20 @@ def embed_layer_normalization(
     The inputs that concern segments may be left out, in the middle of those that may not.
     """
     del mask_index_type
-    tables = (word_embedding, position_embedding, gamma, beta)
-    if any(table is None for table in tables) or (segment_ids is None) != (
-        segment_embedding is None
-    ):
-        raise graph.TypeRuleError("an embedding or a parameter of the normalisation is left out")
+    words = required(word_embedding, "word_embedding")
+    places = required(position_embedding, "position_embedding")
+    gamma, beta = required(gamma, "gamma"), required(beta, "beta")
     batch, length = graph.type_of(input_ids).shape
     if position_ids is None:
-        depth = graph.type_of(position_embedding).shape[1]
-        positions = graph.slice_(
-            position_embedding, starts=[0, 0], sizes=[length, depth], steps=[1, 1]
-        )
+        depth = graph.type_of(places).shape[1]
+        positions = graph.slice_(places, starts=[0, 0], sizes=[length, depth], steps=[1, 1])
     else:
-        positions = graph.gather(position_embedding, position_ids, axis=0)
-    total = graph.add(graph.gather(word_embedding, input_ids, axis=0), positions)
-    if segment_ids is not None:
-        total = graph.add(total, graph.gather(segment_embedding, segment_ids, axis=0))
+        positions = graph.gather(places, position_ids, axis=0)
+    total = graph.add(graph.gather(words, input_ids, axis=0), positions)
+    if segment_ids is not None or segment_embedding is not None:
+        table = required(segment_embedding, "segment_embedding")
+        segments = graph.gather(table, required(segment_ids, "segment_ids"), axis=0)
+        total = graph.add(total, segments)
     y = graph.layer_norm(total, gamma, beta, axis=2, epsilon=epsilon)
     return y, _mask_index(mask, batch), *([total] if node.wants(2) else [])
 

@@ -183,6 +183,36 @@ def test_grouped_norms_of_queries_and_keys():
 
 
 @pytest.mark.parametrize(
+    ("optional", "attributes", "missing"),
+    [
+        ({14: _floats(16)}, {}, "k_norm_weight"),
+        ({15: _floats(16)}, {}, "q_norm_weight"),
+        ({}, {"do_rotary": 1}, "cos_cache"),
+        ({7: _floats(10, 8)}, {"do_rotary": 1}, "sin_cache"),
+    ],
+)
+def test_grouped_queries_with_one_of_two_inputs(optional, attributes, missing):
+    """A norm of queries alone was an error of Python's, one of keys alone was left out."""
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    inputs = [*_Q, None, None, _ints(2, 2), const(np.int32(3)), *[None] * 9]
+    for position, value in optional.items():
+        inputs[position] = value
+    _grouped(cases, *inputs, outputs=1, **attributes)
+    with pytest.raises(InvalidModelError, match=f"{missing} is left out"):
+        import_onnx(cases.model())
+
+
+@pytest.mark.parametrize(("position", "missing"), [(6, "past_value"), (7, "past_key")])
+def test_a_past_of_keys_or_values_alone(position, missing):
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    inputs: list[Any] = [_floats(2, 3, 8), _floats(2, 3, 8), _floats(2, 3, 8), *[None] * 5]
+    inputs[position] = _floats(2, 2, 5, 4)
+    _add(cases, *inputs)
+    with pytest.raises(InvalidModelError, match=f"{missing} is left out"):
+        import_onnx(cases.model())
+
+
+@pytest.mark.parametrize(
     ("op_type", "attributes", "error", "reason"),
     [
         ("Attention", {"do_rotary": 1}, UnsupportedModelError, "do_rotary"),
