@@ -12,7 +12,7 @@ DEVICE := cpu
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ pytest: $(STAMP)  ## Python tests
 
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m graphc.tools.docs
+
+stubs: $(STAMP)  ## Write the types of the MLIR bindings, after another wheel has come
+	@$(BIN)/python -m graphc.tools.stubs
 
 conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour; DEVICE=vulkan, FLAGS=--compile-only)
 	@$(BIN)/python -m graphc.tools.conformance --target $(DEVICE) $(FLAGS)

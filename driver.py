@@ -127,7 +127,9 @@ class Compilation:
         check_linalg(self.module)
         with self.module.context:
             texts = {REFLECTION_KEY: metadata.to_json(), MOMENTS_KEY: moments}
-            reflection = {key: ir.StringAttr.get(text) for key, text in texts.items()}
+            reflection: dict[str, ir.Attribute] = {
+                key: ir.StringAttr.get(text) for key, text in texts.items()
+            }
             function = main_function(self.module)
             function.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
             for kind in ("arg_attrs", "res_attrs"):

@@ -6,17 +6,17 @@ from typing import Any
 from .dialects import graph
 from .dialects.symbolic import Dim
 from .errors import UsageError
-from .mlir import ir
+from .mlir import func, ir
 from .runtime import TensorSpec, ValueSpec
 
 NAME = "graph.name"
 """The attribute that names an argument or a result."""
 
 
-def main_function(module: ir.Module) -> Any:
+def main_function(module: ir.Module) -> func.FuncOp:
     """The entry function of a module."""
     for op in module.body.operations:
-        if op.operation.name == "func.func" and op.sym_name.value == "main":
+        if isinstance(op, func.FuncOp) and op.sym_name.value == "main":
             return op
     raise UsageError("the module has no function @main")
 

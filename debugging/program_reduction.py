@@ -193,7 +193,7 @@ def _rebuilt(
             with ir.InsertionPoint(made.body):
                 function = func.FuncOp("main", (types, []))
                 block = function.add_entry_block()
-            values = dict(zip(arguments, block.arguments, strict=True))
+            values: dict[ir.Value, ir.Value] = dict(zip(arguments, block.arguments, strict=True))
             with ir.InsertionPoint(block):
                 for index, op in enumerate(ops):
                     given = (constants or {}).get(index)
@@ -218,7 +218,7 @@ def _build(
     if isinstance(op, graph.ConstantOp):
         attrs["value"] = _cut(op.attrs["value"], resize) if given is None else given
     groups = [graph.map_group(values.__getitem__, group) for group in op.operand_groups.values()]
-    built = graph.builder(type(op))(*groups, **attrs)
+    built = graph.build(type(op), groups, attrs)
     return [built] if isinstance(built, ir.Value) else list(built or ())
 
 

@@ -44,7 +44,9 @@ def part(module: Any, kept: Collection[int]) -> Part:
     *ops, terminator = list(body(module).operations)
     chosen = {index for index in kept if not _is_constant(ops[index])}
     inside = {r for index in chosen for r in ops[index].operation.results}
-    constants = {r: op for op in ops if _is_constant(op) for r in op.operation.results}
+    constants: dict[ir.Value, Any] = {
+        r: op for op in ops if _is_constant(op) for r in op.operation.results
+    }
     used = dict.fromkeys(v for i in sorted(chosen) for v in _outer_uses(ops[i]))
     arguments = [a for a in body(module).arguments if a in used or _has_names(a)]
     arguments += [v for v in used if v not in inside and v not in constants and v not in arguments]
@@ -65,7 +67,7 @@ def _build(
         with ir.InsertionPoint(made.body):
             function = func.FuncOp("main", (types, [value.type for value in results]))
             block = function.add_entry_block()
-        copies = dict(zip(arguments, block.arguments, strict=True))
+        copies: dict[ir.Value, ir.Value] = dict(zip(arguments, block.arguments, strict=True))
         with ir.InsertionPoint(block):
             for op in ops:
                 copy = op.operation.clone()
@@ -110,6 +112,6 @@ def _has_names(value: ir.Value) -> bool:
     return not all(isinstance(size, int) for size in graph.type_of(value).shape)
 
 
-def _names(prefix: str, count: int) -> ir.Attribute:
+def _names(prefix: str, count: int) -> ir.ArrayAttr:
     names = [ir.StringAttr.get(f"{prefix}{index}") for index in range(count)]
     return ir.ArrayAttr.get([ir.DictAttr.get({"graph.name": name}) for name in names])

@@ -51,14 +51,14 @@ class ConvToMatmul(Rewrite):
     def __init__(self, narrow: bool):
         self.narrow = narrow
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
         weights = constant_array(op.w)
         if attrs["layout"] != "channels_last" or weights is None:
             return None
         return {"weights": weights, "attrs": attrs}
 
-    def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         if attrs["groups"] != 1:
             return "groups are products of their own"
         if not graph.is_float(weights.dtype):
@@ -72,6 +72,6 @@ class ConvToMatmul(Rewrite):
             return "the windows would take too much memory"
         return None
 
-    def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         matrix = np.ascontiguousarray(weights).reshape(-1, weights.shape[-1])
         return graph.matmul(windows_as_rows(op, weights, attrs), graph.constant(value=matrix))

@@ -166,7 +166,7 @@ class _Converter:
         if self.to != np.float16:
             return value  # bf16 has the range of f32
         largest = np.finfo(self.to).max
-        low, high = (graph.constant(value=np.float32(x).reshape(())) for x in (-largest, largest))
+        low, high = (graph.constant(value=np.array(x, np.float32)) for x in (-largest, largest))
         return graph.max_(graph.min_(value, high), low)
 
     def _narrow_constant(self, value: ir.Value) -> ir.Value:

@@ -60,10 +60,10 @@ class DirectAttention(Rewrite):
         self.lanes = LANES[vector_bits]
         self.tile = product_tile(vector_bits)
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.AttentionOp) -> dict[str, Any] | None:
         return {}
 
-    def check(self, op: Any) -> str | None:
+    def check(self, op: graph.AttentionOp) -> str | None:
         q, k, v = map(graph.type_of, (op.q, op.k, op.v))
         mask = None if op.mask is None else graph.type_of(op.mask)
         given = [q, k, v] if mask is None else [q, k, v, mask]
@@ -86,7 +86,7 @@ class DirectAttention(Rewrite):
             return "its mask is of other queries"
         return None
 
-    def rewrite(self, op: Any) -> ir.Value:
+    def rewrite(self, op: graph.AttentionOp) -> ir.Value:
         *lead, queries, depth = graph.type_of(op.q).static_shape
         keys, width = graph.type_of(op.v).static_shape[-2:]
         views = (graph.View.whole(graph.type_of(x).static_shape) for x in (op.q, op.k, op.v))
@@ -106,17 +106,21 @@ class ReadInPlace(Rewrite):
     name = "attention-read-in-place"
     root = graph.DirectAttentionOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.DirectAttentionOp) -> dict[str, Any] | None:
         given = zip("qkv", (op.q, op.k, op.v), graph.attention_views_of(op), strict=True)
         found = {name: _source(x, view, name != "k") for name, x, view in given}
         found = {name: place for name, place in found.items() if place is not None}
         return {"found": found} if found else None
 
-    def rewrite(self, op: Any, found: dict[str, tuple[ir.Value, graph.View]]) -> ir.Value:
-        operands, attrs = {"q": op.q, "k": op.k, "v": op.v}, dict(op.attrs)
+    def rewrite(
+        self, op: graph.DirectAttentionOp, found: dict[str, tuple[ir.Value, graph.View]]
+    ) -> ir.Value:
+        operands: dict[str, ir.Value] = {"q": op.q, "k": op.k, "v": op.v}
+        attrs = op.attrs
         for name, (source, view) in found.items():
             operands[name], attrs[f"{name}_view"] = source, view.attribute
-        return graph.direct_attention(*operands.values(), op.mask, **attrs)
+        q, k, v = operands.values()
+        return graph.direct_attention(q, k, v, op.mask, **attrs)
 
 
 def _source(
@@ -146,16 +150,16 @@ class StoreInOrder(Rewrite):
     name = "attention-store-in-order"
     root = graph.TransposeOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.TransposeOp) -> dict[str, Any] | None:
         attention = producer(op.x, graph.DirectAttentionOp)
         if attention is None or op.attrs["perm"][-1] != len(op.attrs["perm"]) - 1:
             return None
         return {"attention": attention}
 
-    def check(self, op: Any, attention: Any) -> str | None:
+    def check(self, op: graph.TransposeOp, attention: Any) -> str | None:
         return None if has_one_use(op.x) else "its result is read in another order, too"
 
-    def rewrite(self, op: Any, attention: Any) -> ir.Value:
+    def rewrite(self, op: graph.TransposeOp, attention: Any) -> ir.Value:
         order = [attention.attrs["order"][axis] for axis in op.attrs["perm"]]
         attrs = {**attention.attrs, "order": order}
         return graph.direct_attention(

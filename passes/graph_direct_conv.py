@@ -79,14 +79,14 @@ class DirectConv(Rewrite):
         self.lanes = LANES[vector_bits]
         self.registers = REGISTERS[vector_bits]
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
         weights = constant_array(op.w)
         if attrs["layout"] != "channels_last" or weights is None or weights.ndim not in (3, 4):
             return None
         return {"weights": weights, "attrs": attrs}
 
-    def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         image, result = graph.type_of(op.x), graph.type_of(op.result)
         if weights.dtype != np.float32:
             return "only f32 is convolved directly"
@@ -115,7 +115,7 @@ class DirectConv(Rewrite):
         few = np.prod(weights.shape[:-2]) < DEPTHWISE_TAPS
         return "the backend convolves few taps depthwise as well" if few else None
 
-    def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         tile = self._tile_of(op, weights, attrs)
         dense, groups = self._joined(weights, attrs)
         panels = graph.constant(value=graph.pack_kernel(dense, tile.vectors * self.lanes))

@@ -101,13 +101,13 @@ class FloatMatmul(Rewrite):
     name = "float-matmul"
     root = graph.MatmulOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
         return {} if graph.is_integer(graph.type_of(op.a).dtype) else None
 
-    def check(self, op: Any) -> str | None:
+    def check(self, op: graph.MatmulOp) -> str | None:
         return _check(op.a, op.b, graph.type_of(op.a).shape[-1], 1)
 
-    def rewrite(self, op: Any) -> ir.Value:
+    def rewrite(self, op: graph.MatmulOp) -> ir.Value:
         length = graph.static_size(graph.type_of(op.a).shape[-1])
         most = exact_terms(*(graph.type_of(value).dtype for value in (op.a, op.b)))
 
@@ -124,7 +124,7 @@ class FloatConv(Rewrite):
     name = "float-conv"
     root = graph.ConvOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         if not graph.is_integer(graph.type_of(op.x).dtype):
             return None
         first = op.attrs["layout"] == "channels_first"
@@ -133,13 +133,13 @@ class FloatConv(Rewrite):
         channels = shape[1 if first else -2]
         return {"axis": 1 if first else -1, "channels": channels, "taps": taps} if taps else None
 
-    def check(self, op: Any, axis: int, channels: Any, taps: int) -> str | None:
+    def check(self, op: graph.ConvOp, axis: int, channels: Any, taps: int) -> str | None:
         if op.attrs["groups"] == 1:  # channels are split where it takes that
             return _check(op.x, op.w, channels, taps)
         terms = channels * taps
         return _check(op.x, op.w, terms, terms)
 
-    def rewrite(self, op: Any, axis: int, channels: Any, taps: int) -> ir.Value:
+    def rewrite(self, op: graph.ConvOp, axis: int, channels: Any, taps: int) -> ir.Value:
         most = exact_terms(*(graph.type_of(value).dtype for value in (op.x, op.w))) // taps
 
         def piece(start: int, size: int) -> ir.Value:

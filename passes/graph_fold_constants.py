@@ -150,7 +150,9 @@ def _dies_with(op: graph.GraphOp, value: ir.Value) -> bool:
 def _replace(op: graph.GraphOp, arrays: tuple[np.ndarray, ...]) -> None:
     """Put constants in the place of `op`, and erase it and the constants only it used."""
     operation = op.operation
-    constants = {v.owner.operation: None for v in operation.operands if _is_constant(v)}
+    constants = {
+        ir.OpResult(v).owner.operation: None for v in operation.operands if _is_constant(v)
+    }
     dying = [c.location for c in constants if all(_dies_with(op, r) for r in c.results)]
     with ir.InsertionPoint(operation), fuse_locations([*dying, operation.location]):
         for result, array in zip(operation.results, arrays, strict=True):

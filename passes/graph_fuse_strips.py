@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..dialects import graph
 from ..dialects.locations import fuse_locations, node_name
@@ -28,6 +28,7 @@ START_COST = 0.1
 MAX_BANDS = 2
 """For each thread: each band has scratch memory of its own, which a cache holds little of."""
 
+Root = graph.PackedMatmulOp | graph.DirectConvOp
 Stage = list[graph.GraphOp]
 
 
@@ -81,7 +82,7 @@ def choose_strips(stages: list[Stage], threads: int) -> graph.Strips | str:
     for stage in stages[:-1]:
         if not _is_per_feature(stage):
             return "what follows a step is not the same for all places"
-    roots, work = [root for root, *_ in stages], _Work.of(stages, threads)
+    roots, work = list(map(_root, stages)), _Work.of(stages, threads)
     candidates = [graph.Strips(1, work.window.result, 1, "channels")]
     if not graph.can_split_channels(roots):
         candidates = []
@@ -118,8 +119,8 @@ class _Work:
 
     @staticmethod
     def of(stages: list[Stage], threads: int) -> "_Work":
-        roots = [stage[0] for stage in stages]
-        convolution = next(root for root in roots if _is_depthwise(root))
+        roots = list(map(_root, stages))
+        convolution = next(filter(_is_depthwise, roots))
         batch, _, width, depth = graph.type_of(convolution.x).static_shape
         _, _, places, features = graph.type_of(convolution.result).static_shape
         before, after = roots[0] is not convolution, roots[-1] is not convolution
@@ -159,7 +160,7 @@ class _Work:
         return computed / plain * uneven * (1 + late)
 
 
-def _place_products(root: graph.GraphOp) -> int:
+def _place_products(root: Root) -> int:
     """Multiplications of a product or a convolution for a place of its result."""
     if isinstance(root, graph.PackedMatmulOp):
         return graph.type_of(root.x).static_shape[-1] * root.attrs["columns"]
@@ -168,18 +169,26 @@ def _place_products(root: graph.GraphOp) -> int:
 
 def _stage(op: graph.GraphOp) -> Stage:
     """A contraction, and the elementwise ops that follow it."""
-    grouped = isinstance(op, graph.FusedOp) and op.attrs["kind"] == "epilogue"
-    return op.ops if grouped else [op]
+    if isinstance(op, graph.FusedOp) and op.kind == "epilogue":
+        return op.ops
+    return [op]
 
 
-def _is_depthwise(op: graph.GraphOp) -> bool:
+def _root(stage: Stage) -> Root:
+    """The contraction that `stage` begins with."""
+    root = stage[0]
+    assert isinstance(root, Root)
+    return root
+
+
+def _is_depthwise(op: graph.GraphOp) -> TypeGuard[graph.DirectConvOp]:
     """Whether `op` is a depthwise convolution of images."""
     return graph.is_depthwise(op) and graph.type_of(op.x).rank == 4
 
 
 def _before(depthwise: graph.GraphOp) -> graph.GraphOp | None:
     """The product or convolution of which nothing but `depthwise` uses the result."""
-    x = _stage(depthwise)[0].x
+    x = _root(_stage(depthwise)).x
     op = graph.graph_op(x.owner)
     if op is None or not has_one_use(x) or graph.is_depthwise(_stage(op)[0]):
         return None
@@ -192,8 +201,8 @@ def _after(depthwise: graph.GraphOp) -> graph.GraphOp | None:
     if not has_one_use(result):
         return None
     operation = next(iter(result.uses)).owner.operation
-    while operation.parent != depthwise.operation.parent:
-        operation = operation.parent.operation
+    while operation.parent is not None and operation.parent != depthwise.operation.parent:
+        operation = operation.parent
     op = graph.graph_op(operation)
     root = None if op is None else _stage(op)[0]
     return op if isinstance(root, graph.PackedMatmulOp) and root.x == result else None

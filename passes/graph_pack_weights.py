@@ -110,14 +110,14 @@ class PackMatmul(_Pack):
     name = "pack-matmul"
     root = graph.MatmulOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
         weights = _constant_matrix(op.b)
         return None if weights is None else {"weights": weights}
 
-    def check(self, op: Any, weights: np.ndarray) -> str | None:
+    def check(self, op: graph.MatmulOp, weights: np.ndarray) -> str | None:
         return self._reason_against(op.a, _rows(op.a), weights)
 
-    def rewrite(self, op: Any, weights: np.ndarray) -> ir.Value:
+    def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
         return self.products.build(op.a, weights, _known(_rows(op.a)))
 
 
@@ -127,14 +127,14 @@ class PackConv(_Pack):
     name = "pack-conv"
     root = graph.ConvOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
         if attrs["layout"] != "channels_last" or attrs["groups"] != 1:
             return None
         weights = constant_array(op.w)
         return None if weights is None else {"weights": weights, "attrs": attrs}
 
-    def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         rows = _rows(op.result)
         matrix = weights.reshape(-1, weights.shape[-1])
         reason = self._reason_against(op.x, rows, matrix)
@@ -145,7 +145,7 @@ class PackConv(_Pack):
             return "too many windows to lay out as rows"
         return None
 
-    def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         matrix = weights.reshape(-1, weights.shape[-1])
         rows = windows_as_rows(op, weights, attrs)
         return self.products.build(rows, matrix, _known(_rows(op.result)))

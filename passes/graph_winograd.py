@@ -64,14 +64,14 @@ class WinogradConv(Rewrite):
         self.vector_bits = vector_bits
         self.tiles = [n for n in TILES if n <= tile]
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
         weights = constant_array(op.w)
         if attrs["layout"] != "channels_last" or weights is None or weights.ndim != 4:
             return None
         return {"weights": weights, "attrs": attrs}
 
-    def check(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         kernel, (channels, features) = weights.shape[:2], weights.shape[2:]
         if weights.dtype != np.float32:
             return "only f32 is convolved this way"
@@ -106,7 +106,7 @@ class WinogradConv(Rewrite):
         streamed = weights * 4 if weights * 4 > CACHED_BYTES else 0
         return max(products / 2, streamed / BYTES_PER_CYCLE)
 
-    def rewrite(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         groups = attrs["groups"]
         features = weights.shape[-1] // groups // self.lanes
         most = product_tile(self.vector_bits).vectors

@@ -27,11 +27,13 @@ class PackRecurrence(Rewrite):
     def __init__(self, vector_bits: int):
         self.vector_bits = vector_bits
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.RnnOp | graph.GruOp | graph.LstmOp) -> dict[str, Any] | None:
         weights = constant_array(op.recurrence)
         return None if weights is None or weights.ndim != 2 else {"weights": weights}
 
-    def check(self, op: Any, weights: np.ndarray) -> str | None:
+    def check(
+        self, op: graph.RnnOp | graph.GruOp | graph.LstmOp, weights: np.ndarray
+    ) -> str | None:
         if weights.dtype != np.float32:
             return "only f32 is packed"
         if weights.nbytes < MIN_BYTES:
@@ -42,9 +44,11 @@ class PackRecurrence(Rewrite):
             return "the recurrence is large, and the sequences may be many"
         return None
 
-    def rewrite(self, op: Any, weights: np.ndarray) -> list[ir.Value]:
+    def rewrite(
+        self, op: graph.RnnOp | graph.GruOp | graph.LstmOp, weights: np.ndarray
+    ) -> list[ir.Value]:
         gates = weights.shape[1] // weights.shape[0]
         width = state_width(gates, self.vector_bits)
         panels = graph.constant(value=graph.pack_recurrence(weights, gates, width))
         operands = {**op.operand_groups, "recurrence": panels}
-        return list(graph.builder(type(op))(*operands.values(), **op.attrs))
+        return list(graph.build(type(op), list(operands.values()), op.attrs))

@@ -8,7 +8,7 @@ from ..mlir import arith, ir, linalg, tensor
 from .base import FUNCTION, Pass, PassState
 from .graph_to_linalg.aliasing import ops_within
 from .graph_to_linalg.dispatch import has_reduction
-from .graph_to_linalg.generic import loop_index, parallel, projection
+from .graph_to_linalg.generic import linalg_inputs, loop_index, parallel, projection
 from .registry import register
 
 
@@ -81,8 +81,8 @@ def _positions(source: ir.Value, axis: int) -> ir.Value:
 def _with_inputs(generic: ir.Operation, added: dict[int, ir.Value]) -> dict[int, ir.Value]:
     """Put one that reads `added`, too, each along its loop, in the place of `generic`; gives the
     elements of these."""
-    old = generic.opview
-    inputs, outputs = list(old.inputs), list(old.outputs)
+    inputs = list(linalg_inputs(generic))
+    outputs = list(generic.operands)[len(inputs) :]
     maps = list(ir.ArrayAttr(generic.attributes["indexing_maps"]))
     loops = len(ir.ArrayAttr(generic.attributes["iterator_types"]))
     along = [ir.AffineMapAttr.get(projection(loops, [loop])) for loop in added]
@@ -91,13 +91,13 @@ def _with_inputs(generic: ir.Operation, added: dict[int, ir.Value]) -> dict[int,
         [*inputs, *added.values()],
         outputs,
         ir.ArrayAttr.get([*maps[: len(inputs)], *along, *maps[len(inputs) :]]),
-        generic.attributes["iterator_types"],
+        ir.ArrayAttr(generic.attributes["iterator_types"]),
     )
     body = generic.regions[0].blocks[0]
     types = [ir.ShapedType(value.type).element_type for value in new.operands]
     block = new.regions[0].blocks.append(*types, arg_locs=[generic.location] * len(types))
     arguments = list(block.arguments)
-    elements = dict(zip(added, arguments[len(inputs) :], strict=False))
+    elements: dict[int, ir.Value] = dict(zip(added, arguments[len(inputs) :], strict=False))
     kept = [*arguments[: len(inputs)], *arguments[len(inputs) + len(added) :]]
     for argument, again in zip(body.arguments, kept, strict=True):
         argument.replace_all_uses_with(again)

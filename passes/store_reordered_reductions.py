@@ -10,6 +10,7 @@ from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .graph_to_linalg.aliasing import kernel_of, ops_within
 from .graph_to_linalg.dispatch import has_reduction
+from .graph_to_linalg.generic import linalg_inputs
 from .registry import register
 
 Coordinate = Hashable
@@ -97,7 +98,7 @@ def _reads(
         loops = [None] * len(loops)
         for expression, coordinate in zip(maps[-1].results, place, strict=True):
             loops[ir.AffineDimExpr(expression).position] = coordinate
-    inputs = zip(generic.opview.inputs, maps, strict=False)
+    inputs = zip(linalg_inputs(generic), maps, strict=False)
     return [
         (x, _only_long(x, [_coordinate(each, loops) for each in map_.results]))
         for x, map_ in inputs

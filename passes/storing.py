@@ -10,7 +10,8 @@ from .graph_to_linalg.dispatch import VIEWS
 def store(x: ir.Value, for_whom: Callable[[ir.Operation], bool] = lambda reader: True) -> None:
     """Let those of the readers of `x` read what was stored of it."""
     readers = [(use.owner.operation, use.operand_number) for use in x.uses]
-    with ir.InsertionPoint.after(x.owner.operation), x.owner.operation.location:
+    op = ir.OpResult(x).owner
+    with ir.InsertionPoint.after(op), op.location:
         stored = iree.compute_barrier(x, iree.dynamic_sizes(x))
     for reader, position in readers:
         if for_whom(reader):

@@ -78,7 +78,7 @@ def _is_arithmetic(op: ir.OpView) -> bool:
 
 
 def _iterations(op: ir.Operation) -> int | None:
-    maps = [ir.AffineMapAttr(attribute).value for attribute in linalg.get_indexing_maps(op)]
+    maps = [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(op) or ()]
     extents: dict[int, int] = {}
     for operand, map_ in zip(op.operands, maps, strict=True):
         if not isinstance(operand.type, ir.RankedTensorType):

@@ -10,12 +10,15 @@ from .base import (
     MAX_RANK,
     Graph,
     GraphOp,
+    TensorValue,
     TypeRuleError,
+    build,
     builder,
     create,
     evaluate_op,
     graph_op,
     map_group,
+    tuple_builder,
 )
 from .col2im import *
 from .compact import *
@@ -49,6 +52,7 @@ from .strips import *
 from .symbolic_values import known_sizes, symbolic_value
 from .trees import *
 from .types import (
+    StaticShape,
     TensorType,
     bit_width,
     dtype_name,

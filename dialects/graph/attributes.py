@@ -1,18 +1,19 @@
 """Attributes of `graph` ops as Python values.
 
-An op declares an attribute by annotating its name with one of the kinds below; builders take and
-rules receive plain Python values, MLIR holds the attribute.
+An op declares an attribute by annotating its name with one of the aliases at the end, such as
+`Ints`; builders take and rules receive plain Python values, MLIR holds the attribute.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...mlir import ir
 from ..symbolic import Dim, parse_dim
 from . import elements
+from .fields import Field
 from .types import dtype_of, element_type
 
 
@@ -44,50 +45,62 @@ def _read_size(attribute: ir.Attribute) -> int | Dim:
     return ir.IntegerAttr(attribute).value
 
 
-Int = AttributeKind(
+INT = AttributeKind(
     "integer",
     lambda value: ir.IntegerAttr.get(_i64(), int(value)),
     lambda attribute: ir.IntegerAttr(attribute).value,
 )
-Float = AttributeKind(
+FLOAT = AttributeKind(
     "float",
     lambda value: ir.FloatAttr.get(ir.F64Type.get(), float(value)),
     lambda attribute: ir.FloatAttr(attribute).value,
 )
-Bool = AttributeKind(
+BOOL = AttributeKind(
     "bool",
     lambda value: ir.BoolAttr.get(bool(value)),
     lambda attribute: ir.BoolAttr(attribute).value,
 )
-Str = AttributeKind(
+STR = AttributeKind(
     "string",
     lambda value: ir.StringAttr.get(value),
     lambda attribute: ir.StringAttr(attribute).value,
 )
-Ints = AttributeKind(
+INTS = AttributeKind(
     "list of integers",
     lambda values: ir.DenseI64ArrayAttr.get([int(v) for v in values]),
     lambda attribute: tuple(ir.DenseI64ArrayAttr(attribute)),
 )
-Floats = AttributeKind(
+FLOATS = AttributeKind(
     "list of floats",
     lambda values: ir.DenseF64ArrayAttr.get([float(v) for v in values]),
     lambda attribute: tuple(ir.DenseF64ArrayAttr(attribute)),
 )
-Size = AttributeKind("integer or symbolic dimension", _write_size, _read_size)
-Sizes = AttributeKind(
+SIZE = AttributeKind("integer or symbolic dimension", _write_size, _read_size)
+SIZES = AttributeKind(
     "list of integers and symbolic dimensions",
     lambda sizes: ir.ArrayAttr.get([_write_size(s) for s in sizes]),
     lambda attribute: tuple(_read_size(a) for a in ir.ArrayAttr(attribute)),
 )
-Strs = AttributeKind(
+STRS = AttributeKind(
     "list of strings",
     lambda values: ir.ArrayAttr.get([ir.StringAttr.get(v) for v in values]),
     lambda attribute: tuple(ir.StringAttr(a).value for a in ir.ArrayAttr(attribute)),
 )
-ElementType = AttributeKind(
+ELEMENT_TYPE = AttributeKind(
     "element type",
     lambda dtype: ir.TypeAttr.get(element_type(np.dtype(dtype))),
     lambda attribute: dtype_of(ir.TypeAttr(attribute).value),
 )
-Elements = AttributeKind("elements", elements.write, elements.read)
+ELEMENTS = AttributeKind("elements", elements.write, elements.read)
+
+Int = Annotated[Field[int, int | np.integer], INT]
+Float = Annotated[Field[float, float | np.floating], FLOAT]
+Bool = Annotated[Field[bool, bool | np.bool_], BOOL]
+Str = Annotated[Field[str, str], STR]
+Ints = Annotated[Field[tuple[int, ...], Iterable[int]], INTS]
+Floats = Annotated[Field[tuple[float, ...], Iterable[float]], FLOATS]
+Size = Annotated[Field[int | Dim, int | Dim], SIZE]
+Sizes = Annotated[Field[tuple[int | Dim, ...], Iterable[int | Dim]], SIZES]
+Strs = Annotated[Field[tuple[str, ...], Iterable[str]], STRS]
+ElementType = Annotated[Field[np.dtype, np.dtype | type | str], ELEMENT_TYPE]
+Elements = Annotated[Field[np.ndarray, np.ndarray], ELEMENTS]

@@ -1,8 +1,8 @@
 """The `graph` dialect: how an op is declared, built, verified and evaluated.
 
 An op is a class. Its annotations declare operands (`Tensor`, `OptionalTensor`, `Tensors`) and
-attributes (the kinds of `attributes`), in the order of its builder's parameters; two static
-methods say what it means:
+attributes (the aliases of `attributes`), in the order of its builder's parameters; `fields` says
+what type checkers make of them. Two static methods say what it means:
 
 ``infer(*operand types, **attributes)`` gives the result type(s), or raises `TypeRuleError`;
 ``evaluate(*operand arrays, **attributes)`` gives the result array(s), in numpy.
@@ -25,9 +25,9 @@ verifier, constant folding and the interpreter.
     transpose = builder(TransposeOp)      # transpose(value, perm=[1, 0]) -> value
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ParamSpec
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from ...mlir import ext, ir
 from ..loading import LoadableDialect
 from .agreement import note_not_negative
 from .attributes import AttributeKind
+from .fields import Field, kind_of
 from .types import TensorType, to_mlir, type_of
 
 
@@ -79,12 +80,17 @@ operands instead; builders of ops that take more chain them."""
 MAX_VALUES = 32
 """The same for what goes into and comes out of regions: `Values` and `Results`."""
 
-Tensor = OperandKind()
-OptionalTensor = OperandKind(optional=True)
-Tensors = OperandKind(slots=MAX_TENSORS)
-Values = OperandKind(slots=MAX_VALUES)
-Result = ResultKind(ext.Result[ir.RankedTensorType])
-Results = ResultKind(ext.Result[ir.RankedTensorType], slots=MAX_VALUES)
+TensorValue = ir.Value[ir.RankedTensorType]
+"""A tensor, as an operand or a result of an op."""
+
+_RESULT = ResultKind(ext.Result[ir.RankedTensorType])
+
+Tensor = Annotated[Field[TensorValue, ir.Value], OperandKind()]
+OptionalTensor = Annotated[Field[TensorValue | None, ir.Value | None], OperandKind(optional=True)]
+Tensors = Annotated[Field[list[TensorValue], Sequence[ir.Value]], OperandKind(slots=MAX_TENSORS)]
+Values = Annotated[Field[list[TensorValue], Sequence[ir.Value]], OperandKind(slots=MAX_VALUES)]
+Result = Annotated[ir.OpResult[ir.RankedTensorType], _RESULT]
+Results = Annotated[list[ir.OpResult[ir.RankedTensorType]], replace(_RESULT, slots=MAX_VALUES)]
 
 
 class Graph(LoadableDialect, name="graph"):
@@ -123,7 +129,8 @@ class GraphOp(Graph.Operation):
         if name is None:
             super().__init_subclass__(**kwargs)
             return
-        declared = dict(cls.__dict__.get("__annotations__", {}))
+        annotations = cls.__dict__.get("__annotations__", {})
+        declared = {key: kind_of(annotation) for key, annotation in annotations.items()}
         cls.pure = pure
         cls.operand_names = tuple(k for k, v in declared.items() if isinstance(v, OperandKind))
         cls.operand_kinds = tuple(v for v in declared.values() if isinstance(v, OperandKind))
@@ -135,8 +142,10 @@ class GraphOp(Graph.Operation):
             name=name, traits=[*traits, *([ext.Pure] if pure else [])], **kwargs
         )
         for key, kind in declared.items():
-            if isinstance(kind, OperandKind) and kind.slots > 1:
+            if isinstance(kind, OperandKind | ResultKind) and kind.slots > 1:
                 setattr(cls, key, _tensors(key, kind.slots))
+            elif isinstance(kind, AttributeKind):
+                setattr(cls, key, _attribute(key, kind))
         GraphOp.op_classes[f"graph.{name}"] = cls
 
     def run(self, *operands: Any) -> Any:
@@ -217,32 +226,49 @@ def _require_possible(type_: TensorType) -> None:
         raise TypeRuleError(f"the result would be absurdly large: {type_}")
 
 
-def builder(op_class: type[GraphOp]) -> Callable[..., Any]:
-    """The function that builds `op_class`: operands by position, attributes by keyword.
+P = ParamSpec("P")
+
+
+def builder(op_class: Callable[P, GraphOp]) -> Callable[P, TensorValue]:
+    """The function that builds an op of one result: operands by position, attributes by keyword.
 
     It infers the result types, creates the op at the current insertion point and location, and
-    returns its result (a tuple when the op has several). TypeRuleError when operands do not fit.
+    returns its result. TypeRuleError when operands do not fit.
     """
+    return _builder(op_class)
 
-    def build(*operands: Any, **attrs: Any) -> Any:
-        missing = op_class.attribute_kinds.keys() ^ attrs.keys()
-        if missing:
-            raise TypeError(f"{op_class.OPERATION_NAME}: attributes {sorted(missing)} do not match")
-        if len(operands) != len(op_class.operand_names):
-            raise TypeError(f"{op_class.OPERATION_NAME} takes {op_class.operand_names}")
-        written = {
-            name: _write(op_class.attribute_kinds[name], name, v) for name, v in attrs.items()
-        }
-        plain = {name: op_class.attribute_kinds[name].read(a) for name, a in written.items()}
-        types = [map_group(type_of, group) for group in operands]
-        results = op_class.infer_types(types, plain)
-        created = create(op_class, operands, written, results)
-        values = tuple(created.operation.results)
-        return values[0] if len(values) == 1 else values
 
-    build.__name__ = op_class.OPERATION_NAME.removeprefix("graph.")
-    build.__doc__ = op_class.__doc__
-    return build
+def tuple_builder(op_class: type[GraphOp]) -> Callable[..., tuple[TensorValue, ...]]:
+    """`builder` for an op of several results."""
+    return _builder(op_class)
+
+
+def _builder(op_class: Any) -> Callable[..., Any]:
+    def function(*operands: Any, **attrs: Any) -> Any:
+        return build(op_class, operands, attrs)
+
+    function.__name__ = op_class.OPERATION_NAME.removeprefix("graph.")
+    function.__doc__ = op_class.__doc__
+    return function
+
+
+def build(op_class: type[GraphOp], operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Build an op of a class that is only known as the program runs, as `builder` does.
+
+    Its result, or a tuple of them where there are several.
+    """
+    missing = op_class.attribute_kinds.keys() ^ attrs.keys()
+    if missing:
+        raise TypeError(f"{op_class.OPERATION_NAME}: attributes {sorted(missing)} do not match")
+    if len(operands) != len(op_class.operand_names):
+        raise TypeError(f"{op_class.OPERATION_NAME} takes {op_class.operand_names}")
+    written = {name: _write(op_class.attribute_kinds[name], name, v) for name, v in attrs.items()}
+    plain = {name: op_class.attribute_kinds[name].read(a) for name, a in written.items()}
+    types = [map_group(type_of, group) for group in operands]
+    results = op_class.infer_types(types, plain)
+    created = create(op_class, operands, written, results)
+    values = tuple(created.operation.results)
+    return values[0] if len(values) == 1 else values
 
 
 def _write(kind: AttributeKind, name: str, value: Any) -> ir.Attribute:
@@ -342,7 +368,7 @@ def _ext_annotations(declared: dict[str, Any], has_result: bool) -> dict[str, An
         else:
             raise TypeError(f"'{name}: {kind}' declares neither operand, attribute nor result")
     if has_result and not any(isinstance(kind, ResultKind) for kind in declared.values()):
-        annotations["result"] = Result.annotation
+        annotations["result"] = _RESULT.annotation
     return annotations
 
 
@@ -352,3 +378,8 @@ def _tensors(name: str, count: int) -> property:
     return property(
         lambda self: [value for slot in slots if (value := getattr(self, slot)) is not None]
     )
+
+
+def _attribute(name: str, kind: AttributeKind) -> property:
+    """The accessor of an attribute: its Python value."""
+    return property(lambda self: kind.read(self.operation.attributes[name]))

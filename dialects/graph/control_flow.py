@@ -9,14 +9,14 @@ The ops are built by `if_` and `loop` of `regions`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...mlir import ir
 from ..symbolic import Dim
 from .attributes import Size, Str, Strs
-from .base import GraphOp, Results, Tensor, TypeRuleError, Values, graph_op
+from .base import GraphOp, Results, Tensor, TensorValue, TypeRuleError, Values, graph_op
 from .shapes import BindSizesOp
 from .types import Shape, TensorType, type_of
 
@@ -36,6 +36,9 @@ class YieldAllOp(
 
 class RegionOp(GraphOp):
     """Base of ops that run their regions."""
+
+    if TYPE_CHECKING:
+        names: Strs
 
     @property
     def bodies(self) -> list[ir.Block]:
@@ -74,8 +77,13 @@ class LoopOp(RegionOp):
     ones, which the results hold stacked along a new first axis.
     """
 
+    if TYPE_CHECKING:
+        carried: Values
+        count: Size
+        index: Str
+
     @property
-    def initial(self) -> list[ir.Value]:
+    def initial(self) -> list[TensorValue]:
         """The carried values before the first iteration."""
         return self.carried
 

@@ -1,6 +1,6 @@
 """Convolutions on weights that were laid out for the registers of a processor."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class DirectConvOp(GraphOp, name="direct_conv"):
         return ConvOp.evaluate(image, matrix, layout="channels_last", **options)
 
 
-def is_depthwise(op: GraphOp) -> bool:
+def is_depthwise(op: GraphOp) -> TypeGuard[DirectConvOp]:
     """Whether `op` is a `graph.direct_conv` in which each channel has one kernel of its own."""
     if not isinstance(op, DirectConvOp):
         return False

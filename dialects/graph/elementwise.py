@@ -5,14 +5,15 @@ types; the frontend casts where ONNX allows otherwise.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ...mlir import ir
 from ..symbolic import broadcast
 from .agreement import note_broadcast
 from .attributes import Bool, ElementType, Float, Str
-from .base import GraphOp, Tensor, TypeRuleError, builder
+from .base import GraphOp, Tensor, TensorValue, TypeRuleError, builder
 from .conversion import convert
 from .error_function import erf_array
 from .types import Shape, TensorType, bit_width, is_float, is_integer, is_minifloat
@@ -60,6 +61,9 @@ def require_any(type_: TensorType) -> None:
 class UnaryOp(GraphOp):
     """Base of ops from one tensor to one of the same shape."""
 
+    if TYPE_CHECKING:
+        x: Tensor
+
     requirement = staticmethod(require_float)
     result_dtype = None
 
@@ -72,6 +76,10 @@ class UnaryOp(GraphOp):
 
 class BinaryOp(GraphOp):
     """Base of broadcasting ops from two tensors of one element type."""
+
+    if TYPE_CHECKING:
+        a: Tensor
+        b: Tensor
 
     requirement = staticmethod(require_number)
     result_dtype = None
@@ -90,7 +98,17 @@ class ElementwiseOp(GraphOp):
     """Base of elementwise ops of any other form."""
 
 
-def _define(base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: str, **fields: Any):
+class UnaryBuilder(Protocol):
+    def __call__(self, x: ir.Value, /, **attrs: Any) -> TensorValue: ...
+
+
+class BinaryBuilder(Protocol):
+    def __call__(self, a: ir.Value, b: ir.Value, /, **attrs: Any) -> TensorValue: ...
+
+
+def _define(
+    base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: str, **fields: Any
+) -> Any:
     """An op class of `base` named `name` whose numpy meaning is `meaning`, and its builder.
 
     Keyword arguments are attribute kinds, or class fields such as ``requirement``.
@@ -115,12 +133,16 @@ def _define(base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: st
     return op_class, builder(op_class)
 
 
-def unary(name: str, meaning: Callable[..., Any], doc: str, **fields: Any):
+def unary(
+    name: str, meaning: Callable[..., Any], doc: str, **fields: Any
+) -> tuple[type[UnaryOp], UnaryBuilder]:
     """Define a unary op: class and builder. Keyword arguments declare its attributes."""
     return _define(UnaryOp, name, meaning, doc, **fields)
 
 
-def binary(name: str, meaning: Callable[..., Any], doc: str, **fields: Any):
+def binary(
+    name: str, meaning: Callable[..., Any], doc: str, **fields: Any
+) -> tuple[type[BinaryOp], BinaryBuilder]:
     """Define a broadcasting binary op: class and builder."""
     return _define(BinaryOp, name, meaning, doc, **fields)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...mlir import ir
-from .attributes import Str
+from .attributes import STR, Str
 from .base import GraphOp, Tensor, TypeRuleError, create
 from .types import type_of
 
@@ -33,7 +33,8 @@ class GroupOp(GraphOp):
     @property
     def ops(self) -> list[GraphOp]:
         """The ops of the region, in order, without its terminator."""
-        return [op.operation.opview for op in list(self._block.operations)[:-1]]
+        views = [op.operation.opview for op in list(self._block.operations)[:-1]]
+        return [view for view in views if isinstance(view, GraphOp)]
 
     @property
     def yielded(self) -> ir.Value:
@@ -70,7 +71,7 @@ class FusedOp(GroupOp, name="fused"):
 
 def fuse(ops: Sequence[GraphOp], *, kind: str) -> ir.Value:
     """Build a `graph.fused` of copies of `ops`, as `group` does."""
-    return group(FusedOp, ops, {"kind": Str.write(kind)})
+    return group(FusedOp, ops, {"kind": STR.write(kind)})
 
 
 def group(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..symbolic import Dim
 from .attributes import Bool, Int, Size, Str
-from .base import GraphOp, Result, Tensor, TypeRuleError, builder
+from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_integer, require_number
 from .movement import require_axis
 from .reduction import wide
@@ -367,6 +367,6 @@ gather_nd = builder(GatherNdOp)
 scatter_elements = builder(ScatterElementsOp)
 scatter_nd = builder(ScatterNdOp)
 range_ = builder(RangeOp)
-top_k = builder(TopKOp)
+top_k = tuple_builder(TopKOp)
 trilu = builder(TriluOp)
 non_zero = builder(NonZeroOp)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .attributes import Bool, Int, Ints, Str
-from .base import GraphOp, Result, Tensor, TypeRuleError, builder
+from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_float, require_number
 from .types import TensorType, is_float
 from .window import (
@@ -176,6 +176,6 @@ class LpPoolOp(Pool, name="lp_pool"):
 
 
 max_pool = builder(MaxPoolOp)
-max_pool_with_indices = builder(MaxPoolWithIndicesOp)
+max_pool_with_indices = tuple_builder(MaxPoolWithIndicesOp)
 average_pool = builder(AveragePoolOp)
 lp_pool = builder(LpPoolOp)

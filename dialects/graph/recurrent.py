@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .attributes import Bool, Float, Floats, Strs
-from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, builder
+from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, tuple_builder
 from .types import TensorType, is_integer
 
 _State = tuple[np.ndarray, ...]
@@ -288,6 +288,6 @@ def _run(
     return outputs, *state
 
 
-rnn = builder(RnnOp)
-gru = builder(GruOp)
-lstm = builder(LstmOp)
+rnn = tuple_builder(RnnOp)
+gru = tuple_builder(GruOp)
+lstm = tuple_builder(LstmOp)

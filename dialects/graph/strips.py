@@ -39,11 +39,12 @@ class StripsOp(GroupOp, name="strips"):
     def verify_op(self) -> None:
         super().verify_op()
         roots = [stage[0] for stage in self.stages]
+        depthwise = roots[min(self.position, len(roots) - 1)]
         before, after = roots[: self.position], roots[self.position + 1 :]
         if (
             self.position >= len(roots)
-            or not is_depthwise(self.depthwise)
-            or type_of(self.depthwise.x).rank != 4
+            or not is_depthwise(depthwise)
+            or type_of(depthwise.x).rank != 4
             or not 0 < len(before) + len(after) <= 2
             or not all(isinstance(op, PackedMatmulOp | DirectConvOp) for op in before)
             or not all(isinstance(op, PackedMatmulOp) for op in after)
@@ -66,14 +67,21 @@ class StripsOp(GroupOp, name="strips"):
         return stages
 
     @property
+    def roots(self) -> list[PackedMatmulOp | DirectConvOp]:
+        """The products and the convolution."""
+        return [op for op in self.ops if isinstance(op, PackedMatmulOp | DirectConvOp)]
+
+    @property
     def position(self) -> int:
         """Which of the stages is the depthwise convolution."""
         return 0 if is_depthwise(self.stages[0][0]) else 1
 
     @property
-    def depthwise(self) -> GraphOp:
+    def depthwise(self) -> DirectConvOp:
         """The depthwise convolution."""
-        return self.stages[self.position][0]
+        root = self.roots[self.position]
+        assert isinstance(root, DirectConvOp)
+        return root
 
     @property
     def strips(self) -> "Strips":
@@ -130,7 +138,7 @@ class Window:
     """Rows from the first to the last that one of the result reads."""
 
     @staticmethod
-    def of(op: GraphOp) -> "Window":
+    def of(op: DirectConvOp) -> "Window":
         """Of the convolution `op`, of images."""
         attrs, kernel = op.attrs, type_of(op.w).static_shape[1]
         return Window(

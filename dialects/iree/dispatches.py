@@ -118,7 +118,9 @@ class Kernel:
             and ir.StringAttr(op.attributes["sym_name"]).value == name
         )
         (function,) = _each(executable, func.FuncOp.OPERATION_NAME)
-        self.function: func.FuncOp = function.opview
+        view = function.opview
+        assert isinstance(view, func.FuncOp)
+        self.function = view
         (self.number,) = _each(function, _NUMBER)
         """The op that says which piece of work is to be done."""
 

@@ -61,7 +61,10 @@ def define_kernels(module: ir.Module, texts: Mapping[str, str]) -> None:
     for call in linked:
         del call.attributes[_OBJECTS]
         symbol = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
-        declared = ir.SymbolTable(call.parent.parent)[symbol]
+        function = call.parent
+        assert function is not None
+        assert function.parent is not None
+        declared = ir.SymbolTable(function.parent)[symbol]
         text = ir.Module.parse(texts[symbol])
         with ir.InsertionPoint(declared):
             defined = text.body.operations[0].operation.clone()
@@ -183,7 +186,7 @@ def _hand(block: ir.Block, handed: Any) -> ir.Value:
     """What is handed on, read from the arguments of the entry `block`."""
     index = ir.IndexType.get()
     if isinstance(handed, str):
-        dimension = {"dimension": ir.IntegerAttr.get(index, 0)}
+        dimension: dict[str, ir.Attribute] = {"dimension": ir.IntegerAttr.get(index, 0)}
         return ir.Operation.create(handed, results=[index], attributes=dimension).result
     number, type_ = handed
     if type_ is None:

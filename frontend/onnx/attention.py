@@ -123,6 +123,7 @@ def _attend(
         return graph.reshape(y, shape=[*shape[:-1], graph.type_of(v).shape[-1]]), None
     if plain_causal:
         causal = _visible(shape[2], keys, past, filled, options, False)
+        assert causal is not None
         grouped = (*grouped[:3], causal if grouped[3] is None else masked_where(grouped[3], causal))
     y, scores = decomposed(*grouped, scale, options.softcap, options.scores or 0)
     y = graph.reshape(y, shape=[*shape[:-1], graph.type_of(v).shape[-1]])

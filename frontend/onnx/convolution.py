@@ -1,6 +1,7 @@
 """Convolutions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,8 +39,8 @@ def conv(
         w,
         strides=window.strides,
         dilations=window.dilations,
-        low=window.low,
-        high=window.high,
+        low=window.static_low,
+        high=window.static_high,
         groups=group,
         layout="channels_first",
     )
@@ -184,15 +185,15 @@ def integer_conv(
     if w_zero is not None:
         x, x_zero = _difference(x, x_zero), None
         w = _difference(w, w_zero)
-    low, high = window.low, window.high
     if x_zero is not None or window.is_symbolic:
+        low, high = window.low, window.high
         zero = graph.constant(value=np.array(0, np.int32)) if x_zero is None else x_zero
         zero = graph.cast(zero, to=graph.type_of(x).dtype)
         x = graph.pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
-        low = high = [0] * len(kernel)
+        window = replace(window, low=(0,) * len(kernel), high=(0,) * len(kernel))
     y = graph.conv(
-        x, w, strides=window.strides, dilations=window.dilations, low=low, high=high,
-        groups=group, layout="channels_first",
+        x, w, strides=window.strides, dilations=window.dilations, low=window.static_low,
+        high=window.static_high, groups=group, layout="channels_first",
     )  # fmt: skip
     if x_zero is None:
         return y

@@ -277,7 +277,8 @@ class Importer:
                 define(scope, output, value, f"node '{name}'")
 
     def _check_size(self, value: ir.Value, what: str) -> None:
-        count = math.prod(size for size in value.type.shape if size > 0)  # type: ignore[attr-defined]
+        sizes = ir.RankedTensorType(value.type).shape
+        count = math.prod(size for size in sizes if size > 0)
         if count * _MAX_ELEMENT_BYTES > self.limits.tensor_bytes:
             self.limits.require("tensor_bytes", graph.known_bytes(graph.type_of(value)), what)
 
@@ -409,13 +410,13 @@ def _is_poisoned(scope: Scope | None, name: str) -> bool:
     return False
 
 
-def _require_enough(results: Sequence[ir.Value], proto: onnx.NodeProto) -> None:
+def _require_enough(results: Sequence[ir.Value | None], proto: onnx.NodeProto) -> None:
     wanted = [output for output in proto.output[len(results) :] if output]
     if wanted:
         raise UnsupportedError(f"output(s) {', '.join(wanted)} are not supported")
 
 
-def _names(names: Iterable[str]) -> ir.Attribute:
+def _names(names: Iterable[str]) -> ir.ArrayAttr:
     return ir.ArrayAttr.get(
         [ir.DictAttr.get({"graph.name": ir.StringAttr.get(name)}) for name in names]
     )

@@ -64,7 +64,9 @@ def import_onnx(
             if not answers:
                 raise
         module = make_module(Importer(model, folder, sizes, owned, answers), outputs)
-        values = {text: ir.BoolAttr.get(holds) for text, holds in assumed.items()}
+        values: dict[str, ir.Attribute] = {
+            text: ir.BoolAttr.get(holds) for text, holds in assumed.items()
+        }
         _mark(module, ASSUMED, ir.DictAttr.get(values))
         return module
 

@@ -118,6 +118,7 @@ def _found(rows: ir.Value, grams: Grams, distance: int, none: int) -> ir.Value:
         part = graph.reshape(part, shape=[batch, places, 1])
         same = graph.equal(part, graph.constant(value=np.ascontiguousarray(elements)))
         hit = same if hit is None else graph.and_(hit, same)
+    assert hit is not None
     numbers = graph.constant(value=np.array(list(grams.values()), np.int64))
     nothing = graph.constant(value=np.array(none, np.int64))
     return graph.reduce_min(graph.where(hit, numbers, nothing), axes=[2], keepdims=False)

@@ -97,11 +97,11 @@ def average_pool(
 def _average(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Value:
     return graph.average_pool(
         x,
-        kernel=window.kernel,
+        kernel=window.static_kernel,
         strides=window.strides,
         dilations=window.dilations,
-        low=window.low,
-        high=window.high,
+        low=window.static_low,
+        high=window.static_high,
         extra=window.extra,
         count_include_pad=count_include_pad,
         layout="channels_first",

@@ -1,7 +1,7 @@
 """Quantization: integers that stand for floats, and arithmetic on them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import ml_dtypes
 import numpy as np
@@ -121,8 +121,9 @@ def _by_blocks(
     def repeated(value: ir.Value) -> ir.Value:
         return _repeated(value, ones, axis, block_size, type_.shape)
 
-    has_zeros = zero is not None and graph.type_of(zero).rank
-    return compute(x, repeated(scale), repeated(zero) if has_zeros else zero)
+    if zero is not None and graph.type_of(zero).rank:
+        zero = repeated(zero)
+    return compute(x, repeated(scale), zero)
 
 
 def _axis(axis: int, rank: int) -> int:
@@ -171,10 +172,10 @@ def dynamic_quantize_linear(x):
 
 
 @onnx_op("QLinearMatMul", since=10)
-def qlinear_matmul(a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
+def qlinear_matmul(a, a_scale: ir.Value, a_zero, b, b_scale: ir.Value, b_zero, y_scale, y_zero):
     """Scales and zero points have one element, or one per row of `a` and per column of `b`."""
-    a_scale, a_zero = (per_row(value) for value in (a_scale, a_zero))
-    b_scale, b_zero = (per_column(value) for value in (b_scale, b_zero))
+    a_scale, a_zero = per_row(a_scale), per_row(a_zero)
+    b_scale, b_zero = per_column(b_scale), per_column(b_zero)
     if graph.is_minifloat(graph.type_of(a).dtype):
         y = matmul_of_any_rank(dequantize(a, a_scale, a_zero), dequantize(b, b_scale, b_zero))
         return quantize_linear(y, graph.cast(y_scale, to=_F32), y_zero)
@@ -194,18 +195,26 @@ def qlinear_conv(x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=N
     return requantize(sums, scales, y_scale, y_zero)
 
 
+@overload
+def per_row(value: ir.Value) -> ir.Value: ...
+@overload
+def per_row(value: ir.Value | None) -> ir.Value | None: ...
 def per_row(value: ir.Value | None) -> ir.Value | None:
     """A vector as a column; others as they are, one element as a scalar."""
-    return _vector(value, lambda count: [count, 1])
+    return None if value is None else _vector(value, lambda count: [count, 1])
 
 
+@overload
+def per_column(value: ir.Value) -> ir.Value: ...
+@overload
+def per_column(value: ir.Value | None) -> ir.Value | None: ...
 def per_column(value: ir.Value | None) -> ir.Value | None:
     """A vector as it is, one element as a scalar."""
-    return _vector(value, lambda count: [count])
+    return None if value is None else _vector(value, lambda count: [count])
 
 
-def _vector(value: ir.Value | None, shape: Callable[..., list]) -> ir.Value | None:
-    if value is None or graph.type_of(value).rank != 1:
+def _vector(value: ir.Value, shape: Callable[..., list]) -> ir.Value:
+    if graph.type_of(value).rank != 1:
         return value
     (count,) = graph.type_of(value).shape
     return reshaped_constant(value, [] if count == 1 else shape(count))

@@ -14,6 +14,7 @@ from ...dialects.graph.random import MASK_32
 from ...dialects.symbolic import Dim
 from ...mlir import ir
 from .registry import Node, onnx_op
+from .shapes import required
 from .tensors import dtype_of
 
 _F32 = np.dtype(np.float32)
@@ -146,12 +147,11 @@ def dropout(x, ratio=None, training_mode=None, *, node, seed=None):
     ratio = _number(0.5, wide) if ratio is None else graph.cast(ratio, to=wide)
     ratio = graph.reshape(ratio, shape=[])
     kept = graph.greater_or_equal(_unit(type_.shape, _seed(seed, node), wide), ratio)
-    if mode is None:
-        assert training_mode is not None
-        kept = graph.or_(kept, graph.not_(graph.reshape(training_mode, shape=[])))
     scaled = graph.div(_cast(x, wide), graph.sub(_number(1, wide), ratio))
     if mode is None:
-        scaled = graph.where(graph.reshape(training_mode, shape=[]), scaled, _cast(x, wide))
+        training = graph.reshape(required(training_mode, "training_mode"), shape=[])
+        kept = graph.or_(kept, graph.not_(training))
+        scaled = graph.where(training, scaled, _cast(x, wide))
     y = graph.where(kept, _cast(scaled, type_.dtype), graph.splat_like(0, x))
     return _with_mask(y, kept, node)
 

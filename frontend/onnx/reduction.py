@@ -23,13 +23,14 @@ def _reduction(op_type: str, reduce: Reduce, axes_input_since: int) -> None:
 
     @onnx_op(op_type, since=axes_input_since)
     def with_input(x, axes=None, *, node, keepdims=1, noop_with_empty_axes=0):
-        none = axes is None or _is_settled(x, axes)
-        if not none and is_computed(axes):
+        if axes is not None and _is_settled(x, axes):
+            axes = None
+        if axes is not None and is_computed(axes):
             return reduce_computed_axes(
                 reduce, x, axes, node,
                 keepdims=bool(keepdims), noop_with_empty_axes=bool(noop_with_empty_axes),
             )  # fmt: skip
-        given = [] if none else require_constant(axes, "axes").ravel().tolist()
+        given = [] if axes is None else require_constant(axes, "axes").ravel().tolist()
         if not given and noop_with_empty_axes:
             return reduce(x, axes=[], keepdims=True)
         return reduce(x, axes=_axes(x, given), keepdims=bool(keepdims))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -165,7 +166,7 @@ def _radius(axis: Axis, form: Form, node: Node) -> Size:
     support = 1 if form.mode == "linear" else 2
     if not form.antialias:
         return support
-    if isinstance(axis.scale, float):
+    if not isinstance(axis.scale, ir.Value):
         return math.ceil(support / min(axis.scale, 1.0))
     scale = graph.min_(axis.scale, number(1.0))
     radius = graph.ceil(graph.div(number(float(support)), scale))
@@ -235,7 +236,7 @@ def _is_outside(axis: Axis, form: Form) -> ir.Value:
 # What a node says
 
 
-def _given(value: ir.Value | None) -> bool:
+def _given(value: ir.Value | None) -> TypeGuard[ir.Value]:
     """Whether an optional input is there; it may be left out by giving no elements."""
     return value is not None and 0 not in graph.type_of(value).shape
 
@@ -301,6 +302,7 @@ def resize_11(
         regions = regions_of(roi, len(which))
     if _given(scales):
         return _by_scales(x, scales, which, regions, form, node)
+    assert sizes is not None
     policy = keep_aspect_ratio_policy
     return resize(x, axes_from_sizes(x, sizes, which, regions, policy, node), form, node)
 

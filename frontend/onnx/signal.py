@@ -32,6 +32,7 @@ def dft(x, dft_length=None, axis=None, *, node, inverse=0, onesided=0):
     try:
         which = -2 if axis is None else int(require_constant(axis, "axis").item())
     except UnsupportedError:
+        assert axis is not None
         return _dft_along_any(x, length, axis, node, bool(inverse), bool(onesided))
     which = _transformed_axis(which, graph.type_of(x).rank)
     return transform(x, which, length, inverse=bool(inverse), onesided=bool(onesided))
@@ -104,12 +105,12 @@ def _waves(used, count, length, dtype, parts: int, inverse: bool, onesided: bool
     columns = graph.reshape(positions(count), shape=[1, 1, count, 1])
     whole = graph.max_(size_scalar(length), size_scalar(1))
     cos, sin = _cos_and_sin(graph.mod(graph.mul(rows, columns), whole), whole, dtype)
-    scale = graph.reciprocal(graph.cast(whole, to=dtype)) if inverse else None
-    if inverse and onesided:  # the frequencies that were left out are as large as those given
-        twice = graph.cast(_has_mirror(used, length), to=dtype)
-        twice = graph.reshape(graph.add(twice, _scalar(1, dtype)), shape=[used, 1, 1, 1])
-        scale = graph.mul(scale, twice)
-    if scale is not None:
+    if inverse:
+        scale = graph.reciprocal(graph.cast(whole, to=dtype))
+        if onesided:  # the frequencies that were left out are as large as those given
+            twice = graph.cast(_has_mirror(used, length), to=dtype)
+            twice = graph.reshape(graph.add(twice, _scalar(1, dtype)), shape=[used, 1, 1, 1])
+            scale = graph.mul(scale, twice)
         cos, sin = graph.mul(cos, scale), graph.mul(sin, scale)
     real, imaginary = (graph.neg(sin), sin) if inverse else (sin, graph.neg(sin))
     if inverse and onesided:

@@ -27,9 +27,8 @@ def slice_(x, starts, ends, axes=None, steps=None, *, node):
     shape = graph.type_of(x).shape
     lists = starts, ends, axes, steps
     count = _common_length([given for given in lists if given is not None])
-    starts, ends, axes, steps = (
-        None if given is None else of_length(given, count) for given in lists
-    )
+    starts, ends = of_length(starts, count), of_length(ends, count)
+    axes, steps = (None if given is None else of_length(given, count) for given in (axes, steps))
     if axes is not None and is_computed(axes):
         which, table = list(range(len(shape))), listed(axes, len(shape))
         starts = spread(starts, table, size_scalar(0))

@@ -32,6 +32,19 @@ class Window:
         return tuple(a + b for a, b in zip(self.high, self.extra, strict=True))
 
     @property
+    def static_kernel(self) -> graph.StaticShape:
+        """`kernel` where it is known. ValueError when it is not; likewise for the padding."""
+        return tuple(map(graph.static_size, self.kernel))
+
+    @property
+    def static_low(self) -> graph.StaticShape:
+        return tuple(map(graph.static_size, self.low))
+
+    @property
+    def static_high(self) -> graph.StaticShape:
+        return tuple(map(graph.static_size, self.high))
+
+    @property
     def is_symbolic(self) -> bool:
         """Whether the padding depends on the sizes of the run."""
         return any(isinstance(size, Dim) for size in (*self.low, *self.high, *self.extra))

@@ -21,7 +21,7 @@ class ScaleIntoWeights(Rewrite):
     name = "scale-into-weights"
     root = (graph.MulOp, graph.DivOp)
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         for inner, other in _operand_orders(op):
             found = linear(inner)
             factor = None if found is None else channel_vector(other, found.type, found.axis)
@@ -31,10 +31,10 @@ class ScaleIntoWeights(Rewrite):
                 return {"linear": found, "factor": factor}
         return None
 
-    def check(self, op, *, linear: Linear, factor: np.ndarray) -> str | None:
+    def check(self, op: graph.BinaryOp, *, linear: Linear, factor: np.ndarray) -> str | None:
         return linear.problem()
 
-    def rewrite(self, op, *, linear, factor):
+    def rewrite(self, op: graph.BinaryOp, *, linear, factor):
         bias = None if linear.bias is None else linear.bias * factor
         return linear.rebuilt(linear.scaled(factor), bias)
 
@@ -48,7 +48,7 @@ class MergeBiases(Rewrite):
     name = "merge-biases"
     root = (graph.AddOp, graph.SubOp)
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         for inner, other in _operand_orders(op):
             found = linear(inner)
             if found is None or found.bias is None:
@@ -59,10 +59,10 @@ class MergeBiases(Rewrite):
                 return {"linear": found, "shift": -shift if minus else shift}
         return None
 
-    def check(self, op, *, linear: Linear, shift: np.ndarray) -> str | None:
+    def check(self, op: graph.BinaryOp, *, linear: Linear, shift: np.ndarray) -> str | None:
         return linear.use_problem()
 
-    def rewrite(self, op, *, linear, shift):
+    def rewrite(self, op: graph.BinaryOp, *, linear, shift):
         bias = channel_constant(linear.bias + shift, linear.type, linear.axis)
         return graph.add(linear.op.result, bias)
 

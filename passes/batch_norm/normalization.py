@@ -22,18 +22,20 @@ class BatchNormIntoWeights(Rewrite):
     name = "batch-norm-into-weights"
     root = graph.BatchNormOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BatchNormOp):
         found = linear(op.x)
         line = _line(op)
         return None if found is None or line is None else {"linear": found, "line": line}
 
-    def check(self, op, *, linear: Linear, line: tuple[np.ndarray, np.ndarray]) -> str | None:
+    def check(
+        self, op: graph.BatchNormOp, *, linear: Linear, line: tuple[np.ndarray, np.ndarray]
+    ) -> str | None:
         axis = op.attrs["axis"]
         if axis != linear.axis:
             return f"it normalises axis {axis}, but the channels are axis {linear.axis}"
         return linear.problem()
 
-    def rewrite(self, op, *, linear, line):
+    def rewrite(self, op: graph.BatchNormOp, *, linear, line):
         factor, shift = line
         bias = shift if linear.bias is None else linear.bias * factor + shift
         return linear.rebuilt(linear.scaled(factor), bias)
@@ -49,17 +51,17 @@ class BatchNormToLine(Rewrite):
     name = "batch-norm-to-line"
     root = graph.BatchNormOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BatchNormOp):
         line = _line(op)
         return None if line is None else {"line": line}
 
-    def check(self, op, *, line: tuple[np.ndarray, np.ndarray]) -> str | None:
+    def check(self, op: graph.BatchNormOp, *, line: tuple[np.ndarray, np.ndarray]) -> str | None:
         size = graph.type_of(op.x).shape[op.attrs["axis"]]
         if not isinstance(size, int):  # the constants' size would become that of the result
             return f"the number of channels is {size}, not {len(line[0])}, as the statistics say"
         return None
 
-    def rewrite(self, op, *, line):
+    def rewrite(self, op: graph.BatchNormOp, *, line):
         type_ = graph.type_of(op.x)
         narrow = type_.dtype.itemsize < 4
         wide = type_.with_dtype(np.float32) if narrow else type_

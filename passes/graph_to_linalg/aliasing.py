@@ -70,11 +70,10 @@ _NUMBERS = ("arith.constant", "linalg.fill", "tensor.empty")
 
 def kernel_of(op: ir.Operation) -> ir.Operation | None:
     """The dispatch that `op` is in."""
-    while op.name != "func.func":
-        if op.name == "flow.dispatch.region":
-            return op
-        op = op.parent.operation
-    return None
+    outer: ir.Operation | None = op
+    while outer is not None and outer.name != "flow.dispatch.region":
+        outer = outer.parent
+    return outer
 
 
 def captured(block: ir.Block) -> list[ir.Value]:
@@ -107,10 +106,11 @@ def _is_from(x: ir.Value, block: ir.Block) -> bool:
 
 def is_within(op: ir.Operation, block: ir.Block) -> bool:
     """Whether `op` is one of `block`, or within one of them."""
-    while op.name != "func.func":
-        if op.block == block:
+    outer: ir.Operation | None = op
+    while outer is not None and outer.name != "func.func":
+        if outer.block == block:
             return True
-        op = op.parent.operation
+        outer = outer.parent
     return False
 
 
@@ -132,7 +132,7 @@ def copy(x: ir.Value) -> ir.Value:
     """The tensor `x` in memory of its own."""
     sizes = iree.dynamic_sizes(x)
     zero = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(32), 0))
-    return iree.dispatch_region(x.type, sizes, lambda: _copied(x, sizes, zero))
+    return iree.dispatch_region(ir.RankedTensorType(x.type), sizes, lambda: _copied(x, sizes, zero))
 
 
 def _copied(x: ir.Value, sizes: Sequence[ir.Value], zero: ir.Value) -> ir.Value:
@@ -156,7 +156,7 @@ def _converted(number: ir.Value, type_: ir.Type) -> ir.Value:
     """An i32 as an element of `type_`."""
     if isinstance(type_, ir.FloatType):
         return integer_to_float(number, type_)
-    width = ir.IntegerType(type_).width
-    if width == number.type.width:
+    width, given = ir.IntegerType(type_).width, ir.IntegerType(number.type).width
+    if width == given:
         return number
-    return (arith.trunci if width < number.type.width else arith.extsi)(type_, number)
+    return (arith.trunci if width < given else arith.extsi)(type_, number)

@@ -28,7 +28,7 @@ Type = graph.TensorType
 
 @lowers(graph.AttentionOp)
 def attention(
-    ctx: Lowering, op: graph.GraphOp, q: Value, k: Value, v: Value, mask: Value | None
+    ctx: Lowering, op: graph.AttentionOp, q: Value, k: Value, v: Value, mask: Value | None
 ) -> Value:
     """``exp(q k' - max) v / sum``: the sum divides the result, which is smaller than the weights.
 
@@ -77,7 +77,7 @@ def attention(
 
 
 @uses_scratch(graph.AttentionOp)
-def attention_scratch(op: graph.GraphOp) -> list[Type]:
+def attention_scratch(op: graph.AttentionOp) -> list[Type]:
     """The scores, and what their softmax makes of them."""
     wide = accumulator(graph.type_of(op.result).dtype)
     scores = Type((*graph.type_of(op.q).shape[:-1], graph.type_of(op.k).shape[-2]), wide)
@@ -92,7 +92,7 @@ def _widened(ctx: Lowering, value: Value, type_: Type) -> tuple[Value, Type]:
     return stored(ctx, converted(ctx, value, type_, wide), wide), wide
 
 
-def _lead_of_keys(op: graph.GraphOp) -> tuple[Size, ...]:
+def _lead_of_keys(op: graph.AttentionOp) -> tuple[Size, ...]:
     """The leading axes of the queries along which keys differ.
 
     Those behind them count as more queries: heads in a group look at the same keys.
@@ -150,13 +150,13 @@ def _laid_across(ctx: Lowering, k: Value, type_: Type, scale: float) -> tuple[Va
 
 
 def _masked(
-    ctx: Lowering, op: graph.GraphOp, s: Value, type_: Type, mask: Value | None
+    ctx: Lowering, op: graph.AttentionOp, s: Value, type_: Type, mask: Value | None
 ) -> Elements:
     """Scores, with -inf for the keys that a query does not see."""
     causal = op.attrs["causal"]
     inputs, maps = [s], [ir.AffineMap.get_identity(type_.rank)]
     choose = None
-    if mask is not None:
+    if mask is not None and op.mask is not None:
         given = graph.type_of(op.mask)
         read = broadcast_map(op.mask, type_)
         if read is None:  # run time decides where the mask repeats
@@ -167,7 +167,7 @@ def _masked(
 
     def element(score: Value, *masks: Value) -> Value:
         hidden = scalar_constant(-pymath.inf, type_.dtype)
-        if choose is not None:
+        if mask is not None and choose is not None:
             masks = (tensor.extract(mask, choose()),)
         if masks and given.dtype == np.bool_:
             score = arith.select(masks[0], score, hidden)
@@ -196,7 +196,9 @@ def _divided(ctx: Lowering, y: Value, type_: Type, total: Value) -> Value:
 
 
 @lowers(graph.RotaryEmbeddingOp)
-def rotary_embedding(ctx: Lowering, op: graph.GraphOp, x: Value, cos: Value, sin: Value) -> Value:
+def rotary_embedding(
+    ctx: Lowering, op: graph.RotaryEmbeddingOp, x: Value, cos: Value, sin: Value
+) -> Value:
     """Both elements of each pair are read for either: one loop, which writes in order."""
     type_ = graph.type_of(op.x)
     half = graph.type_of(op.cos).shape[-1]
@@ -226,7 +228,7 @@ def _members(ctx: Lowering, x: Value, type_: Type, pair_axis: int) -> list[Value
 
 def _turned(
     ctx: Lowering,
-    op: graph.GraphOp,
+    op: graph.RotaryEmbeddingOp,
     members: list[Value],
     angles: tuple[Value, Value],
     type_: Type,

@@ -279,6 +279,7 @@ class _Block:
         """What is added to the scores of a key."""
         emit, shape = self.emit, self.shape
         assert shape.mask is not None
+        assert self.memory.mask is not None
         if not shape.mask.per_query:
             scalar = memref.load(self.memory.mask, [emit.add(start, key)])
             return vector.broadcast(emit.vector_type, scalar)

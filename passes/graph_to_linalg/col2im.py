@@ -16,7 +16,7 @@ from .scalar import apply_number_rule, convert_scalar
 
 
 @lowers(graph.Col2ImOp)
-def col2im(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def col2im(ctx: Lowering, op: graph.Col2ImOp, x: ir.Value) -> ir.Value:
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
     block, rank = attrs["block"], result.rank
     axes, wide = rank - 2, accumulator(result.dtype)

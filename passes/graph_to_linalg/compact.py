@@ -11,12 +11,14 @@ from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.CompactMatmulOp)
-def compact_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def compact_matmul(ctx: Lowering, op: graph.CompactMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
     del x, w
     return compact_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
 
 
-def compact_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def compact_epilogue(
+    ctx: Lowering, op: graph.CompactMatmulOp, epilogue: VectorEpilogue
+) -> ir.Value:
     """A product and its `epilogue`."""
     shape = graph.type_of(op.x).static_shape
     product = CompactProduct(

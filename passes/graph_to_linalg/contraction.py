@@ -25,7 +25,7 @@ from .reduction import accumulator
 
 
 @lowers(graph.MatmulOp)
-def matmul(ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value) -> ir.Value:
+def matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Value:
     """A matrix on the right serves all rows of the left operand at once.
 
     ``[..., M, K] x [K, N]`` is one product of a matrix of ``[... * M, K]``; equal batches are one
@@ -66,7 +66,7 @@ def is_few(rows: Size) -> bool:
     return isinstance(rows, int) and rows < 8
 
 
-def _columns_in_rows(ctx: Lowering, op: graph.GraphOp, b: ir.Value) -> ir.Value:
+def _columns_in_rows(ctx: Lowering, op: graph.MatmulOp, b: ir.Value) -> ir.Value:
     """`b`, copied before the product when its rows are the columns of what was computed.
 
     Otherwise vectors would be gathered across rows. Measured for 12x128x64x128: 1.1 ms, and with
@@ -133,7 +133,7 @@ def contract(
     return converted(ctx, y, wide, type_)
 
 
-def _broadcast_product(ctx: Lowering, op: graph.GraphOp, a: ir.Value, b: ir.Value) -> ir.Value:
+def _broadcast_product(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Value:
     result = graph.type_of(op.result)
     rank = result.rank
     inputs, types, axes = [], [], []

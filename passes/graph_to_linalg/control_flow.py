@@ -25,7 +25,7 @@ def if_(ctx: Lowering, op: graph.IfOp, condition: ir.Value) -> list[ir.Value]:
     for block, body in zip((branch.then_block, branch.else_block), op.bodies, strict=True):
         with ir.InsertionPoint(block), ctx.scope():
             scf.YieldOp(_cast_all(ctx, lower_block(ctx, body), results))
-    values = list(branch.results)
+    values: list[ir.Value] = list(branch.results)
     bind_axes(ctx, op, values, results)
     return values
 

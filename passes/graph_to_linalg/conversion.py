@@ -74,9 +74,10 @@ def _convert(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
     unsigned = graph.is_unsigned(source) or source == np.bool_
     if graph.is_float(target):
         return integer_to_float(x, wanted, unsigned=unsigned)
-    if wanted.width == x.type.width:
+    width, given = ir.IntegerType(wanted).width, ir.IntegerType(x.type).width
+    if width == given:
         return x
-    if wanted.width < x.type.width:
+    if width < given:
         return arith.trunci(wanted, x)
     return (arith.extui if unsigned else arith.extsi)(wanted, x)
 
@@ -102,7 +103,8 @@ def _float_to_float(x: Scalar, wanted: ir.Type) -> Scalar:
     if isinstance(wanted, ir.F16Type):
         wide = _rounded_to_odd(x) if isinstance(x.type, ir.F64Type) else _float_to_float(x, f32)
         return arith.truncf(wanted, wide)
-    return arith.truncf(wanted, x) if wanted.width < x.type.width else arith.extf(wanted, x)
+    narrower = ir.FloatType(wanted).width < ir.FloatType(x.type).width
+    return arith.truncf(wanted, x) if narrower else arith.extf(wanted, x)
 
 
 def _rounded_to_odd(x: Scalar) -> Scalar:

@@ -48,7 +48,7 @@ class Windows:
 
 
 @lowers(graph.ConvOp)
-def conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def conv(ctx: Lowering, op: graph.ConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
     attrs = op.attrs
     image, weights, result = operand(ctx, op.x, x), operand(ctx, op.w, w), graph.type_of(op.result)
     if attrs["layout"] == "channels_last":

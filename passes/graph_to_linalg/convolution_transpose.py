@@ -18,7 +18,7 @@ from .operands import Operand, known, operand
 
 
 @lowers(graph.ConvTransposeOp)
-def conv_transpose(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def conv_transpose(ctx: Lowering, op: graph.ConvTransposeOp, x: ir.Value, w: ir.Value) -> ir.Value:
     attrs = op.attrs
     image, weights, result = operand(ctx, op.x, x), operand(ctx, op.w, w), graph.type_of(op.result)
     rank = result.rank

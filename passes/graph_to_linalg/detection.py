@@ -18,7 +18,7 @@ _BOOL = np.dtype(np.bool_)
 @lowers(graph.NonMaxSuppressionOp)
 def non_max_suppression(
     ctx: Lowering,
-    op: graph.GraphOp,
+    op: graph.NonMaxSuppressionOp,
     boxes: ir.Value,
     order: ir.Value,
     candidates: ir.Value,

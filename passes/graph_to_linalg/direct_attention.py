@@ -13,7 +13,7 @@ Value = ir.Value
 
 @lowers(graph.DirectAttentionOp)
 def direct_attention(
-    ctx: Lowering, op: graph.GraphOp, q: Value, k: Value, v: Value, mask: Value | None
+    ctx: Lowering, op: graph.DirectAttentionOp, q: Value, k: Value, v: Value, mask: Value | None
 ) -> Value:
     shape = _shape(op)
     results = [plain_type(type_) for type_ in (graph.type_of(op.result), *scratch_of(op))]
@@ -31,14 +31,15 @@ def direct_attention(
 
 
 @uses_scratch(graph.DirectAttentionOp)
-def direct_attention_scratch(op: graph.GraphOp) -> list[graph.TensorType]:
+def direct_attention_scratch(op: graph.DirectAttentionOp) -> list[graph.TensorType]:
     """The weights of a block of queries, for all pieces of work."""
     shape = _shape(op)
     return [floats(shape.pieces * shape.scratch)]
 
 
-def _mask(ctx: Lowering, op: graph.GraphOp, mask: Value, shape: AttentionShape) -> Value:
+def _mask(ctx: Lowering, op: graph.DirectAttentionOp, mask: Value, shape: AttentionShape) -> Value:
     """The mask with the queries innermost, where it differs from one to the next."""
+    assert op.mask is not None
     assert shape.mask is not None
     if not shape.mask.per_query:
         return mask
@@ -47,7 +48,7 @@ def _mask(ctx: Lowering, op: graph.GraphOp, mask: Value, shape: AttentionShape) 
     return transpose_tensor(ctx, mask, type_, order)
 
 
-def _shape(op: graph.GraphOp) -> AttentionShape:
+def _shape(op: graph.DirectAttentionOp) -> AttentionShape:
     attrs = op.attrs
     lead = attrs["lead"]
     mask = None

@@ -11,17 +11,17 @@ from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.DirectConvOp)
-def direct_conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def direct_conv(ctx: Lowering, op: graph.DirectConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
     del x, w
     return direct_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
 
 
-def direct_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def direct_epilogue(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """A direct convolution and its `epilogue`."""
     return compute(ctx, Emitter, "direct_conv", shape_of(op), op, epilogue)
 
 
-def shape_of(op: graph.GraphOp) -> Shape:
+def shape_of(op: graph.DirectConvOp) -> Shape:
     """The numbers of a direct convolution."""
     attrs = op.attrs
     planar = attrs["layout"] == "channels_first"

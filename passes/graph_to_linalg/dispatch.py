@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 
 from ...dialects import graph, iree
 from ...mlir import ir
-from .generic import parallel
+from .generic import linalg_inputs, parallel
 from .lowering import Lowering, plain_type
 
 
@@ -89,7 +89,7 @@ def _comes_from(x: ir.Value, wanted: Callable[[ir.Operation], bool]) -> bool:
         if op.name.startswith("linalg.") and wanted(op):
             return True
         if op.name == "linalg.generic":
-            waiting.extend(op.opview.inputs)
+            waiting.extend(linalg_inputs(op))
         elif op.name == "linalg.transpose":
             waiting.append(op.operands[0])
     return False

@@ -26,7 +26,7 @@ class _Factor:
 
 
 @lowers(graph.EinsumOp)
-def einsum(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value:
+def einsum(ctx: Lowering, op: graph.EinsumOp, xs: Sequence[ir.Value]) -> ir.Value:
     """Products of two factors at a time, first those that leave the fewest axes.
 
     All factors at once would be one loop nest over every letter, slow to run and to compile.

@@ -42,6 +42,13 @@ def generic(
     return list(op.operation.results)
 
 
+def linalg_inputs(generic: ir.Operation) -> Sequence[ir.Value]:
+    """The inputs of a ``linalg.generic``."""
+    view = generic.opview
+    assert isinstance(view, linalg.GenericOp)
+    return view.inputs
+
+
 def _is_uniform(x: ir.Value) -> bool:
     """Whether `x` is computed from constants alone, whatever it is given beside them.
 
@@ -58,7 +65,7 @@ def _is_uniform(x: ir.Value) -> bool:
     body = op.regions[0].blocks[0]
     if any(inner.operation.name == "tensor.extract" for inner in body):
         return False
-    inputs = zip(op.opview.inputs, body.arguments, strict=False)
+    inputs = zip(linalg_inputs(op), body.arguments, strict=False)
     return all(_is_uniform(each) for each, element in inputs if any(True for _ in element.uses))
 
 

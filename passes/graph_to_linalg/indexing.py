@@ -50,7 +50,7 @@ class Axis:
 
 
 @lowers(graph.GatherOp)
-def gather(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
+def gather(ctx: Lowering, op: graph.GatherOp, x: ir.Value, indices: ir.Value) -> ir.Value:
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     return take(ctx, x, source, indices, places, op.attrs["axis"])
 
@@ -85,7 +85,9 @@ def take(
 
 
 @lowers(graph.GatherElementsOp)
-def gather_elements(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
+def gather_elements(
+    ctx: Lowering, op: graph.GatherElementsOp, x: ir.Value, indices: ir.Value
+) -> ir.Value:
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     return take_elements(ctx, x, source, indices, places, op.attrs["axis"])
 
@@ -129,7 +131,7 @@ def _require_within(
 
 
 @lowers(graph.GatherNdOp)
-def gather_nd(ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value) -> ir.Value:
+def gather_nd(ctx: Lowering, op: graph.GatherNdOp, x: ir.Value, indices: ir.Value) -> ir.Value:
     """Number the indexed axes through, and take rows of what they collapse to."""
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     batch, depth = op.attrs["batch_dims"], places.shape[-1]
@@ -195,7 +197,7 @@ def _row_numbers(
 
 @lowers(graph.ScatterElementsOp)
 def scatter_elements(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value, updates: ir.Value
+    ctx: Lowering, op: graph.ScatterElementsOp, x: ir.Value, indices: ir.Value, updates: ir.Value
 ) -> ir.Value:
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     _require_within(ctx, source, places, op.attrs["axis"])
@@ -234,7 +236,7 @@ def _element_numbers(
 
 @lowers(graph.ScatterNdOp)
 def scatter_nd(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value, indices: ir.Value, updates: ir.Value
+    ctx: Lowering, op: graph.ScatterNdOp, x: ir.Value, indices: ir.Value, updates: ir.Value
 ) -> ir.Value:
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     depth = graph.static_size(places.shape[-1])

@@ -2,13 +2,23 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ...dialects import graph, iree
 from ...mlir import ir
 from .lowering import Lowering, plain_type
 from .vector_emitter import Registers
 from .vector_epilogue import Place, VectorEpilogue
+
+
+class WeightedOp(Protocol):
+    """An op on operands `x` and `w`."""
+
+    x: graph.Tensor
+    w: graph.Tensor
+
+    @property
+    def operation(self) -> ir.Operation: ...
 
 
 def flat(type_: ir.Type) -> iree.Buffer:
@@ -34,14 +44,19 @@ def define(
     given beside its buffers.
     """
     if (family, key) not in ctx.kernels:
-        function = ir.InsertionPoint.current.block.owner.operation
-        while function.parent.name != "builtin.module":
-            function = function.parent
         name = f"{family}_{len(ctx.kernels)}"
-        with ir.InsertionPoint(function):
+        with ir.InsertionPoint(_function()):
             iree.define_kernel(name, buffers, body, flops, scalars)
         ctx.kernels[family, key] = name
     return ctx.kernels[family, key]
+
+
+def _function() -> ir.Operation:
+    """The function that ops are inserted in."""
+    op = ir.InsertionPoint.current.block.owner.operation
+    while (outer := op.parent) is not None and outer.name != "builtin.module":
+        op = outer
+    return op
 
 
 def compute(
@@ -49,7 +64,7 @@ def compute(
     emitter_class: Callable[..., Any],
     family: str,
     shape: Any,
-    op: graph.GraphOp,
+    op: WeightedOp,
     epilogue: VectorEpilogue,
     scratch: Sequence[graph.TensorType] = (),
     rows: Sequence[ir.Value] = (),

@@ -241,7 +241,7 @@ class Lowering:
         return value if value.type == wanted else tensor.cast(wanted, value)
 
 
-def lower_op(ctx: Lowering, op: graph.GraphOp) -> None:
+def lower_op(ctx: Lowering, op: ir.OpView) -> None:
     """Lower `op` at the current insertion point and location, and remember its results.
 
     LoweringError names the node, the op and its operand types, when there is no rule or it fails.
@@ -249,6 +249,7 @@ def lower_op(ctx: Lowering, op: graph.GraphOp) -> None:
     rule = find_rule(op.operation.name)
     if rule is None:
         raise LoweringError(f"{describe(op)}: no lowering to linalg")
+    assert isinstance(op, graph.GraphOp)
     groups = [
         graph.map_group(ctx.values.__getitem__, group) for group in op.operand_groups.values()
     ]
@@ -279,7 +280,7 @@ def _require_agreements(ctx: Lowering, op: graph.GraphOp) -> None:
             ctx.require_countable(graph.type_of(result).shape)
 
 
-def describe(op: graph.GraphOp) -> str:
+def describe(op: ir.OpView) -> str:
     """`op` as errors name it: node, op, operand types."""
     types = ", ".join(str(graph.type_of(v)) for v in op.operation.operands)
     return f"{op.operation.location}: {op.operation.name}({types})"

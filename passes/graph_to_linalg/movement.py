@@ -16,7 +16,7 @@ from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
 
 
 @lowers(graph.ReshapeOp)
-def reshape(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def reshape(ctx: Lowering, op: graph.ReshapeOp, x: ir.Value) -> ir.Value:
     source, target = graph.type_of(op.x), graph.type_of(op.result)
     have, want = graph.element_count(source.shape), graph.element_count(target.shape)
     ctx.require_equal(have, want, f"{have} elements do not reshape to {want}")
@@ -71,7 +71,7 @@ def _expand(
 
 
 @lowers(graph.TransposeOp)
-def transpose(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def transpose(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir.Value:
     return transpose_tensor(ctx, x, graph.type_of(op.x), op.attrs["perm"])
 
 
@@ -133,12 +133,12 @@ def _is_product(x: ir.Value) -> bool:
 
 
 @lowers(graph.ExpandOp)
-def expand(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def expand(ctx: Lowering, op: graph.ExpandOp, x: ir.Value) -> ir.Value:
     return lower_elementwise(ctx, graph.type_of(op.result), {op.x: x}, lambda known: known[op.x])
 
 
 @lowers(graph.ConcatOp)
-def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value:
+def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value:
     """Insert each operand at its place in the result, constants last: where they come first, the
     backend keeps a result with them in it, and copies all of it in each run."""
     type_, axis = graph.type_of(op.result), op.attrs["axis"]
@@ -162,7 +162,7 @@ def concat(ctx: Lowering, op: graph.GraphOp, xs: Sequence[ir.Value]) -> ir.Value
 
 
 @lowers(graph.SliceOp)
-def slice_(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def slice_(ctx: Lowering, op: graph.SliceOp, x: ir.Value) -> ir.Value:
     attrs = op.attrs
     starts, sizes, steps = attrs["starts"], attrs["sizes"], attrs["steps"]
     if 0 in sizes:
@@ -176,7 +176,7 @@ def slice_(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
 
 @lowers(graph.DynamicSliceOp)
 def dynamic_slice(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value, starts: ir.Value, steps: ir.Value
+    ctx: Lowering, op: graph.DynamicSliceOp, x: ir.Value, starts: ir.Value, steps: ir.Value
 ) -> ir.Value:
     rank = graph.type_of(op.x).rank
     first, strides = _entries(ctx, starts, rank), _entries(ctx, steps, rank)
@@ -203,7 +203,7 @@ def _elements_at(
 
 
 @lowers(graph.PadOp)
-def pad(ctx: Lowering, op: graph.GraphOp, x: ir.Value, value: ir.Value) -> ir.Value:
+def pad(ctx: Lowering, op: graph.PadOp, x: ir.Value, value: ir.Value) -> ir.Value:
     attrs = op.attrs
     scalar = tensor.extract(value, [])
     return pad_tensor(ctx, x, scalar, attrs["low"], attrs["high"], graph.type_of(op.result))
@@ -211,7 +211,7 @@ def pad(ctx: Lowering, op: graph.GraphOp, x: ir.Value, value: ir.Value) -> ir.Va
 
 @lowers(graph.DynamicPadOp)
 def dynamic_pad(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value, value: ir.Value, low: ir.Value
+    ctx: Lowering, op: graph.DynamicPadOp, x: ir.Value, value: ir.Value, low: ir.Value
 ) -> ir.Value:
     """Read from the nearest place that exists, and choose."""
     type_, extents = graph.type_of(op.result), graph.type_of(op.x).shape

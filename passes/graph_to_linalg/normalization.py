@@ -162,7 +162,7 @@ class Rows:
 
 
 @lowers(graph.SoftmaxOp)
-def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
+def softmax(ctx: Lowering, op: graph.SoftmaxOp, x: Value) -> Value:
     if not ctx.gpu and _is_for_kernel(op):
         return _softmax_kernel(ctx, x, graph.type_of(op.x))
     rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
@@ -183,7 +183,7 @@ def softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
     )
 
 
-def _is_for_kernel(op: graph.GraphOp) -> bool:
+def _is_for_kernel(op: graph.SoftmaxOp) -> bool:
     """Whether rows are contiguous and end within a vector, where the backend computes element by
     element; and nothing before them would be computed apart that the backend computes with them.
 
@@ -211,7 +211,7 @@ def _softmax_kernel(ctx: Lowering, x: Value, type_: graph.TensorType) -> Value:
 
 
 @lowers(graph.LogSoftmaxOp)
-def log_softmax(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
+def log_softmax(ctx: Lowering, op: graph.LogSoftmaxOp, x: Value) -> Value:
     rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
     x = rows.stored(x)
     top = rows.largest(rows.elements(x), float("-inf"))
@@ -254,7 +254,7 @@ def _scaled(
 
 
 @prepares(graph.LayerNormOp)
-def row_sums(op: graph.GraphOp) -> Prepared:
+def row_sums(op: graph.LayerNormOp) -> Prepared:
     """The sum of each row, which the squares are summed with."""
     type_ = graph.type_of(op.x)
     sums = type_.with_shape(type_.shape[: op.attrs["axis"]])
@@ -263,7 +263,7 @@ def row_sums(op: graph.GraphOp) -> Prepared:
 
 @lowers(graph.LayerNormOp)
 def layer_norm(
-    ctx: Lowering, op: graph.GraphOp, x: Value, scale: Value, bias: Value | None
+    ctx: Lowering, op: graph.LayerNormOp, x: Value, scale: Value, bias: Value | None
 ) -> Value:
     """Squares are summed of what is centred: the variance of large numbers does not cancel."""
     type_ = graph.type_of(op.x)
@@ -285,12 +285,14 @@ def layer_norm(
 
     total = rows.total(x, [], lambda s: s)
     squares = rows.total(x, [total], square)
-    parameters = [(op.scale, scale)] + ([] if bias is None else [(op.bias, bias)])
+    parameters: list[tuple[ir.Value, ir.Value]] = [(op.scale, scale)]
+    if bias is not None and op.bias is not None:
+        parameters.append((op.bias, bias))
     return _scaled(rows, [x, total, squares], parameters, normalised)
 
 
 @lowers(graph.RmsNormOp)
-def rms_norm(ctx: Lowering, op: graph.GraphOp, x: Value, scale: Value) -> Value:
+def rms_norm(ctx: Lowering, op: graph.RmsNormOp, x: Value, scale: Value) -> Value:
     type_ = graph.type_of(op.x)
     rows = Rows(ctx, type_, range(op.attrs["axis"], type_.rank))
     x = rows.stored(x)
@@ -305,7 +307,7 @@ def rms_norm(ctx: Lowering, op: graph.GraphOp, x: Value, scale: Value) -> Value:
 
 
 @lowers(graph.BatchNormOp)
-def batch_norm(ctx: Lowering, op: graph.GraphOp, x: Value, *parameters: Value) -> Value:
+def batch_norm(ctx: Lowering, op: graph.BatchNormOp, x: Value, *parameters: Value) -> Value:
     rows = Rows(ctx, graph.type_of(op.x), [])
     dtypes = [graph.type_of(v).dtype for v in op.operation.operands[1:]]
     channel = projection(rows.type.rank, [op.attrs["axis"]])
@@ -323,7 +325,7 @@ def batch_norm(ctx: Lowering, op: graph.GraphOp, x: Value, *parameters: Value) -
 
 
 @lowers(graph.LrnOp)
-def lrn(ctx: Lowering, op: graph.GraphOp, x: Value) -> Value:
+def lrn(ctx: Lowering, op: graph.LrnOp, x: Value) -> Value:
     """Shifted views of the padded tensor, whose squares are added up in one elementwise loop.
 
     As a reduction over the window this takes three times as long, and the backend does not
@@ -368,7 +370,7 @@ def _neighbours(
 
 
 @prepares(graph.LrnOp)
-def image_with_border(op: graph.GraphOp) -> Prepared:
+def image_with_border(op: graph.LrnOp) -> Prepared:
     """The image with zeros before and behind its channels."""
     _, _, padded = _border(graph.type_of(op.x), op.attrs["axis"], op.attrs["size"])
     return Prepared(padded, is_border=True)

@@ -6,7 +6,7 @@ from . import bfloat16
 from .dispatch import stored
 from .functions import compare, like
 from .generic import generic, loop_index, parallel, projection
-from .kernels import compute
+from .kernels import WeightedOp, compute
 from .lowering import Lowering, lowers
 from .matmul_kernel import MatmulEmitter, Product
 from .movement import extract_slice, pad_tensor, reshape_tensor
@@ -16,18 +16,18 @@ from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.PackedMatmulOp)
-def packed_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
     del x, w
     return matmul_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
 
 
-def matmul_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def matmul_epilogue(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """A packed product and its `epilogue`."""
     known, counted = _row_count(ctx, op)
     return compute(ctx, MatmulEmitter, "matmul", product_of(op, known), op, epilogue, rows=counted)
 
 
-def product_of(op: graph.GraphOp, rows: int | None) -> Product:
+def product_of(op: graph.PackedMatmulOp, rows: int | None) -> Product:
     """The numbers of a packed product of so many rows."""
     _, depth, width = graph.type_of(op.w).static_shape
     return Product(
@@ -37,12 +37,12 @@ def product_of(op: graph.GraphOp, rows: int | None) -> Product:
 
 
 @lowers(graph.NarrowMatmulOp)
-def narrow_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def narrow_matmul(ctx: Lowering, op: graph.NarrowMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
     del x, w
     return narrow_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
 
 
-def narrow_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def narrow_epilogue(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """A product of bf16 and its `epilogue`."""
     if op.attrs["unit"] == "amx":
         return _by_tiles(ctx, op, epilogue, terms=1)
@@ -50,17 +50,22 @@ def narrow_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) 
 
 
 @lowers(graph.SplitMatmulOp)
-def split_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def split_matmul(ctx: Lowering, op: graph.SplitMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
     del x, w
     return split_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
 
 
-def split_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def split_epilogue(ctx: Lowering, op: graph.SplitMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """A product of terms of bf16 and its `epilogue`."""
     return _by_tiles(ctx, op, epilogue, terms=2)
 
 
-def _by_tiles(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue, terms: int) -> ir.Value:
+def _by_tiles(
+    ctx: Lowering,
+    op: graph.NarrowMatmulOp | graph.SplitMatmulOp,
+    epilogue: VectorEpilogue,
+    terms: int,
+) -> ir.Value:
     known, counted = _row_count(ctx, op)
     depth = 2 * graph.type_of(op.w).static_shape[-3]
     product = TileProduct(known, depth, op.attrs["columns"], terms)
@@ -68,7 +73,7 @@ def _by_tiles(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue, terms:
 
 
 @lowers(graph.SplitTermsOp)
-def split_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def split_terms(ctx: Lowering, op: graph.SplitTermsOp, x: ir.Value) -> ir.Value:
     """Both terms of each element; what is infinite has no second one."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     apart = result.with_shape((*source.shape[:-1], 2, source.shape[-1]))
@@ -88,33 +93,33 @@ def split_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
     return reshape_tensor(ctx, y, apart, result)
 
 
-def _by_pairs(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def _by_pairs(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     known, counted = _row_count(ctx, op)
     product = _pairs_product(op, known)
     return compute(ctx, PairsEmitter, "pairs_matmul", product, op, epilogue, rows=counted)
 
 
-def _pairs_product(op: graph.GraphOp, rows: int | None) -> PairsProduct:
+def _pairs_product(op: graph.NarrowMatmulOp, rows: int | None) -> PairsProduct:
     _, pairs, width, _ = graph.type_of(op.w).static_shape
     return PairsProduct(
         rows, pairs, op.attrs["columns"], width=width, lanes=PAIR_LANES, tile=op.attrs["rows"]
     )
 
 
-def holds_sums(op: graph.GraphOp) -> bool:
+def holds_sums(op: graph.NarrowMatmulOp) -> bool:
     """Whether the kernel of a product of bf16 has its sums in registers from the first to the last,
     so that the result need not be f32."""
     return op.attrs["unit"] == "amx" or _pairs_product(op, None).depth_blocks == 1
 
 
-def _row_count(ctx: Lowering, op: graph.GraphOp) -> tuple[int | None, list[ir.Value]]:
+def _row_count(ctx: Lowering, op: WeightedOp) -> tuple[int | None, list[ir.Value]]:
     """The rows of `x`: their number if it is known, else what counts them."""
     count = graph.element_count(graph.type_of(op.x).shape[:-1])
     return (count, []) if isinstance(count, int) else (None, [ctx.index(count)])
 
 
 @lowers(graph.Im2colOp)
-def im2col(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def im2col(ctx: Lowering, op: graph.Im2colOp, x: ir.Value) -> ir.Value:
     """Copy every window; loops: batch, places, kernel, channels.
 
     Graphics processors read it from memory: what gathers its operands the backend does not tile.

@@ -26,7 +26,9 @@ Combine = type[graph.GraphOp]
 
 
 @prepares(graph.MaxPoolOp, graph.AveragePoolOp, graph.LpPoolOp)
-def image_with_border(op: graph.GraphOp) -> Prepared | None:
+def image_with_border(
+    op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp,
+) -> Prepared | None:
     """The image with its border, channels last; see `padded`."""
     attrs, image = op.attrs, graph.type_of(op.x)
     low, high = attrs["low"], attrs["high"]
@@ -44,7 +46,9 @@ def _on_channels_last(
 ) -> Callable[..., ir.Value]:
     """The lowering rule of an op with a layout, from one that takes and gives channels last."""
 
-    def lower(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    def lower(
+        ctx: Lowering, op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp, x: ir.Value
+    ) -> ir.Value:
         attrs, image, result = op.attrs, operand(ctx, op.x, x), graph.type_of(op.result)
         if attrs["layout"] == "channels_last":
             if isinstance(graph.graph_op(op.x.owner), graph.TransposeOp):

@@ -15,7 +15,7 @@ from .padding import padded_axes
 
 @lowers(graph.MaxPoolWithIndicesOp)
 def max_pool_with_indices(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value
+    ctx: Lowering, op: graph.MaxPoolWithIndicesOp, x: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """Loops over places and taps that carry the best element and its position; -1 is none yet."""
     attrs, source = op.attrs, graph.type_of(op.x)

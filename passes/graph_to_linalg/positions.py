@@ -17,7 +17,7 @@ _I64 = np.dtype(np.int64)
 
 
 @lowers(graph.RangeOp)
-def range_(ctx: Lowering, op: graph.GraphOp, start: ir.Value, delta: ir.Value) -> ir.Value:
+def range_(ctx: Lowering, op: graph.RangeOp, start: ir.Value, delta: ir.Value) -> ir.Value:
     result = graph.type_of(op.result)
     dtype, wide = result.dtype, accumulator(result.dtype)
 
@@ -33,7 +33,7 @@ def range_(ctx: Lowering, op: graph.GraphOp, start: ir.Value, delta: ir.Value) -
 
 
 @lowers(graph.TriluOp)
-def trilu(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def trilu(ctx: Lowering, op: graph.TriluOp, x: ir.Value) -> ir.Value:
     type_ = graph.type_of(op.x)
     diagonal, zero = ctx.index(op.attrs["k"]), scalar_constant(0, type_.dtype)
     predicate = arith.CmpIPredicate.sge if op.attrs["upper"] else arith.CmpIPredicate.sle
@@ -46,7 +46,7 @@ def trilu(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
 
 
 @lowers(graph.NonZeroOp)
-def non_zero(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def non_zero(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Value:
     """Number the true elements through; put the place of each into the slot of its number.
 
     What is false goes to one slot behind, which is cut off.

@@ -83,6 +83,7 @@ def _product(
         for factor, element in zip(factors, elements, strict=True):
             element = convert_scalar(element, factor.type.dtype, wide.dtype)
             product = element if product is None else multiply_scalars(product, element)
+        assert product is not None
         return add(total, product)
 
     (y,) = generic(
@@ -94,7 +95,7 @@ def _product(
         body,
     )
     if hint is not None:
-        y.owner.attributes["compilation_info"] = hint
+        ir.OpResult(y).owner.attributes["compilation_info"] = hint
     return converted(ctx, y, wide, result)
 
 
@@ -191,11 +192,12 @@ def _untransposed(factor: _Factor) -> _Factor:
     op = _defining(factor.value)
     groups = None
     if op is not None and op.name == "tensor.collapse_shape":
-        groups = [[int(i) for i in group] for group in op.attributes["reassociation"]]
+        listed = ir.ArrayAttr(op.attributes["reassociation"])
+        groups = [[ir.IntegerAttr(i).value for i in ir.ArrayAttr(group)] for group in listed]
         op = _defining(op.operands[0])
     if op is None or op.name != "linalg.transpose":
         return factor
-    perm = [int(axis) for axis in op.attributes["permutation"]]
+    perm = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
     x = op.operands[0]
     if groups is not None:
         if any(len(group) > 1 and [perm[i] for i in group] != group for group in groups):

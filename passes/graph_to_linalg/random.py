@@ -13,7 +13,7 @@ _BITS = np.dtype(np.uint64)
 
 
 @lowers(graph.RandomBitsOp)
-def random_bits(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
+def random_bits(ctx: Lowering, op: graph.RandomBitsOp) -> ir.Value:
     result = graph.type_of(op.result)
     flat = result.with_shape((graph.element_count(result.shape),))
     seed = op.attrs["seed"]

@@ -80,7 +80,9 @@ ACTIVATIONS: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
 class _Layer:
     """One recurrent op, and what all its steps use."""
 
-    def __init__(self, ctx: Lowering, op: graph.GraphOp, recurrence: ir.Value):
+    def __init__(
+        self, ctx: Lowering, op: graph.RnnOp | graph.GruOp | graph.LstmOp, recurrence: ir.Value
+    ):
         self.ctx, self.op, self.recurrence = ctx, op, recurrence
         self.attrs = op.attrs
         self.gates = graph.type_of(op.gates)
@@ -201,7 +203,9 @@ class _Layer:
     def _fitting(self, states: Sequence[ir.Value]) -> list[ir.Value]:
         """The initial states in the type of the last ones, their batch being that of the gates."""
         batch = self.gates.shape[1]
-        operands = [self.op.initial, *([self.op.initial_cell] if len(states) > 1 else [])]
+        operands = [self.op.initial]
+        if isinstance(self.op, graph.LstmOp):
+            operands.append(self.op.initial_cell)
         if self.op.lengths is not None:
             operands.append(self.op.lengths)
         for operand in operands:
@@ -253,7 +257,7 @@ def _in_turns(a: Registers, b: Registers) -> Registers:
 @lowers(graph.RnnOp)
 def rnn(
     ctx: Lowering,
-    op: graph.GraphOp,
+    op: graph.RnnOp,
     gates: ir.Value,
     recurrence: ir.Value,
     initial: ir.Value,
@@ -277,7 +281,7 @@ def rnn(
 @lowers(graph.GruOp)
 def gru(
     ctx: Lowering,
-    op: graph.GraphOp,
+    op: graph.GruOp,
     gates: ir.Value,
     recurrence: ir.Value,
     initial: ir.Value,
@@ -327,6 +331,7 @@ def gru(
         return layer.run_kernel(gates, [initial], lengths, late, early=(2, 2, early))
 
     def reset_after(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
+        assert recurrent_bias is not None
         (h,) = state
         product = layer.product(h, 0, 3)
         columns = [layer.column(x, i) for i in range(3) for x in (now, product)]
@@ -339,7 +344,7 @@ def gru(
 @lowers(graph.LstmOp)
 def lstm(
     ctx: Lowering,
-    op: graph.GraphOp,
+    op: graph.LstmOp,
     gates: ir.Value,
     recurrence: ir.Value,
     initial: ir.Value,

@@ -78,7 +78,7 @@ class RecurrentDispatch:
 
     def _meeting(self, values: Sequence[ir.Value]) -> list[ir.Value]:
         """The results of a dispatch that is also given the counters of a team."""
-        dispatch = Dispatch(values[0].owner)
+        dispatch = Dispatch(ir.OpResult(values[0]).owner.operation)
         with ir.InsertionPoint(dispatch.op):
             zero = arith.constant(ir.IntegerType.get_signless(64), 0)
             counters = splat(zero, counters_type(self.shape.panels))

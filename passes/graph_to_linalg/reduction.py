@@ -144,7 +144,7 @@ _reduction(graph.ReduceMinOp, graph.MinOp, graph.highest)
 
 
 @lowers(graph.ReduceMeanOp)
-def reduce_mean(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def reduce_mean(ctx: Lowering, op: graph.ReduceMeanOp, x: ir.Value) -> ir.Value:
     type_ = graph.type_of(op.operation.operands[0])
     wide = accumulator(type_.dtype)
     count = graph.element_count([type_.shape[axis] for axis in op.attrs["axes"]])

@@ -28,7 +28,7 @@ _FEW_TAPS = 8
 
 @lowers(graph.InterpolateOp)
 def interpolate(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value, places: ir.Value, weights: ir.Value
+    ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, places: ir.Value, weights: ir.Value
 ) -> ir.Value:
     """One loop for all axes in front of the one that is resized, and one for all behind it."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
@@ -57,7 +57,7 @@ def interpolate(
     return reshape_tensor(ctx, add(ctx, type_, weights, term), type_, result)
 
 
-def _is_for_kernel(op: graph.GraphOp) -> bool:
+def _is_for_kernel(op: graph.InterpolateOp) -> bool:
     """Whether sizes are known, and taps few enough to be written out."""
     types = [graph.type_of(value) for value in (op.x, op.places, op.weights, op.result)]
     return (
@@ -68,7 +68,7 @@ def _is_for_kernel(op: graph.GraphOp) -> bool:
 
 
 def _by_kernel(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value, places: ir.Value, weights: ir.Value
+    ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, places: ir.Value, weights: ir.Value
 ) -> ir.Value:
     merged = _merged(graph.type_of(op.x), op.attrs["axis"])
     result = graph.type_of(op.result)
@@ -124,7 +124,7 @@ def _sum_written_out(
 
 
 @lowers(graph.SampleOp)
-def sample(ctx: Lowering, op: graph.GraphOp, x: ir.Value, points: ir.Value) -> ir.Value:
+def sample(ctx: Lowering, op: graph.SampleOp, x: ir.Value, points: ir.Value) -> ir.Value:
     """One loop nest over the result; the taps of a point are written out."""
     source, grid, result = (graph.type_of(v) for v in (op.x, op.points, op.result))
     wide = accumulator(source.dtype) if op.attrs["mode"] != "nearest" else source.dtype
@@ -154,7 +154,7 @@ Tap = tuple[ir.Value, Number | None, ir.Value | None]
 class _Sampler:
     """Reads at points, as `graph.sample` says. Made outside of a body, used inside."""
 
-    def __init__(self, ctx: Lowering, op: graph.GraphOp):
+    def __init__(self, ctx: Lowering, op: graph.SampleOp):
         self.mode, self.padding = op.attrs["mode"], op.attrs["padding"]
         self.align_corners = op.attrs["align_corners"]
         self.extents = [ctx.index(size) for size in graph.type_of(op.x).shape[2:]]

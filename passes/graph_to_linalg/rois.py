@@ -14,7 +14,7 @@ from .reduction import accumulator
 
 @lowers(graph.RoiAlignOp)
 def roi_align(
-    ctx: Lowering, op: graph.GraphOp, x: ir.Value, rois: ir.Value, batch: ir.Value
+    ctx: Lowering, op: graph.RoiAlignOp, x: ir.Value, rois: ir.Value, batch: ir.Value
 ) -> ir.Value:
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
     regions, wide = _Regions(ctx, op, x, rois, batch), accumulator(source.dtype)
@@ -53,7 +53,7 @@ def roi_align(
 
 
 @lowers(graph.MaxRoiPoolOp)
-def max_roi_pool(ctx: Lowering, op: graph.GraphOp, x: ir.Value, rois: ir.Value) -> ir.Value:
+def max_roi_pool(ctx: Lowering, op: graph.MaxRoiPoolOp, x: ir.Value, rois: ir.Value) -> ir.Value:
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
     regions, wide = _Regions(ctx, op, x, rois, None), accumulator(source.dtype)
     columns = [ctx.index(i) for i in range(1, 5)]
@@ -86,7 +86,7 @@ class _Regions:
     def __init__(
         self,
         ctx: Lowering,
-        op: graph.GraphOp,
+        op: graph.RoiAlignOp | graph.MaxRoiPoolOp,
         x: ir.Value,
         rois: ir.Value,
         batch: ir.Value | None,
@@ -97,6 +97,7 @@ class _Regions:
         self._last = ctx.index(source.shape[0] - 1)
         self._zero = ctx.index(0)
         if batch is not None:
+            assert isinstance(op, graph.RoiAlignOp)
             self._batch_dtype = graph.type_of(op.batch).dtype
         self.extents = [ctx.index(size) for size in source.shape[2:]]
 

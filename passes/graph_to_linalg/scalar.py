@@ -435,8 +435,9 @@ scalar_rule(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _intlike(-1, x)))
 
 
 def _shift(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
-    fits = arith.cmpi(arith.CmpIPredicate.ult, b, _intlike(a.type.width, b))
-    zero, last = _intlike(0, a), _intlike(a.type.width - 1, a)
+    width = ir.IntegerType(a.type).width
+    fits = arith.cmpi(arith.CmpIPredicate.ult, b, _intlike(width, b))
+    zero, last = _intlike(0, a), _intlike(width - 1, a)
     if isinstance(op, graph.ShiftLeftOp):
         return arith.select(fits, arith.shli(a, arith.select(fits, b, zero)), zero)
     if graph.is_unsigned(_operand_dtype(op)):

@@ -9,7 +9,7 @@ from .lowering import Lowering, lowers, plain_type
 
 
 @lowers(graph.ConstantOp)
-def constant(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
+def constant(ctx: Lowering, op: graph.ConstantOp) -> ir.Value:
     del ctx
     attribute = op.operation.attributes["value"]
     wanted = plain_type(graph.type_of(op.result))
@@ -21,7 +21,7 @@ def constant(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
 
 
 @lowers(graph.SizesOp)
-def sizes(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
+def sizes(ctx: Lowering, op: graph.SizesOp) -> ir.Value:
     element = ir.IntegerType.get_signless(64)
     values = [arith.index_cast(element, ctx.index(size)) for size in op.attrs["sizes"]]
     type_ = graph.type_of(op.result)
@@ -32,7 +32,7 @@ def sizes(ctx: Lowering, op: graph.GraphOp) -> ir.Value:
 
 
 @lowers(graph.BindSizesOp)
-def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def bind_sizes(ctx: Lowering, op: graph.BindSizesOp, x: ir.Value) -> ir.Value:
     """Through memory: a size that becomes data again would be computed, and stored, with `x`.
 
     That is a store of one element by many workgroups, which the backend refuses.
@@ -48,6 +48,6 @@ def bind_sizes(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
 
 
 @lowers(graph.RequireOp)
-def require(ctx: Lowering, op: graph.GraphOp, condition: ir.Value) -> tuple[()]:
+def require(ctx: Lowering, op: graph.RequireOp, condition: ir.Value) -> tuple[()]:
     ctx.require(tensor.extract(condition, []), op.attrs["message"])
     return ()

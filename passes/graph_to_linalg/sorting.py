@@ -20,7 +20,7 @@ _I64 = np.dtype(np.int64)
 
 
 @lowers(graph.TopKOp)
-def top_k(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+def top_k(ctx: Lowering, op: graph.TopKOp, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     source, (values, indices) = graph.type_of(op.x), map(graph.type_of, op.operation.results)
     if 0 in values.shape:
         return ctx.empty(values), ctx.empty(indices)
@@ -40,7 +40,7 @@ def _require_as_many(ctx: Lowering, k: Size, extent: Size) -> None:
 
 
 @lowers(graph.ArgsortRowsOp)
-def argsort_rows(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def argsort_rows(ctx: Lowering, op: graph.ArgsortRowsOp, x: ir.Value) -> ir.Value:
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     if 0 in result.shape:
         return ctx.empty(result)

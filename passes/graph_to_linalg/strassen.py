@@ -12,7 +12,7 @@ from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.StrassenTermsOp)
-def strassen_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
+def strassen_terms(ctx: Lowering, op: graph.StrassenTermsOp, x: ir.Value) -> ir.Value:
     source, result = graph.type_of(op.x).static_shape, plain_type(graph.type_of(op.result))
     shape = TermsShape(
         math.prod(source[:-1]), source[-1], op.attrs["blocks"], op.attrs["copies"]
@@ -22,25 +22,29 @@ def strassen_terms(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
 
 
 @lowers(graph.StrassenMatmulOp)
-def strassen_matmul(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def strassen_matmul(
+    ctx: Lowering, op: graph.StrassenMatmulOp, x: ir.Value, w: ir.Value
+) -> ir.Value:
     del x, w
     return strassen_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
 
 
-def strassen_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def strassen_epilogue(
+    ctx: Lowering, op: graph.StrassenMatmulOp, epilogue: VectorEpilogue
+) -> ir.Value:
     """A product and its `epilogue`."""
     shape = _shape(op)
     return compute(ctx, StrassenEmitter, "strassen", shape, op, epilogue, scratch_of(op))
 
 
 @uses_scratch(graph.StrassenMatmulOp)
-def strassen_scratch(op: graph.GraphOp) -> list[graph.TensorType]:
+def strassen_scratch(op: graph.StrassenMatmulOp) -> list[graph.TensorType]:
     """The products of all pieces of work."""
     shape = _shape(op)
     return [floats(shape.pieces * shape.scratch)]
 
 
-def _shape(op: graph.GraphOp) -> StrassenShape:
+def _shape(op: graph.StrassenMatmulOp) -> StrassenShape:
     attrs = op.attrs
     depth, width = graph.type_of(op.w).static_shape[2:]
     return StrassenShape(

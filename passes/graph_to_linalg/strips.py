@@ -54,7 +54,7 @@ def _last(root: graph.GraphOp, steps: list[graph.GraphOp]) -> ir.Value:
 
 def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilogue]) -> ir.Value:
     shape = _shape(op)
-    roots = [stage[0] for stage in op.stages]
+    roots = op.roots
     operands = [ctx.values[roots[0].x]]
     for root, epilogue in zip(roots, epilogues, strict=True):
         operands += [ctx.values[root.w], *epilogue.operands(ctx)]
@@ -89,16 +89,20 @@ def _shape(op: graph.StripsOp) -> StripsShape:
     depthwise = shape_of(op.depthwise)
     window = graph.Window.of(op.depthwise)
     read = op.strips.read(window)
-    roots = [stage[0] for stage in op.stages]
+    roots = op.roots
     first = last = None
     if op.position > 0:
         first = _first(op, roots[0], read * depthwise.image[2])
     if op.position < len(roots) - 1:
-        last = _block(roots[-1], op.strips.inner * depthwise.result[2])
+        product = roots[-1]
+        assert isinstance(product, graph.PackedMatmulOp)
+        last = _block(product, op.strips.inner * depthwise.result[2])
     return StripsShape(depthwise, first, last, op.strips, read)
 
 
-def _first(op: graph.StripsOp, root: graph.GraphOp, rows: int) -> Block | Shape:
+def _first(
+    op: graph.StripsOp, root: graph.PackedMatmulOp | graph.DirectConvOp, rows: int
+) -> Block | Shape:
     """What computes so many rows, for all places or for a panel of channels."""
     if isinstance(root, graph.DirectConvOp):
         return shape_of(root)
@@ -106,6 +110,6 @@ def _first(op: graph.StripsOp, root: graph.GraphOp, rows: int) -> Block | Shape:
     return replace(block, group=1) if op.strips.split == "channels" else block
 
 
-def _block(op: graph.GraphOp, rows: int) -> Block:
+def _block(op: graph.PackedMatmulOp, rows: int) -> Block:
     product = product_of(op, rows)
     return Block(**vars(product), group=product.panels)

@@ -101,8 +101,8 @@ class Team:
 
     def _update(self, kind: arith.AtomicRMWKind, value: ir.Value, place: ir.Value) -> ir.Value:
         """What a counter was, as an index. Memory is as others left it at their last update."""
-        kind = ir.IntegerAttr.get(_counter(), int(kind))
-        before = memref.AtomicRMWOp(kind, value, self.counters, [place]).result
+        how = ir.IntegerAttr.get(_counter(), int(kind))
+        before = memref.AtomicRMWOp(how, value, self.counters, [place]).result
         return arith.index_cast(ir.IndexType.get(), before)
 
 

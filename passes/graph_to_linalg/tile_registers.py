@@ -57,6 +57,7 @@ class TileRegisters:
         elements = ir.DenseElementsAttr.get(values.view(np.int8), type=type_)
         vector.store(arith.constant(type_, elements), self._config, [_index(0)])
         for register in of:
+            assert rows is not None
             count = arith.index_cast(i8, rows)
             memref.store(count, self._config, [_index(_ROWS_AT + register)])
         _intrinsic("ldtilecfg", Address(self._config).pointer())
@@ -84,6 +85,7 @@ class Address:
 
     def __init__(self, memory: ir.Value):
         element = ir.MemRefType(memory.type).element_type
+        assert isinstance(element, ir.IntegerType | ir.FloatType)
         self.element_bytes = element.width // 8
         i64 = ir.IntegerType.get_signless(64)
         self._start = arith.index_cast(i64, memref.extract_aligned_pointer_as_index(memory))

@@ -16,7 +16,7 @@ _I32 = np.dtype(np.int32)
 @lowers(graph.TreeLeavesOp)
 def tree_leaves(
     ctx: Lowering,
-    op: graph.GraphOp,
+    op: graph.TreeLeavesOp,
     x: ir.Value,
     roots: ir.Value,
     features: ir.Value,

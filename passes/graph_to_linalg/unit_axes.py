@@ -40,8 +40,8 @@ def is_stored_before(x: ir.Value, into: ir.Value) -> bool:
 def _is_inserted(x: ir.Value) -> bool:
     """True if `x` is the result of an insertion; transposes that move unit axes count as views."""
     x = origin(x, VIEWS)
-    while _is_from(x, "linalg.transpose") and _moves_ones(x.owner.operation):
-        x = origin(x.owner.operation.operands[0], VIEWS)
+    while _is_from(x, "linalg.transpose") and _moves_ones(ir.OpResult(x).owner.operation):
+        x = origin(ir.OpResult(x).owner.operands[0], VIEWS)
     return _is_from(x, "tensor.insert_slice")
 
 

@@ -11,30 +11,34 @@ from .vector_epilogue import VectorEpilogue
 from .winograd_kernel import WinogradEmitter, WinogradShape
 
 
+_Image = tuple[int, int, int, int]
+
+
 @lowers(graph.WinogradConvOp)
-def winograd_conv(ctx: Lowering, op: graph.GraphOp, x: ir.Value, w: ir.Value) -> ir.Value:
+def winograd_conv(ctx: Lowering, op: graph.WinogradConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
     del x, w
     return winograd_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
 
 
-def winograd_epilogue(ctx: Lowering, op: graph.GraphOp, epilogue: VectorEpilogue) -> ir.Value:
+def winograd_epilogue(
+    ctx: Lowering, op: graph.WinogradConvOp, epilogue: VectorEpilogue
+) -> ir.Value:
     """A convolution and its `epilogue`."""
     return compute(ctx, WinogradEmitter, "winograd", _shape(op), op, epilogue, scratch_of(op))
 
 
 @uses_scratch(graph.WinogradConvOp)
-def winograd_scratch(op: graph.GraphOp) -> list[graph.TensorType]:
+def winograd_scratch(op: graph.WinogradConvOp) -> list[graph.TensorType]:
     """What is between the steps of all pieces of work."""
     shape = _shape(op)
     return [floats(shape.pieces * shape.scratch)]
 
 
-def _shape(op: graph.GraphOp) -> WinogradShape:
-    sizes = tuple[int, int, int, int]
+def _shape(op: graph.WinogradConvOp) -> WinogradShape:
     low = op.attrs["low"]
     return WinogradShape(
-        cast(sizes, graph.type_of(op.x).static_shape),
-        cast(sizes, graph.type_of(op.result).static_shape),
+        cast(_Image, graph.type_of(op.x).static_shape),
+        cast(_Image, graph.type_of(op.result).static_shape),
         (low[0], low[1]),
         tile=op.attrs["tile"],
         depth=graph.type_of(op.w).static_shape[2],

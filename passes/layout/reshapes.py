@@ -77,6 +77,7 @@ class SinkReshapeThroughElementwise(Rewrite):
 
 def _reshaped(value: ir.Value, shape: _Shape | None) -> ir.Value:
     """`value` in `shape`: what it was reshaped from, if that is so."""
+    assert shape is not None
     if graph.type_of(value).shape == shape:
         return value
     split = _split(value)
@@ -90,7 +91,9 @@ def _is_product(value: ir.Value) -> bool:
 
 
 @rewrite(graph.LayerNormOp, graph.RmsNormOp, graph.SoftmaxOp, graph.LogSoftmaxOp)
-def sink_reshape_through_last_axes(op):
+def sink_reshape_through_last_axes(
+    op: graph.LayerNormOp | graph.RmsNormOp | graph.SoftmaxOp | graph.LogSoftmaxOp,
+):
     """``f(reshape(x), axis)  -->  reshape(f(x, axis'))``, where `f` works along axes that stay."""
     split = _split(op.operation.operands[0])
     if split is None:

@@ -47,12 +47,12 @@ def _perm(value: ir.Value) -> Perm | None:
 
 
 def _source(value: ir.Value) -> ir.Value:
-    return value.owner.operands[0]
+    return ir.OpResult(value).owner.operands[0]
 
 
 def rebuild(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
     """`op` on other operands, with some attributes changed."""
-    return graph.builder(type(op))(*operands, **{**op.attrs, **changed})
+    return graph.build(type(op), operands, {**op.attrs, **changed})
 
 
 def _unpermuted(values: Sequence[Any], perm: Perm) -> list[Any]:
@@ -64,7 +64,7 @@ def _unpermuted(values: Sequence[Any], perm: Perm) -> list[Any]:
 
 
 @rewrite(graph.TransposeOp)
-def merge_transposes(op):
+def merge_transposes(op: graph.TransposeOp):
     """``transpose(transpose(x, p), q)  -->  transpose(x, p*q)``, or ``x``."""
     first = _perm(op.x)
     perm = op.attrs["perm"]
@@ -74,7 +74,7 @@ def merge_transposes(op):
 
 
 @rewrite(graph.TransposeOp)
-def transpose_of_units(op):
+def transpose_of_units(op: graph.TransposeOp):
     """``transpose(x)  -->  reshape(x)`` where only axes of size 1 change places."""
     type_, perm = graph.type_of(op.x), op.attrs["perm"]
     if is_identity(perm) or not moves_only_units(type_.shape, perm):
@@ -147,7 +147,7 @@ def sink_through_reduction(op):
 
 
 @rewrite(graph.ConcatOp)
-def sink_through_concat(op):
+def sink_through_concat(op: graph.ConcatOp):
     """``concat(transpose(a, p), transpose(b, p))  -->  transpose(concat(a, b), p)``."""
     perms = {_perm(x) for x in op.xs}
     found = [perm for perm in perms if perm is not None]
@@ -162,7 +162,7 @@ def sink_through_concat(op):
 
 
 @rewrite(graph.SliceOp)
-def sink_through_slice(op):
+def sink_through_slice(op: graph.SliceOp):
     """``slice(transpose(x, p))  -->  transpose(slice(x), p)``."""
     perm = _perm(op.x)
     if perm is None:
@@ -172,7 +172,7 @@ def sink_through_slice(op):
 
 
 @rewrite(graph.PadOp)
-def sink_through_pad(op):
+def sink_through_pad(op: graph.PadOp):
     """``pad(transpose(x, p))  -->  transpose(pad(x), p)``."""
     perm = _perm(op.x)
     if perm is None:
@@ -192,7 +192,7 @@ def sink_through_axis_op(op):
 
 
 @rewrite(graph.ExpandOp)
-def sink_through_expand(op):
+def sink_through_expand(op: graph.ExpandOp):
     """``expand(transpose(x, p))  -->  transpose(expand(x), p)``, at equal rank."""
     perm = _perm(op.x)
     shape = op.attrs["shape"]
@@ -202,7 +202,7 @@ def sink_through_expand(op):
 
 
 @rewrite(graph.ReshapeOp)
-def sink_through_reshape(op):
+def sink_through_reshape(op: graph.ReshapeOp):
     """``reshape(transpose(x, p))  -->  transpose(reshape(x), q)``.
 
     Where each run of axes that the reshape merges or splits is a run of `x` as well.

@@ -105,11 +105,11 @@ def _take_parts(first: graph.SliceOp, y: ir.Value, parts: list[Part]) -> None:
             op.erase()
 
 
-def _chain(part: Part) -> list[Any]:
+def _chain(part: Part) -> list[ir.OpView]:
     """Transpose, reshape and slice, the last op first."""
-    transpose = part.result.owner
-    reshape = transpose.operands[0].owner
-    return [transpose, reshape, reshape.operands[0].owner]
+    transpose = ir.OpResult(part.result).owner
+    reshape = ir.OpResult(transpose.operands[0]).owner
+    return [transpose, reshape, ir.OpResult(reshape.operands[0]).owner]
 
 
 def _are_equal(y: ir.Value, parts: list[Part]) -> bool:

@@ -81,7 +81,7 @@ def _how_used(product: Linear) -> tuple[str | None, Any]:
 
 
 def _merge(products: Sequence[Linear]) -> None:
-    replaced = [product.outer.owner for product in products]
+    replaced = [ir.OpResult(product.outer).owner for product in products]
     ops = dict.fromkeys([*(product.op.operation for product in products), *replaced])
     with ir.InsertionPoint(products[0].op), fuse_locations(op.location for op in ops):
         y = _merged(products)

@@ -58,7 +58,7 @@ class Gelu(_Activation):
     )
     """Class of the core, the whole in x and the core, the core's operand in x, approximation."""
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         dtype = graph.type_of(op.result).dtype
         for core in _cores(op, (graph.ErfOp, graph.TanhOp, graph.SigmoidOp)):
             forms = [form for form in self._forms if isinstance(core, form[0])]
@@ -71,7 +71,7 @@ class Gelu(_Activation):
                         return {"x": x, "core": core.result, "approximate": approximate}
         return None
 
-    def rewrite(self, op, *, x, core, approximate):
+    def rewrite(self, op: graph.BinaryOp, *, x, core, approximate):
         return graph.gelu(x, approximate=approximate)
 
 
@@ -84,7 +84,7 @@ class Swish(_Activation):
     name = "recognize-swish"
     root = (graph.MulOp, graph.DivOp, graph.AddOp)
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         dtype = graph.type_of(op.result).dtype
         for core in _cores(op, (graph.SigmoidOp, graph.TanhOp)):
             is_tanh = isinstance(core, graph.TanhOp)
@@ -98,7 +98,7 @@ class Swish(_Activation):
                     return {"x": x, "core": core.result, "alpha": alpha}
         return None
 
-    def rewrite(self, op, *, x, core, alpha):
+    def rewrite(self, op: graph.BinaryOp, *, x, core, alpha):
         return graph.swish(x, alpha=alpha)
 
 
@@ -108,7 +108,7 @@ class Mish(_Activation):
     name = "recognize-mish"
     root = graph.MulOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         for tanh, x in ((op.a, op.b), (op.b, op.a)):
             core = producer(tanh, graph.TanhOp)
             inner = producer(core.x, graph.SoftplusOp) if core is not None else None
@@ -116,7 +116,7 @@ class Mish(_Activation):
                 return {"x": x, "core": core.result}
         return None
 
-    def rewrite(self, op, *, x, core):
+    def rewrite(self, op: graph.BinaryOp, *, x, core):
         return graph.mish(x)
 
 
@@ -129,16 +129,16 @@ class Softplus(Rewrite):
     name = "recognize-softplus"
     root = graph.LogOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.UnaryOp):
         exp = _one_plus_exp(op.x)
         return None if exp is None else {"x": exp.x}
 
-    def check(self, op, *, x):
+    def check(self, op: graph.UnaryOp, *, x):
         if x.type != op.result.type:
             return "its constants broadcast the operand to another shape"
         return used_elsewhere(op, [x])
 
-    def rewrite(self, op, *, x):
+    def rewrite(self, op: graph.UnaryOp, *, x):
         return graph.softplus(x)
 
 
@@ -151,22 +151,22 @@ class Sigmoid(Rewrite):
     name = "recognize-sigmoid"
     root = (graph.DivOp, graph.ReciprocalOp)
 
-    def pattern(self, op):
-        divisor = op.b if isinstance(op, graph.DivOp) else op.x
+    def pattern(self, op: graph.BinaryOp | graph.UnaryOp):
+        divisor = op.b if isinstance(op, graph.BinaryOp) else op.x
         exp = _one_plus_exp(divisor)
         if exp is None:
             return None
-        dividend = op.a if isinstance(op, graph.DivOp) else None
+        dividend = op.a if isinstance(op, graph.BinaryOp) else None
         if dividend is not None and constant_number(dividend) == 1:
             dividend = None
         return {"dividend": dividend, "exp": exp.result, "minus_x": exp.x}
 
-    def check(self, op, *, dividend, exp, minus_x):
+    def check(self, op: graph.BinaryOp | graph.UnaryOp, *, dividend, exp, minus_x):
         if dividend is None and minus_x.type != op.result.type:
             return "its constants broadcast the operand to another shape"
         return used_elsewhere(op, [minus_x], exp)
 
-    def rewrite(self, op, *, dividend, exp, minus_x):
+    def rewrite(self, op: graph.BinaryOp | graph.UnaryOp, *, dividend, exp, minus_x):
         negated = producer(minus_x, graph.NegOp)
         sigmoid = graph.sigmoid(graph.neg(minus_x) if negated is None else negated.x)
         return sigmoid if dividend is None else graph.mul(dividend, sigmoid)
@@ -226,7 +226,7 @@ def _cores(op: Any, classes: tuple[type[graph.GraphOp], ...]) -> Iterator[Any]:
             yield core
 
 
-def _one_plus_exp(value: ir.Value) -> graph.ExpOp | None:
+def _one_plus_exp(value: ir.Value) -> graph.UnaryOp | None:
     """The exponential in ``1 + exp(x)``."""
     add = producer(value, graph.AddOp)
     if add is None:

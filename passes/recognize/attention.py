@@ -47,14 +47,14 @@ class Attention(Rewrite):
     name = "recognize-attention"
     root = graph.MatmulOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.MatmulOp):
         softmax = _softmax(op.a)
         if softmax is None or softmax.attrs["axis"] != graph.type_of(softmax.x).rank - 1:
             return None
         scores = _read_scores(softmax.x)
         return None if scores is None else {"scores": scores, "v": op.b}
 
-    def check(self, op, *, scores, v):
+    def check(self, op: graph.MatmulOp, *, scores, v):
         if scores.bias is not None and scores.condition is not None:
             return "it has two masks"
         problem = _type_problem(op, scores, v)
@@ -63,7 +63,7 @@ class Attention(Rewrite):
         leaves = [scores.q, scores.k_transposed, v, scores.bias, scores.condition]
         return used_elsewhere(op, [x for x in leaves if x is not None], scores.products)
 
-    def rewrite(self, op, *, scores, v):
+    def rewrite(self, op: graph.MatmulOp, *, scores, v):
         given = scores.condition if scores.bias is None else scores.bias
         causal = given is not None and masks.is_causal(given, scores.keeps)
         is_needed = (

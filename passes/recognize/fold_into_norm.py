@@ -22,13 +22,13 @@ class NormScale(Rewrite):
     name = "recognize-norm-scale"
     root = graph.MulOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         return _norm_and_constant(op, _NORMS)
 
-    def check(self, op, *, norm, c):
+    def check(self, op: graph.BinaryOp, *, norm, c):
         return _fit_problem(op, norm, c)
 
-    def rewrite(self, op, *, norm, c):
+    def rewrite(self, op: graph.BinaryOp, *, norm, c):
         bias = _bias(norm)
         bias = None if bias is None else _combined(np.multiply, bias, c, norm)
         return _rebuilt(norm, _combined(np.multiply, norm.scale, c, norm), bias)
@@ -43,13 +43,13 @@ class NormBias(Rewrite):
     name = "recognize-norm-bias"
     root = graph.AddOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         return _norm_and_constant(op, graph.LayerNormOp)
 
-    def check(self, op, *, norm, c):
+    def check(self, op: graph.BinaryOp, *, norm, c):
         return _fit_problem(op, norm, c)
 
-    def rewrite(self, op, *, norm, c):
+    def rewrite(self, op: graph.BinaryOp, *, norm, c):
         bias = _bias(norm)
         if bias is None:
             zero = np.zeros((), graph.type_of(c).dtype)
@@ -66,12 +66,12 @@ class NormInNarrowType(Rewrite):
     name = "recognize-norm-in-narrow-type"
     root = graph.CastOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.CastOp):
         norm = producer(op.x, _NORMS)
         cast = None if norm is None else producer(norm.x, graph.CastOp)
         return None if cast is None else {"norm": norm, "x": cast.x}
 
-    def check(self, op, *, norm, x):
+    def check(self, op: graph.CastOp, *, norm, x):
         if x.type != op.result.type:
             return "its operand is not of the type that it is converted to"
         if not has_one_use(norm.result):
@@ -83,11 +83,11 @@ class NormInNarrowType(Rewrite):
                 return f"its scale or bias is not a constant that {dtype} can hold"
         return None
 
-    def rewrite(self, op, *, norm, x):
+    def rewrite(self, op: graph.CastOp, *, norm, x):
         dtype = graph.type_of(x).dtype
-        wide = [None if v is None else constant_array(v) for v in (norm.scale, _bias(norm))]
-        narrow = [None if w is None else graph.constant(value=w.astype(dtype)) for w in wide]
-        return _rebuilt(norm, *narrow, x=x)
+        bias = _bias(norm)
+        narrow = None if bias is None else _narrowed(bias, dtype)
+        return _rebuilt(norm, _narrowed(norm.scale, dtype), narrow, x=x)
 
 
 REWRITES = (NormScale, NormBias, NormInNarrowType)
@@ -139,12 +139,21 @@ def _combined(function: np.ufunc, value: ir.Value, c: ir.Value, norm: Any) -> ir
     return graph.constant(value=array.astype(left.dtype))
 
 
+def _narrowed(value: ir.Value, dtype: np.dtype) -> ir.Value:
+    array = constant_array(value)
+    assert array is not None
+    return graph.constant(value=array.astype(dtype))
+
+
 def _bias(norm: Any) -> ir.Value | None:
     return norm.operand_groups.get("bias")
 
 
 def _rebuilt(
-    norm: Any, scale: ir.Value, bias: ir.Value | None, x: ir.Value | None = None
+    norm: graph.LayerNormOp | graph.RmsNormOp,
+    scale: ir.Value,
+    bias: ir.Value | None,
+    x: ir.Value | None = None,
 ) -> ir.Value:
     """`norm` with other operands."""
     x = norm.x if x is None else x

@@ -27,16 +27,16 @@ class GroupedHeads(Rewrite):
     name = "recognize-grouped-heads"
     root = graph.AttentionOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.AttentionOp):
         k, v = _repeated(op.k), _repeated(op.v)
         return None if k is None or v is None else {"k": k, "v": v}
 
-    def check(self, op, *, k, v):
+    def check(self, op: graph.AttentionOp, *, k, v):
         if (k.groups, k.count) != (v.groups, v.count):
             return "keys and values are repeated differently"
         return None
 
-    def rewrite(self, op, *, k, v):
+    def rewrite(self, op: graph.AttentionOp, *, k, v):
         groups, count = k.groups, k.count
         q = _with_groups(op.q, groups, count)
         keys, values = (_with_groups(r.x, groups, 1) for r in (k, v))

@@ -22,7 +22,9 @@ class _Norm(Rewrite):
 
     root = (graph.MulOp, graph.DivOp)
 
-    def check(self, op: Any, *, x: ir.Value, start: ir.Value, scaled: Scaled) -> str | None:
+    def check(
+        self, op: graph.BinaryOp, *, x: ir.Value, start: ir.Value, scaled: Scaled
+    ) -> str | None:
         type_ = graph.type_of(x)
         if graph.type_of(op.result).shape != type_.shape:
             return "its factors broadcast the operand to another shape"
@@ -32,7 +34,9 @@ class _Norm(Rewrite):
             return "a factor is not a constant that broadcasts to the normalised axes"
         return used_elsewhere(op, [x], start)
 
-    def rewrite(self, op: Any, *, x: ir.Value, start: ir.Value, scaled: Scaled) -> ir.Value:
+    def rewrite(
+        self, op: graph.BinaryOp, *, x: ir.Value, start: ir.Value, scaled: Scaled
+    ) -> ir.Value:
         result = graph.type_of(op.result).dtype
         if result.itemsize > graph.type_of(x).dtype.itemsize:
             x = graph.cast(x, to=result)
@@ -96,7 +100,7 @@ class LayerNormAsLine(LayerNorm):
     name = "recognize-layer-norm-as-line"
     root = graph.AddOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         for slope, rest in ((op.a, op.b), (op.b, op.a)):
             line, shift = producer(slope, graph.MulOp), producer(rest, graph.SubOp)
             shifted = None if shift is None else producer(shift.b, graph.MulOp)
@@ -111,10 +115,10 @@ class LayerNormAsLine(LayerNorm):
                     return {"x": x, "start": mean, "scaled": scaled, "beta": shift.a}
         return None
 
-    def check(self, op, *, beta, **captures):
+    def check(self, op: graph.BinaryOp, *, beta, **captures):
         return super().check(op, **captures)
 
-    def rewrite(self, op, *, beta, **captures):
+    def rewrite(self, op: graph.BinaryOp, *, beta, **captures):
         return graph.add(super().rewrite(op, **captures), beta)
 
 

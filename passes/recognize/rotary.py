@@ -23,7 +23,7 @@ class RotaryEmbedding(Rewrite):
     name = "recognize-rotary-embedding"
     root = graph.AddOp
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         for left, right in ((op.a, op.b), (op.b, op.a)):
             plain, turned = producer(left, graph.MulOp), producer(right, graph.MulOp)
             if plain is None or turned is None:
@@ -35,7 +35,7 @@ class RotaryEmbedding(Rewrite):
                     return {"x": x, "cos": cos, "sin": sin, "rotated": rotated}
         return None
 
-    def check(self, op, *, x, cos, sin, rotated):
+    def check(self, op: graph.BinaryOp, *, x, cos, sin, rotated):
         if x.type != op.result.type:
             return "the angles broadcast the operand to another shape"
         size = graph.type_of(x).shape[-1]
@@ -44,7 +44,7 @@ class RotaryEmbedding(Rewrite):
                 return "the halves of the angles are not known to be alike"
         return used_elsewhere(op, [x, cos, sin])
 
-    def rewrite(self, op, *, x, cos, sin, rotated):
+    def rewrite(self, op: graph.BinaryOp, *, x, cos, sin, rotated):
         return graph.rotary_embedding(x, _first_half(cos), _first_half(sin), interleaved=False)
 
 

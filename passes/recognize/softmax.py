@@ -17,7 +17,7 @@ class Softmax(Rewrite):
     name = "recognize-softmax"
     root = (graph.MulOp, graph.DivOp)
 
-    def pattern(self, op):
+    def pattern(self, op: graph.BinaryOp):
         whole = product(op.result)
         for value, exponent in whole.powers.items():
             total = producer(value, graph.ReduceSumOp)
@@ -29,12 +29,12 @@ class Softmax(Rewrite):
                 return {"x": _without_maximum(exp.x, axes), "exp": exp, "axes": axes}
         return None
 
-    def check(self, op, *, x, exp, axes):
+    def check(self, op: graph.BinaryOp, *, x, exp, axes):
         if len(axes) != 1:
             return f"it sums over {len(axes)} axes"
         return used_elsewhere(op, [x], exp.result)
 
-    def rewrite(self, op, *, x, exp, axes):
+    def rewrite(self, op: graph.BinaryOp, *, x, exp, axes):
         return graph.softmax(x, axis=axes[0])
 
 

@@ -45,7 +45,7 @@ def _inside(root: Any, leaves: Collection[ir.Value]) -> dict[Any, None]:
 
 def _downstream(start: ir.Value, inside: dict[Any, None]) -> dict[Any, None]:
     """Those of `inside` that are computed from `start`, its own op included."""
-    found: dict[Any, None] = {start.owner.operation: None}
+    found: dict[Any, None] = {ir.OpResult(start).owner.operation: None}
     stack = [start]
     while stack:
         for use in stack.pop().uses:

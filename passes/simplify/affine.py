@@ -113,18 +113,18 @@ def _of_expand(op: graph.ExpandOp, shape: Shape) -> Affine | None:
     return None if inner is None else _added(inner, Affine(shape, (0,) * len(shape), 0))
 
 
-def _of_sum(op: graph.AddOp, shape: Shape) -> Affine | None:
+def _of_sum(op: graph.BinaryOp, shape: Shape) -> Affine | None:
     del shape
     left, right = affine(op.a), affine(op.b)
     return None if left is None or right is None else _added(left, right)
 
 
-def _of_difference(op: graph.SubOp, shape: Shape) -> Affine | None:
+def _of_difference(op: graph.BinaryOp, shape: Shape) -> Affine | None:
     del shape
     return difference(op.a, op.b)
 
 
-def _of_product(op: graph.MulOp, shape: Shape) -> Affine | None:
+def _of_product(op: graph.BinaryOp, shape: Shape) -> Affine | None:
     left, right = affine(op.a), affine(op.b)
     if left is None or right is None:
         return None

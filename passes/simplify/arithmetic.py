@@ -9,40 +9,40 @@ from .operands import right_scalar, scalar_operand
 
 
 @rewrite(graph.AddOp)
-def add_zero(op: Any) -> Any:
+def add_zero(op: graph.BinaryOp) -> Any:
     """``x + 0  -->  x``. Exact, but ``-0.0 + 0.0`` stays ``-0.0``."""
     found = scalar_operand(op)
     return found[0] if found is not None and found[1] == 0 else None
 
 
 @rewrite(graph.SubOp)
-def sub_zero(op: Any) -> Any:
+def sub_zero(op: graph.BinaryOp) -> Any:
     """``x - 0  -->  x``. Exact, but ``-0.0 - -0.0`` stays ``-0.0``."""
     return op.a if right_scalar(op) == 0 else None
 
 
 @rewrite(graph.MulOp)
-def mul_one(op: Any) -> Any:
+def mul_one(op: graph.BinaryOp) -> Any:
     """``x * 1  -->  x``. Exact."""
     found = scalar_operand(op)
     return found[0] if found is not None and found[1] == 1 else None
 
 
 @rewrite(graph.DivOp)
-def div_one(op: Any) -> Any:
+def div_one(op: graph.BinaryOp) -> Any:
     """``x / 1  -->  x``. Exact."""
     return op.a if right_scalar(op) == 1 else None
 
 
 @rewrite(graph.NegOp, graph.NotOp, graph.BitwiseNotOp)
-def double_negation(op: Any) -> Any:
+def double_negation(op: graph.UnaryOp) -> Any:
     """``-(-x)  -->  x``, also for logical and bitwise not. Exact."""
     inner = producer(op.x, type(op))
     return inner.x if inner is not None else None
 
 
 @rewrite(graph.AbsOp)
-def abs_of_sign_free(op: Any) -> Any:
+def abs_of_sign_free(op: graph.UnaryOp) -> Any:
     """``|-x|  -->  |x|`` and ``||x||  -->  |x|``. Exact."""
     if producer(op.x, graph.AbsOp) is not None:
         return op.x
@@ -51,7 +51,7 @@ def abs_of_sign_free(op: Any) -> Any:
 
 
 @rewrite(graph.AddOp)
-def add_negated(op: Any) -> Any:
+def add_negated(op: graph.BinaryOp) -> Any:
     """``a + -b  -->  a - b``. Exact."""
     inner = producer(op.b, graph.NegOp)
     if inner is not None:

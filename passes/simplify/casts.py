@@ -14,7 +14,7 @@ WIDE_FLOATS = tuple(map(np.dtype, (np.float64, np.float32, np.float16, ml_dtypes
 
 
 @rewrite(graph.CastOp)
-def cast_to_same(op: Any) -> Any:
+def cast_to_same(op: graph.CastOp) -> Any:
     """``cast(x : T) to T  -->  x``. Exact."""
     return op.x if same_type(op.x, op.operation.results[0]) else None
 
@@ -28,11 +28,11 @@ class CastChain(Rewrite):
     name = "cast-chain"
     root = graph.CastOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.CastOp) -> dict[str, Any] | None:
         inner = producer(op.x, graph.CastOp)
         return None if inner is None else {"inner": inner}
 
-    def check(self, op: Any, inner: Any) -> str | None:
+    def check(self, op: graph.CastOp, inner: Any) -> str | None:
         source, between, target = graph.type_of(inner.x).dtype, inner.attrs["to"], op.attrs["to"]
         if not holds(between, source):
             return f"{between} does not hold every {source}"
@@ -42,7 +42,7 @@ class CastChain(Rewrite):
             return f"infinities of {source} become finite by way of {between}"
         return None
 
-    def rewrite(self, op: Any, inner: Any) -> Any:
+    def rewrite(self, op: graph.CastOp, inner: Any) -> Any:
         return graph.cast(inner.x, to=op.attrs["to"])
 
 

@@ -22,7 +22,7 @@ class MulChain(Rewrite):
     name = "mul-chain"
     root = graph.MulOp
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.BinaryOp) -> dict[str, Any] | None:
         outer = scalar_operand(op)
         if outer is None or not has_one_use(outer[0]):
             return None
@@ -30,15 +30,15 @@ class MulChain(Rewrite):
         inner = scalar_operand(inner_op) if inner_op is not None else None
         return None if inner is None else {"x": inner[0], "c": inner[1], "d": outer[1]}
 
-    def check(self, op: Any, x: Any, c: Any, d: Any) -> str | None:
+    def check(self, op: graph.BinaryOp, x: Any, c: Any, d: Any) -> str | None:
         return _problem(op, c, d)
 
-    def rewrite(self, op: Any, x: Any, c: Any, d: Any) -> Any:
+    def rewrite(self, op: graph.BinaryOp, x: Any, c: Any, d: Any) -> Any:
         return graph.mul(x, scalar_constant(_product(c, d), x))
 
 
 @rewrite(graph.AddOp)
-def add_chain(op: Any) -> Any:
+def add_chain(op: graph.BinaryOp) -> Any:
     """``(x + c) + d  -->  x + (c + d)`` for integers, which wrap around alike. Exact.
 
     Not for floats: ``(x + 1e20) - 1e20`` is not ``x``.
@@ -56,7 +56,7 @@ def add_chain(op: Any) -> Any:
 
 
 @rewrite(graph.DivOp)
-def div_by_power_of_two(op: Any) -> Any:
+def div_by_power_of_two(op: graph.BinaryOp) -> Any:
     """``x / c  -->  x * (1 / c)`` for floats where ``c`` is a power of two. Exact."""
     c = right_scalar(op)
     if c is None or not is_float(graph.type_of(op.a).dtype) or not is_finite_normal(c):

@@ -3,7 +3,6 @@
 from typing import Any
 
 from ...dialects import graph
-from ...dialects.graph.base import builder
 from ...mlir import ir
 from ..query import producer, same_type
 from ..rewrite import rewrite
@@ -22,18 +21,18 @@ def as_result(op: Any, x: ir.Value) -> ir.Value:
 
 
 @rewrite(graph.AndOp, graph.OrOp, graph.NotOp, graph.WhereOp, graph.CastOp)
-def mask_of_expand(op: Any) -> Any:
+def mask_of_expand(op: graph.BinaryOp | graph.UnaryOp | graph.WhereOp | graph.CastOp) -> Any:
     """``where(expand(c), 0, 1)  -->  expand(where(c, 0, 1))``, likewise for what else masks are
     computed with: fewer elements are computed, or the other operands expand anyway."""
     operands = list(op.operation.operands)
     smaller = [unexpanded(value) for value in operands]
     if smaller == operands:
         return None
-    return as_result(op, builder(type(op))(*smaller, **op.attrs))
+    return as_result(op, graph.build(type(op), smaller, op.attrs))
 
 
 @rewrite(graph.AttentionOp)
-def attention_of_expanded_mask(op: Any) -> Any:
+def attention_of_expanded_mask(op: graph.AttentionOp) -> Any:
     """``attention(q, k, v, expand(mask))  -->  attention(q, k, v, mask)``, which broadcasts."""
     if op.mask is None or (mask := unexpanded(op.mask)) == op.mask:
         return None

@@ -16,7 +16,7 @@ from .expansion import as_result, unexpanded
 
 
 @rewrite(graph.GatherOp)
-def gather_of_sizes(op: Any) -> Any:
+def gather_of_sizes(op: graph.GatherOp) -> Any:
     """``gather(sizes, c)  -->  sizes`` that are picked, in the shape of ``c``."""
     inner, picked = producer(op.x, graph.SizesOp), constant_array(op.indices)
     if inner is None or picked is None or picked.size == 0:
@@ -29,7 +29,7 @@ def gather_of_sizes(op: Any) -> Any:
 
 
 @rewrite(graph.GatherOp)
-def gather_in_order(op: Any) -> Any:
+def gather_in_order(op: graph.GatherOp) -> Any:
     """``gather(x, [0, 1, 2, ...])`` of all there is along the axis  -->  ``reshape(x)``."""
     indices = affine(op.indices)
     if indices is None or not indices.numbers([graph.type_of(op.x).shape[op.attrs["axis"]]]):
@@ -38,7 +38,7 @@ def gather_in_order(op: Any) -> Any:
 
 
 @rewrite(graph.GatherOp)
-def gather_of_run(op: Any) -> Any:
+def gather_of_run(op: graph.GatherOp) -> Any:
     """``gather(x, [i, i + 1, ...])  -->  reshape(slice(x))``, where constant indices are a run."""
     indices, axis = constant_array(op.indices), op.attrs["axis"]
     shape = list(graph.type_of(op.x).shape)
@@ -55,7 +55,7 @@ def gather_of_run(op: Any) -> Any:
 
 
 @rewrite(graph.GatherNdOp)
-def gather_nd_in_order(op: Any) -> Any:
+def gather_nd_in_order(op: graph.GatherNdOp) -> Any:
     """``gather_nd(x, concat(i, j))`` with ``i`` and ``j`` the places themselves  -->
     ``reshape(x)``."""
     columns = producer(op.indices, graph.ConcatOp)
@@ -87,7 +87,7 @@ def _own_axis(form: Affine | None, size: Any) -> int | None:
 
 
 @rewrite(graph.GreaterOrEqualOp, graph.GreaterOp, graph.LessOrEqualOp, graph.LessOp)
-def comparison_decided(op: Any) -> Any:
+def comparison_decided(op: graph.BinaryOp) -> Any:
     """``range >= 0  -->  true``, and whatever else shows by the lowest of the differences."""
     rises = isinstance(op, graph.GreaterOrEqualOp | graph.GreaterOp)
     form = difference(op.a, op.b) if rises else difference(op.b, op.a)
@@ -100,7 +100,7 @@ def comparison_decided(op: Any) -> Any:
 
 
 @rewrite(graph.AndOp, graph.OrOp)
-def logical_constant(op: Any) -> Any:
+def logical_constant(op: graph.BinaryOp) -> Any:
     """``true and x  -->  x``, ``false or x  -->  x``; expanded where they broadcast."""
     neutral = isinstance(op, graph.AndOp)
     for x, other in ((op.a, op.b), (op.b, op.a)):

@@ -23,7 +23,7 @@ def clip_pool_window(op: Any) -> Any:
 
 
 @rewrite(graph.AveragePoolOp)
-def clip_average_window(op: Any) -> Any:
+def clip_average_window(op: graph.AveragePoolOp) -> Any:
     """The same for ``average_pool``, times the share that the image has where padding counts, to
     within one rounding."""
     kept = _kept(op)

@@ -11,7 +11,7 @@ from .operands import scalar_constant, scalar_operand
 
 
 @rewrite(graph.WhereOp)
-def where_decided(op: Any) -> Any:
+def where_decided(op: graph.WhereOp) -> Any:
     """``where(true, a, b)  -->  a``, ``where(false, a, b)  -->  b``, expanded where they
     broadcast; and ``where(c, a, a)  -->  a``."""
     if op.a == op.b:
@@ -25,7 +25,7 @@ def where_decided(op: Any) -> Any:
 
 
 @rewrite(graph.IfOp)
-def if_of_one_value(op: Any) -> Any:
+def if_of_one_value(op: graph.IfOp) -> Any:
     """``if(c) { a } else { a }  -->  a``, of values from outside. (The backend would merge the
     branches, and lose what they yield.)"""
     then, otherwise = (list(graph.terminator(body).operands) for body in op.bodies)
@@ -34,20 +34,20 @@ def if_of_one_value(op: Any) -> Any:
 
 
 @rewrite(graph.ReluOp)
-def relu_of_relu(op: Any) -> Any:
+def relu_of_relu(op: graph.UnaryOp) -> Any:
     """``relu(relu(x))  -->  relu(x)``."""
     return op.x if producer(op.x, graph.ReluOp) is not None else None
 
 
 @rewrite(graph.MaxOp)
-def max_zero_to_relu(op: Any) -> Any:
+def max_zero_to_relu(op: graph.BinaryOp) -> Any:
     """``max(x, 0)  -->  relu(x)``. A ``-0.0`` may become ``0.0``."""
     found = scalar_operand(op)
     return graph.relu(found[0]) if found is not None and found[1] == 0 else None
 
 
 @rewrite(graph.ReluOp)
-def relu_of_max(op: Any) -> Any:
+def relu_of_max(op: graph.UnaryOp) -> Any:
     """``relu(max(x, c))  -->  relu(x)`` for ``c <= 0``."""
     inner = producer(op.x, graph.MaxOp)
     found = scalar_operand(inner) if inner is not None else None
@@ -60,7 +60,7 @@ class BoundChain(Rewrite):
     name = "bound-chain"
     root = (graph.MaxOp, graph.MinOp)
 
-    def pattern(self, op: Any) -> dict[str, Any] | None:
+    def pattern(self, op: graph.BinaryOp) -> dict[str, Any] | None:
         outer = scalar_operand(op)
         if outer is None or not has_one_use(outer[0]):
             return None
@@ -68,14 +68,14 @@ class BoundChain(Rewrite):
         inner = scalar_operand(inner_op) if inner_op is not None else None
         return None if inner is None else {"x": inner[0], "c": inner[1], "d": outer[1]}
 
-    def rewrite(self, op: Any, x: Any, c: Any, d: Any) -> Any:
+    def rewrite(self, op: graph.BinaryOp, x: Any, c: Any, d: Any) -> Any:
         if isinstance(op, graph.MaxOp):
             return graph.max_(x, scalar_constant(np.maximum(c, d), x))
         return graph.min_(x, scalar_constant(np.minimum(c, d), x))
 
 
 @rewrite(graph.MaxOp)
-def max_of_relu(op: Any) -> Any:
+def max_of_relu(op: graph.BinaryOp) -> Any:
     """``max(relu(x), c)  -->  relu(x)`` for ``c <= 0``, and ``max(x, c)`` for ``c > 0``."""
     found = scalar_operand(op)
     inner = producer(found[0], graph.ReluOp) if found is not None else None

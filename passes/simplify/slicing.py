@@ -9,7 +9,7 @@ from ..rewrite import rewrite
 
 
 @rewrite(graph.SliceOp)
-def full_slice(op: Any) -> Any:
+def full_slice(op: graph.SliceOp) -> Any:
     """``x[0:n:1, ...]`` of the whole of ``x``  -->  ``x``."""
     attrs = op.attrs
     whole = all(start == 0 for start in attrs["starts"]) and all(s == 1 for s in attrs["steps"])
@@ -17,7 +17,7 @@ def full_slice(op: Any) -> Any:
 
 
 @rewrite(graph.SliceOp)
-def slice_of_slice(op: Any) -> Any:
+def slice_of_slice(op: graph.SliceOp) -> Any:
     """``slice(slice(x))  -->  slice(x)``."""
     inner_op = producer(op.x, graph.SliceOp)
     if inner_op is None:
@@ -34,7 +34,7 @@ def slice_of_slice(op: Any) -> Any:
 
 
 @rewrite(graph.ConcatOp)
-def concat_of_one(op: Any) -> Any:
+def concat_of_one(op: graph.ConcatOp) -> Any:
     """``concat(x)  -->  x``, and operands of no elements are left out."""
     axis = op.attrs["axis"]
     operands = op.operand_groups["xs"]
@@ -45,7 +45,7 @@ def concat_of_one(op: Any) -> Any:
 
 
 @rewrite(graph.ConcatOp)
-def concat_of_concat(op: Any) -> Any:
+def concat_of_concat(op: graph.ConcatOp) -> Any:
     """``concat(concat(a, b), c)  -->  concat(a, b, c)`` along one axis, as long as one op can
     take all operands."""
     axis = op.attrs["axis"]
@@ -71,7 +71,7 @@ def _joined(op: Any, operands: list[Any]) -> Any:
 
 
 @rewrite(graph.PadOp)
-def pad_by_nothing(op: Any) -> Any:
+def pad_by_nothing(op: graph.PadOp) -> Any:
     """``pad(x) {low = 0, high = 0}  -->  x``."""
     return op.x if all(size == 0 for size in (*op.attrs["low"], *op.attrs["high"])) else None
 

@@ -26,7 +26,7 @@ def gather_block_quantized(
     packed = graph.type_of(data).dtype == np.uint8
     if packed and bits not in (2, 4, 8):
         raise graph.TypeRuleError(f"{bits} bits")
-    parts = [data, scales, zero_points]
+    parts: list[ir.Value | None] = [data, scales, zero_points]
     extent = graph.type_of(data).shape[axis]
     inside, places = _inside(indices, extent)
     before = axis != blocked and graph.type_of(scales).shape[axis] == extent

@@ -25,11 +25,13 @@ _NF4 = (
 
 
 @microsoft_op("MatMulIntegerToFloat")
-def matmul_integer_to_float(a, b, a_scale, b_scale, a_zero=None, b_zero=None, bias=None):
+def matmul_integer_to_float(
+    a, b, a_scale: ir.Value, b_scale: ir.Value, a_zero=None, b_zero=None, bias=None
+):
     """Scales and zero points have one element, or one per column of `b`, for `a` one per row."""
     a_zero, b_zero = per_row(a_zero), per_column(b_zero)
     sums = matmul_of_any_rank(a, b, lambda a, b: integer_product(a, b, a_zero, b_zero))
-    scale = graph.mul(_given(per_row(a_scale)), _given(per_column(b_scale)))
+    scale = graph.mul(per_row(a_scale), per_column(b_scale))
     y = graph.mul(graph.cast(sums, to=graph.type_of(scale).dtype), scale)
     return y if bias is None else graph.add(y, bias)
 
@@ -48,7 +50,8 @@ def dynamic_quantize_matmul(a, b, b_scale, b_zero=None, bias=None):
 
 @microsoft_op("QGemm")
 def qgemm(
-    a, a_scale, a_zero, b, b_scale, b_zero, c=None, y_scale=None, y_zero=None,
+    a, a_scale: ir.Value, a_zero, b, b_scale: ir.Value, b_zero,
+    c=None, y_scale=None, y_zero=None,
     *, transA=0, transB=0, alpha=1.0,  # noqa: N803
 ):  # fmt: skip
     """``alpha * A' B' + C`` with `c` of scale ``alpha * a_scale * b_scale``; floats without
@@ -57,7 +60,7 @@ def qgemm(
     b = graph.transpose(b, perm=[1, 0]) if transB else b
     sums = integer_product(a, b, per_row(a_zero), per_column(b_zero))
     sums = sums if c is None else graph.add(sums, c)
-    a_scale, b_scale = _given(per_row(a_scale)), _given(per_column(b_scale))
+    a_scale, b_scale = per_row(a_scale), per_column(b_scale)
     scale = graph.mul(a_scale, graph.splat_like(alpha, a_scale))
     if y_scale is not None and y_zero is not None:
         return requantize(sums, [scale, b_scale], y_scale, y_zero)

@@ -18,7 +18,7 @@ def context():
 
 
 def same_after_writing(array: np.ndarray) -> bool:
-    back = graph.attributes.Elements.read(graph.write_elements(array))
+    back = graph.attributes.ELEMENTS.read(graph.write_elements(array))
     return back.dtype == array.dtype and np.array_equal(back, array)
 
 
@@ -128,7 +128,7 @@ def test_names_of_another_program_are_not_mistaken():
         (parsed,) = module.body.operations
         written = graph.write_elements(-np.arange(40))
         np.testing.assert_array_equal(parsed.opview.attrs["value"], np.arange(40))
-        np.testing.assert_array_equal(graph.attributes.Elements.read(written), -np.arange(40))
+        np.testing.assert_array_equal(graph.attributes.ELEMENTS.read(written), -np.arange(40))
 
 
 def test_equal_programs_have_equal_names():
@@ -143,11 +143,11 @@ def test_equal_programs_have_equal_names():
 def test_arrays_are_not_copied_and_stay_alive():
     array = np.arange(1 << 16, dtype=np.float32)
     attribute = graph.write_elements(array)
-    back = graph.attributes.Elements.read(attribute)
+    back = graph.attributes.ELEMENTS.read(attribute)
     assert np.shares_memory(back, array)
     assert not back.flags.writeable
     del array, back
-    assert graph.attributes.Elements.read(attribute)[12345] == 12345
+    assert graph.attributes.ELEMENTS.read(attribute)[12345] == 12345
 
 
 def test_constants_are_not_printed_at_length():

@@ -1,0 +1,5 @@
+"""The command line of `tools.stubs`."""
+
+from .generate import main
+
+raise SystemExit(main())
