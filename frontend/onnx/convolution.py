@@ -105,6 +105,7 @@ def conv_transpose(
             x, w, low=none, high=none, output_padding=none, layout="channels_first", **steps
         )
         return with_bias(_cut(full, low, high, extra), bias)
+    low, high, extra = (list(map(graph.static_size, sizes)) for sizes in (low, high, extra))
     y = graph.conv_transpose(
         x, w, low=low, high=high, output_padding=extra, layout="channels_first", **steps
     )

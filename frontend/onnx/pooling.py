@@ -102,7 +102,7 @@ def _average(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Valu
         dilations=window.dilations,
         low=window.static_low,
         high=window.static_high,
-        extra=window.extra,
+        extra=window.static_extra,
         count_include_pad=count_include_pad,
         layout="channels_first",
     )

@@ -45,6 +45,10 @@ class Window:
         return tuple(map(graph.static_size, self.high))
 
     @property
+    def static_extra(self) -> graph.StaticShape:
+        return tuple(map(graph.static_size, self.extra))
+
+    @property
     def is_symbolic(self) -> bool:
         """Whether the padding depends on the sizes of the run."""
         return any(isinstance(size, Dim) for size in (*self.low, *self.high, *self.extra))

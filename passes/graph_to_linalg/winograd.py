@@ -10,7 +10,6 @@ from .scratch import floats, scratch_of, uses_scratch
 from .vector_epilogue import VectorEpilogue
 from .winograd_kernel import WinogradEmitter, WinogradShape
 
-
 _Image = tuple[int, int, int, int]
 
 
