@@ -66,7 +66,8 @@ class Pass:
 
     Options are spelled in kebab-case (``max_users`` is ``max-users``), have defaults, and are
     ``int``, ``float``, ``bool``, ``str``, an ``Enum``, a ``Literal``, one of these ``| None``, or
-    ``tuple[..., ...]`` of one of these. The IR verifies before and after a pass, not during it.
+    ``tuple[..., ...]`` of one of these. A field that is a dataclass adds its fields to the options.
+    The IR verifies before and after a pass, not during it.
     """
 
     name: ClassVar[str] = ""

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import enum
+import functools
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -22,52 +23,89 @@ def option_name(field_name: str) -> str:
     return field_name.rstrip("_").replace("_", "-")
 
 
-def option_types(cls: type) -> dict[str, Any]:
-    """Option name to type, in the order of the fields of the dataclass `cls`."""
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One option of a pass: the fields that lead to its value, its type and its default."""
+
+    path: tuple[str, ...]
+    type_: Any
+    default: Any = dataclasses.MISSING
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is dataclasses.MISSING
+
+    def value(self, instance: Any) -> Any:
+        """The value that `instance` has."""
+        return functools.reduce(getattr, self.path, instance)
+
+
+def options_of(cls: type) -> dict[str, Option]:
+    """The options of the dataclass `cls` by name, in the order of its fields.
+
+    A field that is a dataclass itself contributes its fields in its place: its options are spelled
+    as if they were those of `cls`.
+    """
     hints = typing.get_type_hints(cls)
-    return {option_name(f.name): hints[f.name] for f in dataclasses.fields(cls)}
+    found: dict[str, Option] = {}
+    for field in dataclasses.fields(cls):
+        option = Option((field.name,), hints[field.name], _default(field))
+        if not dataclasses.is_dataclass(option.type_):
+            found[option_name(field.name)] = option
+            continue
+        for name, inner in options_of(typing.cast(type, option.type_)).items():
+            default = inner.default if option.is_required else inner.value(option.default)
+            found[name] = Option((field.name, *inner.path), inner.type_, default)
+    return found
 
 
 def build(cls: type, options: Mapping[str, str]) -> Any:
     """An instance of the dataclass `cls` from option texts. OptionError lists what is wrong."""
-    hints = option_types(cls)
-    fields = {option_name(f.name): f for f in dataclasses.fields(cls)}
-    values: dict[str, Any] = {}
+    known = options_of(cls)
+    values: dict[tuple[str, ...], Any] = {}
     problems: list[str] = []
     for name, text in options.items():
-        if name not in fields:
-            problems.append(f"no option '{name}'{suggestion(name, fields)}")
+        if name not in known:
+            problems.append(f"no option '{name}'{suggestion(name, known)}")
             continue
         try:
-            values[fields[name].name] = parse_value(text, hints[name])
+            values[known[name].path] = parse_value(text, known[name].type_)
         except ValueError as error:
             problems.append(f"option '{name}': {error}")
-    missing = [name for name, f in fields.items() if _is_required(f) and name not in options]
+    missing = [name for name, each in known.items() if each.is_required and name not in options]
     problems += [f"option '{name}' is required" for name in missing]
     if problems:
         raise OptionError(problems)
-    return cls(**values)
+    return _construct(cls, {each.path: each.default for each in known.values()} | values)
+
+
+def _construct(cls: type, values: Mapping[tuple[str, ...], Any]) -> Any:
+    """An instance of the dataclass `cls` from the values at the ends of paths of fields."""
+    arguments: dict[str, Any] = {path[0]: value for path, value in values.items() if not path[1:]}
+    hints = typing.get_type_hints(cls)
+    for name in {path[0] for path in values if path[1:]}:
+        inner = {path[1:]: value for path, value in values.items() if path[0] == name}
+        arguments[name] = _construct(hints[name], inner)
+    return cls(**arguments)
 
 
 def render(instance: Any) -> str:
     """The options of a dataclass that differ from their defaults: ``a=1 b=x``, or empty."""
     parts: list[str] = []
-    for field in dataclasses.fields(instance):
-        value = getattr(instance, field.name)
-        if _is_required(field) or value != _default(field):
-            parts.append(f"{option_name(field.name)}={quote(format_value(value))}")
+    for name, option in options_of(type(instance)).items():
+        value = option.value(instance)
+        if value != option.default:
+            parts.append(f"{name}={quote(format_value(value))}")
     return " ".join(parts)
 
 
 def describe(cls: type) -> list[tuple[str, str, str]]:
-    """Of each option of `cls`: name, type and default, as text."""
-    types_ = option_types(cls)
-    rows: list[tuple[str, str, str]] = []
-    for field in dataclasses.fields(cls):
-        name = option_name(field.name)
-        default = "required" if _is_required(field) else format_value(_default(field))
-        rows.append((name, type_name(types_[name]), default))
-    return rows
+    """Name, type and default of each option of `cls`, as text."""
+    return [
+        (name, type_name(option.type_),
+         "required" if option.is_required else format_value(option.default))
+        for name, option in options_of(cls).items()
+    ]  # fmt: skip
 
 
 def parse_value(text: str, type_: Any) -> Any:
@@ -156,11 +194,8 @@ def _article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def _is_required(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
 def _default(field: dataclasses.Field[Any]) -> Any:
+    """The default of `field`, `MISSING` where it has none."""
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default

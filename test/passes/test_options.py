@@ -84,6 +84,29 @@ def test_commas_within_brackets_do_not_separate():
     assert split_list("a=max(b,c), d") == ["a=max(b,c)", "d"]
 
 
+@dataclass(frozen=True)
+class Unit:
+    lanes: int = 4
+    caches: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Nested:
+    unit: Unit = Unit(lanes=8)
+    tile: int = 2
+
+
+def test_fields_of_a_dataclass_are_options():
+    options = Nested(Unit(16, (1, 2)), 3)
+    assert render(options) == "lanes=16 caches=1,2 tile=3"
+    assert build(Nested, {"lanes": "16", "caches": "1,2", "tile": "3"}) == options
+    assert render(Nested()) == ""
+    assert build(Nested, {}) == Nested()
+    assert [name for name, _, _ in describe(Nested)] == ["lanes", "caches", "tile"]
+    with pytest.raises(OptionError, match="option 'lanes': 'x' is not an integer"):
+        build(Nested, {"lanes": "x"})
+
+
 def test_descriptions_for_help():
     rows = {name: (type_, default) for name, type_, default in describe(Options)}
     assert rows["mode"] == ("fast|exact", "fast")
