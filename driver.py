@@ -105,6 +105,7 @@ class Compilation:
 
     def graph_passes(self) -> None:
         """Run the graph pipeline."""
+        self.report.cpu = self.options.target.cpu
         recorder = StageRecorder(self.report, self.name)
         recorder.record("imported", self.module)
         self._run("graph", self.options.pipeline, [recorder])
@@ -113,11 +114,12 @@ class Compilation:
         """Lower to linalg and put the metadata where the compiled module will carry it."""
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
-        moments = write_moments(greatest_moments(main_function(self.module)))
-        transients = transient_bytes(main_function(self.module))
         target = self.options.target
+        moments = write_moments(greatest_moments(main_function(self.module), target.cpu))
+        transients = transient_bytes(main_function(self.module), target.cpu)
         text = lowering_pipeline(
             target.pipeline,
+            target.cpu,
             self.options.threads,
             affine=target.knows_its_processor,
             transients=transients,
@@ -390,7 +392,7 @@ def make_options(
     threads = threads or usable_cpus()
     text = pipeline
     if text is None:
-        text = graph_pipeline(row.pipeline, row.vector_bits, precision, row.bf16_unit, threads)
+        text = graph_pipeline(row.pipeline, row.cpu, precision, row.bf16_unit, threads)
     Pipeline.parse(text)
     return Options(
         row, threads, dict(dims or {}), text, precision,

@@ -12,6 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -194,7 +195,7 @@ def _is_repeatable(options: Mapping[str, Any]) -> bool:
 def _describe(targets: Sequence[Target], options: Mapping[str, Any]) -> str:
     kept = {name: value for name, value in options.items() if name not in _NOT_PART_OF_THE_RESULT}
     rows = [
-        (target.spelling, target.pipeline, target.driver, target.vector_bits, target.bf16_unit,
+        (target.spelling, target.pipeline, target.driver, asdict(target.cpu), target.bf16_unit,
          target.threads_flag, target.backend_flags, target.variants[target.variant])
         for target in targets
     ]  # fmt: skip

@@ -76,7 +76,7 @@ def peaks(
     compilation = begin(model, options)
     compilation.graph_passes()
     function = main_function(compilation.module)
-    found = liveness(function, dims)
+    found = liveness(function, dims, cpu=options.target.cpu)
     predicted = allocation(function, found, side_by_side=favour != FAVOURS["order"])
     compilation.lower()
     with load(compilation.backend(), threads=1) as compiled:

@@ -8,6 +8,7 @@ import bisect
 from collections.abc import Sequence
 from typing import Any
 
+from ..cpu_model import CpuModel
 from ..dialects import graph
 from ..dialects.symbolic import Dim
 from .dispatches import dispatched_buffers
@@ -24,16 +25,16 @@ def allocation(function: Any, found: Liveness, side_by_side: bool = True) -> int
     return place_buffers(dispatched_buffers(function, found, side_by_side))[1]
 
 
-def transient_bytes(function: Any) -> int:
-    """The bytes that a run of `function` allocates at once for what is between its inputs and its
-    outputs; 0 where sizes have names, or ops are of other dialects."""
+def transient_bytes(function: Any, cpu: CpuModel) -> int:
+    """The bytes that a run of `function` on `cpu` allocates at once for what is between its inputs
+    and its outputs; 0 where sizes have names, or ops are of other dialects."""
     body = [op.operation for op in function.regions[0].blocks[0].operations]
     values = [*function.regions[0].blocks[0].arguments, *(v for op in body for v in op.results)]
     if any(graph.graph_op(op) is None for op in body[:-1]):
         return 0
     if any(not graph.type_of(value).is_static for value in values):
         return 0
-    buffers = dispatched_buffers(function, liveness(function))
+    buffers = dispatched_buffers(function, liveness(function, cpu=cpu))
     return place_buffers([each for each in buffers if each.kind != "output"])[1]
 
 

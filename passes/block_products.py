@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from ..cpu_model import CpuModel
 from ..dialects import graph
 from ..mlir import ir
 from .graph_to_linalg.strassen_kernel import StrassenShape
-from .vectors import LANES, choose_tile
+from .vectors import choose_tile
 
 BLOCK_BOUND = 1e-5
 """What sums of blocks change a sum of products by, of the largest, with some room."""
@@ -53,19 +54,19 @@ def best_blocks(
 
 
 def by_blocks(
-    x: ir.Value, weights: np.ndarray, blocks: str, vector_bits: int, threads: int
+    x: ir.Value, weights: np.ndarray, blocks: str, cpu: CpuModel, threads: int
 ) -> ir.Value:
     """All rows of `x` by `weights` [K, N], by the algorithm called `blocks`."""
     lead, algorithm = graph.type_of(x).static_shape[:-1], graph.ALGORITHMS[blocks]
     depth, columns = weights.shape
     tile = choose_tile(
-        -(-math.prod(lead) // algorithm.rows), -(-columns // algorithm.columns), vector_bits
+        -(-math.prod(lead) // algorithm.rows), -(-columns // algorithm.columns), cpu
     )  # fmt: skip
     assert tile is not None  # blocks are large
     shape = StrassenShape(
         math.prod(lead), depth // algorithm.depth, columns, blocks,
-        width=tile.width, lanes=LANES[vector_bits], tile=tile.rows,
-        wanted=max(MIN_PIECES, 2 * threads),
+        width=tile.width, lanes=cpu.lanes, tile=tile.rows,
+        wanted=max(MIN_PIECES, 2 * threads), cpu=cpu,
     )  # fmt: skip
     return graph.strassen_matmul(
         graph.strassen_terms(x, blocks=blocks, copies=_copies(shape, threads)),

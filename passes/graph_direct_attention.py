@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
@@ -12,7 +13,7 @@ from .greedy import apply_rewrites
 from .query import has_one_use, producer
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES, product_tile
+from .vectors import product_tile
 
 MAX_KEYS = 4096
 """Weights of more keys than this, for a block of queries, would not stay in the caches."""
@@ -40,14 +41,12 @@ class GraphDirectAttention(Pass):
 
     name = "graph-direct-attention"
     anchor = FUNCTION
-    vector_bits: int = 0
-    """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
 
     def run(self, op: Any, state: PassState) -> None:
-        if self.vector_bits in LANES:
-            apply_rewrites(
-                op, [DirectAttention(self.vector_bits), ReadInPlace, StoreInOrder], state
-            )
+        if self.cpu.has_vectors:
+            apply_rewrites(op, [DirectAttention(self.cpu), ReadInPlace, StoreInOrder], state)
 
 
 class DirectAttention(Rewrite):
@@ -56,9 +55,9 @@ class DirectAttention(Rewrite):
     name = "direct-attention"
     root = graph.AttentionOp
 
-    def __init__(self, vector_bits: int):
-        self.lanes = LANES[vector_bits]
-        self.tile = product_tile(vector_bits)
+    def __init__(self, cpu: CpuModel):
+        self.lanes = cpu.lanes
+        self.tile = product_tile(cpu)
 
     def pattern(self, op: graph.AttentionOp) -> dict[str, Any] | None:
         return {}

@@ -1,11 +1,13 @@
 """Convolutions computed by kernels of our own."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
@@ -13,11 +15,8 @@ from .greedy import apply_rewrites
 from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES, REGISTERS
 from .windows import is_pointwise
 
-CACHED_BYTES = 1 << 20
-"""A panel of weights that is larger comes from a slow cache for every tile."""
 MIN_PLACES = 4
 """Along shorter rows of the result, tiles cannot fill the registers."""
 
@@ -28,8 +27,8 @@ DEPTHWISE_TAPS = 9
 """Depthwise kernels of fewer taps are left to the backend. MobileNetV2, with nine, takes 0.75 times
 the processor time of the backend's own kernels behind copies with padding."""
 
-STREAMED_BYTES = 4 << 20
-"""Larger weights come from memory, or a cache that is shared."""
+STREAMED_SHARE = 1 / 2
+"""Weights that take more of the L3 come from memory."""
 STREAMED_PLACES = 128
 """So many rows of windows stay in the caches beside them."""
 
@@ -53,12 +52,12 @@ class GraphDirectConv(Pass):
 
     name = "graph-direct-conv"
     anchor = FUNCTION
-    vector_bits: int = 0
-    """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
 
     def run(self, op: Any, state: PassState) -> None:
-        if self.vector_bits in LANES:
-            apply_rewrites(op, [DirectConv(self.vector_bits)], state)
+        if self.cpu.has_vectors:
+            apply_rewrites(op, [DirectConv(self.cpu)], state)
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,8 @@ class DirectConv(Rewrite):
     name = "direct-conv"
     root = graph.ConvOp
 
-    def __init__(self, vector_bits: int):
-        self.lanes = LANES[vector_bits]
-        self.registers = REGISTERS[vector_bits]
+    def __init__(self, cpu: CpuModel):
+        self.cpu, self.lanes, self.registers = cpu, cpu.lanes, cpu.registers
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
@@ -96,7 +94,7 @@ class DirectConv(Rewrite):
             return "it is a matrix product"
         if result.static_shape[-2] < MIN_PLACES:
             return "rows of the result are too short"
-        if attrs["groups"] == 1 and _streams(weights, int(np.prod(result.static_shape[:-1]))):
+        if attrs["groups"] == 1 and self._streams(weights, result.static_shape[:-1]):
             return "its weights come from memory, which a product reads once for all places"
         if weights.shape[-2] == 1 and attrs["groups"] > 1:
             return self._check_depthwise(weights, attrs)
@@ -126,6 +124,11 @@ class DirectConv(Rewrite):
             image, panels, groups=groups, places=tile.places, lanes=self.lanes, layout=layout,
             **window,
         )  # fmt: skip
+
+    def _streams(self, weights: np.ndarray, places: Sequence[int]) -> bool:
+        """Whether weights are too large for the caches, and multiplied by few places only."""
+        large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
+        return large and math.prod(places) <= STREAMED_PLACES
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups that are computed with."""
@@ -165,10 +168,10 @@ class DirectConv(Rewrite):
         """Of a row of `places`, for each vector of features; a place of a full tile costs 1.
 
         Measured with AVX-512: the efficiency of a tile by its width, the time that a tile takes at
-        least, what spilling costs, and waiting for weights from a slow cache.
+        least, what spilling costs, and waiting for panels of weights that the L2 does not hold.
         """
         full, rest = divmod(places, tile.places)
-        streams = depth * tile.vectors * self.lanes * 4 > CACHED_BYTES
+        streams = depth * tile.vectors * self.lanes * 4 > self.cpu.l2_bytes
         counts = [tile.places] * full + [rest] * (rest > 0)
         return sum(self._tile_cost(n, tile.vectors, streams) for n in counts)
 
@@ -187,11 +190,6 @@ def _image(x: ir.Value) -> tuple[ir.Value, str]:
     rank = graph.type_of(x).rank
     moved = transposed.attrs["perm"] == (0, *range(2, rank), 1)
     return (transposed.x, "channels_first") if moved else (x, "channels_last")
-
-
-def _streams(weights: np.ndarray, places: int) -> bool:
-    """Whether weights are too large for the caches, and multiplied by few places only."""
-    return weights.nbytes > STREAMED_BYTES and places <= STREAMED_PLACES
 
 
 def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:

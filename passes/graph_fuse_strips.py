@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..dialects import graph
 from ..dialects.locations import fuse_locations, node_name
 from ..mlir import ir
@@ -13,10 +14,10 @@ from .query import has_one_use
 from .registry import register
 from .report import RewriteStatistics
 
-SCRATCH_BYTES = 512 << 10
-"""Of the second-level cache, for what lies between the steps."""
-WEIGHTS_BYTES = 512 << 10
-"""Larger weights are better split between threads than read by each."""
+SCRATCH_SHARE = 1 / 2
+"""Share of the L2 for what lies between the steps."""
+WEIGHTS_SHARE = 1 / 2
+"""Share of the L2 for the weights: more are better split between threads than read by each."""
 INNER_PLACES = 48
 """Rows of a product that are computed at a time, if there are so many: its weights are read for
 each time."""
@@ -50,6 +51,7 @@ class GraphFuseStrips(Pass):
 
     name = "graph-fuse-strips"
     anchor = FUNCTION
+    cpu: CpuModel = GENERIC_CPU
     threads: int = 0
     """What shares the work; with 0 the pass does nothing."""
 
@@ -69,7 +71,7 @@ class GraphFuseStrips(Pass):
             ops = [op for op in wanted if op is not None]
             if len(ops) < len(wanted):
                 continue
-            found = choose_strips([_stage(op) for op in ops], self.threads)
+            found = choose_strips([_stage(op) for op in ops], self.cpu, self.threads)
             if isinstance(found, graph.Strips):
                 _replace(ops, found)
                 return statistics.record_fired(node)
@@ -77,8 +79,8 @@ class GraphFuseStrips(Pass):
         return None
 
 
-def choose_strips(stages: list[Stage], threads: int) -> graph.Strips | str:
-    """The cheapest strips for `stages` that `threads` share, or why there are none."""
+def choose_strips(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.Strips | str:
+    """The cheapest strips for `stages` that `threads` of `cpu` share, or why there are none."""
     for stage in stages[:-1]:
         if not _is_per_feature(stage):
             return "what follows a step is not the same for all places"
@@ -86,11 +88,13 @@ def choose_strips(stages: list[Stage], threads: int) -> graph.Strips | str:
     candidates = [graph.Strips(1, work.window.result, 1, "channels")]
     if not graph.can_split_channels(roots):
         candidates = []
-    if sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root in roots) <= WEIGHTS_BYTES:
+    weights = sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root in roots)
+    if weights <= cpu.l2_bytes * WEIGHTS_SHARE:
         candidates += work.candidates()
     elif not candidates:
         return "threads had better share the weights"
-    fitting = [strips for strips in candidates if work.scratch(strips) <= SCRATCH_BYTES]
+    most = cpu.l2_bytes * SCRATCH_SHARE
+    fitting = [strips for strips in candidates if work.scratch(strips) <= most]
     best = min(fitting, key=work.cost, default=None)
     if best is None or work.cost(best) > MAX_COST:
         return "strips would compute too much twice, or for too few threads"

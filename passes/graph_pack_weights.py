@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
@@ -15,7 +16,6 @@ from .packed_products import COMPACT_BOUND, NarrowProducts, PackedProducts, Spli
 from .query import constant_array, producer
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES
 from .windows import is_pointwise, windows_as_rows
 
 IM2COL_ROWS = 1024
@@ -47,8 +47,8 @@ class GraphPackWeights(Pass):
 
     name = "graph-pack-weights"
     anchor = FUNCTION
-    vector_bits: int = 0
-    """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
     bf16: Literal["none", "amx", "avx512bf16"] = "none"
     """The unit that multiplies factors rounded to bf16, with vectors of 512 bits."""
     split: Literal["none", "amx"] = "none"
@@ -64,22 +64,22 @@ class GraphPackWeights(Pass):
     @property
     def bound(self) -> float | None:
         """Of what factors are rounded to."""
-        return None if self.vector_bits not in LANES else self._products().bound
+        return self._products().bound if self.cpu.has_vectors else None
 
     def run(self, op: Any, state: PassState) -> None:
-        if self.vector_bits in LANES:
+        if self.cpu.has_vectors:
             products = self._products()
-            rewrites = [PackMatmul(products), PackConv(products), PackRecurrence(self.vector_bits)]
+            rewrites = [PackMatmul(products), PackConv(products), PackRecurrence(self.cpu)]
             apply_rewrites(op, rewrites, state)
 
     def _products(self) -> PackedProducts:
-        if self.vector_bits == 512 and self.bf16 != "none":
-            return NarrowProducts(self.vector_bits, unit=self.bf16)
-        if self.vector_bits == 512 and self.split != "none":
-            return SplitProducts(self.vector_bits, compact=self.compact)
+        if self.cpu.vector_bits == 512 and self.bf16 != "none":
+            return NarrowProducts(self.cpu, unit=self.bf16)
+        if self.cpu.vector_bits == 512 and self.split != "none":
+            return SplitProducts(self.cpu, compact=self.compact)
         bounds = [COMPACT_BOUND] * self.compact + [BLOCK_BOUND] * self.strassen
         bound = max(bounds, default=None)
-        return PackedProducts(self.vector_bits, bound, self.compact, self.strassen, self.threads)
+        return PackedProducts(self.cpu, bound, self.compact, self.strassen, self.threads)
 
 
 class _Pack(Rewrite):

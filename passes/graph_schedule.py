@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
 from .liveness import liveness
@@ -28,10 +29,11 @@ class Schedule(Pass):
     name = "graph-schedule"
     anchor = FUNCTION
     size: int = 128
+    cpu: CpuModel = GENERIC_CPU
 
     def run(self, op: Any, state: PassState) -> None:
         block = op.regions[0].blocks[0]
-        problem = make_problem(block, liveness(op, assumed=self.size))
+        problem = make_problem(block, liveness(op, assumed=self.size, cpu=self.cpu))
         before = problem.peak(as_it_stands(problem))
         order, peak = best_order(problem)
         statistics = state.statistics("schedule")

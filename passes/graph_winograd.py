@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..dialects import graph
 from ..mlir import ir
 from .base import FUNCTION, Pass, PassState
@@ -12,7 +13,7 @@ from .greedy import apply_rewrites
 from .query import constant_array
 from .registry import register
 from .rewrite import Rewrite
-from .vectors import LANES, product_tile
+from .vectors import product_tile
 
 TILES = (4, 2)
 """Places of the result along an axis: 36 products for 16 places, or 16 for 4, which directly take
@@ -22,10 +23,6 @@ GAIN = 1.25
 
 TRANSFORM_CYCLES = 4
 """Of each product of a tile, for each vector of channels on either side: counted, not measured."""
-BYTES_PER_CYCLE = 2
-"""Weights come that fast from memory (measured, in the middle of ResNet-50)."""
-CACHED_BYTES = 1 << 20
-"""Weights up to there stay in a cache that keeps up with the products."""
 
 
 @register
@@ -43,14 +40,14 @@ class GraphWinograd(Pass):
 
     name = "graph-winograd"
     anchor = FUNCTION
-    vector_bits: int = 0
-    """Width of the target's vectors: 128, 256 or 512; with 0 the pass does nothing."""
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
     tile: int = max(TILES)
     """The largest tiles to use: 4, 2, or 0 for none."""
 
     def run(self, op: Any, state: PassState) -> None:
-        if self.vector_bits in LANES and self.tile:
-            apply_rewrites(op, [WinogradConv(self.vector_bits, self.tile)], state)
+        if self.cpu.has_vectors and self.tile:
+            apply_rewrites(op, [WinogradConv(self.cpu, self.tile)], state)
 
 
 class WinogradConv(Rewrite):
@@ -59,9 +56,8 @@ class WinogradConv(Rewrite):
     name = "winograd-conv"
     root = graph.ConvOp
 
-    def __init__(self, vector_bits: int, tile: int):
-        self.lanes = LANES[vector_bits]
-        self.vector_bits = vector_bits
+    def __init__(self, cpu: CpuModel, tile: int):
+        self.cpu, self.lanes = cpu, cpu.lanes
         self.tiles = [n for n in TILES if n <= tile]
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
@@ -102,16 +98,17 @@ class WinogradConv(Rewrite):
         return direct / ours
 
     def _cycles(self, products: float, weights: int) -> float:
-        """Of so many products of vectors, two at a time, by so many weights."""
-        streamed = weights * 4 if weights * 4 > CACHED_BYTES else 0
-        return max(products / 2, streamed / BYTES_PER_CYCLE)
+        """Of so many products of vectors, by so many weights, which stay in the L2 if it is large
+        enough."""
+        streamed = weights * 4 if weights * 4 > self.cpu.l2_bytes else 0
+        return max(products / self.cpu.fma_units, streamed / self.cpu.memory_bytes_per_cycle)
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         groups = attrs["groups"]
         features = weights.shape[-1] // groups // self.lanes
-        most = product_tile(self.vector_bits).vectors
+        most = product_tile(self.cpu).vectors
         vectors = next(n for n in range(most, 0, -1) if features % n == 0)
-        rows = product_tile(self.vector_bits, vectors).rows
+        rows = product_tile(self.cpu, vectors).rows
         tile = self._tile(_Sizes(graph.type_of(op.result).static_shape, weights.shape[2], groups))
         kernel = graph.winograd_kernel(weights, tile, vectors * self.lanes)
         return graph.winograd_conv(

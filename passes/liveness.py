@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..dialects import graph
 from ..dialects.locations import node_name
 from ..dialects.symbolic import ComplexityError, Dim
@@ -95,16 +96,20 @@ class Liveness:
 
 
 def liveness(
-    function: Any, sizes: Mapping[str, int] | None = None, assumed: int = ASSUMED_SIZE
+    function: Any,
+    sizes: Mapping[str, int] | None = None,
+    assumed: int = ASSUMED_SIZE,
+    cpu: CpuModel = GENERIC_CPU,
 ) -> Liveness:
     """The liveness of `function` (a ``func.func`` of graph ops) in the order of its ops.
 
-    `sizes` are those of symbolic dimensions; one that is missing counts as `assumed`.
+    `sizes` are those of symbolic dimensions; one that is missing counts as `assumed`. The scratch
+    memory of kernels is what they need on `cpu`.
     """
     load_rules()
     known = _Sizes(sizes or {}, assumed)
     block = function.regions[0].blocks[0]
-    analysis = _Analysis(known)
+    analysis = _Analysis(known, cpu)
     analysis.run(block)
     terminator = list(block.operations)[-1]
     return analysis.result(terminator.operation.operands, outputs_first=True)
@@ -155,8 +160,8 @@ def _formula(type_: graph.TensorType) -> Dim | None:
 class _Analysis:
     """The steps and buffers of one block; values from outside of it are not its memory."""
 
-    def __init__(self, sizes: _Sizes):
-        self._sizes = sizes
+    def __init__(self, sizes: _Sizes, cpu: CpuModel):
+        self._sizes, self._cpu = sizes, cpu
         self._numbers: dict[ir.Value, int] = {}
         self._buffers: list[Buffer] = []
         self._steps: list[Step] = []
@@ -239,7 +244,8 @@ class _Analysis:
     def _scratch(self, op: ir.Operation, name: str, step: int) -> list[Buffer]:
         """What `op` needs meanwhile."""
         view = _view(op)
-        found = [self._sizes.buffer(name, type_, step, "scratch") for type_ in scratch_of(view)]
+        needed = scratch_of(view, self._cpu)
+        found = [self._sizes.buffer(name, type_, step, "scratch") for type_ in needed]
         if op.regions and not isinstance(view, graph.GroupOp):
             found.append(Buffer(name, self._regions(op), step, step, "scratch"))
         return found
@@ -248,7 +254,7 @@ class _Analysis:
         """Bytes that the regions of `op` need, one of them at a time."""
         most = 0
         for region in op.regions:
-            inner = _Analysis(self._sizes)
+            inner = _Analysis(self._sizes, self._cpu)
             inner.run(region.blocks[0])
             terminator = list(region.blocks[0].operations)[-1]
             found = inner.result(terminator.operation.operands, outputs_first=False)

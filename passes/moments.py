@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..cpu_model import CpuModel
 from ..dialects import graph
 from ..dialects.symbolic import ComplexityError, Dim, at_least
 from .dispatches import dispatched_buffers
@@ -12,16 +13,16 @@ Moment = list[tuple[str, int | Dim]]
 """Tensors, by the nodes that compute them, and their bytes."""
 
 
-def greatest_moments(function: Any) -> list[Moment]:
-    """The moments of a run of `function` (a ``func.func`` of graph ops), without those at which it
-    takes less memory than at another, whatever the named sizes are.
+def greatest_moments(function: Any, cpu: CpuModel) -> list[Moment]:
+    """The moments of a run of `function` (a ``func.func`` of graph ops) on `cpu`, without those at
+    which it takes less memory than at another, whatever the named sizes are.
 
     There are none where the formulas of sizes are too long to be compared, nor of a program that
     is written in other dialects.
     """
     if any(graph.graph_op(op.operation) is None for op in _body(function)):
         return []
-    buffers = dispatched_buffers(function, liveness(function))
+    buffers = dispatched_buffers(function, liveness(function, cpu=cpu))
     stretches = 1 + max((buffer.end for buffer in buffers), default=0)
     alive = [[b for b in buffers if b.begin <= at <= b.end] for at in range(stretches)]
     try:

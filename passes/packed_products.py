@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from ..cpu_model import CpuModel
 from ..dialects import graph
 from ..mlir import ir
 from .block_products import best_blocks, by_blocks
-from .vectors import LANES, Tile, choose_tile
+from .vectors import Tile, choose_tile
 
 TILES_WIDTH = 32
 """Columns of two tiles of AMX."""
@@ -27,8 +28,6 @@ SPLIT_PRODUCTS = 1 << 26
 """Multiplications of a product for which it pays to write the terms of its rows to memory."""
 SPLIT_COLUMNS = 256
 """Where there are fewer, writing the terms is more of the work, and as much more work is needed."""
-COMPACT_BYTES = 1 << 20
-"""Smaller weights stay in a cache, and are not waited for."""
 COMPACT_ROWS = 4
 """More are more work than reading the weights."""
 LARGEST_BF16 = float(ml_dtypes.finfo(graph.BF16).max)
@@ -39,9 +38,9 @@ LIKELY_ROWS = 128
 
 @dataclass(frozen=True)
 class PackedProducts:
-    """Products in f32 by vectors of so many bits."""
+    """Products in f32, by vectors of `cpu`."""
 
-    vector_bits: int
+    cpu: CpuModel
     bound: float | None = None
     """How far results move, relative to the largest; None where the order of sums alone changes."""
     compact: bool = False
@@ -54,27 +53,35 @@ class PackedProducts:
     @property
     def lanes(self) -> int:
         """Of a vector."""
-        return LANES[self.vector_bits]
+        return self.cpu.lanes
 
     def tile(self, rows: int | None, columns: int) -> Tile | None:
         """See `choose_tile`."""
-        return choose_tile(rows, columns, self.vector_bits)
+        return choose_tile(rows, columns, self.cpu)
 
     def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
         """The product of `x`, of so many rows, by `weights` [K, N], for which there is a tile."""
         tile = self.tile(rows, weights.shape[1])
         assert tile is not None
-        if rows is not None and self.compact and _is_mostly_read(rows, weights):
+        if rows is not None and self.compact and self._is_mostly_read(rows, weights):
             panels = graph.constant(value=graph.pack_compact(weights))
             return graph.compact_matmul(x, panels, rows=rows, columns=weights.shape[1])
         if self.strassen:
             blocks = best_blocks(graph.type_of(x), weights, self.lanes, self.threads)
             if blocks is not None:
-                return by_blocks(x, weights, blocks, self.vector_bits, self.threads)
+                return by_blocks(x, weights, blocks, self.cpu, self.threads)
         panels = graph.constant(value=graph.pack_weights(weights, tile.width))
         return graph.packed_matmul(
             x, panels, rows=tile.rows, columns=weights.shape[1], lanes=self.lanes
         )
+
+    def _is_mostly_read(self, rows: int, weights: np.ndarray) -> bool:
+        """Whether a product is little more than reading its weights, which the L2 does not hold,
+        and these have 24 bits."""
+        if rows > COMPACT_ROWS or weights.nbytes < self.cpu.l2_bytes:
+            return False
+        wide = weights.shape[1] >= graph.COMPACT_WIDTH
+        return wide and bool(np.abs(weights).max() <= LARGEST_BF16)
 
 
 @dataclass(frozen=True)
@@ -118,13 +125,6 @@ class SplitProducts(PackedProducts):
         if share * rows * weights.size < SPLIT_PRODUCTS:
             return False
         return bool(np.abs(weights).max() <= LARGEST_BF16)  # nor NaN
-
-
-def _is_mostly_read(rows: int, weights: np.ndarray) -> bool:
-    """Whether a product is little more than reading its weights, and these have 24 bits."""
-    if rows > COMPACT_ROWS or weights.nbytes < COMPACT_BYTES:
-        return False
-    return weights.shape[1] >= graph.COMPACT_WIDTH and bool(np.abs(weights).max() <= LARGEST_BF16)
 
 
 def _filled_up(x: ir.Value, weights: np.ndarray, unit: str) -> tuple[ir.Value, np.ndarray]:

@@ -1,11 +1,14 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
-A line is a pass and the reason it stands where it stands. ``{vector_bits}``, ``{bf16_unit}``
-and ``{split}`` are filled in with what the target has, ``{threads}`` with what will run,
+A line is a pass and the reason it stands where it stands. ``{cpu}``, ``{bf16_unit}`` and
+``{split}`` are filled in with what the target has, ``{threads}`` with what will run,
 ``{sharing}`` with those of them that choose their work, the others with what the precision allows.
 """
 
 from collections.abc import Mapping
+
+from ..cpu_model import CpuModel
+from . import options
 
 _CLEAN = ("canonicalize", "cse")
 
@@ -47,14 +50,14 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
-        "graph-direct-attention{{vector-bits={vector_bits}}}",  # what stays is decomposed
-        "graph-winograd{{vector-bits={vector_bits} tile={winograd_tile}}}",  # before others do
-        "graph-direct-conv{{vector-bits={vector_bits}}}",  # before they become products
+        "graph-direct-attention{{{cpu}}}",  # what stays is decomposed
+        "graph-winograd{{{cpu} tile={winograd_tile}}}",  # before others do
+        "graph-direct-conv{{{cpu}}}",  # before they become products
         "graph-pack-weights{{"  # on weights as they finally are
-        "vector-bits={vector_bits} bf16={bf16_unit} split={split} compact={relaxed} "
+        "{cpu} bf16={bf16_unit} split={split} compact={relaxed} "
         "strassen={relaxed} threads={threads}}}",
         "graph-fuse-epilogue",  # it hides ops inside groups
-        "graph-fuse-strips{{threads={threads}}}",  # groups with others
+        "graph-fuse-strips{{{cpu} threads={threads}}}",  # groups with others
         *_CLEAN,
     ),
     "gpu": _for_graphics(
@@ -76,7 +79,7 @@ _LOWERED = (
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
-        "convert-graph-to-linalg{{threads={threads}}}",
+        "convert-graph-to-linalg{{{cpu} threads={threads}}}",
         "expand-round-even",  # few operations on vectors
         *_LOWERED,
         "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
@@ -115,19 +118,19 @@ multiplies them."""
 
 def graph_pipeline(
     name: str,
-    vector_bits: int,
+    cpu: CpuModel,
     precision: str = "f32",
     bf16_unit: str = "none",
     threads: int = 1,
 ) -> str:
-    """The text of the default pipeline called `name`, for vectors of so many bits, a unit that
-    multiplies bf16, and so many threads.
+    """The text of the default pipeline called `name`, for `cpu`, a unit that multiplies bf16, and
+    so many threads.
 
     KeyError when there is none of that name, or no such precision.
     """
     allowed = PRECISIONS[precision]
     filled_in = {
-        "vector_bits": vector_bits,
+        "cpu": options.render(cpu),
         "threads": threads,
         "bf16_unit": bf16_unit if allowed["compute"] == "bf16" else "none",
         "split": "amx" if bf16_unit == "amx" and precision == "f32" else "none",
@@ -137,22 +140,24 @@ def graph_pipeline(
 
 def lowering_pipeline(
     name: str,
+    cpu: CpuModel,
     threads: int = 1,
     *,
     affine: bool = False,
     transients: int = 0,
     sized_by_shapes: bool = False,
 ) -> str:
-    """The text of the pipeline that follows the graph pipeline called `name`, for so many threads;
-    `affine` ones know their processor, and choose their share of the work by it. Intermediate
-    results are `transients` bytes at once, 0 where that is not known. `sized_by_shapes` says that
-    the shapes of the inputs decide the sizes of all outputs.
+    """The text of the pipeline that follows the graph pipeline called `name`, for so many threads
+    of `cpu`; `affine` ones know their processor, and choose their share of the work by it.
+    Intermediate results are `transients` bytes at once, 0 where that is not known.
+    `sized_by_shapes` says that the shapes of the inputs decide the sizes of all outputs.
 
     At its end, sizes computed twice and casts between equal types vanish.
     """
     sharing = threads if affine else 1
     steps = ",".join(LOWERINGS[name])
     return steps.format(
+        cpu=options.render(cpu),
         threads=threads,
         sharing=sharing,
         transients=transients,

@@ -1,11 +1,8 @@
-"""Vector registers, by the width of a target's vectors in bits."""
+"""Register tiles of products, for the vectors of a CPU."""
 
 from dataclasses import dataclass
 
-LANES = {128: 4, 256: 8, 512: 16}
-"""Elements of f32 in a vector."""
-REGISTERS = {128: 32, 256: 16, 512: 32}
-"""Vector registers: of Neon, AVX2 and AVX-512."""
+from ..cpu_model import CpuModel
 
 
 @dataclass(frozen=True)
@@ -17,24 +14,24 @@ class RegisterTile:
 
 
 WIDEST = {128: 4, 256: 2, 512: 4}
-"""Vectors of a tile of a product, where the result is wide enough."""
+"""Vectors of a tile of a product, where the result is wide enough, by the width of vectors."""
 EFFICIENCY = {1: 0.7, 2: 0.95, 3: 1.0, 4: 1.0}
 """Of a tile, by its vectors: narrow ones load more for each product (measured, AVX-512)."""
 
 
-def product_tile(vector_bits: int, wide: int | None = None) -> RegisterTile:
+def product_tile(cpu: CpuModel, wide: int | None = None) -> RegisterTile:
     """The tile for a product of `wide` vectors, or of very many.
 
     As many sums as there are registers for, beside a vector of each column and one of the rows;
     few vectors in the last tile that nothing needs.
     """
-    widest = WIDEST[vector_bits]
+    widest = WIDEST[cpu.vector_bits]
 
     def cost(vectors: int) -> float:
         return -(-wide // vectors) * vectors / EFFICIENCY[vectors] if wide else -vectors
 
     vectors = min(range(widest, 0, -1), key=cost)
-    return RegisterTile((REGISTERS[vector_bits] - 1 - vectors) // vectors, vectors)
+    return RegisterTile((cpu.registers - 1 - vectors) // vectors, vectors)
 
 
 @dataclass(frozen=True)
@@ -45,19 +42,19 @@ class Tile:
     width: int
 
 
-def choose_tile(rows: int | None, columns: int, vector_bits: int) -> Tile | None:
+def choose_tile(rows: int | None, columns: int, cpu: CpuModel) -> Tile | None:
     """The tile for a product of so many rows, None where run time counts them, and columns; None
     when too few columns fill one."""
-    lanes = LANES[vector_bits]
+    lanes = cpu.lanes
     if columns < lanes:
         return None
-    tile = product_tile(vector_bits, -(-columns // lanes))
+    tile = product_tile(cpu, -(-columns // lanes))
     return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
 
 
 SUMS = {128: 4, 256: 4, 512: 8}
 """Vectors of 16 sums of a row that hide the latency of multiply-adds, and leave registers for
-another row's."""
+another row's; by the width of vectors."""
 
 
 def state_width(gates: int, vector_bits: int) -> int:

@@ -7,7 +7,6 @@ import numpy as np
 from .. import driver
 from ..dialects import graph, iree
 from ..mlir import arith, func, ir, scf, vector
-from ..passes.vectors import LANES
 from ..runtime import load
 
 CHAINS = 16
@@ -19,7 +18,7 @@ ROUNDS = 20
 def peak_gflops(threads: int) -> float:
     """The most that `threads` threads do, in 10^9 operations a second: the best of some rounds."""
     options = driver.make_options("cpu", None, threads, None)
-    lanes = LANES[options.target.vector_bits]
+    lanes = options.target.cpu.lanes
     compilation = driver.Compilation(_program(lanes, threads), "peak", options)
     compilation.lower()
     with load(compilation.backend(), threads=threads) as model:

@@ -84,15 +84,6 @@ def _available(cpuinfo: Path) -> Set[str]:
     return set(flags[1].split()) if flags else set()
 
 
-_VECTOR_BITS = {
-    "x86-64": 128, "x86-64-v2": 128, "x86-64-v3": 256, "x86-64-v4": 512,
-    "haswell": 256, "alderlake": 256, "sierraforest": 256,
-    "znver1": 256, "znver2": 256, "znver3": 256, "znver4": 512, "znver5": 512,
-    "skylake": 256, "skylake-avx512": 512, "cascadelake": 512, "cooperlake": 512,
-    "icelake-server": 512, "sapphirerapids": 512, "emeraldrapids": 512, "graniterapids": 512,
-}  # fmt: skip
-
-
 _BF16_UNIT_OF = {
     "znver4": "avx512bf16", "znver5": "avx512bf16",
     "sapphirerapids": "amx", "emeraldrapids": "amx", "graniterapids": "amx",
@@ -130,12 +121,8 @@ def request_tiles() -> bool:
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 
-def vector_bits(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> int:
-    """The width of f32 vectors on the processor that a variant of the target ``cpu`` names.
-
-    128 where nothing wider is known: Arm's processors, and a host that does not say.
-    """
-    if variant != "host":
-        return _VECTOR_BITS.get(variant, 128)
+def host_vector_bits(cpuinfo: Path = Path("/proc/cpuinfo")) -> int:
+    """The width of the vector registers of this machine's CPU; 128 where Linux names none that are
+    wider, as on Arm and on other systems."""
     features = _available(cpuinfo)
     return 512 if "avx512f" in features else 256 if "avx2" in features else 128

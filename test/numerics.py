@@ -22,6 +22,7 @@ import onnx.reference
 import onnxruntime
 from onnx import helper, numpy_helper
 
+from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
@@ -286,7 +287,7 @@ def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
         context.allow_unregistered_dialects = True  # the reflection attribute below is IREE's
         (function,) = module.body.operations
         _describe(function, [i.name for i in fed_inputs(model)], output_names(model))
-        run_pipeline(module, lowering_pipeline("cpu"))
+        run_pipeline(module, lowering_pipeline("cpu", GENERIC_CPU))
         bytecode = io.BytesIO()
         module.operation.write_bytecode(bytecode)
     target = resolve_target("cpu")

@@ -41,9 +41,10 @@ def test_it_behaves_as_compiled_models_do():
 
 @pytest.mark.parametrize("passes", [None, "graph-simplify", "cpu"])
 def test_models_after_any_passes(passes):
+    from graphc.cpu_model import CpuModel
     from graphc.passes.pipelines import graph_pipeline
 
-    pipeline = graph_pipeline("cpu", 512) if passes == "cpu" else passes
+    pipeline = graph_pipeline("cpu", CpuModel(512)) if passes == "cpu" else passes
     ids = np.random.default_rng(0).integers(40, size=(2, 9))
     feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": ids % 2}
     found = interpret(EXPORTED, pipeline=pipeline).run(None, feeds)

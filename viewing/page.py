@@ -66,7 +66,7 @@ def page_data(
         made = []
         for stage in recorded:
             before = made[-1][1] if made else None
-            made.append(make_stage(stage, before, profile, sizes))
+            made.append(make_stage(stage, before, profile, sizes, report.cpu))
         programs.append({"name": name, "stages": [data for data, _ in made]})
     _require_known(sizes, programs)
     return {

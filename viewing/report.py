@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..cpu_model import GENERIC_CPU, CpuModel
 from ..errors import UsageError
 from ..passes.report import Report
 
@@ -16,6 +17,8 @@ class CompilationReport(Report):
     """A `Report` whose programs were recorded between passes, so that they can be shown."""
 
     title: str = "model"
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU that the program is compiled for; it decides what memory kernels need."""
 
     def html(
         self, *, profile: Mapping[str, Any] | None = None, sizes: Mapping[str, int] | None = None

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..cpu_model import CpuModel
 from ..passes.arena import allocation, place_buffers
 from ..passes.liveness import Liveness, liveness
 from ..passes.report import Stage
@@ -21,10 +22,11 @@ def make_stage(
     before: Counter[Any] | None,
     profile: Mapping[str, Any] | None,
     sizes: Mapping[str, int],
+    cpu: CpuModel,
 ) -> tuple[dict[str, Any], Counter[Any]]:
     """The stage, and its nodes to compare the next one with; `before` are those of the last."""
     program = read_program(stage.text)
-    graphs, memory = program.graphs, liveness(program.main, sizes)
+    graphs, memory = program.graphs, liveness(program.main, sizes, cpu=cpu)
     drawn = [draw_graph(found) for found in graphs]
     keys = Counter(node.key for found in graphs for node in found.nodes)
     left = before.copy() if before else keys.copy()

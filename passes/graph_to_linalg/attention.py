@@ -8,6 +8,7 @@ import math as pymath
 
 import numpy as np
 
+from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
 from .contraction import decide_broadcast, is_few, multiply
@@ -77,8 +78,9 @@ def attention(
 
 
 @uses_scratch(graph.AttentionOp)
-def attention_scratch(op: graph.AttentionOp) -> list[Type]:
+def attention_scratch(op: graph.AttentionOp, cpu: CpuModel) -> list[Type]:
     """The scores, and what their softmax makes of them."""
+    del cpu
     wide = accumulator(graph.type_of(op.result).dtype)
     scores = Type((*graph.type_of(op.q).shape[:-1], graph.type_of(op.k).shape[-2]), wide)
     return [scores, scores]

@@ -24,5 +24,6 @@ def compact_epilogue(
     product = CompactProduct(
         math.prod(shape[:-1]), shape[-1], op.attrs["columns"],
         width=graph.COMPACT_WIDTH, lanes=graph.COMPACT_WIDTH // 4, tile=op.attrs["rows"],
+        cpu=ctx.cpu,
     )  # fmt: skip
     return compute(ctx, CompactEmitter, "compact_matmul", product, op, epilogue)

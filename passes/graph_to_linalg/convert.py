@@ -5,6 +5,7 @@ import pkgutil
 from dataclasses import dataclass
 from typing import Any
 
+from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim
 from ...mlir import func, ir, tensor
@@ -33,10 +34,12 @@ class ConvertGraphToLinalg(Pass):
     """Rows that only the run counts are multiplied so many at a time, unless 0."""
     threads: int = 1
     """How many will run the program."""
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU that kernels are planned for."""
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        _lower_function(op, Lowering(self.gpu, self.row_tile, self.threads))
+        _lower_function(op, Lowering(self.gpu, self.row_tile, self.threads, self.cpu))
 
 
 def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:

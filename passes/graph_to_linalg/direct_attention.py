@@ -1,5 +1,6 @@
 """Attention by a kernel of our own."""
 
+from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...mlir import ir
 from .attention_kernel import AttentionEmitter, AttentionShape, MaskShape, memory_of
@@ -16,7 +17,7 @@ def direct_attention(
     ctx: Lowering, op: graph.DirectAttentionOp, q: Value, k: Value, v: Value, mask: Value | None
 ) -> Value:
     shape = _shape(op)
-    results = [plain_type(type_) for type_ in (graph.type_of(op.result), *scratch_of(op))]
+    results = [plain_type(type_) for type_ in (graph.type_of(op.result), *scratch_of(op, ctx.cpu))]
     operands = [q, k, v]
     if mask is not None:
         operands.append(_mask(ctx, op, mask, shape))
@@ -31,8 +32,9 @@ def direct_attention(
 
 
 @uses_scratch(graph.DirectAttentionOp)
-def direct_attention_scratch(op: graph.DirectAttentionOp) -> list[graph.TensorType]:
+def direct_attention_scratch(op: graph.DirectAttentionOp, cpu: CpuModel) -> list[graph.TensorType]:
     """The weights of a block of queries, for all pieces of work."""
+    del cpu
     shape = _shape(op)
     return [floats(shape.pieces * shape.scratch)]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from .compact import compact_epilogue
@@ -24,11 +25,11 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
 
 
 @uses_scratch(graph.FusedOp)
-def fused_scratch(op: graph.FusedOp) -> list[graph.TensorType]:
+def fused_scratch(op: graph.FusedOp, cpu: CpuModel) -> list[graph.TensorType]:
     """That of the contraction, and its sums where no kernel of ours finishes them."""
     root, *steps = op.ops
-    scratch = scratch_of(root)
-    if _kernel_of(root) is not None and epilogue_of(root, steps) is None:
+    scratch = scratch_of(root, cpu)
+    if _kernel_of(root) is not None and epilogue_of(root, steps, cpu) is None:
         scratch.append(graph.type_of(root.operation.results[0]))
     return scratch
 
@@ -36,7 +37,7 @@ def fused_scratch(op: graph.FusedOp) -> list[graph.TensorType]:
 def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> ir.Value:
     """The contraction `root`, and `steps` on its result: one kernel, if there is one for both."""
     kernel = _kernel_of(root)
-    epilogue = epilogue_of(root, steps) if kernel is not None else None
+    epilogue = epilogue_of(root, steps, ctx.cpu) if kernel is not None else None
     if kernel is not None and epilogue is not None:
         return kernel(ctx, root, epilogue)
     with root.operation.location:
@@ -50,10 +51,12 @@ def _elementwise(ctx: Lowering, steps: Sequence[graph.GraphOp]) -> ir.Value:
     return lower_elementwise(ctx, graph.type_of(last), leaves, _body(steps, last))
 
 
-def epilogue_of(root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> VectorEpilogue | None:
+def epilogue_of(
+    root: graph.GraphOp, steps: Sequence[graph.GraphOp], cpu: CpuModel
+) -> VectorEpilogue | None:
     """What follows the sums of `root` in registers; where the last step rounds, storing does."""
     stored = F32
-    if steps and isinstance(steps[-1], graph.CastOp) and _may_round(root):
+    if steps and isinstance(steps[-1], graph.CastOp) and _may_round(root, cpu):
         *steps, cast = steps
         stored = graph.type_of(cast.operation.results[0]).dtype
         if stored != graph.BF16:
@@ -64,9 +67,9 @@ def epilogue_of(root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> VectorEp
     return VectorEpilogue.of(total, steps, _outside(steps), type_, body, stored)
 
 
-def _may_round(root: graph.GraphOp) -> bool:
+def _may_round(root: graph.GraphOp, cpu: CpuModel) -> bool:
     """Whether the kernel of `root` may store what is not f32."""
-    return isinstance(root, graph.NarrowMatmulOp) and holds_sums(root)
+    return isinstance(root, graph.NarrowMatmulOp) and holds_sums(root, cpu)
 
 
 def _outside(steps: Sequence[graph.GraphOp]) -> list[ir.Value]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...dialects.locations import location_names
 from ...dialects.symbolic import Call, Dim, at_least
@@ -77,13 +78,21 @@ def plain_type(type_: graph.TensorType) -> ir.RankedTensorType:
 class Lowering:
     """The state of lowering one function: lowered values and the values of symbolic sizes."""
 
-    def __init__(self, gpu: bool = False, row_tile: int = 0, threads: int = 1) -> None:
+    def __init__(
+        self,
+        gpu: bool = False,
+        row_tile: int = 0,
+        threads: int = 1,
+        cpu: CpuModel = GENERIC_CPU,
+    ) -> None:
         self.gpu = gpu
         """Whether the program is for a graphics processor."""
         self.row_tile = row_tile
         """How many of the rows that only the run counts are multiplied at a time; 0 for all."""
         self.threads = threads
         """How many will run the program."""
+        self.cpu = cpu
+        """The CPU that kernels are planned for."""
         self.values: dict[ir.Value, ir.Value] = {}
         self.kernels: dict[object, str] = {}
         """Names of the kernels that have been written for this function, by what they do."""

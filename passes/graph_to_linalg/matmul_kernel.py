@@ -1,7 +1,7 @@
 """Matrix products by packed weights: a kernel that keeps a tile of the result in registers.
 
 A piece of work is a block of rows by some panels of columns. It goes through the depth in blocks
-that leave the weights of a panel in the first-level cache while all rows of the block are
+that leave the weights of a panel in the L1 while all rows of the block are
 multiplied by them; between blocks of the depth the sums wait in the result. Rows are cut into
 tiles of at most as many as the registers hold, of which the smallest and the largest differ by one;
 where run time counts the rows, full tiles are followed by ever smaller ones.
@@ -9,8 +9,8 @@ where run time counts the rows, full tiles are followed by ever smaller ones.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
+from ...cpu_model import CpuModel
 from ...mlir import arith, ir
 from .vector_emitter import (
     Ahead,
@@ -23,10 +23,10 @@ from .vector_emitter import (
 )
 from .vector_epilogue import Finish, Place
 
-FIRST_CACHE_BYTES = 32 << 10
-"""Of the first-level cache, for the weights."""
-ROWS_BYTES = 512 << 10
-"""Of the second-level cache, for a block of rows."""
+L1_WEIGHTS_SHARE = 1
+"""Share of the L1 for the weights."""
+L2_ROWS_SHARE = 1 / 2
+"""Share of the L2 for a block of rows."""
 MIN_PIECES = 16
 """Pieces of work that a product should split into, for threads to share."""
 FEW_PIECES = 8
@@ -52,8 +52,18 @@ class Product:
     lanes: int
     tile: int
     """Most rows of a register tile."""
-    weights_bytes: ClassVar[int] = FIRST_CACHE_BYTES
-    """For the weights of a block of the depth."""
+    cpu: CpuModel
+    """Of whose caches there are shares for the operands."""
+
+    @property
+    def weights_bytes(self) -> int:
+        """Budget for the weights of a block of the depth."""
+        return int(self.cpu.l1_bytes * L1_WEIGHTS_SHARE)
+
+    @property
+    def rows_bytes(self) -> int:
+        """Budget for a block of rows."""
+        return int(self.cpu.l2_bytes * L2_ROWS_SHARE)
 
     @property
     def line(self) -> int:
@@ -71,7 +81,7 @@ class Product:
     @property
     def block(self) -> int:
         """Rows in a piece of work: a divisor of all, or what they are at most."""
-        most = ROWS_BYTES // 4 // self.depth_block
+        most = self.rows_bytes // 4 // self.depth_block
         if self.rows is None:
             return max(1, most // self.tile) * self.tile
         divisors = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
@@ -90,7 +100,7 @@ class Product:
     def group(self) -> int:
         """Panels in a piece of work: a divisor of all."""
         one = self.block * self.depth * self.width
-        if self.block * self.depth * 4 > ROWS_BYTES:
+        if self.block * self.depth * 4 > self.rows_bytes:
             wanted = self.blocks * self.panels // FEW_PIECES
         else:
             wanted = min(-(-PIECE_PRODUCTS // one), self.blocks * self.panels // MIN_PIECES)
@@ -119,7 +129,7 @@ class Product:
 
     @property
     def depth_blocks(self) -> int:
-        """Blocks of the depth: the weights of one stay in the first-level cache."""
+        """Blocks of the depth: the weights of one stay in their cache."""
         most = max(1, self.weights_bytes // (self.line * 4))
         return -(-self.depth // most)
 

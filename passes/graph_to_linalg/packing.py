@@ -1,5 +1,6 @@
 """Products by packed weights, by kernels of our own; windows of an image as the rows of one."""
 
+from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import arith, ir
 from . import bfloat16
@@ -24,15 +25,16 @@ def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, x: ir.Value, w: ir.Va
 def matmul_epilogue(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """A packed product and its `epilogue`."""
     known, counted = _row_count(ctx, op)
-    return compute(ctx, MatmulEmitter, "matmul", product_of(op, known), op, epilogue, rows=counted)
+    product = product_of(op, known, ctx.cpu)
+    return compute(ctx, MatmulEmitter, "matmul", product, op, epilogue, rows=counted)
 
 
-def product_of(op: graph.PackedMatmulOp, rows: int | None) -> Product:
+def product_of(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> Product:
     """The numbers of a packed product of so many rows."""
     _, depth, width = graph.type_of(op.w).static_shape
     return Product(
         rows, depth, op.attrs["columns"],
-        width=width, lanes=op.attrs["lanes"], tile=op.attrs["rows"],
+        width=width, lanes=op.attrs["lanes"], tile=op.attrs["rows"], cpu=cpu,
     )  # fmt: skip
 
 
@@ -68,7 +70,7 @@ def _by_tiles(
 ) -> ir.Value:
     known, counted = _row_count(ctx, op)
     depth = 2 * graph.type_of(op.w).static_shape[-3]
-    product = TileProduct(known, depth, op.attrs["columns"], terms)
+    product = TileProduct(known, depth, op.attrs["columns"], ctx.cpu, terms)
     return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
 
 
@@ -95,21 +97,22 @@ def split_terms(ctx: Lowering, op: graph.SplitTermsOp, x: ir.Value) -> ir.Value:
 
 def _by_pairs(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     known, counted = _row_count(ctx, op)
-    product = _pairs_product(op, known)
+    product = _pairs_product(op, known, ctx.cpu)
     return compute(ctx, PairsEmitter, "pairs_matmul", product, op, epilogue, rows=counted)
 
 
-def _pairs_product(op: graph.NarrowMatmulOp, rows: int | None) -> PairsProduct:
+def _pairs_product(op: graph.NarrowMatmulOp, rows: int | None, cpu: CpuModel) -> PairsProduct:
     _, pairs, width, _ = graph.type_of(op.w).static_shape
     return PairsProduct(
-        rows, pairs, op.attrs["columns"], width=width, lanes=PAIR_LANES, tile=op.attrs["rows"]
-    )
+        rows, pairs, op.attrs["columns"],
+        width=width, lanes=PAIR_LANES, tile=op.attrs["rows"], cpu=cpu,
+    )  # fmt: skip
 
 
-def holds_sums(op: graph.NarrowMatmulOp) -> bool:
+def holds_sums(op: graph.NarrowMatmulOp, cpu: CpuModel) -> bool:
     """Whether the kernel of a product of bf16 has its sums in registers from the first to the last,
     so that the result need not be f32."""
-    return op.attrs["unit"] == "amx" or _pairs_product(op, None).depth_blocks == 1
+    return op.attrs["unit"] == "amx" or _pairs_product(op, None, cpu).depth_blocks == 1
 
 
 def _row_count(ctx: Lowering, op: WeightedOp) -> tuple[int | None, list[ir.Value]]:

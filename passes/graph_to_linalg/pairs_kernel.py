@@ -5,7 +5,6 @@ Where the kernel of f32 counts elements of the depth, of four bytes, this one co
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ...mlir import ir, llvm, memref, vector
 from .matmul_kernel import MatmulEmitter, Product
@@ -13,15 +12,19 @@ from .vector_emitter import Ahead, Part, Registers, Rows, short_vectors
 
 PAIR_LANES = 16
 """Pairs in a vector, of 512 bits."""
+L2_WEIGHTS_SHARE = 3 / 32
+"""Share of the L2 for the weights: it is fast enough, and where there is one block of the depth,
+what follows the sums finds them in registers and may round them."""
 
 
 @dataclass(frozen=True)
 class PairsProduct(Product):
     """A product whose depth is counted in pairs."""
 
-    weights_bytes: ClassVar[int] = 96 << 10
-    """Of the second-level cache: it is fast enough, and where there is one block of the depth, what
-    follows the sums finds them in registers and may round them."""
+    @property
+    def weights_bytes(self) -> int:
+        """See `Product`."""
+        return int(self.cpu.l2_bytes * L2_WEIGHTS_SHARE)
 
     @property
     def flops(self) -> int | None:

@@ -31,8 +31,9 @@ Step = Callable[["_Layer", ir.Value, list[ir.Value]], list[ir.Value]]
 _STEP = "recurrence.step"
 """The size that stands for the number of the step, in the scope of one."""
 
-CACHED_BYTES = 8 << 20
-"""Larger recurrences are for threads to share: the kernel reads all of one in every step."""
+L3_SHARE = 1
+"""Recurrences that take more of the L3 are for threads to share: the kernel reads all of one in
+every step."""
 
 ROWS, COLUMNS = 0, 1
 """The loops of a cell's generic: over the batch, and over the state."""
@@ -175,7 +176,8 @@ class _Layer:
         if graph.type_of(self.op.recurrence).rank == 3:
             return True
         size = 4 * self.hidden * graph.static_size(self.gates.shape[2])
-        return not self.ctx.gpu and self.gates.dtype == np.float32 and size <= CACHED_BYTES
+        cached = size <= self.ctx.cpu.l3_bytes * L3_SHARE
+        return not self.ctx.gpu and self.gates.dtype == np.float32 and cached
 
     def run_kernel(
         self,

@@ -15,9 +15,6 @@ from .team import counters_type
 IN_TIME, OF_BATCH = (0, 1), (1,)
 """What buffers count by: steps and sequences, or sequences alone."""
 
-OWN_BYTES = 1 << 20
-"""Larger recurrences do not stay in the cache of one processor."""
-
 
 @dataclass(frozen=True)
 class RecurrentDispatch:
@@ -44,7 +41,7 @@ class RecurrentDispatch:
         state = outputs.with_shape((batch, hidden))
         scratch = outputs.with_shape((2 + self.shape.kept, batch, hidden))
         results = [outputs, *[state] * len(self.states), scratch]
-        team = ctx.threads if self._is_for_team(ctx.threads, batch) else 0
+        team = ctx.threads if self._is_for_team(ctx, batch) else 0
         operands = [self.gates, self.recurrence, *self.states, *self._extras()]
 
         def kernel(number: ir.Value, steps: ir.Value, batch: ir.Value, *given: ir.Value) -> None:
@@ -69,12 +66,13 @@ class RecurrentDispatch:
             values = self._meeting(values)
         return values[: 1 + len(self.states)]
 
-    def _is_for_team(self, threads: int, batch: Size) -> bool:
-        """Whether threads share the panels of every step, not the sequences."""
-        if not self.shape.packed or self.shape.panels < threads:
+    def _is_for_team(self, ctx: Lowering, batch: Size) -> bool:
+        """Whether threads share the panels of every step, not the sequences: where these are few,
+        or the L2 of one core does not hold the recurrence."""
+        if not self.shape.packed or self.shape.panels < ctx.threads:
             return False
-        enough = isinstance(batch, int) and batch > ROWS * (threads - 1)
-        return not enough or 4 * self.shape.elements > OWN_BYTES
+        enough = isinstance(batch, int) and batch > ROWS * (ctx.threads - 1)
+        return not enough or 4 * self.shape.elements > ctx.cpu.l2_bytes
 
     def _meeting(self, values: Sequence[ir.Value]) -> list[ir.Value]:
         """The results of a dispatch that is also given the counters of a team."""

@@ -4,7 +4,7 @@ A rule says so for a class of ops, as types of tensors. The lowering of a kernel
 memory of just these types, and `passes.liveness` counts them before anything is lowered.
 
     @uses_scratch(graph.WinogradConvOp)
-    def winograd_scratch(op):
+    def winograd_scratch(op, cpu):
         return [TensorType((elements,), np.dtype(np.float32))]
 """
 
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...cpu_model import CpuModel
 from ...dialects import graph
 
 
@@ -28,14 +29,14 @@ class Prepared:
     """Whether it is `x` with a border, which is filled first."""
 
 
-Rule = TypeVar("Rule", bound=Callable[[Any], Any])
+Rule = TypeVar("Rule", bound=Callable[..., Any])
 
-_scratch: dict[str, Callable[[Any], Sequence[graph.TensorType]]] = {}
+_scratch: dict[str, Callable[[Any, CpuModel], Sequence[graph.TensorType]]] = {}
 _prepared: dict[str, Callable[[Any], Prepared | None]] = {}
 
 
 def uses_scratch(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
-    """Register a function that says what `op_classes` need beside operands and result."""
+    """Register a function that says what `op_classes` need on a CPU beside operands and result."""
     return _register(_scratch, op_classes)
 
 
@@ -45,10 +46,10 @@ def prepares(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
     return _register(_prepared, op_classes)
 
 
-def scratch_of(op: graph.GraphOp) -> list[graph.TensorType]:
-    """What `op` needs while its result is computed, the rules being loaded."""
+def scratch_of(op: graph.GraphOp, cpu: CpuModel) -> list[graph.TensorType]:
+    """What `op` needs while `cpu` computes its result, the rules being loaded."""
     rule = _scratch.get(op.OPERATION_NAME)
-    return [] if rule is None else list(rule(op))
+    return [] if rule is None else list(rule(op, cpu))
 
 
 def prepared_by(op: graph.GraphOp) -> Prepared | None:

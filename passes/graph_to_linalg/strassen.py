@@ -2,6 +2,7 @@
 
 import math
 
+from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...mlir import ir
 from .kernels import compute, define, flat
@@ -33,22 +34,22 @@ def strassen_epilogue(
     ctx: Lowering, op: graph.StrassenMatmulOp, epilogue: VectorEpilogue
 ) -> ir.Value:
     """A product and its `epilogue`."""
-    shape = _shape(op)
-    return compute(ctx, StrassenEmitter, "strassen", shape, op, epilogue, scratch_of(op))
+    shape, scratch = _shape(op, ctx.cpu), scratch_of(op, ctx.cpu)
+    return compute(ctx, StrassenEmitter, "strassen", shape, op, epilogue, scratch)
 
 
 @uses_scratch(graph.StrassenMatmulOp)
-def strassen_scratch(op: graph.StrassenMatmulOp) -> list[graph.TensorType]:
+def strassen_scratch(op: graph.StrassenMatmulOp, cpu: CpuModel) -> list[graph.TensorType]:
     """The products of all pieces of work."""
-    shape = _shape(op)
+    shape = _shape(op, cpu)
     return [floats(shape.pieces * shape.scratch)]
 
 
-def _shape(op: graph.StrassenMatmulOp) -> StrassenShape:
+def _shape(op: graph.StrassenMatmulOp, cpu: CpuModel) -> StrassenShape:
     attrs = op.attrs
     depth, width = graph.type_of(op.w).static_shape[2:]
     return StrassenShape(
         math.prod(attrs["shape"]), depth, attrs["columns"], attrs["blocks"],
         width=width, lanes=attrs["lanes"], tile=attrs["tile"],
-        wanted=attrs["pieces"], copies=graph.type_of(op.x).static_shape[0],
+        wanted=attrs["pieces"], cpu=cpu, copies=graph.type_of(op.x).static_shape[0],
     )  # fmt: skip

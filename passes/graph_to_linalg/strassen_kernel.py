@@ -8,6 +8,7 @@ has for itself. Then blocks of the result are sums of them.
 import math
 from dataclasses import dataclass
 
+from ...cpu_model import CpuModel
 from ...dialects.graph.bilinear import ALGORITHMS, BilinearAlgorithm
 from ...dialects.graph.strassen import terms_size
 from ...mlir import arith, ir
@@ -22,10 +23,10 @@ from .vector_emitter import (
 )
 from .vector_epilogue import Finish, Place
 
-SCRATCH_BYTES = 448 << 10
-"""Of the second-level cache, for the products of a block of rows by a panel."""
-WEIGHTS_BYTES = 64 << 10
-"""Of the caches, for what is read of a panel again and again: that of a block of the depth."""
+SCRATCH_SHARE = 7 / 16
+"""Share of the L2 for the products of a block of rows by a panel."""
+WEIGHTS_SHARE = 1 / 16
+"""Share of the L2 for what is read of a panel again and again: that of a block of the depth."""
 FEW_ROWS = 32
 """With fewer in a piece of work, weights are read too often."""
 LANES = 16
@@ -150,6 +151,7 @@ class StrassenShape(InBlocks):
     """Most rows of a register tile."""
     wanted: int
     """Pieces of work, for threads to share."""
+    cpu: CpuModel
     copies: int = 1
     """Of the sums of rows: each share of the pieces reads its own."""
 
@@ -175,7 +177,8 @@ class StrassenShape(InBlocks):
     @property
     def block(self) -> int:
         """Rows in a piece of work: a divisor of a block's, with which pieces are many."""
-        most = max(1, SCRATCH_BYTES // (self.algorithm.products * self.width * 4))
+        held = int(self.cpu.l2_bytes * SCRATCH_SHARE)
+        most = max(1, held // (self.algorithm.products * self.width * 4))
         divisors = [n for n in range(min(most, self.height), 0, -1) if self.height % n == 0]
         many = [n for n in divisors if self.height // n * self.panels >= self.wanted]
         return next((n for n in many if n >= FEW_ROWS), divisors[0])
@@ -202,7 +205,7 @@ class StrassenShape(InBlocks):
     @property
     def depth_blocks(self) -> int:
         """Blocks of the depth, which are equal."""
-        most = max(1, WEIGHTS_BYTES // (self.width * 4))
+        most = max(1, int(self.cpu.l2_bytes * WEIGHTS_SHARE) // (self.width * 4))
         wanted = -(-self.depth // most)
         return next(n for n in range(wanted, self.depth + 1) if self.depth % n == 0)
 

@@ -3,7 +3,7 @@
 A piece of work is a band of rows of the result of one image. It goes through strips of these: the
 rows that a strip reads are computed by the first product or convolution, then some rows at a time
 are convolved and multiplied. What is between the steps lies in scratch memory that the piece has
-for itself, and that stays in the second-level cache. The first or the last step may be missing.
+for itself, and that stays in the L2. The first or the last step may be missing.
 
 Or it is a panel of channels of one image, all rows of which are multiplied, then convolved.
 

@@ -11,13 +11,14 @@ thread, is a seat in the team, and the first to sit down may have to do everythi
 
 from collections.abc import Callable
 
+from ...cpu_model import CACHE_LINE_BYTES
 from ...mlir import arith, ir, memref, scf
 from .vector_emitter import VectorEmitter
 
 Body = Callable[[ir.Value], None]
 """Writes the work on a piece, of which it is given the number."""
 
-_LINE = 8
+_LINE = CACHE_LINE_BYTES // 8
 """Counters in a line of the cache."""
 
 

@@ -7,6 +7,7 @@ sums. These then go through memory into vectors, for what follows the product.
 
 from dataclasses import dataclass
 
+from ...cpu_model import CpuModel
 from ...mlir import arith, ir, memref
 from . import tile_registers
 from .tile_registers import Address, TileRegisters
@@ -17,8 +18,8 @@ WIDTH = 2 * tile_registers.SUMS
 """Columns of a panel."""
 ROWS = 2 * tile_registers.ROWS
 """Rows that are multiplied at a time."""
-BLOCK_BYTES = 1 << 20
-"""Of the second-level cache, for a block of rows."""
+L2_ROWS_SHARE = 1
+"""Share of the L2 for a block of rows."""
 MIN_PIECES = 8
 """Pieces of work that a product should split into, for threads to share."""
 
@@ -37,6 +38,7 @@ class TileProduct:
     """None where run time counts them."""
     depth: int
     columns: int
+    cpu: CpuModel
     terms: int = 1
     """Of which a factor is the sum: with two of them there are three products."""
 
@@ -61,7 +63,8 @@ class TileProduct:
     @property
     def block(self) -> int:
         """Rows in a piece of work, at most."""
-        most = max(1, BLOCK_BYTES // (2 * self.row) // ROWS) * ROWS
+        held = int(self.cpu.l2_bytes * L2_ROWS_SHARE) // (2 * self.row)
+        most = max(1, held // ROWS) * ROWS
         if self.rows is None:
             return most
         even = -(-self.rows // -(-self.rows // most))

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from ...cpu_model import CACHE_LINE_BYTES
 from ...mlir import arith, ir, memref, scf, vector
 
 Registers = list[ir.Value]
 
-CACHE_LINE = 16
+CACHE_LINE = CACHE_LINE_BYTES // 4
 """Elements of 4 bytes."""
 
 

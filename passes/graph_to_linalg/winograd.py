@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from .kernels import compute
@@ -23,17 +24,19 @@ def winograd_epilogue(
     ctx: Lowering, op: graph.WinogradConvOp, epilogue: VectorEpilogue
 ) -> ir.Value:
     """A convolution and its `epilogue`."""
-    return compute(ctx, WinogradEmitter, "winograd", _shape(op), op, epilogue, scratch_of(op))
+    shape, scratch = _shape(op, ctx.cpu), scratch_of(op, ctx.cpu)
+    return compute(ctx, WinogradEmitter, "winograd", shape, op, epilogue, scratch)
 
 
 @uses_scratch(graph.WinogradConvOp)
-def winograd_scratch(op: graph.WinogradConvOp) -> list[graph.TensorType]:
+def winograd_scratch(op: graph.WinogradConvOp, cpu: CpuModel) -> list[graph.TensorType]:
     """What is between the steps of all pieces of work."""
-    shape = _shape(op)
+    shape = _shape(op, cpu)
     return [floats(shape.pieces * shape.scratch)]
 
 
-def _shape(op: graph.WinogradConvOp) -> WinogradShape:
+def _shape(op: graph.WinogradConvOp, cpu: CpuModel) -> WinogradShape:
+    sizes = tuple[int, int, int, int]
     low = op.attrs["low"]
     return WinogradShape(
         cast(_Image, graph.type_of(op.x).static_shape),
@@ -44,4 +47,5 @@ def _shape(op: graph.WinogradConvOp) -> WinogradShape:
         width=graph.type_of(op.w).static_shape[-1],
         lanes=op.attrs["lanes"],
         rows=op.attrs["rows"],
+        cpu=cpu,
     )

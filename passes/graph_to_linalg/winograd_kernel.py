@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...cpu_model import CpuModel
 from ...dialects.graph.winograd import KERNEL, winograd_transforms
 from ...mlir import arith, ir, scf, vector
 from .vector_emitter import (
@@ -24,12 +25,11 @@ from .vector_emitter import (
 )
 from .vector_epilogue import Finish, Place
 
-SCRATCH_BYTES = 384 << 10
-"""Of the second-level cache, for the scratch memory of a piece of work."""
-LONG_SCRATCH_BYTES = 768 << 10
-"""The same where the weights come from behind that cache: the larger the blocks, the less often."""
-CACHED_BYTES = 1 << 20
-"""Weights that stay in the second-level cache."""
+SCRATCH_SHARE = 3 / 8
+"""Share of the L2 for the scratch memory of a piece of work."""
+LONG_SCRATCH_SHARE = 3 / 4
+"""The same where the L2 does not hold the weights: the larger the blocks, the less often they are
+read."""
 MIN_PIECES = 4
 """Pieces of work that a convolution should split into, for threads to share."""
 
@@ -49,6 +49,7 @@ class WinogradShape:
     lanes: int
     rows: int
     """Tiles that are multiplied at a time, in registers."""
+    cpu: CpuModel
 
     @property
     def flops(self) -> int:
@@ -91,8 +92,8 @@ class WinogradShape:
     def block(self) -> int:
         """Tiles in a piece of work: as many as the scratch memory holds, blocks being even."""
         weights = self.products * self.depth * self.result[3] * 4
-        scratch = SCRATCH_BYTES if weights <= CACHED_BYTES else LONG_SCRATCH_BYTES
-        held = scratch // (self.products * (self.channels + self.width) * 4)
+        share = SCRATCH_SHARE if weights <= self.cpu.l2_bytes else LONG_SCRATCH_SHARE
+        held = int(self.cpu.l2_bytes * share) // (self.products * (self.channels + self.width) * 4)
         most = max(self.rows, held // self.rows * self.rows)
         return -(-self.tiles // -(-self.tiles // most))
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ...cpu_model import CpuModel
+
 Flags = tuple[str, ...]
 
 COMMON_FLAGS: Flags = (
@@ -48,8 +50,10 @@ class Target:
     variant: str
     threads_flag: str | None = None
     """The flag that tells the backend how many workers will share the work; ``None`` if none do."""
-    measure_vectors: Callable[[str], int] | None = field(default=None, repr=False, compare=False)
-    """Gives the width of a vector register of the processor that a variant means, in bits."""
+    find_cpu_model: Callable[[str], CpuModel] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """Gives the model of the CPU that a variant names; ``None`` where kernels are not ours."""
     find_bf16_unit: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Gives the unit of the processor that a variant means which multiplies bf16."""
     asks_processor: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
@@ -77,9 +81,9 @@ class Target:
         return bool(self.driver)
 
     @property
-    def vector_bits(self) -> int:
-        """Width of a vector register of the processor; 0 where that means nothing."""
-        return 0 if self.measure_vectors is None else self.measure_vectors(self.variant)
+    def cpu(self) -> CpuModel:
+        """The CPU that kernels are planned for; one without vectors where that means nothing."""
+        return CpuModel() if self.find_cpu_model is None else self.find_cpu_model(self.variant)
 
     @property
     def bf16_unit(self) -> str:

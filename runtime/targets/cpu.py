@@ -8,8 +8,9 @@ import platform
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..cpu_features import bf16_unit, vector_bits
+from ..cpu_features import bf16_unit
 from .base import Flags, Target
+from .cpu_models import cpu_model
 
 # fmt: off
 _X86_CPUS = (
@@ -67,7 +68,7 @@ CPU = Target(
     variants=_cpu_variants(),
     variant="host",
     threads_flag="--iree-llvmcpu-number-of-threads",
-    measure_vectors=vector_bits,
+    find_cpu_model=cpu_model,
     find_bf16_unit=bf16_unit,
     asks_processor=_is_x86,
     shares_kernels=True,

@@ -52,7 +52,8 @@ def test_a_pass_that_fails(tmp_path, capsys):
 def test_an_error_that_is_none_of_graphc(tmp_path, monkeypatch):
     """A mistake of graphc's own is reduced as its errors are."""
 
-    def fail_at_tanh(function):
+    def fail_at_tanh(function, cpu):
+        del cpu
         if any(op.operation.name == "graph.tanh" for op in function.regions[0].blocks[0]):
             raise ValueError("planted")
         return []

@@ -5,6 +5,7 @@ import pytest
 from graph_programs import build_module, main_of
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.errors import PassError, RewriteCheckError
 from graphc.mlir import ir
@@ -180,7 +181,7 @@ def test_passes_that_rewrite_by_themselves_are_checked_whole():
 def test_every_rewrite_of_a_model_is_checked():
     report = Report()
     module = graphc.import_onnx("test/exported/bert-tiny.onnx")
-    run_pipeline(module, graph_pipeline("cpu", 512), report=report, check_rewrites=True)
+    run_pipeline(module, graph_pipeline("cpu", CpuModel(512)), report=report, check_rewrites=True)
     fired = {name: s for name, s in report.rewrites.items() if s.count}
     assert {"fold-constants", "merge-matmuls", "fuse-epilogue", "recognize-gelu"} < set(fired)
     assert not [name for name, s in fired.items() if s.checked != s.count]

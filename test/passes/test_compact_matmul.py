@@ -8,7 +8,6 @@ from onnx import helper
 import graphc
 from graphc.dialects import graph
 from graphc.driver import make_options
-from graphc.passes import packed_products
 
 SIZES = [(1, 300, 130), (2, 40, 64), (4, 171, 100), (3, 17, 1000)]
 """Rows, depth and columns: one block of the depth and several, full panels and others."""
@@ -56,11 +55,10 @@ def _model():
 
 
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
-def test_compiled(vector_bits, monkeypatch):
+def test_compiled(vector_bits):
     """To the last bits of f32: the weights are what they were packed as."""
-    monkeypatch.setattr(packed_products, "COMPACT_BYTES", 0)
     model, feeds, truths = _model()
-    form = f"graph-pack-weights{{vector-bits={vector_bits} compact=true}}"
+    form = f"graph-pack-weights{{vector-bits={vector_bits} compact=true l2-bytes=0}}"
     with graphc.compile(model, pipeline=f"{form},graph-fuse-epilogue", threads=2) as compiled:
         assert compiled.report.rewrites["fuse-epilogue"].count == len(SIZES)
         results = compiled.run(None, feeds)

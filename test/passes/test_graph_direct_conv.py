@@ -6,6 +6,7 @@ import pytest
 from convolution_models import Case, convolution_model
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.passes.graph_direct_conv import DirectConv
 
 PIPELINE = (
@@ -48,7 +49,7 @@ def test_compiled(vector_bits):
 @pytest.mark.parametrize("features", [16, 32, 48, 64, 96, 112, 512])
 @pytest.mark.parametrize("places", [4, 7, 14, 17, 56, 112])
 def test_tiles(places, features, vector_bits):
-    rewrite = DirectConv(vector_bits)
+    rewrite = DirectConv(CpuModel(vector_bits))
     weights = np.zeros((3, 3, 64, features), np.float32)
     tile = rewrite._tile(places, weights, 1)
     assert features % (tile.vectors * rewrite.lanes) == 0

@@ -9,6 +9,7 @@ from numerics import Const, build_model
 from onnx import helper
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.passes import graph_fuse_strips
 from graphc.passes.pipelines import graph_pipeline
@@ -53,17 +54,17 @@ def _residual_block(activation, height=28, width=17, wide=48, stride=1, pad=1):
 def test_compiled(vector_bits, activation, threads, stride):
     model, feeds = _residual_block(activation, stride=stride)
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
-    pipeline = graph_pipeline("cpu", vector_bits, threads=threads)
+    pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=threads)
     with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
         assert compiled.report.rewrites["fuse-strips"].count == 2
         (found,) = compiled.run(None, feeds)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
-def _channels(stages, threads):
+def _channels(stages, cpu, threads):
     roots = [root for root, *_ in stages]
     if not graph.can_split_channels(roots):
-        return f"not for {threads} threads here"
+        return f"not for {threads} threads of {cpu} here"
     return graph.Strips(1, graph.Window.of(roots[1]).result, 1, "channels")
 
 
@@ -76,7 +77,7 @@ def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
     del model.graph.node[-2:]
     model.graph.node.append(helper.make_node("Softmax", ["a4"], ["y"], axis=3))
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
-    pipeline = graph_pipeline("cpu", vector_bits, threads=2)
+    pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=2)
     with graphc.compile(model, pipeline=pipeline, threads=2, save_temps=tmp_path) as compiled:
         (found,) = compiled.run(None, feeds)
     (program,) = tmp_path.glob("*.graph.mlir")
@@ -88,7 +89,7 @@ def test_steps_without_vectors():
     """What follows a step and is not for vectors of the kernel is computed on its own."""
     model, feeds = _residual_block("Atan")
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
-    pipeline = graph_pipeline("cpu", 256, threads=2)
+    pipeline = graph_pipeline("cpu", CpuModel(256), threads=2)
     with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
         assert compiled.report.rewrites["fuse-strips"].count == 2
         (found,) = compiled.run(None, feeds)
@@ -98,7 +99,7 @@ def test_steps_without_vectors():
 def test_the_interpreter_computes_what_is_fused():
     model, feeds = _residual_block("Relu")
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
-    pipeline = graph_pipeline("cpu", 256, threads=2)
+    pipeline = graph_pipeline("cpu", CpuModel(256), threads=2)
     with graphc.compile(model, target="interpret", pipeline=pipeline) as interpreted:
         (found,) = interpreted.run(None, feeds)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)

@@ -7,6 +7,7 @@ from numerics import Const, build_model, run_onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.passes.vectors import choose_tile
 
 # rows, depth, columns: even and odd ones, columns that fill panels and columns that do not
@@ -67,7 +68,7 @@ def test_products_with_epilogues(vector_bits, known):
 @pytest.mark.parametrize("rows", [1, 3, 7, 128, 196, 197])
 @pytest.mark.parametrize("columns", [16, 48, 64, 1000, 768])
 def test_tiles_fit_the_registers(rows, columns, vector_bits):
-    tile = choose_tile(rows, columns, vector_bits)
+    tile = choose_tile(rows, columns, CpuModel(vector_bits))
     if tile is None:
         assert columns % 16 or vector_bits == 512
         return

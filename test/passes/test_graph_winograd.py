@@ -6,6 +6,7 @@ import pytest
 from convolution_models import Case, convolution_model
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.passes import graph_winograd
 
@@ -61,7 +62,7 @@ def test_it_is_chosen_where_it_is_less_work(size):
     """The convolutions of ResNet-50: small images are few tiles, for which the weights are long."""
     channels = 512 * 7 // size
     shape = graph_winograd._Sizes((1, size, size, channels), channels, groups=1)
-    rewrite = graph_winograd.WinogradConv(512, 4)
+    rewrite = graph_winograd.WinogradConv(CpuModel(512), 4)
     tile = rewrite._tile(shape)
     assert tile == {7: 2, 14: 2, 28: 4, 56: 4}[size]
     assert (rewrite._gain(tile, shape) > graph_winograd.GAIN) == (size > 7)

@@ -3,13 +3,14 @@
 import pytest
 from graph_programs import build_module, main_of
 
+from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.dialects.symbolic import Dim
 from graphc.passes.moments import greatest_moments
 
 
 def greatest(body, *types):
-    return greatest_moments(main_of(build_module(body, *types)))
+    return greatest_moments(main_of(build_module(body, *types)), GENERIC_CPU)
 
 
 def through(x, *sizes):

@@ -10,6 +10,7 @@ from onnx import helper
 
 import graphc
 from graphc.compiling import compile_to_file
+from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.driver import make_options
 from graphc.errors import DeviceError
@@ -245,5 +246,5 @@ def test_terms_are_for_large_products(rows, shape, pays):
 
 
 def test_both_factors_of_a_pair_count():
-    product = PairsProduct(rows=5, depth=8, columns=7, width=64, lanes=16, tile=6)
+    product = PairsProduct(rows=5, depth=8, columns=7, width=64, lanes=16, tile=6, cpu=GENERIC_CPU)
     assert product.flops == 2 * 5 * (2 * 8) * 7

@@ -8,6 +8,7 @@ from numerics import build_model
 from onnx import helper
 
 import graphc
+from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.driver import make_options
 from graphc.passes import block_products
@@ -112,7 +113,9 @@ def test_threads_have_enough_to_share():
     assert best_blocks(x, weights, 16, threads=8) == "2x3x3"
     assert best_blocks(x, weights, 16, threads=9) == "2x2x2"
     assert best_blocks(x, weights, 16, threads=13) is None
-    shape = StrassenShape(128, 256, 768, "2x3x3", width=64, lanes=16, tile=6, wanted=8)
+    shape = StrassenShape(
+        128, 256, 768, "2x3x3", width=64, lanes=16, tile=6, wanted=8, cpu=GENERIC_CPU
+    )
     assert (shape.block, shape.group, shape.pieces) == (32, 1, 8)
     assert replace(shape, wanted=4).pieces == 4
     assert replace(shape, columns=3072, wanted=4).pieces == 4

@@ -12,6 +12,7 @@ from numerics import Const, build_model, evaluate
 from onnx import helper
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.passes import graph_winograd
 from graphc.passes.pipelines import graph_pipeline
 from graphc.tools.variation import order_of_calls, other_values, with_shape
@@ -137,7 +138,7 @@ def test_kernels(record_property, chains, vector_bits, precision):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph_winograd, "GAIN", 0)
         model, _ = _model(chains, np.float32)
-        pipeline = graph_pipeline("cpu", vector_bits, precision)
+        pipeline = graph_pipeline("cpu", CpuModel(vector_bits), precision)
         with graphc.compile(model, pipeline=pipeline, threads=1) as compiled:
             calls = [
                 (number, compiled.run(None, _model(everything[number], np.float32)[1]))

@@ -12,6 +12,7 @@ from numerics import Const, build_model, evaluate
 from onnx import helper
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.passes import graph_fuse_strips
 from graphc.passes.pipelines import graph_pipeline
 from graphc.tools.variation import order_of_calls, other_values
@@ -129,9 +130,9 @@ def test_strips(record_property, blocks, vector_bits, threads, scratch):
     everything = [blocks, [replace(each, x=other_values(each.x, random)) for each in blocks]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph_fuse_strips, "MAX_COST", np.inf)
-        patch.setattr(graph_fuse_strips, "SCRATCH_BYTES", scratch)
+        patch.setattr(graph_fuse_strips, "SCRATCH_SHARE", scratch / CpuModel().l2_bytes)
         model, _ = _model(blocks, np.float32)
-        pipeline = graph_pipeline("cpu", vector_bits, threads=threads)
+        pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=threads)
         with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
             calls = [
                 (number, compiled.run(None, _model(everything[number], np.float32)[1]))

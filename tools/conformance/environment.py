@@ -28,7 +28,7 @@ def _variant_and_device(target: str, executed: bool) -> tuple[str, str]:
     if not executed:
         return row.spelling, ""
     if row.name == CPU.name:
-        return row.spelling, f"{platform.machine()} with vectors of {row.vector_bits} bits"
+        return row.spelling, f"{platform.machine()} with vectors of {row.cpu.vector_bits} bits"
     devices = find_devices(row.driver)
     if not devices:
         raise DeviceError(f"the driver of '{row.spelling}' finds no device; try --compile-only")

@@ -175,7 +175,7 @@ def test_sizes_around_the_width_of_vectors(op_type, gates, states):
 @pytest.fixture
 def packed(monkeypatch):
     """However small a recurrence is, it is laid out in panels."""
-    monkeypatch.setattr(pack_recurrence, "MIN_BYTES", 0)
+    monkeypatch.setattr(pack_recurrence, "MIN_SHARE", 0)
 
 
 def all_layers(sizes):
@@ -220,7 +220,7 @@ def test_no_steps_and_no_sequences(op_type, gates, states):
 
 @KINDS
 def test_recurrences_too_large_for_a_cache_are_a_loop(op_type, gates, states, monkeypatch):
-    monkeypatch.setattr(recurrent, "CACHED_BYTES", 0)
+    monkeypatch.setattr(recurrent, "L3_SHARE", 0)
     cases = Cases()
     attrs = {"hidden_size": HIDDEN, "outputs": 1 + states}
     both = layer(gates, 2, lengths=[5, 2, 1], states=states)

@@ -1,0 +1,25 @@
+"""The table of CPU models, by the variants of the target ``cpu``."""
+
+from pathlib import Path
+
+from ...cpu_model import CpuModel
+from ..cpu_features import host_vector_bits
+
+_VECTOR_BITS = {
+    "x86-64": 128, "x86-64-v2": 128, "x86-64-v3": 256, "x86-64-v4": 512,
+    "haswell": 256, "alderlake": 256, "sierraforest": 256,
+    "znver1": 256, "znver2": 256, "znver3": 256, "znver4": 512, "znver5": 512,
+    "skylake": 256, "skylake-avx512": 512, "cascadelake": 512, "cooperlake": 512,
+    "icelake-server": 512, "sapphirerapids": 512, "emeraldrapids": 512, "graniterapids": 512,
+}  # fmt: skip
+"""Of variants that are not here, Arm's, vectors have 128 bits."""
+
+
+def cpu_model(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> CpuModel:
+    """The model of the CPU that a variant of the target ``cpu`` names.
+
+    Caches are those of the default model for all of them: no kernel has been measured with others.
+    """
+    if variant == "host":
+        return CpuModel(vector_bits=host_vector_bits(cpuinfo))
+    return CpuModel(vector_bits=_VECTOR_BITS.get(variant, 128))
