@@ -2,30 +2,25 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .errors import ModuleFileError
 from .model_cache import CachedModel, ModelCache
-from .runtime import CompiledModel, ProgressEvent, Target, load, resolve_target
-from .runtime.cache_settings import find_cache
-from .runtime.cpu import usable_cpus
+from .options import Options, Progress
+from .runtime import CompiledModel, ProgressEvent, Target, load
 from .runtime.device import open_device
-from .runtime.discovery import on_this_machine
 from .runtime.hybrid import warn_of_host
 from .runtime.metadata import model_name
 from .runtime.variants import Calls, has_variants
 
 if TYPE_CHECKING:
-    from .driver import Options
     from .passes.report import Report
 
-Progress = Callable[[ProgressEvent], None]
 _KEPT_BYTES = 64 << 20
 """A model in memory that has more is not kept beside what was compiled of it, unless it must be."""
-
-_RESOLVED = ("dims", "threads", "pipeline")
 
 logger = logging.getLogger("graphc")
 
@@ -96,27 +91,23 @@ def compile(
     InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
     BackendError, DeviceError.
     """
-    options = {
-        "cache": cache, "host": host, "dims": dims, "outputs": outputs, "threads": threads,
-        "pipeline": pipeline, "precision": precision, "opt_level": opt_level,
-        "data_tiling": data_tiling, "extra_flags": extra_flags, "timeout": timeout,
-        "progress": progress, "save_temps": save_temps, "check_rewrites": check_rewrites,
-    }  # fmt: skip
+    options = Options.of_all(
+        target, dims=dims, outputs=outputs, threads=threads, pipeline=pipeline,
+        precision=precision, opt_level=opt_level, data_tiling=data_tiling,
+        extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
+        host=host, check_rewrites=check_rewrites, assume=assume, overridden=overridden,
+        apart=apart, cache=cache,
+    )  # fmt: skip
     equations = frozenset((assume or {}).items())
-    calls = Calls(frozenset(overridden), equations, frozenset(apart))
-    return _compile(model, target, options, calls)
+    return _compile(model, options, Calls(frozenset(overridden), equations, frozenset(apart)))
 
 
-def _compile(
-    model: Any,
-    target: str | Target | Sequence[str | Target],
-    options: Mapping[str, Any],
-    calls: Calls,
-) -> CompiledModel:
-    made = _ready(Job(model, target, **calls.options, **options))
+def _compile(model: Any, options: Sequence[Options], calls: Calls) -> CompiledModel:
+    made = _ready(Job(model, [replace(each, **calls.options) for each in options]))
     if has_variants(made.metadata) or _is_at_hand(model):
-        later = {**options, "progress": None, "save_temps": None}  # which were for this program
-        made.compile_others(partial(_compile, model, target, later), calls)
+        # Who watches or keeps files does so for this program.
+        later = [replace(each, progress=None, save_temps=None) for each in options]
+        made.compile_others(partial(_compile, model, later), calls)
     return made
 
 
@@ -149,7 +140,7 @@ def compile_to_file(
 
     The arguments are those of `compile`, and so are the errors; no device need be here.
     """
-    job = Job(model, target, **options)
+    job = Job(model, Options.of_all(target, **options))
     found = job.find()
     if found is not None:
         try:
@@ -160,37 +151,23 @@ def compile_to_file(
 
 
 class Job:
-    """One model to be compiled with some options, those of `compile`.
+    """One model to be compiled for one or more targets, with options for each.
 
     Nothing that compiles is imported before the cache was asked.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        target: str | Target | Sequence[str | Target],
-        *,
-        cache: Any = None,
-        host: bool = True,
-        **options: Any,
-    ):
-        targets = [target] if isinstance(target, str | Target) else target
-        self._targets = [on_this_machine(resolve_target(each)) for each in targets]
-        self._model = model
-        self._host = host
-        self._options = options
-        threads, dims, progress = (options.get(name) for name in ("threads", "dims", "progress"))
-        self.threads = usable_cpus() if threads is None else threads
-        self.is_compiled = any(each.is_compiled for each in self._targets)
-        self._store = find_cache(cache) if self.is_compiled else None
-        if self._store is not None and progress is not None:
-            progress(ProgressEvent("cache", 0.0))
-        decisive = {**options, "threads": self.threads, "dims": dims or None}
-        self._kept = ModelCache(self._store, model, self._targets, decisive)
+    def __init__(self, model: Any, options: Sequence[Options]):
+        self._model, self._options = model, options
+        self.threads = options[0].threads
+        self.is_compiled = any(each.target.is_compiled for each in options)
+        store = next((each.cache for each in options if each.cache is not None), None)
+        if store is not None and options[0].progress is not None:
+            options[0].progress(ProgressEvent("cache", 0.0))
+        self._kept = ModelCache(store, model, options)
 
     def find(self) -> CachedModel | None:
         """The model as it was compiled before, None where it was not."""
-        found = self._kept.find(self._host)
+        found = self._kept.find()
         if found is not None and found.report.parts:
             warn_of_host(model_name(self._model), found.report.parts)
         return found
@@ -199,25 +176,19 @@ class Job:
         """The model, to be run in numpy."""
         from .driver import interpret
 
-        (options,) = self._make_options()
-        return interpret(self._model, options, self._host)
+        (options,) = self._options
+        return interpret(self._model, options)
 
     def make(self, *, for_here: bool = False) -> tuple[bytes, "Report"]:
         """Compile the model, `for_here` only if its device is here."""
         from .driver import to_file
+        from .passes.pipeline import Pipeline
 
-        options = self._make_options()
-        if for_here and len(options) == 1 and options[0].target.name != "cpu":
-            open_device(options[0].target.driver)  # if that fails, before the work is done
+        first, *others = self._options
+        Pipeline.parse(first.pipeline)  # if that fails, before the work is done, as with devices
+        if for_here and not others and first.target.name != "cpu":
+            open_device(first.target.driver)
         self._kept.before_compiling()
-        contents, report = to_file(self._model, options, self._host)
+        contents, report = to_file(self._model, self._options)
         self._kept.keep(contents, report)
         return contents, report
-
-    def _make_options(self) -> "list[Options]":
-        from .driver import make_options
-
-        rest = {name: value for name, value in self._options.items() if name not in _RESOLVED}
-        resolved = {name: self._options.get(name) for name in _RESOLVED}
-        cache = self._store or False
-        return [make_options(row, **resolved, cache=cache, **rest) for row in self._targets]

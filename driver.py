@@ -2,7 +2,6 @@
 
 import functools
 import importlib.metadata
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,11 +23,12 @@ from .frontend.onnx import (
 from .interpret import InterpretedSession
 from .lowered_program import LoweredProgram
 from .mlir import ir
+from .options import Options
 from .passes.arena import transient_bytes
 from .passes.contracts import check_linalg
 from .passes.moments import greatest_moments
 from .passes.pipeline import Observer, Pipeline, run_pipeline
-from .passes.pipelines import PRECISIONS, graph_pipeline, lowering_pipeline
+from .passes.pipelines import lowering_pipeline
 from .passes.report import Report
 from .passes.stages import StageRecorder
 from .runtime import (
@@ -39,15 +39,10 @@ from .runtime import (
     ValueSpec,
     compile_module,
     load,
-    resolve_target,
 )
 from .runtime.cache_keys import is_self_contained
-from .runtime.cache_settings import find_cache
 from .runtime.child_process import ProgressEvent
-from .runtime.compile_cache import CompileCache
-from .runtime.cpu import usable_cpus
 from .runtime.device import open_device
-from .runtime.discovery import on_this_machine
 from .runtime.hybrid import open_host_part, warn_of_host
 from .runtime.hybrid_file import write_hybrid
 from .runtime.metadata import ASSUMED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
@@ -66,31 +61,7 @@ from .signature import (
 from .viewing import CompilationReport
 
 T = TypeVar("T")
-Progress = Callable[[ProgressEvent], None]
 _VERSIONED = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to compile; see `compile`."""
-
-    target: Target
-    threads: int
-    dims: Mapping[str, int]
-    pipeline: str
-    precision: str = "f32"
-    opt_level: int = 3
-    data_tiling: bool | None = None
-    extra_flags: Sequence[str] = ()
-    timeout: float | None = None
-    progress: Progress | None = None
-    save_temps: Path | None = None
-    check_rewrites: bool = False
-    outputs: Sequence[str] | None = None
-    assume: Mapping[str, bool] | None = None
-    overridden: Sequence[str] = ()
-    apart: Sequence[str] = ()
-    cache: CompileCache | None = None
 
 
 @dataclass
@@ -229,43 +200,40 @@ class Compilation:
         yield
 
 
-def compile_with(model: Any, options: Options, host: bool = True) -> CompiledModel:
+def compile_with(model: Any, options: Options) -> CompiledModel:
     """`compile` for one target, with options that were made before."""
     if not options.target.is_compiled:
-        return interpret(model, options, host)
+        return interpret(model, options)
     if options.target.name != "cpu":
         open_device(options.target.driver)  # if that fails, before the work is done
-    contents, report = to_module(model, options, host)
+    contents, report = to_module(model, options)
     return load(contents, threads=options.threads, report=report)
 
 
-def to_file(model: Any, options: Sequence[Options], host: bool) -> tuple[bytes, Report]:
+def to_file(model: Any, options: Sequence[Options]) -> tuple[bytes, Report]:
     """The contents of one file for all targets of `options`, and the report of the first.
 
-    Raises `UsageError` where there are several and parts of `model` run on the host, or one is
-    there twice, or none.
+    Raises `UsageError` where there are several and parts of `model` run on the host.
     """
-    names = [each.target.spelling for each in options]
-    if not names or len(set(names)) != len(names):
-        raise UsageError(f"targets must be one or more different ones, not {', '.join(names)}")
     for each in options:
         require_compiled(each)
     if len(options) == 1:
-        return to_module(model, options[0], host)
+        return to_module(model, options[0])
     try:
-        modules = [to_module(model, each, host=False) for each in options]
+        modules = [to_module(model, replace(each, host=False)) for each in options]
     except UnsupportedModelError as error:
         raise UsageError(f"only compiled code can be for several targets: {error}") from error
+    names = [each.target.spelling for each in options]
     contents = {name: module for name, (module, _) in zip(names, modules, strict=True)}
     return bundle(contents), modules[0][1]
 
 
-def to_module(model: Any, options: Options, host: bool) -> tuple[bytes, Report]:
-    """The contents of a ``.vmfb``, or of a ``.gcm`` where parts of `model` run on the `host`."""
+def to_module(model: Any, options: Options) -> tuple[bytes, Report]:
+    """The contents of a ``.vmfb``, or of a ``.gcm`` where parts of `model` run on the host."""
     try:
         compilation = begin(model, options)
     except UnsupportedModelError:
-        if not host:
+        if not options.host:
             raise
         return _compile_in_parts(model, options)
     return _finish(compilation), compilation.report
@@ -283,12 +251,12 @@ def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
     return write_hybrid(metadata, report.parts, contents), report
 
 
-def interpret(model: Any, options: Options, host: bool) -> CompiledModel:
+def interpret(model: Any, options: Options) -> CompiledModel:
     """`model` as it was imported, or after a pipeline, to be run in numpy."""
     try:
         return _interpreted(begin(model, options))
     except UnsupportedModelError:
-        if not host:
+        if not options.host:
             raise
     report = CompilationReport(title=model_name(model))
     metadata, made = _make_parts(model, options, report, _interpreted)
@@ -367,40 +335,11 @@ def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
     return PartSpec(part.native, names, tuple(part.inputs), tuple(part.outputs), reasons)
 
 
-def make_options(
-    target: str | Target,
-    dims: Mapping[str, int] | None,
-    threads: int | None,
-    pipeline: str | None,
-    precision: str = "f32",
-    *,
-    extra_flags: Sequence[str] = (),
-    save_temps: str | os.PathLike[str] | None = None,
-    cache: bool | str | os.PathLike[str] | CompileCache | None = None,
-    **rest: Any,
-) -> Options:
-    """Resolve names and defaults, so that a bad one shows before any work is done."""
-    row = on_this_machine(resolve_target(target))
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise UsageError(f"threads must be a positive integer, not {threads!r}")
-    if precision not in PRECISIONS:
-        raise UsageError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
-    narrow = PRECISIONS[precision]["compute"]
-    if narrow not in ("f32", *row.narrow_floats):
-        have = ", ".join(row.narrow_floats)
-        raise UsageError(f"precision {precision}: of these, target '{row.name}' has {have} alone")
-    threads = threads or usable_cpus()
-    text = pipeline
-    if text is None:
-        text = graph_pipeline(row.pipeline, row.cpu, precision, row.bf16_unit, threads)
-    Pipeline.parse(text)
-    return Options(
-        row, threads, dict(dims or {}), text, precision,
-        extra_flags=tuple(extra_flags),
-        save_temps=None if save_temps is None else Path(save_temps),
-        cache=find_cache(cache),
-        **rest,
-    )  # fmt: skip
+def make_options(target: str | Target, **given: Any) -> Options:
+    """`Options.of`, for who compiles in any case: a bad pipeline shows before any work is done."""
+    options = Options.of(target, **given)
+    Pipeline.parse(options.pipeline)
+    return options
 
 
 def require_compiled(options: Options) -> None:
@@ -413,6 +352,7 @@ def require_compiled(options: Options) -> None:
 
 def begin(model: Any, options: Options) -> Compilation:
     """Import `model`."""
+    Pipeline.parse(options.pipeline)  # a bad one shows before any work is done
     if options.progress is not None:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
@@ -470,10 +410,7 @@ def _metadata(
         outputs=tuple(outputs),
         dims=dict(options.dims),
         options={
-            "target": options.target.spelling,
-            "threads": options.threads,
-            "precision": options.precision,
-            "opt_level": options.opt_level,
+            **options.recorded(),
             **({"matrix_unit": "amx"} if "=amx" in options.pipeline else {}),
             **({ASSUMED_KEY: dict(assumed)} if assumed else {}),
             **({OVERRIDABLE_KEY: list(overridable)} if overridable else {}),

@@ -4,8 +4,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .driver import Compilation, Options, begin, make_options, model_name, pieces, plan_parts
+from .driver import Compilation, begin, make_options, model_name, pieces, plan_parts
 from .errors import UnsupportedModelError
+from .options import Options
 from .runtime import Target
 from .viewing import CompilationReport
 
@@ -25,7 +26,10 @@ def explain(
 
     The arguments are those of `graphc.compile`, and so are the errors.
     """
-    options = make_options(target, dims, None, pipeline, precision, check_rewrites=check_rewrites)
+    options = make_options(
+        target, dims=dims, pipeline=pipeline, precision=precision, host=host,
+        check_rewrites=check_rewrites,
+    )  # fmt: skip
     try:
         compilation = begin(model, options)
     except UnsupportedModelError:

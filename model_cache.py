@@ -11,23 +11,21 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import InvalidModelError
 from .extensions import extensions
+from .options import Options
 from .passes.report import Report
 from .runtime.cache_keys import digest_of_sources, is_self_contained, surroundings
 from .runtime.compile_cache import CompileCache
 from .runtime.digests import digest_of, digest_of_file, digest_of_texts
 from .runtime.hybrid_file import read_part
 from .runtime.metadata import model_name
-from .runtime.targets import Target
 from .viewing import CompilationReport
 
-_NOT_PART_OF_THE_RESULT = ("timeout", "progress", "save_temps", "check_rewrites")
 _LOOKED_AT = re.compile(r"\b(print|view|dump)-")  # passes that are run for what they show
 
 logger = logging.getLogger("graphc")
@@ -43,22 +41,17 @@ class CachedModel(NamedTuple):
 class ModelCache:
     """What `store` keeps of one compilation.
 
-    `options` are those of `graphc.compile` that are not about the cache. Nothing is found or kept
-    where they ask to see the compiler at work, or where what it does cannot be told beforehand: it
-    was extended by somebody's passes or ops, or its sources have changed since they were imported.
+    `options` are those for each of its targets. Nothing is found or kept where they ask to see the
+    compiler at work, or where what it does cannot be told beforehand: it was extended by somebody's
+    passes or ops, or its sources have changed since they were imported.
     """
 
-    def __init__(
-        self,
-        store: CompileCache | None,
-        model: Any,
-        targets: Sequence[Target],
-        options: Mapping[str, Any],
-    ):
+    def __init__(self, store: CompileCache | None, model: Any, options: Sequence[Options]):
         self._store = store
+        self._takes_parts = all(each.host for each in options)
         self._model = model
         self._name = model_name(model)
-        self._target = ",".join(target.spelling for target in targets)
+        self._target = ",".join(each.target.spelling for each in options)
         self._key: str | None = None
         self._files: list[str] = []
         """Names of the files beside the model that it consists of."""
@@ -66,14 +59,16 @@ class ModelCache:
         """The key with the contents of these, too."""
         self._read: dict[Path, tuple[int, ...]] = {}
         """What was read for the key, and how it was then."""
-        if store is None or not _is_repeatable(options):
+        if store is None or not all(map(_is_repeatable, options)) or extensions():
             return
         try:
             code = _running_code()
             if code is None:
                 logger.info("graphc's sources have changed since: models are compiled anew")
                 return
-            described = _describe(targets, options)
+            described = json.dumps(
+                [each.decisive() for each in options], sort_keys=True, default=repr
+            )
             contents = self._digest_of_model()
         except (OSError, TypeError, ValueError) as error:  # the import says what is wrong with it
             logger.info("'%s' is not looked for in the cache: %s", self._name, error)
@@ -81,10 +76,10 @@ class ModelCache:
         texts = ["model", self._name, contents, code, described, *surroundings()]
         self._key = digest_of_texts(texts)
 
-    def find(self, host: bool) -> CachedModel | None:
+    def find(self) -> CachedModel | None:
         """The model as it was compiled before; None where it was not.
 
-        Without `host` one of which parts run on the host counts as none.
+        One of which parts run on the host counts as none where the options refuse such models.
         """
         if self._store is None or self._key is None:
             return None
@@ -101,7 +96,7 @@ class ModelCache:
             logger.info("the cache has an entry that is not as graphc writes them: %s", error)
             return None
         report.title = self._name
-        if report.parts and not host:
+        if report.parts and not self._takes_parts:
             return None
         created = time.localtime(found.entry.created)
         report.cached = time.strftime("%Y-%m-%d %H:%M:%S", created)
@@ -181,25 +176,13 @@ def _serialized(model: Any) -> bytes:
         raise ValueError(str(error)) from error
 
 
-def _is_repeatable(options: Mapping[str, Any]) -> bool:
+def _is_repeatable(options: Options) -> bool:
     """Whether the options ask for nothing but the result, and alone decide it."""
-    shown = options.get("save_temps") is not None or options.get("check_rewrites")
     return (
-        not shown
-        and _LOOKED_AT.search(options.get("pipeline") or "") is None
-        and is_self_contained(options.get("extra_flags", ()))
-        and not extensions()
+        not options.shows_the_compiler()
+        and _LOOKED_AT.search(options.pipeline) is None
+        and is_self_contained(options.extra_flags)
     )
-
-
-def _describe(targets: Sequence[Target], options: Mapping[str, Any]) -> str:
-    kept = {name: value for name, value in options.items() if name not in _NOT_PART_OF_THE_RESULT}
-    rows = [
-        (target.spelling, target.pipeline, target.driver, asdict(target.cpu), target.bf16_unit,
-         target.threads_flag, target.backend_flags, target.variants[target.variant])
-        for target in targets
-    ]  # fmt: skip
-    return json.dumps([rows, kept], sort_keys=True, default=repr)
 
 
 def _state(path: Path) -> tuple[int, ...]:

@@ -63,7 +63,7 @@ def ablate(
 ) -> dict[str, str]:
     """For each of the optimisations the ratio, as text."""
     feed = example_inputs(path, dims=dims)
-    pipeline = make_options("cpu", None, threads, None).pipeline
+    pipeline = make_options("cpu", threads=threads).pipeline
     compile_ = partial(compile_to_file, str(path), "cpu", threads=threads, cache=False)
     whole, report = compile_()
     programs, cells = {}, {}

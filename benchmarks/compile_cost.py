@@ -30,7 +30,7 @@ from pathlib import Path
 from graphc import driver
 from graphc.bytecode import write_bytecode
 path, dims = sys.argv[1], json.loads(sys.argv[2])
-options = driver.make_options("cpu", dims, None, None)
+options = driver.make_options("cpu", dims=dims)
 moments = [time.perf_counter()]
 compilation = driver.begin(path, options)
 moments.append(time.perf_counter())

@@ -69,10 +69,10 @@ def peaks(
 ) -> tuple[int, int, int]:
     """Bytes of a run of `model`: alive at once, the allocation predicted, and the one measured."""
     flags = (f"--iree-stream-partitioning-favor={favour}",)
-    options = make_options("cpu", dims, 1, None, extra_flags=flags)
+    options = make_options("cpu", dims=dims, threads=1, extra_flags=flags)
     if scheduled:
         pipeline = f"{options.pipeline},graph-schedule"
-        options = make_options("cpu", dims, 1, pipeline, extra_flags=flags)
+        options = make_options("cpu", dims=dims, threads=1, pipeline=pipeline, extra_flags=flags)
     compilation = begin(model, options)
     compilation.graph_passes()
     function = main_function(compilation.module)

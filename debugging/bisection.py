@@ -49,7 +49,7 @@ def bisect(
 
     Raises ReductionError where nothing is wrong.
     """
-    chosen = make_options(target, dims, threads, pipeline, **options)
+    chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
     search = _Bisection(begin(model, chosen).module, Pipeline.parse(chosen.pipeline), log)
     if predicate is not None:
         return search.graph(predicate) or _nothing()

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..dialects.graph.interpreter import evaluate_function
-from ..driver import Compilation, Options, main_function
+from ..driver import Compilation, main_function
 from ..errors import GraphcError, UsageError
+from ..options import Options
 from ..passes.reproducer import Reproducer
 from ..runtime import load
 from .difference import difference, tolerance_of

@@ -12,9 +12,10 @@ from typing import Any
 
 from ..dialects import graph
 from ..dialects.locations import location_names
-from ..driver import Options, begin, main_function
+from ..driver import begin, main_function
 from ..frontend.onnx import ModelNode, list_nodes
 from ..mlir import ir
+from ..options import Options
 from ..passes.pipeline import run_pipeline
 from .expressions import Expressions, behind_moves
 

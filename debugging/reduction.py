@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..driver import Options, compile_with, make_options
+from ..driver import compile_with, make_options
 from ..errors import OutputError, ReductionError, ReferenceRunError
+from ..options import Options
 from ..runtime.targets.interpret import INTERPRET
 from .checks import Command, compare, describe_error, error_kind
 from .culprit import Log
@@ -125,7 +126,7 @@ class Oracle:
         else:
             expected = {}
         try:
-            with closing(compile_with(subject.model, self._options, host=False)) as compiled:
+            with closing(compile_with(subject.model, self._options)) as compiled:
                 if self._error is not None:
                     return None
                 results = compiled.run(None, dict(subject.feeds))
@@ -161,14 +162,14 @@ def reduce(
     `command` says. Nodes go first, then outputs, sizes, the digits of constants, and attributes.
     Arguments are those of `verify`. Raises ReductionError where nothing is wrong.
     """
-    chosen = make_options(target, dims, threads, pipeline, **options)
+    chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
     plain = replace(chosen, target=INTERPRET, pipeline="")
     with closing(compile_with(model, plain)) as interpreted:
         given = feeds(interpreted) if callable(feeds) else feeds
         names = [spec.name for spec in interpreted.inputs]
         arrays = dict(zip(names, interpreted.bind(given), strict=True))
     by = reference or default_reference()
-    oracle = Oracle(replace(chosen, dims={}), by, tolerance, command)
+    oracle = Oracle(replace(chosen, dims={}, host=False), by, tolerance, command)
     subject = subject_of(model, arrays)
     oracle.begin(subject)
     log(f"{subject.nodes} nodes: {oracle.problem}")

@@ -82,7 +82,7 @@ def trace(
     `CompiledModel.run` raise.
     """
     chosen = [at] if isinstance(at, str) or callable(at) else list(at)
-    options = make_options("interpret", dims, None, pipeline)
+    options = make_options("interpret", dims=dims, pipeline=pipeline)
     nodes = list_nodes(model)
     outputs, values = _names(model, options, [n for node in nodes for n in node.outputs])
     compilation = begin(model, replace(options, outputs=[*outputs, *values]))

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..driver import Options, compile_with, make_options
+from ..driver import compile_with, make_options
 from ..errors import UnsupportedModelError
 from ..frontend.onnx import ModelNode, list_nodes
+from ..options import Options
 from ..runtime import CompiledModel
 from .difference import Difference, difference, tolerance_of
 from .exposure import find_surviving
@@ -114,7 +115,7 @@ def verify(
     Raises ReferenceRunError where the reference cannot run the model, and what `graphc.compile` and
     `CompiledModel.run` raise.
     """
-    chosen = make_options(target, dims, threads, pipeline, **options)
+    chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
     with closing(compile_with(model, chosen)) as compiled:
         given = feeds(compiled) if callable(feeds) else feeds
         names = [spec.name for spec in compiled.outputs]

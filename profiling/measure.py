@@ -45,7 +45,7 @@ def profile(
     """
     if runs < 1:
         raise UsageError(f"runs must be a positive number, not {runs}")
-    chosen = make_options(target, dims, threads, pipeline, **options)
+    chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
     _require_processor(chosen.target)
     try:
         compilation = begin(model, chosen)

@@ -17,7 +17,7 @@ ROUNDS = 20
 
 def peak_gflops(threads: int) -> float:
     """The most that `threads` threads do, in 10^9 operations a second: the best of some rounds."""
-    options = driver.make_options("cpu", None, threads, None)
+    options = driver.make_options("cpu", threads=threads)
     lanes = options.target.cpu.lanes
     compilation = driver.Compilation(_program(lanes, threads), "peak", options)
     compilation.lower()

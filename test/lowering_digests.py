@@ -49,7 +49,7 @@ def models() -> Iterator[tuple[str, onnx.ModelProto]]:
 
 def lowered(model: onnx.ModelProto, target: str, precision: str) -> ir.Module:
     """`model` as the backend for `target` would be given it, without metadata."""
-    compilation = begin(model, make_options(target, None, 2, None, precision, cache=False))
+    compilation = begin(model, make_options(target, threads=2, precision=precision, cache=False))
     compilation.graph_passes()
     compilation.lower()
     del main_function(compilation.module).attributes["iree.reflection"]

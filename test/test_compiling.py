@@ -1,5 +1,6 @@
 """A model that was compiled before is not compiled again, and what it was made of decides that."""
 
+import dataclasses
 import logging
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from graphc import driver, model_cache
 from graphc.compiling import compile_to_file
 from graphc.errors import CompilationCancelledError, InvalidModelError, ModuleFileError, UsageError
 from graphc.extensions import extensions
+from graphc.options import Effect, Options, option_of
 from graphc.passes import registry
 from graphc.passes.base import FUNCTION, Pass
 from graphc.passes.report import PassRecord, Report
@@ -131,32 +133,38 @@ def test_models_are_told_apart_by_their_bytes(compiler, build, path, tmp_path):
     assert build(dense()) == build(dense())
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dims": {"batch": 2}},
-        {"threads": 7},
-        {"pipeline": "canonicalize"},
-        {"precision": "strict"},
-        {"opt_level": 1},
-        {"data_tiling": True},
-        {"extra_flags": ["--iree-llvmcpu-target-cpu=x86-64"]},
-        {"target": "cpu:x86-64-v3"},
-        {"target": ["cpu", "cpu:x86-64-v3"]},
-        {"an_option_of_tomorrow": 1},
-    ],
-    ids=lambda options: next(iter(options)),
-)
-def test_every_option_decides(compiler, build, path, monkeypatch, options):
-    monkeypatch.setattr(driver, "make_options", lambda target, **_: driver_options(target))
+DECISIVE = [
+    {"dims": {"batch": 2}},
+    {"outputs": ["y"]},
+    {"threads": 7},
+    {"pipeline": "canonicalize"},
+    {"precision": "strict"},
+    {"opt_level": 1},
+    {"data_tiling": True},
+    {"extra_flags": ["--iree-llvmcpu-target-cpu=x86-64"]},
+    {"target": "cpu:x86-64-v3"},
+    {"target": ["cpu", "cpu:x86-64-v3"]},
+    {"assume": {"batch == 1": True}},
+    {"overridden": ["w"]},
+    {"apart": ["batch"]},
+]
+"""Another value of each option that the result depends on."""
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("options", DECISIVE, ids=lambda options: next(iter(options)))
+def test_every_option_decides(build, path, options):
     build(path)
     assert build(path, **options) == b"contents 2"
     assert build(path, **options) == b"contents 2"
     assert build(path) == b"contents 1"
 
 
-def driver_options(target):
-    return driver.Options(target, 1, {}, "")
+def test_every_option_is_tried():
+    """So a new one says whether the result depends on it, and is in the key if it does."""
+    fields = {each.name: option_of(each).effect for each in dataclasses.fields(Options)}
+    tried = {name for options in DECISIVE for name in options}
+    assert tried == {name for name, effect in fields.items() if effect is Effect.RESULT}
 
 
 def test_what_does_not_change_the_result_does_not_decide(compiler, build, path):
@@ -296,7 +304,7 @@ def test_details_that_graphc_did_not_write_count_as_none(compiler, cache, build,
 
 def test_contents_that_do_not_load_are_compiled_anew(compiler, cache, path):
     """A module that another process removes at the last moment, or the runtime does not take."""
-    compiled, _ = real_compiler(dense(), [driver.make_options("cpu", None, None, None)], True)
+    compiled, _ = real_compiler(dense(), [driver.make_options("cpu")])
 
     def to_file(*_):
         compiler.calls += 1

@@ -30,6 +30,6 @@ def test_the_models_are_here():
 
 @each_benchmark_model
 def test_cuda_compiles_the_models_of_the_benchmark(path, caplog):
-    contents, _ = to_module(load(path), make_options("cuda", None, None, None), host=False)
+    contents, _ = to_module(load(path), make_options("cuda", host=False))
     assert PTX in contents
     assert "as the backend failed without" not in caplog.text

@@ -14,6 +14,7 @@ import graphc
 from graphc.benchmarks.measure import largest_difference
 from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
+from graphc.options import Options
 from graphc.tools.conformance.known import FOLDER, load_known
 from graphc.tools.conformance.running import run_case
 
@@ -158,8 +159,8 @@ def product(rows, k, columns):
 
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 def test_products_reach_the_tensor_cores_of_cuda(precision):
-    options = make_options("cuda", None, None, None, precision)
-    contents, _ = to_module(product(128, 256, 64), options, host=False)
+    options = make_options("cuda", precision=precision, host=False)
+    contents, _ = to_module(product(128, 256, 64), options)
     found = re.findall(rb"mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.(\w+)\.", contents)
     assert set(found) == {precision.encode()}
 
@@ -181,16 +182,16 @@ COOPERATIVE_MATRIX_MUL_ADD = 4459
 
 def test_products_reach_the_cooperative_matrices_of_vulkan():
     for precision, expected in (("f16", True), ("f32", False)):
-        options = make_options("vulkan:ampere", None, None, None, precision)
-        contents, _ = to_module(product(100, 250, 40), options, host=False)
+        options = make_options("vulkan:ampere", precision=precision, host=False)
+        contents, _ = to_module(product(100, 250, 40), options)
         assert (spirv_opcodes(contents)[COOPERATIVE_MATRIX_MUL_ADD] > 0) == expected
 
 
 @pytest.mark.parametrize("target", ["cuda", "vulkan:llvmpipe"])
 def test_a_run_is_one_submission(target):
     """The host waits at its end alone."""
-    options = make_options(target, None, None, None, extra_flags=["--compile-to=hal"])
-    contents, _ = to_module(small_cnn(), options, host=False)
+    options = make_options(target, extra_flags=["--compile-to=hal"], host=False)
+    contents, _ = to_module(small_cnn(), options)
     main = contents.partition(b"util.func public @main")[2]
     assert main.count(b"hal.command_buffer.dispatch") > 10
     assert main.count(b"hal.device.queue.execute<") == main.count(b"hal.fence.await") == 1
@@ -199,7 +200,7 @@ def test_a_run_is_one_submission(target):
 @pytest.mark.parametrize("target", ["vulkan", "metal"])
 def test_targets_without_bf16(target):
     with pytest.raises(UsageError, match=f"target '{target}' has f16 alone"):
-        make_options(target, None, None, None, "bf16")
+        make_options(target, precision="bf16")
 
 
 @pytest.mark.parametrize("name", OWN_FORMS)
@@ -228,8 +229,8 @@ def suppression(batch, classes, count):
 
 @pytest.mark.parametrize("count", [64, "n"])
 def test_cuda_compiles_the_suppression_of_many_boxes(count):
-    options = make_options("cuda", None, None, None)
-    contents, _ = to_module(suppression(2, 3, count), options, host=False)
+    options = make_options("cuda", host=False)
+    contents, _ = to_module(suppression(2, 3, count), options)
     assert OTHERS["cuda"] in contents
 
 
@@ -300,20 +301,20 @@ def test_rows_that_threads_cannot_share(target, kind, caplog):
     nodes = [*first, helper.make_node("ReduceSum", ["m", "axes"], ["y"], keepdims=0)]
     graph = helper.make_graph(nodes, "g", [x], [y], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    contents, _ = to_module(model, make_options(target, None, None, None), host=False)
+    contents, _ = to_module(model, make_options(target, host=False))
     assert OTHERS[target] in contents
     assert "as the backend failed without" in caplog.text
 
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_code_for_every_target(target):
-    contents, _ = to_module(small_cnn(), make_options(target, None, None, None), host=False)
+    contents, _ = to_module(small_cnn(), make_options(target, host=False))
     assert OTHERS[target] in contents
 
 
 def test_cuda_compiles_a_transformer_of_any_length():
     model, _ = exported("bert-tiny")
-    contents, _ = to_module(model, make_options("cuda", None, None, None), host=False)
+    contents, _ = to_module(model, make_options("cuda", host=False))
     assert OTHERS["cuda"] in contents
 
 
@@ -326,9 +327,7 @@ def test_a_missing_device_shows_before_anything_is_compiled(monkeypatch):
 @needs_vulkan
 def test_one_file_for_two_targets():
     image = np.ones((1, 3, 33, 47), np.float32)
-    contents, _ = to_file(
-        small_cnn(), [make_options(t, None, None, None) for t in ("cpu", "vulkan")], host=False
-    )
+    contents, _ = to_file(small_cnn(), Options.of_all(["cpu", "vulkan"], host=False))
     outputs = []
     for target in ("cpu", "vulkan"):
         with graphc.load(contents, target=target) as model:
@@ -337,8 +336,7 @@ def test_one_file_for_two_targets():
     assert largest_difference(*outputs) < 1e-4
 
 
-def test_targets_that_make_no_file():
-    model, options = small_cnn(), make_options("cpu", None, None, None)
-    for given in ([], [options, options]):
-        with pytest.raises(UsageError, match="targets must be one or more different ones"):
-            to_file(model, given, host=False)
+@pytest.mark.parametrize("targets", [[], ["cpu", "cpu"], ["cpu", "cpu:host"]])
+def test_targets_that_make_no_file(targets):
+    with pytest.raises(UsageError, match="targets must be one or more different ones"):
+        graphc.compile(small_cnn(), targets)

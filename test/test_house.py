@@ -26,21 +26,22 @@ FLOORS = {
     "viewing": {"errors", "mlir", "cpu_model", "dialects", "passes"},
     "driver": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "viewing"),
-        *("interpret", "signature", "lowered_program"),
+        *("interpret", "signature", "lowered_program", "options"),
     },
-    "explanation": {"errors", "runtime", "viewing", "driver"},
+    "options": {"errors", "passes", "runtime"},
+    "explanation": {"errors", "options", "runtime", "viewing", "driver"},
     "extensions": {"runtime"},
-    "model_cache": {"errors", "frontend", "passes", "runtime", "extensions", "viewing"},
-    "compiling": {"errors", "passes", "runtime", "driver", "model_cache"},
+    "model_cache": {"errors", "frontend", "passes", "options", "runtime", "extensions", "viewing"},
+    "compiling": {"errors", "passes", "options", "runtime", "driver", "model_cache"},
     "backend": {"errors", "runtime", "compiling"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
     "debugging": {
-        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "driver"),
+        *("errors", "mlir", "dialects", "frontend", "passes", "options", "runtime", "driver"),
     },
     "tools": {
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
         *("preflight", "driver", "compiling", "explanation", "backend", "benchmarks", "profiling"),
-        *("debugging", "viewing", "bytecode"),
+        *("debugging", "viewing", "bytecode", "options"),
     },
 }
 OUTSIDE = {

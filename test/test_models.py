@@ -178,7 +178,7 @@ def test_decoder_of_any_batch_and_length():
 def test_both_exporters_come_to_the_same(name, ordered):
     """The rewritten graphs, interpreted: no backend, so that all can be tried."""
     model, feeds = exported(name)
-    compilation = begin(model, make_options("cpu", None, None, None))
+    compilation = begin(model, make_options("cpu"))
     compilation.graph_passes()
     session = onnxruntime.InferenceSession(model.SerializeToString())
     for feed in feeds:

@@ -148,7 +148,7 @@ def test_what_does_not_link_is_compiled_as_a_whole(cache, caplog):
 def test_a_program_is_again_what_it_was_before_kernels_were_linked(tmp_path):
     texts = []
     for links in (False, True):
-        compilation = begin(model("Tanh"), make_options("cpu", {}, 1, None, cache=False))
+        compilation = begin(model("Tanh"), make_options("cpu", threads=1, cache=False))
         compilation.graph_passes()
         compilation.lower()
         program = LoweredProgram(compilation.module, outline_kernels(compilation.module))

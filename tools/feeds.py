@@ -33,7 +33,7 @@ def feeds_for(model: CompiledModel, flags: argparse.Namespace) -> dict[str, Any]
     types = {spec.name: spec.type for spec in model.inputs if isinstance(spec, ValueSpec)}
     files = dict(map(binding, flags.input))
     given = {name: read_value(path, types.get(name, "")) for name, path in files.items()}
-    dims = parse_dims(flags.dim)
+    dims = parse_dims(flags.dims)
     tensors = [spec for spec in model.inputs if isinstance(spec, TensorSpec)]
     others = {spec.name: spec for spec in model.inputs if spec not in tensors}
     check_dims(dims, tensors, model.metadata.dims)

@@ -62,14 +62,8 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
             return compile_to_file(flags.model, progress=line.show, **arguments)
         from ..driver import begin, make_options
 
-        del arguments["host"]
-        targets, dims, threads, pipeline = (
-            arguments.pop(name) for name in ("target", "dims", "threads", "pipeline")
-        )
-        options = [
-            make_options(target, dims, threads, pipeline, progress=line.show, **arguments)
-            for target in targets
-        ]
+        targets = arguments.pop("target")
+        options = [make_options(each, progress=line.show, **arguments) for each in targets]
         if len(options) > 1:
             raise UsageError(f"--emit={flags.emit} shows the program for one target")
         compilation = begin(flags.model, options[0])
@@ -82,7 +76,7 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
 def _check(flags: argparse.Namespace) -> int:
     from ..preflight import check
 
-    found = check(flags.model, dims=parse_dims(flags.dim), one_program=True)
+    found = check(flags.model, dims=parse_dims(flags.dims), one_program=True)
     print(found)
     return OK if (found.compiles if flags.host else found.native) else FAILED
 

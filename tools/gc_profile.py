@@ -11,7 +11,7 @@ from ..runtime.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
 from .explain import add_explain_option
 from .feeds import add_input_options, feeds_for
-from .options import add_compile_options, compile_arguments
+from .options import add_compile_options, compile_arguments, take_target
 from .progress import ProgressLine
 
 EPILOG = """\
@@ -57,10 +57,7 @@ def _profile(flags: argparse.Namespace) -> Any:
         threads = flags.threads or usable_cpus()
         return profile_compiled(contents, feeds, threads=threads, runs=flags.runs)
     arguments = compile_arguments(flags)
-    del arguments["host"]
-    target, *others = arguments.pop("target")
-    if others:
-        raise UsageError("one target is profiled at a time")
+    target = take_target(arguments, "profiled")
     with ProgressLine() as line:
         return profile(flags.model, feeds, target, runs=flags.runs, progress=line.show, **arguments)
 

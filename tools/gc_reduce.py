@@ -13,7 +13,8 @@ from .feeds import add_input_options
 from .options import (
     add_comparison_options,
     add_compile_options,
-    compile_arguments,
+    load_plugins,
+    repeated_flags,
 )
 from .searching import command_of, log_of, search_arguments
 
@@ -61,11 +62,11 @@ def _reduce_program(flags: argparse.Namespace) -> int:
     from ..passes.reproducer import pipeline_of
     from . import program
 
-    compile_arguments(flags)  # which loads the plugins
+    load_plugins(flags)
     data = program.read_input(flags.model)
     source = data if data.startswith(program.BYTECODE_MAGIC) else program.decode(data, flags.model)
     module = program.parse(source, flags.model, program.new_context())
-    pipeline = flags.pass_pipeline
+    pipeline = flags.pipeline
     if pipeline is None and isinstance(source, str):
         pipeline = pipeline_of(source)
     if flags.predicate is not None:
@@ -86,16 +87,8 @@ def _reduce_program(flags: argparse.Namespace) -> int:
 
 def _arguments(flags: argparse.Namespace) -> list[str]:
     """What decides the compilation, for the command that reproduces."""
-    given = {
-        "--target": flags.target if flags.target != "cpu" else None,
-        "--threads": flags.threads,
-        "--pass-pipeline": flags.pass_pipeline,
-        "--precision": flags.precision if flags.precision != "f32" else None,
-        "--opt-level": flags.opt_level if flags.opt_level != 3 else None,
-    }
-    named = [f"{name}={value}" for name, value in given.items() if value is not None]
-    named += [f"--backend-flag={flag}" for flag in flags.backend_flag]
-    return named + [f"--load-plugin={_absolute(plugin)}" for plugin in flags.load_plugin]
+    plugins = [f"--load-plugin={_absolute(plugin)}" for plugin in flags.load_plugin]
+    return repeated_flags(flags) + plugins
 
 
 def _comparison(flags: argparse.Namespace) -> list[str]:

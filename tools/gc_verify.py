@@ -14,6 +14,7 @@ from .options import (
     add_compile_options,
     add_reference_options,
     compile_arguments,
+    take_target,
 )
 from .progress import ProgressLine
 
@@ -46,10 +47,7 @@ def _verify(flags: argparse.Namespace) -> Any:
     if Path(flags.model).suffix != ".onnx":
         raise UsageError("gc-verify takes the .onnx model, which it compiles itself")
     arguments = compile_arguments(flags)
-    del arguments["host"]
-    target, *others = arguments.pop("target")
-    if others:
-        raise UsageError("one target is verified at a time")
+    target = take_target(arguments, "verified")
     with ProgressLine() as line:
         return verify(
             flags.model,

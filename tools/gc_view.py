@@ -10,7 +10,7 @@ from ..errors import OutputError, UsageError
 from ..runtime.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
 from .explain import add_explain_option
-from .options import add_graph_options, load_plugins, parse_dims
+from .options import add_graph_options, graph_arguments, parse_dims, take_target
 
 EPILOG = """\
 examples:
@@ -29,24 +29,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(flags: argparse.Namespace) -> int:
     profile = None if flags.profile is None else _read_profile(flags.profile)
     sizes = parse_dims(flags.assume, "--assume")
-    if "," in flags.target:
-        raise UsageError("one target is shown at a time")
+    arguments = graph_arguments(flags)
+    target = take_target(arguments, "shown")
     output = flags.output or Path(f"{Path(flags.model).stem}.html")
     if output.is_dir():
         raise OutputError(f"cannot write {output}: it is a folder")
 
     from ..explanation import explain
 
-    load_plugins(flags)
-    report = explain(
-        flags.model,
-        flags.target,
-        dims=parse_dims(flags.dim),
-        pipeline=flags.pass_pipeline,
-        precision=flags.precision,
-        host=flags.host,
-        check_rewrites=flags.check_rewrites,
-    )
+    report = explain(flags.model, target, **arguments)
     page = report.html(profile=profile, sizes=sizes)
     write_atomically(output, memoryview(page.encode()))
     print(f"wrote {output}")

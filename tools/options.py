@@ -1,44 +1,18 @@
 """Command-line options that the tools which compile have in common."""
 
 import argparse
-from collections.abc import Sequence
-from pathlib import Path
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import InvalidDimError
+from ..errors import InvalidDimError, UsageError
+from ..options import Effect, Group, Option, Options, option_of
 
 
 def add_graph_options(parser: argparse.ArgumentParser) -> Any:
     """Add the options that say what happens to the graph; the result is their group."""
     group = parser.add_argument_group("compilation")
-    group.add_argument(
-        "--target",
-        default="cpu",
-        help="where it runs: cpu, cpu:x86-64-v3, vulkan, ...; several with commas (cpu)",
-    )
-    group.add_argument(
-        "--dim", action="append", default=[], metavar="NAME=SIZE", help="fix a symbolic dimension"
-    )
-    group.add_argument(
-        "--pass-pipeline", metavar="PIPELINE", help="graph passes instead of the default ones"
-    )
-    group.add_argument(
-        "--precision",
-        default="f32",
-        help="f32; strict: nothing but the order of sums differs from the model; f16 or bf16: "
-        "computed in these, sums in f32 (f32)",
-    )
-    group.add_argument(
-        "--no-host",
-        dest="host",
-        action="store_false",
-        help="refuse models with nodes that cannot be compiled",
-    )
-    group.add_argument(
-        "--check-rewrites",
-        action="store_true",
-        help="evaluate each rewrite that fires, before and after, on drawn inputs",
-    )
+    _add_flags(group, Group.GRAPH)
     group.add_argument(
         "--load-plugin",
         metavar="PLUGIN",
@@ -51,41 +25,24 @@ def add_graph_options(parser: argparse.ArgumentParser) -> Any:
 
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `compile_arguments` reads."""
-    group = add_graph_options(parser)
-    group.add_argument("--threads", type=int, help="workers (default: the usable processors)")
-    group.add_argument(
-        "--opt-level", type=int, choices=range(4), default=3, help="backend effort (3)"
-    )
-    group.add_argument(
-        "--data-tiling",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="repack matrix operands into tiles (default: decided per model)",
-    )
-    group.add_argument(
-        "--backend-flag",
-        action="append",
-        default=[],
-        metavar="FLAG",
-        help="hand FLAG to the backend compiler as it is",
-    )
-    group.add_argument("--timeout", type=float, metavar="SECONDS", help="give the backend up after")
-    group.add_argument(
-        "--save-temps", type=Path, metavar="DIR", help="keep the program after every stage"
-    )
-    group.add_argument(
-        "--cache",
-        type=Path,
-        metavar="DIR",
-        help="keep what is compiled in DIR (default: $GRAPHC_CACHE or the user's cache folder)",
-    )
-    group.add_argument(
-        "--no-cache",
-        dest="cache",
-        action="store_const",
-        const=False,
-        help="compile anew, and keep nothing",
-    )
+    _add_flags(add_graph_options(parser), Group.COMPILE)
+
+
+def _add_flags(parser: Any, group: Group) -> None:
+    """Add the flags of the options in `group`, as their fields state them."""
+    for name, option, default in _options(group):
+        for flag in option.flags:
+            settings = {"default": default, **flag.settings, "help": flag.doc or option.doc}
+            parser.add_argument(flag.name, dest=name, **settings)
+
+
+def _options(*groups: Group) -> Iterator[tuple[str, Option, Any]]:
+    """The names of options in `groups`, what they are, and their defaults."""
+    for field in dataclasses.fields(Options):
+        option = option_of(field)
+        if option.group in groups:
+            many = any(flag.settings.get("action") == "append" for flag in option.flags)
+            yield field.name, option, [] if many else field.default
 
 
 def add_comparison_options(parser: argparse.ArgumentParser) -> None:
@@ -121,22 +78,44 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
 
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments of `graphc.compile` from parsed options; plugins are loaded."""
+    return _arguments(flags, Group.GRAPH, Group.COMPILE)
+
+
+def graph_arguments(flags: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of `graphc.explain` from parsed options; plugins are loaded."""
+    return _arguments(flags, Group.GRAPH)
+
+
+def _arguments(flags: argparse.Namespace, *groups: Group) -> dict[str, Any]:
     load_plugins(flags)
-    return {
-        "target": (flags.target or "cpu").split(","),
-        "dims": parse_dims(flags.dim),
-        "threads": flags.threads,
-        "pipeline": flags.pass_pipeline,
-        "precision": flags.precision,
-        "opt_level": flags.opt_level,
-        "data_tiling": flags.data_tiling,
-        "extra_flags": tuple(flags.backend_flag),
-        "timeout": flags.timeout,
-        "save_temps": flags.save_temps,
-        "cache": flags.cache,
-        "host": flags.host,
-        "check_rewrites": flags.check_rewrites,
-    }
+    given = {name: getattr(flags, name) for name, _, _ in _options(*groups)}
+    targets = (flags.target or "cpu").split(",")
+    return {**given, "target": targets, "dims": parse_dims(flags.dims)}
+
+
+def take_target(arguments: dict[str, Any], done: str) -> str:
+    """The one target of `arguments`, of which it is taken. UsageError where there are several, of
+    which but one is `done`."""
+    target, *others = arguments.pop("target")
+    if others:
+        raise UsageError(f"one target is {done} at a time")
+    return target
+
+
+def repeated_flags(flags: argparse.Namespace) -> list[str]:
+    """The flags that decide the result apart from sizes, as they are to be given again."""
+    texts: list[str] = []
+    for name, option, default in _options(Group.GRAPH, Group.COMPILE):
+        value = getattr(flags, name)
+        (flag, *_) = option.flags
+        default = flag.settings.get("default", default)
+        if option.effect is not Effect.RESULT or name == "dims" or value == default:
+            continue
+        if isinstance(value, bool):
+            texts.append(flag.name if value else f"--no-{flag.name.removeprefix('--')}")
+            continue
+        texts += [f"{flag.name}={each}" for each in (value if isinstance(value, list) else [value])]
+    return texts
 
 
 def load_plugins(flags: argparse.Namespace) -> None:

@@ -3,19 +3,15 @@
 import argparse
 from typing import Any
 
-from ..errors import UsageError
 from .cli import print_note
 from .feeds import feeds_for
-from .options import compile_arguments
+from .options import compile_arguments, take_target
 
 
 def search_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     """The arguments that `debugging.bisect` and `debugging.reduce` share; plugins are loaded."""
     arguments = compile_arguments(flags)
-    del arguments["host"]
-    target, *others = arguments.pop("target")
-    if others:
-        raise UsageError("one target is searched at a time")
+    target = take_target(arguments, "searched")
     return {
         "model": flags.model,
         "feeds": lambda model: feeds_for(model, flags),

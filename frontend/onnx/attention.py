@@ -16,7 +16,7 @@ Size = int | Dim
 
 
 @dataclass(frozen=True)
-class Options:
+class AttentionOptions:
     """The attributes of an Attention node, and which of its outputs are asked for."""
 
     scale: float | None
@@ -65,7 +65,7 @@ def attention(
         v = graph.concat([past_value, v], axis=2)
     scores = qk_matmul_output_mode if node.wants(3) else None
     windows = (left_window_size, right_window_size)
-    options = Options(scale, bool(is_causal), softcap, windows, scores)
+    options = AttentionOptions(scale, bool(is_causal), softcap, windows, scores)
     values, mask = _in_type_of(q, v), _in_type_of(q, mask)
     y, scores = _attend(q, k, values, mask, past, nonpad_kv_seqlen, options)
     if merged:
@@ -102,7 +102,7 @@ def _attend(
     mask: ir.Value | None,
     past: Size,
     filled: ir.Value | None,
-    options: Options,
+    options: AttentionOptions,
 ) -> tuple[ir.Value, ir.Value | None]:
     """The attention of operands of rank 4, and the scores asked for."""
     shape = graph.type_of(q).shape
@@ -180,7 +180,7 @@ def _visible(
     keys: Size,
     past: Size,
     filled: ir.Value | None,
-    options: Options,
+    options: AttentionOptions,
     plain_causal: bool,
 ) -> ir.Value | None:
     """What positions alone say of which keys are seen: ``[B or 1, 1, S, T]``; None for all.

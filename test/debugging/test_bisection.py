@@ -109,7 +109,7 @@ class WrongTogether:
 
 
 def search(check):
-    module = begin(chain(), make_options("cpu", {"n": 2}, None, None)).module
+    module = begin(chain(), make_options("cpu", dims={"n": 2})).module
     return LoweringSearch([Program(module, None, 0)], check, print).run()
 
 

@@ -154,7 +154,7 @@ def branches() -> onnx.ModelProto:
 def peaks(made: onnx.ModelProto, side_by_side: bool = True, **dims: int) -> tuple[int, int]:
     """What a run of a model is predicted to allocate, and what it allocates."""
     flags = () if side_by_side else ("--iree-stream-partitioning-favor=debug",)
-    compilation = begin(made, make_options("cpu", {}, 1, None, extra_flags=flags))
+    compilation = begin(made, make_options("cpu", threads=1, extra_flags=flags))
     compilation.graph_passes()
     function = main_function(compilation.module)
     predicted = allocation(function, liveness(function, dims), side_by_side)

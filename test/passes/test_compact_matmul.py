@@ -68,4 +68,4 @@ def test_compiled(vector_bits):
 
 @pytest.mark.parametrize(("precision", "compact"), [("f32", "true"), ("strict", "false")])
 def test_strict_keeps_all_bits(precision, compact):
-    assert f"compact={compact}" in make_options("cpu", None, None, None, precision).pipeline
+    assert f"compact={compact}" in make_options("cpu", precision=precision).pipeline

@@ -163,7 +163,7 @@ def test_the_unit_of_a_processor(vendor, flags, found, tmp_path, monkeypatch):
      ("sapphirerapids", "bf16", "bf16=amx split=none")],
 )  # fmt: skip
 def test_what_each_precision_allows(variant, precision, form):
-    assert form in make_options(f"cpu:{variant}", None, None, None, precision).pipeline
+    assert form in make_options(f"cpu:{variant}", precision=precision).pipeline
 
 
 def _large(rows, known, depth=1001, columns=1100):

@@ -151,5 +151,5 @@ def test_weights_whose_sums_are_not_finite_stay(weight):
 
 @pytest.mark.parametrize(("precision", "allowed"), [("f32", "true"), ("strict", "false")])
 def test_what_each_precision_allows(precision, allowed):
-    options = make_options("cpu:znver4", None, None, None, precision)
+    options = make_options("cpu:znver4", precision=precision)
     assert f"strassen={allowed}" in options.pipeline

@@ -37,7 +37,7 @@ def test_the_host_is_what_linux_says(tmp_path, flags, vector_bits):
 
 def test_pipelines_say_which_cpu_they_are_for():
     """And are read back: `gc-opt` runs the passes as the compiler did."""
-    text = make_options("cpu:znver4", None, 1, None).pipeline
+    text = make_options("cpu:znver4", threads=1).pipeline
     pipeline = Pipeline.parse(text)
     assert Pipeline.parse(str(pipeline)) == pipeline
     cpus = [step.pass_.cpu for step in pipeline.steps if hasattr(step.pass_, "cpu")]

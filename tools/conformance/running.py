@@ -123,9 +123,9 @@ def compile_case(
     def run() -> bool:
         kept = {"cache": False, **options}
         settings = make_options(
-            target, None, 1, None, timeout=timeout, extra_flags=ONE_THREAD, **kept
+            target, threads=1, timeout=timeout, extra_flags=ONE_THREAD, host=host, **kept
         )
-        contents, report = to_module(case.model(), settings, host)
+        contents, report = to_module(case.model(), settings)
         if keep is not None:
             (keep / case.name).write_bytes(contents)
         return all(part.native for part in report.parts)

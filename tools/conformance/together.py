@@ -10,9 +10,10 @@ from pathlib import Path
 import onnx
 
 from ...bytecode import BYTECODE_VERSION
-from ...driver import Compilation, Options, begin, make_options, pieces, plan_parts
+from ...driver import Compilation, begin, make_options, pieces, plan_parts
 from ...errors import BackendError, UnsupportedModelError
 from ...mlir import ir
+from ...options import Options
 from ...runtime import compile_module
 from ...viewing import CompilationReport
 from ..isolation import Lost, call_each
@@ -66,10 +67,12 @@ def compile_together(
     With `keep`, a folder, what they are compiled to is written there.
     """
     start = time.perf_counter()
-    options = make_options(target, None, 1, None, cache=False, extra_flags=ONE_THREAD)
+    options = make_options(
+        target, threads=1, cache=False, extra_flags=ONE_THREAD, host=host
+    )  # fmt: skip
     programs: list[bytes] = []
     outcomes = [
-        outcome_of(case, timeout, partial(_lower, case, options, host, programs)) for case in cases
+        outcome_of(case, timeout, partial(_lower, case, options, programs)) for case in cases
     ]
     try:
         contents = compile_module(
@@ -91,10 +94,10 @@ def compile_together(
     return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
 
-def _lower(case: Case, options: Options, host: bool, programs: list[bytes]) -> bool:
+def _lower(case: Case, options: Options, programs: list[bytes]) -> bool:
     """Add what the backend gets of `case` to `programs`; whether that is all of it."""
     whole = True
-    for piece in _compiled_pieces(case.model(), options, host):
+    for piece in _compiled_pieces(case.model(), options):
         if isinstance(piece, bytes):
             whole = False
             continue
@@ -105,13 +108,11 @@ def _lower(case: Case, options: Options, host: bool, programs: list[bytes]) -> b
     return whole
 
 
-def _compiled_pieces(
-    model: onnx.ModelProto, options: Options, host: bool
-) -> Iterable[Compilation | bytes]:
+def _compiled_pieces(model: onnx.ModelProto, options: Options) -> Iterable[Compilation | bytes]:
     try:
         return [begin(model, options)]
     except UnsupportedModelError:
-        if not host:
+        if not options.host:
             raise
     report = CompilationReport()
     return pieces(plan_parts(model, options, report), options, report)

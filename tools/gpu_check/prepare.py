@@ -130,11 +130,11 @@ def _add_model(
     writer: ArchiveWriter, manifest: Manifest, path: Path, feeds: Feeds, cache: str | None
 ) -> None:
     print(f"{path.stem}: for the CPU and {manifest.variant}", flush=True)
-    options = make_options(manifest.variant, None, None, None, cache=cache)
+    options = make_options(manifest.variant, cache=cache, host=False)
     try:
         with compile(path, "cpu", host=False, cache=cache or False) as model:
             outputs, tolerance = model.run(None, feeds), tolerance_of(model)
-        module, _ = to_module(path, options, host=False)
+        module, _ = to_module(path, options)
     except GraphcError as error:
         manifest.models_not_compiled[path.stem] = " ".join(str(error).split())[:300]
         print(f"ERROR        {path.stem}: {error}", flush=True)

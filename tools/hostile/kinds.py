@@ -235,6 +235,7 @@ def damaged_entry(draw: random.Random) -> bytes:
 def look_into_cache(data: bytes) -> None:
     """List a cache of which a file was changed, and look for the model in it."""
     from ...compiling import Job
+    from ...options import Options
     from ...runtime.compile_cache import CompileCache
 
     model, folder, files = _cached()
@@ -244,7 +245,7 @@ def look_into_cache(data: bytes) -> None:
     changed = sorted(files)[data[0]]
     changed.write_bytes(data[1:])
     CompileCache(folder).entries()
-    found = Job(model, "cpu", cache=folder, threads=1).find()
+    found = Job(model, Options.of_all("cpu", cache=folder, threads=1)).find()
     if found is not None:
         str(found.report)
         load(found.path, threads=1).close()
