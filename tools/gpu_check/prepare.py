@@ -26,7 +26,8 @@ Feeds = Mapping[str, np.ndarray]
 
 ROOT = Path(__file__).resolve().parents[2]
 CARRIED = (
-    *("__init__.py", "errors.py", "runtime/**/*.py", "tools/__init__.py", "tools/cli.py"),
+    *("__init__.py", "cpu_model.py", "errors.py", "runtime/**/*.py"),
+    *("tools/__init__.py", "tools/cli.py"),
     "tools/journal.py",
     *("benchmarks/__init__.py", "benchmarks/measure.py"),
     *(f"tools/conformance/{name}.py" for name in ("__init__", "journal", "known", "outcome")),
