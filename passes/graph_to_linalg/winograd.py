@@ -36,7 +36,6 @@ def winograd_scratch(op: graph.WinogradConvOp, cpu: CpuModel) -> list[graph.Tens
 
 
 def _shape(op: graph.WinogradConvOp, cpu: CpuModel) -> WinogradShape:
-    sizes = tuple[int, int, int, int]
     low = op.attrs["low"]
     return WinogradShape(
         cast(_Image, graph.type_of(op.x).static_shape),
