@@ -15,6 +15,7 @@ from .runtime.device import open_device
 from .runtime.hybrid import warn_of_host
 from .runtime.metadata import model_name
 from .runtime.variants import Calls, has_variants
+from .viewing import CompilationReport
 
 if TYPE_CHECKING:
     from .passes.report import Report
@@ -168,16 +169,20 @@ class Job:
     def find(self) -> CachedModel | None:
         """The model as it was compiled before, None where it was not."""
         found = self._kept.find()
-        if found is not None and found.report.parts:
+        if found is None:
+            return None
+        if found.report.parts:
             warn_of_host(model_name(self._model), found.report.parts)
-        return found
+        return found._replace(report=CompilationReport.of(found.report))
 
     def interpret(self) -> CompiledModel:
         """The model, to be run in numpy."""
         from .driver import interpret
 
         (options,) = self._options
-        return interpret(self._model, options)
+        made = interpret(self._model, options)
+        made.report = CompilationReport.of(made.report)
+        return made
 
     def make(self, *, for_here: bool = False) -> tuple[bytes, "Report"]:
         """Compile the model, `for_here` only if its device is here."""
@@ -191,4 +196,4 @@ class Job:
         self._kept.before_compiling()
         contents, report = to_file(self._model, self._options)
         self._kept.keep(contents, report)
-        return contents, report
+        return contents, CompilationReport.of(report)

@@ -58,7 +58,6 @@ from .signature import (
     value_specs,
     without_names,
 )
-from .viewing import CompilationReport
 
 T = TypeVar("T")
 _VERSIONED = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
@@ -71,7 +70,7 @@ class Compilation:
     module: ir.Module
     name: str
     options: Options
-    report: CompilationReport = field(default_factory=CompilationReport)
+    report: Report = field(default_factory=Report)
     started: float = field(default_factory=time.monotonic)
 
     def graph_passes(self) -> None:
@@ -246,7 +245,7 @@ def _finish(compilation: Compilation) -> bytes:
 
 
 def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
-    report = CompilationReport(title=model_name(model))
+    report = Report(title=model_name(model))
     metadata, contents = _make_parts(model, options, report, _finish)
     return write_hybrid(metadata, report.parts, contents), report
 
@@ -258,7 +257,7 @@ def interpret(model: Any, options: Options) -> CompiledModel:
     except UnsupportedModelError:
         if not options.host:
             raise
-    report = CompilationReport(title=model_name(model))
+    report = Report(title=model_name(model))
     metadata, made = _make_parts(model, options, report, _interpreted)
     runnables = [
         NativePart(each) if isinstance(each, CompiledModel) else open_host_part(each)
@@ -276,7 +275,7 @@ def _interpreted(compilation: Compilation) -> CompiledModel:
 
 
 def _make_parts(
-    model: Any, options: Options, report: CompilationReport, finish: Callable[[Compilation], T]
+    model: Any, options: Options, report: Report, finish: Callable[[Compilation], T]
 ) -> tuple[ModelMetadata, list[bytes | T]]:
     """The parts of `model`: the bytes of those for the host, the others as `finish` makes them."""
     plan = plan_parts(model, options, report)
@@ -307,9 +306,7 @@ def plan_parts(model: Any, options: Options, report: Report) -> Plan:
     return plan
 
 
-def pieces(
-    plan: Plan, options: Options, report: CompilationReport
-) -> Iterator[Compilation | bytes]:
+def pieces(plan: Plan, options: Options, report: Report) -> Iterator[Compilation | bytes]:
     """What is to be compiled, and the contents of the parts for the host; each is let go of before
     the next, and with it its weights."""
     part_options = replace(options, dims={})  # which the plan has taken account of
@@ -365,7 +362,7 @@ def begin(model: Any, options: Options) -> Compilation:
         apart=options.apart,
     )
     name = model_name(model)
-    compilation = Compilation(module, name, options, CompilationReport(title=name))
+    compilation = Compilation(module, name, options, Report(title=name))
     compilation.report.record_stage("import", time.perf_counter() - start)
     compilation.save_text("imported")
     return compilation

@@ -7,6 +7,7 @@ from typing import Any
 from .driver import Compilation, begin, make_options, model_name, pieces, plan_parts
 from .errors import UnsupportedModelError
 from .options import Options
+from .passes.report import Report
 from .runtime import Target
 from .viewing import CompilationReport
 
@@ -37,12 +38,12 @@ def explain(
             raise
         return _explain_parts(model, options)
     compilation.graph_passes()
-    return compilation.report
+    return CompilationReport.of(compilation.report)
 
 
 def _explain_parts(model: Any, options: Options) -> CompilationReport:
-    report = CompilationReport(title=model_name(model))
+    report = Report(title=model_name(model))
     for piece in pieces(plan_parts(model, options, report), options, report):
         if isinstance(piece, Compilation):
             piece.graph_passes()
-    return report
+    return CompilationReport.of(report)

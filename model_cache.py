@@ -24,7 +24,6 @@ from .runtime.compile_cache import CompileCache
 from .runtime.digests import digest_of, digest_of_file, digest_of_texts
 from .runtime.hybrid_file import read_part
 from .runtime.metadata import model_name
-from .viewing import CompilationReport
 
 _LOOKED_AT = re.compile(r"\b(print|view|dump)-")  # passes that are run for what they show
 
@@ -91,7 +90,7 @@ class ModelCache:
             if found is None:
                 return None
             values = found.details["report"]
-            report = CompilationReport.from_dict(values, map(read_part, values["parts"]))
+            report = Report.from_dict(values, map(read_part, values["parts"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:  # somebody else's
             logger.info("the cache has an entry that is not as graphc writes them: %s", error)
             return None

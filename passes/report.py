@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
+from ..cpu_model import GENERIC_CPU, CpuModel
+
 SHOWN_NODES = 4
 """The text form names at most this many nodes per line."""
 
@@ -75,6 +77,10 @@ class Report:
     """When what this tells of happened, if the model was then taken from the cache."""
     stages: list[Stage] = field(default_factory=list)
     """The programs between the passes over the graph; the driver has them recorded."""
+    title: str = "model"
+    """The name of the model."""
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU that the program is compiled for; it decides what memory kernels need."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of one rewrite; made on first use."""

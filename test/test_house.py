@@ -25,14 +25,16 @@ FLOORS = {
     "lowered_program": {"bytecode", "mlir", "dialects"},
     "viewing": {"errors", "mlir", "cpu_model", "dialects", "passes"},
     "driver": {
-        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "viewing"),
+        *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
         *("interpret", "signature", "lowered_program", "options"),
     },
     "options": {"errors", "passes", "runtime"},
-    "explanation": {"errors", "options", "runtime", "viewing", "driver"},
+    "explanation": {"errors", "options", "passes", "runtime", "viewing", "driver"},
     "extensions": {"runtime"},
-    "model_cache": {"errors", "frontend", "passes", "options", "runtime", "extensions", "viewing"},
-    "compiling": {"errors", "passes", "options", "runtime", "driver", "model_cache"},
+    "model_cache": {"errors", "frontend", "passes", "options", "runtime", "extensions"},
+    "compiling": {
+        *("errors", "passes", "options", "runtime", "viewing", "driver", "model_cache"),
+    },
     "backend": {"errors", "runtime", "compiling"},
     "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
     "debugging": {

@@ -6,15 +6,13 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InvalidDimError
+from ..passes.report import Report
 from .parts import parts_program
 from .stage import make_stage
 from .timing import check_profile
-
-if TYPE_CHECKING:
-    from .report import CompilationReport
 
 STYLE = "page.css"
 SCRIPTS = (
@@ -33,9 +31,7 @@ SCRIPTS = (
 )
 
 
-def make_page(
-    report: "CompilationReport", profile: Mapping[str, Any] | None, sizes: Mapping[str, int]
-) -> str:
+def make_page(report: Report, profile: Mapping[str, Any] | None, sizes: Mapping[str, int]) -> str:
     """The page as one text of HTML that loads nothing."""
     if profile is not None:
         profile = check_profile(profile)
@@ -55,7 +51,7 @@ def make_page(
 
 
 def page_data(
-    report: "CompilationReport", profile: Mapping[str, Any] | None, sizes: Mapping[str, int]
+    report: Report, profile: Mapping[str, Any] | None, sizes: Mapping[str, int]
 ) -> dict[str, Any]:
     """What the page shows, as plain values."""
     stages: dict[str, list[Any]] = {}

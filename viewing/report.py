@@ -2,10 +2,9 @@
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
-from ..cpu_model import GENERIC_CPU, CpuModel
 from ..errors import UsageError
 from ..passes.report import Report
 
@@ -16,9 +15,10 @@ FRAME_HEIGHT = 720
 class CompilationReport(Report):
     """A `Report` whose programs were recorded between passes, so that they can be shown."""
 
-    title: str = "model"
-    cpu: CpuModel = GENERIC_CPU
-    """The CPU that the program is compiled for; it decides what memory kernels need."""
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """The same report, to be shown: it shares the data of `report`."""
+        return cls(**{each.name: getattr(report, each.name) for each in fields(Report)})
 
     def html(
         self, *, profile: Mapping[str, Any] | None = None, sizes: Mapping[str, int] | None = None
@@ -30,14 +30,13 @@ class CompilationReport(Report):
         memory is computed for; 1 where one is missing. UsageError for what is no profile, and for
         a model that was taken from the cache.
         """
-        from .page import make_page
+        from .page import make_page  # with MLIR, which a model from the cache does without
 
         if not self.stages:
             raise UsageError(
                 f"the programs between the passes over '{self.title}' were not kept: "
                 "graphc.explain(model) runs the passes again, and cache=False compiles again"
             )
-
         return make_page(self, profile, sizes or {})
 
     def _repr_html_(self) -> str:

@@ -14,8 +14,8 @@ from ...driver import Compilation, begin, make_options, pieces, plan_parts
 from ...errors import BackendError, UnsupportedModelError
 from ...mlir import ir
 from ...options import Options
+from ...passes.report import Report
 from ...runtime import compile_module
-from ...viewing import CompilationReport
 from ..isolation import Lost, call_each
 from ..program import new_context
 from .cases import Case
@@ -114,7 +114,7 @@ def _compiled_pieces(model: onnx.ModelProto, options: Options) -> Iterable[Compi
     except UnsupportedModelError:
         if not options.host:
             raise
-    report = CompilationReport()
+    report = Report()
     return pieces(plan_parts(model, options, report), options, report)
 
 
