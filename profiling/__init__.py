@@ -1,4 +1,5 @@
 """Where the time of a run goes, by the nodes of the ONNX model."""
 
 from .measure import profile, profile_compiled
-from .report import Profile, Row
+from .report import Profile
+from .rows import Row

@@ -16,7 +16,8 @@ from ..runtime import CompiledModel, Target, load, resolve_target
 from ..runtime.profiler import capture
 from .attribution import attribute
 from .peak import peak_gflops
-from .report import Profile, make_rows
+from .report import Profile
+from .rows import make_rows
 from .sites import FLAGS, Site, dispatch_sites, node_names
 
 RUNS = 20

@@ -1,13 +1,13 @@
 """A profile as text."""
 
-from .report import Profile, Row
+from .rows import Measurements, Row
 
 SHOWN_NODES = 3
 """A line names at most this many nodes."""
 HEADER = ("share", "ms", "calls", "threads", "GFLOP/s", "of peak", "GB/s", "kernel")
 
 
-def format_profile(profile: Profile, most: int | None = None) -> str:
+def format_profile(profile: Measurements, most: int | None = None) -> str:
     """The `most` slowest dispatches; below them the sums."""
     shown = profile.rows[:most]
     lines = [HEADER, *(_cells(profile, row) for row in shown)]
@@ -23,7 +23,7 @@ def format_profile(profile: Profile, most: int | None = None) -> str:
     return "\n".join([*(text.rstrip() for text in texts), "", *_sums(profile)])
 
 
-def _cells(profile: Profile, row: Row) -> tuple[str, ...]:
+def _cells(profile: Measurements, row: Row) -> tuple[str, ...]:
     share = 100 * row.seconds / profile.seconds if profile.seconds else 0.0
     of_peak = None if row.gflops is None else 100 * row.gflops / profile.peak_gflops
     return (
@@ -54,7 +54,7 @@ def _nodes(row: Row) -> str:
     return f"{listing} and {more} more" if more > 0 else listing
 
 
-def _sums(profile: Profile) -> list[str]:
+def _sums(profile: Measurements) -> list[str]:
     calls = sum(row.calls for row in profile.rows)
     return [
         f"model '{profile.model}', {profile.threads} threads, {profile.runs} runs:"

@@ -5,10 +5,10 @@ The format: "Trace Event Format", complete events (``"ph": "X"``), times in micr
 
 from typing import Any
 
-from .report import Profile
+from .rows import Measurements
 
 
-def to_trace(profile: Profile) -> dict[str, Any]:
+def to_trace(profile: Measurements) -> dict[str, Any]:
     """The trace; dispatches that overlap lie on tracks of their own."""
     tracks: list[float] = []  # when the last event of each ends
     events: list[dict[str, Any]] = []
