@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,12 @@ from ..errors import UnsupportedModelError
 from ..frontend.onnx import ModelNode, list_nodes
 from ..options import Options
 from ..runtime import CompiledModel
-from .difference import Difference, difference, tolerance_of
+from .comparison import Comparison, Row
+from .difference import difference, tolerance_of
 from .exposure import find_surviving
 from .onnx.reference import default_reference, reference_values, true_values
+from .verification_page import make_page
+from .verification_text import format_verification
 
 BATCH_BYTES = 256 << 20
 """Of values that one compilation gives beside the model's outputs."""
@@ -22,64 +25,15 @@ BATCH_BYTES = 256 << 20
 Feeds = Mapping[str, Any] | Callable[[CompiledModel], Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One value: what the compiled model gives against what the reference gives."""
-
-    name: str
-    node: str
-    op_type: str
-    dtype: str
-    shape: tuple[int, ...]
-    difference: Difference
-    tolerance: float
-    truth: tuple[float, float] | None = None
-    """How far our value and the reference's are from that in float64."""
-
-    @property
-    def within(self) -> bool:
-        """Whether the difference is one that rounding makes."""
-        return self.difference.relative <= self.tolerance
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The result of `verify`; rows are in the order of the model."""
-
-    model: str
-    target: str
-    reference: str
-    outputs: tuple[Row, ...]
-    """The outputs of the model as it is compiled by default."""
-    layers: tuple[Row, ...] = ()
-    """Values inside the model, from compilations in which they are outputs, too."""
-    fused: Mapping[str, str] = field(default_factory=dict)
-    """Values that the compiled program does not hold, and the op that their node became part of."""
-
-    @property
-    def within(self) -> bool:
-        """Whether every difference is within its tolerance."""
-        return all(row.within for row in (*self.outputs, *self.layers))
-
-    @property
-    def first(self) -> Row | None:
-        """The first value of the model's order beyond the tolerance: where to look."""
-        return next((row for row in (*self.layers, *self.outputs) if not row.within), None)
-
-    def worst_first(self) -> list[Row]:
-        """The values inside the model, the worst in front."""
-        return sorted(self.layers, key=lambda row: -_excess(row))
+class Verification(Comparison):
+    """The result of `verify`."""
 
     def table(self, most: int | None = None) -> str:
         """The comparison as text, with the `most` worst values."""
-        from .verification_text import format_verification
-
         return format_verification(self, most)
 
     def page(self) -> str:
         """The comparison as a page of HTML that needs nothing else."""
-        from .verification_page import make_page
-
         return make_page(self)
 
     def __str__(self) -> str:
@@ -121,7 +75,7 @@ def verify(
         names = [spec.name for spec in compiled.outputs]
         found = dict(zip(names, compiled.run(None, given), strict=True))
         title, spelling = compiled.metadata.name, compiled.target
-    run = _Comparison(model, given, reference or default_reference(), tolerance, truth)
+    run = _Reference(model, given, reference or default_reference(), tolerance, truth)
     outputs = run.rows(found)
     if not layers:
         return Verification(title, spelling, run.reference, outputs)
@@ -145,7 +99,7 @@ def compute(
         return dict(zip(wanted, compiled.run(None, feeds), strict=True))
 
 
-class _Comparison:
+class _Reference:
     """What the reference says, and rows that compare with it."""
 
     def __init__(
@@ -181,7 +135,7 @@ class _Comparison:
 
 
 def _inside(
-    model: Any, options: Options, run: _Comparison, unfused: bool
+    model: Any, options: Options, run: _Reference, unfused: bool
 ) -> tuple[Sequence[str], Mapping[str, str]]:
     """The values to compare, and those that are not there."""
     if unfused:
@@ -211,10 +165,3 @@ def _batches(
         size += values[name].nbytes
     if batch:
         yield batch
-
-
-def _excess(row: Row) -> float:
-    """The difference in units of what is allowed."""
-    if row.tolerance > 0:
-        return row.difference.relative / row.tolerance
-    return float("inf") if row.difference.relative else 0.0

@@ -1,11 +1,11 @@
-"""A `Verification` as a page of HTML that needs nothing else."""
+"""A `Comparison` as a page of HTML that needs nothing else."""
 
 import math
 from collections.abc import Iterable
 from html import escape
 
 from ..runtime.metadata import format_shape
-from .verification import Row, Verification
+from .comparison import Comparison, Row
 from .verification_text import measure, verdict
 
 STYLE = """
@@ -22,7 +22,7 @@ SMALLEST = 1e-9
 """Differences from here to 1 have bars, on a logarithmic scale."""
 
 
-def make_page(found: Verification) -> str:
+def make_page(found: Comparison) -> str:
     """The page."""
     title = f"{found.model} on {found.target} against {found.reference}"
     kind = "verdict" if found.within else "verdict wrong"

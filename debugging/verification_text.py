@@ -1,16 +1,16 @@
-"""A `Verification` as text."""
+"""A `Comparison` as text."""
 
 from collections.abc import Iterable, Sequence
 
 from ..runtime.metadata import format_shape
-from .verification import Row, Verification
+from .comparison import Comparison, Row
 
 SHOWN_PLACES, SHOWN_WORDS = 10, 4
 """So many of the ops that values became part of are listed, and of the names in a line."""
 HEADINGS = ("", "difference", "value", "node", "type", "where")
 
 
-def format_verification(found: Verification, most: int | None) -> str:
+def format_verification(found: Comparison, most: int | None) -> str:
     """The outputs, the values inside the model with the worst in front, and what was fused away."""
     lines = [f"{found.model} on {found.target} against {found.reference}", ""]
     lines += ["outputs, compiled as ever:", *_table(found.outputs)]
@@ -28,7 +28,7 @@ def format_verification(found: Verification, most: int | None) -> str:
     return "\n".join(lines)
 
 
-def verdict(found: Verification) -> str:
+def verdict(found: Comparison) -> str:
     """What it comes to, in a sentence."""
     first = found.first
     if first is None:
@@ -73,7 +73,7 @@ def align(rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
-def _fused(found: Verification) -> list[str]:
+def _fused(found: Comparison) -> list[str]:
     """Where the values went that are not there, those of one op together."""
     places: dict[str, list[str]] = {}
     for name, where in found.fused.items():
