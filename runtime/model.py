@@ -214,7 +214,7 @@ class CompiledModel:
             if isinstance(session, HybridSession)
             else FeedBinder(require_tensors(metadata.inputs), lambda: session.device)
         )
-        self._variants = Variants(metadata, None)
+        self._variants: Variants[CompiledModel] = Variants(metadata, None)
         self._has_variants = has_variants(metadata)
         self._input_names = [spec.name for spec in metadata.inputs]
         self._output_names = [spec.name for spec in metadata.outputs]
@@ -262,7 +262,7 @@ class CompiledModel:
         """
         return tuple(self.metadata.options.get(OVERRIDABLE_KEY, ()))
 
-    def compile_others(self, compile_: Compile, calls: Calls) -> None:
+    def compile_others(self, compile_: Compile["CompiledModel"], calls: Calls) -> None:
         """Have `compile_` make the programs for calls that this one, for `calls`, is not for."""
         self._variants = Variants(self.metadata, compile_, calls)
 

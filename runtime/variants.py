@@ -10,16 +10,13 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from ..errors import FeedError, GraphcError
 from .formulas import evaluate
 from .metadata import ASSUMED_KEY, OVERRIDABLE_KEY, ModelMetadata, TensorSpec
-
-if TYPE_CHECKING:
-    from .model import CompiledModel
 
 logger = logging.getLogger("graphc")
 
@@ -50,18 +47,25 @@ class Calls:
         return ", ".join(given)
 
 
-Compile = Callable[[Calls], "CompiledModel"]
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+M = TypeVar("M", bound=_Closable)
+"""A compiled model."""
+
+Compile = Callable[[Calls], M]
 """Compiles the model for some calls."""
 
 
-class Variants:
+class Variants(Generic[M]):
     """The programs beside the one that `metadata` describes, which is for `calls`.
 
     `compile_` makes them; None where the model is not at hand.
     """
 
     def __init__(
-        self, metadata: ModelMetadata, compile_: Compile | None, calls: Calls | None = None
+        self, metadata: ModelMetadata, compile_: Compile[M] | None, calls: Calls | None = None
     ):
         self._name = metadata.name
         self._compile = compile_
@@ -70,10 +74,10 @@ class Variants:
         self._assumed: Mapping[str, bool] = metadata.options.get(ASSUMED_KEY, {})
         self._overridable = frozenset(metadata.options.get(OVERRIDABLE_KEY, ()))
         self._tensors = [spec for spec in metadata.inputs if isinstance(spec, TensorSpec)]
-        self._made: dict[Calls, CompiledModel] = {}
+        self._made: dict[Calls, M] = {}
         self._failed: dict[Calls, GraphcError] = {}
         self._lock = threading.Lock()
-        self._last: tuple[Sequence[tuple[int, ...]], CompiledModel | None] | None = None
+        self._last: tuple[Sequence[tuple[int, ...]], M | None] | None = None
         """The shapes of the last call, and the program for them."""
 
     @property
@@ -81,7 +85,7 @@ class Variants:
         """True if the model is available, to compile other programs."""
         return self._compile is not None
 
-    def other(self, feeds: Any) -> "CompiledModel | None":
+    def other(self, feeds: Any) -> M | None:
         """The program for `feeds`; None where it is the one at hand.
 
         Raises `FeedError` where it cannot be compiled here, and what compiling raises.
@@ -100,7 +104,7 @@ class Variants:
             self._last = last = shapes, self._for_shapes(shapes)
         return last[1]
 
-    def apart(self, names: frozenset[str]) -> "CompiledModel":
+    def apart(self, names: frozenset[str]) -> M:
         """The program for sizes of `names` that differ. Raises what compiling raised, if it did."""
         apart = self._calls.apart | names
         calls = replace(self._calls, apart=apart, equations=frozenset())
@@ -119,7 +123,7 @@ class Variants:
                 model.close()
             self._made, self._last = {}, None
 
-    def _for_shapes(self, shapes: Sequence[tuple[int, ...]]) -> "CompiledModel | None":
+    def _for_shapes(self, shapes: Sequence[tuple[int, ...]]) -> M | None:
         holds = self._holds(shapes)
         if all(now in (self._assumed[text], self._known.get(text)) for text, now in holds.items()):
             return None  # or no program suits such sizes, and this one says so
@@ -140,13 +144,13 @@ class Variants:
                 found[text] = left == right
         return found
 
-    def _find(self, calls: Calls) -> "CompiledModel":
+    def _find(self, calls: Calls) -> M:
         with self._lock:
             if calls not in self._made:
                 self._made[calls] = self._make(calls)
             return self._made[calls]
 
-    def _make(self, calls: Calls) -> "CompiledModel":
+    def _make(self, calls: Calls) -> M:
         if self._compile is None:
             raise FeedError(
                 f"model '{self._name}' takes a program of its own for such a call, and only this "
