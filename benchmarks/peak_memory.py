@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
+from ..debugging.random_feeds import make_feeds
 from ..driver import begin, main_function, make_options
 from ..passes.arena import allocation
 from ..passes.liveness import liveness
 from ..runtime import load
-from ..tools.feeds import make_feeds
 from .table import add_dim_option, dims_of, format_table
 
 FAVOURS = {"concurrency": "max-concurrency", "memory": "min-peak-memory", "order": "debug"}

@@ -12,9 +12,10 @@ from onnx import TensorProto, helper
 from small_models import dense_result
 
 from graphc.debugging.difference import relative_difference
+from graphc.debugging.random_feeds import make_feeds
 from graphc.errors import InvalidDimError
 from graphc.runtime import TensorSpec
-from graphc.tools.feeds import check_dims, make_feeds
+from graphc.tools.feeds import check_dims
 from graphc.tools.gc_run import main
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
