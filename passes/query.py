@@ -53,6 +53,17 @@ def _only_element(constant: graph.ConstantOp) -> Any:
     return constant.attrs["value"].reshape(())[()]
 
 
+def splat_of(value: ir.Value) -> np.generic | None:
+    """The one value of all elements when `value` is such a constant."""
+    op = graph.graph_op(value.owner)
+    if not isinstance(op, graph.ConstantOp):
+        return None
+    if not graph.is_splat(op.operation.attributes["value"]):
+        return None
+    array = op.attrs["value"]
+    return array[(0,) * array.ndim] if array.size else None
+
+
 def same_type(a: ir.Value, b: ir.Value) -> bool:
     """Whether `a` can stand where `b` stands."""
     return a.type == b.type

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
+from ..query import splat_of
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, lowers, scalar_constant
 from .scalar import apply_scalar_rule
@@ -41,17 +40,6 @@ def lower_elementwise(
 
     inputs = [leaves[value] for value in direct]
     return parallel(inputs, [m for m in maps if m is not None], ctx.empty(type_), scalars)
-
-
-def splat_of(value: ir.Value) -> np.generic | None:
-    """The one value of all elements when `value` is such a constant."""
-    op = graph.graph_op(value.owner)
-    if not isinstance(op, graph.ConstantOp):
-        return None
-    if not graph.is_splat(op.operation.attributes["value"]):
-        return None
-    array = op.attrs["value"]
-    return array[(0,) * array.ndim] if array.size else None
 
 
 def broadcast_map(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:

@@ -78,7 +78,7 @@ def compute(
     type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored)
     result = plain_type(type_)
     sizes = ctx.dynamic_sizes(type_)
-    operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx)]
+    operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx.values)]
     count = len(operands)
 
     def kernel(number: ir.Value, *given: ir.Value) -> None:

@@ -58,7 +58,7 @@ def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilog
     roots = op.roots
     operands = [ctx.values[roots[0].x]]
     for root, epilogue in zip(roots, epilogues, strict=True):
-        operands += [ctx.values[root.w], *epilogue.operands(ctx)]
+        operands += [ctx.values[root.w], *epilogue.operands(ctx.values)]
     result = graph.type_of(op.operation.results[0])
     results = [plain_type(type_) for type_ in (result, *scratch_of(op, ctx.cpu))]
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
-from .elementwise import splat_of
-from .lowering import Lowering
+from ..query import splat_of
 from .vector_emitter import Registers, VectorEmitter
 
 ON_VECTORS = (
@@ -115,9 +114,9 @@ class VectorEpilogue:
         """Whether an element of a leaf belongs to each element of the result."""
         return any(leaf.whole for leaf in self.leaves.values())
 
-    def operands(self, ctx: Lowering) -> list[ir.Value]:
-        """What these buffers hold."""
-        return [ctx.values[value] for value in self.memory]
+    def operands(self, lowered: Mapping[ir.Value, ir.Value]) -> list[ir.Value]:
+        """What these buffers hold: the `lowered` values of the leaves."""
+        return [lowered[value] for value in self.memory]
 
     def apply(
         self,
