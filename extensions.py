@@ -6,10 +6,10 @@ from typing import Any
 from .runtime.cache_keys import is_own_source
 
 _REGISTRIES = (
-    "passes.registry",
-    "passes.graph_to_linalg.lowering",
-    "passes.graph_to_linalg.scalar",
-    "frontend.onnx.registry",
+    "graphc.passes.registry",
+    "graphc.passes.graph_to_linalg.lowering",
+    "graphc.passes.graph_to_linalg.scalar",
+    "graphc.frontend.onnx.registry",
 )
 
 
@@ -20,9 +20,9 @@ def extensions() -> set[str]:
     """
     parts: list[Any] = []
     for name in _REGISTRIES:
-        if registry := sys.modules.get(f"{__package__}.{name}"):
+        if registry := sys.modules.get(name):
             parts += registry.registered()
-    if ops := sys.modules.get(f"{__package__}.dialects.graph.base"):
+    if ops := sys.modules.get("graphc.dialects.graph.base"):
         parts += ops.GraphOp.op_classes.values()
     modules = {getattr(part, "__module__", "") for part in parts}
     return {module for module in modules if not is_own_source(_file_of(module))}

@@ -91,8 +91,8 @@ def onnx_operators() -> str:
     ]
     for (domain, op_type), found in sorted(entries.items()):
         opsets = ", ".join(str(converter.since) for converter in found)
-        files = sorted({_module(converter.function) for converter in found})
-        paths = ", ".join(f"`frontend/onnx/{name}.py`" for name in files)
+        files = sorted({_file(converter.function) for converter in found})
+        paths = ", ".join(f"`{name}`" for name in files)
         title = op_type if domain else f"[{op_type}]({ONNX_PAGE.format(op_type)})"
         lines.append(f"| {title} | {domain or 'ai.onnx'} | {opsets} | {paths} |")
     return "\n".join(lines) + "\n"
@@ -113,6 +113,10 @@ def _plain(name: str) -> str:
 
 def _module(thing: Any) -> str:
     return thing.__module__.rpartition(".")[2]
+
+
+def _file(thing: Any) -> str:
+    return f"{thing.__module__.removeprefix('graphc.').replace('.', '/')}.py"
 
 
 def _markdown(docstring: str) -> str:
