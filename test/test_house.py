@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,41 +13,49 @@ import graphc
 
 ROOT = Path(graphc.__file__).parent
 FLOORS = {
-    "errors": set(),
-    "mlir": set(),
-    "cpu_model": set(),
-    "dialects": {"errors", "mlir"},
-    "frontend": {"errors", "mlir", "dialects"},
-    "passes": {"errors", "mlir", "cpu_model", "dialects"},
-    "runtime": {"errors", "cpu_model"},
-    "preflight": {"frontend", "runtime"},
-    "interpret": {"errors", "mlir", "dialects", "runtime"},
-    "signature": {"errors", "mlir", "dialects", "runtime"},
-    "bytecode": {"errors", "mlir", "runtime"},
-    "lowered_program": {"bytecode", "mlir", "dialects"},
-    "viewing": {"errors", "mlir", "cpu_model", "dialects", "passes"},
-    "driver": {
+    "errors": (),
+    "mlir": (),
+    "cpu_model": (),
+    "dialects": ("errors", "mlir"),
+    "frontend": ("errors", "mlir", "dialects"),
+    "passes": ("errors", "mlir", "cpu_model", "dialects"),
+    "runtime": ("errors", "cpu_model"),
+    "preflight": ("frontend", "runtime"),
+    "interpret": ("errors", "mlir", "dialects", "runtime"),
+    "signature": ("errors", "mlir", "dialects", "runtime"),
+    "bytecode": ("errors", "mlir", "runtime"),
+    "lowered_program": ("bytecode", "mlir", "dialects"),
+    "options": ("errors", "passes", "runtime"),
+    "viewing": ("errors", "mlir", "cpu_model", "dialects", "passes"),
+    "driver": (
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
         *("interpret", "signature", "lowered_program", "options"),
-    },
-    "options": {"errors", "passes", "runtime"},
-    "explanation": {"errors", "options", "passes", "runtime", "viewing", "driver"},
-    "extensions": {"runtime"},
-    "model_cache": {"errors", "frontend", "passes", "options", "runtime", "extensions"},
-    "compiling": {
-        *("errors", "passes", "options", "runtime", "viewing", "driver", "model_cache"),
-    },
-    "backend": {"errors", "runtime", "compiling"},
-    "profiling": {"errors", "mlir", "dialects", "passes", "runtime", "driver"},
-    "debugging": {
+    ),
+    "explanation": ("errors", "options", "passes", "runtime", "viewing", "driver"),
+    "extensions": ("runtime",),
+    "model_cache": ("errors", "frontend", "passes", "options", "runtime", "extensions"),
+    "compiling": (*("errors", "passes", "options", "runtime", "viewing", "driver", "model_cache"),),
+    "backend": ("errors", "runtime", "compiling"),
+    "profiling": ("errors", "mlir", "dialects", "passes", "runtime", "driver"),
+    "debugging": (
         *("errors", "mlir", "dialects", "frontend", "passes", "options", "runtime", "driver"),
-    },
-    "tools": {
-        *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),
+    ),
+    "benchmarks/peers": ("errors", "runtime"),
+    "tools/generated": (),
+    "tools/reliability": ("errors", "driver", "benchmarks/peers", "tools/generated"),
+    "benchmarks": (
+        *("errors", "mlir", "dialects", "passes", "options", "runtime", "driver", "explanation"),
+        *("compiling", "profiling", "debugging", "tools/reliability"),
+        "benchmarks/peers",
+    ),
+    "tools": (
+        *("errors", "mlir", "dialects", "frontend", "passes", "options", "runtime"),
         *("preflight", "driver", "compiling", "explanation", "backend", "benchmarks", "profiling"),
-        *("debugging", "viewing", "bytecode", "options"),
-    },
+        *("debugging", "viewing", "bytecode"),
+    ),
 }
+"""What the files of a folder, or one file, may import beside each other; with a folder, all that
+is in it. A name belongs to the longest of these that it begins with."""
 OUTSIDE = {
     "onnx": (
         "frontend/onnx/",
@@ -55,18 +65,33 @@ OUTSIDE = {
         "tools/hostile/",
         "tools/fuzz/",
         "debugging/onnx/",
+        "benchmarks/",
     ),
-    "iree": ("runtime/",),
+    "iree": ("runtime/", "benchmarks/peers.py"),
     "torch_mlir": ("mlir.py",),
 }
 
 
 def sources() -> list[Path]:
-    return sorted(
-        path
-        for floor in FLOORS
-        for path in (*ROOT.glob(f"{floor}.py"), *ROOT.glob(f"{floor}/**/*.py"))
-    )
+    files = (path for floor in FLOORS for path in _files(floor))
+    return sorted(set(files))
+
+
+def _files(floor: str) -> list[Path]:
+    return [*ROOT.glob(f"{floor}.py"), *ROOT.glob(f"{floor}/**/*.py")]
+
+
+def floor_of(place: str) -> str:
+    """The floor of a file (``passes/rewrite``) or a folder."""
+    while place not in FLOORS:
+        place, slash, _ = place.rpartition("/")
+        assert slash, "a folder without a floor"
+    return place
+
+
+def place_of(path: Path) -> str:
+    """``passes/rewrite`` for the file, ``passes`` for the folder's ``__init__.py``."""
+    return path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__")
 
 
 def imported(path: Path) -> set[str]:
@@ -79,15 +104,47 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join((*base, *([node.module] if node.module else [])))
-            names |= {module} if node.module else {f"{module}.{a.name}" for a in node.names}
+            names |= {f"{module}.{alias.name}" for alias in node.names}
     return names
+
+
+@cache
+def imported_places(path: Path) -> set[str]:
+    """The files and folders of graphc that `path` imports."""
+    places = set()
+    for name in imported(path):
+        place = name.removeprefix("graphc.").replace(".", "/")
+        if name.startswith("graphc.") and place:
+            whole = ROOT / place
+            is_module = whole.is_dir() or whole.with_suffix(".py").exists()
+            places.add(place if is_module else place.rpartition("/")[0])
+    return places - {""}
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_down(path):
-    floor = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    own = {name.split(".")[1] for name in imported(path) if name.startswith("graphc.")}
-    assert own <= FLOORS[floor] | {floor}
+    floor = floor_of(place_of(path))
+    allowed = {floor, *FLOORS[floor]}
+    for place in imported_places(path):
+        below = floor_of(place)
+        assert any(f"{below}/".startswith(f"{each}/") for each in allowed), place
+
+
+def test_a_floor_names_lower_ones():
+    """In the order in which they are written none names one that comes later."""
+    below: set[str] = set()
+    for floor, allowed in FLOORS.items():
+        assert set(allowed) <= below, floor
+        below.add(floor)
+
+
+def test_no_file_imports_one_that_imports_it():
+    """Imports within functions and for types alone count, too."""
+    graph = {place_of(path): imported_places(path) for path in sources()}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        raise AssertionError(" <- ".join(error.args[1])) from None
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
