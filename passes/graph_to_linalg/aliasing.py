@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ...dialects import iree
 from ...mlir import arith, ir, tensor
 from .conversion import integer_to_float
-from .dispatch import VIEWS
+from .dispatch import SAME_MEMORY
 from .generic import parallel
 
 _VIEWS = (
@@ -16,7 +16,6 @@ _VIEWS = (
     "iree_tensor_ext.compute_barrier.end",
     "util.optimization_barrier",
 )
-_SAME_MEMORY = (*VIEWS, "iree_tensor_ext.compute_barrier.end")
 _READERS = ("func.return", "hal.tensor.export", "tensor.concat", "tensor.dim", "tensor.extract")
 _BRANCHES = ("scf.condition", "scf.if", "scf.while", "scf.yield")
 """Outside of kernels, what these hand on is exported."""
@@ -63,7 +62,7 @@ def _is_read_elsewhere(x: ir.Value) -> bool:
     if sum(use.owner.operation.name != "tensor.dim" for use in x.uses) > 1:
         return True
     op = x.owner.operation
-    return op.name in _SAME_MEMORY and _is_read_elsewhere(op.operands[0])
+    return op.name in SAME_MEMORY and _is_read_elsewhere(op.operands[0])
 
 
 _NUMBERS = ("arith.constant", "linalg.fill", "tensor.empty")

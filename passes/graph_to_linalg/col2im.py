@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .dispatch import computed_before
+from .dispatch import read_in_loops
 from .generic import loop_index, parallel
 from .loops import for_each
 from .lowering import Lowering, lowers
@@ -24,7 +24,7 @@ def col2im(ctx: Lowering, op: graph.Col2ImOp, x: ir.Value) -> ir.Value:
     parts = source.with_shape((*result.shape[:2], *block, *places))
     have, want = graph.element_count(source.shape), graph.element_count(parts.shape)
     ctx.require_equal(have, want, f"has {have} elements for blocks of {want}")
-    x = reshape_tensor(ctx, computed_before(ctx, x, source), source, parts)
+    x = reshape_tensor(ctx, read_in_loops(ctx, x, source), source, parts)
     steps = [
         [ctx.index(attrs[name][i]) for name in ("strides", "dilations", "low")] for i in range(axes)
     ]

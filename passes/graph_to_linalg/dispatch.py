@@ -37,23 +37,35 @@ def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     return iree.compute_barrier(x, ctx.dynamic_sizes(type_))
 
 
-def computed_before(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`x`, of `type_`, for loops that read from it here and there, or update it in place.
+def read_in_loops(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """`x`, of `type_`, for loops in a body that read from it here and there.
 
-    Casts that widen elements, such as u8 to f32, and slices are cloned into the dispatches that
-    use them (`CloneProducersIntoDispatchRegions.cpp` in IREE), which need all of them on the stack.
+    IREE clones casts that widen elements, such as u8 to f32, into the dispatches that use them
+    (`CloneProducersIntoDispatchRegions.cpp`), which then need all of them on the stack.
     """
+    return _stored_if(ctx, x, type_, ("linalg.generic",))
+
+
+def updated_in_place(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """`x`, of `type_`, for a scatter that updates it.
+
+    As in `read_in_loops`; a cloned slice, which may not be written, is copied to the stack as well.
+    """
+    return _stored_if(ctx, x, type_, ("linalg.generic", "tensor.extract_slice"))
+
+
+def _stored_if(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, makers: Container[str]
+) -> ir.Value:
+    """`x`, of `type_`: stored before it is used if an op called as in `makers` computes it."""
     owner = origin(x, VIEWS).owner
-    is_cloned = not isinstance(owner, ir.Block) and owner.operation.name in _CLONED
+    is_cloned = not isinstance(owner, ir.Block) and owner.operation.name in makers
     return stored(ctx, x, type_) if is_cloned else x
-
-
-_CLONED = ("linalg.generic", "tensor.extract_slice")
 
 
 def share_memory(x: ir.Value, y: ir.Value) -> bool:
     """Whether `x` and `y` are one tensor, in other shapes maybe."""
-    return origin(x, _SAME_MEMORY) == origin(y, _SAME_MEMORY)
+    return origin(x, SAME_MEMORY) == origin(y, SAME_MEMORY)
 
 
 def _is_in_memory(x: ir.Value) -> bool:
@@ -104,4 +116,5 @@ def origin(x: ir.Value, through: Container[str]) -> ir.Value:
 
 VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
 """Ops that move nothing."""
-_SAME_MEMORY = (*VIEWS, "iree_tensor_ext.compute_barrier.end")
+SAME_MEMORY = (*VIEWS, "iree_tensor_ext.compute_barrier.end")
+"""Ops whose result is their operand, in another shape maybe."""

@@ -7,7 +7,7 @@ import numpy as np
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
 from .aliasing import copy
-from .dispatch import apart, computed_before, settled, share_memory, stored
+from .dispatch import apart, settled, share_memory, stored, updated_in_place
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
@@ -300,5 +300,5 @@ def _put(
     # Of rows that are updates, too, the backend would keep a copy on its stack, or, where the two
     # differ in what is known of their sizes, none: it would read what it has written.
     updates = copy(updates) if share_memory(updates, rows) else settled(ctx, updates, flat)
-    rows = computed_before(ctx, rows, rows_type)
+    rows = updated_in_place(ctx, rows, rows_type)
     return apart(ctx, rows_type, lambda: iree.scatter(updates, numbers, rows, [0], combine))

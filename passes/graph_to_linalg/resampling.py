@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import computed_before, settled
+from .dispatch import read_in_loops, settled
 from .generic import loop_index, parallel
 from .interpolate_kernel import Interpolation, InterpolationEmitter, InterpolationMemory
 from .kernels import define, flat
@@ -40,7 +40,7 @@ def interpolate(
     weights = settled(ctx, weights, graph.type_of(op.weights))
     taps = graph.type_of(op.places).shape[1]
     few = isinstance(taps, int) and 0 < taps <= _FEW_TAPS
-    x = reshape_tensor(ctx, x if few else computed_before(ctx, x, source), source, merged)
+    x = reshape_tensor(ctx, x if few else read_in_loops(ctx, x, source), source, merged)
     outer, extent, inner = merged.shape
     last, zero = ctx.index(extent - 1), ctx.index(0)
     wide, in_places = accumulator(source.dtype), graph.type_of(op.places).dtype

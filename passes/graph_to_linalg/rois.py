@@ -4,7 +4,7 @@ from typing import Any
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .dispatch import computed_before
+from .dispatch import read_in_loops
 from .generic import loop_index, parallel
 from .loops import for_range
 from .lowering import Lowering, lowers
@@ -92,7 +92,7 @@ class _Regions:
         batch: ir.Value | None,
     ):
         source = graph.type_of(op.x)
-        self._x, self._rois, self._batch = computed_before(ctx, x, source), rois, batch
+        self._x, self._rois, self._batch = read_in_loops(ctx, x, source), rois, batch
         self._dtype, self._wide = source.dtype, accumulator(source.dtype)
         self._last = ctx.index(source.shape[0] - 1)
         self._zero = ctx.index(0)

@@ -5,7 +5,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.graph.trees import EQUAL, GREATER, LESS, UNORDERED
 from ...mlir import arith, ir, tensor
-from .dispatch import computed_before
+from .dispatch import read_in_loops
 from .generic import loop_index, parallel, projection
 from .loops import while_
 from .lowering import Lowering, lowers, plain_element, scalar_constant
@@ -27,7 +27,7 @@ def tree_leaves(
     """Numbers of nodes and features are brought into range: no table is trusted."""
     rows, nodes = graph.type_of(op.x).shape, graph.type_of(op.features).shape[0]
     ctx.require_at_least(rows[1], op.attrs["width"], f"has fewer features than {op.attrs['width']}")
-    x = computed_before(ctx, x, graph.type_of(op.x))
+    x = read_in_loops(ctx, x, graph.type_of(op.x))
     zero, one = ctx.index(0), ctx.index(1)
     last_node, last_feature = ctx.index(nodes - 1), ctx.index(rows[1] - 1)
     depth = ctx.index(op.attrs["depth"])

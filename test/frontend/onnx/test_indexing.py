@@ -359,8 +359,8 @@ def test_two_that_count_positions():
 
 @pytest.mark.parametrize("rows", ["n", 100_002])
 def test_scatter_to_views(rows):
-    """Of a column, of every other element, and of widened elements: cloned into the dispatch, they
-    would be computed on its stack."""
+    """A column, every other element, widened elements: cloned into the dispatch, they would be
+    computed on its stack. Whoever else reads them finds them as they were."""
     nodes = [
         make_node("Slice", ["x", "two", "three", "one"], ["column"]),
         make_node("ScatterND", ["column", "places", "updates"], ["y0"]),
@@ -385,7 +385,8 @@ def test_scatter_to_views(rows):
         "updates": _normal(3, 1),
         "triples": _normal(3, 3),
     }
-    compare_with_onnxruntime(build_model(nodes, inputs, ["y0", "y1", "y2"], known, 18), feeds)
+    outputs = ["y0", "y1", "y2", "column", "some", "wide"]
+    compare_with_onnxruntime(build_model(nodes, inputs, outputs, known, 18), feeds)
 
 
 def test_scatter_of_updates_whose_sizes_are_better_known():
