@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 CACHE_LINE_BYTES = 64
-"""Of x86 and Arm; also what one prefetch brings."""
+"""Size of a cache line on x86 and Arm, and of one prefetch."""
 
 _REGISTERS = {128: 32, 256: 16, 512: 32}
 """Vector registers of Neon, AVX2 and AVX-512, by their width in bits."""
@@ -34,7 +34,7 @@ class CpuModel:
 
     @property
     def has_vectors(self) -> bool:
-        """Whether there are kernels for vectors of this width."""
+        """True if there are kernels for vectors of this width."""
         return self.vector_bits in _REGISTERS
 
     @property

@@ -60,7 +60,7 @@ class Option:
     """None where no tool has a flag for it."""
     effect: Effect
     recorded: bool
-    """Whether compiled modules say what it was."""
+    """True if the metadata of compiled modules has its value."""
 
 
 def _flag(name: str, doc: str | None = None, **settings: Any) -> Flag:
@@ -119,8 +119,12 @@ class Options:
     host: bool = field(
         default=True,
         metadata=_option(
-            "refuse models with nodes that cannot be compiled",
-            _flag("--no-host", action="store_false"),
+            "run nodes that cannot be compiled on the host",
+            _flag(
+                "--no-host",
+                "refuse models with nodes that cannot be compiled",
+                action="store_false",
+            ),
             group=Group.GRAPH,
             effect=Effect.CALL,
         ),
@@ -266,18 +270,18 @@ class Options:
         return found
 
     def decisive(self) -> dict[str, Any]:
-        """What decides the result, as plain values."""
+        """The options that decide the result, as plain values."""
         found = {name: getattr(self, name) for name, _ in self._having(Effect.RESULT)}
         return {**found, "target": _described(self.target)}
 
     def shows_the_compiler(self) -> bool:
-        """Whether something is asked for that only a compiler at work can show."""
+        """True if something is asked for that only a compiler at work can show."""
         return any(
             getattr(self, name) != default for name, default in self._having(Effect.OBSERVED)
         )
 
     def recorded(self) -> dict[str, Any]:
-        """What a compiled module says of the options that it was compiled with."""
+        """The options that the metadata of a compiled module holds."""
         names = [each.name for each in dataclasses.fields(self) if option_of(each).recorded]
         return {name: getattr(self, name) for name in names} | {"target": self.target.spelling}
 

@@ -22,7 +22,7 @@ class Row:
 
     @property
     def within(self) -> bool:
-        """Whether the difference is one that rounding makes."""
+        """True if the difference is within what rounding may cause."""
         return self.difference.relative <= self.tolerance
 
 
@@ -42,7 +42,7 @@ class Comparison:
 
     @property
     def within(self) -> bool:
-        """Whether every difference is within its tolerance."""
+        """True if every difference is within its tolerance."""
         return all(row.within for row in (*self.outputs, *self.layers))
 
     @property

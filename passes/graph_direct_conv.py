@@ -126,7 +126,7 @@ class DirectConv(Rewrite):
         )  # fmt: skip
 
     def _streams(self, weights: np.ndarray, places: Sequence[int]) -> bool:
-        """Whether weights are too large for the caches, and multiplied by few places only."""
+        """True if weights are too large for the caches, and multiplied by few places only."""
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
         return large and math.prod(places) <= STREAMED_PLACES
 

@@ -98,8 +98,8 @@ class WinogradConv(Rewrite):
         return direct / ours
 
     def _cycles(self, products: float, weights: int) -> float:
-        """Of so many products of vectors, by so many weights, which stay in the L2 if it is large
-        enough."""
+        """Cycles of so many multiply-adds of vectors by so many weights, which stay in the L2 if it
+        is large enough."""
         streamed = weights * 4 if weights * 4 > self.cpu.l2_bytes else 0
         return max(products / self.cpu.fma_units, streamed / self.cpu.memory_bytes_per_cycle)
 

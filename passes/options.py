@@ -24,7 +24,7 @@ def option_name(field_name: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Option:
+class PassOption:
     """One option of a pass: the fields that lead to its value, its type and its default."""
 
     path: tuple[str, ...]
@@ -40,22 +40,22 @@ class Option:
         return functools.reduce(getattr, self.path, instance)
 
 
-def options_of(cls: type) -> dict[str, Option]:
+def options_of(cls: type) -> dict[str, PassOption]:
     """The options of the dataclass `cls` by name, in the order of its fields.
 
     A field that is a dataclass itself contributes its fields in its place: its options are spelled
     as if they were those of `cls`.
     """
     hints = typing.get_type_hints(cls)
-    found: dict[str, Option] = {}
+    found: dict[str, PassOption] = {}
     for field in dataclasses.fields(cls):
-        option = Option((field.name,), hints[field.name], _default(field))
+        option = PassOption((field.name,), hints[field.name], _default(field))
         if not dataclasses.is_dataclass(option.type_):
             found[option_name(field.name)] = option
             continue
         for name, inner in options_of(typing.cast(type, option.type_)).items():
             default = inner.default if option.is_required else inner.value(option.default)
-            found[name] = Option((field.name, *inner.path), inner.type_, default)
+            found[name] = PassOption((field.name, *inner.path), inner.type_, default)
     return found
 
 

@@ -76,7 +76,7 @@ class PackedProducts:
         )
 
     def _is_mostly_read(self, rows: int, weights: np.ndarray) -> bool:
-        """Whether a product is little more than reading its weights, which the L2 does not hold,
+        """True if a product is little more than reading its weights, which the L2 does not hold,
         and these have 24 bits."""
         if rows > COMPACT_ROWS or weights.nbytes < self.cpu.l2_bytes:
             return False

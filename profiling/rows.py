@@ -65,7 +65,7 @@ class Measurements:
 
     @property
     def seconds(self) -> float:
-        """Of all dispatches of a run."""
+        """Time of all dispatches of a run together."""
         return sum(row.seconds for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:

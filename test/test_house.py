@@ -54,8 +54,8 @@ FLOORS = {
         *("debugging", "viewing", "bytecode"),
     ),
 }
-"""What the files of a folder, or one file, may import beside each other; with a folder, all that
-is in it. A name belongs to the longest of these that it begins with."""
+"""Folders and files that the files of a folder, or one file, may import beside each other; a folder
+stands for all that is in it. A name belongs to the longest of these that it begins with."""
 OUTSIDE = {
     "onnx": (
         "frontend/onnx/",

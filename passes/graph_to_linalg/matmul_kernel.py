@@ -53,7 +53,7 @@ class Product:
     tile: int
     """Most rows of a register tile."""
     cpu: CpuModel
-    """Of whose caches there are shares for the operands."""
+    """The CPU, of whose caches the operands have shares."""
 
     @property
     def weights_bytes(self) -> int:

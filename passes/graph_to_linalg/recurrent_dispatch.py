@@ -67,7 +67,7 @@ class RecurrentDispatch:
         return values[: 1 + len(self.states)]
 
     def _is_for_team(self, ctx: Lowering, batch: Size) -> bool:
-        """Whether threads share the panels of every step, not the sequences: where these are few,
+        """True if threads share the panels of every step, not the sequences: where these are few,
         or the L2 of one core does not hold the recurrence."""
         if not self.shape.packed or self.shape.panels < ctx.threads:
             return False

@@ -47,7 +47,7 @@ def prepares(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
 
 
 def scratch_of(op: graph.GraphOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """What `op` needs while `cpu` computes its result, the rules being loaded."""
+    """Memory that `op` needs while `cpu` computes its result; the rules must be loaded."""
     rule = _scratch.get(op.OPERATION_NAME)
     return [] if rule is None else list(rule(op, cpu))
 

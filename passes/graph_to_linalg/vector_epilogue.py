@@ -115,7 +115,7 @@ class VectorEpilogue:
         return any(leaf.whole for leaf in self.leaves.values())
 
     def operands(self, lowered: Mapping[ir.Value, ir.Value]) -> list[ir.Value]:
-        """What these buffers hold: the `lowered` values of the leaves."""
+        """The `lowered` values of the leaves, which these buffers hold."""
         return [lowered[value] for value in self.memory]
 
     def apply(

@@ -12,7 +12,7 @@ _VECTOR_BITS = {
     "skylake": 256, "skylake-avx512": 512, "cascadelake": 512, "cooperlake": 512,
     "icelake-server": 512, "sapphirerapids": 512, "emeraldrapids": 512, "graniterapids": 512,
 }  # fmt: skip
-"""Of variants that are not here, Arm's, vectors have 128 bits."""
+"""Vector widths in bits; 128 for variants that are not here (Arm's)."""
 
 
 def cpu_model(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> CpuModel:

@@ -1,5 +1,5 @@
 # ruff: noqa
-"""What the move changes by hand: file (by its new path) -> old text, new text."""
+"""Changes besides moves: file (by its new path) -> old text, new text."""
 
 import re
 
@@ -88,7 +88,7 @@ ALIASED = (
     ),
     "graphc.frontend.onnx.registry",
 )
-"""What users may import by its old name: what documentation names, and its like."""
+"""Modules that keep an alias under their old name: those that documentation names, and the like."""
 
 BATCH = {"viewing/data.js": "dialects"}
 """When a file that does not move is changed, if not last."""

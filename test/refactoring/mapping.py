@@ -554,7 +554,7 @@ BATCHES = {
     "dialects": ("dialects/", "test/dialects/", "test/property/"),
     "rest": ("",),
 }
-"""What moves together, by how old paths begin, in an order in which each leaves a tree that works."""
+"""Batches that move together, by how old paths begin, in an order in which each leaves a tree that works."""
 
 
 def _lines():

@@ -1,4 +1,4 @@
-"""What the bindings say wrongly about themselves, or not at all, by module and name.
+"""Corrections of what the bindings say about themselves, by module and name.
 
 ``Class.member`` stands for a member. What MLIR writes by hand in Python has no annotations: the
 entries of the dialects say what its bodies return.

@@ -37,7 +37,7 @@ def op_stub(module: ModuleType) -> Declarations:
 
 
 def _is_of(module: ModuleType, name: str) -> bool:
-    """Whether `module`, or a generated part of it, defines its member `name`."""
+    """True if `module`, or a generated part of it, defines its member `name`."""
     member = getattr(module, name)
     package, _, dialect = module.__name__.rpartition(".")
     parts = (dialect, f"_{dialect}_ops_gen", f"_{dialect}_enum_gen")
@@ -76,7 +76,7 @@ def _parts(member: type[Any]) -> list[type[Any]]:
 
 
 def _is_setter(function: ast.FunctionDef) -> bool:
-    """Whether it sets or deletes a property, or is one of several forms of a function."""
+    """True if it sets or deletes a property, or is one of several forms of a function."""
     return any(
         ast.unparse(each).endswith((".setter", ".deleter", "overload"))
         for each in function.decorator_list
@@ -101,7 +101,7 @@ def _builder(module: ModuleType, member: FunctionType) -> ast.FunctionDef:
 
 
 def _is_like_operand(module: ModuleType, builder: ast.FunctionDef) -> bool:
-    """Whether what `builder` builds has the type of its first operand."""
+    """True if what `builder` builds has the type of its first operand."""
     for node in ast.walk(builder):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             cls = getattr(module, node.func.id, None)
