@@ -188,12 +188,12 @@ def _values(of: Mapping[Any, Any]) -> np.ndarray | list[Any]:
 
 def _precision(array: np.ndarray) -> np.dtype:
     """The type it was computed in: numbers in maps, and scores of a support vector machine cast to
-    f64, are f32."""
+    f64, are f32. Whole numbers say nothing of that."""
     narrow = np.dtype(np.float32)
+    if array.dtype != np.float64 or np.array_equal(np.rint(array), array, equal_nan=True):
+        return array.dtype
     with np.errstate(over="ignore"):
-        is_narrow = array.dtype == np.float64 and np.array_equal(
-            array.astype(narrow), array, equal_nan=True
-        )
+        is_narrow = np.array_equal(array.astype(narrow), array, equal_nan=True)
     return narrow if is_narrow else array.dtype
 
 
