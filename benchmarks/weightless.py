@@ -5,7 +5,9 @@
     python -m graphc.benchmarks.weightless models/bert.onnx models/gpt2.onnx -o test/weightless
 
 What a compiler does to a model depends on the shapes of its weights, not on their values: with
-values drawn anew, `filled`, it is the model again for all that is not about accuracy.
+values drawn anew, `filled`, it is the model again for all that is not about accuracy. With
+``--repeat`` the models keep the beginning of each weight, over and over (`repeating`): what is
+compiled from them has its full size and compresses to one or two percent of it.
 """
 
 import argparse
@@ -18,6 +20,8 @@ import onnx
 
 LEAST_BYTES = 1024
 """Smaller weights stay: among them are the constants that rewrites look for."""
+REPEAT_PERIOD = 4093
+"""A prime, so that no row of a matrix of usual size begins like one of those near it."""
 SCALE = 0.02
 """Of matrices, about what transformers begin their training with."""
 
@@ -47,6 +51,15 @@ def filled(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
     return model
 
 
+def repeating(model: onnx.ModelProto, period: int = REPEAT_PERIOD) -> onnx.ModelProto:
+    """`model` with the first `period` elements of each weight repeated; changed in place."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.raw_data) > 4 * period:
+            values = np.frombuffer(tensor.raw_data, np.float32)
+            tensor.raw_data = np.resize(values[:period], values.shape).tobytes()
+    return model
+
+
 def _missing(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     for tensor in model.graph.initializer:
         has_data = tensor.raw_data or tensor.float_data or not np.prod(tensor.dims)
@@ -59,10 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write models without their weights.")
     parser.add_argument("models", nargs="+", type=Path, metavar="FILE.onnx")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--repeat", action="store_true", help="write weights that repeat")
     options = parser.parse_args(arguments)
+    change = repeating if options.repeat else without_weights
     options.output.mkdir(parents=True, exist_ok=True)
     for path in options.models:
-        onnx.save(without_weights(onnx.load(path)), options.output / path.name)
+        onnx.save(change(onnx.load(path)), options.output / path.name)
     return 0
 
 

@@ -24,8 +24,9 @@ from graphc.tools.conformance.outcome import Outcome, Status
 from graphc.tools.conformance.results import CaseInfo
 from graphc.tools.gpu_check import prepare, report
 from graphc.tools.gpu_check import run as running
+from graphc.tools.gpu_check import worker as working
 from graphc.tools.gpu_check.__main__ import main
-from graphc.tools.gpu_check.archive import Archive, pack_arrays, unpack_arrays
+from graphc.tools.gpu_check.archive import Archive, Manifest, pack_arrays, unpack_arrays
 from graphc.tools.gpu_check.compare import assert_similar
 from graphc.tools.gpu_check.worker import Worker, plan_for, run_case
 
@@ -108,7 +109,7 @@ def test_a_run_is_resumed(archive, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return Outcome(name, Status.PASS)
 
-    monkeypatch.setattr(running, "run_case", end)
+    monkeypatch.setattr(working, "run_case", end)
     arguments = ["-o", str(tmp_path), "--models", "none"]
     assert running.main(archive, arguments) == 130
     assert running.main(archive, arguments) == 2  # what is there is not written over
@@ -116,6 +117,37 @@ def test_a_run_is_resumed(archive, tmp_path, monkeypatch):
     assert asked == ["test_relu", "test_neg", "test_neg", "test_abs"]
     (path,) = tmp_path.iterdir()
     assert report.read_report(path).results.passed == 3
+
+
+def test_several_processes_share_the_cases(archive, tmp_path):
+    arguments = ["-o", str(tmp_path), "--models", "none", "-j", "2"]
+    assert running.main(archive, arguments) == 1
+    (path,) = tmp_path.iterdir()
+    found = report.read_report(path)
+    assert list(found.results.not_passing) == ["test_abs"]
+    assert (found.results.passed, found.results.total) == (2, 3)
+
+
+def test_a_model_is_checked_in_every_precision_that_is_named(tmp_path):
+    model = write(dense(), tmp_path / "dense.onnx")
+    path = tmp_path / "a.pyz"
+    options = ["--target", "cpu:x86-64-v3", "--no-suite", "--precisions", "f32,bf16"]
+    assert main([*options, "-o", str(path), "--models", str(model)]) == 0
+    models = {each.name: each for each in Archive(path).manifest.models}
+    assert models.keys() == {"dense", "dense bf16"}
+    assert models["dense"].tolerance < models["dense bf16"].tolerance
+    assert models["dense"].data == models["dense bf16"].data
+
+
+def test_weights_that_repeat_shrink_however_long_they_are(tmp_path):
+    rng = np.random.default_rng(0)
+    repeated = np.resize(rng.standard_normal(4093, np.float32), 5 << 20).tobytes()
+    plain = rng.bytes(20 << 20)
+    writer = prepare.ArchiveWriter(tmp_path / "a.pyz")
+    digests = [writer.add(each) for each in (repeated, plain)]
+    writer.close(Manifest("cpu", "cpu", {}, ""))
+    assert (tmp_path / "a.pyz").stat().st_size < 21 << 20
+    assert [Archive(tmp_path / "a.pyz").read(each) for each in digests] == [repeated, plain]
 
 
 def test_a_model_that_does_not_compile_is_said_to(tmp_path):

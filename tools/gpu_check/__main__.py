@@ -26,6 +26,7 @@ def _prepare(options: argparse.Namespace) -> int:
         options.target,
         matching=options.matching if options.suite else None,
         models=options.models,
+        precisions=options.precisions.split(","),
         jobs=options.jobs,
         timeout=options.timeout,
         cache=options.cache,
@@ -55,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="FILE.onnx",
         help="models, with all their weights (see python -m graphc.benchmarks.models)",
+    )
+    parser.add_argument(
+        "--precisions", default="f32", metavar="NAMES", help="of models: f32,f16,bf16 (f32)"
     )
     parser.add_argument("-j", "--jobs", type=int, default=default_jobs(), metavar="N")
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS", help="per case")

@@ -10,6 +10,7 @@
 
 import hashlib
 import json
+import lzma
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,10 @@ MANIFEST = "check.json"
 FORMAT_VERSION = 1
 QUICK_BYTES = 16 << 20
 """What is larger is weights above all, which hardly shrink, however long one tries."""
+REPETITION_BYTES = 1 << 20
+REPETITIVE = 0.2
+"""Weights of which so many bytes shrink to this share repeat (`benchmarks.weightless`), however far
+apart: LZMA finds that."""
 
 ArraySpec = tuple[str, Sequence[int]]
 """Element type and shape."""
@@ -104,8 +109,10 @@ class ArchiveWriter:
 
     def add_file(self, name: str, contents: bytes | str) -> None:
         """Add a file."""
-        level = 1 if len(contents) > QUICK_BYTES else None
-        self._zip.writestr(zipfile.ZipInfo(name), contents, zipfile.ZIP_DEFLATED, level)
+        method, level = zipfile.ZIP_DEFLATED, None
+        if len(contents) > QUICK_BYTES:
+            method, level = _quick_method(contents)
+        self._zip.writestr(zipfile.ZipInfo(name), contents, method, level)
 
     def close(self, manifest: Manifest | None) -> None:
         """Complete the archive; without a `manifest`, remove it."""
@@ -116,6 +123,15 @@ class ArchiveWriter:
         self._file.close()
         if manifest is None:
             self._path.unlink()
+
+
+def _quick_method(contents: bytes | str) -> tuple[int, int | None]:
+    """The compression, and its level, of something large."""
+    sample = contents[len(contents) // 2 :][:REPETITION_BYTES]
+    data = sample.encode() if isinstance(sample, str) else sample
+    if len(lzma.compress(data, preset=0)) < REPETITIVE * len(data):
+        return zipfile.ZIP_LZMA, None
+    return zipfile.ZIP_DEFLATED, 1
 
 
 class Archive:

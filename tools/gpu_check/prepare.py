@@ -49,6 +49,8 @@ TOLERANCES = {"float16": 2e-2, "bfloat16": 2e-2}
 """Of models with outputs or inputs of these types."""
 TOLERANCE = 1e-3
 """Of all others."""
+TOLERANCE_BY_PRECISION = {"f16": 2e-2, "bf16": 5e-2}
+"""Of models that are computed in 16-bit floats."""
 
 
 def prepare(
@@ -57,6 +59,7 @@ def prepare(
     *,
     matching: str | None,
     models: Sequence[Path],
+    precisions: Sequence[str],
     jobs: int,
     timeout: float,
     cache: str | None,
@@ -82,7 +85,7 @@ def prepare(
             cases = [case for case in load_cases() if re.search(matching, case.name)]
             _add_cases(writer, manifest, cases, jobs=jobs, timeout=timeout, cache=cache)
         for model, feeds in inputs.items():
-            _add_model(writer, manifest, model, feeds, cache)
+            _add_model(writer, manifest, model, feeds, precisions, cache)
         complete = True
     finally:
         writer.close(manifest if complete else None)
@@ -128,31 +131,49 @@ def _packed(writer: ArchiveWriter, case: Case, module: bytes) -> PackedCase:
 
 
 def _add_model(
-    writer: ArchiveWriter, manifest: Manifest, path: Path, feeds: Feeds, cache: str | None
+    writer: ArchiveWriter,
+    manifest: Manifest,
+    path: Path,
+    feeds: Feeds,
+    precisions: Sequence[str],
+    cache: str | None,
 ) -> None:
+    """Add the model in each of `precisions`, to be compared with what the CPU computes in f32."""
     print(f"{path.stem}: for the CPU and {manifest.variant}", flush=True)
-    options = make_options(manifest.variant, cache=cache, host=False)
     try:
         with compile(path, "cpu", host=False, cache=cache or False) as model:
             outputs, tolerance = model.run(None, feeds), tolerance_of(model)
-        module, _ = to_module(path, options)
     except GraphcError as error:
-        manifest.models_not_compiled[path.stem] = " ".join(str(error).split())[:300]
-        print(f"ERROR        {path.stem}: {error}", flush=True)
+        _not_compiled(manifest, path.stem, error)
         return
     input_specs, input_data = pack_arrays(list(feeds.values()))
     output_specs, output_data = pack_arrays(outputs)
-    manifest.models.append(
-        PackedModel(
-            path.stem,
-            tolerance,
-            writer.add(module),
-            writer.add(input_data + output_data),
-            dict(zip(feeds, input_specs, strict=True)),
-            output_specs,
-            _onnxruntime_difference(path, feeds, outputs),
+    data = writer.add(input_data + output_data)
+    difference = _onnxruntime_difference(path, feeds, outputs)
+    for precision in precisions:
+        name = path.stem if precision == "f32" else f"{path.stem} {precision}"
+        options = make_options(manifest.variant, cache=cache, host=False, precision=precision)
+        try:
+            module, _ = to_module(path, options)
+        except GraphcError as error:
+            _not_compiled(manifest, name, error)
+            continue
+        manifest.models.append(
+            PackedModel(
+                name,
+                max(tolerance, TOLERANCE_BY_PRECISION.get(precision, 0.0)),
+                writer.add(module),
+                data,
+                dict(zip(feeds, input_specs, strict=True)),
+                output_specs,
+                difference,
+            )
         )
-    )
+
+
+def _not_compiled(manifest: Manifest, name: str, error: GraphcError) -> None:
+    manifest.models_not_compiled[name] = " ".join(str(error).split())[:300]
+    print(f"ERROR        {name}: {error}", flush=True)
 
 
 def tolerance_of(model: CompiledModel) -> float:

@@ -22,7 +22,7 @@ from ..conformance.outcome import Outcome, Status
 from ..conformance.results import sum_up
 from .archive import Archive, Manifest, PackedModel
 from .report import DeviceReport, read_report
-from .worker import Worker, run_case
+from .worker import Worker, run_cases
 
 PACKAGES = ("numpy", "ml-dtypes", "iree-base-runtime")
 _SHOWN_SECONDS = 15.0
@@ -42,15 +42,18 @@ def _run(path: Path, options: argparse.Namespace) -> int:
     print(f"{run.variant} on {run.device}", flush=True)
     partial = options.output / f"{path.stem}.jsonl"
     partial.parent.mkdir(parents=True, exist_ok=True)
-    worker = Worker(path)
+    workers = [Worker(path) for _ in range(options.jobs)]
     start = time.monotonic()
     try:
         with closing(Journal(partial, run, options.resume)) as journal:
-            outcomes = {o.name: o for o in _outcomes(archive.manifest, worker, journal, options)}
+            outcomes = {o.name: o for o in _outcomes(archive.manifest, workers, journal, options)}
         chosen = [m for m in archive.manifest.models if re.search(options.models, m.name)]
-        models = {model.name: _run_model(worker, model, options) for model in chosen}
+        for worker in workers:
+            worker.stop()  # models are timed alone
+        models = {model.name: _run_model(workers[0], model, options) for model in chosen}
     finally:
-        worker.stop()
+        for worker in workers:
+            worker.stop()
     machine["seconds"] = round(time.monotonic() - start)
     report = _report(archive.manifest, journal.run, outcomes, models, machine, options)
     result = options.output / report.file_name()
@@ -96,15 +99,14 @@ def _version(package: str) -> str:
 
 
 def _outcomes(
-    manifest: Manifest, worker: Worker, journal: Journal, options: argparse.Namespace
+    manifest: Manifest, workers: Sequence[Worker], journal: Journal, options: argparse.Namespace
 ) -> Iterator[Outcome]:
     """How each case that was asked for ends; those that do not as listed are printed."""
     names = [c.info.name for c in manifest.cases if re.search(options.matching, c.info.name)]
     yield from (journal.outcomes[name] for name in names if name in journal.outcomes)
     left = [name for name in names if name not in journal.outcomes]
     shown = time.monotonic()
-    for done, name in enumerate(left, 1):
-        outcome = run_case(worker, name, options.timeout)
+    for done, outcome in enumerate(run_cases(workers, left, options.timeout), 1):
         journal.add(outcome)
         yield outcome
         if is_surprise(outcome, manifest.known):
@@ -185,6 +187,9 @@ def _parser(path: Path) -> argparse.ArgumentParser:
         "-o", "--output", type=Path, default=Path(), metavar="FOLDER", help="for the results (.)"
     )
     parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="per case")
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=1, metavar="N", help="processes that run cases (1)"
+    )
     parser.add_argument(
         "--model-timeout", type=float, default=600, metavar="SECONDS", help="per model"
     )

@@ -3,9 +3,11 @@
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -95,6 +97,30 @@ def run_case(worker: Worker, name: str, timeout: float) -> Outcome:
         if not fresh:
             return run_case(worker, name, timeout)
     return Outcome(name, Status(reply["status"]), reply["detail"])
+
+
+def run_cases(workers: Sequence[Worker], names: Sequence[str], timeout: float) -> Iterator[Outcome]:
+    """How the cases end, as they do, each run by one of `workers`."""
+    if len(workers) == 1:
+        yield from (run_case(workers[0], name, timeout) for name in names)
+        return
+    idle: SimpleQueue[Worker] = SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
+
+    def run(name: str) -> Outcome:
+        worker = idle.get()
+        try:
+            return run_case(worker, name, timeout)
+        finally:
+            idle.put(worker)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        futures = [pool.submit(run, name) for name in names]
+        try:
+            yield from (future.result() for future in as_completed(futures))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _how(code: int) -> str:
