@@ -60,8 +60,12 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-fuse-strips{{{cpu} threads={threads}}}",  # groups with others
         *_CLEAN,
     ),
+    "cuda": _for_graphics(
+        "graph-conv-to-matmul{{narrow=few pointwise=true}}",  # matmuls have tiles of our choice
+        "graph-transpose-weights",  # after all that folds transposes
+    ),
     "gpu": _for_graphics(
-        "graph-conv-to-matmul{{narrow=false}}",  # tensor cores read windows as they are
+        "graph-conv-to-matmul{{narrow=none}}",  # tensor cores read windows as they are
     ),
     "vulkan": _for_graphics(
         "graph-conv-to-matmul",  # products alone have tiles
@@ -86,6 +90,11 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "add-destination-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
         # of the first one
+    ),
+    "cuda": (
+        "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true}}",  # in tiles of our choice
+        *_LOWERED,
+        "store-shared-rows",  # what is computed twice is one value by now
     ),
     "gpu": (
         "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from devices import needs_vulkan, processor_like_cuda
+from devices import needs_vulkan, processor_like
 from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
 
@@ -15,6 +15,7 @@ from graphc.benchmarks.measure import largest_difference
 from graphc.driver import make_options, to_file, to_module
 from graphc.errors import DeviceError, UsageError
 from graphc.options import Options
+from graphc.passes.graph_to_linalg import gpu_matmul, packing
 from graphc.tools.conformance.known import FOLDER, load_known
 from graphc.tools.conformance.running import run_case
 
@@ -128,13 +129,68 @@ def test_vulkan_computes_in_f16():
 @pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
 def test_processors_compute_by_the_pipeline_of_cuda(model):
     """What CUDA gets is right; a processor computes it, too."""
-    target = processor_like_cuda()
+    target = processor_like("gpu")
     if model == "bert-tiny":
         compare(*exported(model), target=target)
         return
     images = [np.ones((batch, 3, 33, 47), np.float32) for batch in (1, 3)]
     fired = compare(small_cnn(), [{"x": image} for image in images], target=target)
     assert fired["conv-to-matmul"] > 0
+
+
+@pytest.fixture
+def cuda_without_tiles(monkeypatch):
+    """A processor that computes what CUDA gets, but for the tiles, which it does not have."""
+    monkeypatch.setattr(gpu_matmul, "tile_attribute", lambda *_: None)
+    monkeypatch.setattr(packing, "im2col_attribute", lambda *_: None)
+    return processor_like("cuda")
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "columns"), [(64, 2048, 128), (197, 100, 80), (128, 768, 96), (16, 16, 8)]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, columns, dtype):
+    rng = np.random.default_rng(0)
+    x, w = (rng.uniform(-1, 1, shape).astype(dtype) for shape in ((rows, k), (k, columns)))
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
+    infos = [
+        helper.make_tensor_value_info(name, element, shape)
+        for name, shape in (("x", x.shape), ("y", (rows, columns)))
+    ]
+    weights = [numpy_helper.from_array(w, "w")]
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with graphc.compile(model, cuda_without_tiles) as compiled:
+        (y,) = compiled.run(None, {"x": x})
+    expected = x.astype(np.float64) @ w.astype(np.float64)
+    assert largest_difference(y, expected) <= (5e-6 if dtype == np.float32 else 1e-3)
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_attention_on_tensor_cores_is_right(cuda_without_tiles, heads):
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, heads, 40, 16)).astype(np.float16) for _ in range(3))
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, q.shape) for n in "qkvy"]
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], is_causal=1)
+    graph = helper.make_graph([node], "g", infos[:3], infos[3:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
+    with graphc.compile(model, cuda_without_tiles) as compiled:
+        (y,) = compiled.run(None, {"q": q, "k": k, "v": v})
+    q, k, v = (each.astype(np.float64) for each in (q, k, v))
+    scores = np.where(np.tri(40, dtype=bool), q @ k.swapaxes(-1, -2) / 4, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    assert largest_difference(y, weights @ v / weights.sum(-1, keepdims=True)) <= 2e-3
+
+
+@pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
+def test_what_cuda_computes_is_right(cuda_without_tiles, model):
+    if model == "bert-tiny":
+        compare(*exported(model), target=cuda_without_tiles)
+        return
+    images = [np.ones((batch, 3, 33, 47), np.float32) for batch in (1, 3)]
+    compare(small_cnn(), [{"x": image} for image in images], target=cuda_without_tiles)
 
 
 def product(rows, k, columns):
@@ -163,6 +219,7 @@ def test_products_reach_the_tensor_cores_of_cuda(precision):
     contents, _ = to_module(product(128, 256, 64), options)
     found = re.findall(rb"mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.(\w+)\.", contents)
     assert set(found) == {precision.encode()}
+    assert b"ld.shared.b16" not in contents  # what both operands are read with where K is not last
 
 
 def spirv_opcodes(contents):
@@ -205,7 +262,7 @@ def test_targets_without_bf16(target):
 
 @pytest.mark.parametrize("name", OWN_FORMS)
 def test_processors_compute_what_has_a_form_for_cuda(by_name, name):
-    computed = run_case(by_name[name], 300, target=processor_like_cuda(), host=False)
+    computed = run_case(by_name[name], 300, target=processor_like("gpu"), host=False)
     assert computed.passed, computed.detail
 
 

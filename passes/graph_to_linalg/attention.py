@@ -51,24 +51,28 @@ def attention(
     query = result.with_shape((batch, rows, key.shape[-1]))
     q = reshape_tensor(ctx, q, graph.type_of(op.q), query)
     q, query = _widened(ctx, q, query)
-    if rows == 1:  # keys are read as they are
+    scale = 1.0
+    if _is_narrow(ctx, query):  # the scale is applied to sums in f32
+        k, key, scale = *_transposed(ctx, k, key), op.attrs["scale"]
+    elif rows == 1:  # keys are read as they are
         q = _scaled(ctx, q, query, op.attrs["scale"])
         k, key = _widened(ctx, k, key)
-        k = transpose_tensor(ctx, k, key, [0, 2, 1])
-        key = key.with_shape((key.shape[0], key.shape[2], key.shape[1]))
+        k, key = _transposed(ctx, k, key)
     else:
         k, key = _laid_across(ctx, k, key, op.attrs["scale"])
-    if op.attrs["scale"] == 1 and not is_few(rows):
+    if op.attrs["scale"] == 1 and not is_few(rows) and not _is_narrow(ctx, query):
         k = stored(ctx, k, key)  # or the copy would be folded away
 
     scores = Type((batch, rows, key.shape[-1]), wide)
     s = multiply(ctx, q, query, k, key, scores)
     full = Type((*result.shape[:-1], key.shape[-1]), wide)
     loops = Rows(ctx, full, [full.rank - 1])
-    seen = _masked(ctx, op, reshape_tensor(ctx, s, scores, full), full, mask)
+    seen = _masked(ctx, op, reshape_tensor(ctx, s, scores, full), full, mask, scale)
     top = loops.largest(seen, float(np.finfo(wide).min))
-    weights, total = loops.exponentials(seen, top, wide)
+    weights, total = loops.exponentials(seen, top, value.dtype)
 
+    scores = scores.with_dtype(value.dtype)
+    full = full.with_dtype(value.dtype)
     weights = reshape_tensor(ctx, weights, full, scores)
     total = reshape_tensor(ctx, total, loops.row_type, Type((batch, rows), wide))
     product = Type((batch, rows, result.shape[-1]), wide)
@@ -89,9 +93,20 @@ def attention_scratch(op: graph.AttentionOp, cpu: CpuModel) -> list[Type]:
 def _widened(ctx: Lowering, value: Value, type_: Type) -> tuple[Value, Type]:
     """Narrow floats as f32, in memory: converted within the product they would be often."""
     wide = type_.with_dtype(accumulator(type_.dtype))
-    if wide == type_:
+    if wide == type_ or _is_narrow(ctx, type_):
         return value, type_
     return stored(ctx, converted(ctx, value, type_, wide), wide), wide
+
+
+def _is_narrow(ctx: Lowering, type_: Type) -> bool:
+    """Whether the operands of the products stay floats of 16 bits, for tensor cores."""
+    return ctx.mma_sync and graph.is_float(type_.dtype) and type_.dtype.itemsize == 2
+
+
+def _transposed(ctx: Lowering, k: Value, type_: Type) -> tuple[Value, Type]:
+    """``[batch, T, D] -> [batch, D, T]``."""
+    batch, keys, depth = type_.shape
+    return transpose_tensor(ctx, k, type_, [0, 2, 1]), type_.with_shape((batch, depth, keys))
 
 
 def _lead_of_keys(op: graph.AttentionOp) -> tuple[Size, ...]:
@@ -152,9 +167,14 @@ def _laid_across(ctx: Lowering, k: Value, type_: Type, scale: float) -> tuple[Va
 
 
 def _masked(
-    ctx: Lowering, op: graph.AttentionOp, s: Value, type_: Type, mask: Value | None
+    ctx: Lowering,
+    op: graph.AttentionOp,
+    s: Value,
+    type_: Type,
+    mask: Value | None,
+    scale: float,
 ) -> Elements:
-    """Scores, with -inf for the keys that a query does not see."""
+    """Scores times `scale`, with -inf for the keys that a query does not see."""
     causal = op.attrs["causal"]
     inputs, maps = [s], [ir.AffineMap.get_identity(type_.rank)]
     choose = None
@@ -169,6 +189,8 @@ def _masked(
 
     def element(score: Value, *masks: Value) -> Value:
         hidden = scalar_constant(-pymath.inf, type_.dtype)
+        if scale != 1:
+            score = arith.mulf(score, scalar_constant(scale, type_.dtype))
         if mask is not None and choose is not None:
             masks = (tensor.extract(mask, choose()),)
         if masks and given.dtype == np.bool_:

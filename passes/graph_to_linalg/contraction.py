@@ -12,6 +12,7 @@ from ...dialects import graph
 from ...mlir import ir, linalg
 from .dispatch import stored
 from .elementwise import lower_elementwise
+from .gpu_matmul import multiply_in_tiles
 from .graphics_products import (
     has_unknown_rows,
     multiply_by_tiles,
@@ -82,6 +83,8 @@ def _columns_in_rows(ctx: Lowering, op: graph.MatmulOp, b: ir.Value) -> ir.Value
         return b  # a matrix by a vector is read as it is
     if isinstance(graph.graph_op(transpose.x.owner), graph.ConstantOp):
         return b  # the backend would copy it in every run
+    if ctx.mma_sync and graph.type_of(op.b).dtype.itemsize == 2:
+        return b  # tensor cores take it as it is
     *_, rows_of, columns_of = transpose.attrs["perm"]
     swaps = rows_of == len(transpose.attrs["perm"]) - 1
     return stored(ctx, b, graph.type_of(op.b)) if swaps and columns_of != rows_of else b
@@ -98,6 +101,9 @@ def multiply(
     """``[M, K] x [K, N]``, or a batch of such; narrow floats are summed in f32."""
     if ctx.row_tile and has_unknown_rows(left, right):
         return multiply_by_tiles(ctx, a, left, b, right, result)
+    y = multiply_in_tiles(ctx, a, left, b, right, result)
+    if y is not None:
+        return y
     if ctx.gpu and (sizes := sizes_on_grid(left, right)) is not None:
         return multiply_on_grid(ctx, _multiply, sizes, a, left, b, right, result)
     return _multiply(ctx, a, left, b, right, result)
@@ -111,6 +117,9 @@ def _multiply(
     right: graph.TensorType,
     result: graph.TensorType,
 ) -> ir.Value:
+    y = multiply_in_tiles(ctx, a, left, b, right, result)
+    if y is not None:
+        return y
     signs = {graph.is_unsigned(t.dtype) for t in (left, right)}
     rank = result.rank
     by_vectors = rank == 3 and 1 in result.shape[1:]

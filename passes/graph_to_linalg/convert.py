@@ -32,6 +32,8 @@ class ConvertGraphToLinalg(Pass):
     """Whether it is for a graphics processor: our kernels, and our tiles, are for others."""
     row_tile: int = 0
     """Rows that only the run counts are multiplied so many at a time, unless 0."""
+    mma_sync: bool = False
+    """Whether it is for a GPU of NVIDIA's, for which tiles are chosen here (`gpu_tiles`)."""
     threads: int = 1
     """How many will run the program."""
     cpu: CpuModel = GENERIC_CPU
@@ -39,7 +41,8 @@ class ConvertGraphToLinalg(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        _lower_function(op, Lowering(self.gpu, self.row_tile, self.threads, self.cpu))
+        ctx = Lowering(self.gpu, self.row_tile, self.threads, self.cpu, self.mma_sync)
+        _lower_function(op, ctx)
 
 
 def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:

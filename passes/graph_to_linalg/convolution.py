@@ -99,6 +99,10 @@ def _add_dense(
     extended = sum(size != 1 for size in kernel)
     strided = any(stride != 1 for stride in windows.strides)
     if len(kernel) == 2 and (extended == 2 or (extended == 0 and strided)):
+        if x.ctx.mma_sync and w.type.dtype.itemsize == 2:  # what tensor cores read has K innermost
+            return windows.named(
+                linalg.conv_2d_nhwc_fhwc, x, w.transposed([3, 0, 1, 2]), output=output
+            )
         return windows.named(linalg.conv_2d_nhwc_hwcf, x, w, output=output)
     if extended <= 1 and math.prod(kernel) <= MAX_TAPS:
         return _add_products(x, w, windows, total, output)

@@ -84,9 +84,12 @@ class Lowering:
         row_tile: int = 0,
         threads: int = 1,
         cpu: CpuModel = GENERIC_CPU,
+        mma_sync: bool = False,
     ) -> None:
         self.gpu = gpu
         """Whether the program is for a graphics processor."""
+        self.mma_sync = mma_sync
+        """Whether that is one of NVIDIA's, for which tiles are chosen here."""
         self.row_tile = row_tile
         """How many of the rows that only the run counts are multiplied at a time; 0 for all."""
         self.threads = threads

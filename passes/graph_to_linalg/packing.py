@@ -2,11 +2,12 @@
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
-from ...mlir import arith, ir
+from ...mlir import arith, ir, tensor
 from . import bfloat16
 from .dispatch import stored
 from .functions import compare, like
 from .generic import generic, loop_index, parallel, projection
+from .gpu_tiles import im2col_attribute
 from .kernels import WeightedOp, compute
 from .lowering import Lowering, lowers
 from .matmul_kernel import MatmulEmitter, Product
@@ -156,21 +157,34 @@ def _without_rest(
 def _windows(ctx: Lowering, x: ir.Value, attrs, type_: graph.TensorType) -> ir.Value:
     """The windows of a padded image, [N, out..., kernel..., C]."""
     spatial = len(attrs["kernel"])
-    count = 2 + 2 * spatial
+    batch = [] if type_.shape[0] == 1 and ctx.mma_sync else [ir.AffineExpr.get_dim(0)]
+    first, count = len(batch), len(batch) + 1 + 2 * spatial
     loops = [ir.AffineExpr.get_dim(i) for i in range(count)]
-    taps = loops[1 + spatial : 1 + 2 * spatial]
+    taps = loops[first + spatial : first + 2 * spatial]
     places = [
         p * s + t * d
         for p, s, t, d in zip(
-            loops[1 : 1 + spatial], attrs["strides"], taps, attrs["dilations"], strict=True
+            loops[first : first + spatial], attrs["strides"], taps, attrs["dilations"], strict=True
         )
     ]
+    whole = type_
+    if not batch:  # the backend drops loops of one step, and the tiles with them
+        x, type_ = _without_batch(x), type_.with_shape(type_.shape[1:])
     (y,) = generic(
         [x],
-        [ir.AffineMap.get(count, 0, [loops[0], *places, loops[-1]])],
+        [ir.AffineMap.get(count, 0, [*batch, *places, loops[-1]])],
         [ctx.empty(type_)],
         [ir.AffineMap.get_identity(count)],
         ["parallel"] * count,
         lambda element, _: element,
     )
-    return y
+    if ctx.mma_sync and (hint := im2col_attribute(type_, spatial)) is not None:
+        ir.OpResult(y).owner.attributes["compilation_info"] = hint
+    return reshape_tensor(ctx, y, type_, whole)
+
+
+def _without_batch(x: ir.Value) -> ir.Value:
+    """[1, spatial..., C] -> [spatial..., C]."""
+    type_ = ir.RankedTensorType(x.type)
+    plain = ir.RankedTensorType.get(list(type_.shape)[1:], type_.element_type)
+    return tensor.collapse_shape(plain, x, [[0, 1], *[[i] for i in range(2, type_.rank)]])

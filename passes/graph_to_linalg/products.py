@@ -35,56 +35,66 @@ def generic_product(
     ``axes[i]`` holds the loop along which each axis of input ``i`` is read, None for its first
     element. The result's axes are the first loops.
     """
-    factors = [_Factor(*each) for each in zip(inputs, types, axes, strict=True)]
+    factors = [Factor(*each) for each in zip(inputs, types, axes, strict=True)]
     if not ctx.gpu and len(factors) == 2:
         y = _by_vectors(ctx, factors, result, loops)
         if y is not None:
             return y
-    return _product(ctx, factors, result, loops)
+    return product(ctx, factors, result, loops)
 
 
 @dataclass(frozen=True)
-class _Factor:
+class Factor:
     """A tensor and the loop of each of its axes."""
 
     value: ir.Value
     type: graph.TensorType
     axes: Axes
 
-    def refined(self, ctx: Lowering, sizes: Sequence[Size]) -> "_Factor":
+    def refined(self, ctx: Lowering, sizes: Sequence[Size]) -> "Factor":
         """With the sizes of the loops as those of the axes that are read along them."""
         pairs = zip(self.type.shape, self.axes, strict=True)
         type_ = self.type.with_shape(s if loop is None else sizes[loop] for s, loop in pairs)
-        return _Factor(ctx.cast(self.value, type_), type_, self.axes)
+        return Factor(ctx.cast(self.value, type_), type_, self.axes)
 
-    def along(self, ctx: Lowering, runs: Sequence[Sequence[int]]) -> "_Factor":
+    def split(self, ctx: Lowering, loop: int, parts: int) -> "Factor":
+        """With two axes for `loop`, whose size is known: `parts`, and the next loop within one."""
+        at = self.axes.index(loop)
+        size = graph.static_size(self.type.shape[at])
+        shape = (*self.type.shape[:at], parts, size // parts, *self.type.shape[at + 1 :])
+        type_ = self.type.with_shape(shape)
+        axes = [*self.axes[: at + 1], loop + 1, *self.axes[at + 1 :]]
+        return Factor(reshape_tensor(ctx, self.value, self.type, type_), type_, axes)
+
+    def along(self, ctx: Lowering, runs: Sequence[Sequence[int]]) -> "Factor":
         """With an axis for each run of loops that it is read along, whose number that is."""
         found = [number for number, run in enumerate(runs) if run[0] in self.axes]
         order = sorted(found, key=lambda number: self.axes.index(runs[number][0]))
         sizes = [[self.type.shape[self.axes.index(loop)] for loop in runs[i]] for i in order]
         type_ = self.type.with_shape(map(graph.element_count, sizes))
-        return _Factor(reshape_tensor(ctx, self.value, self.type, type_), type_, order)
+        return Factor(reshape_tensor(ctx, self.value, self.type, type_), type_, order)
 
 
-def _product(
+def product(
     ctx: Lowering,
-    factors: Sequence[_Factor],
+    factors: Sequence[Factor],
     result: graph.TensorType,
     loops: int,
     hint: ir.Attribute | None = None,
 ) -> ir.Value:
+    """The product of `factors` as one generic, with `hint` as its ``compilation_info``."""
     wide = result.with_dtype(accumulator(result.dtype))
     is_float = graph.is_float(wide.dtype)
     multiply_scalars, add = (arith.mulf, arith.addf) if is_float else (arith.muli, arith.addi)
 
     def body(*scalars: ir.Value) -> ir.Value:
         *elements, total = scalars
-        product: ir.Value | None = None
+        term: ir.Value | None = None
         for factor, element in zip(factors, elements, strict=True):
             element = convert_scalar(element, factor.type.dtype, wide.dtype)
-            product = element if product is None else multiply_scalars(product, element)
-        assert product is not None
-        return add(total, product)
+            term = element if term is None else multiply_scalars(term, element)
+        assert term is not None
+        return add(total, term)
 
     (y,) = generic(
         [f.value for f in factors],
@@ -100,7 +110,7 @@ def _product(
 
 
 def _by_vectors(
-    ctx: Lowering, factors: Sequence[_Factor], result: graph.TensorType, loops: int
+    ctx: Lowering, factors: Sequence[Factor], result: graph.TensorType, loops: int
 ) -> ir.Value | None:
     """A batch of matrices by one vector each, None if it is another product.
 
@@ -120,17 +130,17 @@ def _by_vectors(
         factors, used = factors[::-1], used[::-1]
     elif not used[0] > used[1]:
         return None
-    matrix, vector = map(_untransposed, factors)
+    matrix, vector = map(untransposed, factors)
     runs = _runs(kept, result.rank, [matrix.axes, vector.axes])
     matrix, vector = (_in_memory(ctx, factor.along(ctx, runs)) for factor in (matrix, vector))
     counts = [graph.element_count([sizes[loop] for loop in run]) for run in runs]
     flat = result.with_shape(n for n, run in zip(counts, runs, strict=True) if run[0] < result.rank)
     hint = _tiles(matrix, vector, counts, flat)
-    y = _product(ctx, [matrix, vector], flat, len(runs), hint)
+    y = product(ctx, [matrix, vector], flat, len(runs), hint)
     return reshape_tensor(ctx, y, flat, result)
 
 
-def _loop_sizes(factors: Sequence[_Factor], loops: int) -> list[Size]:
+def _loop_sizes(factors: Sequence[Factor], loops: int) -> list[Size]:
     """The size of each loop, a number where any factor knows it."""
     sizes: list[Size | None] = [None] * loops
     for factor in factors:
@@ -161,7 +171,7 @@ def _runs(loops: Sequence[int], rank: int, reads: Sequence[Axes]) -> list[list[i
 
 
 def _tiles(
-    matrix: _Factor, vector: _Factor, sizes: Sequence[Size], result: graph.TensorType
+    matrix: Factor, vector: Factor, sizes: Sequence[Size], result: graph.TensorType
 ) -> ir.Attribute:
     """Vectors along the last axis of `matrix`: of sums, or of what several sums add up."""
     lanes = REGISTER_BYTES // accumulator(result.dtype).itemsize
@@ -184,7 +194,7 @@ def _tiles(
     )
 
 
-def _untransposed(factor: _Factor) -> _Factor:
+def untransposed(factor: Factor) -> Factor:
     """What `factor` is a transpose of, read in another order.
 
     Batch axes may have been made one since, if the transpose left them where they were.
@@ -208,10 +218,10 @@ def _untransposed(factor: _Factor) -> _Factor:
     type_ = factor.type.with_shape(factor.type.shape[i] for i in places)
     if groups is not None:
         x = tensor.collapse_shape(plain_type(type_), x, groups)
-    return _Factor(x, type_, [factor.axes[i] for i in places])
+    return Factor(x, type_, [factor.axes[i] for i in places])
 
 
-def _in_memory(ctx: Lowering, factor: _Factor) -> _Factor:
+def _in_memory(ctx: Lowering, factor: Factor) -> Factor:
     """`factor`, stored when it is computed.
 
     The backend would compute it in the loops of the sums, and for what is gathered finds vectors
@@ -222,7 +232,7 @@ def _in_memory(ctx: Lowering, factor: _Factor) -> _Factor:
         op = _defining(op.operands[0])
     if op is None or op.name in _STORED:
         return factor
-    return _Factor(stored(ctx, factor.value, factor.type), factor.type, factor.axes)
+    return Factor(stored(ctx, factor.value, factor.type), factor.type, factor.axes)
 
 
 _STORED = ("arith.constant", "iree_tensor_ext.compute_barrier.end")

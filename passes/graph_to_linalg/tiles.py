@@ -26,6 +26,11 @@ def tile_hint(
         "translation_info = #iree_codegen.translation_info<"
         f"pipeline = #iree_cpu.pipeline<{pipeline}>>>"
     )
+    return parse_opaque(text)
+
+
+def parse_opaque(text: str) -> ir.Attribute:
+    """An attribute of dialects that the bindings do not know."""
     context = ir.Context.current
     allowed = context.allow_unregistered_dialects
     context.allow_unregistered_dialects = True

@@ -16,7 +16,7 @@ _ARCHITECTURES = {
 
 CUDA = Target(
     name="cuda",
-    pipeline="gpu",
+    pipeline="cuda",
     driver="cuda",
     backend_flags=("--iree-hal-target-device=cuda",),
     variants=MappingProxyType(

@@ -1,5 +1,6 @@
 // RUN: gc-opt %s --graph-conv-to-matmul --split-input-file | filecheck %s
-// RUN: gc-opt %s '--graph-conv-to-matmul=narrow=false' --split-input-file --report 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt %s '--graph-conv-to-matmul=narrow=none' --split-input-file --report 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt %s '--graph-conv-to-matmul=narrow=few pointwise=true' --split-input-file | filecheck %s --check-prefix=FEW
 
 // CHECK-LABEL: @windows
 // CHECK: %[[X:.*]] = "graph.im2col"(%arg0) {{.*}} -> tensor<1x4x4x72xf32>
@@ -26,9 +27,11 @@ func.func @places(%x: tensor<?x8x8x8xf32, ["n"]>) -> tensor<?x4x4x4xf32, ["n"]> 
 
 // -----
 
+// FEW-LABEL: @narrow
+// FEW: "graph.matmul"
 // CHECK-LABEL: @narrow
 // CHECK: "graph.matmul"
-// REPORT-DAG: 1 declined by conv-to-matmul, the backend itself lays out windows of 16 bits
+// REPORT-DAG: 3 declined by conv-to-matmul, the backend itself lays out windows of 16 bits
 func.func @narrow(%x: tensor<1x8x8x8xf16>) -> tensor<1x6x6x4xf16> {
   %w = "graph.constant"() {value = dense<2.0> : tensor<3x3x8x4xf16>} : () -> tensor<3x3x8x4xf16>
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x8xf16>, tensor<3x3x8x4xf16>) -> tensor<1x6x6x4xf16>
@@ -37,11 +40,37 @@ func.func @narrow(%x: tensor<1x8x8x8xf16>) -> tensor<1x6x6x4xf16> {
 
 // -----
 
+// Many windows of 16 bits that overlap are left to the backend, and those that do not are not.
+
+// FEW-LABEL: @many
+// FEW: "graph.conv"
+// FEW: "graph.im2col"
+// FEW: "graph.matmul"
+// FEW-NOT: "graph.conv"
+func.func @many(%x: tensor<1x102x102x64xf16>) -> (tensor<1x100x100x4xf16>, tensor<1x34x34x4xf16>) {
+  %w = "graph.constant"() {value = dense<2.0> : tensor<3x3x64x4xf16>} : () -> tensor<3x3x64x4xf16>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x102x102x64xf16>, tensor<3x3x64x4xf16>) -> tensor<1x100x100x4xf16>
+  %z = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 3, 3>} : (tensor<1x102x102x64xf16>, tensor<3x3x64x4xf16>) -> tensor<1x34x34x4xf16>
+  return %y, %z : tensor<1x100x100x4xf16>, tensor<1x34x34x4xf16>
+}
+
+// -----
+
+// FEW-LABEL: @pointwise
+// FEW: "graph.matmul"(%arg0
+func.func @pointwise(%x: tensor<1x8x8x8xf16>) -> tensor<1x8x8x4xf16> {
+  %w = "graph.constant"() {value = dense<2.0> : tensor<1x1x8x4xf16>} : () -> tensor<1x1x8x4xf16>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x8xf16>, tensor<1x1x8x4xf16>) -> tensor<1x8x8x4xf16>
+  return %y : tensor<1x8x8x4xf16>
+}
+
+// -----
+
 // What is left alone: a product as it is, groups, integers, windows of a gigabyte.
 
 // CHECK-LABEL: @declined
 // CHECK-NOT: graph.matmul
-// REPORT-DAG: 1 declined by conv-to-matmul, is a product as it is
+// REPORT-DAG: 2 declined by conv-to-matmul, is a product as it is
 // REPORT-DAG: 1 declined by conv-to-matmul, groups are products of their own
 // REPORT-DAG: 1 declined by conv-to-matmul, integers are left to the backend
 // REPORT-DAG: 1 declined by conv-to-matmul, the windows would take too much memory

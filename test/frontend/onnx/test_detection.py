@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from devices import processor_like_cuda
+from devices import processor_like
 from numerics import Cases, Feed, compile_model, const, run_onnxruntime
 
 import graphc
@@ -47,7 +47,7 @@ def test_rounds_select_the_same():
     """What graphics processors get, computed by a processor."""
     cases = _suppressions()
     model = cases.model()
-    compiled = graphc.compile(model, target=processor_like_cuda())
+    compiled = graphc.compile(model, target=processor_like("gpu"))
     expected = run_onnxruntime(model, cases.feeds)
     for found, wanted in zip(compiled.run(None, cases.feeds), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)

@@ -1,0 +1,63 @@
+"""Matmuls in tiles of our choice on NVIDIA GPUs (`gpu_tiles`); a long K is split."""
+
+from ...dialects import graph
+from ...mlir import arith, ir
+from .generic import generic, projection
+from .gpu_tiles import Plan, Tile, matmul_plan, tile_attribute
+from .lowering import Lowering
+from .products import Factor, converted, product, untransposed
+from .reduction import accumulator
+
+
+def multiply_in_tiles(
+    ctx: Lowering,
+    a: ir.Value,
+    left: graph.TensorType,
+    b: ir.Value,
+    right: graph.TensorType,
+    result: graph.TensorType,
+) -> ir.Value | None:
+    """``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``; None where nothing is planned for it.
+
+    A transposed right operand is read as it is.
+    """
+    plan = matmul_plan(left, right, result) if ctx.mma_sync else None
+    if plan is None:
+        return None
+    batch, m, n, k = [*range(result.rank - 2)], result.rank - 2, result.rank - 1, result.rank
+    factors = [Factor(a, left, [*batch, m, k]), untransposed(Factor(b, right, [*batch, k, n]))]
+    if plan.parts > 1:
+        return _in_parts(ctx, factors, result, plan)
+    return _tiled(ctx, factors, result, plan.tile)
+
+
+def _tiled(ctx: Lowering, factors: list[Factor], result: graph.TensorType, tile: Tile) -> ir.Value:
+    left = factors[0].type
+    sizes = [graph.static_size(size) for size in (*result.shape[-2:], left.shape[-1])]
+    hint = tile_attribute(left.dtype, tile, result.rank - 2, sizes)
+    return product(ctx, factors, result, result.rank + 1, hint)
+
+
+def _in_parts(
+    ctx: Lowering, factors: list[Factor], result: graph.TensorType, plan: Plan
+) -> ir.Value:
+    """Split-K: the products of the parts of K, then their sum."""
+    k = result.rank
+    split = [factor.split(ctx, k, plan.parts) for factor in factors]
+    # Loops: part, M, N, K within the part.
+    split = [
+        Factor(f.value, f.type, [{0: 1, 1: 2, k: 0, k + 1: 3}[axis] for axis in f.axes])
+        for f in split
+    ]
+    wide = result.with_dtype(accumulator(result.dtype))
+    parts = wide.with_shape((plan.parts, *result.shape))
+    y = _tiled(ctx, split, parts, plan.tile)
+    (total,) = generic(
+        [y],
+        [projection(3, [2, 0, 1])],
+        [ctx.filled(wide, 0)],
+        [projection(3, [0, 1])],
+        ["parallel", "parallel", "reduction"],
+        lambda part, total: arith.addf(total, part),
+    )
+    return converted(ctx, total, wide, result)

@@ -1,0 +1,207 @@
+"""Tiles of matmuls on NVIDIA's GPUs: the attribute ``compilation_info`` of a contraction.
+
+The backend's own choice is made for large matrices: 64x64 at least on tensor cores, so that a
+sentence of 128 tokens occupies 24 of 132 multiprocessors; and without shared memory for f32.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import ir
+from .tiles import parse_opaque
+
+SUBGROUP = 32
+"""Threads of a warp."""
+MMA = (16, 8, 16)
+"""M, N and K of the instruction ``mma.sync``."""
+INTRINSICS = {
+    np.dtype(np.float16): "NV_MMA_SYNC_F32_16x8x16_F16",
+    np.dtype(ml_dtypes.bfloat16): "NV_MMA_SYNC_F32_16x8x16_BF16",
+}
+SHARED_STAGES = 2
+"""Steps along K whose operands are in shared memory or on their way there."""
+
+VECTOR_BYTES = 16
+"""What a thread loads and stores at once."""
+COPY_THREADS = 256
+"""Of a workgroup that copies, at most."""
+
+ENOUGH_WORKGROUPS = 256
+"""About two for each multiprocessor of a data-centre GPU: fewer, and K is split among several."""
+LONG = 512
+"""K of a matmul that makes enough workgroups by the backend's own tiles, from which on ours are
+faster: 25088x512x256 (M, K, N) takes 49 microseconds, and 72 by those; 25088x128x512, 68 and 42."""
+MIN_STEPS = 2
+"""Steps along K that a workgroup makes at least, when K is split."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`rows` by `columns` of the result, in steps of `depth` along K, by one workgroup.
+
+    `across` is its grid of subgroups for tensor cores, or what one thread computes, for f32.
+    """
+
+    rows: int
+    columns: int
+    across: tuple[int, int]
+    depth: int
+
+    def workgroups(self, m: int, n: int) -> int:
+        """How many compute a matrix of `m` by `n`."""
+        return -(-m // self.rows) * -(-n // self.columns)
+
+
+MMA_TILES = (
+    Tile(128, 128, (2, 2), 64),
+    Tile(64, 64, (2, 2), 64),
+    Tile(32, 32, (2, 2), 128),
+)
+"""Each for matrices of which the next larger one makes too few workgroups. Measured on an H200
+with all data in the L2, in microseconds, for the backend's choice and the tile that is taken here:
+4096x4096x4096 (M, K, N), 577 for 128x128; 6272x1024x256, 28 and 27; 784x512x128, 10.8 and 4.7;
+128x768x768, 14.9 and 6.0."""
+BACKEND_TILE = 64
+"""Rows and columns of the smallest tile that the backend chooses."""
+SPLIT_TILE = Tile(32, 64, (2, 2), 128)
+"""Where K is split: 64x2048x512 takes 24 microseconds whole, and 4.0 in eight parts."""
+MIN_SPLIT = 1024
+"""A shorter K is not split. A step takes about a microsecond if the weights come from memory, and
+the sum of the parts three or four."""
+
+F32_TILES = (
+    Tile(64, 64, (8, 4), 32),
+    Tile(16, 64, (2, 4), 32),
+    Tile(32, 32, (2, 4), 32),
+    Tile(32, 32, (2, 4), 16),
+)
+"""By preference, of those that divide the matrix. 6272x2304x256: 1,823 and 214."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A tile, and the number of parts along K, which are summed at the end."""
+
+    tile: Tile
+    parts: int
+
+
+def matmul_plan(
+    left: graph.TensorType, right: graph.TensorType, result: graph.TensorType
+) -> Plan | None:
+    """How ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]`` is computed; None for what has no tiles
+    here: unknown sizes, vectors, integers, f64."""
+    sizes = [size for size in (*left.shape, right.shape[-1]) if isinstance(size, int)]
+    if right.dtype != left.dtype or len(sizes) <= left.rank or 0 in sizes:
+        return None
+    *batch, m, k, n = sizes
+    if m < MMA[0] or n < MMA[1] or k < MMA[2]:
+        return None
+    count = graph.element_count(batch)
+    if left.dtype in INTRINSICS:
+        return _mma_plan(count, m, k, n, can_split=not batch)
+    if left.dtype == np.float32:
+        return _f32_plan(count, m, k, n, can_split=not batch)
+    return None
+
+
+def _mma_plan(batch: int, m: int, k: int, n: int, *, can_split: bool) -> Plan | None:
+    parts = _parts(SPLIT_TILE, m, k, n) if can_split else 1
+    if parts > 1:
+        return Plan(SPLIT_TILE, parts)
+    enough = [t for t in MMA_TILES if batch * t.workgroups(m, n) >= ENOUGH_WORKGROUPS]
+    if k < LONG and any(tile.rows >= BACKEND_TILE for tile in enough):
+        return None
+    tile = enough[0] if enough else MMA_TILES[-1]
+    return Plan(replace(tile, depth=64) if k % tile.depth else tile, 1)
+
+
+def _f32_plan(batch: int, m: int, k: int, n: int, *, can_split: bool) -> Plan | None:
+    fitting = [t for t in F32_TILES if not (m % t.rows or n % t.columns or k % t.depth)]
+    for tile in fitting:
+        if batch * tile.workgroups(m, n) >= ENOUGH_WORKGROUPS:
+            return Plan(tile, 1)
+    small = [tile for tile in fitting if tile.rows < F32_TILES[0].rows]
+    if not small:
+        return None
+    return Plan(small[0], _parts(small[0], m, k, n) if can_split else 1)
+
+
+def _parts(tile: Tile, m: int, k: int, n: int) -> int:
+    """Parts along K: as few as make enough workgroups, or as many as there may be."""
+    workgroups, steps = tile.workgroups(m, n), k // tile.depth
+    if k < MIN_SPLIT or k % tile.depth or workgroups >= ENOUGH_WORKGROUPS:
+        return 1
+    possible = [p for p in range(1, steps // MIN_STEPS + 1) if steps % p == 0]
+    enough = [p for p in possible if p * workgroups >= ENOUGH_WORKGROUPS]
+    return min(enough, default=max(possible, default=1))
+
+
+def tile_attribute(dtype: np.dtype, tile: Tile, outer: int, sizes: Sequence[int]) -> ir.Attribute:
+    """``compilation_info`` of a contraction of `dtype` with `outer` loops in front of those of M, N
+    and K, which have `sizes`."""
+    ones, zeros = [1] * outer, [0] * outer
+    config: dict[str, Any] = {"workgroup": [*ones, tile.rows, tile.columns, 0]}
+    config["promote_operands"] = [0, 1]  # to shared memory
+    a, b = tile.across
+    if dtype in INTRINSICS:
+        threads = SUBGROUP * a * b
+        whole = (tile.rows, tile.columns, tile.depth)
+        config["mma_kind"] = f"#iree_gpu.mma_layout<{INTRINSICS[dtype]}>"
+        config["subgroup"] = [*ones, tile.rows // a // MMA[0], tile.columns // b // MMA[1], 0]
+        config["reduction"] = [*zeros, 0, 0, tile.depth // MMA[2]]
+        if any(size % unit for size, unit in zip(sizes, whole, strict=True)):
+            config["padding"] = [*ones, *whole]
+        stages = f"prefetch_num_stages = {SHARED_STAGES}, "
+    else:
+        threads = tile.rows // a * (tile.columns // b)
+        config["thread"] = [*ones, a, b, 0]
+        config["reduction"] = [*zeros, 0, 0, tile.depth]
+        stages = ""
+    options = (
+        f", {{gpu_pipeline_options = #iree_gpu.pipeline_options<{stages}"
+        "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false>}"
+    )
+    return _compilation_info(config, threads, options)
+
+
+def im2col_attribute(windows: graph.TensorType, spatial: int) -> ir.Attribute | None:
+    """``compilation_info`` of the copy of `windows`, ``[N, out..., kernel..., C]`` or without N.
+
+    A workgroup copies the last row of the kernel at neighbouring positions; None where channels are
+    no whole vectors, or loops have one step, which the backend drops.
+    """
+    sizes, vector = windows.shape, VECTOR_BYTES // windows.dtype.itemsize
+    if any(not isinstance(size, int) or size < 2 for size in sizes):
+        return None
+    *_, width, channels = windows.static_shape
+    at = len(sizes) - 2 - spatial  # the last spatial axis
+    row = width * channels // vector
+    if channels % vector or row > COPY_THREADS:
+        return None
+    positions = windows.static_shape[at]
+    fitting = [
+        p for p in range(1, positions + 1)
+        if positions % p == 0 and p * row <= COPY_THREADS and p * row % SUBGROUP == 0
+    ]  # fmt: skip
+    if not fitting:
+        return None
+    workgroup, thread = [1] * len(sizes), [1] * len(sizes)
+    workgroup[at], workgroup[-2], workgroup[-1] = fitting[-1], width, channels
+    thread[-1] = vector
+    return _compilation_info({"thread": thread, "workgroup": workgroup}, fitting[-1] * row)
+
+
+def _compilation_info(config: dict[str, Any], threads: int, options: str = "") -> ir.Attribute:
+    listed = ", ".join(f"{name} = {value}" for name, value in config.items())
+    return parse_opaque(
+        f"#iree_codegen.compilation_info<lowering_config = #iree_gpu.lowering_config<{{{listed}}}>,"
+        " translation_info = #iree_codegen.translation_info<"
+        f"pipeline = #iree_gpu.pipeline<TileAndFuse> workgroup_size = [{threads}, 1, 1] "
+        f"subgroup_size = {SUBGROUP}{options}>>"
+    )

@@ -1,0 +1,82 @@
+// RUN: gc-opt %s "--convert-graph-to-linalg=gpu=true mma-sync=true" --canonicalize --split-input-file | filecheck %s
+
+// Few workgroups by the backend's tiles: smaller ones; the transposed weights are read as they are.
+// CHECK: #[[COLUMNS:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-LABEL: @small
+// CHECK: linalg.generic {{.*}}#[[COLUMNS]]{{.*}} ins(%arg0, %arg1 :
+// CHECK-SAME: compilation_info<lowering_config = #iree_gpu.lowering_config<{workgroup = [32, 32, 0], promote_operands = [0, 1], mma_kind = #iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_F16>, subgroup = [1, 2, 0], reduction = [0, 0, 8]}>
+// CHECK-SAME: workgroup_size = [128, 1, 1]
+func.func @small(%x: tensor<128x768xf16>, %w: tensor<768x768xf16>) -> tensor<128x768xf16> {
+  %t = "graph.transpose"(%w) {perm = array<i64: 1, 0>} : (tensor<768x768xf16>) -> tensor<768x768xf16>
+  %0 = "graph.matmul"(%x, %t) : (tensor<128x768xf16>, tensor<768x768xf16>) -> tensor<128x768xf16>
+  return %0 : tensor<128x768xf16>
+}
+
+// -----
+
+// A long K is split among workgroups.
+// CHECK-LABEL: @split
+// CHECK: linalg.generic {{.*}}"parallel", "parallel", "parallel", "reduction"{{.*}} outs(%{{.*}} : tensor<8x64x512xf32>)
+// CHECK: linalg.generic {{.*}}"parallel", "parallel", "reduction"{{.*}} ins(%{{.*}} : tensor<8x64x512xf32>)
+func.func @split(%x: tensor<64x2048xf16>, %w: tensor<2048x512xf16>) -> tensor<64x512xf16> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<64x2048xf16>, tensor<2048x512xf16>) -> tensor<64x512xf16>
+  return %0 : tensor<64x512xf16>
+}
+
+// -----
+
+// Tiles that do not divide the matrix are padded in shared memory.
+// CHECK-LABEL: @padded
+// CHECK: ins(%arg0, %arg1 : tensor<197x100xf16>, tensor<100x80xf16>)
+// CHECK-SAME: padding = [32, 32, 64]
+func.func @padded(%x: tensor<197x100xf16>, %w: tensor<100x80xf16>) -> tensor<197x80xf16> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<197x100xf16>, tensor<100x80xf16>) -> tensor<197x80xf16>
+  return %0 : tensor<197x80xf16>
+}
+
+// -----
+
+// Enough workgroups by the backend's tiles, and a short K: its choice.
+// CHECK-LABEL: @large
+// CHECK-NOT: compilation_info
+// CHECK: linalg.matmul
+func.func @large(%x: tensor<25088x64xf16>, %w: tensor<64x256xf16>) -> tensor<25088x256xf16> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<25088x64xf16>, tensor<64x256xf16>) -> tensor<25088x256xf16>
+  return %0 : tensor<25088x256xf16>
+}
+
+// -----
+
+// f32 has no tensor cores: tiles of threads, from shared memory; rows on the grid first.
+// CHECK-LABEL: @single
+// CHECK: tensor<224x768xf32>, tensor<768x768xf32>
+// CHECK-SAME: workgroup = [16, 64, 0], promote_operands = [0, 1], thread = [2, 4, 0], reduction = [0, 0, 32]
+// CHECK: tensor.extract_slice
+func.func @single(%x: tensor<197x768xf32>, %w: tensor<768x768xf32>) -> tensor<197x768xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<197x768xf32>, tensor<768x768xf32>) -> tensor<197x768xf32>
+  return %0 : tensor<197x768xf32>
+}
+
+// -----
+
+// Windows are copied by vectors of 16 bytes, without the loop over one image.
+// CHECK-LABEL: @windows
+// CHECK: linalg.generic {{.*}}["parallel", "parallel", "parallel", "parallel", "parallel"]} ins(%{{.*}} : tensor<58x58x64xf16>)
+// CHECK-SAME: workgroup = [1, 8, 1, 3, 64]
+// CHECK-SAME: workgroup_size = [192, 1, 1]
+func.func @windows(%x: tensor<1x56x56x64xf16>) -> tensor<1x56x56x576xf16> {
+  %0 = "graph.im2col"(%x) {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>} : (tensor<1x56x56x64xf16>) -> tensor<1x56x56x576xf16>
+  return %0 : tensor<1x56x56x576xf16>
+}
+
+// -----
+
+// Scores of attention are products of floats of 16 bits; the scale follows, in f32.
+// CHECK-LABEL: @attention
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<12x128x64xf16>, tensor<12x128x64xf16>) outs(%{{.*}} : tensor<12x128x128xf32>)
+// CHECK: math.exp
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<12x128x128xf16>, tensor<12x128x64xf16>) outs(%{{.*}} : tensor<12x128x64xf32>)
+func.func @attention(%q: tensor<12x128x64xf16>, %k: tensor<12x128x64xf16>, %v: tensor<12x128x64xf16>) -> tensor<12x128x64xf16> {
+  %0 = "graph.attention"(%q, %k, %v) {causal = false, scale = 0.125 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<12x128x64xf16>, tensor<12x128x64xf16>, tensor<12x128x64xf16>) -> tensor<12x128x64xf16>
+  return %0 : tensor<12x128x64xf16>
+}
