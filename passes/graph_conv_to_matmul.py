@@ -90,11 +90,11 @@ class ConvToMatmul(Rewrite):
         pairs = zip(weights.shape[:-2], attrs["strides"], strict=True)
         if all(stride >= size for size, stride in pairs):
             return True
-        sizes = (batch, *places)
-        if not all(isinstance(size, int) for size in sizes):
+        known = [size for size in places if isinstance(size, int)]
+        if not isinstance(batch, int) or len(known) < len(places):
             return False
-        elements = math.prod([*sizes, *weights.shape[:-1]])
-        return elements <= FEW_ELEMENTS or math.prod(places) <= FEW_POSITIONS
+        elements = math.prod([batch, *known, *weights.shape[:-1]])
+        return elements <= FEW_ELEMENTS or math.prod(known) <= FEW_POSITIONS
 
     @staticmethod
     def _is_product(weights: np.ndarray, attrs: dict[str, Any]) -> bool:

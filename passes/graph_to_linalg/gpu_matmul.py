@@ -43,12 +43,9 @@ def _in_parts(
 ) -> ir.Value:
     """Split-K: the products of the parts of K, then their sum."""
     k = result.rank
+    loops: dict[int | None, int] = {0: 1, 1: 2, k: 0, k + 1: 3}  # part, M, N, K within the part
     split = [factor.split(ctx, k, plan.parts) for factor in factors]
-    # Loops: part, M, N, K within the part.
-    split = [
-        Factor(f.value, f.type, [{0: 1, 1: 2, k: 0, k + 1: 3}[axis] for axis in f.axes])
-        for f in split
-    ]
+    split = [Factor(f.value, f.type, [loops[axis] for axis in f.axes]) for f in split]
     wide = result.with_dtype(accumulator(result.dtype))
     parts = wide.with_shape((plan.parts, *result.shape))
     y = _tiled(ctx, split, parts, plan.tile)

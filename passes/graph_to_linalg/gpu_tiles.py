@@ -4,6 +4,7 @@ The backend's own choice is made for large matrices: 64x64 at least on tensor co
 sentence of 128 tokens occupies 24 of 132 multiprocessors; and without shared memory for f32.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -100,9 +101,9 @@ def matmul_plan(
     if right.dtype != left.dtype or len(sizes) <= left.rank or 0 in sizes:
         return None
     *batch, m, k, n = sizes
+    count = math.prod(batch)
     if m < MMA[0] or n < MMA[1] or k < MMA[2]:
         return None
-    count = graph.element_count(batch)
     if left.dtype in INTRINSICS:
         return _mma_plan(count, m, k, n, can_split=not batch)
     if left.dtype == np.float32:
