@@ -9,6 +9,8 @@ BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
 GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
 DEVICE := cpu
+# The programs of test/ (conformance, fuzz, ...) are packages in it.
+export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
@@ -34,9 +36,13 @@ lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(STAMP)  ## pyright
+types: $(STAMP) build/typings/graphc  ## pyright
 	@echo "== types"
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+
+# Where pyright finds what the programs of test/ import, whatever the folder of a clone is called.
+build/typings/graphc:
+	@mkdir -p $(@D) && ln -s ../.. $@
 
 lit: $(STAMP)  ## FileCheck tests
 	@echo "== lit"
@@ -49,22 +55,22 @@ pytest: $(STAMP)  ## Python tests
 	@$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --durations=10 --durations-min=5 test
 
 docs: $(STAMP)  ## Write the generated pages of docs/
-	@$(BIN)/python -m graphc.tools.docs
+	@$(BIN)/python -m harness.docs
 
 stubs: $(STAMP)  ## Write the types of the MLIR bindings, after another wheel has come
 	@$(BIN)/python -m graphc.tools.stubs
 
 conformance: $(STAMP)  ## Run ONNX's test suite for backends, all of it (about a quarter of an hour; DEVICE=vulkan, FLAGS=--compile-only)
-	@$(BIN)/python -m graphc.tools.conformance --target $(DEVICE) $(FLAGS)
+	@$(BIN)/python -m conformance --target $(DEVICE) $(FLAGS)
 
 gpu-check: DEVICE := vulkan
 gpu-check: $(STAMP)  ## Compile ONNX's suite and models for a device, and run them on it (DEVICE=cuda CASES=regex MODELS=files)
-	@$(BIN)/python -m graphc.tools.gpu_check --here --target $(DEVICE) -k '$(CASES)' -o build/gpu-check-$(DEVICE).pyz --cache build/gpu-check-cache --models $(MODELS)
+	@$(BIN)/python -m gpu_check --here --target $(DEVICE) -k '$(CASES)' -o build/gpu-check-$(DEVICE).pyz --cache build/gpu-check-cache --models $(MODELS)
 	@$(BIN)/python build/gpu-check-$(DEVICE).pyz --output $(if $(CASES),build,docs/gpu); \
-		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 wheel: $(STAMP)  ## Build the wheel and try it in an empty environment, from another folder
-	@sh tools/check_wheel.sh $(PYTHON)
+	@sh test/check_wheel.sh $(PYTHON)
 
 bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, openvino)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
@@ -82,33 +88,33 @@ bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch and JAX, i
 
 check-rewrites: $(STAMP)  ## Check every rewrite that fires on the models of `make bench`, before and after in numpy
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
-	@$(BIN)/python -m graphc.benchmarks.check_rewrites $(BENCH_MODELS) --json docs/reliability/rewrites.json; \
-		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+	@$(BIN)/python -m harness.check_rewrites $(BENCH_MODELS) --json docs/reliability/rewrites.json; \
+		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an hour
-	@$(BIN)/python -m graphc.benchmarks.soak --minutes 60 --json docs/reliability/soak.json; \
-		status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+	@$(BIN)/python -m harness.soak --minutes 60 --json docs/reliability/soak.json; \
+		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 hostile: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_HOSTILE_INPUTS=1000)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,fuzz]'
-	@$(BIN)/python -m graphc.tools.hostile --inputs $(GRAPHC_HOSTILE_INPUTS) --json build/hostile/results.json \
-		--summary docs/reliability/hostile.json; status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+	@$(BIN)/python -m robustness --inputs $(GRAPHC_HOSTILE_INPUTS) --json build/hostile/results.json \
+		--summary docs/reliability/hostile.json; status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 fuzz: $(STAMP)  ## Draw 10,000 models, compile them and compare them with ONNX Runtime (GRAPHC_FUZZ_GRAPHS, FLAGS=--resume)
-	@$(BIN)/python -m graphc.tools.fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS) \
-		--summary docs/reliability/fuzz.json; status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+	@$(BIN)/python -m fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS) \
+		--summary docs/reliability/fuzz.json; status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 # What is run, and the tests, if they are others than test/long/ has by this name.
 define LONG_TESTS
-@$(BIN)/python -m graphc.tools.long_tests $(1) "make $@" docs/reliability/$@.json -q --numprocesses=2 \
-	$(or $(2),test/long/$@.py); status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+@$(BIN)/python -m harness.long_tests $(1) "make $@" docs/reliability/$@.json -q --numprocesses=2 \
+	$(or $(2),test/long/$@.py); status=$$?; $(BIN)/python -m harness.docs; exit $$status
 endef
 
 # A suite of test/converted, by the name of the target.
 define CONVERTED
 @$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,convert]'
-@PYTHONPATH=test $(BIN)/python -m converted $@ $(FLAGS) --summary docs/reliability/$@.json; \
-	status=$$?; $(BIN)/python -m graphc.tools.docs; exit $$status
+@$(BIN)/python -m converted $@ $(FLAGS) --summary docs/reliability/$@.json; \
+	status=$$?; $(BIN)/python -m harness.docs; exit $$status
 endef
 
 torch-ops: $(STAMP)  ## Export the samples of PyTorch's operators, compile and compare them (hours; FLAGS=--resume)

@@ -11,35 +11,39 @@ import importlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from . import aliases
+
 if TYPE_CHECKING:
-    from .compiling import compile
+    from .compiler.check import check
+    from .compiler.compile import compile
+    from .compiler.explain import explain
     from .debugging import trace
     from .errors import GraphcError
-    from .explanation import explain
     from .frontend.onnx import import_onnx
-    from .passes.pipeline import run_pipeline
-    from .passes.report import Report
-    from .preflight import check
+    from .passes.infra.pipeline import run_pipeline
+    from .passes.infra.report import Report
     from .profiling import profile
     from .runtime import CompiledModel, DeviceTensor, TensorSpec, aligned_empty, load
 
 _IMPORTED = time.time_ns()
+aliases.install()
+
 """When the code that runs was, at the earliest, read from its sources; in ns since the epoch."""
 
 _EXPORTS = {
     "CompiledModel": ".runtime",
     "DeviceTensor": ".runtime",
     "GraphcError": ".errors",
-    "Report": ".passes.report",
+    "Report": ".passes.infra.report",
     "TensorSpec": ".runtime",
     "aligned_empty": ".runtime",
-    "check": ".preflight",
-    "compile": ".compiling",
-    "explain": ".explanation",
+    "check": ".compiler.check",
+    "compile": ".compiler.compile",
+    "explain": ".compiler.explain",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
     "profile": ".profiling",
-    "run_pipeline": ".passes.pipeline",
+    "run_pipeline": ".passes.infra.pipeline",
     "trace": ".debugging",
 }
 

@@ -19,11 +19,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import graphc
-from graphc.compiling import compile_to_file
-from graphc.driver import make_options
+from graphc.compiler.compile import compile_to_file
+from graphc.compiler.driver import make_options
 from graphc.errors import GraphcError
+from graphc.passes.infra.report import Report
 from graphc.passes.pipelines import LOWERINGS
-from graphc.passes.report import Report
 
 from .feeds import example_inputs
 from .measure import Plan, in_turns

@@ -27,8 +27,8 @@ STAGES = ("import", "graph passes", "lowering", "bytecode", "total")
 LOWER = """
 import json, sys, tempfile, time
 from pathlib import Path
-from graphc import driver
-from graphc.bytecode import write_bytecode
+from graphc.compiler import driver
+from graphc.compiler.bytecode import write_bytecode
 path, dims = sys.argv[1], json.loads(sys.argv[2])
 options = driver.make_options("cpu", dims=dims)
 moments = [time.perf_counter()]

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
+from ..compiler.driver import begin, main_function, make_options
 from ..debugging.random_feeds import make_feeds
-from ..driver import begin, main_function, make_options
-from ..passes.arena import allocation
-from ..passes.liveness import liveness
+from ..passes.analysis.arena import allocation
+from ..passes.analysis.liveness import liveness
 from ..runtime import load
 from .table import add_dim_option, dims_of, format_table
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from graphc.errors import GraphcError
-from graphc.runtime.affinity import placed_workers
+from graphc.runtime.threads.affinity import placed_workers
 
 Feed = Mapping[str, np.ndarray]
 

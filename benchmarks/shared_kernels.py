@@ -20,7 +20,7 @@ from statistics import median
 import onnx
 from onnx import helper
 
-from ..compiling import compile_to_file
+from ..compiler.compile import compile_to_file
 from .table import add_dim_option, dims_of, format_table
 
 TARGET = "cpu"

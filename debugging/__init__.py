@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .bisection import bisect
-    from .culprit import Culprit
+    from .bisection_result import Culprit
     from .reduction import Reduced, reduce
     from .tracing import Step, Trace, trace
     from .verification import Verification, verify
 
 _EXPORTS = {
-    "Culprit": "culprit",
+    "Culprit": "bisection_result",
     "Reduced": "reduction",
     "Step": "tracing",
     "Trace": "tracing",

@@ -2,24 +2,24 @@
 
 The program after each pass is kept, and the first one that is wrong in numpy is found by halving.
 Within its pass the number of rewrites that may fire is halved. Where all programs are right, the
-code of one is wrong, and `lowering_search` goes on.
+code of one is wrong, and `bisect_lowering` goes on.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..compiler.driver import begin, compile_with, main_function, make_options
 from ..dialects.graph.interpreter import Recording
-from ..driver import begin, compile_with, main_function, make_options
 from ..errors import GraphcError, ReductionError
 from ..mlir import ir
-from ..passes.base import Fuel
-from ..passes.pass_checking import first_difference
-from ..passes.pipeline import Pipeline, Step, run_pipeline
+from ..passes.infra.base import Fuel
+from ..passes.infra.pass_checking import first_difference
+from ..passes.infra.pipeline import Pipeline, Step, run_pipeline
 from ..runtime.targets.interpret import INTERPRET
+from .bisect_lowering import LoweringSearch
+from .bisection_result import Culprit, Log, Program, first_wrong
 from .checks import Check, Compiled, Interpreted, describe_error
-from .culprit import Culprit, Log, Program, first_wrong
-from .lowering_search import LoweringSearch
 from .onnx.reference import default_reference, reference_values
 from .programs import body, clone
 from .verification import Row, verify

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.driver import Compilation, main_function
+from ..compiler.options import Options
 from ..dialects.graph.interpreter import evaluate_function
-from ..driver import Compilation, main_function
 from ..errors import GraphcError, UsageError
-from ..options import Options
-from ..passes.reproducer import Reproducer
+from ..passes.infra.reproducer import Reproducer
 from ..runtime import load
 from .difference import difference, tolerance_of
 from .programs import clone

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.driver import main_function
 from ..dialects import graph
-from ..dialects.graph.drawing import draw_inputs
 from ..dialects.graph.interpreter import evaluate_function
+from ..dialects.graph.random_inputs import draw_inputs
 from ..dialects.symbolic import Dim
-from ..driver import main_function
 from ..errors import GraphcError, OutputError, ReductionError
 from ..mlir import func, ir
-from ..passes.pipeline import run_pipeline, verify
+from ..passes.infra.pipeline import run_pipeline, verify
+from .bisection_result import Log
 from .checks import Check, compare, describe_error, error_kind
-from .culprit import Log
-from .minimize import ddmin
+from .ddmin import ddmin
 from .programs import body, clone, operations, part
 
 

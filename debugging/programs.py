@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..compiler.driver import main_function
 from ..dialects import graph
 from ..dialects.graph.interpreter import used_values
-from ..driver import main_function
 from ..mlir import func, ir
 
 

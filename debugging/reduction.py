@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ..driver import compile_with, make_options
+from ..compiler.driver import compile_with, make_options
+from ..compiler.options import Options
 from ..errors import OutputError, ReductionError, ReferenceRunError
-from ..options import Options
 from ..runtime.targets.interpret import INTERPRET
+from .bisection_result import Log
 from .checks import Command, compare, describe_error, error_kind
-from .culprit import Log
-from .minimize import ddmin
+from .ddmin import ddmin
 from .onnx.reference import default_reference, reference_values
 from .onnx.shrinking import fewer_attributes, plainer_constants, smaller_sizes
-from .onnx.subject import Subject, subject_of
+from .onnx.test_case import Subject, subject_of
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.driver import begin, describe, main_function, make_options
 from ..dialects.graph import GraphOp
 from ..dialects.graph.interpreter import evaluate_function
 from ..dialects.locations import location_names
-from ..driver import begin, describe, main_function, make_options
 from ..errors import UsageError
 from ..frontend.onnx import list_nodes
 from ..mlir import ir
 from ..runtime.feeds import FeedBinder
 from ..runtime.metadata import require_tensors
-from .exposure import find_surviving, result_names, results
+from .surviving_values import find_surviving, result_names, results
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..driver import compile_with, make_options
+from ..compiler.driver import compile_with, make_options
+from ..compiler.options import Options
 from ..errors import UnsupportedModelError
 from ..frontend.onnx import ModelNode, list_nodes
-from ..options import Options
 from ..runtime import CompiledModel
 from .comparison import Comparison, Row
 from .difference import difference, tolerance_of
-from .exposure import find_surviving
 from .onnx.reference import default_reference, reference_values, true_values
+from .surviving_values import find_surviving
 from .verification_page import make_page
 from .verification_text import format_verification
 

@@ -18,7 +18,7 @@ from ..errors import VerificationError
 from ..mlir import ir
 from .graph_to_linalg.convert import load_rules
 from .graph_to_linalg.lowering import find_rule
-from .pipeline import verify
+from .infra.pipeline import verify
 
 MAX_LISTED = 20
 """An error lists at most this many violations, and the number of the others."""

@@ -8,7 +8,7 @@ A line is a pass and the reason it stands where it stands. ``{cpu}``, ``{bf16_un
 from collections.abc import Mapping
 
 from ..cpu_model import CpuModel
-from . import options
+from .infra import options
 
 _CLEAN = ("canonicalize", "cse")
 

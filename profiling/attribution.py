@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from ..runtime.profiler import Event
+from ..runtime.execution.profiler import Event
 from .sites import Site
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..driver import begin, make_options
+from ..compiler.driver import begin, make_options
 from ..errors import UnsupportedModelError, UsageError
-from ..passes.report import Report
+from ..passes.infra.report import Report
 from ..runtime import CompiledModel, Target, load, resolve_target
-from ..runtime.profiler import capture
+from ..runtime.execution.profiler import capture
 from .attribution import attribute
+from .model_profile import Profile
 from .peak import peak_gflops
-from .report import Profile
 from .rows import make_rows
 from .sites import FLAGS, Site, dispatch_sites, node_names
 

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from .. import driver
+from ..compiler import driver
 from ..dialects import graph, iree
 from ..mlir import arith, func, ir, scf, vector
 from ..runtime import load

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from ..runtime.profiler import Event
+from ..runtime.execution.profiler import Event
 from .sites import Site
 
 

@@ -8,12 +8,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .child_process import ProgressEvent
-    from .compiler import compile_module
-    from .device_tensor import DeviceTensor
-    from .discovery import DeviceInfo, find_devices
-    from .hybrid import PartSpec
-    from .memory import aligned_empty
+    from .device.device_tensor import DeviceTensor
+    from .device.discovery import DeviceInfo, find_devices
+    from .device.memory import aligned_empty
+    from .execution.hybrid import PartSpec
+    from .iree_compile.child_process import ProgressEvent
+    from .iree_compile.compiler import compile_module
     from .metadata import ModelMetadata, TensorSpec
     from .model import CompiledModel, load
     from .targets import Target, resolve_target
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "CompiledModel": "model",
-    "DeviceInfo": "discovery",
-    "DeviceTensor": "device_tensor",
+    "DeviceInfo": "device.discovery",
+    "DeviceTensor": "device.device_tensor",
     "ModelMetadata": "metadata",
-    "PartSpec": "hybrid",
-    "ProgressEvent": "child_process",
+    "PartSpec": "execution.hybrid",
+    "ProgressEvent": "iree_compile.child_process",
     "Target": "targets",
     "TensorSpec": "metadata",
     "ValueSpec": "values",
-    "aligned_empty": "memory",
-    "compile_module": "compiler",
-    "find_devices": "discovery",
+    "aligned_empty": "device.memory",
+    "compile_module": "iree_compile.compiler",
+    "find_devices": "device.discovery",
     "load": "model",
     "resolve_target": "targets",
 }

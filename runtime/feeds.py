@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import FeedError
-from .device import Device
-from .device_tensor import DeviceTensor
+from .device.device import Device
+from .device.device_tensor import DeviceTensor
+from .device.dlpack_import import UNREADABLE, read_tensor
 from .elements import ELEMENT_TYPES
-from .foreign import UNREADABLE, read_tensor
 from .metadata import TensorSpec, format_shape
 
 _Looks = tuple[str, type, np.dtype, tuple[int, ...]]

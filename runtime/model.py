@@ -15,25 +15,25 @@ from ..errors import (
     UnknownTargetError,
     UsageError,
 )
-from .adaptive import AdaptiveSession
-from .device import Device, accounting_device, open_device
-from .device_tensor import DeviceTensor, send
-from .discovery import require_family, select_targets
+from .device.device import Device, accounting_device, open_device
+from .device.device_tensor import DeviceTensor, send
+from .device.discovery import require_family, select_targets
+from .device.dlpack_import import UNREADABLE
 from .elements import ELEMENT_TYPES
+from .execution.device_lost import RecoveringSession, open_session
+from .execution.execution_context import Plan
+from .execution.hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
+from .execution.hybrid_file import is_hybrid, read_hybrid
+from .execution.inline_execution import AdaptiveSession
+from .execution.peak_memory import peak_memory
+from .execution.session import Session
+from .execution.variants import Calls, Compile, Variants, has_variants
 from .feeds import FeedBinder, as_array, name_arguments
-from .foreign import UNREADABLE
-from .hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
-from .hybrid_file import is_hybrid, read_hybrid
-from .lane import Plan
+from .files.module_file import ModuleFile, OpenedFile, open_file, read_module
+from .files.output_file import write_atomically
 from .metadata import OVERRIDABLE_KEY, ModelMetadata, TensorSpec, require_tensors
-from .module_file import ModuleFile, OpenedFile, open_file, read_module
-from .output_file import write_atomically
-from .peak_memory import peak_memory
-from .recovering import RecoveringSession, open_session
-from .session import Session
 from .targets import resolve_target
 from .values import ValueSpec
-from .variants import Calls, Compile, Variants, has_variants
 
 
 def load(

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from graphc.tools.conformance.cases import Case
+from conformance.cases import Case
 
 # Pebble's pool forks while its own threads run.
 forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -4,17 +4,23 @@ import gc
 import logging
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from graphc.runtime import device
-from graphc.tools.conformance.cases import load_cases
+from conformance.cases import load_cases
+from graphc.runtime.device import device
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The programs of this folder are packages in it, for the processes that tests start, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
+)
 
 # What an earlier run has compiled is no result of this one.
 os.environ["GRAPHC_CACHE"] = "off"

@@ -16,7 +16,7 @@ from numerics import Cases, Const, Feed
 
 from graphc.debugging.onnx.evaluators import open_runtime
 from graphc.errors import ReferenceRunError
-from graphc.tools.variation import other_sizes, other_values
+from harness.variation import other_sizes, other_values
 
 CASES = int(os.environ.get("GRAPHC_PROPERTY_CASES", "24"))
 BATCH = 24

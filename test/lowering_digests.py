@@ -23,10 +23,10 @@ import numpy as np
 import onnx
 
 from graphc.benchmarks.weightless import filled
+from graphc.compiler.driver import begin, make_options
+from graphc.compiler.model_signature import main_function
 from graphc.dialects.graph import elements
-from graphc.driver import begin, make_options
 from graphc.mlir import ir
-from graphc.signature import main_function
 
 HERE = Path(__file__).parent
 TARGETS = (

@@ -27,7 +27,7 @@ from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
 from graphc.mlir import func, ir
-from graphc.passes.pipeline import run_pipeline
+from graphc.passes.infra.pipeline import run_pipeline
 from graphc.passes.pipelines import lowering_pipeline
 from graphc.runtime import (
     CompiledModel,
@@ -37,7 +37,7 @@ from graphc.runtime import (
     load,
     resolve_target,
 )
-from graphc.tools.variation import order_of_calls
+from harness.variation import order_of_calls
 
 IR_VERSION = 10
 FLAGS = ("--mlir-disable-threading",)

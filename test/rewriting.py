@@ -16,8 +16,8 @@ from graph_programs import build_module, main_of
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.mlir import ir
-from graphc.passes.pipeline import run_pipeline
-from graphc.passes.report import Report
+from graphc.passes.infra.pipeline import run_pipeline
+from graphc.passes.infra.report import Report
 
 TOLERANCE = {"float64": 1e-12, "float32": 3e-6, "float16": 4e-3, "bfloat16": 3e-2}
 """Relative and absolute, by element type; other types must agree."""

@@ -9,7 +9,7 @@ from data_dependent_models import BODIES, data_dependent_model, feeds
 from devices import needs_vulkan
 
 import graphc
-from graphc.compiling import compile_to_file
+from graphc.compiler.compile import compile_to_file
 
 SIZES = (4, 4, 4, 2, 6, 1, 12, 12, 12, 0, 0, 0, 3, 4)
 """Repeated, so that a call may have what it needs of the last one; growing, shrinking and empty."""

@@ -11,13 +11,13 @@ from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
 
 import graphc
+from conformance.known import FOLDER, load_known
+from conformance.running import run_case
 from graphc.benchmarks.measure import largest_difference
-from graphc.driver import make_options, to_file, to_module
+from graphc.compiler.driver import make_options, to_file, to_module
+from graphc.compiler.options import Options
 from graphc.errors import DeviceError, UsageError
-from graphc.options import Options
-from graphc.passes.graph_to_linalg import gpu_matmul, packing
-from graphc.tools.conformance.known import FOLDER, load_known
-from graphc.tools.conformance.running import run_case
+from graphc.passes.graph_to_linalg import gpu_matmul, packed_matmul
 
 CASES = {
     "elementwise": "add_bcast where_example cast_FLOAT_to_FLOAT16 round pow cos bitwise_xor_i32_2d",
@@ -142,7 +142,7 @@ def test_processors_compute_by_the_pipeline_of_cuda(model):
 def cuda_without_tiles(monkeypatch):
     """A processor that computes what CUDA gets, but for the tiles, which it does not have."""
     monkeypatch.setattr(gpu_matmul, "tile_attribute", lambda *_: None)
-    monkeypatch.setattr(packing, "im2col_attribute", lambda *_: None)
+    monkeypatch.setattr(packed_matmul, "im2col_attribute", lambda *_: None)
     return processor_like("cuda")
 
 
@@ -376,7 +376,7 @@ def test_cuda_compiles_a_transformer_of_any_length():
 
 
 def test_a_missing_device_shows_before_anything_is_compiled(monkeypatch):
-    monkeypatch.setattr("graphc.driver.to_module", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr("graphc.compiler.driver.to_module", lambda *_: pytest.fail("compiled"))
     with pytest.raises(DeviceError, match="cannot open device 'metal'"):
         graphc.compile(small_cnn(), "metal")
 

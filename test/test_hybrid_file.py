@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import graphc
-from graphc.compiling import compile_to_file
+from graphc.compiler.compile import compile_to_file
 from graphc.errors import ModuleFileError
 
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 4])

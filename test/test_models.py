@@ -17,8 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 import graphc
 from graphc.benchmarks.light import light_model
 from graphc.benchmarks.measure import largest_difference
+from graphc.compiler.driver import begin, main_function, make_options
 from graphc.dialects.graph.interpreter import evaluate_function
-from graphc.driver import begin, main_function, make_options
 from graphc.runtime import Target
 
 EXPORTED = Path(__file__).parent / "exported"

@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 import graphc
-from graphc import compiling
+from graphc.compiler import compile
+from graphc.compiler.options import Group, Options, option_of
 from graphc.errors import UsageError
-from graphc.options import Group, Options, option_of
 from graphc.tools.options import (
     add_compile_options,
     compile_arguments,
@@ -35,7 +35,7 @@ def test_compile_takes_every_option_and_explains_it():
 
 
 def test_compile_hands_every_option_down(monkeypatch):
-    monkeypatch.setattr(compiling, "_compile", lambda model, options, calls: (options, calls))
+    monkeypatch.setattr(compile, "_compile", lambda model, options, calls: (options, calls))
     (options,), calls = graphc.compile("model.onnx", **GIVEN)
     for each in dataclasses.fields(Options):
         default = None if each.default is dataclasses.MISSING else each.default

@@ -10,15 +10,15 @@ import pytest
 from onnx import helper, numpy_helper
 
 import graphc
-from graphc.compiling import compile_to_file
+from graphc.compiler.compile import compile_to_file
+from graphc.compiler.driver import begin, make_options
+from graphc.compiler.lowered_module import LoweredProgram
 from graphc.dialects import iree
 from graphc.dialects.iree.outlining import outline_kernels
-from graphc.driver import begin, make_options
 from graphc.errors import BackendError
-from graphc.lowered_program import LoweredProgram
 from graphc.mlir import ir
-from graphc.runtime.child_process import run_child
-from graphc.runtime.compile_cache import CompileCache
+from graphc.runtime.cache.compile_cache import CompileCache
+from graphc.runtime.iree_compile.child_process import run_child
 
 X = np.random.default_rng(0).standard_normal((1, 16, 48, 48)).astype(np.float32)
 
@@ -175,7 +175,7 @@ def test_what_fails_with_nothing_linked_is_tried_twice(cache, monkeypatch):
         runs.append("--verify=false" in command)
         return run_child(command, *given, **options)
 
-    monkeypatch.setattr("graphc.runtime.compiler.run_child", run)
+    monkeypatch.setattr("graphc.runtime.iree_compile.compiler.run_child", run)
     flags = ["--iree-llvmcpu-target-cpu=nonsense"]
     with pytest.raises(BackendError):
         compile_to_file(model("Tanh"), "cpu", threads=1, cache=cache, extra_flags=flags)

@@ -10,7 +10,7 @@ from ..errors import FeedError, InvalidDimError, UsageError
 from ..runtime import CompiledModel, ValueSpec
 from ..runtime.metadata import TensorSpec
 from .options import parse_dims
-from .values import read_value
+from .value_files import read_value
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:

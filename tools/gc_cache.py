@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import OutputError, UsageError
-from ..runtime.cache_entry import StoredEntry
-from ..runtime.cache_settings import find_cache, format_size, parse_size
-from ..runtime.compile_cache import CompileCache, Removed
+from ..runtime.cache.compile_cache import CompileCache, Removed
+from ..runtime.cache.entry import StoredEntry
+from ..runtime.cache.settings import find_cache, format_size, parse_size
 from .cli import OK, exit_with, run_tool
-from .explain import add_explain_option
+from .explain_error import add_explain_option
 
 EPILOG = """\
 examples:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
-from ..runtime.output_file import write_atomically
+from ..runtime.files.output_file import write_atomically
 from . import target_listings
 from .cli import FAILED, OK, exit_with, run_tool
-from .explain import add_explain_option
+from .explain_error import add_explain_option
 from .options import add_compile_options, compile_arguments, parse_dims
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
@@ -57,10 +57,10 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
     arguments = compile_arguments(flags)
     with ProgressLine() as line:
         if flags.emit == "vmfb":
-            from ..compiling import compile_to_file
+            from ..compiler.compile import compile_to_file
 
             return compile_to_file(flags.model, progress=line.show, **arguments)
-        from ..driver import begin, make_options
+        from ..compiler.driver import begin, make_options
 
         targets = arguments.pop("target")
         options = [make_options(each, progress=line.show, **arguments) for each in targets]
@@ -74,7 +74,7 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
 
 
 def _check(flags: argparse.Namespace) -> int:
-    from ..preflight import check
+    from ..compiler.check import check
 
     found = check(flags.model, dims=parse_dims(flags.dims), one_program=True)
     print(found)

@@ -10,12 +10,12 @@ from typing import Any
 
 from ..errors import GraphcError, InvalidModelError, PassError, PipelineError, UsageError
 from ..mlir import ir
-from ..passes import syntax
-from ..passes.pipeline import Pipeline, run_pipeline, verify
-from ..passes.printing import IrPrinter
-from ..passes.registry import load_plugin
-from ..passes.report import Report
-from ..passes.reproducer import pipeline_of
+from ..passes.infra import syntax
+from ..passes.infra.pipeline import Pipeline, run_pipeline, verify
+from ..passes.infra.printing import IrPrinter
+from ..passes.infra.registry import load_plugin
+from ..passes.infra.report import Report
+from ..passes.infra.reproducer import pipeline_of
 from . import expected_diagnostics, listings, program
 from .cli import FAILED, OK, exit_with, print_error, print_note, run_tool
 from .gc_opt_flags import make_parser

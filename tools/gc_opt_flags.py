@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from ..passes.options import parse_value
-from .explain import add_explain_option
+from ..passes.infra.options import parse_value
+from .explain_error import add_explain_option
 from .program import SEPARATOR
 
 USAGE = "gc-opt [options] [--a-pass[=options] ...] [file]"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..runtime.output_file import write_atomically
+from ..runtime.files.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
-from .explain import add_explain_option
+from .explain_error import add_explain_option
 from .feeds import add_input_options, feeds_for
 from .options import add_compile_options, compile_arguments, take_target
 from .progress import ProgressLine
@@ -43,7 +43,7 @@ def _run(flags: argparse.Namespace) -> int:
 
 def _profile(flags: argparse.Namespace) -> Any:
     from ..profiling import profile, profile_compiled
-    from ..runtime.cpu import usable_cpus
+    from ..runtime.threads.usable_cpus import usable_cpus
 
     def feeds(model: Any) -> dict[str, Any]:
         return feeds_for(model, flags)

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import UsageError
 from .cli import OK, exit_with, run_tool
-from .explain import add_explain_option
+from .explain_error import add_explain_option
+from .failure_search import command_of, log_of, search_arguments
 from .feeds import add_input_options
 from .options import (
     add_comparison_options,
@@ -16,7 +17,6 @@ from .options import (
     load_plugins,
     repeated_flags,
 )
-from .searching import command_of, log_of, search_arguments
 
 PROGRAMS = (".mlir", ".mlirbc")
 EPILOG = """\
@@ -58,8 +58,8 @@ def _reduce(flags: argparse.Namespace) -> Any:
 def _reduce_program(flags: argparse.Namespace) -> int:
     """Of MLIR: the problem is with a pipeline, or what a command says."""
     from ..debugging.program_reduction import PipelineCheck, pipeline_command, reduce_program
-    from ..passes.pipeline import Pipeline
-    from ..passes.reproducer import pipeline_of
+    from ..passes.infra.pipeline import Pipeline
+    from ..passes.infra.reproducer import pipeline_of
     from . import program
 
     load_plugins(flags)

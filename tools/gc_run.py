@@ -11,12 +11,12 @@ import numpy as np
 from ..errors import GraphcError, UsageError
 from . import target_listings
 from .cli import FAILED, OK, exit_with, print_note, run_tool
-from .explain import add_explain_option
+from .explain_error import add_explain_option
 from .feeds import add_input_options, binding, feeds_for
 from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
-from .values import apart, show_value, value_bytes
+from .value_files import apart, show_value, value_bytes
 
 EPILOG = """\
 examples:
@@ -66,7 +66,7 @@ def _open(flags: argparse.Namespace) -> Any:
         from ..runtime import load
 
         return load(flags.model, target=flags.target, threads=flags.threads)
-    from ..compiling import compile
+    from ..compiler.compile import compile
 
     arguments = compile_arguments(flags)
     with ProgressLine() as line:
@@ -74,7 +74,7 @@ def _open(flags: argparse.Namespace) -> Any:
 
 
 def _write(path: Path, name: str, value: Any) -> None:
-    from ..runtime.output_file import write_atomically
+    from ..runtime.files.output_file import write_atomically
 
     write_atomically(path, memoryview(value_bytes(name, value, path)))
 

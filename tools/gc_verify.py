@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..runtime.output_file import write_atomically
+from ..runtime.files.output_file import write_atomically
 from .cli import FAILED, OK, exit_with, run_tool
-from .explain import add_explain_option
+from .explain_error import add_explain_option
 from .feeds import add_input_options, feeds_for
 from .options import (
     add_compile_options,

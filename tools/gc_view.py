@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
-from ..runtime.output_file import write_atomically
+from ..runtime.files.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
-from .explain import add_explain_option
+from .explain_error import add_explain_option
 from .options import add_graph_options, graph_arguments, parse_dims, take_target
 
 EPILOG = """\
@@ -35,7 +35,7 @@ def _run(flags: argparse.Namespace) -> int:
     if output.is_dir():
         raise OutputError(f"cannot write {output}: it is a folder")
 
-    from ..explanation import explain
+    from ..compiler.explain import explain
 
     report = explain(flags.model, target, **arguments)
     page = report.html(profile=profile, sizes=sizes)

@@ -4,9 +4,9 @@ import inspect
 import textwrap
 
 from ..dialects import graph
-from ..passes import options
-from ..passes.base import Pass
-from ..passes.registry import MLIR_PASSES, known_passes
+from ..passes.infra import options
+from ..passes.infra.base import Pass
+from ..passes.infra.registry import MLIR_PASSES, known_passes
 from . import program
 
 MLIR_DIALECTS = (

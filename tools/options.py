@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..compiler.options import Effect, Group, Option, Options, option_of
 from ..errors import InvalidDimError, UsageError
-from ..options import Effect, Group, Option, Options, option_of
 
 
 def add_graph_options(parser: argparse.ArgumentParser) -> Any:
@@ -121,7 +121,7 @@ def repeated_flags(flags: argparse.Namespace) -> list[str]:
 def load_plugins(flags: argparse.Namespace) -> None:
     """Load what ``--load-plugin`` names."""
     if flags.load_plugin:
-        from ..passes.registry import load_plugin
+        from ..passes.infra.registry import load_plugin
 
         for plugin in flags.load_plugin:
             load_plugin(plugin)

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..dialects import graph, iree
 from ..errors import InvalidModelError, OutputError
 from ..mlir import ir
-from ..passes.diagnostics import diagnostic_text
+from ..passes.infra.diagnostics import diagnostic_text
 
 BYTECODE_MAGIC = b"ML\xefR"
 SEPARATOR = "// -----"

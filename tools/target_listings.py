@@ -7,9 +7,9 @@ from typing import Any
 
 from ..errors import DeviceError
 from ..runtime import find_devices
-from ..runtime.cpu import usable_cpus
 from ..runtime.targets import TARGETS, Target
 from ..runtime.targets.cpu import CPU
+from ..runtime.threads.usable_cpus import usable_cpus
 
 
 class PrintAndStop(argparse.Action):

@@ -1,3 +1,3 @@
 """A compilation as a page for the browser: the graph at every stage, its memory, what was done."""
 
-from .report import CompilationReport
+from .compilation_report import CompilationReport

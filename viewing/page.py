@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from ..errors import InvalidDimError
-from ..passes.report import Report
+from ..passes.infra.report import Report
 from .parts import parts_program
 from .stage import make_stage
 from .timing import check_profile

@@ -8,7 +8,7 @@ from typing import Any
 from ..dialects import graph
 from ..dialects.locations import location_names
 from ..mlir import ir
-from ..passes.liveness import operands_of
+from ..passes.analysis.liveness import operands_of
 
 LONGEST_ATTRIBUTE = 120
 TIMES = " \N{MULTIPLICATION SIGN} "

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cpu_model import CpuModel
-from ..passes.arena import allocation, place_buffers
-from ..passes.liveness import Liveness, liveness
-from ..passes.report import Stage
+from ..passes.analysis.arena import allocation, place_buffers
+from ..passes.analysis.liveness import Liveness, liveness
+from ..passes.infra.report import Stage
 from .layout import lay_out
 from .program import Graph, Node, read_program
 from .timing import place_rows

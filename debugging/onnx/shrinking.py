@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from .subject import Subject
+from .test_case import Subject
 
 
 def smaller_sizes(subject: Subject) -> Iterator[Subject]:

@@ -3,7 +3,6 @@
 Ops live in one file per family; `base` says how an op is declared.
 """
 
-from .agreement import Agreement, Equal, NotNegative, noted
 from .attention import *
 from .base import (
     MAX_BYTES,
@@ -21,21 +20,22 @@ from .base import (
     tuple_builder,
 )
 from .col2im import *
-from .compact import *
 from .contraction import *
 from .control_flow import *
 from .convolution import *
 from .detection import *
-from .direct_attention import *
 from .direct_convolution import *
 from .elements import is_splat
 from .elements import write as write_elements
 from .elementwise import *
+from .f24_matmul import *
+from .fused_attention import *
+from .fused_depthwise import *
 from .fusion import *
 from .indexing import *
 from .movement import *
 from .normalization import *
-from .packing import *
+from .packed_matmul import *
 from .pooling import *
 from .quantization import *
 from .random import *
@@ -45,10 +45,10 @@ from .reduction import *
 from .regions import UNLIMITED, Iteration, RankError, if_, loop
 from .resampling import *
 from .rois import *
+from .shape_constraints import Agreement, Equal, NotNegative, noted
 from .shapes import *
 from .sorting import *
 from .strassen import *
-from .strips import *
 from .symbolic_values import known_sizes, symbolic_value
 from .trees import *
 from .types import (

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .agreement import note_broadcast
 from .attributes import Bool, Float
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float
+from .shape_constraints import note_broadcast
 from .types import Shape, TensorType
 
 

@@ -34,9 +34,9 @@ import numpy as np
 from ...errors import VerificationError
 from ...mlir import ext, ir
 from ..loading import LoadableDialect
-from .agreement import note_not_negative
 from .attributes import AttributeKind
 from .fields import Field, kind_of
+from .shape_constraints import note_not_negative
 from .types import TensorType, to_mlir, type_of
 
 

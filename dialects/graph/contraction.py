@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..symbolic import Dim
-from .agreement import note_equal
 from .attributes import Str
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes, require_number
+from .shape_constraints import note_equal
 from .types import Shape, TensorType, is_float, is_integer
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...mlir import ir
 from ..symbolic import broadcast
-from .agreement import note_broadcast
 from .attributes import Bool, ElementType, Float, Str
 from .base import GraphOp, Tensor, TensorValue, TypeRuleError, builder
 from .conversion import convert
 from .error_function import erf_array
+from .shape_constraints import note_broadcast
 from .types import Shape, TensorType, bit_width, is_float, is_integer, is_minifloat
 
 

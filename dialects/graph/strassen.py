@@ -7,7 +7,7 @@ import numpy as np
 from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .bilinear import ALGORITHMS, BilinearAlgorithm
-from .packing import pack_weights, unpack_weights
+from .packed_matmul import pack_weights, unpack_weights
 from .types import TensorType
 
 GAP = 16

@@ -1,10 +1,10 @@
 """How ONNX models come in. Only this folder imports `onnx`."""
 
-from .external import external_files
-from .model_import import ASSUMED, OVERRIDABLE, import_onnx
-from .plan import HostPiece, NativePiece, Plan, make_plan
-from .preflight import Preflight, check_nodes
-from .values import ModelNode, list_nodes
+from .importing.external_files import external_files
+from .importing.model_import import ASSUMED, OVERRIDABLE, import_onnx
+from .importing.model_nodes import ModelNode, list_nodes
+from .partitioning.check import Preflight, check_nodes
+from .partitioning.plan import HostPiece, NativePiece, Plan, make_plan
 
 __all__ = [
     "ASSUMED",

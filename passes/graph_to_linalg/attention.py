@@ -18,7 +18,7 @@ from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
 from .movement import extract_slice, insert_slice, reshape_tensor, transpose_tensor
 from .normalization import Elements, Rows
-from .products import converted
+from .reduced_products import converted
 from .reduction import accumulator
 from .scalar import convert_scalar
 from .scratch import uses_scratch

@@ -5,7 +5,7 @@ that a conversion to bf16 (`arith.truncf`) and its inverse would be taken for no
 """
 
 from ...mlir import arith, ir
-from .functions import compare
+from ..kernels.scalar_functions import compare
 
 Scalar = ir.Value
 

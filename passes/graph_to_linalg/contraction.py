@@ -13,15 +13,15 @@ from ...mlir import ir, linalg
 from .dispatch import stored
 from .elementwise import lower_elementwise
 from .gpu_matmul import multiply_in_tiles
-from .graphics_products import (
+from .lowering import Lowering, Size, lowers
+from .movement import reshape_tensor
+from .padded_matmul import (
     has_unknown_rows,
     multiply_by_tiles,
     multiply_on_grid,
     sizes_on_grid,
 )
-from .lowering import Lowering, Size, lowers
-from .movement import reshape_tensor
-from .products import converted, generic_product
+from .reduced_products import converted, generic_product
 from .reduction import accumulator
 
 

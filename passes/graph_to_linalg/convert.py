@@ -9,8 +9,8 @@ from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim
 from ...mlir import func, ir, tensor
-from ..base import FUNCTION, Pass, PassState
-from ..registry import register
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.registry import register
 from .aliasing import copy_what_others_read, keep_arguments
 from .branches import branches_from_loops
 from .lowering import Lowering, lower_op, plain_type

@@ -18,7 +18,7 @@ from .lowering import Lowering, Size, lowers
 from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
 from .padding import padded
-from .products import converted
+from .reduced_products import converted
 from .reduction import accumulator
 
 MAX_TAPS = 16

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from ...dialects import graph
 from ...mlir import ir
-from .direct_kernel import Emitter, Shape
-from .kernels import compute
+from ..kernels.direct_convolution import Emitter, Shape
+from ..kernels.epilogue import VectorEpilogue
+from .kernel_calls import compute
 from .lowering import Lowering, lowers
-from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.DirectConvOp)

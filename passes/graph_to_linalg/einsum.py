@@ -12,7 +12,7 @@ from .generic import loop_index, parallel
 from .lowering import Lowering, Size, lowers
 from .movement import reshape_tensor
 from .operands import Operand
-from .products import converted, generic_product, is_constant
+from .reduced_products import converted, generic_product, is_constant
 from .reduction import accumulator, reduce_axes
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from ..query import splat_of
+from ..infra.query import splat_of
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, lowers, scalar_constant
 from .scalar import apply_scalar_rule

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
-from .compact import compact_epilogue
+from ..kernels.epilogue import F32, Body, VectorEpilogue
 from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise
+from .f24_matmul import compact_epilogue
 from .lowering import Lowering, lower_op, lowers
-from .packing import holds_sums, matmul_epilogue, narrow_epilogue, split_epilogue
+from .packed_matmul import holds_sums, matmul_epilogue, narrow_epilogue, split_epilogue
 from .scratch import scratch_of, uses_scratch
 from .strassen import strassen_epilogue
-from .vector_epilogue import F32, Body, VectorEpilogue
 from .winograd import winograd_epilogue
 
 

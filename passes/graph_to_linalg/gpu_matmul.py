@@ -5,7 +5,7 @@ from ...mlir import arith, ir
 from .generic import generic, projection
 from .gpu_tiles import Plan, Tile, matmul_plan, tile_attribute
 from .lowering import Lowering
-from .products import Factor, converted, product, untransposed
+from .reduced_products import Factor, converted, product, untransposed
 from .reduction import accumulator
 
 

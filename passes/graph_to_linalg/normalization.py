@@ -9,15 +9,15 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, math
+from ..kernels.softmax import LANES, SoftmaxRows
 from .dispatch import stored
 from .generic import fill, generic, parallel, projection
-from .kernels import define, flat
+from .kernel_calls import define, flat
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, pad_tensor
 from .reduction import accumulator, complete
 from .scalar import convert_scalar
 from .scratch import Prepared, prepares
-from .softmax_kernel import LANES, SoftmaxRows
 
 Scalar = ir.Value
 Value = ir.Value

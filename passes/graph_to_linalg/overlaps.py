@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...mlir import arith, ir
-from .functions import product
+from ..kernels.scalar_functions import product
 from .lowering import scalar_constant
 
 _F32 = np.dtype(np.float32)

@@ -17,7 +17,7 @@ from .generic import parallel, projection
 from .lowering import Lowering, lowers
 from .operands import Operand, known, operand, within_reach
 from .padding import border_type, padded
-from .products import converted
+from .reduced_products import converted
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 from .scratch import Prepared, prepares

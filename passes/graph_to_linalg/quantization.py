@@ -5,8 +5,8 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir
+from ..kernels.scalar_functions import product, round_half_even
 from .conversion import convert_scalar
-from .functions import product, round_half_even
 from .scalar import scalar_rule
 
 _F32 = np.dtype(np.float32)

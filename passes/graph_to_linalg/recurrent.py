@@ -13,15 +13,16 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, math
-from ..vectors import state_width
-from . import functions, loops
+from ..kernels import scalar_functions
+from ..kernels.emitter import Registers
+from ..kernels.recurrent import Cell, Recurrence
+from ..kernels.vector_registers import state_width
+from . import loops
 from .contraction import multiply
 from .generic import generic, projection
 from .lowering import Lowering, Size, lowers
 from .movement import extract_slice, insert_slice, reshape_tensor
 from .recurrent_dispatch import RecurrentDispatch
-from .recurrent_kernel import Cell, Recurrence
-from .vector_emitter import Registers
 
 Scalar = ir.Value
 Function = Callable[[Scalar], Scalar]
@@ -40,26 +41,28 @@ ROWS, COLUMNS = 0, 1
 
 
 def _elu(x: Scalar, alpha: Scalar) -> Scalar:
-    below = arith.mulf(alpha, functions.expm1(arith.minimumf(x, functions.like(0, x))))
-    return arith.select(functions.compare("OLT", x, 0), below, x)
+    below = arith.mulf(
+        alpha, scalar_functions.expm1(arith.minimumf(x, scalar_functions.like(0, x)))
+    )
+    return arith.select(scalar_functions.compare("OLT", x, 0), below, x)
 
 
 def _hard_sigmoid(x: Scalar, alpha: Scalar, beta: Scalar) -> Scalar:
     line = arith.addf(arith.mulf(alpha, x), beta)
-    above = arith.maximumf(line, functions.like(0, x))
-    return arith.minimumf(above, functions.like(1, x))
+    above = arith.maximumf(line, scalar_functions.like(0, x))
+    return arith.minimumf(above, scalar_functions.like(1, x))
 
 
 def _leaky_relu(x: Scalar, alpha: Scalar) -> Scalar:
-    return arith.select(functions.compare("OLT", x, 0), arith.mulf(alpha, x), x)
+    return arith.select(scalar_functions.compare("OLT", x, 0), arith.mulf(alpha, x), x)
 
 
 def _softsign(x: Scalar) -> Scalar:
-    return arith.divf(x, arith.addf(functions.like(1, x), math.absf(x)))
+    return arith.divf(x, arith.addf(scalar_functions.like(1, x), math.absf(x)))
 
 
 def _thresholded_relu(x: Scalar, alpha: Scalar) -> Scalar:
-    return arith.select(functions.compare("OGT", x, alpha), x, functions.like(0, x))
+    return arith.select(scalar_functions.compare("OGT", x, alpha), x, scalar_functions.like(0, x))
 
 
 ACTIVATIONS: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
@@ -67,12 +70,12 @@ ACTIVATIONS: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
     "elu": lambda x, a, b: _elu(x, a),
     "hard_sigmoid": _hard_sigmoid,
     "leaky_relu": lambda x, a, b: _leaky_relu(x, a),
-    "relu": lambda x, a, b: arith.maximumf(x, functions.like(0, x)),
-    "scaled_tanh": lambda x, a, b: arith.mulf(a, functions.tanh(arith.mulf(b, x))),
-    "sigmoid": lambda x, a, b: functions.sigmoid(x),
-    "softplus": lambda x, a, b: functions.softplus(x),
+    "relu": lambda x, a, b: arith.maximumf(x, scalar_functions.like(0, x)),
+    "scaled_tanh": lambda x, a, b: arith.mulf(a, scalar_functions.tanh(arith.mulf(b, x))),
+    "sigmoid": lambda x, a, b: scalar_functions.sigmoid(x),
+    "softplus": lambda x, a, b: scalar_functions.softplus(x),
     "softsign": lambda x, a, b: _softsign(x),
-    "tanh": lambda x, a, b: functions.tanh(x),
+    "tanh": lambda x, a, b: scalar_functions.tanh(x),
     "thresholded_relu": lambda x, a, b: _thresholded_relu(x, a),
 }
 """Functions of ``x``, alpha and beta, as `graph.ACTIVATIONS` says them in numpy."""
@@ -94,7 +97,9 @@ class _Layer:
     def activation(self, index: int) -> Function:
         """Activation `index` of an element; what goes in is not clipped."""
         name, alpha, beta = (self.attrs[k][index] for k in ("activations", "alphas", "betas"))
-        return lambda x: ACTIVATIONS[name](x, functions.like(alpha, x), functions.like(beta, x))
+        return lambda x: ACTIVATIONS[name](
+            x, scalar_functions.like(alpha, x), scalar_functions.like(beta, x)
+        )
 
     def gate(self, index: int) -> Function:
         """Activation `index` of a gate, clipped before."""
@@ -102,7 +107,9 @@ class _Layer:
         if pymath.isinf(bound):
             return function
         return lambda x: function(
-            arith.minimumf(arith.maximumf(x, functions.like(-bound, x)), functions.like(bound, x))
+            arith.minimumf(
+                arith.maximumf(x, scalar_functions.like(-bound, x)), scalar_functions.like(bound, x)
+            )
         )
 
     def product(self, h: ir.Value, start: int, stop: int) -> ir.Value:
@@ -238,7 +245,7 @@ class _Layer:
             pairs = zip(scalars[count : 2 * count], scalars[:count], strict=True)
             states = [arith.select(runs, new, old) for new, old in pairs]
             new = scalars[count]
-            return [arith.select(runs, new, functions.like(0, new)), *states]
+            return [arith.select(runs, new, scalar_functions.like(0, new)), *states]
 
         maps = [projection(2, [ROWS]), *[projection(2, [ROWS, COLUMNS])] * (2 * count)]
         results = generic(
@@ -294,7 +301,7 @@ def gru(
     f, g = layer.gate(0), layer.gate(1)
 
     def mix(update: Scalar, candidate: Scalar, h: Scalar) -> Scalar:
-        rest = arith.subf(functions.like(1, update), update)
+        rest = arith.subf(scalar_functions.like(1, update), update)
         return arith.addf(arith.mulf(rest, candidate), arith.mulf(update, h))
 
     def reset_before(layer: _Layer, now: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
@@ -367,7 +374,7 @@ def lstm(
 
         i, o, forget, candidate = sums
         i = f(peep(0, i, c))
-        forget = arith.subf(functions.like(1, i), i) if couple else f(peep(2, forget, c))
+        forget = arith.subf(scalar_functions.like(1, i), i) if couple else f(peep(2, forget, c))
         c = arith.addf(arith.mulf(forget, c), arith.mulf(i, g(candidate)))
         return [arith.mulf(f(peep(1, o, c)), activate(c)), c]
 

@@ -7,10 +7,10 @@ from ...dialects import graph, iree
 from ...dialects.iree.dispatches import Dispatch, splat
 from ...dialects.symbolic import ceildiv
 from ...mlir import arith, ir
-from .kernels import define
+from ..kernels.recurrent import ROWS, Cell, Recurrence, RecurrentEmitter, RecurrentMemory
+from ..kernels.thread_team import counters_type
+from .kernel_calls import define
 from .lowering import Lowering, Size, plain_type
-from .recurrent_kernel import ROWS, Cell, Recurrence, RecurrentEmitter, RecurrentMemory
-from .team import counters_type
 
 IN_TIME, OF_BATCH = (0, 1), (1,)
 """What buffers count by: steps and sequences, or sequences alone."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
+from ..kernels.resampling import Interpolation, InterpolationEmitter, InterpolationMemory
 from .dispatch import read_in_loops, settled
 from .generic import loop_index, parallel
-from .interpolate_kernel import Interpolation, InterpolationEmitter, InterpolationMemory
-from .kernels import define, flat
+from .kernel_calls import define, flat
 from .loops import for_range
 from .lowering import Lowering, lowers, plain_type
 from .movement import reshape_tensor

@@ -13,10 +13,11 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, math
-from . import bfloat16, functions
+from ..kernels import scalar_functions
+from ..kernels.error_function import erf, rounded_erf
+from ..kernels.scalar_functions import like
+from . import bfloat16
 from .conversion import computable, convert_scalar
-from .error_function import erf, rounded_erf
-from .functions import like
 from .lowering import plain_element, scalar_constant
 
 Scalar = ir.Value
@@ -88,36 +89,39 @@ _float(graph.ExpOp, math.exp)
 _float(graph.LogOp, math.log)
 _float(graph.SqrtOp, math.sqrt)
 _float(graph.RsqrtOp, math.rsqrt)
-_float(graph.SinOp, functions.sin)
-_float(graph.CosOp, functions.cos)
-_float(graph.TanOp, functions.tan)
-_float(graph.AsinOp, functions.asin)
-_float(graph.AcosOp, functions.acos)
-_float(graph.AtanOp, functions.atan)
-_float(graph.SinhOp, functions.sinh)
-_float(graph.CoshOp, functions.cosh)
-_float(graph.TanhOp, functions.tanh)
-_float(graph.AsinhOp, functions.asinh)
-_float(graph.AcoshOp, functions.acosh)
-_float(graph.AtanhOp, functions.atanh)
+_float(graph.SinOp, scalar_functions.sin)
+_float(graph.CosOp, scalar_functions.cos)
+_float(graph.TanOp, scalar_functions.tan)
+_float(graph.AsinOp, scalar_functions.asin)
+_float(graph.AcosOp, scalar_functions.acos)
+_float(graph.AtanOp, scalar_functions.atan)
+_float(graph.SinhOp, scalar_functions.sinh)
+_float(graph.CoshOp, scalar_functions.cosh)
+_float(graph.TanhOp, scalar_functions.tanh)
+_float(graph.AsinhOp, scalar_functions.asinh)
+_float(graph.AcoshOp, scalar_functions.acosh)
+_float(graph.AtanhOp, scalar_functions.atanh)
 _float(graph.ErfOp, erf)
 _float(graph.FloorOp, math.floor)
 _float(graph.CeilOp, math.ceil)
-_float(graph.RoundOp, functions.round_half_even)
+_float(graph.RoundOp, scalar_functions.round_half_even)
 _float(graph.ReciprocalOp, lambda x: arith.divf(like(1, x), x))
 
 
 def _expm1_below_0(x: Scalar) -> Scalar:
-    return functions.expm1(arith.minimumf(x, like(0, x)))
+    return scalar_functions.expm1(arith.minimumf(x, like(0, x)))
 
 
 def _is(predicate: str, a: Scalar, b: Scalar) -> Scalar:
     return arith.cmpf(getattr(arith.CmpFPredicate, predicate), a, b)
 
 
-_float(graph.SigmoidOp, functions.sigmoid)
-_float(graph.SoftplusOp, functions.softplus)
-_float(graph.MishOp, lambda x: functions.product(x, functions.tanh(functions.softplus(x))))
+_float(graph.SigmoidOp, scalar_functions.sigmoid)
+_float(graph.SoftplusOp, scalar_functions.softplus)
+_float(
+    graph.MishOp,
+    lambda x: scalar_functions.product(x, scalar_functions.tanh(scalar_functions.softplus(x))),
+)
 _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(like(1, x), math.absf(x))))
 
 
@@ -143,24 +147,24 @@ def gelu(op, x):
     if op.attrs["approximate"] != "tanh":
         scaled = arith.mulf(x, like(pymath.sqrt(0.5), x))
         bent = (rounded_erf if _is_rounded(op) else erf)(scaled)
-        return functions.product(half, arith.addf(bent, like(1, x)))
+        return scalar_functions.product(half, arith.addf(bent, like(1, x)))
     cube = arith.mulf(arith.mulf(x, x), x)
     inner = arith.addf(x, arith.mulf(cube, like(0.044715, x)))
-    bent = functions.tanh(arith.mulf(inner, like(pymath.sqrt(2 / pymath.pi), x)))
-    return functions.product(half, arith.addf(bent, like(1, x)))
+    bent = scalar_functions.tanh(arith.mulf(inner, like(pymath.sqrt(2 / pymath.pi), x)))
+    return scalar_functions.product(half, arith.addf(bent, like(1, x)))
 
 
 @scalar_rule(graph.LeakyReluOp)
 @_in_f32
 def leaky_relu(op, x):
-    bent = functions.product(x, like(op.attrs["alpha"], x))
+    bent = scalar_functions.product(x, like(op.attrs["alpha"], x))
     return arith.select(_is("OLT", x, like(0, x)), bent, x)
 
 
 @scalar_rule(graph.EluOp)
 @_in_f32
 def elu(op, x):
-    below = functions.product(like(op.attrs["alpha"], x), _expm1_below_0(x))
+    below = scalar_functions.product(like(op.attrs["alpha"], x), _expm1_below_0(x))
     return arith.select(_is("OLT", x, like(0, x)), below, x)
 
 
@@ -169,21 +173,23 @@ def elu(op, x):
 def selu(op, x):
     below = arith.mulf(like(op.attrs["alpha"], x), _expm1_below_0(x))
     both = arith.select(_is("OLE", x, like(0, x)), below, x)
-    return functions.product(like(op.attrs["gamma"], x), both)
+    return scalar_functions.product(like(op.attrs["gamma"], x), both)
 
 
 @scalar_rule(graph.CeluOp)
 @_in_f32
 def celu(op, x):
     alpha, zero = like(op.attrs["alpha"], x), like(0, x)
-    bent = functions.expm1(arith.divf(arith.minimumf(x, zero), alpha))
+    bent = scalar_functions.expm1(arith.divf(arith.minimumf(x, zero), alpha))
     return arith.addf(arith.maximumf(x, zero), arith.minimumf(zero, arith.mulf(alpha, bent)))
 
 
 @scalar_rule(graph.SwishOp)
 @_in_f32
 def swish(op, x):
-    return functions.product(x, functions.sigmoid(arith.mulf(x, like(op.attrs["alpha"], x))))
+    return scalar_functions.product(
+        x, scalar_functions.sigmoid(arith.mulf(x, like(op.attrs["alpha"], x)))
+    )
 
 
 @scalar_rule(graph.HardSigmoidOp)
@@ -282,7 +288,7 @@ def _rounded(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
     return call
 
 
-_product = _rounded(functions.product)
+_product = _rounded(scalar_functions.product)
 _number(graph.AddOp, _rounded(arith.addf), arith.addi)
 _number(graph.SubOp, _rounded(arith.subf), arith.subi)
 _number(graph.MulOp, _rounded(arith.mulf), arith.muli)
@@ -335,7 +341,7 @@ def _remainder(truncated: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
 
 def _remainder_float(a: Scalar, b: Scalar) -> Scalar:
-    rest = functions.remainder(a, b)
+    rest = scalar_functions.remainder(a, b)
     zero = like(0, b)
     differs = arith.xori(_is("OLT", rest, zero), _is("OLT", b, zero))
     return arith.select(arith.andi(differs, _is("ONE", rest, zero)), arith.addf(rest, b), rest)
@@ -346,7 +352,7 @@ _number(
 )
 _number(
     graph.FmodOp,
-    _rounded(functions.remainder),
+    _rounded(scalar_functions.remainder),
     _guarded(arith.remsi, True),
     _guarded(arith.remui, False),
 )
@@ -375,7 +381,7 @@ def prelu(op, x, slope):
 def pow_(op, a, b):
     dtype = _operand_dtype(op)
     if graph.is_float(dtype):
-        return _in_f32(lambda op, a, b: functions.power(a, b))(op, a, b)
+        return _in_f32(lambda op, a, b: scalar_functions.power(a, b))(op, a, b)
     return _integer_power(a, b, signed=not graph.is_unsigned(dtype))
 
 
@@ -394,7 +400,7 @@ def _integer_power(a: Scalar, b: Scalar, signed: bool) -> Scalar:
     )
     result, factor = one, a
     for bit in range(6):
-        chosen = functions.is_bit_set(exponent, bit)
+        chosen = scalar_functions.is_bit_set(exponent, bit)
         result = arith.select(chosen, arith.muli(result, factor), result)
         factor = arith.muli(factor, factor)
     if not signed:

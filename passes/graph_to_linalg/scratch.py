@@ -1,7 +1,7 @@
 """Memory that an op needs while it is computed, beside its operands and its result.
 
 A rule says so for a class of ops, as types of tensors. The lowering of a kernel of ours hands it
-memory of just these types, and `passes.liveness` counts them before anything is lowered.
+memory of just these types, and `passes.analysis.liveness` counts them before anything is lowered.
 
     @uses_scratch(graph.WinogradConvOp)
     def winograd_scratch(op, cpu):

@@ -5,11 +5,11 @@ import math
 from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...mlir import ir
-from .kernels import compute, define, flat
+from ..kernels.epilogue import VectorEpilogue
+from ..kernels.strassen import StrassenEmitter, StrassenShape, TermsShape
+from .kernel_calls import compute, define, flat
 from .lowering import Lowering, lowers, plain_type
 from .scratch import floats, scratch_of, uses_scratch
-from .strassen_kernel import StrassenEmitter, StrassenShape, TermsShape
-from .vector_epilogue import VectorEpilogue
 
 
 @lowers(graph.StrassenTermsOp)

@@ -5,11 +5,11 @@ from typing import cast
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
-from .kernels import compute
+from ..kernels.epilogue import VectorEpilogue
+from ..kernels.winograd import WinogradEmitter, WinogradShape
+from .kernel_calls import compute
 from .lowering import Lowering, lowers
 from .scratch import floats, scratch_of, uses_scratch
-from .vector_epilogue import VectorEpilogue
-from .winograd_kernel import WinogradEmitter, WinogradShape
 
 _Image = tuple[int, int, int, int]
 

@@ -8,8 +8,8 @@ import platform
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..cpu_features import bf16_unit
 from .base import Flags, Target
+from .cpu_features import bf16_unit
 from .cpu_models import cpu_model
 
 # fmt: off

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ...cpu_model import CpuModel
-from ..cpu_features import host_vector_bits
+from .cpu_features import host_vector_bits
 
 _VECTOR_BITS = {
     "x86-64": 128, "x86-64-v2": 128, "x86-64-v3": 256, "x86-64-v4": 512,

@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from conformance.known import suggested_groups
 from converted.outcome import OTHERS, Journal, Outcome, Run, Status
-from graphc.driver import package_versions
+from graphc.compiler.driver import package_versions
 from graphc.tools.cli import run_tool
-from graphc.tools.conformance.known import suggested_groups
-from graphc.tools.isolation import Lost, call_each, default_jobs
-from graphc.tools.reliability import finished, write_run
+from harness.isolation import Lost, call_each, default_jobs
+from harness.reliability import finished, write_run
 
 SUITES = {"torch-ops": "torch_ops", "sklearn": "sklearn_models"}
 WHAT = {

@@ -12,6 +12,7 @@ import onnx
 
 import graphc
 from converted.outcome import Outcome, Status
+from fuzz.rounds import Inputs, is_unsteady
 from graphc.debugging.difference import difference, tolerance_of
 from graphc.debugging.onnx.evaluators import open_runtime
 from graphc.errors import (
@@ -19,8 +20,7 @@ from graphc.errors import (
     ReferenceRunError,
     UnsupportedModelError,
 )
-from graphc.tools.fuzz.rounds import Inputs, is_unsteady
-from graphc.tools.variation import order_of_calls, other_sizes, other_values
+from harness.variation import order_of_calls, other_sizes, other_values
 
 TIMEOUT = 90.0
 """Seconds for the backend, per model."""

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from graphc.tools import journal
+from harness import journal
 
 
 class Status(StrEnum):

@@ -8,10 +8,10 @@ import numpy as np
 from graphc.dialects import graph
 from graphc.dialects.locations import node_name
 from graphc.mlir import ir
-from graphc.passes.base import FUNCTION, Pass
-from graphc.passes.greedy import apply_rewrites
-from graphc.passes.registry import register
-from graphc.passes.rewrite import rewrite
+from graphc.passes.infra.base import FUNCTION, Pass
+from graphc.passes.infra.greedy import apply_rewrites
+from graphc.passes.infra.registry import register
+from graphc.passes.infra.rewrite import rewrite
 
 
 def place():

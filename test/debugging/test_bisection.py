@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 from small_models import dense, write
 
+from graphc.compiler.driver import begin, make_options
 from graphc.debugging import bisect
-from graphc.debugging.culprit import Program
-from graphc.debugging.lowering_search import LoweringSearch
+from graphc.debugging.bisect_lowering import LoweringSearch
+from graphc.debugging.bisection_result import Program
 from graphc.debugging.programs import body, operations
 from graphc.dialects import graph
-from graphc.driver import begin, make_options
 from graphc.errors import ReductionError
-from graphc.frontend.onnx import registry
-from graphc.passes.graph_to_linalg import functions, scalar
+from graphc.frontend.onnx.importing import registry
+from graphc.passes.graph_to_linalg import scalar
 from graphc.passes.graph_to_linalg.convert import load_rules
+from graphc.passes.kernels import scalar_functions
 from graphc.tools.gc_bisect import main
 
 from .faults import BERT, QUICK, SIZES, chain, planted
@@ -64,7 +65,7 @@ def test_a_predicate_of_the_user(capsys):
 def wrong_tanh(monkeypatch):
     load_rules()
     monkeypatch.setitem(
-        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: functions.sigmoid(x)
+        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: scalar_functions.sigmoid(x)
     )
 
 

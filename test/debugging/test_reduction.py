@@ -7,11 +7,12 @@ import onnx
 import pytest
 from small_models import dense, write
 
-from graphc import driver
-from graphc.debugging.minimize import ddmin
+from graphc.compiler import driver
+from graphc.debugging.ddmin import ddmin
 from graphc.dialects import graph
-from graphc.passes.graph_to_linalg import functions, scalar
+from graphc.passes.graph_to_linalg import scalar
 from graphc.passes.graph_to_linalg.convert import load_rules
+from graphc.passes.kernels import scalar_functions
 from graphc.tools.gc_reduce import main
 
 from .faults import QUICK, chain, planted, run_script
@@ -67,7 +68,7 @@ def test_an_error_that_is_none_of_graphc(tmp_path, monkeypatch):
 def test_wrong_code(tmp_path, capsys, monkeypatch):
     load_rules()
     monkeypatch.setitem(
-        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: functions.sigmoid(x)
+        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: scalar_functions.sigmoid(x)
     )
     path = write(chain(), tmp_path / "chain.onnx")
     assert main([str(path), "--dim=n=2", *QUICK, "-o", str(tmp_path / "out"), "--quiet"]) == 0
@@ -82,7 +83,7 @@ def test_wrong_code_where_sizes_have_names(tmp_path, capsys, monkeypatch):
 
     def wrong(op, x):
         known = graph.type_of(op.x).is_static
-        return functions.tanh(x) if known else functions.sigmoid(x)
+        return scalar_functions.tanh(x) if known else scalar_functions.sigmoid(x)
 
     monkeypatch.setitem(scalar._rules, graph.TanhOp.OPERATION_NAME, wrong)
     path = write(chain(), tmp_path / "chain.onnx")

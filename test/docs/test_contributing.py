@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from graphc.dialects import graph
 from graphc.dialects.graph.base import Tensor, builder
 from graphc.dialects.graph.elementwise import UnaryOp
-from graphc.frontend.onnx.registry import onnx_op
+from graphc.frontend.onnx.importing.registry import onnx_op
 from graphc.mlir import arith
-from graphc.passes.base import FUNCTION, Pass
+from graphc.passes.infra.base import FUNCTION, Pass
 from graphc.passes.graph_to_linalg.elementwise import lower_op
 from graphc.passes.graph_to_linalg.lowering import lowers
 from graphc.passes.graph_to_linalg.scalar import scalar_rule
-from graphc.passes.greedy import apply_rewrites
-from graphc.passes.registry import register
-from graphc.passes.rewrite import Rewrite
+from graphc.passes.infra.greedy import apply_rewrites
+from graphc.passes.infra.registry import register
+from graphc.passes.infra.rewrite import Rewrite
 """
 
 MAIN = """

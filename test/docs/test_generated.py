@@ -1,7 +1,7 @@
 """The generated pages of docs/ say what the sources say."""
 
 from graphc.dialects import graph
-from graphc.tools import docs
+from harness import docs
 
 
 def test_pages_are_up_to_date():

@@ -8,8 +8,8 @@ from graph_programs import build_module, op_names
 import graphc
 from graphc.dialects import graph
 from graphc.mlir import ir
-from graphc.passes.pipeline import run_pipeline
-from graphc.passes.report import Report
+from graphc.passes.infra.pipeline import run_pipeline
+from graphc.passes.infra.report import Report
 
 PAGE = Path(graphc.__file__).parent / "docs" / "passes.md"
 

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 from small_models import dense, dense_result, model, write
 
 import graphc
-from graphc.runtime.compile_cache import CompileCache
+from graphc.runtime.cache.compile_cache import CompileCache
 
 SEEDS, ROUNDS, AT_ONCE = 8, 12, 3
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphc.tools.conformance.known import load_known, surprises
-from graphc.tools.conformance.running import run_case
+from conformance.known import load_known, surprises
+from conformance.running import run_case
 
 PARTS = 16
 

@@ -4,7 +4,7 @@ from itertools import count
 
 from graphc.profiling.attribution import attribute
 from graphc.profiling.sites import Site
-from graphc.runtime.profiler import Event
+from graphc.runtime.execution.profiler import Event
 
 WITHOUT_INDEX = 2**32 - 1  # what the runtime writes where one thread runs everything
 

@@ -10,7 +10,7 @@ from small_models import model
 
 import graphc
 from graphc.errors import FeedError, UsageError
-from graphc.passes import externalize_transients
+from graphc.passes.linalg import externalize_transients
 from graphc.profiling import profile_compiled
 from graphc.profiling.table import HEADER
 from graphc.runtime import resolve_target

@@ -13,9 +13,9 @@ from onnx import helper
 
 import graphc
 from graphc.cpu_model import CpuModel
-from graphc.passes import graph_winograd
+from graphc.passes.cpu import winograd
 from graphc.passes.pipelines import graph_pipeline
-from graphc.tools.variation import order_of_calls, other_values, with_shape
+from harness.variation import order_of_calls, other_values, with_shape
 
 BATCH = 12
 """Chains of nodes in one model."""
@@ -136,7 +136,7 @@ def test_kernels(record_property, chains, vector_bits, precision):
     record_property("chains of kernels", len(chains))
     everything = [chains, *others(chains)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph_winograd, "GAIN", 0)
+        patch.setattr(winograd, "GAIN", 0)
         model, _ = _model(chains, np.float32)
         pipeline = graph_pipeline("cpu", CpuModel(vector_bits), precision)
         with graphc.compile(model, pipeline=pipeline, threads=1) as compiled:

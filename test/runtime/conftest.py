@@ -14,7 +14,7 @@ from graphc.runtime import (
     load,
     resolve_target,
 )
-from graphc.runtime.discovery import on_this_machine
+from graphc.runtime.device.discovery import on_this_machine
 
 MLIR_TYPES = {
     "bool": "i1",

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from graphc.runtime.compile_cache import CompileCache
+from graphc.runtime.cache.compile_cache import CompileCache
 from graphc.tools.gc_cache import main
 
 

@@ -41,13 +41,15 @@ def test_targets_are_listed(capsys):
 
 
 def test_a_model_is_compiled_once(onnx_file, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("graphc.model_cache.extensions", set)  # other tests may have added some
+    monkeypatch.setattr(
+        "graphc.compiler.model_cache.extensions", set
+    )  # other tests may have added some
     path, kept = tmp_path / "out.vmfb", tmp_path / "kept"
     arguments = [str(onnx_file), "-o", str(path), "--report"]
     assert main([*arguments, "--cache", str(kept)]) == 0
     first, report = path.read_bytes(), capsys.readouterr().out
     path.unlink()
-    monkeypatch.setattr("graphc.driver.to_file", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr("graphc.compiler.driver.to_file", lambda *_: pytest.fail("compiled"))
     assert main([*arguments, "--cache", str(kept)]) == 0
     assert path.read_bytes() == first
     told, _, rest = capsys.readouterr().out.partition("\n")

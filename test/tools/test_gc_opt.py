@@ -20,8 +20,8 @@ TOOL = [sys.executable, "-m", "graphc.tools.gc_opt"]
 SLOW = '''
 import time
 from dataclasses import dataclass
-from graphc.passes.base import Pass
-from graphc.passes.registry import register
+from graphc.passes.infra.base import Pass
+from graphc.passes.infra.registry import register
 
 @register
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from small_models import dense, model
 
 import graphc
 from graphc.errors import InvalidDimError, UsageError
-from graphc.passes.report import Report
+from graphc.passes.infra.report import Report
 
 
 def data_of(page):

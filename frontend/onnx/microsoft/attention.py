@@ -9,11 +9,11 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..attention import decomposed, masked_where, merge_heads, positions_in, split_heads
-from ..registry import Node, UnsupportedError
-from ..shapes import require_sizes, required, size_scalar
+from ..importing.registry import Node, UnsupportedError
+from ..operators.attention import decomposed, masked_where, merge_heads, positions_in, split_heads
+from ..operators.shapes import require_sizes, required, size_scalar
 from .cache import inserted
-from .quantized_products import matmul_integer_to_float
+from .quantized_matmul import matmul_integer_to_float
 from .registry import microsoft_op
 
 Size = int | Dim

@@ -3,8 +3,8 @@
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..attention import positions_in
-from ..shapes import size_scalar
+from ..operators.attention import positions_in
+from ..operators.shapes import size_scalar
 
 Size = int | Dim
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ....dialects import graph
 from ....mlir import ir
-from ..contraction import gemm, matmul_of_any_rank
+from ..operators.contraction import gemm, matmul_of_any_rank
 from .registry import activated, microsoft_op
 
 

@@ -5,9 +5,9 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..convolution import conv, conv_transpose
-from ..registry import UnsupportedError
-from ..shapes import require_constant
+from ..importing.registry import UnsupportedError
+from ..operators.convolution import conv, conv_transpose
+from ..operators.shapes import require_constant
 from .registry import activated, microsoft_op
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim, floordiv
 from ....mlir import ir
-from ..registry import UnsupportedError
+from ..importing.registry import UnsupportedError
 from .registry import microsoft_op
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim, floordiv
 from ....mlir import ir
-from ..registry import UnsupportedError
+from ..importing.registry import UnsupportedError
 from .attention import columns
 from .linear_attention import linear_attention
 from .registry import microsoft_op

@@ -8,7 +8,8 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....dialects.symbolic import maximum as max_size
 from ....mlir import ir
-from ..attention import (
+from ..importing.registry import Node, UnsupportedError
+from ..operators.attention import (
     decomposed,
     group_heads,
     masked_where,
@@ -16,8 +17,7 @@ from ..attention import (
     positions_in,
     split_heads,
 )
-from ..registry import Node, UnsupportedError
-from ..shapes import require_sizes, required, size_scalar
+from ..operators.shapes import require_sizes, required, size_scalar
 from .cache import inserted
 from .registry import microsoft_op
 from .rotary import turned

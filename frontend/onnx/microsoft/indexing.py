@@ -5,10 +5,10 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..quantization import dequantize
-from ..registry import UnsupportedError
-from ..shapes import normalize_axis, size_scalar
-from .quantized_products import dequantized, unpacked
+from ..importing.registry import UnsupportedError
+from ..operators.quantization import dequantize
+from ..operators.shapes import normalize_axis, size_scalar
+from .quantized_matmul import dequantized, unpacked
 from .registry import microsoft_op
 
 

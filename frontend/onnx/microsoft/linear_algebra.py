@@ -5,8 +5,8 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..attention import positions_in
-from ..shapes import size_scalar
+from ..operators.attention import positions_in
+from ..operators.shapes import size_scalar
 from .registry import microsoft_op
 
 

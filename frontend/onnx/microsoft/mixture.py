@@ -8,7 +8,7 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..registry import UnsupportedError
+from ..importing.registry import UnsupportedError
 from .registry import microsoft_op
 
 Size = int | Dim

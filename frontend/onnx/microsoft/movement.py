@@ -4,12 +4,12 @@ import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
-from ..indexing import gather_nd, range_, trilu
-from ..movement import unsqueeze_1
-from ..padding import pad
-from ..registry import UnsupportedError
-from ..shapes import require_constant
-from ..sorting import unique
+from ..importing.registry import UnsupportedError
+from ..operators.indexing import gather_nd, range_, trilu
+from ..operators.movement import unsqueeze_1
+from ..operators.padding import pad
+from ..operators.shapes import require_constant
+from ..operators.sorting import unique
 from .registry import microsoft_op
 
 microsoft_op("Trilu")(trilu)

@@ -7,9 +7,9 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..normalization import group_normalization, rms_normalization
-from ..registry import Node, UnsupportedError, onnx_op
-from ..shapes import normalize_axis, required, size_scalar
+from ..importing.registry import Node, UnsupportedError, onnx_op
+from ..operators.normalization import group_normalization, rms_normalization
+from ..operators.shapes import normalize_axis, required, size_scalar
 from .quantization import floats
 from .registry import microsoft_op
 

@@ -5,8 +5,8 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..attention import split_heads
-from ..shapes import positions, require_sizes, size_scalar
+from ..operators.attention import split_heads
+from ..operators.shapes import positions, require_sizes, size_scalar
 from .attention import Masking, attend, columns, merged_attention, unpacked
 from .registry import microsoft_op
 

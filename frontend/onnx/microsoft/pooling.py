@@ -1,7 +1,7 @@
 """Pooling of images whose channels come last."""
 
 from ....dialects import graph
-from ..pooling import max_pool
+from ..operators.pooling import max_pool
 from .registry import microsoft_op
 
 

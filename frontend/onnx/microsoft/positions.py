@@ -6,9 +6,9 @@ import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
-from ..attention import split_heads
-from ..registry import UnsupportedError
-from ..shapes import positions, require_sizes, size_scalar
+from ..importing.registry import UnsupportedError
+from ..operators.attention import split_heads
+from ..operators.shapes import positions, require_sizes, size_scalar
 from .registry import microsoft_op
 
 

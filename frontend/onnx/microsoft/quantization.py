@@ -11,11 +11,17 @@ import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
-from ..convolution import integer_conv, per_filter
-from ..movement import concat
-from ..pooling import average_pool
-from ..quantization import dequantize, dequantize_linear, per_tensor, quantize_linear, requantize
-from ..shapes import normalize_axis
+from ..operators.convolution import integer_conv, per_filter
+from ..operators.movement import concat
+from ..operators.pooling import average_pool
+from ..operators.quantization import (
+    dequantize,
+    dequantize_linear,
+    per_tensor,
+    quantize_linear,
+    requantize,
+)
+from ..operators.shapes import normalize_axis
 from .registry import microsoft_op
 
 

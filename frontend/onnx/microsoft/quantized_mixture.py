@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 from ....dialects import graph
 from ....mlir import ir
-from ..registry import UnsupportedError
+from ..importing.registry import UnsupportedError
 from .mixture import Activation, Layer, mixed
-from .quantized_products import dequantized, unpacked
+from .quantized_matmul import dequantized, unpacked
 from .registry import microsoft_op
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from ....dialects import graph
 from ....mlir import ir
-from ..quantization import dequantize
-from ..recurrent import lstm
+from ..operators.quantization import dequantize
+from ..operators.recurrent import lstm
 from .registry import microsoft_op
 
 

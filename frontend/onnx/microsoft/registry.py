@@ -5,7 +5,7 @@ from typing import Any
 
 from ....dialects import graph
 from ....mlir import ir
-from ..registry import UnsupportedError, onnx_op
+from ..importing.registry import UnsupportedError, onnx_op
 
 DOMAIN = "com.microsoft"
 

@@ -5,7 +5,7 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..shapes import require_constant, size_scalar
+from ..operators.shapes import require_constant, size_scalar
 from .registry import microsoft_op
 
 

@@ -3,8 +3,8 @@
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..attention import merge_heads, positions_in, split_heads
-from ..registry import UnsupportedError
+from ..importing.registry import UnsupportedError
+from ..operators.attention import merge_heads, positions_in, split_heads
 from .registry import microsoft_op
 
 

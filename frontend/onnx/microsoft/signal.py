@@ -2,8 +2,8 @@
 
 from ....dialects import graph
 from ....mlir import ir
-from ..registry import UnsupportedError
-from ..signal import transform
+from ..importing.registry import UnsupportedError
+from ..operators.signal import transform
 from .registry import microsoft_op
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from graphc.dialects import graph
-from graphc.passes.base import FUNCTION, Pass
-from graphc.passes.greedy import apply_rewrites
-from graphc.passes.registry import register
-from graphc.passes.rewrite import rewrite
+from graphc.passes.infra.base import FUNCTION, Pass
+from graphc.passes.infra.greedy import apply_rewrites
+from graphc.passes.infra.registry import register
+from graphc.passes.infra.rewrite import rewrite
 
 
 @rewrite(graph.ReluOp)

@@ -1,0 +1,416 @@
+"""From a model to something that runs: the one place that knows frontend, passes and runtime."""
+
+import functools
+import importlib.metadata
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..dialects.iree.outlining import outline_kernels
+from ..errors import OutputError, UnsupportedModelError, UsageError
+from ..frontend.onnx import (
+    ASSUMED,
+    OVERRIDABLE,
+    HostPiece,
+    NativePiece,
+    Plan,
+    import_onnx,
+    make_plan,
+)
+from ..mlir import ir
+from ..passes.analysis.arena import transient_bytes
+from ..passes.analysis.live_sets import greatest_moments
+from ..passes.contracts import check_linalg
+from ..passes.infra.pipeline import Observer, Pipeline, run_pipeline
+from ..passes.infra.report import Report
+from ..passes.infra.stages import StageRecorder
+from ..passes.pipelines import lowering_pipeline
+from ..runtime import (
+    ModelMetadata,
+    PartSpec,
+    Target,
+    TensorSpec,
+    ValueSpec,
+    compile_module,
+    load,
+)
+from ..runtime.cache.keys import is_self_contained
+from ..runtime.device.device import open_device
+from ..runtime.execution.hybrid import open_host_part, warn_of_host
+from ..runtime.execution.hybrid_file import write_hybrid
+from ..runtime.execution.memory_estimate import MOMENTS_KEY, write_moments
+from ..runtime.files.multi_target_file import bundle
+from ..runtime.iree_compile.child_process import ProgressEvent
+from ..runtime.iree_compile.program import Program
+from ..runtime.iree_compile.temporary_folder import temporary_folder
+from ..runtime.metadata import ASSUMED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
+from ..runtime.model import CompiledModel, NativePart, hybrid_model
+from .interpreter import InterpretedSession
+from .lowered_module import LoweredProgram
+from .model_signature import (
+    data_dependent_sizes,
+    main_function,
+    specs,
+    value_specs,
+    without_names,
+)
+from .options import Options
+
+T = TypeVar("T")
+_VERSIONED = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime", "onnx")
+
+
+@dataclass
+class Compilation:
+    """A model on its way: the module as it stands, and what has happened to it."""
+
+    module: ir.Module
+    name: str
+    options: Options
+    report: Report = field(default_factory=Report)
+    started: float = field(default_factory=time.monotonic)
+
+    def graph_passes(self) -> None:
+        """Run the graph pipeline."""
+        self.report.cpu = self.options.target.cpu
+        recorder = StageRecorder(self.report, self.name)
+        recorder.record("imported", self.module)
+        self._run("graph", self.options.pipeline, [recorder])
+
+    def lower(self) -> None:
+        """Lower to linalg and put the metadata where the compiled module will carry it."""
+        require_compiled(self.options)
+        metadata = describe(self.module, self.name, self.options)
+        target = self.options.target
+        moments = write_moments(greatest_moments(main_function(self.module), target.cpu))
+        transients = transient_bytes(main_function(self.module), target.cpu)
+        text = lowering_pipeline(
+            target.pipeline,
+            target.cpu,
+            self.options.threads,
+            affine=target.knows_its_processor,
+            transients=transients,
+            sized_by_shapes=not data_dependent_sizes(main_function(self.module)),
+        )
+        self._run("linalg", text)
+        check_linalg(self.module)
+        with self.module.context:
+            texts = {REFLECTION_KEY: metadata.to_json(), MOMENTS_KEY: moments}
+            reflection: dict[str, ir.Attribute] = {
+                key: ir.StringAttr.get(text) for key, text in texts.items()
+            }
+            function = main_function(self.module)
+            function.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
+            for kind in ("arg_attrs", "res_attrs"):
+                if kind in function.attributes:
+                    function.attributes[kind] = without_names(function.attributes[kind])
+            for name in (ASSUMED, OVERRIDABLE):
+                if name in function.attributes:
+                    del function.attributes[name]
+
+    def backend(self) -> bytes:
+        """Compile the lowered module to the contents of a ``.vmfb``; the end of `module`."""
+        options = self.options
+        shared = options.target.shares_kernels and is_self_contained(options.extra_flags)
+        kernels = outline_kernels(self.module) if shared and options.cache is not None else []
+        program = LoweredProgram(self.module, kernels)
+        del kernels, self.module
+        contents = self.compile_program(program)
+        self.report.add_size("bytecode bytes", program.size)
+        program.end()
+        return contents
+
+    @contextmanager
+    def handed_over(self) -> Iterator[Path]:
+        """The lowered module as a file of bytecode; the end of `module`."""
+        program = LoweredProgram(self.module)
+        del self.module
+        with temporary_folder() as folder:
+            source = program.file(folder)
+            self.report.add_size("bytecode bytes", program.size)
+            yield source
+
+    def compile_program(self, program: Path | Program) -> bytes:
+        """Compile the lowered module, or what was `handed_over`, to the contents of a ``.vmfb``."""
+        cache, start = self.options.cache, time.perf_counter()
+        contents = self.call_backend(program, save_temps=self.options.save_temps)
+        taken = cache.taken if cache else ""
+        self.report.record_stage(f"backend{taken}", time.perf_counter() - start)
+        self.report.add_size("module bytes", len(contents))
+        return contents
+
+    def call_backend(
+        self,
+        program: Path | Program,
+        more_flags: Sequence[str] = (),
+        save_temps: Path | None = None,
+    ) -> bytes:
+        """What the backend makes of `program`, with the options of this compilation."""
+        options = self.options
+        return compile_module(
+            program,
+            target=options.target,
+            threads=options.threads,
+            opt_level=options.opt_level,
+            data_tiling=bool(options.data_tiling),
+            extra_flags=(*options.extra_flags, *more_flags),
+            timeout=options.timeout,
+            progress=options.progress,
+            save_temps=save_temps,
+            cache=options.cache,
+            name=self.name,
+        )
+
+    def text(self) -> str:
+        """The program as it stands, with locations; large constants elided."""
+        asm = self.module.operation.get_asm
+        return asm(large_elements_limit=32, large_resource_limit=32, enable_debug_info=True)
+
+    def save_text(self, stage: str) -> None:
+        """With `save_temps`, keep the program as text, constants elided."""
+        folder = self.options.save_temps
+        if folder is None:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{self.name}.{stage}.mlir").write_text(self.text())
+        except OSError as error:
+            raise OutputError(f"cannot write to '{folder}': {error.strerror}") from error
+
+    def _run(self, stage: str, pipeline: str, observers: Sequence[Observer] = ()) -> None:
+        with self._reporting(stage):
+            run_pipeline(
+                self.module,
+                pipeline,
+                report=self.report,
+                observers=observers,
+                check_rewrites=self.options.check_rewrites,
+                find_changes=stage == "graph",
+            )
+        self.save_text(stage)
+
+    @contextmanager
+    def _reporting(self, stage: str) -> Iterator[None]:
+        if self.options.progress is not None:
+            self.options.progress(ProgressEvent(stage, time.monotonic() - self.started))
+        yield
+
+
+def compile_with(model: Any, options: Options) -> CompiledModel:
+    """`compile` for one target, with options that were made before."""
+    if not options.target.is_compiled:
+        return interpret(model, options)
+    if options.target.name != "cpu":
+        open_device(options.target.driver)  # if that fails, before the work is done
+    contents, report = to_module(model, options)
+    return load(contents, threads=options.threads, report=report)
+
+
+def to_file(model: Any, options: Sequence[Options]) -> tuple[bytes, Report]:
+    """The contents of one file for all targets of `options`, and the report of the first.
+
+    Raises `UsageError` where there are several and parts of `model` run on the host.
+    """
+    for each in options:
+        require_compiled(each)
+    if len(options) == 1:
+        return to_module(model, options[0])
+    try:
+        modules = [to_module(model, replace(each, host=False)) for each in options]
+    except UnsupportedModelError as error:
+        raise UsageError(f"only compiled code can be for several targets: {error}") from error
+    names = [each.target.spelling for each in options]
+    contents = {name: module for name, (module, _) in zip(names, modules, strict=True)}
+    return bundle(contents), modules[0][1]
+
+
+def to_module(model: Any, options: Options) -> tuple[bytes, Report]:
+    """The contents of a ``.vmfb``, or of a ``.gcm`` where parts of `model` run on the host."""
+    try:
+        compilation = begin(model, options)
+    except UnsupportedModelError:
+        if not options.host:
+            raise
+        return _compile_in_parts(model, options)
+    return _finish(compilation), compilation.report
+
+
+def _finish(compilation: Compilation) -> bytes:
+    compilation.graph_passes()
+    compilation.lower()
+    return compilation.backend()
+
+
+def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
+    report = Report(title=model_name(model))
+    metadata, contents = _make_parts(model, options, report, _finish)
+    return write_hybrid(metadata, report.parts, contents), report
+
+
+def interpret(model: Any, options: Options) -> CompiledModel:
+    """`model` as it was imported, or after a pipeline, to be run in numpy."""
+    try:
+        return _interpreted(begin(model, options))
+    except UnsupportedModelError:
+        if not options.host:
+            raise
+    report = Report(title=model_name(model))
+    metadata, made = _make_parts(model, options, report, _interpreted)
+    runnables = [
+        NativePart(each) if isinstance(each, CompiledModel) else open_host_part(each)
+        for each in made
+    ]
+    return hybrid_model(metadata, list(zip(report.parts, runnables, strict=True)), None, report)
+
+
+def _interpreted(compilation: Compilation) -> CompiledModel:
+    compilation.graph_passes()
+    module, name = compilation.module, compilation.name
+    session = InterpretedSession(name, module, main_function(module))
+    metadata = describe(module, name, compilation.options)
+    return CompiledModel(session, metadata, None, compilation.report)
+
+
+def _make_parts(
+    model: Any, options: Options, report: Report, finish: Callable[[Compilation], T]
+) -> tuple[ModelMetadata, list[bytes | T]]:
+    """The parts of `model`: the bytes of those for the host, the others as `finish` makes them."""
+    plan = plan_parts(model, options, report)
+    made: list[bytes | T] = [
+        finish(piece) if isinstance(piece, Compilation) else piece
+        for piece in pieces(plan, options, report)
+    ]
+    warn_of_host(report.title, report.parts)
+    inputs, outputs = value_specs(plan.inputs()), value_specs(plan.outputs())
+    metadata = _metadata(report.title, inputs, outputs, options, {}, plan.overridable)
+    return metadata, made
+
+
+def plan_parts(model: Any, options: Options, report: Report) -> Plan:
+    """Divide a model that cannot be compiled as a whole."""
+    from ..runtime.host.part import why_not
+
+    start = time.perf_counter()
+    plan = make_plan(
+        model,
+        dims=options.dims,
+        why_not=why_not,
+        outputs=options.outputs,
+        overridden=options.overridden,
+        apart=options.apart,
+    )
+    report.record_stage("partition", time.perf_counter() - start)
+    return plan
+
+
+def pieces(plan: Plan, options: Options, report: Report) -> Iterator[Compilation | bytes]:
+    """What is to be compiled, and the contents of the parts for the host; each is let go of before
+    the next, and with it its weights."""
+    part_options = replace(options, dims={})  # which the plan has taken account of
+    started = time.monotonic()
+    for number in range(len(plan.pieces)):
+        piece = plan.pieces.pop(0)
+        report.parts.append(_part_spec(plan, piece))
+        if isinstance(piece, HostPiece):
+            yield piece.contents
+            continue
+        name = f"{report.title}.part{number}"
+        compilation = Compilation(piece.module, name, part_options, report, started)
+        del piece
+        compilation.save_text("imported")
+        yield compilation
+        del compilation
+
+
+def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
+    part, nodes = piece.part, plan.nodes(piece.part)
+    reasons = {} if part.native else {node.name: node.reason for node in nodes if node.reason}
+    names = tuple(node.name for node in nodes)
+    return PartSpec(part.native, names, tuple(part.inputs), tuple(part.outputs), reasons)
+
+
+def make_options(target: str | Target, **given: Any) -> Options:
+    """`Options.of`, for who compiles in any case: a bad pipeline shows before any work is done."""
+    options = Options.of(target, **given)
+    Pipeline.parse(options.pipeline)
+    return options
+
+
+def require_compiled(options: Options) -> None:
+    """Raises `UsageError` for a target that nothing is compiled for."""
+    if not options.target.is_compiled:
+        raise UsageError(
+            f"for {options.target} nothing is compiled: name another target, or run the model"
+        )
+
+
+def begin(model: Any, options: Options) -> Compilation:
+    """Import `model`."""
+    Pipeline.parse(options.pipeline)  # a bad one shows before any work is done
+    if options.progress is not None:
+        options.progress(ProgressEvent("import", 0.0))
+    start = time.perf_counter()
+    module = import_onnx(
+        model,
+        dims=options.dims,
+        outputs=options.outputs,
+        assume=options.assume,
+        overridden=options.overridden,
+        apart=options.apart,
+    )
+    name = model_name(model)
+    compilation = Compilation(module, name, options, Report(title=name))
+    compilation.report.record_stage("import", time.perf_counter() - start)
+    compilation.save_text("imported")
+    return compilation
+
+
+def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
+    """What the compiled module will say about itself; read from the `graph` program."""
+    function = main_function(module)
+    signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = specs(function, "arg_attrs", signature.inputs)
+    outputs = specs(function, "res_attrs", signature.results)
+    attributes = function.attributes
+    assumed, defaults = {}, []
+    if ASSUMED in attributes:
+        values = ir.DictAttr(attributes[ASSUMED])
+        assumed = {each.name: ir.BoolAttr(each.attr).value for each in values}
+    if OVERRIDABLE in attributes:
+        defaults = [ir.StringAttr(each).value for each in ir.ArrayAttr(attributes[OVERRIDABLE])]
+    return _metadata(name, inputs, outputs, options, assumed, defaults)
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of graphc, and of the packages that what it compiles depends on."""
+    return {package: _version(package) for package in _VERSIONED}
+
+
+# Each is parsed from a text file: milliseconds.
+_version = functools.cache(importlib.metadata.version)
+
+
+def _metadata(
+    name: str,
+    inputs: Sequence[TensorSpec | ValueSpec],
+    outputs: Sequence[TensorSpec | ValueSpec],
+    options: Options,
+    assumed: Mapping[str, bool],
+    overridable: Sequence[str],
+) -> ModelMetadata:
+    return ModelMetadata(
+        name=name,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        dims=dict(options.dims),
+        options={
+            **options.recorded(),
+            **({"matrix_unit": "amx"} if "=amx" in options.pipeline else {}),
+            **({ASSUMED_KEY: dict(assumed)} if assumed else {}),
+            **({OVERRIDABLE_KEY: list(overridable)} if overridable else {}),
+        },
+        versions=package_versions(),
+    )

@@ -1,0 +1,49 @@
+"""What the passes make of a model, without a backend."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import UnsupportedModelError
+from ..passes.infra.report import Report
+from ..runtime import Target
+from ..viewing import CompilationReport
+from .driver import Compilation, begin, make_options, model_name, pieces, plan_parts
+from .options import Options
+
+
+def explain(
+    model: "str | os.PathLike[str] | bytes | Any",
+    target: str | Target = "cpu",
+    *,
+    dims: Mapping[str, int] | None = None,
+    pipeline: str | None = None,
+    precision: str = "f32",
+    host: bool = True,
+    check_rewrites: bool = False,
+) -> CompilationReport:
+    """Run the passes over the graph of an ONNX model, and compile nothing: the report says what
+    they did, and shows the graph after each of them (`CompilationReport.html`).
+
+    The arguments are those of `graphc.compile`, and so are the errors.
+    """
+    options = make_options(
+        target, dims=dims, pipeline=pipeline, precision=precision, host=host,
+        check_rewrites=check_rewrites,
+    )  # fmt: skip
+    try:
+        compilation = begin(model, options)
+    except UnsupportedModelError:
+        if not host:
+            raise
+        return _explain_parts(model, options)
+    compilation.graph_passes()
+    return CompilationReport.of(compilation.report)
+
+
+def _explain_parts(model: Any, options: Options) -> CompilationReport:
+    report = Report(title=model_name(model))
+    for piece in pieces(plan_parts(model, options, report), options, report):
+        if isinstance(piece, Compilation):
+            piece.graph_passes()
+    return CompilationReport.of(report)

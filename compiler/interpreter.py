@@ -1,0 +1,51 @@
+"""Programs that run as they stand: op by op, on the numpy meanings of the graph dialect."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dialects.graph.interpreter import evaluate_function
+from ..errors import OutOfMemoryError, UsageError
+from ..mlir import ir
+from ..runtime.execution.execution_context import Plan
+
+
+class InterpretedSession:
+    """Runs the function `function` of `module`; stands where a `Session` does in a CompiledModel.
+
+    Calls from several threads take turns.
+    """
+
+    device = None
+    """Feeds come to the host."""
+
+    def __init__(self, name: str, module: ir.Module, function: Any):
+        self._name = name
+        self._module: ir.Module | None = module  # the function does not keep it alive
+        self._function = function
+        self._lock = threading.Lock()
+
+    def invoke(self, inputs: Sequence[np.ndarray], plan: Plan) -> list[np.ndarray]:
+        """One array for each output of `plan`, which belongs to the caller.
+
+        Raises `ExecutionError`, which names the node, and `FeedError`.
+        """
+        if plan.staying:
+            raise UsageError(f"model '{self._name}' is interpreted: its outputs are on the host")
+        with self._lock:
+            if self._module is None:
+                raise UsageError(f"model '{self._name}' is closed")
+            results = evaluate_function(self._function, inputs)
+            try:
+                return [np.array(results[index]) for index in plan.outputs]
+            except MemoryError as error:
+                raise OutOfMemoryError(
+                    f"model '{self._name}' failed: there is no memory for its outputs: {error}"
+                ) from error
+
+    def close(self) -> None:
+        """Free the program."""
+        with self._lock:
+            self._module = self._function = None

@@ -1,0 +1,192 @@
+"""Which models were compiled before: found by their files, without importing them.
+
+The key is made of the bytes of the model, of the files that its weights lie in, all options, the
+versions and sources of the compiler, and the processor.
+"""
+
+import json
+import logging
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import InvalidModelError
+from ..passes.infra.report import Report
+from ..runtime.cache.compile_cache import CompileCache
+from ..runtime.cache.digests import digest_of, digest_of_file, digest_of_texts
+from ..runtime.cache.keys import digest_of_sources, is_self_contained, surroundings
+from ..runtime.execution.hybrid_file import read_part
+from ..runtime.metadata import model_name
+from .extensions import extensions
+from .options import Options
+
+_LOOKED_AT = re.compile(r"\b(print|view|dump)-")  # passes that are run for what they show
+
+logger = logging.getLogger("graphc")
+
+
+class CachedModel(NamedTuple):
+    """The file of a compiled model, and the report of how it was compiled."""
+
+    path: Path
+    report: Report
+
+
+class ModelCache:
+    """What `store` keeps of one compilation.
+
+    `options` are those for each of its targets. Nothing is found or kept where they ask to see the
+    compiler at work, or where what it does cannot be told beforehand: it was extended by somebody's
+    passes or ops, or its sources have changed since they were imported.
+    """
+
+    def __init__(self, store: CompileCache | None, model: Any, options: Sequence[Options]):
+        self._store = store
+        self._takes_parts = all(each.host for each in options)
+        self._model = model
+        self._name = model_name(model)
+        self._target = ",".join(each.target.spelling for each in options)
+        self._key: str | None = None
+        self._files: list[str] = []
+        """Names of the files beside the model that it consists of."""
+        self._key_of_all: str | None = None
+        """The key with the contents of these, too."""
+        self._read: dict[Path, tuple[int, ...]] = {}
+        """What was read for the key, and how it was then."""
+        if store is None or not all(map(_is_repeatable, options)) or extensions():
+            return
+        try:
+            code = _running_code()
+            if code is None:
+                logger.info("graphc's sources have changed since: models are compiled anew")
+                return
+            described = json.dumps(
+                [each.decisive() for each in options], sort_keys=True, default=repr
+            )
+            contents = self._digest_of_model()
+        except (OSError, TypeError, ValueError) as error:  # the import says what is wrong with it
+            logger.info("'%s' is not looked for in the cache: %s", self._name, error)
+            return
+        texts = ["model", self._name, contents, code, described, *surroundings()]
+        self._key = digest_of_texts(texts)
+
+    def find(self) -> CachedModel | None:
+        """The model as it was compiled before; None where it was not.
+
+        One of which parts run on the host counts as none where the options refuse such models.
+        """
+        if self._store is None or self._key is None:
+            return None
+        found = self._store.find(self._key)
+        try:
+            if found is not None and found.entry.kind == "files":
+                key = self._key_with(found.details["files"])
+                found = None if key is None else self._store.find(key)
+            if found is None:
+                return None
+            values = found.details["report"]
+            report = Report.from_dict(values, map(read_part, values["parts"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:  # somebody else's
+            logger.info("the cache has an entry that is not as graphc writes them: %s", error)
+            return None
+        report.title = self._name
+        if report.parts and not self._takes_parts:
+            return None
+        created = time.localtime(found.entry.created)
+        report.cached = time.strftime("%Y-%m-%d %H:%M:%S", created)
+        return CachedModel(found.path, report)
+
+    def before_compiling(self) -> None:
+        """Note what the model's other files hold, before they are read."""
+        if self._key is None or not isinstance(self._model, str | os.PathLike):
+            return
+        from ..frontend.onnx import external_files  # which loads `onnx`
+
+        try:
+            self._files = external_files(Path(self._model))
+        except InvalidModelError:
+            self._key = None  # the import will say what is wrong
+        if self._files:
+            self._key_of_all = self._key_with(self._files)
+            self._key = self._key if self._key_of_all else None
+
+    def keep(self, contents: bytes, report: Report) -> None:
+        """Keep what was compiled, unless the model's files were changed meanwhile."""
+        if self._store is None or self._key is None or self._was_changed():
+            return  # what was compiled may be another model than the key's, or by another compiler
+        key, described = self._key, {"name": self._name, "target": self._target}
+        if self._key_of_all is not None:
+            details = {"files": self._files}
+            self._store.put(key, b"", kind="files", **described, details=details)
+            key = self._key_of_all
+        details = {"report": report.to_dict()}
+        self._store.put(key, contents, kind="model", **described, details=details)
+
+    def _digest_of_model(self) -> str:
+        model = self._model
+        if isinstance(model, str | os.PathLike):
+            return self._digest(Path(model))
+        if isinstance(model, bytes | bytearray | memoryview):
+            return digest_of(memoryview(model))
+        return digest_of(_serialized(model))
+
+    def _digest(self, path: Path) -> str:
+        self._read[path] = _state(path)
+        return digest_of_file(path)
+
+    def _key_with(self, files: Sequence[str]) -> str | None:
+        """The key with the contents of `files`, too; None where one is missing."""
+        if self._key is None or not isinstance(self._model, str | os.PathLike):
+            return None  # the model has come without its folder
+        folder = Path(self._model).resolve().parent
+        try:
+            digests = [self._digest(folder / name) for name in files]
+        except OSError:
+            return None
+        return digest_of_texts([self._key, *digests])
+
+    def _was_changed(self) -> bool:
+        try:
+            changed = any(_state(path) != state for path, state in self._read.items())
+            return changed or _running_code() is None
+        except OSError:
+            return True
+
+
+def _running_code() -> str | None:
+    """The digest of the sources of the code that runs; None where they have changed since."""
+    return digest_of_sources(sys.modules["graphc"]._IMPORTED)
+
+
+def _serialized(model: Any) -> bytes:
+    """The bytes of a ModelProto. Raises TypeError, or ValueError where it is too large for one."""
+    if not hasattr(model, "SerializeToString"):
+        raise TypeError(f"a {type(model).__name__} is no model")
+    from google.protobuf.message import EncodeError
+
+    try:
+        return model.SerializeToString(deterministic=True)
+    except EncodeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _is_repeatable(options: Options) -> bool:
+    """Whether the options ask for nothing but the result, and alone decide it."""
+    return (
+        not options.shows_the_compiler()
+        and _LOOKED_AT.search(options.pipeline) is None
+        and is_self_contained(options.extra_flags)
+    )
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What changes when the file does. Raises `OSError` for what can be read but once."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(f"'{path}' is not a regular file")
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

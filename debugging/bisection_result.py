@@ -1,0 +1,81 @@
+"""What a bisection looks for, and how."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..errors import ReductionError
+from ..passes.infra.pipeline import Step
+
+T = TypeVar("T")
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """What breaks a model. What is not known, or does not apply, is empty."""
+
+    stage: str
+    """``import``, ``graph passes``, or ``lowering`` (backend included)."""
+    problem: str
+    """What is wrong there."""
+    pass_name: str = ""
+    position: int = 0
+    """Which pass of the pipeline, counted from 1; 0 where it is the program as it was imported."""
+    pipeline: str = ""
+    """The passes up to that one, and it."""
+    rewrite: str = ""
+    firing: int = 0
+    """Which firing of a rewrite in that pass, counted from 1."""
+    op: str = ""
+    """The op whose code is wrong."""
+    nodes: str = ""
+    """The nodes of the model, joined by ``+``."""
+    alone: bool = False
+    """Whether that op shows it when it is all there is."""
+
+    def __str__(self) -> str:
+        lines = [f"stage:    {self.stage}"]
+        if self.pass_name:
+            lines.append(f"pass:     {self.pass_name} (number {self.position} of the pipeline)")
+        if self.rewrite:
+            which = f" (number {self.firing} to fire in its pass)" if self.firing else ""
+            lines.append(f"rewrite:  {self.rewrite}{which}")
+        if self.op:
+            by = "by itself" if self.alone else "with the ops before it"
+            lines.append(f"op:       {self.op}, {by}")
+        lines += [f"nodes:    {self.nodes}", f"problem:  {self.problem}"]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program after a pass that changed it."""
+
+    module: Any
+    step: Step | None
+    """The pass; None for the program as it was imported."""
+    position: int
+    """Which pass of the pipeline that is, counted from 1."""
+
+
+def first_wrong(
+    items: Sequence[T], problem_of: Callable[[T], str | None], log: Callable[[T, str | None], None]
+) -> tuple[int, str]:
+    """The index of the first of `items` that has a problem, and that; the last one has.
+
+    Halves: between a right one and a wrong one there is a first.
+    """
+    low, high = -1, len(items) - 1
+    worst = problem_of(items[high])
+    while high - low > 1:
+        middle = (low + high) // 2
+        problem = problem_of(items[middle])
+        log(items[middle], problem)
+        if problem is None:
+            low = middle
+        else:
+            high, worst = middle, problem
+    if worst is None:
+        raise ReductionError("what is wrong does not show each time")
+    return high, worst

@@ -1,0 +1,164 @@
+"""Depthwise convolutions, and what is before and after them, computed strip by strip."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...mlir import ir
+from .attributes import Int, Str
+from .base import GraphOp, TypeRuleError
+from .direct_convolution import DirectConvOp, is_depthwise
+from .fusion import GroupOp, group
+from .packed_matmul import PackedMatmulOp
+from .types import type_of
+
+SPLITS = ("rows", "channels")
+
+
+class StripsOp(GroupOp, name="strips"):
+    """A depthwise convolution, what is before it, and the product after it, in one kernel.
+
+    The region holds a `graph.packed_matmul` or a `graph.direct_conv`, a depthwise
+    `graph.direct_conv` of its result, and a `graph.packed_matmul` of that, each followed by
+    elementwise ops; the first or the last may be missing. What lies between them never leaves the
+    caches.
+
+    With `split` ``rows``, the rows of each image's result are split into `bands`, which threads
+    share, and these into strips of `rows`; of a strip, `inner` rows at a time are convolved. `rows`
+    is a multiple of `inner`, and no band has fewer. With ``channels``, threads share the panels of
+    channels, each of which goes through one strip of all rows; both weights hold the same panels,
+    and there is nothing after the convolution.
+    """
+
+    split: Str
+    bands: Int
+    rows: Int
+    inner: Int
+    body: ir.Region
+
+    def verify_op(self) -> None:
+        super().verify_op()
+        roots = [stage[0] for stage in self.stages]
+        depthwise = roots[min(self.position, len(roots) - 1)]
+        before, after = roots[: self.position], roots[self.position + 1 :]
+        if (
+            self.position >= len(roots)
+            or not is_depthwise(depthwise)
+            or type_of(depthwise.x).rank != 4
+            or not 0 < len(before) + len(after) <= 2
+            or not all(isinstance(op, PackedMatmulOp | DirectConvOp) for op in before)
+            or not all(isinstance(op, PackedMatmulOp) for op in after)
+        ):
+            raise TypeRuleError("its region is no depthwise convolution of images beside products")
+        height = type_of(self.operation.results[0]).static_shape[1]
+        if self.attrs["split"] not in SPLITS or not self.strips.fit(height):
+            raise TypeRuleError(f"{height} rows have no such strips: {self.strips}")
+        if self.strips.split == "channels" and not can_split_channels(roots):
+            raise TypeRuleError("its weights are not in the same panels of channels")
+
+    @property
+    def stages(self) -> list[list[GraphOp]]:
+        """The products and the convolution, each with the elementwise ops that follow it."""
+        stages: list[list[GraphOp]] = []
+        for op in self.ops:
+            if isinstance(op, PackedMatmulOp | DirectConvOp) or not stages:
+                stages.append([])
+            stages[-1].append(op)
+        return stages
+
+    @property
+    def roots(self) -> list[PackedMatmulOp | DirectConvOp]:
+        """The products and the convolution."""
+        return [op for op in self.ops if isinstance(op, PackedMatmulOp | DirectConvOp)]
+
+    @property
+    def position(self) -> int:
+        """Which of the stages is the depthwise convolution."""
+        return 0 if is_depthwise(self.stages[0][0]) else 1
+
+    @property
+    def depthwise(self) -> DirectConvOp:
+        """The depthwise convolution."""
+        root = self.roots[self.position]
+        assert isinstance(root, DirectConvOp)
+        return root
+
+    @property
+    def strips(self) -> "Strips":
+        """How it is split."""
+        return Strips(**self.attrs)
+
+
+@dataclass(frozen=True)
+class Strips:
+    """How a result is split; see `StripsOp`."""
+
+    bands: int
+    rows: int
+    inner: int
+    split: str = "rows"
+
+    def fit(self, height: int) -> bool:
+        """Whether a result of so many rows can be split so."""
+        if min(self.bands, self.rows, self.inner) < 1 or self.rows % self.inner:
+            return False
+        if self.split == "channels" and (self.bands, self.rows) != (1, height):
+            return False
+        return height // self.bands >= self.rows
+
+    def starts(self, height: int) -> list[int]:
+        """The first row of each strip of a result of so many rows; the last strip of a band ends
+        with it."""
+        edges = [band * height // self.bands for band in range(self.bands + 1)]
+        return [
+            min(start, high - self.rows)
+            for low, high in itertools.pairwise(edges)
+            for start in range(low, high, self.rows)
+        ]
+
+    def read(self, window: "Window") -> int:
+        """The most rows of the image that a strip reads."""
+        reach = (self.rows - 1) * window.stride + window.reach
+        tops = [start * window.stride - window.low for start in self.starts(window.result)]
+        return max(1, *(min(top + reach, window.image) - max(top, 0) for top in tops))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A convolution along the rows of an image."""
+
+    image: int
+    """Rows of the image."""
+    result: int
+    """Rows of the result."""
+    stride: int
+    low: int
+    """Rows of padding at the top."""
+    reach: int
+    """Rows from the first to the last that one of the result reads."""
+
+    @staticmethod
+    def of(op: DirectConvOp) -> "Window":
+        """Of the convolution `op`, of images."""
+        attrs, kernel = op.attrs, type_of(op.w).static_shape[1]
+        return Window(
+            type_of(op.x).static_shape[1], type_of(op.result).static_shape[1],
+            attrs["strides"][0], attrs["low"][0], (kernel - 1) * attrs["dilations"][0] + 1,
+        )  # fmt: skip
+
+
+def strips(ops: Sequence[GraphOp], how: Strips) -> ir.Value:
+    """Build a `graph.strips` of copies of `ops`, as `group` does."""
+    kinds = StripsOp.attribute_kinds
+    attributes = {name: kinds[name].write(value) for name, value in vars(how).items()}
+    return group(StripsOp, ops, attributes)
+
+
+def can_split_channels(roots: Sequence[GraphOp]) -> bool:
+    """Whether `roots`, a product and a depthwise convolution of its result, can be computed panel
+    by panel."""
+    if len(roots) != 2 or not isinstance(roots[0], PackedMatmulOp) or not is_depthwise(roots[1]):
+        return False
+    panels, _, width = type_of(roots[0].w).static_shape
+    others, *_, size = type_of(roots[1].w).static_shape
+    return (panels, width) == (others, size) and roots[0].attrs["columns"] == panels * width

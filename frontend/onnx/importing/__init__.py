@@ -1,0 +1,1 @@
+"""A model as a program of the `graph` dialect: files, weights, nodes."""

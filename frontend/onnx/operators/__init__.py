@@ -1,0 +1,1 @@
+"""ONNX's operators: a file of converters for each family."""

@@ -1,0 +1,74 @@
+"""Operators on boxes around objects."""
+
+import numpy as np
+
+from ....dialects import graph
+from ....mlir import ir
+from ..importing.registry import onnx_op
+from .shapes import require_sizes, size_scalar
+
+
+@onnx_op("NonMaxSuppression", since=10)
+def non_max_suppression(
+    boxes,
+    scores,
+    max_output_boxes_per_class=None,
+    iou_threshold=None,
+    score_threshold=None,
+    *,
+    node,
+    center_point_box=0,
+):
+    """Sort, select in a list of as many places as there are boxes, and keep what is taken."""
+    batch, classes, count = graph.type_of(scores).shape
+    limit = _scalar(max_output_boxes_per_class, np.int64)
+    threshold = _scalar(iou_threshold, np.float32)
+    number = graph.is_nan(scores)
+    lowest = graph.splat_like(-np.inf, scores)
+    ranked = graph.where(number, lowest, scores)
+    _, order = graph.top_k(ranked, k=count, axis=2, largest=True, sorted=True)
+    if score_threshold is None:
+        candidates = graph.expand(size_scalar(count), shape=[batch, classes])
+    else:
+        enough = graph.greater(scores, _scalar(score_threshold, np.float32))
+        candidates = _count(enough, axes=[2])
+    corners = _corners(boxes, bool(center_point_box))
+    selected = graph.non_max_suppression(corners, order, candidates, limit, threshold)
+    taken = graph.greater_or_equal(selected, size_scalar(0))
+    (total,) = require_sizes(_count(taken, axes=[0, 1, 2]), node, "selected")
+    places = graph.transpose(graph.non_zero(taken, count=total), perm=[1, 0])
+    box = graph.reshape(graph.gather_nd(selected, places, batch_dims=0), shape=[total, 1])
+    where = graph.slice_(places, starts=[0, 0], sizes=[total, 2], steps=[1, 1])
+    return graph.concat([where, box], axis=1)
+
+
+def _count(flags: ir.Value, axes: list[int]) -> ir.Value:
+    """How many of `flags` hold along `axes`, as i64, of fewer than 2^31.
+
+    In 32 bits, in which graphics processors add up rows.
+    """
+    return graph.cast(
+        graph.reduce_sum(graph.cast(flags, to=np.int32), axes=axes, keepdims=False), to=np.int64
+    )
+
+
+def _scalar(value: ir.Value | None, dtype: type) -> ir.Value:
+    """`value`, of one element, as a scalar; 0 when it is left out."""
+    if value is None:
+        return graph.constant(value=np.zeros((), dtype))
+    return graph.cast(graph.reshape(value, shape=[]), to=dtype)
+
+
+def _corners(boxes: ir.Value, by_center: bool) -> ir.Value:
+    """`boxes` as lowest y, x and highest y, x."""
+    batch, count, _ = graph.type_of(boxes).shape
+    first, second = (
+        graph.slice_(boxes, starts=[0, 0, start], sizes=[batch, count, 2], steps=[1, 1, 1])
+        for start in (0, 2)
+    )
+    if by_center:  # x, y, width, height: the order of the axes does not matter
+        half = graph.mul(second, graph.splat_like(0.5, second))
+        ends = graph.sub(first, half), graph.add(first, half)
+    else:
+        ends = graph.min_(first, second), graph.max_(first, second)
+    return graph.concat(ends, axis=2)

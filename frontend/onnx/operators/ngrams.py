@@ -1,0 +1,149 @@
+"""Counts of n-grams among integers (TfIdfVectorizer)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....dialects import graph
+from ....dialects.symbolic import Dim
+from ....dialects.symbolic import maximum as max_size
+from ....dialects.symbolic import minimum as min_size
+from ....mlir import ir
+from ..importing.registry import UnsupportedError, onnx_op
+from .shapes import positions
+
+Grams = dict[tuple[int, ...], int]
+"""N-grams of one length, with their numbers in the pool."""
+
+MAX_DISTANCES = 1000
+"""Between the elements of an n-gram; each is looked for by itself."""
+
+
+@onnx_op("TfIdfVectorizer", since=9)
+def tf_idf_vectorizer(
+    x,
+    *,
+    max_gram_length,
+    max_skip_count,
+    min_gram_length,
+    mode,
+    ngram_counts,
+    ngram_indexes,
+    pool_int64s=None,
+    pool_strings=None,
+    weights=None,
+):
+    """How often each n-gram of the pool is in a row, or whether it is, times its weight.
+
+    The elements of an n-gram may lie apart, all equally far, with up to `max_skip_count` others
+    between two.
+    """
+    if pool_strings:
+        raise UnsupportedError("n-grams of strings")
+    if mode not in ("TF", "IDF", "TFIDF"):
+        raise graph.TypeRuleError(f"mode '{mode}' is unknown")
+    if not 1 <= min_gram_length <= max_gram_length or max_skip_count < 0:
+        raise graph.TypeRuleError(
+            f"n-grams of {min_gram_length} to {max_gram_length} with {max_skip_count} skipped"
+        )
+    weights = weights if mode != "TF" and weights else None
+    if weights and len(weights) != len(ngram_indexes):
+        raise graph.TypeRuleError(f"{len(weights)} weights for {len(ngram_indexes)} n-grams")
+    if weights and mode == "IDF" and len(set(ngram_indexes)) < len(ngram_indexes):
+        raise UnsupportedError("weights of n-grams that share a column, with mode 'IDF'")
+    type_ = graph.type_of(x)
+    if type_.dtype not in (np.int32, np.int64) or type_.rank not in (1, 2):
+        raise graph.TypeRuleError(f"n-grams of integers in {type_}")
+    rows = graph.reshape(graph.cast(x, to=np.int64), shape=[1, *type_.shape][-2:])
+    pool = _read_pool(pool_int64s or [], ngram_counts, ngram_indexes)
+    found = [
+        _found(rows, grams, distance, len(ngram_indexes))
+        for size, grams in pool.items()
+        if min_gram_length <= size <= max_gram_length and grams
+        for distance in _distances(size, max_skip_count, graph.type_of(rows).shape[1])
+    ]
+    y = _counts(rows, found, ngram_indexes, weights if mode == "TFIDF" else None)
+    if mode == "IDF":
+        y = graph.min_(y, graph.splat_like(1, y))
+        if weights:
+            each = np.zeros(max(ngram_indexes) + 1, np.float32)
+            each[ngram_indexes] = weights
+            y = graph.mul(y, graph.constant(value=each))
+    return graph.reshape(y, shape=[*type_.shape[:-1], graph.type_of(y).shape[1]])
+
+
+def _distances(size: int, skipped: int, length: int | Dim) -> range:
+    """How far the elements of an n-gram of `size` lie apart, none behind a row of `length`."""
+    if size == 1:
+        return range(1, 2)
+    most = skipped + 1
+    if isinstance(length, int):
+        most = min(most, (length - 1) // (size - 1))
+    if most > MAX_DISTANCES:
+        raise UnsupportedError(f"{skipped} skipped elements, {MAX_DISTANCES - 1} being the most")
+    return range(1, max(most, 1) + 1)
+
+
+def _read_pool(
+    pool: Sequence[int], starts: Sequence[int], indexes: Sequence[int]
+) -> dict[int, Grams]:
+    """The n-grams of `pool` by their length; `starts` says where those of each length begin."""
+    ends = [*starts[1:], len(pool)]
+    if any(not 0 <= a <= b <= len(pool) for a, b in zip(starts, ends, strict=True)):
+        raise graph.TypeRuleError(f"ngram_counts {list(starts)} for a pool of {len(pool)}")
+    if min(indexes, default=0) < 0:
+        raise graph.TypeRuleError(f"an index of {min(indexes)} among ngram_indexes")
+    found: dict[int, Grams] = {}
+    serial = 0
+    for size, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+        count = (end - start) // size
+        if serial + count > len(indexes):
+            raise graph.TypeRuleError(f"{len(indexes)} ngram_indexes for more n-grams")
+        table = np.array(pool[start : start + count * size], np.int64).reshape(count, size)
+        keys = map(tuple, table.tolist())
+        found[size] = dict(zip(keys, range(serial, serial + count), strict=True))
+        serial += count
+    return found
+
+
+def _found(rows: ir.Value, grams: Grams, distance: int, none: int) -> ir.Value:
+    """The number of the n-gram at each place of `rows`, `none` where there is none."""
+    batch, length = graph.type_of(rows).shape
+    table = np.array(list(grams), np.int64)
+    places = max_size(length - distance * (table.shape[1] - 1), 0)
+    hit = None
+    for k, elements in enumerate(table.T):
+        start = min_size(length, k * distance)
+        part = graph.slice_(rows, starts=[0, start], sizes=[batch, places], steps=[1, 1])
+        part = graph.reshape(part, shape=[batch, places, 1])
+        same = graph.equal(part, graph.constant(value=np.ascontiguousarray(elements)))
+        hit = same if hit is None else graph.and_(hit, same)
+    assert hit is not None
+    numbers = graph.constant(value=np.array(list(grams.values()), np.int64))
+    nothing = graph.constant(value=np.array(none, np.int64))
+    return graph.reduce_min(graph.where(hit, numbers, nothing), axes=[2], keepdims=False)
+
+
+def _counts(
+    rows: ir.Value,
+    found: Sequence[ir.Value],
+    indexes: Sequence[int],
+    weights: Sequence[float] | None,
+) -> ir.Value:
+    """For each of `rows`, how often n-grams are found that are counted at each of `indexes`.
+
+    With `weights`, each time counts as much as the n-gram's weight.
+    """
+    batch, columns = graph.type_of(rows).shape[0], max(indexes, default=-1) + 1
+    zero = graph.constant(value=np.zeros((), np.float32))
+    if not found:
+        return graph.expand(graph.reshape(zero, shape=[1, 1]), shape=[batch, columns])
+    every = graph.concat(found, axis=1)
+    each = [*graph.type_of(every).shape, 1]
+    column = graph.gather(graph.constant(value=np.array([*indexes, -1])), every, axis=0)
+    share = graph.constant(value=np.ones((), np.float32))
+    if weights:
+        table = graph.constant(value=np.array([*weights, 0], np.float32))
+        share = graph.reshape(graph.gather(table, every, axis=0), shape=each)
+    hit = graph.equal(graph.reshape(column, shape=each), positions(columns))
+    return graph.reduce_sum(graph.where(hit, share, zero), axes=[1], keepdims=False)

@@ -1,0 +1,171 @@
+"""Padding, by a value or by the tensor's own elements."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....dialects import graph
+from ....dialects.symbolic import Dim, at_least
+from ....dialects.symbolic import maximum as max_size
+from ....dialects.symbolic import minimum as min_size
+from ....mlir import ir
+from ..importing.registry import Node, UnsupportedError, onnx_op
+from .axes import axis_count, is_computed, listed, shape_of, spread
+from .shapes import (
+    normalize_axis,
+    of_length,
+    positions,
+    require_constant,
+    require_sizes,
+    size_scalar,
+)
+
+
+@onnx_op("Pad", since=2)
+def pad_2(x, *, pads, mode="constant", value=0.0):
+    return _pad(x, pads, graph.splat_like(value, x), mode)
+
+
+@onnx_op("Pad", since=11)
+def pad(x, pads, constant_value=None, axes=None, *, node, mode="constant"):
+    rank = graph.type_of(x).rank
+    if axes is not None:
+        pads = _of_all_axes(pads, axes, rank)
+    value = graph.splat_like(0, x) if constant_value is None else constant_value
+    value = graph.reshape(value, shape=[])
+    amounts = graph.known_sizes(pads)
+    if amounts is None or not all(isinstance(p, int) or at_least(p, 0) for p in amounts):
+        return _pad_by_data(x, pads, value, mode, node)
+    return _pad(x, amounts, value, mode)
+
+
+def _of_all_axes(pads: ir.Value, axes: ir.Value, rank: int) -> ir.Value:
+    """`pads` of `axes` as those of all axes, 0 for the others."""
+    count = axis_count(axes)
+    if is_computed(axes):
+        table = listed(axes, rank)
+    else:
+        which = [normalize_axis(axis, rank) for axis in require_constant(axes, "axes").tolist()]
+        table = graph.constant(value=np.equal.outer(np.asarray(which), np.arange(rank)))
+    sides = (graph.slice_(pads, starts=[start], sizes=[count], steps=[1]) for start in (0, count))
+    return graph.concat([spread(side, table, size_scalar(0)) for side in sides], axis=0)
+
+
+def _pad_by_data(x: ir.Value, pads: ir.Value, value: ir.Value, mode: str, node: Node) -> ir.Value:
+    """Padding by amounts of which only a run tells whether they add or remove."""
+    rank, zero = graph.type_of(x).rank, size_scalar(0)
+    pads = graph.cast(pads, to=np.int64)
+    _require_mode(mode)
+    pads = of_length(pads, 2 * rank)
+    _require_count(graph.type_of(pads).shape[0], rank)
+    low, high = (graph.slice_(pads, starts=[k], sizes=[rank], steps=[1]) for k in (0, rank))
+    shape = graph.add(graph.add(shape_of(x), low), high)
+    sizes = require_sizes(shape, node, "size")
+    if mode == "constant":
+        return graph.dynamic_pad(x, value, low, sizes=sizes)
+    extents = graph.add(shape_of(x), graph.add(graph.min_(low, zero), graph.min_(high, zero)))
+    for axis in range(rank):
+        before, extent = (
+            graph.reshape(graph.slice_(each, starts=[axis], sizes=[1], steps=[1]), shape=[])
+            for each in (low, extents)
+        )
+        removed = graph.max_(graph.neg(before), zero)
+        places = graph.sub(positions(sizes[axis]), graph.max_(before, zero))
+        places = graph.add(_folded(places, extent, mode), removed)
+        x = graph.gather(x, places, axis=axis)
+    return x
+
+
+@onnx_op("CenterCropPad", since=18)
+def center_crop_pad(x, shape, *, node, axes=None):
+    """Each axis cut or filled with zeros on both sides; behind by one more where that is odd."""
+    rank = graph.type_of(x).rank
+    which = [normalize_axis(axis, rank) for axis in (range(rank) if axes is None else axes)]
+    wanted = require_sizes(shape, node, "shape")
+    if len(wanted) != len(which) or len(set(which)) < len(which):
+        raise graph.TypeRuleError(f"{len(wanted)} sizes for the axes {which}")
+    given = graph.type_of(x).shape
+    kept, sizes = list(given), list(given)
+    for axis, size in zip(which, wanted, strict=True):
+        kept[axis], sizes[axis] = min_size(given[axis], size), size
+    starts = [(size - keep) // 2 for size, keep in zip(given, kept, strict=True)]
+    x = graph.slice_(x, starts=starts, sizes=kept, steps=[1] * rank)
+    low = [(size - keep) // 2 for size, keep in zip(sizes, kept, strict=True)]
+    high = [s - k - before for s, k, before in zip(sizes, kept, low, strict=True)]
+    return graph.pad(x, graph.splat_like(0, x), low=low, high=high)
+
+
+def _require_count(count: int | Dim, rank: int) -> None:
+    if count != 2 * rank:
+        raise graph.TypeRuleError(f"{count} pads for a tensor of rank {rank}")
+
+
+def _require_mode(mode: str) -> None:
+    if mode not in ("constant", "edge", "reflect", "wrap"):
+        raise UnsupportedError(f"mode '{mode}'")
+
+
+def _pad(x: ir.Value, pads: Sequence[int | Dim], value: ir.Value, mode: str) -> ir.Value:
+    rank = graph.type_of(x).rank
+    _require_count(len(pads), rank)
+    _require_mode(mode)
+    low, high = list(pads[:rank]), list(pads[rank:])
+    x, low, high = _crop(x, low, high)
+    if mode == "constant":
+        return graph.pad(x, value, low=low, high=high)
+    for axis in range(rank):
+        if (low[axis], high[axis]) != (0, 0):
+            x = _pad_axis_from_data(x, axis, low[axis], high[axis], mode)
+    return x
+
+
+def _crop(x: ir.Value, low: list, high: list) -> tuple[ir.Value, list, list]:
+    """Negative padding removes elements."""
+    if not any(isinstance(p, int) and p < 0 for p in (*low, *high)):
+        return x, low, high
+    shape = graph.type_of(x).shape
+    starts = [-p if isinstance(p, int) and p < 0 else 0 for p in low]
+    ends = [-p if isinstance(p, int) and p < 0 else 0 for p in high]
+    sizes = [s - a - b for s, a, b in zip(shape, starts, ends, strict=True)]
+    x = graph.slice_(x, starts=starts, sizes=sizes, steps=[1] * len(shape))
+    return x, [max_size(p, 0) for p in low], [max_size(p, 0) for p in high]
+
+
+def _pad_axis_from_data(
+    x: ir.Value, axis: int, low: int | Dim, high: int | Dim, mode: str
+) -> ir.Value:
+    """Modes ``edge``, ``reflect`` and ``wrap`` along one axis."""
+    extent = graph.type_of(x).shape[axis]
+    if all(isinstance(size, int) for size in (extent, low, high)):
+        if extent == 0:
+            raise graph.TypeRuleError(f"pads an empty axis with mode '{mode}'")
+        places = np.pad(np.arange(extent), (low, high), mode=mode)  # type: ignore[arg-type]
+        before, behind = places[:low], places[low + extent :]
+        return graph.concat([*_taken(x, axis, before), x, *_taken(x, axis, behind)], axis=axis)
+    every = positions(low + extent + high)
+    places = graph.sub(every, size_scalar(low))
+    return graph.gather(x, _folded(places, size_scalar(extent), mode), axis=axis)
+
+
+def _taken(x: ir.Value, axis: int, places: np.ndarray) -> list[ir.Value]:
+    """`x` at `places` of `axis`; none where there are none."""
+    if not places.size:
+        return []
+    shape, ways = graph.type_of(x).shape, {int(way) for way in np.diff(places)} or {1}
+    if len(ways) > 1 or not ways <= {1, -1}:
+        return [graph.gather(x, graph.constant(value=places), axis=axis)]
+    starts, sizes, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], sizes[axis], steps[axis] = int(places[0]), places.size, ways.pop()
+    return [graph.slice_(x, starts=starts, sizes=sizes, steps=steps)]
+
+
+def _folded(places: ir.Value, extent: ir.Value, mode: str) -> ir.Value:
+    """`places`, some of them outside, as places on an axis of `extent` (a scalar)."""
+    last = graph.sub(extent, size_scalar(1))
+    if mode == "edge":
+        return graph.min_(graph.max_(places, size_scalar(0)), last)
+    if mode == "wrap":
+        return graph.mod(places, extent)
+    period = graph.mul(size_scalar(2), last)
+    forth = graph.mod(places, period)
+    return graph.min_(forth, graph.sub(period, forth))

@@ -1,0 +1,321 @@
+"""Resize: one axis after another, by gathers (nearest) or sums of a few elements."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import numpy as np
+
+from ....dialects import graph
+from ....mlir import ir
+from ..importing.registry import Node, onnx_op
+from .evaluation import evaluated
+from .resized_axes import (
+    WHOLE,
+    Axis,
+    Region,
+    Size,
+    axes_from_scales,
+    axes_from_sizes,
+    axes_that_keep_sizes,
+    number,
+    regions_of,
+)
+from .shapes import normalize_axis, positions, require_sizes, size_scalar
+
+_CROP = "tf_crop_and_resize"
+_COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    _CROP,
+)
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The attributes of Resize."""
+
+    mode: str = "nearest"
+    coordinates: str = "half_pixel"
+    rounding: str = "round_prefer_floor"
+    cubic_coefficient: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    extrapolation_value: float = 0.0
+
+    def check(self) -> None:
+        if self.mode not in graph.INTERPOLATIONS or self.coordinates not in _COORDINATES:
+            raise graph.TypeRuleError(
+                f"mode '{self.mode}' or coordinates '{self.coordinates}' is unknown"
+            )
+        if self.rounding not in _ROUNDINGS:
+            raise graph.TypeRuleError(f"nearest_mode '{self.rounding}' is unknown")
+        if self.antialias and self.mode == "nearest":
+            raise graph.TypeRuleError("mode 'nearest' has no antialiasing")
+
+
+def resize(x: ir.Value, axes: Sequence[Axis], form: Form, node: Node) -> ir.Value:
+    """`x` with `axes` resized."""
+    form.check()
+    dtype = graph.type_of(x).dtype
+    axes = [axis for axis in axes if not axis.is_copied]
+    if form.mode == "nearest":
+        for axis in axes:
+            (places,) = _table(axis, lambda axis=axis: [_nearest(axis, form)])
+            x = graph.gather(x, places, axis=axis.axis)
+        return _extrapolated(x, axes, form)
+    if not graph.is_float(dtype):
+        x = graph.cast(x, to=_F32)
+    for axis in axes:
+        radius = _radius(axis, form, node)
+        places, weights = _table(axis, lambda axis=axis, r=radius: _taps(axis, form, r))
+        weights = weights if dtype != np.float64 else graph.cast(weights, to=np.float64)
+        x = graph.interpolate(x, places, weights, axis=axis.axis)
+    x = _extrapolated(x, axes, form)
+    if form.antialias and axes and not graph.is_float(dtype):
+        x = graph.floor(graph.add(x, graph.splat_like(0.5, x)))  # other sums are cut off
+    return graph.cast(x, to=dtype)
+
+
+def _table(axis: Axis, build: Callable[[], Sequence[ir.Value]]) -> list[ir.Value]:
+    return evaluated(build) if axis.is_known else list(build())
+
+
+# Formulas on graph values
+
+
+def _coordinates(axis: Axis, form: Form) -> ir.Value:
+    """For each element of the result, where it stands among those of `x`: f32 [size]."""
+    place = graph.cast(positions(axis.size), to=_F32)
+    if axis.keeps is True:
+        return place
+    moved = _moved(place, axis, form)
+    return moved if axis.keeps is False else graph.where(axis.keeps, place, moved)
+
+
+def _moved(place: ir.Value, axis: Axis, form: Form) -> ir.Value:
+    """The formulas of the operator's text.
+
+    The length of the result is that of the tensor, not the product of scale and extent, of which
+    that is the whole part: so the text has it, and ONNX Runtime and PyTorch compute. The product
+    is used in half_pixel_symmetric alone.
+    """
+    scale, size, extent = number(axis.scale), number(axis.size), number(axis.extent)
+    one, half = number(1.0), number(0.5)
+    last, steps, is_one = graph.sub(extent, one), graph.sub(size, one), graph.equal(size, one)
+    match form.coordinates:
+        case "asymmetric":
+            return graph.div(place, scale)
+        case "align_corners":
+            return graph.where(is_one, number(0.0), graph.div(graph.mul(place, last), steps))
+        case "tf_crop_and_resize":
+            start, end = map(number, axis.region)
+            way = graph.mul(graph.mul(place, graph.sub(end, start)), last)
+            center = graph.mul(graph.mul(half, graph.add(start, end)), last)
+            inside = graph.add(graph.mul(start, last), graph.div(way, steps))
+            return graph.where(is_one, center, inside)
+        case "tf_half_pixel_for_nn":
+            return graph.div(graph.add(place, half), scale)
+    if form.coordinates == "half_pixel_symmetric":
+        adjustment = graph.div(size, graph.mul(scale, extent))
+        shift = graph.mul(graph.mul(extent, half), graph.sub(one, adjustment))
+        # A sum in f64, as ONNX Runtime has it: many of these coordinates are whole, or ties.
+        place, scale, half, shift = (graph.cast(v, to=_F64) for v in (place, scale, half, shift))
+        center = graph.add(shift, graph.div(graph.add(place, half), scale))
+        return graph.cast(graph.sub(center, half), to=_F32)
+    center = graph.sub(graph.div(graph.add(place, half), scale), half)
+    if form.coordinates == "pytorch_half_pixel":
+        return graph.where(is_one, number(0.0), center)
+    return center
+
+
+_TIE = 1e-6
+"""As near to a half, a coordinate is one: that of element 4 of 6 from 20 is 14.5, in f32 a little
+less. The tolerance is ONNX Runtime's."""
+
+
+def _to_nearest(x: ir.Value, is_up: Callable[..., ir.Value], tie: float) -> ir.Value:
+    """`x` rounded: up where what its fraction exceeds a half by is `is_up` to `tie`."""
+    base = graph.floor(x)
+    excess = graph.sub(graph.sub(x, base), number(0.5))
+    return graph.where(is_up(excess, number(tie)), graph.add(base, number(1.0)), base)
+
+
+_ROUNDINGS: dict[str, Callable[[ir.Value], ir.Value]] = {
+    "round_prefer_floor": lambda x: _to_nearest(x, graph.greater, _TIE),
+    "round_prefer_ceil": lambda x: _to_nearest(x, graph.greater_or_equal, -_TIE),
+    "floor": lambda x: graph.floor(x),
+    "ceil": lambda x: graph.ceil(x),
+}
+
+
+def _nearest(axis: Axis, form: Form) -> ir.Value:
+    """The place that each element of the result is a copy of."""
+    place = graph.cast(_ROUNDINGS[form.rounding](_coordinates(axis, form)), to=np.int64)
+    return graph.max_(graph.min_(place, size_scalar(axis.extent - 1)), size_scalar(0))
+
+
+def _radius(axis: Axis, form: Form, node: Node) -> Size:
+    """How many taps there are on each side of a coordinate."""
+    support = 1 if form.mode == "linear" else 2
+    if not form.antialias:
+        return support
+    if not isinstance(axis.scale, ir.Value):
+        return math.ceil(support / min(axis.scale, 1.0))
+    scale = graph.min_(axis.scale, number(1.0))
+    radius = graph.ceil(graph.div(number(float(support)), scale))
+    (size,) = require_sizes(graph.cast(radius, to=np.int64), node, "radius")
+    return size
+
+
+def _taps(axis: Axis, form: Form, radius: Size) -> tuple[ir.Value, ir.Value]:
+    """Places and weights, both [size, 2 * radius]."""
+    coordinate = graph.reshape(_coordinates(axis, form), shape=[axis.size, 1])
+    base = graph.floor(coordinate)
+    offset = graph.sub(graph.cast(positions(2 * radius), to=_F32), number(radius - 1))
+    place = graph.add(base, offset)
+    distance = graph.abs_(graph.sub(offset, graph.sub(coordinate, base)))
+    if form.antialias:
+        distance = graph.mul(distance, graph.min_(number(axis.scale), number(1.0)))
+    weight = _hat(distance) if form.mode == "linear" else _cubic(distance, form)
+    if form.exclude_outside:
+        outside = graph.or_(
+            graph.less(place, number(0.0)),
+            graph.greater_or_equal(place, number(axis.extent)),
+        )
+        weight = graph.where(outside, number(0.0), weight)
+    if form.exclude_outside or form.antialias:
+        weight = graph.div(weight, graph.reduce_sum(weight, axes=[1], keepdims=True))
+    return graph.cast(place, to=np.int64), weight
+
+
+def _hat(distance: ir.Value) -> ir.Value:
+    return graph.max_(graph.sub(number(1.0), distance), number(0.0))
+
+
+def _cubic(distance: ir.Value, form: Form) -> ir.Value:
+    """The kernel of cubic convolution."""
+    a = form.cubic_coefficient
+    near = _polynomial(distance, [a + 2, -(a + 3), 0.0, 1.0])
+    far = _polynomial(distance, [a, -5 * a, 8 * a, -4 * a])
+    far = graph.where(graph.less(distance, number(2.0)), far, number(0.0))
+    return graph.where(graph.less_or_equal(distance, number(1.0)), near, far)
+
+
+def _polynomial(x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
+    total = number(coefficients[0])
+    for coefficient in coefficients[1:]:
+        total = graph.add(graph.mul(total, x), number(coefficient))
+    return total
+
+
+def _extrapolated(x: ir.Value, axes: Sequence[Axis], form: Form) -> ir.Value:
+    """`x` with the value for what is outside where a crop reaches beyond an axis."""
+    if form.coordinates != _CROP:
+        return x
+    for axis in axes:
+        (outside,) = _table(axis, lambda axis=axis: [_is_outside(axis, form)])
+        behind = [1] * (graph.type_of(x).rank - axis.axis - 1)
+        outside = graph.reshape(outside, shape=[axis.size, *behind])
+        x = graph.where(outside, graph.splat_like(form.extrapolation_value, x), x)
+    return x
+
+
+def _is_outside(axis: Axis, form: Form) -> ir.Value:
+    coordinate = _coordinates(axis, form)
+    last = graph.sub(number(axis.extent), number(1.0))
+    return graph.or_(graph.less(coordinate, number(0.0)), graph.greater(coordinate, last))
+
+
+# What a node says
+
+
+def _given(value: ir.Value | None) -> TypeGuard[ir.Value]:
+    """Whether an optional input is there; it may be left out by giving no elements."""
+    return value is not None and 0 not in graph.type_of(value).shape
+
+
+@onnx_op("Upsample")
+def upsample_1(x, *, node, height_scale, width_scale, mode="nearest"):
+    return upsample_7(x, node=node, scales=[1.0, 1.0, height_scale, width_scale], mode=mode)
+
+
+@onnx_op("Upsample", since=7)
+def upsample_7(x, *, node, scales, mode="nearest"):
+    return upsample(x, graph.constant(value=np.array(scales, np.float32)), node=node, mode=mode)
+
+
+@onnx_op("Upsample", since=9)
+def upsample(x, scales, *, node, mode="nearest"):
+    """Opset 9 and, under the name of Resize, opset 10."""
+    mode = {"bilinear": "linear"}.get(mode, mode)
+    form = Form(mode=mode, coordinates="asymmetric", rounding="floor")
+    every = range(graph.type_of(x).rank)
+    return _by_scales(x, scales, every, [WHOLE] * len(every), form, node)
+
+
+@onnx_op("Resize", since=10)
+def resize_10(x, scales, *, node, mode="nearest"):
+    return upsample(x, scales, node=node, mode=mode)
+
+
+@onnx_op("Resize", since=11)
+def resize_11(
+    x,
+    roi=None,
+    scales=None,
+    sizes=None,
+    *,
+    node,
+    antialias=0,
+    axes=None,
+    coordinate_transformation_mode="half_pixel",
+    cubic_coeff_a=-0.75,
+    exclude_outside=0,
+    extrapolation_value=0.0,
+    keep_aspect_ratio_policy="stretch",
+    mode="nearest",
+    nearest_mode="round_prefer_floor",
+):
+    form = Form(
+        mode=mode,
+        coordinates=coordinate_transformation_mode,
+        rounding=nearest_mode,
+        cubic_coefficient=cubic_coeff_a,
+        exclude_outside=bool(exclude_outside),
+        antialias=bool(antialias),
+        extrapolation_value=extrapolation_value,
+    )
+    form.check()
+    if _given(scales) == _given(sizes):
+        raise graph.TypeRuleError("needs either scales or sizes")
+    rank = graph.type_of(x).rank
+    which = range(rank) if axes is None else [normalize_axis(axis, rank) for axis in axes]
+    regions = [WHOLE] * len(which)
+    if coordinate_transformation_mode == _CROP:
+        regions = regions_of(roi, len(which))
+    if _given(scales):
+        return _by_scales(x, scales, which, regions, form, node)
+    assert sizes is not None
+    policy = keep_aspect_ratio_policy
+    return resize(x, axes_from_sizes(x, sizes, which, regions, policy, node), form, node)
+
+
+def _by_scales(
+    x: ir.Value,
+    scales: ir.Value,
+    axes: Sequence[int],
+    regions: Sequence[Region],
+    form: Form,
+    node: Node,
+) -> ir.Value:
+    resized = axes_from_scales(x, scales, axes, regions, node)
+    if form.coordinates != _CROP:
+        resized = axes_that_keep_sizes(resized, one_by_one=form.antialias)
+    return resize(x, resized, form, node)

@@ -1,0 +1,71 @@
+"""What is different among many elements."""
+
+import numpy as np
+
+from ....dialects import graph
+from ....dialects.symbolic import Dim, at_least
+from ....mlir import ir
+from ..importing.registry import onnx_op
+from .shapes import normalize_axis, positions, require_sizes, size_scalar
+
+
+@onnx_op("Unique", since=11)
+def unique(x, *, node, axis=None, sorted=1):
+    """Sort; where a row differs from the one before, another value begins."""
+    given = x
+    if axis is None:
+        given = graph.reshape(x, shape=[graph.element_count(graph.type_of(x).shape)])
+        axis = 0
+    axis = normalize_axis(axis, graph.type_of(given).rank)
+    rows = _rows(given, axis)
+    count = graph.type_of(rows).shape[0]
+    order = graph.argsort_rows(rows)
+    begins = _begins(graph.gather(rows, order, axis=0))
+    number = graph.cast(begins, to=np.int64)
+    (found,) = require_sizes(graph.reduce_sum(number, axes=[0], keepdims=False), node, "unique")
+    groups = graph.sub(graph.cumsum(number, axis=0, exclusive=False, reverse=False), size_scalar(1))
+    inverse = _put(order, groups, count)
+    starts = graph.reshape(graph.non_zero(begins, count=found), shape=[found])
+    first = graph.gather(order, starts, axis=0)
+    ones = graph.expand(size_scalar(1), shape=[count])
+    none = graph.expand(size_scalar(0), shape=[found])
+    counts = graph.scatter_elements(none, groups, ones, axis=0, reduction="add")
+    if not sorted:
+        by_place = graph.argsort_rows(graph.reshape(first, shape=[found, 1]))
+        first, counts = (graph.gather(each, by_place, axis=0) for each in (first, counts))
+        inverse = graph.gather(_put(by_place, positions(found), found), inverse, axis=0)
+    return graph.gather(given, first, axis=axis), first, inverse, counts
+
+
+def _rows(x: ir.Value, axis: int) -> ir.Value:
+    """The slices of `x` along `axis`, one in each row of a matrix."""
+    if graph.type_of(x).dtype == np.bool_:
+        x = graph.cast(x, to=np.uint8)
+    shape = graph.type_of(x).shape
+    perm = [axis, *(i for i in range(len(shape)) if i != axis)]
+    rest = graph.element_count(shape[:axis] + shape[axis + 1 :])
+    rows = graph.reshape(graph.transpose(x, perm=perm), shape=[shape[axis], rest])
+    if at_least(rest, 1):
+        return rows
+    column = graph.expand(graph.splat_like(0, rows), shape=[shape[axis], 1])
+    return graph.concat([rows, column], axis=1)  # rows of nothing are equal
+
+
+def _begins(rows: ir.Value) -> ir.Value:
+    """Whether each of sorted `rows` differs from the one before; the first one does."""
+    type_ = graph.type_of(rows)
+    count = type_.shape[0]
+    place = positions(count)
+    before = graph.max_(graph.sub(place, size_scalar(1)), size_scalar(0))
+    others = graph.gather(rows, before, axis=0)
+    same = graph.equal(rows, others)
+    if graph.is_float(type_.dtype):
+        same = graph.or_(same, graph.and_(graph.is_nan(rows), graph.is_nan(others)))
+    same = graph.reduce_min(same, axes=[1], keepdims=False)
+    return graph.or_(graph.not_(same), graph.equal(place, size_scalar(0)))
+
+
+def _put(places: ir.Value, values: ir.Value, count: int | Dim) -> ir.Value:
+    """`count` elements of which those at `places`, all of them, are `values`."""
+    target = graph.expand(size_scalar(0), shape=[count])
+    return graph.scatter_elements(target, places, values, axis=0, reduction="none")

@@ -1,0 +1,1 @@
+"""A model of which some nodes run on the host, divided into parts."""

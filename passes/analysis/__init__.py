@@ -1,0 +1,1 @@
+"""Properties of programs: liveness, dispatches, the memory that a run takes."""

@@ -1,0 +1,105 @@
+"""Where the tensors of a program lie in memory, and how much of it a run allocates.
+
+The backend allocates one block for all that is between the inputs and the outputs, and packs it
+greedily, so that it may be larger than what is alive at once: `place_buffers` packs as it does.
+"""
+
+import bisect
+from collections.abc import Sequence
+from typing import Any
+
+from ...cpu_model import CpuModel
+from ...dialects import graph
+from ...dialects.symbolic import Dim
+from .dispatches import dispatched_buffers
+from .liveness import Buffer, Liveness, liveness
+
+ALIGNMENT = 64
+"""Bytes; of every address and size, on processors."""
+
+
+def allocation(function: Any, found: Liveness, side_by_side: bool = True) -> int:
+    """The bytes that a run of `function` allocates at once: for the outputs, and for all that is in
+    between. `found` is its liveness. Dispatches run `side_by_side`, unless the backend was told to
+    keep their order."""
+    return place_buffers(dispatched_buffers(function, found, side_by_side))[1]
+
+
+def transient_bytes(function: Any, cpu: CpuModel) -> int:
+    """The bytes that a run of `function` on `cpu` allocates at once for what is between its inputs
+    and its outputs; 0 where sizes have names, or ops are of other dialects."""
+    body = [op.operation for op in function.regions[0].blocks[0].operations]
+    values = [*function.regions[0].blocks[0].arguments, *(v for op in body for v in op.results)]
+    if any(graph.graph_op(op) is None for op in body[:-1]):
+        return 0
+    if any(not graph.type_of(value).is_static for value in values):
+        return 0
+    buffers = dispatched_buffers(function, liveness(function, cpu=cpu))
+    return place_buffers([each for each in buffers if each.kind != "output"])[1]
+
+
+def place_buffers(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
+    """The address of each, and the size of it all in bytes.
+
+    First come the outputs, which nothing shares, then the others, in their order, none over another
+    while both are alive. Inputs, which the caller holds, stay at 0 and take no place.
+    """
+    offsets = [0] * len(buffers)
+    size = 0
+    for number, buffer in enumerate(buffers):
+        if buffer.kind == "output":
+            offsets[number] = size
+            size += _aligned(buffer.bytes)
+    rest = [n for n, buffer in enumerate(buffers) if buffer.kind not in ("input", "output")]
+    by_formula: dict[Dim | None, list[int]] = {None: []}
+    for number in rest:
+        by_formula.setdefault(buffers[number].formula, []).append(number)
+    size = _pack_best_fit(buffers, by_formula.pop(None), offsets, size)
+    for numbers in by_formula.values():
+        size = _pack_alike(buffers, numbers, offsets, size)
+    return offsets, size
+
+
+def _pack_best_fit(
+    buffers: Sequence[Buffer], numbers: Sequence[int], offsets: list[int], base: int
+) -> int:
+    """Place buffers one by one, each in the smallest gap that takes it; the end of the last."""
+    placed: list[int] = []  # in the order of their addresses
+    end = base
+    for number in numbers:
+        size = _aligned(buffers[number].bytes)
+        address, gaps = base, []
+        for other in placed:
+            if not _meet(buffers[number], buffers[other]):
+                continue
+            gaps.append((offsets[other] - address, address))
+            address = max(address, offsets[other] + _aligned(buffers[other].bytes))
+        fitting = [gap for gap in gaps if gap[0] >= size]
+        offsets[number] = min(fitting)[1] if fitting else address
+        bisect.insort(placed, number, key=offsets.__getitem__)
+        end = max(end, offsets[number] + size)
+    return end
+
+
+def _pack_alike(
+    buffers: Sequence[Buffer], numbers: Sequence[int], offsets: list[int], base: int
+) -> int:
+    """Place buffers of one size that only the run knows: they share places with each other alone.
+    The end of the last place."""
+    size = _aligned(buffers[numbers[0]].bytes)
+    ends: list[int] = []  # the last step of what lies at each place
+    for number in sorted(numbers, key=lambda number: buffers[number].begin):
+        free = (place for place, end in enumerate(ends) if end < buffers[number].begin)
+        place = next(free, len(ends))
+        ends[place : place + 1] = [buffers[number].end]
+        offsets[number] = base + place * size
+    return base + len(ends) * size
+
+
+def _meet(first: Buffer, second: Buffer) -> bool:
+    """Whether both are alive at some step."""
+    return first.begin <= second.end and second.begin <= first.end
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

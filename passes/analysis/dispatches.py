@@ -1,0 +1,164 @@
+"""The program as the backend runs it: ops that are one dispatch, and dispatches side by side."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from ...dialects import graph
+from ...mlir import ir
+from ..graph_to_linalg.scratch import prepared_by
+from .liveness import Buffer, Liveness, Step
+
+Key = tuple[int, int]
+"""The number of a step, and which of its dispatches."""
+K = TypeVar("K")
+
+_READ_THROUGH = (graph.SliceOp, graph.TransposeOp, graph.GatherOp)
+"""Ops that compute nothing: who reads their result can read their operand instead."""
+_LAST_LOOP = (graph.LayerNormOp,)
+"""Ops that end with a loop over the elements of their result."""
+_LOOPS = (graph.TransposeOp, graph.SplitTermsOp)
+"""Ops that are such a loop, beside elementwise ones."""
+
+
+def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True) -> list[Buffer]:
+    """The buffers of `found`, the liveness of `function`, that the backend allocates.
+
+    What one op hands to the next within a dispatch is no buffer, nor is what is computed in its
+    place of what it is joined to. Steps are now stretches of dispatches that run side by side, or,
+    without `side_by_side`, those of `found`.
+    """
+    ops = [op.operation for op in function.regions[0].blocks[0].operations]
+    fused, buffers = _in_place(_fused(found, ops), found.buffers, ops)
+    steps = {
+        (number, part): dispatch
+        for number, step in fused.items()
+        for part, dispatch in enumerate(_dispatches(step, graph.graph_op(ops[step.position])))
+    }
+    when = _stretches(steps) if side_by_side else {key: at for at, key in enumerate(steps)}
+    ends: dict[int, int] = {}
+    for key, step in steps.items():
+        for read in step.reads:
+            ends[read] = max(ends.get(read, 0), when[key])
+    crowded = {at for at, count in Counter(when.values()).items() if count > 1}
+    allocated: list[Buffer] = []
+    for number, buffer in buffers.items():
+        if buffer.kind == "output":
+            allocated.append(buffer)
+        elif buffer.kind != "input" and (buffer.begin, 0) in when:
+            begin = when[buffer.begin, 0]
+            allocated.append(replace(buffer, begin=begin, end=max(begin, ends.get(number, 0))))
+
+    def order(buffer: Buffer) -> tuple[bool, int]:
+        """As the backend has them: first what is alive in one stretch of several dispatches."""
+        momentary = buffer.begin == buffer.end and buffer.begin in crowded
+        return not momentary, buffer.begin
+
+    return sorted(allocated, key=order)
+
+
+def _fused(found: Liveness, ops: Sequence[ir.Operation]) -> dict[int, Step]:
+    """The steps by number, but for those that are computed within the one that reads them."""
+    steps = dict(enumerate(found.steps))
+    readers = _readers(steps)
+    for number, step in enumerate(found.steps):
+        if len(step.writes) != 1 or found.buffers[step.writes[0]].kind != "intermediate":
+            continue
+        users = readers.get(step.writes[0], set())
+        if len(users) != 1:
+            continue
+        (user,) = users
+        if not _joins(*(graph.graph_op(ops[each.position]) for each in (step, steps[user]))):
+            continue
+        moved = steps.pop(number).reads
+        reads = {*steps[user].reads, *moved} - {step.writes[0]}
+        steps[user] = replace(steps[user], reads=tuple(sorted(reads)))
+        for read in moved:
+            readers[read] = readers[read] - {number} | {user}
+    return steps
+
+
+def _in_place(
+    steps: Mapping[int, Step], buffers: Sequence[Buffer], ops: Sequence[ir.Operation]
+) -> tuple[dict[int, Step], dict[int, Buffer]]:
+    """The steps and buffers, by number, where what only a concat reads is written to its place in
+    the result, if that is a stretch of memory."""
+    moved, kept = dict(steps), dict(enumerate(buffers))
+    readers = _readers(steps)
+    writers = {written: number for number, step in steps.items() for written in step.writes}
+    for number, step in steps.items():
+        if not _joins_stretches(graph.graph_op(ops[step.position])):
+            continue
+        (result,) = step.writes
+        for part in step.reads:
+            writer = writers.get(part)
+            if writer is None or readers[part] != {number} or buffers[part].kind == "output":
+                continue
+            if isinstance(graph.graph_op(ops[steps[writer].position]), graph.ConcatOp):
+                continue  # it is copies
+            writes = tuple(result if each == part else each for each in moved[writer].writes)
+            moved[writer] = replace(moved[writer], writes=writes)
+            moved[number] = replace(moved[number], reads=_without(moved[number].reads, part))
+            kept[result] = replace(kept[result], begin=min(kept[result].begin, writer))
+            del kept[part]
+        if not moved[number].reads and len(step.reads) == len(ops[step.position].operands):
+            del moved[number]
+    return moved, kept
+
+
+def _without(numbers: Sequence[int], one: int) -> tuple[int, ...]:
+    return tuple(number for number in numbers if number != one)
+
+
+def _joins_stretches(op: graph.GraphOp | None) -> bool:
+    """Whether `op` is a concat each operand of which, read once, is a stretch of its result."""
+    if not isinstance(op, graph.ConcatOp) or len(set(op.xs)) < len(op.xs):
+        return False
+    return all(size == 1 for size in graph.type_of(op.result).shape[: op.attrs["axis"]])
+
+
+def _joins(op: graph.GraphOp | None, user: graph.GraphOp | None) -> bool:
+    """Whether the backend computes `op` within the dispatch of `user`, which alone reads it."""
+    if isinstance(user, graph.ConcatOp):
+        return isinstance(op, graph.SliceOp)
+    joining = isinstance(op, _READ_THROUGH + _LAST_LOOP) or _is_elementwise(op)
+    return joining and (isinstance(user, _LOOPS) or _is_elementwise(user))
+
+
+def _is_elementwise(op: graph.GraphOp | None) -> bool:
+    if isinstance(op, graph.FusedOp):
+        return op.attrs["kind"] == "elementwise"
+    return isinstance(op, graph.ELEMENTWISE)
+
+
+def _dispatches(step: Step, op: graph.GraphOp | None) -> list[Step]:
+    """What runs one after the other for `step`, a step of `op`: copies, each to its part of the
+    result, or the filling of a border and the copy to within it."""
+    if isinstance(op, graph.ConcatOp) and step.reads:
+        first, *others = step.reads
+        copies = [replace(step, reads=(other, *step.writes)) for other in others]
+        return [replace(step, reads=(first,)), *copies]
+    if op is not None and step.prepares and (prepared := prepared_by(op)) and prepared.is_border:
+        return [replace(step, reads=()), replace(step, reads=(*step.reads, *step.writes))]
+    return [step]
+
+
+def _stretches(steps: dict[Key, Step]) -> dict[Key, int]:
+    """When each dispatch runs: as late as what reads its results allows."""
+    readers = _readers(steps)
+    left: dict[Key, int] = {}  # stretches behind that of a dispatch
+    for key in reversed(steps):
+        users = {user for written in steps[key].writes for user in readers.get(written, ())}
+        left[key] = max((1 + left[user] for user in users if user > key), default=0)
+    most = max(left.values(), default=0)
+    return {key: most - behind for key, behind in left.items()}
+
+
+def _readers(steps: Mapping[K, Step]) -> dict[int, set[K]]:
+    """The steps that read each buffer."""
+    readers: dict[int, set[K]] = {}
+    for key, step in steps.items():
+        for read in step.reads:
+            readers.setdefault(read, set()).add(key)
+    return readers

@@ -1,0 +1,58 @@
+"""The moments at which a run may take the most memory, and the tensors that are alive then."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...cpu_model import CpuModel
+from ...dialects import graph
+from ...dialects.symbolic import ComplexityError, Dim, at_least
+from .dispatches import dispatched_buffers
+from .liveness import Buffer, liveness
+
+Moment = list[tuple[str, int | Dim]]
+"""Tensors, by the nodes that compute them, and their bytes."""
+
+
+def greatest_moments(function: Any, cpu: CpuModel) -> list[Moment]:
+    """The moments of a run of `function` (a ``func.func`` of graph ops) on `cpu`, without those at
+    which it takes less memory than at another, whatever the named sizes are.
+
+    There are none where the formulas of sizes are too long to be compared, nor of a program that
+    is written in other dialects.
+    """
+    if any(graph.graph_op(op.operation) is None for op in _body(function)):
+        return []
+    buffers = dispatched_buffers(function, liveness(function, cpu=cpu))
+    stretches = 1 + max((buffer.end for buffer in buffers), default=0)
+    alive = [[b for b in buffers if b.begin <= at <= b.end] for at in range(stretches)]
+    try:
+        greatest = _greatest([_bytes(moment) for moment in alive])
+    except ComplexityError:
+        return []
+    return [[(b.name, _size(b)) for b in alive[at]] for at in greatest if alive[at]]
+
+
+def _body(function: Any) -> list[Any]:
+    """The ops of `function` but for its return."""
+    return list(function.regions[0].blocks[0].operations)[:-1]
+
+
+def _greatest(totals: Sequence[int | Dim]) -> list[int]:
+    """Which of `totals` no other is always at least as large as."""
+    kept: list[int] = []
+    for number, total in enumerate(totals):
+        if not any(at_least(totals[other], total) for other in kept):
+            kept = [other for other in kept if not at_least(total, totals[other])]
+            kept.append(number)
+    return kept
+
+
+def _bytes(moment: Sequence[Buffer]) -> int | Dim:
+    total: int | Dim = 0
+    for buffer in moment:
+        total = total + _size(buffer)
+    return total
+
+
+def _size(buffer: Buffer) -> int | Dim:
+    return buffer.bytes if buffer.formula is None else buffer.formula

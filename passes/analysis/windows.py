@@ -1,0 +1,31 @@
+"""What passes ask about the windows of convolutions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import ir
+
+
+def is_pointwise(weights: np.ndarray, attrs: Mapping[str, Any]) -> bool:
+    """Whether places of the image, with strides not all of them, are multiplied by one matrix.
+
+    `weights` are channels-last, ``[kernel..., C, M]``.
+    """
+    return all(size == 1 for size in weights.shape[:-2]) and not any(
+        (*attrs["low"], *attrs["high"])
+    )
+
+
+def windows_as_rows(op: Any, weights: np.ndarray, attrs: Mapping[str, Any]) -> ir.Value:
+    """What each place of a channels-last convolution by `weights` is a product of."""
+    if not is_pointwise(weights, attrs):
+        window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
+        return graph.im2col(op.x, kernel=weights.shape[:-2], **window)
+    if all(stride == 1 for stride in attrs["strides"]):
+        return op.x
+    shape = (*graph.type_of(op.result).shape[:-1], weights.shape[-2])
+    steps = (1, *attrs["strides"], 1)
+    return graph.slice_(op.x, starts=[0] * len(shape), sizes=shape, steps=steps)

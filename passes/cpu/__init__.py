@@ -1,0 +1,1 @@
+"""Passes that choose kernels for the registers and caches of a CPU."""

@@ -1,0 +1,210 @@
+"""Convolutions computed by kernels of our own."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...cpu_model import GENERIC_CPU, CpuModel
+from ...dialects import graph
+from ...mlir import ir
+from ..analysis.windows import is_pointwise
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.greedy import apply_rewrites
+from ..infra.query import constant_array, producer
+from ..infra.registry import register
+from ..infra.rewrite import Rewrite
+
+MIN_PLACES = 4
+"""Along shorter rows of the result, tiles cannot fill the registers."""
+
+PLANES = 4
+"""So many channels of an image are read as well where they lie as next to each other."""
+
+DEPTHWISE_TAPS = 9
+"""Depthwise kernels of fewer taps are left to the backend. MobileNetV2, with nine, takes 0.75 times
+the processor time of the backend's own kernels behind copies with padding."""
+
+STREAMED_SHARE = 1 / 2
+"""Weights that take more of the L3 come from memory."""
+STREAMED_PLACES = 128
+"""So many rows of windows stay in the caches beside them."""
+
+MIN_PIECES = 2
+"""Rows by panels: what threads can share."""
+
+
+@register
+@dataclass(frozen=True)
+class GraphDirectConv(Pass):
+    """Convolve with constant weights in panels, a tile of the result in registers at a time.
+
+    %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
+    -->
+    %1 = "graph.direct_conv"(%x, %w') {places = 6} : 1x56x56x64, 1x3x3x64x64
+
+    For channels-last images and sequences of f32. Small groups are joined, with zeros between
+    them, until they fill a vector; in depthwise convolutions, channels fill it. Exact up to the
+    order of sums.
+    """
+
+    name = "graph-direct-conv"
+    anchor = FUNCTION
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.cpu.has_vectors:
+            apply_rewrites(op, [DirectConv(self.cpu)], state)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What is computed in registers: `places` along a row by `vectors` of features."""
+
+    places: int
+    vectors: int
+
+
+class DirectConv(Rewrite):
+    """``conv(x, constant)  -->  direct_conv(x, panels)``."""
+
+    name = "direct-conv"
+    root = graph.ConvOp
+
+    def __init__(self, cpu: CpuModel):
+        self.cpu, self.lanes, self.registers = cpu, cpu.lanes, cpu.registers
+
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
+        attrs = op.attrs
+        weights = constant_array(op.w)
+        if attrs["layout"] != "channels_last" or weights is None or weights.ndim not in (3, 4):
+            return None
+        return {"weights": weights, "attrs": attrs}
+
+    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        image, result = graph.type_of(op.x), graph.type_of(op.result)
+        if weights.dtype != np.float32:
+            return "only f32 is convolved directly"
+        if not image.is_static:
+            return "sizes are not known at compile time"
+        if attrs["groups"] == 1 and is_pointwise(weights, attrs):
+            return "it is a matrix product"
+        if result.static_shape[-2] < MIN_PLACES:
+            return "rows of the result are too short"
+        if attrs["groups"] == 1 and self._streams(weights, result.static_shape[:-1]):
+            return "its weights come from memory, which a product reads once for all places"
+        if weights.shape[-2] == 1 and attrs["groups"] > 1:
+            return self._check_depthwise(weights, attrs)
+        joined = _join_groups(weights, attrs["groups"], self.lanes)
+        if isinstance(joined, str):
+            return joined
+        rows = int(np.prod(result.static_shape[:-2]))
+        panels = result.static_shape[-1] // (self._tile_of(op, weights, attrs).vectors * self.lanes)
+        return "too few rows for threads to share" if rows * panels < MIN_PIECES else None
+
+    def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        if weights.shape[-1] != attrs["groups"]:
+            return "it is depthwise with several features for each channel"
+        if weights.shape[-1] % self.lanes:
+            return "channels do not fill vectors evenly"
+        few = np.prod(weights.shape[:-2]) < DEPTHWISE_TAPS
+        return "the backend convolves few taps depthwise as well" if few else None
+
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+        tile = self._tile_of(op, weights, attrs)
+        dense, groups = self._joined(weights, attrs)
+        panels = graph.constant(value=graph.pack_kernel(dense, tile.vectors * self.lanes))
+        window = {name: attrs[name] for name in ("strides", "dilations", "low", "high")}
+        dense = not _is_depthwise(weights, attrs)
+        image, layout = _image(op.x) if dense else (op.x, "channels_last")
+        return graph.direct_conv(
+            image, panels, groups=groups, places=tile.places, lanes=self.lanes, layout=layout,
+            **window,
+        )  # fmt: skip
+
+    def _streams(self, weights: np.ndarray, places: Sequence[int]) -> bool:
+        """True if weights are too large for the caches, and multiplied by few places only."""
+        large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
+        return large and math.prod(places) <= STREAMED_PLACES
+
+    def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
+        """The weights and the number of groups that are computed with."""
+        if _is_depthwise(weights, attrs):
+            return weights, attrs["groups"]
+        joined = _join_groups(weights, attrs["groups"], self.lanes)
+        assert not isinstance(joined, str)
+        return joined
+
+    def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> Tile:
+        places = graph.type_of(op.result).static_shape[-2]
+        if _is_depthwise(weights, attrs):
+            return self._depthwise_tile(places, attrs["groups"])
+        return self._tile(places, *self._joined(weights, attrs))
+
+    def _tile(self, places: int, weights: np.ndarray, groups: int) -> Tile:
+        """The cheapest tile whose panels split the features of a group evenly."""
+        vectors = weights.shape[-1] // groups // self.lanes
+        depth = int(np.prod(weights.shape[:-1]))
+        tiles = (
+            tile for tile in self._tiles() if vectors % tile.vectors == 0 and tile.places <= places
+        )
+        return min(tiles, key=lambda tile: self._cost(tile, places, depth))
+
+    def _depthwise_tile(self, places: int, channels: int) -> Tile:
+        """The widest tile of channels, with sums in half of the registers."""
+        vectors = next(n for n in (4, 2, 1) if channels // self.lanes % n == 0)
+        return Tile(min(self.registers // 2 // vectors, places), vectors)
+
+    def _tiles(self) -> Iterator[Tile]:
+        """Every tile that could be worth it: some spill a few registers."""
+        for vectors in (4, 3, 2, 1):
+            for places in range(1, self.registers // vectors):
+                yield Tile(places, vectors)
+
+    def _cost(self, tile: Tile, places: int, depth: int) -> float:
+        """Of a row of `places`, for each vector of features; a place of a full tile costs 1.
+
+        Measured with AVX-512: the efficiency of a tile by its width, the time that a tile takes at
+        least, what spilling costs, and waiting for panels of weights that the L2 does not hold.
+        """
+        full, rest = divmod(places, tile.places)
+        streams = depth * tile.vectors * self.lanes * 4 > self.cpu.l2_bytes
+        counts = [tile.places] * full + [rest] * (rest > 0)
+        return sum(self._tile_cost(n, tile.vectors, streams) for n in counts)
+
+    def _tile_cost(self, places: int, vectors: int, streams: bool) -> float:
+        cost = (places + 0.4 * max(0, 5 - places)) / {4: 1.0, 3: 1.0, 2: 0.87, 1: 0.55}[vectors]
+        if places * vectors + vectors + 1 > self.registers:
+            cost *= 1.4
+        return max(cost, 4.6) + 1.5 if streams else cost
+
+
+def _image(x: ir.Value) -> tuple[ir.Value, str]:
+    """The image `x`, or the one that it is a transpose of, and its layout."""
+    transposed = producer(x, graph.TransposeOp)
+    if transposed is None or graph.type_of(x).static_shape[-1] > PLANES:
+        return x, "channels_last"
+    rank = graph.type_of(x).rank
+    moved = transposed.attrs["perm"] == (0, *range(2, rank), 1)
+    return (transposed.x, "channels_first") if moved else (x, "channels_last")
+
+
+def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
+    """Whether each of several channels has one kernel."""
+    return weights.shape[-2] == 1 and weights.shape[-1] == attrs["groups"] > 1
+
+
+def _join_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:
+    """Weights and number of groups so that the features of each fill vectors, or why not."""
+    features = w.shape[-1] // groups
+    for joined in (n for n in range(1, groups + 1) if groups % n == 0):
+        if joined * features % lanes == 0:
+            break
+        if joined * features > lanes:
+            return "groups do not fill vectors evenly"
+    else:
+        return "features do not fill vectors evenly"
+    return graph.join_groups(w, groups, joined), groups // joined

@@ -1,0 +1,166 @@
+"""Attention computed by a kernel of our own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...cpu_model import GENERIC_CPU, CpuModel
+from ...dialects import graph
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.greedy import apply_rewrites
+from ..infra.query import has_one_use, producer
+from ..infra.registry import register
+from ..infra.rewrite import Rewrite
+from ..kernels.vector_registers import product_tile
+
+MAX_KEYS = 4096
+"""Weights of more keys than this, for a block of queries, would not stay in the caches."""
+
+
+@register
+@dataclass(frozen=True)
+class GraphDirectAttention(Pass):
+    """Compute attention block by block, a vector holding one number for each of its queries.
+
+    %1 = "graph.attention"(%q, %k, %v) : 12x128x64
+    -->
+    %1 = "graph.direct_attention"(%q, %k, %v) {rows = 6, vectors = 4, lanes = 16}
+
+    For f32 of known sizes, with as many heads of keys as of queries. Exact up to the order of sums.
+
+    What only moves its operands, as the transposes that bring heads before rows, vanishes: they are
+    read where they lie, and the result is stored in the order in which it is wanted.
+
+    %1 = "graph.transpose"(%x) {perm = [1, 0, 2]} : 128x12x64 -> 12x128x64
+    %2 = "graph.direct_attention"(%1, ...) {q_view = [0, 8192, 64, 1]}
+    -->
+    %2 = "graph.direct_attention"(%x, ...) {q_view = [0, 64, 768, 1]}
+    """
+
+    name = "graph-direct-attention"
+    anchor = FUNCTION
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.cpu.has_vectors:
+            apply_rewrites(op, [DirectAttention(self.cpu), ReadInPlace, StoreInOrder], state)
+
+
+class DirectAttention(Rewrite):
+    """``attention(q, k, v, mask)  -->  direct_attention(q, k, v, mask)``."""
+
+    name = "direct-attention"
+    root = graph.AttentionOp
+
+    def __init__(self, cpu: CpuModel):
+        self.lanes = cpu.lanes
+        self.tile = product_tile(cpu)
+
+    def pattern(self, op: graph.AttentionOp) -> dict[str, Any] | None:
+        return {}
+
+    def check(self, op: graph.AttentionOp) -> str | None:
+        q, k, v = map(graph.type_of, (op.q, op.k, op.v))
+        mask = None if op.mask is None else graph.type_of(op.mask)
+        given = [q, k, v] if mask is None else [q, k, v, mask]
+        if any(x.dtype != np.float32 for x in given):
+            return "only f32 is computed this way"
+        if not all(x.is_static for x in given):
+            return "sizes are not known at compile time"
+        if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+            return "heads share keys"
+        keys, width = v.static_shape[-2:]
+        if q.static_shape[-2] < self.lanes or keys < self.tile.rows or keys > MAX_KEYS:
+            return "too few queries or keys for tiles, or too many keys for the caches"
+        if width % self.lanes:
+            return "the features of a value do not fill vectors"
+        if 0 in q.shape:
+            return "there are no heads or features"
+        if mask is not None and (mask.rank < 2 or mask.shape[-1] != keys):
+            return "its mask does not tell keys apart"
+        if mask is not None and mask.shape[-2] not in (1, q.shape[-2]):
+            return "its mask is of other queries"
+        return None
+
+    def rewrite(self, op: graph.AttentionOp) -> ir.Value:
+        *lead, queries, depth = graph.type_of(op.q).static_shape
+        keys, width = graph.type_of(op.v).static_shape[-2:]
+        views = (graph.View.whole(graph.type_of(x).static_shape) for x in (op.q, op.k, op.v))
+        q, k, v = (view.attribute for view in views)
+        return graph.direct_attention(
+            op.q, op.k, op.v, op.mask, scale=op.attrs["scale"], causal=op.attrs["causal"],
+            lead=lead, queries=queries, keys=keys, depth=depth, width=width,
+            q_view=q, k_view=k, v_view=v, order=range(len(lead) + 2),
+            rows=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
+        )  # fmt: skip
+
+
+class ReadInPlace(Rewrite):
+    """``direct_attention(transpose(x), k, v)  -->  direct_attention(x, k, v)``, which reads the
+    queries where they lie in ``x``; so with keys, values, and with slices and reshapes. Exact."""
+
+    name = "attention-read-in-place"
+    root = graph.DirectAttentionOp
+
+    def pattern(self, op: graph.DirectAttentionOp) -> dict[str, Any] | None:
+        given = zip("qkv", (op.q, op.k, op.v), graph.attention_views_of(op), strict=True)
+        found = {name: _source(x, view, name != "k") for name, x, view in given}
+        found = {name: place for name, place in found.items() if place is not None}
+        return {"found": found} if found else None
+
+    def rewrite(
+        self, op: graph.DirectAttentionOp, found: dict[str, tuple[ir.Value, graph.View]]
+    ) -> ir.Value:
+        operands: dict[str, ir.Value] = {"q": op.q, "k": op.k, "v": op.v}
+        attrs = op.attrs
+        for name, (source, view) in found.items():
+            operands[name], attrs[f"{name}_view"] = source, view.attribute
+        q, k, v = operands.values()
+        return graph.direct_attention(q, k, v, op.mask, **attrs)
+
+
+def _source(
+    x: ir.Value, view: graph.View, features_together: bool
+) -> tuple[ir.Value, graph.View] | None:
+    """The farthest tensor of which `x`, all of which is seen, is a view, and that view; None where
+    there is none but `x`."""
+    if not view.is_whole:
+        return None
+    movements, found = [], None
+    while graph.is_movement(movement := producer(x, graph.GraphOp)):
+        movements.insert(0, movement)
+        x = movement.x
+        type_ = graph.type_of(x)
+        if not all(graph.type_of(each.result).is_static for each in movements):
+            break
+        place = graph.View.through(type_.static_shape, movements) if type_.is_static else None
+        if place is not None and (place.strides[-1] in (0, 1) or not features_together):
+            found = x, place
+    return found
+
+
+class StoreInOrder(Rewrite):
+    """``transpose(direct_attention(q, k, v))  -->  direct_attention(q, k, v)``, which stores its
+    result in that order. Exact."""
+
+    name = "attention-store-in-order"
+    root = graph.TransposeOp
+
+    def pattern(self, op: graph.TransposeOp) -> dict[str, Any] | None:
+        attention = producer(op.x, graph.DirectAttentionOp)
+        if attention is None or op.attrs["perm"][-1] != len(op.attrs["perm"]) - 1:
+            return None
+        return {"attention": attention}
+
+    def check(self, op: graph.TransposeOp, attention: Any) -> str | None:
+        return None if has_one_use(op.x) else "its result is read in another order, too"
+
+    def rewrite(self, op: graph.TransposeOp, attention: Any) -> ir.Value:
+        order = [attention.attrs["order"][axis] for axis in op.attrs["perm"]]
+        attrs = {**attention.attrs, "order": order}
+        return graph.direct_attention(
+            attention.q, attention.k, attention.v, attention.mask, **attrs
+        )

@@ -1,0 +1,231 @@
+"""Which depthwise convolutions are computed with the products beside them, and in what strips."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from ...cpu_model import GENERIC_CPU, CpuModel
+from ...dialects import graph
+from ...dialects.locations import fuse_locations, node_name
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.query import has_one_use
+from ..infra.registry import register
+from ..infra.report import RewriteStatistics
+
+SCRATCH_SHARE = 1 / 2
+"""Share of the L2 for what lies between the steps."""
+WEIGHTS_SHARE = 1 / 2
+"""Share of the L2 for the weights: more are better split between threads than read by each."""
+INNER_PLACES = 48
+"""Rows of a product that are computed at a time, if there are so many: its weights are read for
+each time."""
+MAX_COST = 1.3
+"""Of strips, in parts of what the ops cost one by one: what is gained is reading from the caches of
+other processors, or from memory, and starting three kernels."""
+START_COST = 0.1
+"""Of a thread's share, for the thread that starts late: the fewer bands, the more others wait."""
+MAX_BANDS = 2
+"""For each thread: each band has scratch memory of its own, which a cache holds little of."""
+
+Root = graph.PackedMatmulOp | graph.DirectConvOp
+Stage = list[graph.GraphOp]
+
+
+@register
+@dataclass(frozen=True)
+class GraphFuseStrips(Pass):
+    """Compute a depthwise convolution and the products before and after it strip by strip.
+
+    %1 = "graph.fused"() ({ packed_matmul; relu })
+    %2 = "graph.fused"() ({ direct_conv of %1; relu })
+    %3 = "graph.fused"() ({ packed_matmul of %2; add })
+    -->
+    %3 = "graph.strips"() ({ packed_matmul; relu; direct_conv; relu; packed_matmul; add })
+
+    What lies between them, the widest tensors of an inverted residual (Sandler et al.: MobileNetV2,
+    2018), stays in the caches. Rows at the borders of strips are computed twice. Where nothing
+    follows the convolution, threads may share panels of channels, and none are.
+    """
+
+    name = "graph-fuse-strips"
+    anchor = FUNCTION
+    cpu: CpuModel = GENERIC_CPU
+    threads: int = 0
+    """What shares the work; with 0 the pass does nothing."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.threads < 1:
+            return
+        statistics = state.statistics(self.name.removeprefix("graph-"))
+        views = map(graph.graph_op, op.regions[0].blocks[0].operations)
+        for view in [view for view in views if view is not None and _is_depthwise(_stage(view)[0])]:
+            self._fuse(view, statistics)
+
+    def _fuse(self, depthwise: graph.GraphOp, statistics: RewriteStatistics) -> None:
+        """Fuse `depthwise`, a convolution or a group of it, with what is before and after it."""
+        node = node_name(depthwise.operation)
+        before, after = _before(depthwise), _after(depthwise)
+        for wanted in ((before, depthwise, after), (before, depthwise), (depthwise, after)):
+            ops = [op for op in wanted if op is not None]
+            if len(ops) < len(wanted):
+                continue
+            found = choose_strips([_stage(op) for op in ops], self.cpu, self.threads)
+            if isinstance(found, graph.Strips):
+                _replace(ops, found)
+                return statistics.record_fired(node)
+            statistics.record_declined(node, found)
+        return None
+
+
+def choose_strips(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.Strips | str:
+    """The cheapest strips for `stages` that `threads` of `cpu` share, or why there are none."""
+    for stage in stages[:-1]:
+        if not _is_per_feature(stage):
+            return "what follows a step is not the same for all places"
+    roots, work = list(map(_root, stages)), _Work.of(stages, threads)
+    candidates = [graph.Strips(1, work.window.result, 1, "channels")]
+    if not graph.can_split_channels(roots):
+        candidates = []
+    weights = sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root in roots)
+    if weights <= cpu.l2_bytes * WEIGHTS_SHARE:
+        candidates += work.candidates()
+    elif not candidates:
+        return "threads had better share the weights"
+    most = cpu.l2_bytes * SCRATCH_SHARE
+    fitting = [strips for strips in candidates if work.scratch(strips) <= most]
+    best = min(fitting, key=work.cost, default=None)
+    if best is None or work.cost(best) > MAX_COST:
+        return "strips would compute too much twice, or for too few threads"
+    return best
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the steps cost, and what lies between them."""
+
+    batch: int
+    window: graph.Window
+    places: int
+    """In a row of the result."""
+    first: int
+    """Multiplications of what is before the convolution for a row of the image."""
+    others: int
+    """Multiplications of all others for a row of the result."""
+    image_row: int
+    """Bytes of a row between what is before the convolution and that, if there is any."""
+    result_row: int
+    """Bytes of a row between the convolution and the last product, if there is that product."""
+    panels: int
+    """Of channels of the convolution."""
+    threads: int
+
+    @staticmethod
+    def of(stages: list[Stage], threads: int) -> "_Work":
+        roots = list(map(_root, stages))
+        convolution = next(filter(_is_depthwise, roots))
+        batch, _, width, depth = graph.type_of(convolution.x).static_shape
+        _, _, places, features = graph.type_of(convolution.result).static_shape
+        before, after = roots[0] is not convolution, roots[-1] is not convolution
+        first = _place_products(roots[0]) * width if before else 0
+        last = _place_products(roots[-1]) if after else 0
+        others = places * (_place_products(convolution) + last)
+        return _Work(
+            batch, graph.Window.of(convolution), places, first, others,
+            width * depth * 4 if before else 0, places * features * 4 if after else 0,
+            graph.type_of(convolution.w).static_shape[0], threads,
+        )  # fmt: skip
+
+    def candidates(self) -> Iterator[graph.Strips]:
+        height = self.window.result
+        for bands in range(1, min(height, MAX_BANDS * self.threads) + 1):
+            for rows in range(1, height // bands + 1):
+                enough = -(-INNER_PLACES // self.places)
+                inner = [n for n in range(1, rows + 1) if rows % n == 0]
+                chosen = next((n for n in inner if n >= enough), rows)
+                yield graph.Strips(bands, rows, chosen)
+
+    def scratch(self, strips: graph.Strips) -> int:
+        """Bytes of scratch memory of a piece of work."""
+        if strips.split == "channels":
+            return self.window.image * self.image_row // self.panels
+        return strips.read(self.window) * self.image_row + strips.inner * self.result_row
+
+    def cost(self, strips: graph.Strips) -> float:
+        """Of what the ops cost one by one, if threads shared that evenly."""
+        height, count = self.window.result, len(strips.starts(self.window.result))
+        computed = count * (strips.read(self.window) * self.first + strips.rows * self.others)
+        plain = self.window.image * self.first + height * self.others
+        pieces = self.batch * (self.panels if strips.split == "channels" else strips.bands)
+        shares = -(-pieces // self.threads)
+        uneven = shares * self.threads / pieces * -(-height // strips.bands) * strips.bands / height
+        late = START_COST / shares if self.threads > 1 else 0
+        return computed / plain * uneven * (1 + late)
+
+
+def _place_products(root: Root) -> int:
+    """Multiplications of a product or a convolution for a place of its result."""
+    if isinstance(root, graph.PackedMatmulOp):
+        return graph.type_of(root.x).static_shape[-1] * root.attrs["columns"]
+    return math.prod(graph.type_of(root.w).static_shape)
+
+
+def _stage(op: graph.GraphOp) -> Stage:
+    """A contraction, and the elementwise ops that follow it."""
+    if isinstance(op, graph.FusedOp) and op.kind == "epilogue":
+        return op.ops
+    return [op]
+
+
+def _root(stage: Stage) -> Root:
+    """The contraction that `stage` begins with."""
+    root = stage[0]
+    assert isinstance(root, Root)
+    return root
+
+
+def _is_depthwise(op: graph.GraphOp) -> TypeGuard[graph.DirectConvOp]:
+    """Whether `op` is a depthwise convolution of images."""
+    return graph.is_depthwise(op) and graph.type_of(op.x).rank == 4
+
+
+def _before(depthwise: graph.GraphOp) -> graph.GraphOp | None:
+    """The product or convolution of which nothing but `depthwise` uses the result."""
+    x = _root(_stage(depthwise)).x
+    op = graph.graph_op(x.owner)
+    if op is None or not has_one_use(x) or graph.is_depthwise(_stage(op)[0]):
+        return None
+    return op if isinstance(_stage(op)[0], graph.PackedMatmulOp | graph.DirectConvOp) else None
+
+
+def _after(depthwise: graph.GraphOp) -> graph.GraphOp | None:
+    """The product that alone uses the result of `depthwise`, as its rows."""
+    result = depthwise.operation.results[0]
+    if not has_one_use(result):
+        return None
+    operation = next(iter(result.uses)).owner.operation
+    while operation.parent is not None and operation.parent != depthwise.operation.parent:
+        operation = operation.parent
+    op = graph.graph_op(operation)
+    root = None if op is None else _stage(op)[0]
+    return op if isinstance(root, graph.PackedMatmulOp) and root.x == result else None
+
+
+def _is_per_feature(stage: Stage) -> bool:
+    """Whether what is beside the sums is one number, or one per feature."""
+    inside = {op.operation.results[0] for op in stage}
+    features = graph.type_of(stage[0].operation.results[0]).shape[-1]
+    used = [value for op in stage[1:] for value in op.operation.operands]
+    beside = [graph.type_of(value) for value in used if value not in inside]
+    return all(each.is_static and math.prod(each.static_shape) in (1, features) for each in beside)
+
+
+def _replace(ops: list[graph.GraphOp], strips: graph.Strips) -> None:
+    """Build the strips where the last of `ops` stands, and erase these."""
+    last = ops[-1].operation
+    with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in ops]):
+        fused = graph.strips(ops, strips)
+    last.results[0].replace_all_uses_with(fused)
+    for op in reversed(ops):
+        op.operation.erase()

@@ -1,0 +1,168 @@
+"""Constant weights laid out for the registers of the target."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...cpu_model import GENERIC_CPU, CpuModel
+from ...dialects import graph
+from ...mlir import ir
+from ..analysis.windows import is_pointwise, windows_as_rows
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.greedy import apply_rewrites
+from ..infra.query import constant_array, producer
+from ..infra.registry import register
+from ..infra.rewrite import Rewrite
+from .matmul_forms import COMPACT_BOUND, NarrowProducts, PackedProducts, SplitProducts
+from .recurrent import PackRecurrence
+from .strassen import BLOCK_BOUND
+
+IM2COL_ROWS = 1024
+"""A convolution with more places than this is left alone: rows of windows would fill the caches."""
+MIN_DEPTH = 16
+"""Shorter sums do not pay."""
+
+
+@register
+@dataclass(frozen=True)
+class GraphPackWeights(Pass):
+    """Multiply by constant weights in panels that fill the vector registers.
+
+    %1 = "graph.matmul"(%x, %w) : 128x768, 768x3072
+    -->
+    %1 = "graph.packed_matmul"(%x, %w') {rows = 6} : 128x768, 48x768x64
+
+    Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
+    larger one, on few places, of `graph.im2col`. Exact up to the order of sums.
+
+    The recurrences of `graph.rnn`, `graph.gru` and `graph.lstm` are laid out likewise.
+
+    Large products of known size may be computed by blocks, with fewer multiplications
+    (`graph.strassen_matmul`).
+
+    With a unit that multiplies bf16, factors are rounded to that, and their products summed in f32;
+    or each factor of f32 becomes the sum of two of bf16, of whose four products three are summed.
+    """
+
+    name = "graph-pack-weights"
+    anchor = FUNCTION
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
+    bf16: Literal["none", "amx", "avx512bf16"] = "none"
+    """The unit that multiplies factors rounded to bf16, with vectors of 512 bits."""
+    split: Literal["none", "amx"] = "none"
+    """The unit that multiplies factors of f32 as two of bf16."""
+    compact: bool = False
+    """Whether large weights that few rows are multiplied by are rounded to 24 bits."""
+
+    strassen: bool = False
+    """Whether large products of f32 are computed by blocks, with fewer multiplications."""
+    threads: int = 1
+    """That will share the work."""
+
+    @property
+    def bound(self) -> float | None:
+        """Of what factors are rounded to."""
+        return self._products().bound if self.cpu.has_vectors else None
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.cpu.has_vectors:
+            products = self._products()
+            rewrites = [PackMatmul(products), PackConv(products), PackRecurrence(self.cpu)]
+            apply_rewrites(op, rewrites, state)
+
+    def _products(self) -> PackedProducts:
+        if self.cpu.vector_bits == 512 and self.bf16 != "none":
+            return NarrowProducts(self.cpu, unit=self.bf16)
+        if self.cpu.vector_bits == 512 and self.split != "none":
+            return SplitProducts(self.cpu, compact=self.compact)
+        bounds = [COMPACT_BOUND] * self.compact + [BLOCK_BOUND] * self.strassen
+        bound = max(bounds, default=None)
+        return PackedProducts(self.cpu, bound, self.compact, self.strassen, self.threads)
+
+
+class _Pack(Rewrite):
+    """Base of rewrites to packed products; holds their form."""
+
+    def __init__(self, products: PackedProducts):
+        self.products = products
+        self.bound = products.bound
+
+    def _reason_against(self, x: ir.Value, rows: Any, weights: np.ndarray) -> str | None:
+        """Why `rows` rows of or from `x` by `weights` [K, N] are not packed, if they are not."""
+        if not isinstance(graph.type_of(x).shape[-1], int):
+            return "the length of the sums has a name"
+        if rows == 0:
+            return "there are no rows"
+        if weights.dtype != np.float32:
+            return "only f32 is packed"
+        if weights.shape[0] < MIN_DEPTH:
+            return "the sums are too short"
+        if self.products.tile(_known(rows), weights.shape[1]) is None:
+            return "no panel fits the columns"
+        return None
+
+
+class PackMatmul(_Pack):
+    """``matmul(x, constant)  -->  packed_matmul(x, panels)``."""
+
+    name = "pack-matmul"
+    root = graph.MatmulOp
+
+    def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
+        weights = _constant_matrix(op.b)
+        return None if weights is None else {"weights": weights}
+
+    def check(self, op: graph.MatmulOp, weights: np.ndarray) -> str | None:
+        return self._reason_against(op.a, _rows(op.a), weights)
+
+    def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
+        return self.products.build(op.a, weights, _known(_rows(op.a)))
+
+
+class PackConv(_Pack):
+    """``conv(x, constant)  -->  packed_matmul(im2col(x), panels)``; of 1x1, x or a slice of it."""
+
+    name = "pack-conv"
+    root = graph.ConvOp
+
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
+        attrs = op.attrs
+        if attrs["layout"] != "channels_last" or attrs["groups"] != 1:
+            return None
+        weights = constant_array(op.w)
+        return None if weights is None else {"weights": weights, "attrs": attrs}
+
+    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        rows = _rows(op.result)
+        matrix = weights.reshape(-1, weights.shape[-1])
+        reason = self._reason_against(op.x, rows, matrix)
+        if reason is not None:
+            return reason
+        few = isinstance(rows, int) and rows <= IM2COL_ROWS
+        if not is_pointwise(weights, attrs) and not few:
+            return "too many windows to lay out as rows"
+        return None
+
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+        matrix = weights.reshape(-1, weights.shape[-1])
+        rows = windows_as_rows(op, weights, attrs)
+        return self.products.build(rows, matrix, _known(_rows(op.result)))
+
+
+def _constant_matrix(x: ir.Value) -> np.ndarray | None:
+    """The data of a constant matrix, or of one that is transposed, as tied embeddings are."""
+    transposed = producer(x, graph.TransposeOp)
+    array = constant_array(x if transposed is None else transposed.x)
+    if array is None or array.ndim != 2:
+        return None
+    return array if transposed is None else array.transpose(transposed.attrs["perm"])
+
+
+def _rows(x: ir.Value) -> Any:
+    return graph.element_count(graph.type_of(x).shape[:-1])
+
+
+def _known(count: Any) -> int | None:
+    return count if isinstance(count, int) else None

@@ -1,0 +1,126 @@
+"""Convolutions by Winograd's algorithm, where it is less work."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...cpu_model import GENERIC_CPU, CpuModel
+from ...dialects import graph
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.greedy import apply_rewrites
+from ..infra.query import constant_array
+from ..infra.registry import register
+from ..infra.rewrite import Rewrite
+from ..kernels.vector_registers import product_tile
+
+TILES = (4, 2)
+"""Places of the result along an axis: 36 products for 16 places, or 16 for 4, which directly take
+144 and 36. Larger ones would lose digits."""
+GAIN = 1.25
+"""How many times as fast it must be, by the estimate, to be worth its rounding."""
+
+TRANSFORM_CYCLES = 4
+"""Of each product of a tile, for each vector of channels on either side: counted, not measured."""
+
+
+@register
+@dataclass(frozen=True)
+class GraphWinograd(Pass):
+    """Convolve 3x3 kernels with fewer products, on transformed images and weights.
+
+    %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
+    -->
+    %1 = "graph.winograd_conv"(%x, %w') {tile = 4} : 1x56x56x64, 2x36x64x32
+
+    For channels-last images of f32, constant weights, stride 1. Results differ by rounding, some
+    1e-6 of the largest element (3e-6 seen with 256 channels), which `tile=0` avoids.
+    """
+
+    name = "graph-winograd"
+    anchor = FUNCTION
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
+    tile: int = max(TILES)
+    """The largest tiles to use: 4, 2, or 0 for none."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.cpu.has_vectors and self.tile:
+            apply_rewrites(op, [WinogradConv(self.cpu, self.tile)], state)
+
+
+class WinogradConv(Rewrite):
+    """``conv(x, constant)  -->  winograd_conv(x, panels)``."""
+
+    name = "winograd-conv"
+    root = graph.ConvOp
+
+    def __init__(self, cpu: CpuModel, tile: int):
+        self.cpu, self.lanes = cpu, cpu.lanes
+        self.tiles = [n for n in TILES if n <= tile]
+
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
+        attrs = op.attrs
+        weights = constant_array(op.w)
+        if attrs["layout"] != "channels_last" or weights is None or weights.ndim != 4:
+            return None
+        return {"weights": weights, "attrs": attrs}
+
+    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+        kernel, (channels, features) = weights.shape[:2], weights.shape[2:]
+        if weights.dtype != np.float32:
+            return "only f32 is convolved this way"
+        if kernel != (3, 3) or any(n != 1 for n in (*attrs["strides"], *attrs["dilations"])):
+            return "its kernel is not 3x3, or steps over places"
+        if not graph.type_of(op.x).is_static:
+            return "sizes are not known at compile time"
+        if channels % self.lanes or features // attrs["groups"] % self.lanes:
+            return "channels or features do not fill vectors"
+        shape = _Sizes(graph.type_of(op.result).static_shape, channels, attrs["groups"])
+        gain = self._gain(self._tile(shape), shape)
+        return f"it would be {gain:.2f} times as fast" if gain < GAIN else None
+
+    def _tile(self, shape: "_Sizes") -> int:
+        return max(self.tiles, key=lambda tile: self._gain(tile, shape))
+
+    def _gain(self, tile: int, shape: "_Sizes") -> float:
+        """How many times as fast as a direct convolution it should be."""
+        batch, height, width, features = shape.result
+        channels, all_channels = shape.channels, shape.groups * shape.channels
+        products = (tile + 2) ** 2
+        tiles = batch * -(-height // tile) * -(-width // tile)
+        vectors = channels * features / self.lanes
+        transformed = (all_channels + features) / self.lanes
+        transforms = tiles * products * TRANSFORM_CYCLES * transformed
+        ours = self._cycles(tiles * products * vectors, products * channels * features) + transforms
+        direct = self._cycles(batch * height * width * 9 * vectors, 9 * channels * features)
+        return direct / ours
+
+    def _cycles(self, products: float, weights: int) -> float:
+        """Cycles of so many multiply-adds of vectors by so many weights, which stay in the L2 if it
+        is large enough."""
+        streamed = weights * 4 if weights * 4 > self.cpu.l2_bytes else 0
+        return max(products / self.cpu.fma_units, streamed / self.cpu.memory_bytes_per_cycle)
+
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+        groups = attrs["groups"]
+        features = weights.shape[-1] // groups // self.lanes
+        most = product_tile(self.cpu).vectors
+        vectors = next(n for n in range(most, 0, -1) if features % n == 0)
+        rows = product_tile(self.cpu, vectors).rows
+        tile = self._tile(_Sizes(graph.type_of(op.result).static_shape, weights.shape[2], groups))
+        kernel = graph.winograd_kernel(weights, tile, vectors * self.lanes)
+        return graph.winograd_conv(
+            op.x, graph.constant(value=kernel), low=attrs["low"], high=attrs["high"],
+            tile=tile, rows=rows, lanes=self.lanes,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Of a convolution: its result [N, H, W, F], the channels of a group, and the groups."""
+
+    result: tuple[int, ...]
+    channels: int
+    groups: int

@@ -1,0 +1,64 @@
+"""Convolutions and pools on channels-last operands, between a pair of transposes."""
+
+from typing import Any
+
+from ....dialects import graph
+from ....mlir import ir
+from ...infra.rewrite import Rewrite
+from .permutation import to_channels_first, to_channels_last, transposed
+
+
+class _ChannelsLast(Rewrite):
+    """Base: an op with a ``layout`` attribute that is channels first."""
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        return {} if op.attrs["layout"] == "channels_first" else None
+
+    def rewrite(self, op: Any, **captures: Any) -> ir.Value:
+        del captures
+        rank = graph.type_of(op.x).rank
+        x = transposed(op.x, to_channels_last(rank))
+        result = self.build(op, x, {**op.attrs, "layout": "channels_last"})
+        return graph.transpose(result, perm=to_channels_first(rank))
+
+    def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
+        raise NotImplementedError
+
+
+class ConvChannelsLast(_ChannelsLast):
+    """``conv(x, w)  -->  transpose(conv(transpose(x), w'))``, w' [*kernel, C/groups, F]."""
+
+    name = "conv-channels-last"
+    root = graph.ConvOp
+
+    def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
+        rank = graph.type_of(op.w).rank
+        return graph.conv(x, transposed(op.w, (*range(2, rank), 1, 0)), **attrs)
+
+
+class ConvTransposeChannelsLast(_ChannelsLast):
+    """``conv_transpose(x, w)  -->  transpose(conv_transpose(transpose(x), w))``."""
+
+    name = "conv-transpose-channels-last"
+    root = graph.ConvTransposeOp
+
+    def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
+        return graph.conv_transpose(x, op.w, **attrs)
+
+
+class PoolChannelsLast(_ChannelsLast):
+    """``pool(x)  -->  transpose(pool(transpose(x)))``."""
+
+    name = "pool-channels-last"
+    root = (graph.MaxPoolOp, graph.AveragePoolOp, graph.LpPoolOp)
+
+    def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
+        builders = {
+            graph.MaxPoolOp: graph.max_pool,
+            graph.AveragePoolOp: graph.average_pool,
+            graph.LpPoolOp: graph.lp_pool,
+        }
+        return builders[type(op)](x, **attrs)
+
+
+CHANNELS_LAST = (ConvChannelsLast, ConvTransposeChannelsLast, PoolChannelsLast)

@@ -1,0 +1,197 @@
+"""The pass `graph-convert-precision`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.locations import node_name
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.query import constant_array, producer
+from ..infra.registry import register
+
+_F32 = np.dtype(np.float32)
+_NARROW = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+
+PRODUCTS = (
+    graph.MatmulOp,
+    graph.EinsumOp,
+    graph.ConvOp,
+    graph.ConvTransposeOp,
+    graph.AttentionOp,
+)
+"""What gains most; their sums are f32."""
+
+FOLLOWING = (
+    graph.AbsOp, graph.NegOp, graph.ReluOp, graph.LeakyReluOp, graph.PreluOp, graph.EluOp,
+    graph.SigmoidOp, graph.HardSigmoidOp, graph.SwishOp, graph.GeluOp, graph.MishOp, graph.TanhOp,
+    graph.ErfOp, graph.AddOp, graph.SubOp, graph.MulOp, graph.DivOp, graph.MaxOp, graph.MinOp,
+    graph.WhereOp, graph.SoftmaxOp, graph.LayerNormOp, graph.RmsNormOp, graph.BatchNormOp,
+    graph.RotaryEmbeddingOp, graph.ReduceMeanOp, graph.ReduceMaxOp, graph.ReduceMinOp,
+    graph.MaxPoolOp, graph.AveragePoolOp, graph.InterpolateOp, graph.ReshapeOp, graph.TransposeOp,
+    graph.ExpandOp, graph.ConcatOp, graph.SliceOp, graph.DynamicSliceOp, graph.PadOp,
+    graph.GatherOp, graph.TriluOp,
+)  # fmt: skip
+"""What stays in few bits between products. Sums inside these are f32, too, and their results are
+no larger than what they are computed from, or not much."""
+
+
+@register
+@dataclass(frozen=True)
+class ConvertPrecision(Pass):
+    """Compute in floats of 16 bits what was f32; sums, inputs and outputs stay f32.
+
+        %1 = "graph.matmul"(%x, %w) : 128x768xf32, 768x768xf32
+    -->
+        %0 = "graph.cast"(%x) : 128x768xf16
+        %1 = "graph.matmul"(%0, %w') : 128x768xf16, 768x768xf16
+        %2 = "graph.cast"(%1) : 128x768xf32
+
+    Products are converted always; what lies between them (activations, normalisations, movement of
+    data) where all that it computes from has been; everything else (exponentials, powers, sums of
+    many elements, quantisation, control flow) stays f32, as in automatic mixed precision
+    (Micikevicius et al., 2018). So does what adds or multiplies a constant that `to` cannot hold.
+    For f16, whose largest number is 65504, conversions saturate.
+    """
+
+    name = "graph-convert-precision"
+    anchor = FUNCTION
+    to: Literal["f32", "f16", "bf16"] = "f32"
+    """``f32`` leaves everything as it is."""
+
+    @property
+    def bound(self) -> float | None:
+        """Of what is rounded many times, with steps of 2^-11 in f16 and 2^-8 in bf16."""
+        return {"f16": 2e-2, "bf16": 8e-2}.get(self.to)
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.to in _NARROW:
+            _Converter(_NARROW[self.to], state).convert(op.operation)
+
+
+class _Converter:
+    """Converts op after op, in order; a value has one type, and a cast where the other is read."""
+
+    def __init__(self, to: np.dtype, state: PassState):
+        self.to = to
+        self.statistics = state.statistics(f"compute-in-{graph.dtype_name(to)}")
+        self.narrowed: set[ir.Value] = set()
+        self.casts: dict[ir.Value, ir.Value] = {}
+
+    def convert(self, operation: Any) -> None:
+        for region in operation.regions:
+            for block in region.blocks:
+                for inner in list(block.operations):
+                    self.convert(inner.operation)
+                    self.visit(inner.operation)
+
+    def visit(self, operation: Any) -> None:
+        """Narrow one op, or give it the operands of f32 that it had."""
+        op = graph.graph_op(operation)
+        reason = self.reason_to_stay(op) if op is not None else ""
+        if op is not None and reason is None:
+            self.narrow_op(op)
+            self.statistics.record_fired(node_name(op))
+            return
+        if reason:
+            self.statistics.record_declined(node_name(operation), reason)
+        for index, value in enumerate(operation.operands):
+            if value in self.narrowed:
+                operation.operands[index] = self.widened(value)
+
+    def reason_to_stay(self, op: graph.GraphOp) -> str | None:
+        """None if `op` is to be narrowed; "" where there is nothing to say."""
+        values = [v for v in op.operation.operands if self.is_wide(v) or v in self.narrowed]
+        if isinstance(op, PRODUCTS):
+            return None if values else ""
+        if not isinstance(op, FOLLOWING) or not values:
+            return ""
+        computed = [v for v in values if constant_array(v) is None]
+        if not all(v in self.narrowed for v in computed):
+            return ""
+        if isinstance(op, graph.MulOp) and op.a == op.b:
+            return "squares need the range of f32"
+        arrays = [constant_array(v) for v in values]
+        if any(array is not None and not self.holds(array) for array in arrays):
+            return "a constant is too large or too small"
+        return None
+
+    @staticmethod
+    def is_wide(value: ir.Value) -> bool:
+        return isinstance(value.type, ir.RankedTensorType) and graph.type_of(value).dtype == _F32
+
+    def holds(self, array: np.ndarray) -> bool:
+        """Whether no element of `array` becomes infinite, nor a lone one 0."""
+        with np.errstate(over="ignore"):
+            narrow = array.astype(self.to).astype(_F32)
+        if np.any(np.isfinite(array) & ~np.isfinite(narrow)):
+            return False
+        return array.size != 1 or bool(np.all((narrow != 0) | (array == 0)))
+
+    def narrow_op(self, op: graph.GraphOp) -> None:
+        operation = op.operation
+        for index, value in enumerate(operation.operands):
+            if self.is_wide(value):
+                operation.operands[index] = self.narrow(value)
+        types = [graph.map_group(graph.type_of, group) for group in op.operand_groups.values()]
+        for result, type_ in zip(operation.results, op.infer_types(types, op.attrs), strict=True):
+            if graph.type_of(result) != type_:
+                result.set_type(graph.to_mlir(type_))
+                self.narrowed.add(result)
+
+    def narrow(self, value: ir.Value) -> ir.Value:
+        """`value`, which is f32, in few bits."""
+        return self.cast(value, self._narrow_constant if _is_constant(value) else self._narrow)
+
+    def widened(self, value: ir.Value) -> ir.Value:
+        """A narrowed value as f32."""
+        return self.cast(value, lambda x: graph.cast(x, to=_F32))
+
+    def cast(self, value: ir.Value, build: Callable[[ir.Value], ir.Value]) -> ir.Value:
+        """What `build` makes of `value`, right behind it; once."""
+        if value not in self.casts:
+            with _behind(value):
+                self.casts[value] = build(value)
+        return self.casts[value]
+
+    def _narrow(self, value: ir.Value) -> ir.Value:
+        return graph.cast(self._saturated(value), to=self.to)
+
+    def _saturated(self, value: ir.Value) -> ir.Value:
+        if self.to != np.float16:
+            return value  # bf16 has the range of f32
+        largest = np.finfo(self.to).max
+        low, high = (graph.constant(value=np.array(x, np.float32)) for x in (-largest, largest))
+        return graph.max_(graph.min_(value, high), low)
+
+    def _narrow_constant(self, value: ir.Value) -> ir.Value:
+        array = constant_array(value)
+        assert array is not None
+        splat = array.size > 1 and not any(array.strides)
+        elements = array[(slice(1),) * array.ndim] if splat else array
+        if self.to == np.float16:
+            largest = np.finfo(self.to).max
+            elements = np.clip(elements, -largest, largest)
+        narrow = elements.astype(self.to)
+        return graph.constant(value=np.broadcast_to(narrow, array.shape) if splat else narrow)
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return producer(value, graph.ConstantOp) is not None
+
+
+@contextmanager
+def _behind(value: ir.Value) -> Iterator[None]:
+    """Build right behind the op, or at the start of the block, that `value` comes from."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        with ir.InsertionPoint.at_block_begin(owner), owner.owner.location:
+            yield
+    else:
+        with ir.InsertionPoint.after(owner), owner.location:
+            yield

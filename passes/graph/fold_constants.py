@@ -1,0 +1,163 @@
+"""The pass `graph-fold-constants`."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.locations import fuse_locations, node_name
+from ...dialects.symbolic import Dim
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.query import has_one_use, is_dead, producer
+from ..infra.registry import register
+from ..infra.report import RewriteStatistics
+
+REWRITE = "fold-constants"
+
+BROADCAST_BYTES = 4096
+"""Larger results of `graph.expand` stay computed: broadcasting is free, reading memory is not."""
+
+
+@register
+@dataclass(frozen=True)
+class FoldConstants(Pass):
+    """Compute ops whose operands are all constants.
+
+        %0 = graph.constant() {value = dense<[1.0, 4.0]>}
+        %1 = graph.sqrt(%0)                               -->  %1 = graph.constant() {[1.0, 2.0]}
+
+    What has no elements counts as a constant, and an op of which all results have none is computed
+    whatever its operands are.
+
+    Values are those of the ops' own numpy meanings. One fold makes the constants of the program
+    larger by `max-bytes` at most: the result, less the operands that nothing else uses. Ops with
+    regions, and results with symbolic sizes, are left alone. One walk in program order suffices,
+    since operands come before their uses.
+
+    Data that was folded away leaves the program, but stays in memory as long as the context.
+    """
+
+    name = "graph-fold-constants"
+    anchor = FUNCTION
+    max_bytes: int = 1 << 20
+
+    def run(self, op: Any, state: PassState) -> None:
+        statistics = state.statistics(REWRITE)
+        for region in op.regions:
+            for block in region.blocks:
+                self._fold_block(block, statistics)
+
+    def _fold_block(self, block: ir.Block, statistics: RewriteStatistics) -> None:
+        for operation in list(block.operations):
+            for region in operation.operation.regions:
+                for inner in region.blocks:
+                    self._fold_block(inner, statistics)
+            op = graph.graph_op(operation)
+            if op is not None and _is_foldable(op):
+                self._fold(op, statistics)
+
+    def _fold(self, op: graph.GraphOp, statistics: RewriteStatistics) -> None:
+        name = node_name(op)
+        reason = self._growth_problem(op)
+        if reason is not None:
+            statistics.record_declined(name, reason)
+            return
+        try:
+            arrays = _compute(op)
+        except (ArithmeticError, LookupError, NotImplementedError, ValueError) as error:
+            statistics.record_declined(name, f"cannot be computed: {error or type(error).__name__}")
+            return
+        _replace(op, arrays)
+        statistics.record_fired(name)
+
+    def _growth_problem(self, op: graph.GraphOp) -> str | None:
+        size = sum(map(_bytes, op.operation.results))
+        if isinstance(op, graph.ExpandOp) and size > BROADCAST_BYTES:
+            return "broadcasting is cheaper than reading the result"
+        constants = {value for value in op.operation.operands if _is_constant(value)}
+        growth = size - sum(_bytes(value) for value in constants if _dies_with(op, value))
+        if growth > self.max_bytes:
+            return f"the constants would grow by {growth:,} bytes"
+        return None
+
+
+def _is_foldable(op: graph.GraphOp) -> bool:
+    operation = op.operation
+    return (
+        op.pure
+        and not isinstance(op, graph.ConstantOp)
+        and len(operation.regions) == 0
+        and all(graph.type_of(result).is_static for result in operation.results)
+        and (_gives_nothing(op) or all(map(_is_known, operation.operands)))
+        and not any(map(_is_symbolic, op.attrs.values()))
+    )
+
+
+def _gives_nothing(op: graph.GraphOp) -> bool:
+    """Whether no result has an element."""
+    return all(map(_is_empty, op.operation.results))
+
+
+def _is_known(value: ir.Value) -> bool:
+    return _is_constant(value) or _is_empty(value)
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return producer(value, graph.ConstantOp) is not None
+
+
+def _is_empty(value: ir.Value) -> bool:
+    return 0 in graph.type_of(value).shape and graph.type_of(value).is_static
+
+
+def _compute(op: graph.GraphOp) -> tuple[np.ndarray, ...]:
+    """The results of an op that is foldable."""
+    if _gives_nothing(op):
+        return tuple(map(_no_elements, op.operation.results))
+    groups = op.operand_groups.values()
+    return graph.evaluate_op(op, [graph.map_group(_array, group) for group in groups])
+
+
+def _is_symbolic(attribute: Any) -> bool:
+    parts = attribute if isinstance(attribute, tuple) else (attribute,)
+    return any(isinstance(part, Dim) for part in parts)
+
+
+def _array(value: ir.Value | None) -> np.ndarray | None:
+    if value is None:
+        return None
+    constant = producer(value, graph.ConstantOp)
+    return _no_elements(value) if constant is None else constant.attrs["value"]
+
+
+def _no_elements(value: ir.Value) -> np.ndarray:
+    type_ = graph.type_of(value)
+    return np.empty(type_.static_shape, type_.dtype)
+
+
+def _bytes(value: ir.Value) -> int:
+    type_ = graph.type_of(value)
+    return math.prod(type_.static_shape) * type_.dtype.itemsize
+
+
+def _dies_with(op: graph.GraphOp, value: ir.Value) -> bool:
+    return has_one_use(value) or all(use.owner == op.operation for use in value.uses)
+
+
+def _replace(op: graph.GraphOp, arrays: tuple[np.ndarray, ...]) -> None:
+    """Put constants in the place of `op`, and erase it and the constants only it used."""
+    operation = op.operation
+    constants = {
+        ir.OpResult(v).owner.operation: None for v in operation.operands if _is_constant(v)
+    }
+    dying = [c.location for c in constants if all(_dies_with(op, r) for r in c.results)]
+    with ir.InsertionPoint(operation), fuse_locations([*dying, operation.location]):
+        for result, array in zip(operation.results, arrays, strict=True):
+            result.replace_all_uses_with(graph.constant(value=array))
+    operation.erase()
+    for constant in constants:
+        if is_dead(constant):
+            constant.erase()

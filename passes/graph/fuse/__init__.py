@@ -1,0 +1,64 @@
+"""Passes that gather ops into `graph.fused` groups: one kernel each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....dialects import graph
+from ...infra.base import FUNCTION, Pass, PassState
+from ...infra.registry import register
+from .groups import fuse_groups
+
+CONTRACTIONS = (
+    graph.CompactMatmulOp,
+    graph.ConvOp,
+    graph.ConvTransposeOp,
+    graph.DirectConvOp,
+    graph.EinsumOp,
+    graph.MatmulOp,
+    graph.NarrowMatmulOp,
+    graph.PackedMatmulOp,
+    graph.SplitMatmulOp,
+    graph.StrassenMatmulOp,
+    graph.WinogradConvOp,
+)
+
+
+@register
+@dataclass(frozen=True)
+class GraphFuseEpilogue(Pass):
+    """Join a contraction with the elementwise ops that follow it: bias, activation, residual.
+
+    %1 = "graph.conv"(%x, %w)
+    %2 = "graph.add"(%1, %bias)
+    %3 = "graph.relu"(%2)
+    -->
+    %3 = "graph.fused"() ({ conv; add; relu; graph.yield }) {kind = "epilogue"}
+    """
+
+    name = "graph-fuse-epilogue"
+    anchor = FUNCTION
+    max_operands: int = 12
+    """Values that a group may read; the backend takes at most 32 buffers per kernel."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        fuse_groups(op, CONTRACTIONS, "epilogue", self.max_operands, state)
+
+
+@register
+@dataclass(frozen=True)
+class GraphFuseElementwise(Pass):
+    """Join elementwise ops of one shape that feed each other.
+
+    %1 = "graph.sigmoid"(%x)
+    %2 = "graph.mul"(%x, %1)
+    -->
+    %2 = "graph.fused"() ({ sigmoid; mul; graph.yield }) {kind = "elementwise"}
+    """
+
+    name = "graph-fuse-elementwise"
+    anchor = FUNCTION
+    max_operands: int = 12
+    """Values that a group may read; the backend takes at most 32 buffers per kernel."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        fuse_groups(op, graph.ELEMENTWISE, "elementwise", self.max_operands, state)

@@ -1,0 +1,35 @@
+"""Operands exchanged."""
+
+from typing import Any
+
+from ...infra.pattern import COMMUTATIVE
+from ...infra.query import constant_array
+from ...infra.rewrite import rewrite
+
+
+@rewrite(*sorted(COMMUTATIVE, key=lambda op_class: op_class.OPERATION_NAME))
+def commuted(op: Any) -> Any:
+    """``a + b, b + a  -->  a + b`` for every commutative op. Exact, but ``max(0.0, -0.0)``.
+
+    Common subexpressions are found by their operands in order, by `cse`; the backend, which finds
+    these in a kernel, cannot always store one result twice.
+    """
+    if op.a == op.b:
+        return None
+    rare = op.b if constant_array(op.a) is not None else op.a  # constants may have many uses
+    twins = (use.owner for use in rare.uses if _is_commuted(op, use.owner))
+    earlier = next((twin for twin in twins if twin.is_before_in_block(op.operation)), None)
+    return None if earlier is None else earlier.results[0]
+
+
+def _is_commuted(op: Any, other: Any) -> bool:
+    """Whether `other` stands in the same block and is `op` with its operands exchanged."""
+    other = other.operation
+    return (
+        other.name == op.operation.name
+        and other.block == op.operation.block
+        and list(other.operands) == [op.b, op.a]
+    )
+
+
+REWRITES = (commuted,)

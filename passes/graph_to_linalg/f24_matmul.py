@@ -1,0 +1,29 @@
+"""Products by weights of 24 bits, alone or with the elementwise ops that follow."""
+
+import math
+
+from ...dialects import graph
+from ...mlir import ir
+from ..kernels.epilogue import VectorEpilogue
+from ..kernels.f24_matmul import CompactEmitter, CompactProduct
+from .kernel_calls import compute
+from .lowering import Lowering, lowers
+
+
+@lowers(graph.CompactMatmulOp)
+def compact_matmul(ctx: Lowering, op: graph.CompactMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    del x, w
+    return compact_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+
+
+def compact_epilogue(
+    ctx: Lowering, op: graph.CompactMatmulOp, epilogue: VectorEpilogue
+) -> ir.Value:
+    """A product and its `epilogue`."""
+    shape = graph.type_of(op.x).static_shape
+    product = CompactProduct(
+        math.prod(shape[:-1]), shape[-1], op.attrs["columns"],
+        width=graph.COMPACT_WIDTH, lanes=graph.COMPACT_WIDTH // 4, tile=op.attrs["rows"],
+        cpu=ctx.cpu,
+    )  # fmt: skip
+    return compute(ctx, CompactEmitter, "compact_matmul", product, op, epilogue)

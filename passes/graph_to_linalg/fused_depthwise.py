@@ -1,0 +1,119 @@
+"""Products and the depthwise convolution between them, strip by strip: a kernel of our own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...cpu_model import CpuModel
+from ...dialects import graph, iree
+from ...mlir import ir
+from ..kernels.direct_convolution import Shape
+from ..kernels.emitter import Registers
+from ..kernels.epilogue import Finish, Place, VectorEpilogue
+from ..kernels.fused_depthwise import Block, Step, StripsEmitter, StripsShape
+from .direct_convolution import shape_of
+from .fusion import epilogue_of, lower_group
+from .kernel_calls import define, flat
+from .lowering import Lowering, lowers, plain_type
+from .packed_matmul import product_of
+from .scratch import floats, scratch_of, uses_scratch
+
+
+@lowers(graph.StripsOp)
+def strips(ctx: Lowering, op: graph.StripsOp) -> ir.Value:
+    """All in one kernel; where it is not for vectors, one after the other."""
+    epilogues = _epilogues(op, ctx.cpu)
+    if epilogues is None:
+        for root, *steps in op.stages:
+            ctx.values[_last(root, steps)] = lower_group(ctx, root, steps)
+        return ctx.values[op.yielded]
+    return _compute(ctx, op, epilogues)
+
+
+@uses_scratch(graph.StripsOp)
+def strips_scratch(op: graph.StripsOp, cpu: CpuModel) -> list[graph.TensorType]:
+    """What is between the steps of all bands; of one after the other, the tensors between them."""
+    if _epilogues(op, cpu) is None:
+        return [graph.type_of(_last(root, steps)) for root, *steps in op.stages[:-1]]
+    shape = _shape(op, cpu)
+    bands = shape.depthwise.image[0] * shape.strips.bands
+    return [floats(bands * size) for size in shape.scratch]
+
+
+def _epilogues(op: graph.StripsOp, cpu: CpuModel) -> list[VectorEpilogue] | None:
+    """What follows each step; None where they are not for one kernel."""
+    epilogues = [epilogue_of(root, steps, cpu) for root, *steps in op.stages]
+    known = [epilogue for epilogue in epilogues if epilogue is not None]
+    if len(known) < len(epilogues) or any(each.reads_whole for each in known[:-1]):
+        return None
+    return known
+
+
+def _last(root: graph.GraphOp, steps: list[graph.GraphOp]) -> ir.Value:
+    """The result of a stage."""
+    return (steps or [root])[-1].operation.results[0]
+
+
+def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilogue]) -> ir.Value:
+    shape = _shape(op, ctx.cpu)
+    roots = op.roots
+    operands = [ctx.values[roots[0].x]]
+    for root, epilogue in zip(roots, epilogues, strict=True):
+        operands += [ctx.values[root.w], *epilogue.operands(ctx.values)]
+    result = graph.type_of(op.operation.results[0])
+    results = [plain_type(type_) for type_ in (result, *scratch_of(op, ctx.cpu))]
+
+    def kernel(number: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
+        given = list(buffers[: -len(results)])
+        emitter: StripsEmitter
+
+        def finish(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Finish:
+            def apply(places: list[Place], sums: Registers) -> Registers:
+                return epilogue.apply(emitter, leaves, places, sums)
+
+            return apply
+
+        steps = []
+        for epilogue in epilogues:
+            weights, *leaves = given[: 1 + len(epilogue.memory)]
+            del given[: 1 + len(leaves)]
+            steps.append(Step(weights, finish(epilogue, leaves)))
+        emitter = StripsEmitter(shape, image, steps, list(buffers[-len(results) :]))
+        emitter.piece(number)
+
+    types = [*(operand.type for operand in operands), *results]
+    key = (shape, *(epilogue.key for epilogue in epilogues))
+    name = define(ctx, "strips", key, [flat(type_) for type_ in types], kernel, shape.flops)
+    return iree.run_kernel(name, shape.pieces, operands, results)[0]
+
+
+def _shape(op: graph.StripsOp, cpu: CpuModel) -> StripsShape:
+    depthwise = shape_of(op.depthwise)
+    window = graph.Window.of(op.depthwise)
+    read = op.strips.read(window)
+    roots = op.roots
+    first = last = None
+    if op.position > 0:
+        first = _first(op, roots[0], read * depthwise.image[2], cpu)
+    if op.position < len(roots) - 1:
+        product = roots[-1]
+        assert isinstance(product, graph.PackedMatmulOp)
+        last = _block(product, op.strips.inner * depthwise.result[2], cpu)
+    return StripsShape(depthwise, first, last, op.strips, read)
+
+
+def _first(
+    op: graph.StripsOp,
+    root: graph.PackedMatmulOp | graph.DirectConvOp,
+    rows: int,
+    cpu: CpuModel,
+) -> Block | Shape:
+    """What computes so many rows, for all places or for a panel of channels."""
+    if isinstance(root, graph.DirectConvOp):
+        return shape_of(root)
+    block = _block(root, rows, cpu)
+    return replace(block, group=1) if op.strips.split == "channels" else block
+
+
+def _block(op: graph.PackedMatmulOp, rows: int, cpu: CpuModel) -> Block:
+    product = product_of(op, rows, cpu)
+    return Block(**vars(product), group=product.panels)

@@ -1,0 +1,190 @@
+"""Products by packed weights, by kernels of our own; windows of an image as the rows of one."""
+
+from ...cpu_model import CpuModel
+from ...dialects import graph
+from ...mlir import arith, ir, tensor
+from ..kernels.amx_matmul import TileEmitter, TileProduct
+from ..kernels.bf16_matmul import PAIR_LANES, PairsEmitter, PairsProduct
+from ..kernels.epilogue import VectorEpilogue
+from ..kernels.packed_matmul import MatmulEmitter, Product
+from ..kernels.scalar_functions import compare, like
+from . import bfloat16
+from .dispatch import stored
+from .generic import generic, loop_index, parallel, projection
+from .gpu_tiles import im2col_attribute
+from .kernel_calls import WeightedOp, compute
+from .lowering import Lowering, lowers
+from .movement import extract_slice, pad_tensor, reshape_tensor
+
+
+@lowers(graph.PackedMatmulOp)
+def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    del x, w
+    return matmul_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+
+
+def matmul_epilogue(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+    """A packed product and its `epilogue`."""
+    known, counted = _row_count(ctx, op)
+    product = product_of(op, known, ctx.cpu)
+    return compute(ctx, MatmulEmitter, "matmul", product, op, epilogue, rows=counted)
+
+
+def product_of(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> Product:
+    """The numbers of a packed product of so many rows."""
+    _, depth, width = graph.type_of(op.w).static_shape
+    return Product(
+        rows, depth, op.attrs["columns"],
+        width=width, lanes=op.attrs["lanes"], tile=op.attrs["rows"], cpu=cpu,
+    )  # fmt: skip
+
+
+@lowers(graph.NarrowMatmulOp)
+def narrow_matmul(ctx: Lowering, op: graph.NarrowMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    del x, w
+    return narrow_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+
+
+def narrow_epilogue(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+    """A product of bf16 and its `epilogue`."""
+    if op.attrs["unit"] == "amx":
+        return _by_tiles(ctx, op, epilogue, terms=1)
+    return _by_pairs(ctx, op, epilogue)
+
+
+@lowers(graph.SplitMatmulOp)
+def split_matmul(ctx: Lowering, op: graph.SplitMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    del x, w
+    return split_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+
+
+def split_epilogue(ctx: Lowering, op: graph.SplitMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+    """A product of terms of bf16 and its `epilogue`."""
+    return _by_tiles(ctx, op, epilogue, terms=2)
+
+
+def _by_tiles(
+    ctx: Lowering,
+    op: graph.NarrowMatmulOp | graph.SplitMatmulOp,
+    epilogue: VectorEpilogue,
+    terms: int,
+) -> ir.Value:
+    known, counted = _row_count(ctx, op)
+    depth = 2 * graph.type_of(op.w).static_shape[-3]
+    product = TileProduct(known, depth, op.attrs["columns"], ctx.cpu, terms)
+    return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
+
+
+@lowers(graph.SplitTermsOp)
+def split_terms(ctx: Lowering, op: graph.SplitTermsOp, x: ir.Value) -> ir.Value:
+    """Both terms of each element; what is infinite has no second one."""
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    apart = result.with_shape((*source.shape[:-1], 2, source.shape[-1]))
+    loops = apart.rank
+
+    def body(element: ir.Value) -> ir.Value:
+        high = bfloat16.rounded(element)
+        exact = compare("OEQ", element, high)
+        low = arith.select(exact, like(0, element), arith.subf(element, high))
+        first = arith.cmpi(
+            arith.CmpIPredicate.eq, loop_index(loops - 2), arith.constant(ir.IndexType.get(), 0)
+        )
+        return arith.truncf(ir.BF16Type.get(), arith.select(first, high, low))
+
+    axes = [*range(loops - 2), loops - 1]
+    y = parallel([x], [projection(loops, axes)], ctx.empty(apart), body)
+    return reshape_tensor(ctx, y, apart, result)
+
+
+def _by_pairs(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+    known, counted = _row_count(ctx, op)
+    product = _pairs_product(op, known, ctx.cpu)
+    return compute(ctx, PairsEmitter, "pairs_matmul", product, op, epilogue, rows=counted)
+
+
+def _pairs_product(op: graph.NarrowMatmulOp, rows: int | None, cpu: CpuModel) -> PairsProduct:
+    _, pairs, width, _ = graph.type_of(op.w).static_shape
+    return PairsProduct(
+        rows, pairs, op.attrs["columns"],
+        width=width, lanes=PAIR_LANES, tile=op.attrs["rows"], cpu=cpu,
+    )  # fmt: skip
+
+
+def holds_sums(op: graph.NarrowMatmulOp, cpu: CpuModel) -> bool:
+    """Whether the kernel of a product of bf16 has its sums in registers from the first to the last,
+    so that the result need not be f32."""
+    return op.attrs["unit"] == "amx" or _pairs_product(op, None, cpu).depth_blocks == 1
+
+
+def _row_count(ctx: Lowering, op: WeightedOp) -> tuple[int | None, list[ir.Value]]:
+    """The rows of `x`: their number if it is known, else what counts them."""
+    count = graph.element_count(graph.type_of(op.x).shape[:-1])
+    return (count, []) if isinstance(count, int) else (None, [ctx.index(count)])
+
+
+@lowers(graph.Im2colOp)
+def im2col(ctx: Lowering, op: graph.Im2colOp, x: ir.Value) -> ir.Value:
+    """Copy every window; loops: batch, places, kernel, channels.
+
+    Graphics processors read it from memory: what gathers its operands the backend does not tile.
+    """
+    attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
+    low, high = (0, *attrs["low"], 0), (0, *attrs["high"], 0)
+    padded = source.with_shape(a + s + b for a, s, b in zip(low, source.shape, high, strict=True))
+    if any((*low, *high)):
+        x = pad_tensor(ctx, x, ctx.scalar(0, source.dtype), low, high, padded)
+    x = _without_rest(ctx, x, padded, attrs, result)
+    windows = source.with_shape((*result.shape[:-1], *attrs["kernel"], source.shape[-1]))
+    rows = reshape_tensor(ctx, _windows(ctx, x, attrs, windows), windows, result)
+    return stored(ctx, rows, result) if ctx.gpu else rows
+
+
+def _without_rest(
+    ctx: Lowering, x: ir.Value, padded: graph.TensorType, attrs, result: graph.TensorType
+) -> ir.Value:
+    """`x` up to where the last window ends: where an axis has one window, the backend takes it for
+    the whole axis, and refuses one that is longer."""
+    window = zip(
+        result.shape[1:-1], attrs["strides"], attrs["kernel"], attrs["dilations"], strict=True
+    )
+    read = [(count - 1) * stride + (size - 1) * step + 1 for count, stride, size, step in window]
+    kept = padded.with_shape((padded.shape[0], *read, padded.shape[-1]))
+    if kept == padded or not kept.is_static or 0 in kept.shape:
+        return x
+    return extract_slice(ctx, x, [0] * kept.rank, kept.shape, [1] * kept.rank, kept)
+
+
+def _windows(ctx: Lowering, x: ir.Value, attrs, type_: graph.TensorType) -> ir.Value:
+    """The windows of a padded image, [N, out..., kernel..., C]."""
+    spatial = len(attrs["kernel"])
+    batch = [] if type_.shape[0] == 1 and ctx.mma_sync else [ir.AffineExpr.get_dim(0)]
+    first, count = len(batch), len(batch) + 1 + 2 * spatial
+    loops = [ir.AffineExpr.get_dim(i) for i in range(count)]
+    taps = loops[first + spatial : first + 2 * spatial]
+    places = [
+        p * s + t * d
+        for p, s, t, d in zip(
+            loops[first : first + spatial], attrs["strides"], taps, attrs["dilations"], strict=True
+        )
+    ]
+    whole = type_
+    if not batch:  # the backend drops loops of one step, and the tiles with them
+        x, type_ = _without_batch(x), type_.with_shape(type_.shape[1:])
+    (y,) = generic(
+        [x],
+        [ir.AffineMap.get(count, 0, [*batch, *places, loops[-1]])],
+        [ctx.empty(type_)],
+        [ir.AffineMap.get_identity(count)],
+        ["parallel"] * count,
+        lambda element, _: element,
+    )
+    if ctx.mma_sync and (hint := im2col_attribute(type_, spatial)) is not None:
+        ir.OpResult(y).owner.attributes["compilation_info"] = hint
+    return reshape_tensor(ctx, y, type_, whole)
+
+
+def _without_batch(x: ir.Value) -> ir.Value:
+    """[1, spatial..., C] -> [spatial..., C]."""
+    type_ = ir.RankedTensorType(x.type)
+    plain = ir.RankedTensorType.get(list(type_.shape)[1:], type_.element_type)
+    return tensor.collapse_shape(plain, x, [[0, 1], *[[i] for i in range(2, type_.rank)]])

@@ -1,0 +1,97 @@
+"""What a pass is.
+
+@register
+@dataclass(frozen=True)
+class FuseBias(Pass):
+    \"""One line that says what it does.
+
+    Before and after, as IR.
+    \"""
+
+    name = "graph-fuse-bias"
+    anchor = FUNCTION
+    max_users: int = 1           # the option: graph-fuse-bias{max-users=2}
+
+    def run(self, op, state):
+        apply_rewrites(op, [BiasIntoConv(self.max_users)], state)
+"""
+
+import inspect
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...mlir import ir
+from .report import Report, RewriteStatistics
+
+MODULE = "builtin.module"
+FUNCTION = "func.func"
+
+
+@dataclass
+class Fuel:
+    """How many rewrites may still fire, and what the last one was: for bisection."""
+
+    left: int
+    spent: int = 0
+    last: tuple[str, str] = ("", "")
+    """The name of the rewrite, and the node."""
+
+    def burn(self, rewrite: str, node: str) -> None:
+        """Note that a rewrite fires."""
+        self.left -= 1
+        self.spent += 1
+        self.last = rewrite, node
+
+
+@dataclass
+class PassState:
+    """What a running pass may write to: the report, under its own name."""
+
+    report: Report = field(default_factory=Report)
+    pass_name: str = ""
+    check_rewrites: bool = False
+    """Whether each rewrite that fires is evaluated, before and after; see
+    `passes.infra.checking`."""
+
+    fuel: Fuel | None = None
+    """Without any left, the greedy driver's rewrites no longer fire."""
+
+    def statistics(self, rewrite: str) -> RewriteStatistics:
+        """The statistics of the rewrite named `rewrite`; made on first use."""
+        return self.report.statistics(rewrite)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Base of passes: a frozen dataclass whose fields are the pass's options.
+
+    Options are spelled in kebab-case (``max_users`` is ``max-users``), have defaults, and are
+    ``int``, ``float``, ``bool``, ``str``, an ``Enum``, a ``Literal``, one of these ``| None``, or
+    ``tuple[..., ...]`` of one of these. A field that is a dataclass adds its fields to the options.
+    The IR verifies before and after a pass, not during it.
+    """
+
+    name: ClassVar[str] = ""
+    anchor: ClassVar[str] = MODULE
+    """The op that the pass runs on: the module, or each function."""
+
+    @property
+    def bound(self) -> float | None:
+        """How far results may move, relative to the largest value, where the pass is checked as a
+        whole; None leaves room for another order of sums."""
+        return None
+
+    def run(self, op: Any, state: PassState) -> None:
+        """Transform `op` (a `ModuleOp` or `FuncOp`) in place."""
+        raise NotImplementedError
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first paragraph of the docstring, on one line."""
+        return " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
+
+
+def functions(module: ir.Module | Any) -> list[Any]:
+    """The function definitions at the top of `module`."""
+    body = module.operation.regions[0].blocks[0]
+    return [op for op in body.operations if op.operation.name == FUNCTION]

@@ -1,0 +1,211 @@
+"""The greedy driver: rewrites applied until none fires, on MLIR's own greedy driver.
+
+What MLIR's binding leaves to the caller is done here: its inverted convention (a callback that
+returns something false has *succeeded*), exceptions (they must not unwind through C++), locations,
+and the prompt removal of producers that died, on which later one-use checks rely.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ...dialects.locations import fuse_locations, node_name
+from ...errors import GraphcError, PassError
+from ...mlir import ir
+from ...mlir import rewrite as mlir_rewrite
+from .base import PassState
+from .checking import RewriteChecker
+from .query import is_dead
+from .rewrite import Decline, Rewrite
+
+MATCHED, NOT_MATCHED = False, True  # what MLIR's callback returns
+
+REMEMBERED = 6
+"""How many of the last firings a report of non-convergence names."""
+
+
+def apply_rewrites(
+    op: Any,
+    rewrites: Iterable[Rewrite | type[Rewrite]],
+    state: PassState,
+    max_iterations: int = 32,
+) -> int:
+    """Apply `rewrites` within `op` until none fires; returns how often one did.
+
+    At one op the rewrites are tried in the given order. PassError names the rewrite and the node
+    where one fails, and the rewrites that fired last when they do not come to an end.
+    """
+    operation = op.operation
+    driver = _Driver(operation, [r() if isinstance(r, type) else r for r in rewrites], state)
+    with operation.context, ir.Location.unknown():
+        driver.run(max_iterations)
+    return driver.fired
+
+
+class _Driver:
+    def __init__(self, operation: Any, rewrites: Sequence[Rewrite], state: PassState):
+        self.operation = operation
+        self.state = state
+        self.fired = 0
+        self.failure: BaseException | None = None
+        self.last: deque[str] = deque(maxlen=REMEMBERED)
+        self.mark = ir.StringAttr.get("rewrite", operation.context)
+        self.budget = 1000 + 20 * _op_count(operation)
+        self.checker = RewriteChecker(operation) if state.check_rewrites else None
+        self.by_root: dict[str, list[Rewrite]] = {}
+        for rewrite in rewrites:
+            for name in rewrite.root_names():
+                self.by_root.setdefault(name, []).append(rewrite)
+
+    def run(self, max_iterations: int) -> None:
+        # One MLIR pattern per root op: crossing into Python is what costs time.
+        patterns = mlir_rewrite.RewritePatternSet()
+        for root, rewrites in self.by_root.items():
+            patterns.add(root, self._callback(rewrites))
+        config = mlir_rewrite.GreedyRewriteConfig()
+        config.max_iterations = max_iterations
+        config.use_top_down_traversal = True
+        config.enable_folding = False
+        config.region_simplification_level = mlir_rewrite.GreedySimplifyRegionLevel.DISABLED
+        try:
+            mlir_rewrite.apply_patterns_and_fold_greedily(self.operation, patterns.freeze(), config)
+        except RuntimeError as error:
+            if self.failure is None:
+                raise self._not_converging() from error
+        if self.failure is not None:
+            raise self.failure
+
+    def _callback(self, rewrites: Sequence[Rewrite]) -> Callable[[Any, Any], bool]:
+        def callback(op: Any, rewriter: Any) -> bool:
+            if self.failure is not None:
+                return NOT_MATCHED
+            # What rewrites build carries this location until it is known what it replaces.
+            pending = ir.Location.fused([op.operation.location], metadata=self.mark)
+            with ir.InsertionPoint(op), pending:
+                for rewrite in rewrites:
+                    try:
+                        if self._try(rewrite, op, rewriter, pending):
+                            return MATCHED
+                    except GraphcError as error:
+                        self.failure = error
+                    except Exception as error:
+                        self.failure = self._wrapped(rewrite, op, error)
+                    except BaseException as error:  # Ctrl-C: raised again once MLIR has returned
+                        self.failure = error
+                    if self.failure is not None:
+                        break
+            return NOT_MATCHED
+
+        return callback
+
+    def _try(self, rewrite: Rewrite, op: Any, rewriter: Any, pending: ir.Location) -> bool:
+        if self.state.fuel is not None and self.state.fuel.left <= 0:
+            return False
+        outcome = rewrite.apply(op)
+        if outcome is None:
+            return False
+        if isinstance(outcome, Decline):
+            self.state.statistics(rewrite.name).record_declined(node_name(op), outcome.reason)
+            return False
+        values = [outcome] if isinstance(outcome, ir.Value) else list(outcome)
+        self._check_replacement(rewrite, op, values)
+        if self.checker is not None:
+            statistics = self.state.statistics(rewrite.name)
+            self.checker.check(rewrite, op, values, pending, statistics)
+        self._record(rewrite, node_name(op))
+        location = op.operation.location
+        died = [location, *_replace(op, values, rewriter)]
+        _locate(values, pending, fuse_locations(reversed(died)))  # in the order of the graph
+        return True
+
+    def _record(self, rewrite: Rewrite, node: str) -> None:
+        self.fired += 1
+        self.last.append(f"{rewrite.name} at '{node}'")
+        self.state.statistics(rewrite.name).record_fired(node)
+        if self.state.fuel is not None:
+            self.state.fuel.burn(rewrite.name, node)
+        if self.fired > self.budget:
+            raise self._not_converging()
+
+    def _check_replacement(self, rewrite: Rewrite, op: Any, values: Sequence[ir.Value]) -> None:
+        results = list(op.operation.results)
+        where = f"rewrite '{rewrite.name}' at '{node_name(op)}'"
+        if len(values) != len(results):
+            raise PassError(
+                f"{where}: {len(values)} values for {len(results)} results", self.state.pass_name
+            )
+        for value, result in zip(values, results, strict=True):
+            if value.type != result.type:
+                raise PassError(
+                    f"{where}: a value of type {value.type} cannot replace one of {result.type}",
+                    self.state.pass_name,
+                )
+            if value == result:
+                raise PassError(f"{where}: replaces the op by itself", self.state.pass_name)
+
+    def _wrapped(self, rewrite: Rewrite, op: Any, error: Exception) -> PassError:
+        message = f"rewrite '{rewrite.name}' at '{node_name(op)}': {type(error).__name__}: {error}"
+        wrapped = PassError(message, self.state.pass_name)
+        wrapped.rewrite, wrapped.node = rewrite.name, node_name(op)
+        wrapped.__cause__ = error
+        return wrapped
+
+    def _not_converging(self) -> PassError:
+        return PassError(
+            f"the rewrites do not come to an end; last fired: {', '.join(self.last)}",
+            self.state.pass_name,
+        )
+
+
+def _replace(op: Any, values: Sequence[ir.Value], rewriter: Any) -> list[ir.Location]:
+    """Replace `op` by `values`, erase producers that died; returns the locations of the dead."""
+    candidates = _producers(op)
+    rewriter.replace_op(op, values)
+    locations: list[ir.Location] = []
+    while candidates:
+        candidate = next(iter(candidates))
+        del candidates[candidate]
+        if is_dead(candidate):
+            candidates.update(_producers(candidate))
+            locations.append(candidate.location)
+            rewriter.erase_op(candidate)
+    return locations
+
+
+def _producers(op: Any) -> dict[Any, None]:
+    """The pure ops whose results `op` uses, each once (an ordered set)."""
+    owners = (value.owner for value in op.operation.operands)
+    return {
+        owner.operation: None
+        for owner in owners
+        if not isinstance(owner, ir.Block) and getattr(owner.opview, "pure", False)
+    }
+
+
+def _locate(values: Sequence[ir.Value], pending: ir.Location, location: ir.Location) -> None:
+    """Give the ops that were built for `values`, located at `pending`, their final `location`."""
+    stack = [value.owner for value in values]
+    while stack:
+        owner = stack.pop()
+        if isinstance(owner, ir.Block) or owner.operation.location != pending:
+            continue
+        operation = owner.operation
+        operation.location = location
+        stack += [value.owner for value in operation.operands]
+        stack += [
+            inner for region in operation.regions for block in region for inner in block.operations
+        ]
+
+
+def _op_count(operation: Any, depth: int = 3) -> int:
+    """The number of ops within `operation`, down to `depth` levels."""
+    if depth == 0:
+        return 0
+    total = 0
+    for region in operation.regions:
+        for block in region.blocks:
+            operations = list(block.operations)
+            total += len(operations)
+            nested = (inner for inner in operations if len(inner.operation.regions))
+            total += sum(_op_count(inner.operation, depth - 1) for inner in nested)
+    return total

@@ -1,0 +1,69 @@
+"""Small questions that rewrites ask about the graph."""
+
+from typing import Any
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import ir
+
+
+def producer(value: ir.Value, op_class: type[Any] | tuple[type[Any], ...]) -> Any:
+    """The op of `op_class` (one, or several) that `value` is a result of, or None."""
+    owner = value.owner
+    if not isinstance(owner, ir.Operation | ir.OpView):
+        return None
+    view = owner.opview
+    return view if isinstance(view, op_class) else None
+
+
+def has_one_use(value: ir.Value) -> bool:
+    """Whether exactly one operand refers to `value`."""
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
+
+
+def is_dead(op: Any) -> bool:
+    """Whether no result of `op` is used."""
+    return all(next(iter(result.uses), None) is None for result in op.operation.results)
+
+
+def constant_array(value: ir.Value) -> np.ndarray | None:
+    """The data of a ``graph.constant``, or None when `value` is another op's result."""
+    constant = producer(value, graph.ConstantOp)
+    return None if constant is None else constant.attrs["value"]
+
+
+def constant_scalar(value: ir.Value) -> Any:
+    """The element of a ``graph.constant`` that holds exactly one, as a numpy scalar; or None."""
+    constant = producer(value, graph.ConstantOp)
+    if constant is None or any(size != 1 for size in ir.RankedTensorType(value.type).shape):
+        return None
+    attribute = constant.operation.attributes["value"]
+    if isinstance(attribute, ir.DenseFPElementsAttr | ir.DenseIntElementsAttr):
+        try:
+            element = attribute[0]
+        except TypeError:  # the bindings know the common element types only
+            return _only_element(constant)
+        return graph.type_of(value).dtype.type(element)
+    return _only_element(constant)
+
+
+def _only_element(constant: graph.ConstantOp) -> Any:
+    return constant.attrs["value"].reshape(())[()]
+
+
+def splat_of(value: ir.Value) -> np.generic | None:
+    """The one value of all elements when `value` is such a constant."""
+    op = graph.graph_op(value.owner)
+    if not isinstance(op, graph.ConstantOp):
+        return None
+    if not graph.is_splat(op.operation.attributes["value"]):
+        return None
+    array = op.attrs["value"]
+    return array[(0,) * array.ndim] if array.size else None
+
+
+def same_type(a: ir.Value, b: ir.Value) -> bool:
+    """Whether `a` can stand where `b` stands."""
+    return a.type == b.type

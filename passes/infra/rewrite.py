@@ -1,0 +1,123 @@
+"""Rewrites: one idea each, from one piece of graph to a better one.
+
+    class AddZero(Rewrite):
+        \"""``x + 0  -->  x``. Exact but for ``-0.0 + 0.0``.\"""
+
+        name = "add-zero"
+        root = graph.AddOp
+
+        def pattern(self, op):
+            return op_pattern.match(op)             # captures, or None: not this shape
+
+        def check(self, op, x):
+            return None if type_of(x) == type_of(op.result) else "the sum broadcasts"
+
+        def rewrite(self, op, x):
+            return x                                # what replaces the results of `op`
+
+or, for a single step, a function:
+
+    @rewrite(graph.NegOp)
+    def double_negation(op):
+        inner = producer(op.x, graph.NegOp)
+        return inner.x if inner else None           # None: no match
+
+The driver (`passes.infra.greedy.apply_rewrites`) inserts what a rewrite builds before `op`,
+locates it with all that it replaces, replaces, erases what died, counts, and wraps errors.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from ...mlir import ir
+
+Replacement = ir.Value | Sequence[ir.Value]
+Root = type[ir.OpView] | str
+"""An op class, or an op's full name."""
+
+
+class Decline(Exception):
+    """Raised, or returned, where a rewrite finds the shape but must leave it alone."""
+
+    def __init__(self, reason: str):
+        self.reason = reason
+        super().__init__(reason)
+
+
+class Rewrite(ABC):
+    """Base of rewrites. An instance holds options at most: it is shared and must stay unchanged."""
+
+    name: ClassVar[str]
+    root: ClassVar[Root | tuple[Root, ...]]
+    """The op, or ops, whose results are replaced."""
+    bound: float | None = None
+    """How far the result may move, relative to its largest value, where rewrites are checked; None
+    leaves room for another order of sums (see `passes.infra.checking.BOUNDS`)."""
+
+    @abstractmethod
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        """What the graph around `op` must look like: captures by name, or None. Structure only."""
+
+    def check(self, op: Any, **captures: Any) -> str | None:
+        """Why a match must be left alone, or None. The reason appears in the report."""
+        del op, captures
+        return None
+
+    @abstractmethod
+    def rewrite(self, op: Any, **captures: Any) -> Replacement:
+        """Build and return what replaces the result(s) of `op`, of the same types."""
+
+    def apply(self, op: Any) -> Replacement | Decline | None:
+        """Pattern, check and rewrite, in this order."""
+        captures = self.pattern(op)
+        if captures is None:
+            return None
+        reason = self.check(op, **captures)
+        if reason is not None:
+            return Decline(reason)
+        try:
+            return self.rewrite(op, **captures)
+        except Decline as decline:
+            return decline
+
+    def root_names(self) -> tuple[str, ...]:
+        """The full names of the root ops."""
+        roots = self.root if isinstance(self.root, tuple) else (self.root,)
+        return tuple(r if isinstance(r, str) else r.OPERATION_NAME for r in roots)
+
+
+class FunctionRewrite(Rewrite):
+    """A rewrite in one function; see `rewrite`."""
+
+    def __init__(self, function: Callable[[Any], Any], root: Root | tuple[Root, ...]):
+        self.function = function
+        self.__doc__ = function.__doc__
+        self.name = function.__name__.strip("_").replace("_", "-")  # type: ignore[misc]
+        self.root = root  # type: ignore[misc]
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        del op
+        return {}
+
+    def rewrite(self, op: Any, **captures: Any) -> Replacement:
+        return self.function(op, **captures)
+
+    def apply(self, op: Any) -> Replacement | Decline | None:
+        try:
+            return self.function(op)
+        except Decline as decline:
+            return decline
+
+
+def rewrite(*root: Root) -> Callable[[Callable[[Any], Any]], FunctionRewrite]:
+    """Make a function the rewrite of the ops `root`; its name, in kebab-case, is the rewrite's.
+
+    The function returns the replacement, None when it does not match, or a `Decline` (returned
+    or raised) when it has a reason. It declines before it builds anything.
+    """
+
+    def decorate(function: Callable[[Any], Any]) -> FunctionRewrite:
+        return FunctionRewrite(function, root)
+
+    return decorate

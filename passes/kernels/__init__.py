@@ -1,0 +1,1 @@
+"""Kernels of our own, written in `scf`, `vector` and `arith`."""

@@ -1,0 +1,258 @@
+"""Matrix products in bf16 by the tile registers of AMX: a kernel with 32x32 sums in registers.
+
+A piece of work is a block of rows by some panels of columns. Panel after panel is multiplied by
+all rows of the block, two tiles of rows at a time: two tiles of rows by two of weights are four of
+sums. These then go through memory into vectors, for what follows the product.
+"""
+
+from dataclasses import dataclass
+
+from ...cpu_model import CpuModel
+from ...mlir import arith, ir, memref
+from . import amx
+from .amx import Address, TileRegisters
+from .emitter import VectorEmitter, long_vectors
+from .epilogue import Finish, Place
+
+WIDTH = 2 * amx.SUMS
+"""Columns of a panel."""
+ROWS = 2 * amx.ROWS
+"""Rows that are multiplied at a time."""
+L2_ROWS_SHARE = 1
+"""Share of the L2 for a block of rows."""
+MIN_PIECES = 8
+"""Pieces of work that a product should split into, for threads to share."""
+
+_SUMS = ((0, 1), (2, 3))
+_ROWS = (4, 5)
+_WEIGHTS = (6, 7)
+_PRODUCTS = {1: ((0, 0),), 2: ((0, 1), (0, 0), (1, 0))}
+"""The terms of rows and of weights that are multiplied, so that few are loaded twice."""
+
+
+@dataclass(frozen=True)
+class TileProduct:
+    """``[rows, depth] x [depth, columns]``; the depth is a multiple of a tile's."""
+
+    rows: int | None
+    """None where run time counts them."""
+    depth: int
+    columns: int
+    cpu: CpuModel
+    terms: int = 1
+    """Of which a factor is the sum: with two of them there are three products."""
+
+    @property
+    def row(self) -> int:
+        """Elements of a row."""
+        return self.terms * self.depth
+
+    @property
+    def panel(self) -> int:
+        """Elements of a panel."""
+        return self.terms * self.depth * WIDTH
+
+    @property
+    def flops(self) -> int | None:
+        return None if self.rows is None else 2 * self.rows * self.depth * self.columns
+
+    @property
+    def panels(self) -> int:
+        return -(-self.columns // WIDTH)
+
+    @property
+    def block(self) -> int:
+        """Rows in a piece of work, at most."""
+        held = int(self.cpu.l2_bytes * L2_ROWS_SHARE) // (2 * self.row)
+        most = max(1, held // ROWS) * ROWS
+        if self.rows is None:
+            return most
+        even = -(-self.rows // -(-self.rows // most))
+        return min(-(-even // ROWS) * ROWS, self.rows)
+
+    @property
+    def tiles(self) -> int:
+        """Steps in which the rows of a block are multiplied by a panel."""
+        return -(-self.block // ROWS)
+
+    @property
+    def group(self) -> int:
+        """Panels in a piece of work, but for the last one of a block."""
+        blocks = 1 if self.rows is None else -(-self.rows // self.block)
+        return -(-self.panels // -(-MIN_PIECES // blocks))
+
+    @property
+    def groups(self) -> int:
+        return -(-self.panels // self.group)
+
+    @property
+    def pieces(self) -> int:
+        assert self.rows is not None
+        return -(-self.rows // self.block) * self.groups
+
+    def count_pieces(self, rows: ir.Value) -> ir.Value:
+        """`pieces`, where there are `rows`."""
+        blocks = arith.ceildivui(rows, _index(self.block))
+        return arith.muli(blocks, _index(self.groups))
+
+
+class TileEmitter(VectorEmitter):
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    def __init__(
+        self,
+        product: TileProduct,
+        x: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        finish: Finish,
+    ):
+        super().__init__(amx.SUMS)
+        self.product, self.output, self.finish = product, output, finish
+        self.tiles = TileRegisters()
+        self.sums = memref.alloca(
+            ir.MemRefType.get([ROWS * WIDTH], ir.F32Type.get()), [], [], alignment=64
+        )
+        self.weights = weights
+        self._x, self._weights, self._sums = Address(x), Address(weights), Address(self.sums)
+
+    def piece(self, number: ir.Value, rows: ir.Value | None = None) -> None:
+        """The piece of work `number`: groups of panels of a block of rows follow each other."""
+        product = self.product
+        if rows is None:
+            assert product.rows is not None
+            rows = self.index(product.rows)
+        block = arith.divui(number, self.index(product.groups))
+        group = arith.remui(number, self.index(product.groups))
+        first = self.times(block, product.block)
+        lines = arith.minui(self.index(product.block), arith.subi(rows, first))
+        start = self.times(group, product.group)
+        last = arith.minui(self.add(start, product.group), self.index(product.panels))
+        self.tiles.request()
+        self.tiles.configure()
+        full = arith.minui(last, self.index(product.columns // WIDTH))
+        self.repeat(start, full, lambda panel: self._panel(panel, first, lines, WIDTH))
+        if rest := product.columns % WIDTH:
+            self.repeat(full, last, lambda panel: self._panel(panel, first, lines, rest))
+        self.tiles.release()
+
+    def _panel(self, panel: ir.Value, first: ir.Value, lines: ir.Value, columns: int) -> None:
+        """Multiply a block of rows, the `lines` from `first` on, by a panel."""
+        whole = arith.divui(lines, self.index(ROWS))
+        self.repeat(
+            self.index(0),
+            whole,
+            lambda at: self._tile(panel, self.add(first, self.times(at, ROWS)), ROWS, columns),
+        )
+        done = self.times(whole, ROWS)
+        left = arith.subi(lines, done)
+        one = arith.divui(left, self.index(amx.ROWS))
+        first = self.add(first, done)
+        self.repeat(self.index(0), one, lambda _: self._tile(panel, first, amx.ROWS, columns))
+        done = self.times(one, amx.ROWS)
+        left, first = arith.subi(left, done), self.add(first, done)
+        some = arith.minui(left, self.index(1))
+        self.repeat(self.index(0), some, lambda _: self._rest(panel, first, left, columns))
+
+    def _rest(self, panel: ir.Value, row: ir.Value, count: ir.Value, columns: int) -> None:
+        """Fewer rows than a tile has."""
+        self.tiles.configure(count, of=(*_SUMS[0], _ROWS[0]))
+        self._tile(panel, row, amx.ROWS, columns, count)
+        self.tiles.configure()
+
+    def _tile(
+        self,
+        panel: ir.Value,
+        row: ir.Value,
+        rows: int,
+        columns: int,
+        count: ir.Value | None = None,
+    ) -> None:
+        """Multiply rows, a tile or two of them, by a panel; `count` are there."""
+        product, tiles = self.product, self.tiles
+        steps = product.depth // amx.STEP
+        used = range(rows // amx.ROWS)
+        for part in used:
+            for sums in _SUMS[part]:
+                tiles.zero(sums)
+        start = self.times(row, product.row)
+        weights = self.times(panel, product.panel)
+        ahead = self._ahead(panel, row)
+
+        def step(number: ir.Value) -> None:
+            self._prefetch(ahead, number)
+            at = self.add(start, self.times(number, amx.STEP))
+            line = self.add(weights, self.times(number, amx.STEP * WIDTH))
+            held: tuple[int | None, int | None] = (None, None)
+            for x_term, w_term in _PRODUCTS[product.terms]:
+                if w_term != held[1]:
+                    self._load_weights(self.add(line, w_term * product.depth * WIDTH))
+                if x_term != held[0]:
+                    self._load_rows(self.add(at, x_term * product.depth), used)
+                held = (x_term, w_term)
+                for part in used:
+                    for sums, pairs in zip(_SUMS[part], _WEIGHTS, strict=True):
+                        tiles.multiply(sums, _ROWS[part], pairs)
+
+        self.repeat(self.index(0), self.index(steps), step)
+        for part in used:
+            for column, sums in enumerate(_SUMS[part]):
+                place = part * amx.ROWS * WIDTH + column * amx.SUMS
+                tiles.store(sums, self._sums.rows(self.index(place), WIDTH))
+        self._finish(panel, row, self.index(rows) if count is None else count, columns)
+
+    def _load_weights(self, line: ir.Value) -> None:
+        """A step of a panel, from the element `line` on."""
+        for part, register in enumerate(_WEIGHTS):
+            pairs = self.add(line, part * 2 * amx.SUMS)
+            self.tiles.load(register, self._weights.rows(pairs, 2 * WIDTH))
+
+    def _load_rows(self, at: ir.Value, tiles: range) -> None:
+        """A step of one or two tiles of rows, from the element `at` on."""
+        for part in tiles:
+            place = self.add(at, part * amx.ROWS * self.product.row)
+            self.tiles.load(_ROWS[part], self._x.rows(place, self.product.row))
+
+    def _ahead(self, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """The part of the next panel that is fetched while rows from `row` on are multiplied."""
+        product = self.product
+        tile = arith.divui(row, self.index(ROWS))
+        tile = arith.remui(tile, self.index(product.tiles))
+        next_ = self.times(self.add(panel, 1), product.panel)
+        return self.add(next_, self.times(tile, -(-product.panel // product.tiles)))
+
+    def _prefetch(self, start: ir.Value, step: ir.Value) -> None:
+        lines = -(-amx.STEP * self.product.terms // self.product.tiles)
+        at = self.add(start, self.times(step, lines * WIDTH))
+        for line in range(lines):
+            place = self.add(at, line * WIDTH)
+            memref.prefetch(
+                self.weights, [place], is_write=False, locality_hint=2, is_data_cache=True
+            )
+
+    def _finish(self, panel: ir.Value, row: ir.Value, rows: ir.Value, columns: int) -> None:
+        """Store the sums of `rows` rows, after what follows them."""
+        feature = self.times(panel, WIDTH)
+        parts = long_vectors(columns, self.lanes)
+
+        def line(number: ir.Value) -> None:
+            offset = self.add(self.times(self.add(row, number), self.product.columns), feature)
+            held = self.times(number, WIDTH)
+            places = [
+                Place(
+                    self.add(feature, part.start),
+                    self.add(offset, part.start),
+                    part.lanes,
+                    self.first_lanes(part.count),
+                )
+                for part in parts
+            ]
+            sums = self.load_all(self.sums, held, [part.lanes for part in parts])
+            for place, value in zip(places, self.finish(places, sums), strict=True):
+                self.store(value, self.output, place.offset, place.mask)
+
+        self.repeat(self.index(0), rows, line)
+
+
+def _index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)

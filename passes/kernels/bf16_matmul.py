@@ -1,0 +1,94 @@
+"""Matrix products in bf16 by vectors: the kernel of f32 with two factors in the place of one.
+
+VDPBF16PS adds the products of two neighbours of a row by two lines of a column to a sum of f32.
+Where the kernel of f32 counts elements of the depth, of four bytes, this one counts pairs of them.
+"""
+
+from dataclasses import dataclass
+
+from ...mlir import ir, llvm, memref, vector
+from .emitter import Ahead, Part, Registers, Rows, short_vectors
+from .packed_matmul import MatmulEmitter, Product
+
+PAIR_LANES = 16
+"""Pairs in a vector, of 512 bits."""
+L2_WEIGHTS_SHARE = 3 / 32
+"""Share of the L2 for the weights: it is fast enough, and where there is one block of the depth,
+what follows the sums finds them in registers and may round them."""
+
+
+@dataclass(frozen=True)
+class PairsProduct(Product):
+    """A product whose depth is counted in pairs."""
+
+    @property
+    def weights_bytes(self) -> int:
+        """See `Product`."""
+        return int(self.cpu.l2_bytes * L2_WEIGHTS_SHARE)
+
+    @property
+    def flops(self) -> int | None:
+        pairs = super().flops
+        return None if pairs is None else 2 * pairs
+
+
+class PairsEmitter(MatmulEmitter):
+    """Writes the kernel for a product whose depth is counted in pairs."""
+
+    def parts(self, columns: int) -> list[Part]:
+        """See `MatmulEmitter`: vectors that the instruction takes."""
+        return short_vectors(columns, self.lanes)
+
+    def multiply(
+        self,
+        left: Rows,
+        right: ir.Value,
+        start: ir.Value,
+        depth: int | ir.Value,
+        sums: Registers,
+        ahead: Ahead | None = None,
+        mask: ir.Value | None = None,
+    ) -> Registers:
+        """As for f32; nothing is masked, panels being filled up."""
+        assert mask is None
+        parts = len(sums) // left.count
+
+        def step(index: ir.Value, registers: Registers) -> Registers:
+            line = self.add(start, self.times(index, left.panel_width))
+            starts = [self.add(line, part * self.lanes) for part in range(parts)]
+            columns = [self._pairs(right, at) for at in starts]
+            element = self.add(left.start, self.times(index, left.step))
+            if ahead is not None:
+                at = self.times(self.add(ahead.start, self.times(index, ahead.step)), 2)
+                memref.prefetch(right, [at], is_write=False, locality_hint=2, is_data_cache=True)
+            results = []
+            for row in range(left.count):
+                factor = self._broadcast(left.memory, self.add(element, row * left.stride))
+                for part, column in enumerate(columns):
+                    total = registers[row * parts + part]
+                    results.append(self._multiply_add(total, factor, column))
+            return results
+
+        end = self.index(depth) if isinstance(depth, int) else depth
+        return self.loop((self.index(0), end), sums, step)
+
+    @property
+    def _pairs_type(self) -> ir.VectorType:
+        return ir.VectorType.get([2 * self.lanes], ir.BF16Type.get())
+
+    def _pairs(self, memory: ir.Value, at: ir.Value) -> ir.Value:
+        """A vector of pairs, from pair `at` on."""
+        return vector.load(self._pairs_type, memory, [self.times(at, 2)])
+
+    def _broadcast(self, memory: ir.Value, at: ir.Value) -> ir.Value:
+        """A vector of the pair `at`."""
+        i32 = ir.IntegerType.get_signless(32)
+        pair = vector.load(ir.VectorType.get([2], ir.BF16Type.get()), memory, [self.times(at, 2)])
+        bits = vector.bitcast(ir.VectorType.get([1], i32), pair)
+        bits = vector.extract(bits, [], [0])
+        many = vector.broadcast(ir.VectorType.get([self.lanes], i32), bits)
+        return vector.bitcast(self._pairs_type, many)
+
+    def _multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        name = "llvm.x86.avx512bf16.dpbf16ps.512"
+        return llvm.call_intrinsic(self.vector_type, name, [total, a, b], [], [])

@@ -1,0 +1,309 @@
+"""Direct convolution: a kernel that keeps a tile of the result in registers.
+
+A piece of work is some rows of the result by one panel of features. Along a row the result is cut
+into tiles of places; each is summed over all taps and channels in registers, goes through the
+epilogue and is stored. Nothing is padded: rows outside the image are left out by the bounds of
+the loop over the kernel's rows, and the tiles at the borders, whose places are known while the
+kernel is written, leave out the taps that fall outside.
+
+Depthwise, a tap multiplies vectors of channels, and there is nothing to sum over channels.
+"""
+
+import math
+from dataclasses import dataclass
+
+from ...mlir import arith, ir, memref, vector
+from .emitter import Part, Registers, VectorEmitter, long_vectors
+from .epilogue import Finish, Place
+
+MIN_PIECES = 8
+"""Pieces of work that a convolution should split into, for threads to share."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The numbers of a convolution."""
+
+    image: tuple[int, int, int, int]
+    result: tuple[int, int, int, int]
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    low: tuple[int, int]
+    width: int
+    """Features in a panel."""
+    groups: int
+    places: int
+    lanes: int
+    planar: bool = False
+    """Whether the image lies in memory channel by channel."""
+
+    @property
+    def image_rows(self) -> int:
+        """Rows of an image in memory."""
+        return self.image[1] * (self.image[3] if self.planar else 1)
+
+    @property
+    def pixel(self) -> int:
+        """Elements from one place of a row to the next."""
+        return 1 if self.planar else self.image[3]
+
+    @property
+    def channel(self) -> int:
+        """Elements from one channel of a place to the next."""
+        return self.image[1] * self.image[2] if self.planar else 1
+
+    @property
+    def flops(self) -> int:
+        return 2 * math.prod(self.result) * math.prod(self.kernel) * self.channels
+
+    @property
+    def channels(self) -> int:
+        """Channels that a panel reads: those of its group."""
+        return self.image[3] // self.groups
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether every channel has a kernel of its own, so that a panel holds many groups."""
+        return self.groups == self.image[3] == self.result[3]
+
+    @property
+    def panels(self) -> int:
+        return self.result[3] // self.width
+
+    @property
+    def parts(self) -> list[Part]:
+        """Vectors in a panel."""
+        return long_vectors(self.width, self.lanes)
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of work."""
+        return self.rows // self.chunk * self.panels
+
+    @property
+    def rows(self) -> int:
+        """Rows of the result, over the whole batch."""
+        return self.result[0] * self.result[1]
+
+    @property
+    def chunk(self) -> int:
+        """Rows in a piece of work."""
+        wanted = max(1, self.rows * self.panels // MIN_PIECES)
+        return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
+
+    def is_inside(self, place: int, tap: int) -> bool:
+        """Whether a tap of the kernel's columns falls into the image at a place of a row."""
+        column = place * self.strides[1] - self.low[1] + tap * self.dilations[1]
+        return 0 <= column < self.image[2]
+
+    def tiles(self) -> list[range]:
+        """The places of a row, tile by tile."""
+        starts = range(0, self.result[2], self.places)
+        return [range(s, min(s + self.places, self.result[2])) for s in starts]
+
+    def is_interior(self, tile: range) -> bool:
+        """Whether a tile is a full one and all of its taps fall into the image."""
+        taps = range(self.kernel[1])
+        inside = all(self.is_inside(place, tap) for place in tile for tap in taps)
+        return inside and len(tile) == self.places
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether the taps of a row of the kernel are one run of memory."""
+        return self.dilations[1] == 1 and self.groups == 1 and not self.planar
+
+
+class Emitter(VectorEmitter):
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        image: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        finish: Finish,
+    ):
+        super().__init__(shape.lanes)
+        self.shape, self.image, self.weights, self.output = shape, image, weights, output
+        self.finish = finish
+
+    # The kernel, from the outside in
+
+    def piece(self, number: ir.Value) -> None:
+        """The piece of work `number`: panels of one chunk of rows follow each other."""
+        shape = self.shape
+        panel = arith.remui(number, self.index(shape.panels))
+        chunk = arith.divui(number, self.index(shape.panels))
+        first = self.times(chunk, shape.chunk)
+        bounds = (first, self.add(first, shape.chunk))
+
+        def row(index: ir.Value, registers: Registers) -> Registers:
+            self.row(index, panel)
+            return registers
+
+        self.loop(bounds, [], row)
+
+    def row(self, row: ir.Value, panel: ir.Value) -> None:
+        """One row of the result by a panel."""
+        places = self.index(self.shape.result[1])
+        batch, place = arith.divui(row, places), arith.remui(row, places)
+        self.row_of(place, self.times(batch, self.shape.image_rows), row, panel)
+
+    def rows_of(self, place: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
+        """`count` rows of the result of one image from row `place` on, to rows of the memory of the
+        result from `row` on; the first row of the image is row `origin` of its memory."""
+
+        def panel(panel: ir.Value) -> None:
+            def line(line: ir.Value) -> None:
+                self.row_of(self.add(place, line), origin, self.add(row, line), panel)
+
+            self.repeat(0, count, line)
+
+        self.repeat(0, self.shape.panels, panel)
+
+    def row_of(self, place: ir.Value, origin: ir.Value, row: ir.Value, panel: ir.Value) -> None:
+        """One row by a panel; see `rows_of`."""
+        shape = self.shape
+        top = self.add(self.times(place, shape.strides[0]), -shape.low[0])
+        first = self.times(self.add(origin, top), shape.image[2] * shape.pixel)
+        first = self.add(first, self.times(self._first_channel(panel), shape.channel))
+        taps = self._rows_inside(top)
+        feature = self.times(panel, shape.width)
+        size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.width
+        start = self.times(panel, size)
+        offset = self.add(self.times(row, shape.result[2] * shape.result[3]), feature)
+        for tiles in _runs(shape):
+            if len(tiles) == 1:
+                self.tile(tiles[0], None, first, start, taps, feature, offset)
+                continue
+            bounds = (self.index(tiles[0].start // shape.places),)
+            bounds = (*bounds, self.index(tiles[-1].start // shape.places + 1))
+
+            def body(index: ir.Value, registers: Registers, tile: range = tiles[0]) -> Registers:
+                place = self.times(index, shape.places)
+                self.tile(tile, place, first, start, taps, feature, offset)
+                return registers
+
+            self.loop(bounds, [], body)
+
+    def _first_channel(self, panel: ir.Value) -> ir.Value:
+        """The first channel that a panel reads."""
+        shape = self.shape
+        if shape.is_depthwise:
+            return self.times(panel, shape.width)
+        group = arith.divui(panel, self.index(shape.panels // shape.groups))
+        return self.times(group, shape.channels)
+
+    def _rows_inside(self, top: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Bounds of the kernel's rows that fall into the image, the first being at row `top`."""
+        shape, zero = self.shape, self.index(0)
+        dilation = self.index(shape.dilations[0])
+        before = arith.ceildivsi(arith.subi(zero, top), dilation)
+        after = arith.ceildivsi(arith.subi(self.index(shape.image[1]), top), dilation)
+        return arith.maxsi(before, zero), arith.minsi(after, self.index(shape.kernel[0]))
+
+    def tile(
+        self,
+        tile: range,
+        place: ir.Value | None,
+        first: ir.Value,
+        weights: ir.Value,
+        taps: tuple[ir.Value, ir.Value],
+        feature: ir.Value,
+        offset: ir.Value,
+    ) -> None:
+        """A tile at `place`, or where `tile` says; any other place must be as much inside."""
+        shape = self.shape
+        where = self.index(tile.start) if place is None else place
+        left = self.add(self.times(where, shape.strides[1]), -shape.low[1])
+        base = self.add(first, self.times(left, shape.pixel))
+        sums = self.zeros(len(tile), shape.parts)
+
+        def row(tap: ir.Value, registers: Registers) -> Registers:
+            pixels = self.times(tap, shape.dilations[0] * shape.image[2] * shape.pixel)
+            line = self.times(tap, shape.kernel[1] * shape.channels * shape.width)
+            return self.taps(tile, self.add(base, pixels), self.add(weights, line), registers)
+
+        sums = self.loop(taps, sums, row)
+        at = self.add(offset, self.times(where, shape.result[3]))
+        spots = self._spots(len(tile), feature, at)
+        for spot, value in zip(spots, self.finish(spots, sums), strict=True):
+            self.store(value, self.output, spot.offset)
+
+    def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[Place]:
+        """Where the registers of a tile of `count` places belong, its first being at `offset`."""
+        shape = self.shape
+        features = [self.add(feature, part.start) for part in shape.parts]
+        return [
+            Place(at, self.add(offset, place * shape.result[3] + part.start), part.lanes)
+            for place in range(count)
+            for part, at in zip(shape.parts, features, strict=True)
+        ]
+
+    def taps(self, tile: range, image: ir.Value, weights: ir.Value, sums: Registers) -> Registers:
+        """Add all taps of one row of the kernel."""
+        shape = self.shape
+        if shape.is_interior(tile) and shape.is_one_run:
+            count = shape.kernel[1] * shape.channels
+            return self.channels(count, list(range(len(tile))), image, weights, sums)
+        for tap in range(shape.kernel[1]):
+            inside = [i for i, place in enumerate(tile) if shape.is_inside(place, tap)]
+            if inside:
+                pixel = self.add(image, tap * shape.dilations[1] * shape.pixel)
+                panel = self.add(weights, tap * shape.channels * shape.width)
+                if shape.is_depthwise:
+                    sums = self.vectors(inside, pixel, panel, sums)
+                else:
+                    sums = self.channels(shape.channels, inside, pixel, panel, sums)
+        return sums
+
+    def vectors(
+        self, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
+    ) -> Registers:
+        """Add one tap, channel by channel, at some places of a tile."""
+        shape = self.shape
+        columns = self._vectors(self.weights, weights)
+        sums = list(sums)
+        for place in places:
+            at = place * len(columns)
+            pixel = self.add(image, place * shape.strides[1] * shape.image[3])
+            values = self._vectors(self.image, pixel)
+            for index, (value, column) in enumerate(zip(values, columns, strict=True), start=at):
+                sums[index] = vector.fma(value, column, sums[index])
+        return sums
+
+    def _vectors(self, memory: ir.Value, offset: ir.Value) -> Registers:
+        """The vectors of a panel, from an index of `memory` on."""
+        return self.load_all(memory, offset, [part.lanes for part in self.shape.parts])
+
+    def channels(
+        self, count: int, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
+    ) -> Registers:
+        """Add `count` channels in a row at some places of a tile."""
+        shape = self.shape
+        stride = shape.strides[1] * shape.pixel
+
+        def channel(index: ir.Value, registers: Registers) -> Registers:
+            pixel = self.add(image, self.times(index, shape.channel))
+            line = self.add(weights, self.times(index, shape.width))
+            columns = self._vectors(self.weights, line)
+            registers = list(registers)
+            for place in places:
+                scalar = memref.load(self.image, [self.add(pixel, place * stride)])
+                self.add_products(scalar, columns, registers, place * len(columns))
+            return registers
+
+        return self.loop((self.index(0), self.index(count)), sums, channel)
+
+
+def _runs(shape: Shape) -> list[list[range]]:
+    """Tiles of a row: interior ones together, each other one alone."""
+    runs: list[list[range]] = []
+    for tile in shape.tiles():
+        if runs and shape.is_interior(tile) and shape.is_interior(runs[-1][0]):
+            runs[-1].append(tile)
+        else:
+            runs.append([tile])
+    return runs

@@ -1,0 +1,183 @@
+"""What follows the sums of a kernel while they are in registers: elementwise ops on vectors."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import ir
+from ..infra.query import splat_of
+from .emitter import Registers, VectorEmitter
+
+ON_VECTORS = (
+    graph.AddOp,
+    graph.SubOp,
+    graph.MulOp,
+    graph.DivOp,
+    graph.MaxOp,
+    graph.MinOp,
+    graph.NegOp,
+    graph.AbsOp,
+    graph.ReluOp,
+    graph.LeakyReluOp,
+    graph.HardSigmoidOp,
+    graph.SigmoidOp,
+    graph.SwishOp,
+    graph.TanhOp,
+    graph.ErfOp,
+    graph.GeluOp,
+    graph.ExpOp,
+    graph.LogOp,
+    graph.SqrtOp,
+    graph.RsqrtOp,
+    graph.ReciprocalOp,
+    graph.EluOp,
+    graph.CeluOp,
+    graph.SeluOp,
+    graph.PreluOp,
+    graph.ThresholdedReluOp,
+    graph.ShrinkOp,
+    graph.SoftplusOp,
+    graph.SoftsignOp,
+    graph.MishOp,
+    graph.FloorOp,
+    graph.CeilOp,
+    graph.RoundOp,
+)
+"""Elementwise ops that vectors can be computed with as they are."""
+
+F32 = np.dtype(np.float32)
+
+Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
+"""From the vector of each graph value to that of the result."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a vector of the result belongs: its first feature, and the offset of its first
+    element in the result; `mask` says which of its lanes do, if not all."""
+
+    feature: ir.Value
+    offset: ir.Value
+    lanes: int
+    mask: ir.Value | None = None
+
+
+Finish = Callable[[list[Place], Registers], Registers]
+"""From sums, and where they belong, to what is stored there."""
+
+
+@dataclass(frozen=True)
+class VectorEpilogue:
+    """Elementwise ops on `root`, the sums, and on `leaves`."""
+
+    root: ir.Value
+    body: Body
+    leaves: Mapping[ir.Value, "_Leaf"]
+    key: tuple[object, ...]
+    """Equal where the same is computed."""
+    stored: np.dtype = F32
+    """What the results are rounded to when they are stored."""
+
+    @staticmethod
+    def nothing(root: ir.Value) -> "VectorEpilogue":
+        """The sums as they are."""
+        return VectorEpilogue(root, lambda known: known[root], {}, ())
+
+    @staticmethod
+    def of(
+        root: ir.Value,
+        steps: Sequence[graph.GraphOp],
+        others: Sequence[ir.Value],
+        result: graph.TensorType,
+        body: Body,
+        stored: np.dtype = F32,
+    ) -> "VectorEpilogue | None":
+        """None where one of `steps`, or the way one of `others` broadcasts, is not for vectors."""
+        leaves = {value: _Leaf.of(value, result) for value in others if value != root}
+        known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
+        if len(known) != len(leaves) or not all(isinstance(step, ON_VECTORS) for step in steps):
+            return None
+        if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
+            return None
+        key = (stored, *map(repr, known.values()), *_text(steps, [root, *known]))
+        return VectorEpilogue(root, body, known, key, stored)
+
+    @property
+    def memory(self) -> list[ir.Value]:
+        """The leaves that a kernel reads from buffers, in order."""
+        return [value for value, leaf in self.leaves.items() if leaf.splat is None]
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether an element of a leaf belongs to each element of the result."""
+        return any(leaf.whole for leaf in self.leaves.values())
+
+    def operands(self, lowered: Mapping[ir.Value, ir.Value]) -> list[ir.Value]:
+        """The `lowered` values of the leaves, which these buffers hold."""
+        return [lowered[value] for value in self.memory]
+
+    def apply(
+        self,
+        emitter: VectorEmitter,
+        buffers: Sequence[ir.Value],
+        places: Sequence[Place],
+        sums: Registers,
+    ) -> Registers:
+        """The results for `sums`, which belong at `places`, with `memory` in `buffers`."""
+        where = dict(zip(self.memory, buffers, strict=True))
+        known: dict[tuple[ir.Value, ir.Value | int], ir.Value] = {}
+
+        def load(value: ir.Value, at: ir.Value, place: Place) -> ir.Value:
+            return emitter.load(where[value], at, place.mask, place.lanes)
+
+        def read(value: ir.Value, place: Place) -> ir.Value:
+            leaf = self.leaves[value]
+            if leaf.whole:
+                return load(value, place.offset, place)
+            if leaf.splat is not None:
+                key = (value, place.lanes)
+                if key not in known:
+                    known[key] = emitter.splat(leaf.splat, place.lanes)
+                return known[key]
+            key = (value, place.feature)
+            if key not in known:
+                known[key] = load(value, place.feature, place)
+            return known[key]
+
+        return [
+            self.body({self.root: total, **{value: read(value, place) for value in self.leaves}})
+            for place, total in zip(places, sums, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """How a value beside the sums is read: one number, one per feature, or one per element."""
+
+    splat: float | None = None
+    whole: bool = False
+
+    @staticmethod
+    def of(value: ir.Value, result: graph.TensorType) -> "_Leaf | None":
+        """None when the value broadcasts in another way."""
+        type_ = graph.type_of(value)
+        if type_.dtype != result.dtype:
+            return None
+        splat = splat_of(value)
+        if splat is not None:
+            return _Leaf(splat=float(splat))
+        if type_.shape == result.shape:
+            return _Leaf(whole=True)
+        *others, last = type_.shape or (1,)
+        return _Leaf() if last == result.shape[-1] and all(s == 1 for s in others) else None
+
+
+def _text(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:
+    """`steps` on `values`, as something that is equal where they do the same."""
+    numbers = {value: number for number, value in enumerate(values)}
+    for step in steps:
+        operands = tuple(numbers[value] for value in step.operation.operands)
+        yield step.operation.name, operands, repr(step.attrs)  # in which 0.0 is not -0.0
+        numbers[step.operation.results[0]] = len(numbers)

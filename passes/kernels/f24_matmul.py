@@ -1,0 +1,62 @@
+"""Matrix products by weights of 24 bits: the kernel of packed weights, with another way to read a
+line of a panel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...mlir import arith, ir, vector
+from .emitter import Part, Registers, short_vectors
+from .packed_matmul import MatmulEmitter, Product
+
+
+@dataclass(frozen=True)
+class CompactProduct(Product):
+    """A product by panels of `graph.pack_compact`."""
+
+    @property
+    def line(self) -> int:
+        """See `Product`: words."""
+        return self.width * 24 // 32
+
+
+class CompactEmitter(MatmulEmitter):
+    """Writes the kernel."""
+
+    def parts(self, columns: int) -> list[Part]:
+        """See `MatmulEmitter`: the words of a line are of such vectors."""
+        return short_vectors(columns, self.lanes)
+
+    def columns(
+        self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None
+    ) -> Registers:
+        """See `VectorEmitter`: the vectors of a line, of three loads. What is behind the last
+        column are zeros."""
+        words = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(32))
+        low, high, rest = (
+            vector.load(words, weights, [self.add(line, number * self.lanes)])
+            for number in range(3)
+        )
+
+        def splat(value: int) -> ir.Value:
+            element = ir.IntegerAttr.get(words.element_type, value)
+            return arith.constant(words, ir.DenseElementsAttr.get_splat(words, element))
+
+        def first(number: int) -> ir.Value:
+            """The first 16 bits of a column, in their place."""
+            source = (low, high)[number // 2]
+            if number % 2:
+                return arith.andi(source, splat(-1 << 16))
+            return arith.shli(source, splat(16))
+
+        def next_(number: int) -> ir.Value:
+            """The 8 bits that follow, in theirs."""
+            move = 8 * (1 - number)
+            placed = rest
+            if move:
+                placed = (arith.shli if move > 0 else arith.shrui)(rest, splat(abs(move)))
+            return arith.andi(placed, splat(0xFF00))
+
+        return [
+            arith.bitcast(self.vector_type, arith.ori(first(number), next_(number)))
+            for number in range(len(lanes))
+        ]

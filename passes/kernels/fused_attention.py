@@ -1,0 +1,378 @@
+"""Attention: a kernel in which a lane of a vector is a query.
+
+A piece of work is some blocks of queries of one head, and goes through them one after the other.
+The queries of a block are scaled and laid down across, [depth, queries]. The scores of the block,
+[keys, queries], are products of the keys by these; what is hidden is added to them in registers.
+Their exponentials need neither sums across lanes nor a copy of the keys. The weights
+[keys, queries], read across, are then multiplied by the values.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...dialects.graph import View
+from ...mlir import arith, ir, memref, vector
+from .emitter import Registers, Rows, VectorEmitter
+from .vector_functions import exp_below_zero
+
+MIN_PIECES = 8
+"""Pieces of work that attention should split into, for threads to share."""
+
+
+@dataclass(frozen=True)
+class MaskShape:
+    """What is added to the scores: one number for each key, or for each key and query."""
+
+    lead: tuple[int, ...]
+    """Its leading axes, as many as those of the queries."""
+    per_query: bool
+
+
+@dataclass(frozen=True)
+class AttentionShape:
+    """The numbers of an attention."""
+
+    lead: tuple[int, ...]
+    """Leading axes, of batches and heads."""
+    queries: int
+    keys: int
+    depth: int
+    """Features of a query and a key."""
+    width: int
+    """Features of a value."""
+    q: View
+    k: View
+    v: View
+    order: tuple[int, ...]
+    """The axes of the result, [*lead, queries, width], as they are stored."""
+    scale: float
+    causal: bool
+    mask: MaskShape | None
+    rows: int
+    """Rows of a register tile."""
+    vectors: int
+    """Vectors of a register tile."""
+    lanes: int
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.heads * self.queries * self.keys * (self.depth + self.width)
+
+    @property
+    def heads(self) -> int:
+        return int(np.prod(self.lead))
+
+    @property
+    def block(self) -> int:
+        """Queries in a block."""
+        return self.vectors * self.lanes
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a head, the last of which may have fewer queries."""
+        return -(-self.queries // self.block)
+
+    @property
+    def together(self) -> int:
+        """Blocks of a head in a piece of work."""
+        parts = -(-MIN_PIECES // self.heads)
+        return -(-self.blocks // min(parts, self.blocks))
+
+    @property
+    def parts(self) -> int:
+        """Pieces of work of a head."""
+        return -(-self.blocks // self.together)
+
+    @property
+    def pieces(self) -> int:
+        return self.heads * self.parts
+
+    @property
+    def scratch(self) -> int:
+        """Elements of memory for a piece of work: the weights of a block, what divides them, and
+        its queries."""
+        return (self.keys + 1 + self.depth) * self.block
+
+    @property
+    def y(self) -> View:
+        """The result, where it is stored."""
+        logical = (*self.lead, self.queries, self.width)
+        stored = View.whole(logical[axis] for axis in self.order)
+        strides = [0] * len(logical)
+        for axis, stride in zip(self.order, stored.strides, strict=True):
+            strides[axis] = stride
+        return View(logical, 0, tuple(strides))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The buffers: what holds queries, keys and values, what is added, the result, scratch."""
+
+    q: ir.Value
+    k: ir.Value
+    v: ir.Value
+    mask: ir.Value | None
+    y: ir.Value
+    scratch: ir.Value
+
+
+class AttentionEmitter(VectorEmitter):
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    def __init__(self, shape: AttentionShape, memory: Memory):
+        super().__init__(shape.lanes)
+        self.shape, self.memory = shape, memory
+
+    def piece(self, number: ir.Value) -> None:
+        """The piece of work `number`: the parts of a head follow each other."""
+        shape = self.shape
+        head = arith.divui(number, self.index(shape.parts))
+        first = self.times(arith.remui(number, self.index(shape.parts)), shape.together)
+        last = arith.minui(self.add(first, shape.together), self.index(shape.blocks))
+        scratch = self.times(number, shape.scratch)
+        whole, rest = divmod(shape.queries, shape.block)
+
+        def block(at: ir.Value, count: int) -> None:
+            _Block(self, head, self.times(at, shape.block), count, scratch).write()
+
+        if whole:
+            end = arith.minui(last, self.index(whole)) if rest else last
+            self.repeat(first, end, lambda at: block(at, shape.block))
+        if rest:
+            start = arith.maxui(first, self.index(whole))
+            self.repeat(start, last, lambda at: block(at, rest))
+
+    def start(self, head: ir.Value, first: int, strides: Sequence[int]) -> ir.Value:
+        """Where a head begins in memory, of which the first one begins at `first`, and those along
+        each leading axis are `strides` apart."""
+        total, rest = self.index(first), head
+        left = self.shape.heads
+        for size, stride in zip(reversed(self.shape.lead), reversed(strides), strict=True):
+            if size == 1:
+                continue
+            left //= size
+            place = arith.remui(rest, self.index(size)) if left > 1 else rest
+            if stride:
+                total = arith.addi(total, self.times(place, stride))
+            rest = arith.divui(rest, self.index(size)) if left > 1 else rest
+        return total
+
+
+class _Block:
+    """`count` queries of a head, from query `first` on."""
+
+    def __init__(
+        self, emit: AttentionEmitter, head: ir.Value, first: ir.Value, count: int, scratch: ir.Value
+    ):
+        shape = emit.shape
+        self.emit, self.shape, self.memory = emit, shape, emit.memory
+        self.head, self.first, self.count, self.scratch = head, first, count, scratch
+        self.vectors = -(-count // shape.lanes)
+        self.mask = emit.first_lanes(count - (self.vectors - 1) * shape.lanes)
+        self.end = self._end()
+        self.factors = emit.add(scratch, shape.keys * shape.block)
+        self.queries = emit.add(self.factors, shape.block)
+
+    def _end(self) -> ir.Value:
+        """The keys that are seen are before this one."""
+        keys = self.emit.index(self.shape.keys)
+        if not self.shape.causal:
+            return keys
+        return arith.minui(keys, self.emit.add(self.first, self.count))
+
+    def write(self) -> None:
+        self._lay_queries()
+        self._tiles(self.end, self.shape.rows, self._scores)
+        self._weigh()
+        rows = min(self.shape.rows, self.count)
+        self._tiles(self.emit.index(self.count), rows, lambda row: self._results(row, rows))
+
+    def _tiles(self, count: ir.Value, rows: int, body: Callable[[ir.Value], None]) -> None:
+        """Run `body` for tiles of `rows` rows, by their first one; the last one may overlap."""
+        emit = self.emit
+        last = arith.subi(count, emit.index(rows))
+        tiles = arith.ceildivui(count, emit.index(rows))
+        emit.repeat(0, tiles, lambda tile: body(arith.minui(emit.times(tile, rows), last)))
+
+    # Queries
+
+    def _lay_queries(self) -> None:
+        """The queries, scaled, to scratch memory: features by queries, zeros where these end."""
+        emit, shape = self.emit, self.shape
+        stride = shape.q.strides[-2]
+        start = emit.start(self.head, shape.q.start, shape.q.strides[:-2])
+        start = emit.add(start, emit.times(self.first, stride))
+        whole, rest = divmod(shape.depth, shape.lanes)
+
+        def tile(feature: ir.Value, features: int) -> None:
+            for first in range(0, self.count, shape.lanes):
+                at = arith.addi(emit.add(start, first * stride), feature)
+                self._lay_tile(at, feature, first, features)
+
+        emit.repeat(0, whole, lambda at: tile(emit.times(at, shape.lanes), shape.lanes))
+        if rest:
+            tile(emit.index(whole * shape.lanes), rest)
+
+    def _lay_tile(self, at: ir.Value, feature: ir.Value, first: int, features: int) -> None:
+        """As many queries as lanes, the one numbered `first` and those behind it, by as many
+        `features` as there are of these."""
+        emit, shape = self.emit, self.shape
+        mask, stride = emit.first_lanes(features), shape.q.strides[-2]
+        there = range(min(shape.lanes, self.count - first))
+        rows = [emit.load(self.memory.q, emit.add(at, n * stride), mask) for n in there]
+        rows += [emit.splat(0)] * (shape.lanes - len(rows))
+        for number, row in enumerate(emit.transposed(rows)[:features]):
+            if shape.scale != 1:
+                row = arith.mulf(row, emit.splat(shape.scale))
+            line = emit.times(emit.add(feature, number), shape.block)
+            emit.store(row, self.memory.scratch, emit.add(arith.addi(self.queries, line), first))
+
+    # Scores
+
+    def _scores(self, key: ir.Value) -> None:
+        """The scores of a tile of keys from `key` on, to scratch memory."""
+        emit, shape = self.emit, self.shape
+        *lead, between, step = shape.k.strides
+        start = emit.start(self.head, shape.k.start, lead)
+        start = emit.add(start, emit.times(key, between))
+        rows = Rows(self.memory.k, start, shape.rows, between, shape.block, step)
+        sums = [emit.splat(0)] * (shape.rows * self.vectors)
+        sums = emit.multiply(rows, self.memory.scratch, self.queries, shape.depth, sums)
+        added = self._added(key)
+        for row in range(shape.rows):
+            at = emit.add(key, row)
+            line = self._line(at)
+            for part in range(self.vectors):
+                score = added(sums[row * self.vectors + part], at, part)
+                emit.store(score, self.memory.scratch, emit.add(line, part * shape.lanes))
+
+    def _line(self, key: ir.Value) -> ir.Value:
+        """Where the weights of a key are."""
+        return self.emit.add(self.scratch, self.emit.times(key, self.shape.block))
+
+    def _added(self, key: ir.Value) -> Callable[[ir.Value, ir.Value, int], ir.Value]:
+        """What to do with the scores of a key, for the queries of one vector."""
+        start = self._mask_start()
+
+        def added(score: ir.Value, at: ir.Value, part: int) -> ir.Value:
+            if start is not None:
+                score = arith.addf(score, self._mask_of(start, at, part))
+            return self._causal(score, at, part) if self.shape.causal else score
+
+        return added
+
+    def _mask_start(self) -> ir.Value | None:
+        """Where the mask of this head begins, None if there is none."""
+        emit, shape = self.emit, self.shape
+        if shape.mask is None:
+            return None
+        one, strides = shape.keys * (shape.queries if shape.mask.per_query else 1), []
+        for held in reversed(shape.mask.lead):
+            strides.append(0 if held == 1 else one)
+            one *= held
+        return emit.start(self.head, 0, strides[::-1])
+
+    def _mask_of(self, start: ir.Value, key: ir.Value, part: int) -> ir.Value:
+        """What is added to the scores of a key."""
+        emit, shape = self.emit, self.shape
+        assert shape.mask is not None
+        assert self.memory.mask is not None
+        if not shape.mask.per_query:
+            scalar = memref.load(self.memory.mask, [emit.add(start, key)])
+            return vector.broadcast(emit.vector_type, scalar)
+        at = emit.add(emit.add(start, emit.times(key, shape.queries)), self.first)
+        mask = self.mask if part == self.vectors - 1 else None
+        return emit.load(self.memory.mask, emit.add(at, part * shape.lanes), mask)
+
+    def _causal(self, score: ir.Value, key: ir.Value, part: int) -> ir.Value:
+        """The scores of a key, minus infinity for the queries before it."""
+        emit, shape = self.emit, self.shape
+        i32 = ir.IntegerType.get_signless(32)
+        integers = ir.VectorType.get([shape.lanes], i32)
+        numbers = [ir.IntegerAttr.get(i32, part * shape.lanes + n) for n in range(shape.lanes)]
+        offsets = arith.constant(integers, ir.DenseElementsAttr.get(numbers, integers))
+        distance = arith.index_cast(i32, arith.subi(key, self.first))
+        hidden = arith.cmpi(arith.CmpIPredicate.slt, offsets, vector.broadcast(integers, distance))
+        return arith.select(hidden, emit.splat(float("-inf")), score)
+
+    # Weights
+
+    def _weigh(self) -> None:
+        """Turn scores into exponentials, and keep what is to divide their sums of values.
+
+        NaN need not win the maximum: what is taken from a NaN stays one.
+        """
+        emit, shape = self.emit, self.shape
+        flags = ir.Attribute.parse("#arith.fastmath<nnan>")
+        starts = [part * shape.lanes for part in range(self.vectors)]
+        bounds = (emit.index(0), self.end)
+
+        def larger(key: ir.Value, tops: Registers) -> Registers:
+            line = self._line(key)
+            scores = [emit.load(self.memory.scratch, emit.add(line, start)) for start in starts]
+            pairs = zip(scores, tops, strict=True)
+            return [arith.maxnumf(score, top, fastmath=flags) for score, top in pairs]
+
+        lowest = float(np.finfo(np.float32).min)
+        tops = emit.loop(bounds, [emit.splat(lowest)] * self.vectors, larger)
+
+        def power(key: ir.Value, totals: Registers) -> Registers:
+            line = self._line(key)
+            results = []
+            for start, top, total in zip(starts, tops, totals, strict=True):
+                at = emit.add(line, start)
+                score = emit.load(self.memory.scratch, at)
+                weight = exp_below_zero(arith.subf(score, top))
+                emit.store(weight, self.memory.scratch, at)
+                results.append(arith.addf(total, weight))
+            return results
+
+        totals = emit.loop(bounds, [emit.splat(0)] * self.vectors, power)
+        for start, total in zip(starts, totals, strict=True):
+            none = arith.cmpf(arith.CmpFPredicate.OEQ, total, emit.splat(0))
+            factor = arith.divf(emit.splat(1), arith.select(none, emit.splat(1), total))
+            emit.store(factor, self.memory.scratch, emit.add(self.factors, start))
+
+    # Results
+
+    def _results(self, query: ir.Value, rows: int) -> None:
+        """The results of `rows` queries of the block, from `query` on."""
+        emit, shape = self.emit, self.shape
+        *lead, between, _ = shape.v.strides
+        left = Rows(
+            self.memory.scratch, emit.add(self.scratch, query), rows, 1, between, shape.block
+        )
+        values = emit.start(self.head, shape.v.start, lead)
+        *lead, line, _ = shape.y.strides
+        target = emit.start(self.head, 0, lead)
+        target = emit.add(target, emit.times(emit.add(self.first, query), line))
+        for start, parts in self._panels():
+            sums = [emit.splat(0)] * (rows * parts)
+            sums = emit.multiply(left, self.memory.v, emit.add(values, start), self.end, sums)
+            for row in range(rows):
+                place = emit.add(emit.add(self.factors, query), row)
+                factor = vector.broadcast(
+                    emit.vector_type, memref.load(self.memory.scratch, [place])
+                )
+                for part in range(parts):
+                    at = emit.add(target, row * line + start + part * shape.lanes)
+                    value = arith.mulf(sums[row * parts + part], factor)
+                    emit.store(value, self.memory.y, at)
+
+    def _panels(self) -> list[tuple[int, int]]:
+        """The features of a value, in panels: where each begins, and its vectors."""
+        vectors = self.shape.width // self.shape.lanes
+        most = self.shape.vectors
+        return [
+            (first * self.shape.lanes, min(most, vectors - first))
+            for first in range(0, vectors, most)
+        ]
+
+
+def memory_of(mask: bool, buffers: list[Any]) -> Memory:
+    """The buffers as a kernel receives them: operands, result, scratch."""
+    q, k, v, *given, y, scratch = buffers
+    return Memory(q, k, v, given[0] if mask else None, y, scratch)

@@ -1,0 +1,206 @@
+"""What is before a depthwise convolution, that, and the product after it, strip by strip.
+
+A piece of work is a band of rows of the result of one image. It goes through strips of these: the
+rows that a strip reads are computed by the first product or convolution, then some rows at a time
+are convolved and multiplied. What is between the steps lies in scratch memory that the piece has
+for itself, and that stays in the L2. The first or the last step may be missing.
+
+Or it is a panel of channels of one image, all rows of which are multiplied, then convolved.
+
+All strips compute as many rows, so that borders are nothing special: a strip at the end of a band
+overlaps the one before it.
+"""
+
+import math
+from dataclasses import dataclass
+
+from ...dialects import graph
+from ...mlir import arith, ir
+from . import direct_convolution
+from .emitter import VectorEmitter
+from .epilogue import Finish
+from .packed_matmul import MatmulEmitter, Product
+
+
+@dataclass(frozen=True)
+class Block(Product):
+    """A product of a block of rows by so many panels."""
+
+    group: int = 1
+
+    @property
+    def block(self) -> int:
+        return self.rows or 0
+
+
+@dataclass(frozen=True)
+class StripsShape:
+    """The numbers of a kernel."""
+
+    depthwise: direct_convolution.Shape
+    first: Block | direct_convolution.Shape | None
+    """What computes the rows that a strip reads: a product of so many, or a convolution."""
+    last: Block | None
+    """The product of `inner` rows of the result."""
+    strips: graph.Strips
+    read: int
+    """Rows of the image that a strip reads, at most."""
+
+    @property
+    def by_channels(self) -> bool:
+        """Whether pieces of work are panels of channels."""
+        return self.strips.split == "channels"
+
+    @property
+    def pieces(self) -> int:
+        shares = self.depthwise.panels if self.by_channels else self.strips.bands
+        return self.depthwise.image[0] * shares
+
+    @property
+    def flops(self) -> int:
+        """Of what the ops compute; rows that strips share count once."""
+        flops = self.depthwise.flops
+        if isinstance(self.first, direct_convolution.Shape):
+            flops += self.first.flops
+        elif self.first is not None:
+            flops += _flops(self.first, self.depthwise.image)
+        return flops + (0 if self.last is None else _flops(self.last, self.depthwise.result))
+
+    @property
+    def scratch(self) -> tuple[int, ...]:
+        """Elements of the scratch memory of a band, between the steps."""
+        _, _, width, depth = self.depthwise.image
+        _, _, places, features = self.depthwise.result
+        return (
+            *([self.read * width * depth] if self.first is not None else []),
+            *([self.strips.inner * places * features] if self.last is not None else []),
+        )
+
+
+def _flops(product: Block, image: tuple[int, int, int, int]) -> int:
+    """Of the product of all places of an image."""
+    return 2 * math.prod(image[:3]) * product.depth * product.columns
+
+
+@dataclass(frozen=True)
+class Step:
+    """The weights of a step, and what follows its sums."""
+
+    weights: ir.Value
+    finish: Finish
+
+
+class StripsEmitter(VectorEmitter):
+    """Writes the kernel, between the memory of the image and that of the result."""
+
+    def __init__(
+        self,
+        shape: StripsShape,
+        image: ir.Value,
+        steps: list[Step],
+        memory: list[ir.Value],
+    ):
+        """`memory` is that of the result, then scratch memory."""
+        super().__init__(shape.depthwise.lanes)
+        self.shape = shape
+        self.first = self.last = None
+        result, *scratch = memory
+        if shape.first is not None:
+            source, image = image, scratch.pop(0)
+            self.first = _step(shape.first, source, steps.pop(0), image)
+        target = scratch.pop(0) if shape.last is not None else result
+        step = steps.pop(0)
+        self.depthwise = direct_convolution.Emitter(
+            shape.depthwise, image, step.weights, target, step.finish
+        )
+        if shape.last is not None:
+            step = steps.pop(0)
+            self.last = MatmulEmitter(shape.last, target, step.weights, result, step.finish)
+
+    def piece(self, number: ir.Value) -> None:
+        """The piece of work `number`."""
+        if self.shape.by_channels:
+            panels = self.index(self.shape.depthwise.panels)
+            self._panel(arith.divui(number, panels), arith.remui(number, panels))
+        else:
+            self._band(number)
+
+    def _panel(self, batch: ir.Value, panel: ir.Value) -> None:
+        """A panel of the channels of an image. Scratch memory has all of them, side by side, but no
+        rows at the end that the convolution does not read."""
+        _, height, width, _ = self.shape.depthwise.image
+        image = self.times(batch, self.shape.read)
+        assert isinstance(self.first, MatmulEmitter)
+        row = self.times(self.times(batch, height), width)
+        self.first.rows(row, self.times(image, width), panel)
+
+        def line(line: ir.Value) -> None:
+            result = self.add(self.times(batch, self.shape.strips.rows), line)
+            self.depthwise.row_of(line, image, result, panel)
+
+        self.repeat(0, self.shape.strips.rows, line)
+
+    def _band(self, number: ir.Value) -> None:
+        """The band `number` of all images: its strips follow each other."""
+        shape, bands = self.shape, self.index(self.shape.strips.bands)
+        height = shape.depthwise.result[1]
+        batch, band = arith.divui(number, bands), arith.remui(number, bands)
+        low = arith.divui(self.times(band, height), bands)
+        high = arith.divui(self.times(self.add(band, 1), height), bands)
+        latest = self.add(high, -shape.strips.rows)
+
+        def strip(start: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
+            self._strip(number, batch, arith.minui(start, latest))
+            return registers
+
+        self.loop((low, high), [], strip, step=shape.strips.rows)
+
+    def _strip(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> None:
+        """The strip from row `start` of the result of an image on."""
+        origin = self.times(batch, self.shape.depthwise.image[1])
+        if self.first is not None:
+            origin = self._compute(number, batch, start)
+
+        strips = self.shape.strips
+
+        def rows(index: ir.Value) -> None:
+            self._rows(number, batch, origin, self.add(start, self.times(index, strips.inner)))
+
+        self.repeat(0, strips.rows // strips.inner, rows)
+
+    def _compute(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> ir.Value:
+        """The first step. The result is where row 0 of the image would be in scratch memory."""
+        shape, depthwise = self.shape, self.shape.depthwise
+        top = self.add(self.times(start, depthwise.strides[0]), -depthwise.low[0])
+        latest = self.index(depthwise.image[1] - shape.read)
+        top = arith.minsi(arith.maxsi(top, self.index(0)), latest)
+        scratch = self.times(number, shape.read)
+        _, height, width, _ = depthwise.image
+        if isinstance(self.first, MatmulEmitter):
+            row = self.add(self.times(batch, height), top)
+            self.first.rows(self.times(row, width), self.times(scratch, width), self.index(0))
+        elif self.first is not None:
+            first = self.first
+            origin = self.times(batch, first.shape.image_rows)
+            first.rows_of(top, shape.read, origin, scratch)
+        return arith.subi(scratch, top)
+
+    def _rows(self, number: ir.Value, batch: ir.Value, origin: ir.Value, place: ir.Value) -> None:
+        """Convolve `inner` rows from row `place` of the result of an image on, and multiply."""
+        shape, depthwise = self.shape, self.shape.depthwise
+        row = self.add(self.times(batch, depthwise.result[1]), place)
+        target = row if self.last is None else self.times(number, shape.strips.inner)
+
+        self.depthwise.rows_of(place, shape.strips.inner, origin, target)
+        if self.last is not None:
+            width = depthwise.result[2]
+            self.last.rows(self.times(target, width), self.times(row, width), self.index(0))
+
+
+def _step(
+    shape: Block | direct_convolution.Shape, x: ir.Value, step: Step, result: ir.Value
+) -> MatmulEmitter | direct_convolution.Emitter:
+    """What computes rows of an image."""
+    if isinstance(shape, Block):
+        return MatmulEmitter(shape, x, step.weights, result, step.finish)
+    return direct_convolution.Emitter(shape, x, step.weights, result, step.finish)

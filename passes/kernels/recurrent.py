@@ -1,0 +1,335 @@
+"""Recurrent cells over time: a kernel that runs all steps of some sequences of the batch.
+
+In a step, panels of the state are computed, by one thread after each other or by a team of them:
+the sums of all gates stay in registers while the state of the step before is multiplied by their
+columns of the recurrence; the cell makes of them the panel's next state. Between steps the states
+lie in memory: that of the outputs in two halves, which are read and written in turns. Gates that
+others wait for come first, in a phase of their own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...mlir import arith, ir, memref, vector
+from .emitter import Registers, VectorEmitter
+from .thread_team import Alone, Team
+
+LANES = 16
+"""Elements in a vector; narrower machines take several registers for one."""
+ROWS = 2
+"""Sequences at a time."""
+
+Cell = Callable[[Registers, Registers, Registers, Registers], Registers]
+"""One vector: from what the gates hold, the products of the state, the states before (the output
+first) and the vectors beside, to the next states. Of early gates: to what is kept of them, of
+which the last is multiplied by the recurrence for the others."""
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The numbers of a layer: `gates` of a state of `hidden` elements; `early` of them come first,
+    of which so many vectors are `kept`. Panels are `width` elements of the state, a multiple of
+    `LANES`; where the recurrence is `packed`, it lies in such panels (`graph.pack_recurrence`)."""
+
+    gates: int
+    hidden: int
+    reverse: bool
+    width: int
+    packed: bool
+    early: int = 0
+    kept: int = 0
+
+    @property
+    def panels(self) -> int:
+        return -(-self.hidden // self.width)
+
+    @property
+    def phases(self) -> int:
+        """Of a step: in each, what was written in the one before is read."""
+        return 2 if self.early else 1
+
+    @property
+    def line(self) -> int:
+        """Elements of the recurrence that one of the state is multiplied by, in one place."""
+        return self.gates * (self.width if self.packed else self.hidden)
+
+    @property
+    def gate(self) -> int:
+        """Elements of the recurrence between those of two gates."""
+        return self.width if self.packed else self.hidden
+
+    @property
+    def elements(self) -> int:
+        """Of the recurrence."""
+        return self.hidden * self.line * (self.panels if self.packed else 1)
+
+
+@dataclass(frozen=True)
+class RecurrentMemory:
+    """The buffers of a layer.
+
+    Gates [T, N, gates * H]; the recurrence; the initial states [N, H]; vectors of [H] beside, side
+    by side; the lengths [N] of sequences, if they differ; outputs [T, N, H]; the last states
+    [N, H]; scratch memory, [2, N, H] for the output of two steps and [kept, N, H].
+    """
+
+    gates: ir.Value
+    recurrence: ir.Value
+    initial: Sequence[ir.Value]
+    beside: Sequence[tuple[ir.Value, int]]
+    """Vectors, and which part of a buffer each is."""
+    lengths: ir.Value | None
+    outputs: ir.Value
+    last: Sequence[ir.Value]
+    scratch: ir.Value
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The place in time, and the halves of the scratch memory that are read and written."""
+
+    time: ir.Value
+    before: ir.Value
+    after: ir.Value
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel: its number, its first element, and of each of its vectors which lanes it has, if not
+    all."""
+
+    number: ir.Value
+    element: ir.Value
+    masks: Sequence[ir.Value | None]
+
+
+class RecurrentEmitter(VectorEmitter):
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    def __init__(
+        self,
+        shape: Recurrence,
+        counts: tuple[ir.Value, ir.Value],
+        memory: RecurrentMemory,
+        cell: Cell,
+        early: Cell | None = None,
+    ):
+        """`counts` are the steps and the sequences."""
+        super().__init__(LANES)
+        self.shape, self.memory, self.cell, self.early = shape, memory, cell, early
+        self.steps, self.batch = counts
+        self.size = self.times(self.batch, shape.hidden)
+        """Elements of a state of all sequences."""
+
+    # The kernel, from the outside in
+
+    def sequences(self, number: ir.Value) -> None:
+        """The piece of work `number`: all steps of `ROWS` sequences, or of those that are left."""
+        first = self.times(number, ROWS)
+        end = arith.minui(self.add(first, ROWS), self.batch)
+        self._run(Alone(self, self.shape.panels), first, end)
+
+    def together(self, number: ir.Value, threads: int, counters: ir.Value) -> None:
+        """The piece of work `number`, of one for each thread: a seat in the team that runs all
+        steps of all sequences."""
+        panels = self.shape.panels
+        first = arith.divui(self.times(number, panels), self.index(threads))
+        self._run(Team(self, panels, counters, first), self.index(0), self.batch)
+
+    def _run(self, team: Alone | Team, first: ir.Value, end: ir.Value) -> None:
+        """All steps of the sequences from `first` to before `end`, by the panels of a team."""
+        phases = self.shape.phases
+
+        def phase(number: ir.Value, body: Callable[[Sequence[ir.Value], _Panel], None]) -> None:
+            def piece(panel: ir.Value) -> None:
+                self._panel(panel, lambda p: self._rows(first, end, lambda rows: body(rows, p)))
+
+            team.phase(number, piece)
+
+        def step(index: ir.Value) -> None:
+            now, number = self._at(index), self.add(self.times(index, phases), 1)
+            if self.early is not None:
+                phase(number, lambda rows, panel: self._early(now, rows, panel))
+            phase(self.add(number, phases - 1), lambda rows, panel: self._late(now, rows, panel))
+
+        phase(self.index(0), self._start)
+        begun = arith.maxui(team.begun(), self.index(1))
+        first_step = arith.divui(self.add(begun, -1), self.index(phases))
+        self.repeat(first_step, self.steps, step)
+
+    def _at(self, index: ir.Value) -> _Step:
+        before = arith.muli(arith.remui(index, self.index(2)), self.size)
+        after = arith.subi(self.size, before)
+        time = index
+        if self.shape.reverse:
+            time = arith.subi(arith.subi(self.steps, self.index(1)), index)
+        return _Step(time, before, after)
+
+    def _panel(self, number: ir.Value, body: Callable[[_Panel], None]) -> None:
+        """Write `body` for a panel; for the last one, which may be less, once more."""
+        shape, element = self.shape, self.times(number, self.shape.width)
+        left = shape.hidden - (shape.panels - 1) * shape.width
+        starts = range(0, shape.width, self.lanes)
+
+        def last() -> None:
+            masks = [self.first_lanes(left - start) for start in starts if start < left]
+            body(_Panel(number, element, masks))
+
+        def whole() -> None:
+            body(_Panel(number, element, [None] * len(starts)))
+
+        if left == shape.width:
+            return whole()
+        if shape.panels == 1:
+            return last()
+        is_last = self.compare(arith.CmpIPredicate.eq, number, shape.panels - 1)
+        return self.choose(is_last, last, whole)
+
+    def _rows(
+        self, first: ir.Value, end: ir.Value, body: Callable[[Sequence[ir.Value]], None]
+    ) -> None:
+        """Write `body` for `ROWS` sequences together, and for those that are left one by one."""
+        together = arith.divui(arith.subi(end, first), self.index(ROWS))
+        alone = arith.addi(first, self.times(together, ROWS))
+
+        def group(number: ir.Value) -> None:
+            row = arith.addi(first, self.times(number, ROWS))
+            body([self.add(row, n) for n in range(ROWS)])
+
+        self.repeat(self.index(0), together, group)
+        self.repeat(alone, end, lambda row: body([row]))
+
+    def _start(self, rows: Sequence[ir.Value], panel: _Panel) -> None:
+        """Copy the initial states to where the first step, and the caller, look for them."""
+        memory = self.memory
+        for row in rows:
+            for part, mask in enumerate(panel.masks):
+                at = self.add(arith.addi(self._row(row), panel.element), part * self.lanes)
+                values = [self.load(source, at, mask) for source in memory.initial]
+                self.store(values[0], memory.scratch, at, mask)
+                for value, target in zip(values, memory.last, strict=True):
+                    self.store(value, target, at, mask)
+
+    def _early(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
+        """Compute the early gates of a panel, and keep what the cell makes of them."""
+        assert self.early is not None
+        gates = range(self.shape.early)
+        sources = [arith.addi(step.before, self._row(row)) for row in rows]
+        for place in self._products(rows, sources, gates, panel):
+            for number, value in enumerate(self.early(*self._given(step, gates, place), [])):
+                self.store(value, self.memory.scratch, self._kept(number, place.at), place.mask)
+
+    def _late(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
+        """Compute the next state of a panel."""
+        shape, memory, kept = self.shape, self.memory, range(self.shape.kept)
+        gates = range(shape.early, shape.gates)
+        if kept:
+            sources = [self._kept(kept[-1], self._row(row)) for row in rows]
+        else:
+            sources = [arith.addi(step.before, self._row(row)) for row in rows]
+        for place in self._products(rows, sources, gates, panel):
+            beside = [
+                self.load(memory.scratch, self._kept(number, place.at), place.mask)
+                for number in kept[:-1]
+            ]
+            beside += [
+                self.load(buffer, self.add(place.element, part * shape.hidden), place.mask)
+                for buffer, part in memory.beside
+            ]
+            given, products, states = self._given(step, gates, place)
+            self._store(step, place, self.cell(given, products, states, beside), states)
+
+    def _kept(self, number: int, at: ir.Value) -> ir.Value:
+        """Where a state that is kept lies in the scratch memory."""
+        return arith.addi(self.times(self.size, 2 + number), at)
+
+    def _row(self, row: ir.Value) -> ir.Value:
+        """Where a sequence lies in a state."""
+        return self.times(row, self.shape.hidden)
+
+    def _given(
+        self, step: _Step, gates: range, place: "_Place"
+    ) -> tuple[Registers, Registers, Registers]:
+        """What the gates hold for a vector, its products, and its states before."""
+        shape, memory, mask = self.shape, self.memory, place.mask
+        line = arith.addi(arith.muli(step.time, self.batch), place.row)
+        start = self.add(self.times(line, shape.gates * shape.hidden), place.element)
+        given = [self.load(memory.gates, self.add(start, g * shape.hidden), mask) for g in gates]
+        states = [self.load(memory.scratch, arith.addi(step.before, place.at), mask)]
+        states += [self.load(buffer, place.at, mask) for buffer in memory.last[1:]]
+        return given, place.products, states
+
+    def _store(self, step: _Step, place: "_Place", after: Registers, before: Registers) -> None:
+        """Store the next states of a vector, and the output."""
+        memory, mask, output = self.memory, place.mask, after[0]
+        if memory.lengths is not None:
+            length = memref.load(memory.lengths, [place.row])
+            number = arith.index_cast(length.type, step.time)
+            runs = arith.cmpi(arith.CmpIPredicate.slt, number, length)
+            output = arith.select(runs, output, self.splat(0))
+            after = [arith.select(runs, a, b) for a, b in zip(after, before, strict=True)]
+        line = arith.addi(arith.muli(step.time, self.batch), place.row)
+        at = self.add(self.times(line, self.shape.hidden), place.element)
+        self.store(output, memory.outputs, at, mask)
+        self.store(after[0], memory.scratch, arith.addi(step.after, place.at), mask)
+        for value, buffer in zip(after, memory.last, strict=True):
+            self.store(value, buffer, place.at, mask)
+
+    def _products(
+        self, rows: Sequence[ir.Value], sources: Sequence[ir.Value], gates: range, panel: _Panel
+    ) -> list["_Place"]:
+        """Rows of the scratch memory from `sources` on, times the recurrence for `gates`."""
+        shape, memory = self.shape, self.memory
+        columns = [(gate, part) for gate in gates for part in range(len(panel.masks))]
+        start = self._weights(panel)
+
+        def line(index: ir.Value, registers: Registers) -> Registers:
+            at = arith.addi(start, self.times(index, shape.line))
+            vectors = [
+                self.load(
+                    memory.recurrence, self.add(at, gate * shape.gate + part * self.lanes),
+                    None if shape.packed else panel.masks[part],
+                )
+                for gate, part in columns
+            ]  # fmt: skip
+            factors = [
+                vector.broadcast(
+                    self.vector_type, memref.load(memory.scratch, [arith.addi(source, index)])
+                )
+                for source in sources
+            ]
+            pairs = [(factor, column) for factor in factors for column in vectors]
+            return [
+                vector.fma(factor, column, total)
+                for (factor, column), total in zip(pairs, registers, strict=True)
+            ]
+
+        zeros = [self.splat(0)] * (len(sources) * len(columns))
+        sums = iter(self.loop((self.index(0), self.index(shape.hidden)), zeros, line))
+        places = []
+        for row in rows:
+            totals = {column: next(sums) for column in columns}
+            for part, mask in enumerate(panel.masks):
+                element = self.add(panel.element, part * self.lanes)
+                at = arith.addi(self._row(row), element)
+                products = [totals[gate, part] for gate in gates]
+                places.append(_Place(row, element, at, mask, products))
+        return places
+
+    def _weights(self, panel: _Panel) -> ir.Value:
+        """Where the recurrence of a panel begins."""
+        if not self.shape.packed:
+            return panel.element
+        return self.times(panel.number, self.shape.hidden * self.shape.line)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A vector of the state of a sequence: its first element, where it lies among those of all
+    sequences, the lanes it has, if not all, and its products with the recurrence by gate."""
+
+    row: ir.Value
+    element: ir.Value
+    at: ir.Value
+    mask: ir.Value | None
+    products: Registers

@@ -1,0 +1,198 @@
+"""Interpolation of f32 along one axis: a kernel of our own, a vector at a time.
+
+Where vectors fit behind the axis, a line there is a sum of lines of the input. Where they do not,
+the last two axes are one row, and each vector of it gathers its elements from the input's row;
+places and weights are read once for all rows of a piece.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...mlir import arith, ir, memref, vector
+from .emitter import Registers, VectorEmitter
+
+LANES = 16
+"""Elements in a vector; narrower machines take several registers for one."""
+
+_PIECE = 16384
+"""Elements of the result in a piece of work, about."""
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """Of x [outer, extent, inner] to [outer, size, inner], by `taps` places and weights [size,
+    taps]."""
+
+    outer: int
+    extent: int
+    size: int
+    inner: int
+    taps: int
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the axes behind are too short for vectors."""
+        return self.inner < LANES
+
+    @property
+    def lines(self) -> int:
+        """What pieces are made of: rows [size, inner] where it gathers, else lines [inner]."""
+        return self.outer if self.gathers else self.outer * self.size
+
+    @property
+    def chunk(self) -> int:
+        """Lines in a piece."""
+        length = self.size * self.inner if self.gathers else self.inner
+        return min(self.lines, max(1, _PIECE // length))
+
+    @property
+    def pieces(self) -> int:
+        return -(-self.lines // self.chunk)
+
+
+@dataclass(frozen=True)
+class InterpolationMemory:
+    """The buffers of a kernel, flat."""
+
+    x: ir.Value
+    places: ir.Value
+    weights: ir.Value
+    result: ir.Value
+
+
+class InterpolationEmitter(VectorEmitter):
+    """Writes the kernel of an `Interpolation`."""
+
+    def __init__(self, shape: Interpolation, memory: InterpolationMemory):
+        super().__init__(LANES)
+        self._shape = shape
+        self._memory = memory
+
+    def piece(self, number: ir.Value) -> None:
+        """The piece of work `number`."""
+        shape = self._shape
+        first = self.times(number, shape.chunk)
+        end = arith.minsi(self.add(first, shape.chunk), self.index(shape.lines))
+        if not shape.gathers:
+            self.repeat(first, end, self._line)
+            return
+        self._vectors(
+            shape.size * shape.inner, lambda at, mask: self._gathered(at, mask, first, end)
+        )
+
+    def _vectors(self, length: int, body: Callable[[ir.Value, ir.Value | None], None]) -> None:
+        """Run `body` for each vector of a row: its place, and the lanes it has, if not all."""
+        whole = length // LANES * LANES
+
+        def run(at: ir.Value, registers: Registers) -> Registers:
+            body(at, None)
+            return registers
+
+        if whole:
+            self.loop((self.index(0), self.index(whole)), [], run, step=LANES)
+        if whole != length:
+            body(self.index(whole), self.first_lanes(length - whole))
+
+    def _line(self, line: ir.Value) -> None:
+        """A line of the result, which is a sum of lines of x."""
+        shape, memory = self._shape, self._memory
+        before = arith.divui(line, self.index(shape.size))
+        at = arith.subi(line, self.times(before, shape.size))
+        starts, factors = [], []
+        for tap in range(shape.taps):
+            entry = self.add(self.times(at, shape.taps), tap)
+            place = arith.index_cast(ir.IndexType.get(), memref.load(memory.places, [entry]))
+            place = arith.maxsi(arith.minsi(place, self.index(shape.extent - 1)), self.index(0))
+            row = arith.addi(self.times(before, shape.extent), place)
+            starts.append(self.times(row, shape.inner))
+            weight = memref.load(memory.weights, [entry])
+            factors.append(vector.broadcast(self.vector_type, weight))
+        target = self.times(line, shape.inner)
+
+        def add(behind: ir.Value, mask: ir.Value | None) -> None:
+            lines = [self.load(memory.x, arith.addi(start, behind), mask) for start in starts]
+            self.store(self._sum(lines, factors), memory.result, arith.addi(target, behind), mask)
+
+        self._vectors(shape.inner, add)
+
+    def _gathered(
+        self, at: ir.Value, mask: ir.Value | None, first: ir.Value, end: ir.Value
+    ) -> None:
+        """A vector of the rows from `first` to before `end`."""
+        shape, memory = self._shape, self._memory
+        entries, behind = self._entries(at, mask)
+        every = self._every() if mask is None else mask
+        elements, factors = [], []
+        for tap in range(shape.taps):
+            entry = arith.addi(entries, self._indices(tap))
+            integer = ir.MemRefType(memory.places.type).element_type
+            places = self._gather(memory.places, self.index(0), entry, every, integer)
+            places = arith.index_cast(self._index_vector, places)
+            last = self._indices(shape.extent - 1)
+            places = arith.maxsi(arith.minsi(places, last), self._indices(0))
+            elements.append(arith.addi(arith.muli(places, self._indices(shape.inner)), behind))
+            f32 = ir.F32Type.get()
+            factors.append(self._gather(memory.weights, self.index(0), entry, every, f32))
+
+        def row(line: ir.Value) -> None:
+            start = self.times(line, shape.extent * shape.inner)
+            found = [
+                self._gather(memory.x, start, element, every, ir.F32Type.get())
+                for element in elements
+            ]
+            target = arith.addi(self.times(line, shape.size * shape.inner), at)
+            self.store(self._sum(found, factors), memory.result, target, mask)
+
+        self.repeat(first, end, row)
+
+    def _entries(self, at: ir.Value, mask: ir.Value | None) -> tuple[ir.Value, ir.Value]:
+        """For each lane of a vector of the row: where its places begin, and its place behind the
+        axis. Lanes that are not there are those of the first one."""
+        shape = self._shape
+        lane = vector.broadcast(self._index_vector, at)
+        lane = arith.addi(lane, self._constant(np.arange(LANES)))
+        if mask is not None:
+            lane = arith.select(mask, lane, self._indices(0))
+        if shape.inner == 1:
+            return arith.muli(lane, self._indices(shape.taps)), self._indices(0)
+        inner = self._indices(shape.inner)
+        position = arith.divui(lane, inner)
+        behind = arith.subi(lane, arith.muli(position, inner))
+        return arith.muli(position, self._indices(shape.taps)), behind
+
+    def _sum(self, values: Registers, factors: Registers) -> ir.Value:
+        total = arith.mulf(values[0], factors[0])
+        for value, factor in zip(values[1:], factors[1:], strict=True):
+            total = vector.fma(value, factor, total)
+        return total
+
+    def _gather(
+        self, source: ir.Value, start: ir.Value, at: ir.Value, mask: ir.Value, element: ir.Type
+    ) -> ir.Value:
+        type_ = ir.VectorType.get([LANES], element)
+        zero = ir.DenseElementsAttr.get_splat(type_, _zero(element))
+        return vector.gather(type_, source, [start], at, mask, arith.constant(type_, zero))
+
+    @property
+    def _index_vector(self) -> ir.VectorType:
+        return ir.VectorType.get([LANES], ir.IndexType.get())
+
+    def _indices(self, value: int) -> ir.Value:
+        return self._constant(np.full(LANES, value))
+
+    def _constant(self, values: np.ndarray) -> ir.Value:
+        type_ = self._index_vector
+        return arith.constant(type_, ir.DenseElementsAttr.get(values.astype(np.int64), type=type_))
+
+    def _every(self) -> ir.Value:
+        type_ = ir.VectorType.get([LANES], ir.IntegerType.get_signless(1))
+        return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, ir.BoolAttr.get(True)))
+
+
+def _zero(element: ir.Type) -> Any:
+    if isinstance(element, ir.F32Type):
+        return ir.FloatAttr.get_f32(0)
+    return ir.IntegerAttr.get(element, 0)

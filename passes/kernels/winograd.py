@@ -1,0 +1,452 @@
+"""Winograd's convolution: a kernel that goes through all of its steps for some tiles at a time.
+
+A piece of work is a block of tiles of the image by some panels of features. The tiles are
+transformed, channel by channel, into one matrix [tiles, channels] for each of the products of a
+tile; each is multiplied by its panel of the weights, and the sums are transformed into places of
+the result. What is between the steps lies in scratch memory that the piece has for itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...cpu_model import CpuModel
+from ...dialects.graph.winograd import KERNEL, winograd_transforms
+from ...mlir import arith, ir, scf, vector
+from .emitter import (
+    Ahead,
+    Part,
+    Registers,
+    Rows,
+    VectorEmitter,
+    even_tiles,
+    long_vectors,
+)
+from .epilogue import Finish, Place
+
+SCRATCH_SHARE = 3 / 8
+"""Share of the L2 for the scratch memory of a piece of work."""
+LONG_SCRATCH_SHARE = 3 / 4
+"""The same where the L2 does not hold the weights: the larger the blocks, the less often they are
+read."""
+MIN_PIECES = 4
+"""Pieces of work that a convolution should split into, for threads to share."""
+
+
+@dataclass(frozen=True)
+class WinogradShape:
+    """The numbers of a convolution."""
+
+    image: tuple[int, int, int, int]
+    result: tuple[int, int, int, int]
+    low: tuple[int, int]
+    tile: int
+    depth: int
+    """Channels in a group: those that a panel's features are sums of."""
+    width: int
+    """Features in a panel."""
+    lanes: int
+    rows: int
+    """Tiles that are multiplied at a time, in registers."""
+    cpu: CpuModel
+
+    @property
+    def flops(self) -> int:
+        """Of the products; the transforms are not counted."""
+        return 2 * self.products * self.tiles * self.depth * self.result[3]
+
+    @property
+    def size(self) -> int:
+        """Places of the image in a tile, along an axis."""
+        return self.tile + KERNEL - 1
+
+    @property
+    def products(self) -> int:
+        return self.size**2
+
+    @property
+    def channels(self) -> int:
+        return self.image[3]
+
+    @property
+    def parts(self) -> list[Part]:
+        """Vectors in a panel."""
+        return long_vectors(self.width, self.lanes)
+
+    @property
+    def panels(self) -> int:
+        return self.result[3] // self.width
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Tiles along both axes of the result."""
+        return -(-self.result[1] // self.tile), -(-self.result[2] // self.tile)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of the whole batch."""
+        return self.result[0] * self.grid[0] * self.grid[1]
+
+    @property
+    def block(self) -> int:
+        """Tiles in a piece of work: as many as the scratch memory holds, blocks being even."""
+        weights = self.products * self.depth * self.result[3] * 4
+        share = SCRATCH_SHARE if weights <= self.cpu.l2_bytes else LONG_SCRATCH_SHARE
+        held = int(self.cpu.l2_bytes * share) // (self.products * (self.channels + self.width) * 4)
+        most = max(self.rows, held // self.rows * self.rows)
+        return -(-self.tiles // -(-self.tiles // most))
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.tiles // self.block)
+
+    @property
+    def groups(self) -> int:
+        """Groups of panels: more than one where there are few blocks."""
+        wanted = -(-MIN_PIECES // self.blocks)
+        return next(n for n in range(min(wanted, self.panels), 0, -1) if self.panels % n == 0)
+
+    @property
+    def pieces(self) -> int:
+        return self.blocks * self.groups
+
+    @property
+    def entering(self) -> int:
+        """Elements of one product's matrix of the image, [tiles, channels]. A vector more than
+        there are: matrices a power of two apart would share too few sets of the caches."""
+        return self.block * self.channels + self.lanes
+
+    @property
+    def leaving(self) -> int:
+        """Elements of one product's sums, [tiles, width]."""
+        return self.block * self.width + self.lanes
+
+    @property
+    def scratch(self) -> int:
+        """Elements of scratch memory for a piece of work."""
+        return self.products * (self.entering + self.leaving)
+
+
+class WinogradEmitter(VectorEmitter):
+    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+
+    def __init__(
+        self,
+        shape: WinogradShape,
+        image: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        scratch: ir.Value,
+        finish: Finish,
+    ):
+        super().__init__(shape.lanes)
+        self.shape, self.image, self.weights = shape, image, weights
+        self.output, self.scratch, self.finish = output, scratch, finish
+        self.transforms = winograd_transforms(shape.tile)
+
+    def piece(self, number: ir.Value) -> None:
+        """The piece of work `number`: groups of panels of a block of tiles follow each other."""
+        shape = self.shape
+        block = arith.divui(number, self.index(shape.groups))
+        group = arith.remui(number, self.index(shape.groups))
+        first = self.times(block, shape.block)
+        before = self.times(number, shape.scratch)
+        sums = self.add(before, shape.products * shape.entering)
+        self.repeat(0, shape.block, lambda tile: self._enter(first, tile, before))
+        panels = shape.panels // shape.groups
+        start = self.times(group, panels)
+
+        def panel(index: ir.Value) -> None:
+            self.repeat(0, shape.products, lambda p: self._multiply(p, index, before, sums))
+            self.repeat(0, shape.block, lambda tile: self._leave(first, tile, index, sums))
+
+        self.repeat(start, arith.addi(start, self.index(panels)), panel)
+
+    # Tiles of the image
+
+    def _enter(self, first: ir.Value, tile: ir.Value, before: ir.Value) -> None:
+        """Transform a tile of the block that begins with tile `first`."""
+        shape = self.shape
+        spot = self._spot(first, tile)
+        corner = [self.add(at, -low) for at, low in zip(spot.corner, shape.low, strict=True)]
+        extents = shape.image[1:3]
+        inside = self._all_inside(corner, shape.size, extents)
+        target = self.add(before, self.times(tile, shape.channels))
+        branches = scf.IfOp(inside, has_else=True)
+        with ir.InsertionPoint(branches.then_block):
+            self._channels(lambda c: self._inner(spot.batch, corner, c), target)
+            scf.YieldOp([])
+        with ir.InsertionPoint(branches.else_block):
+            self._channels(self._border(spot.batch, corner), target)
+            scf.YieldOp([])
+
+    def _channels(self, read: Callable[[ir.Value], list[Registers]], target: ir.Value) -> None:
+        """Transform what `read` gives of a tile, for all of its channels."""
+        shape = self.shape
+
+        def step(channel: ir.Value, registers: Registers) -> Registers:
+            at = self.add(target, channel)
+            for number, value in enumerate(self._both_axes(self.transforms.image, read(channel))):
+                place = self.add(at, number * shape.entering)
+                self.store(value, self.scratch, place)
+            return registers
+
+        self.loop((self.index(0), self.index(shape.channels)), [], step, shape.lanes)
+
+    def _inner(
+        self, batch: ir.Value, corner: Sequence[ir.Value], channel: ir.Value
+    ) -> list[Registers]:
+        """The vectors of a tile that lies within the image."""
+        shape = self.shape
+        start = self.add(self._pixel(batch, corner[0], corner[1]), channel)
+        _, _, width, depth = shape.image
+        return [
+            [
+                self.load(self.image, self.add(start, (row * width + column) * depth))
+                for column in range(shape.size)
+            ]
+            for row in range(shape.size)
+        ]
+
+    def _border(
+        self, batch: ir.Value, corner: Sequence[ir.Value]
+    ) -> Callable[[ir.Value], list[Registers]]:
+        """How to read a tile of which a part lies outside the image, where there are zeros."""
+        shape, zero = self.shape, self.index(0)
+        axes = []
+        for start, extent in zip(corner, shape.image[1:3], strict=True):
+            last = self.index(extent - 1)
+            places = [self.add(start, step) for step in range(shape.size)]
+            held = [arith.minsi(arith.maxsi(place, zero), last) for place in places]
+            inside = [
+                arith.cmpi(arith.CmpIPredicate.eq, place, kept)
+                for place, kept in zip(places, held, strict=True)
+            ]
+            axes.append(list(zip(held, inside, strict=True)))
+        spots = [
+            [
+                (self._pixel(batch, row, column), arith.andi(row_inside, column_inside))
+                for column, column_inside in axes[1]
+            ]
+            for row, row_inside in axes[0]
+        ]
+
+        def read(channel: ir.Value) -> list[Registers]:
+            return [
+                [
+                    arith.select(
+                        inside, self.load(self.image, self.add(at, channel)), self.splat(0)
+                    )
+                    for at, inside in line
+                ]
+                for line in spots
+            ]
+
+        return read
+
+    def _pixel(self, batch: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+        """Where the channels of a place of the image begin."""
+        _, height, width, depth = self.shape.image
+        line = self.add(self.times(batch, height), row)
+        return self.times(self.add(self.times(line, width), column), depth)
+
+    # Products
+
+    def _multiply(
+        self, product: ir.Value, panel: ir.Value, before: ir.Value, sums: ir.Value
+    ) -> None:
+        """Multiply all tiles of a block by a panel of the weights of one product."""
+        shape = self.shape
+        line = self.add(self.times(panel, shape.products), product)
+        weights = self.times(line, shape.depth * shape.width)
+        group = arith.divui(panel, self.index(shape.panels * shape.depth // shape.channels))
+        left = self.add(before, self.times(product, shape.entering))
+        left = self.add(left, self.times(group, shape.depth))
+        right = self.add(sums, self.times(product, shape.leaving))
+        done, tiles = 0, even_tiles(shape.block, shape.rows)
+        per_row = -(-shape.depth * shape.width // shape.block)
+        step = -(-shape.width // sum(count for count, _ in tiles))
+        following = self.add(weights, shape.depth * shape.width)
+        for count, size in tiles:
+
+            def tile(number: ir.Value, size: int = size, done: int = done) -> None:
+                row = self.add(self.times(number, size), done)
+                at = self.add(left, self.times(row, shape.channels))
+                rows = Rows(self.scratch, at, size, shape.channels, shape.width)
+                totals = self.zeros(size, shape.parts)
+                ahead = Ahead(self.add(following, self.times(row, per_row)), step)
+                totals = self.multiply(rows, self.weights, weights, shape.depth, totals, ahead)
+                start = self.add(right, self.times(row, shape.width))
+                self.store_all(totals, self.scratch, start)
+
+            self.repeat(0, count, tile)
+            done += count * size
+
+    # Tiles of the result
+
+    def _leave(self, first: ir.Value, tile: ir.Value, panel: ir.Value, sums: ir.Value) -> None:
+        """Transform the sums of a tile into places of the result."""
+        shape = self.shape
+        spot = self._spot(first, tile)
+        inside = self._all_inside(spot.corner, shape.tile, shape.result[1:3])
+        source = self.add(sums, self.times(tile, shape.width))
+        branches = scf.IfOp(inside, has_else=True)
+        with ir.InsertionPoint(branches.then_block):
+            self._places(spot, panel, source, lambda row, column, write: write())
+            scf.YieldOp([])
+        with ir.InsertionPoint(branches.else_block):
+            self._places(spot, panel, source, self._where_inside(spot))
+            scf.YieldOp([])
+
+    def _places(
+        self,
+        spot: "_Spot",
+        panel: ir.Value,
+        source: ir.Value,
+        guard: Callable[[int, int, Callable[[], None]], None],
+    ) -> None:
+        """Write the places of a tile, each as `guard` lets it, for all vectors of a panel."""
+        shape = self.shape
+        _, height, width, depth = shape.result
+        line = self.add(self.times(spot.batch, height), spot.corner[0])
+        corner = self.times(self.add(self.times(line, width), spot.corner[1]), depth)
+
+        def step(column: ir.Value, registers: Registers) -> Registers:
+            at = self.add(source, column)
+            sums = [
+                self.load(self.scratch, self.add(at, number * shape.leaving))
+                for number in range(shape.products)
+            ]
+            square = [sums[n : n + shape.size] for n in range(0, shape.products, shape.size)]
+            values = self._both_axes(self.transforms.inverse, square)
+            feature = self.add(self.times(panel, shape.width), column)
+            start = self.add(corner, feature)
+            for number, value in enumerate(values):
+                y, x = divmod(number, shape.tile)
+
+                def write(y: int = y, x: int = x, value: ir.Value = value) -> None:
+                    place = Place(feature, self.add(start, (y * width + x) * depth), shape.lanes)
+                    (done,) = self.finish([place], [value])
+                    self.store(done, self.output, place.offset)
+
+                guard(y, x, write)
+            return registers
+
+        self.loop((self.index(0), self.index(shape.width)), [], step, shape.lanes)
+
+    def _where_inside(self, spot: "_Spot") -> Callable[[int, int, Callable[[], None]], None]:
+        """Write only what falls into the result."""
+        shape = self.shape
+        below = arith.CmpIPredicate.slt
+        inside = [
+            [
+                arith.cmpi(below, self.add(start, step), self.index(extent))
+                for step in range(shape.tile)
+            ]
+            for start, extent in zip(spot.corner, shape.result[1:3], strict=True)
+        ]
+
+        def guard(row: int, column: int, write: Callable[[], None]) -> None:
+            branch = scf.IfOp(arith.andi(inside[0][row], inside[1][column]))
+            with ir.InsertionPoint(branch.then_block):
+                write()
+                scf.YieldOp([])
+
+        return guard
+
+    # What both ends share
+
+    def _spot(self, first: ir.Value, tile: ir.Value) -> "_Spot":
+        """Where a tile of a block lies. The last one stands in for those that are too many."""
+        shape = self.shape
+        rows, columns = shape.grid
+        at = arith.minui(arith.addi(first, tile), self.index(shape.tiles - 1))
+        batch = arith.divui(at, self.index(rows * columns))
+        rest = arith.remui(at, self.index(rows * columns))
+        row = arith.divui(rest, self.index(columns))
+        column = arith.remui(rest, self.index(columns))
+        return _Spot(batch, [self.times(row, shape.tile), self.times(column, shape.tile)])
+
+    def _all_inside(
+        self, corner: Sequence[ir.Value], size: int, extents: Sequence[int]
+    ) -> ir.Value:
+        """Whether `size` places along both axes, from `corner` on, exist."""
+        parts = []
+        for start, extent in zip(corner, extents, strict=True):
+            end = self.add(start, size)
+            parts.append(arith.cmpi(arith.CmpIPredicate.sge, start, self.index(0)))
+            parts.append(arith.cmpi(arith.CmpIPredicate.sle, end, self.index(extent)))
+        return arith.andi(arith.andi(parts[0], parts[1]), arith.andi(parts[2], parts[3]))
+
+    def _both_axes(self, matrix: np.ndarray, square: list[Registers]) -> Registers:
+        """``matrix square matrix^T``, row by row."""
+        columns = [self._along(matrix, list(column)) for column in zip(*square, strict=True)]
+        return [
+            value for row in zip(*columns, strict=True) for value in self._along(matrix, list(row))
+        ]
+
+    def _along(self, matrix: np.ndarray, values: Registers) -> Registers:
+        """``matrix values``, where what two results share is computed once."""
+        if _mirrored(matrix):
+            return self._from_sums(matrix, values)
+        results: dict[int, ir.Value] = {}
+        for first, second in _mirrored(matrix.T):
+            a, b = matrix[first], matrix[second]
+            same = self._combine([(f, v) for f, g, v in zip(a, b, values, strict=True) if f == g])
+            turned = self._combine([(f, v) for f, g, v in zip(a, b, values, strict=True) if f != g])
+            results[first] = arith.addf(same, turned)
+            results[second] = arith.subf(same, turned)
+        for row in set(range(len(matrix))) - results.keys():
+            results[row] = self._combine(list(zip(matrix[row], values, strict=True)))
+        return [results[row] for row in range(len(matrix))]
+
+    def _from_sums(self, matrix: np.ndarray, values: Registers) -> Registers:
+        """``matrix values`` where columns of the matrix are equal but for signs: their values are
+        added and subtracted once."""
+        pairs = _mirrored(matrix)
+        single = set(range(len(values))) - {i for pair in pairs for i in pair}
+        total = {pair: arith.addf(values[pair[0]], values[pair[1]]) for pair in pairs}
+        difference = {pair: arith.subf(values[pair[0]], values[pair[1]]) for pair in pairs}
+        results = []
+        for row in matrix:
+            terms = [(row[i], values[i]) for i in single]
+            for pair in pairs:
+                known = total if row[pair[0]] == row[pair[1]] else difference
+                terms.append((row[pair[0]], known[pair]))
+            results.append(self._combine(terms))
+        return results
+
+    def _combine(self, terms: Sequence[tuple[float, ir.Value]]) -> ir.Value:
+        """The sum of values times factors."""
+        result: ir.Value | None = None
+        for factor, value in sorted((t for t in terms if t[0]), key=lambda term: abs(term[0]) != 1):
+            if result is None:
+                result = value if factor == 1 else arith.mulf(value, self.splat(factor))
+            elif abs(factor) == 1:
+                result = (arith.addf if factor == 1 else arith.subf)(result, value)
+            else:
+                result = vector.fma(value, self.splat(factor), result)
+        assert result is not None
+        return result
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """Where a tile lies: its image, and its first row and column of the result."""
+
+    batch: ir.Value
+    corner: list[ir.Value]
+
+
+def _mirrored(matrix: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of columns whose entries are equal up to their signs."""
+    pairs: list[tuple[int, int]] = []
+    free = list(range(matrix.shape[1]))
+    while free:
+        first = free.pop(0)
+        same = [i for i in free if np.array_equal(abs(matrix[:, i]), abs(matrix[:, first]))]
+        if same:
+            free.remove(same[0])
+            pairs.append((first, same[0]))
+    return pairs

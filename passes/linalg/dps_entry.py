@@ -1,0 +1,85 @@
+"""A second way into small programs: results in memory that the caller gives."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...mlir import ir
+from ..graph_to_linalg.aliasing import ops_within
+from ..infra.base import MODULE, Pass, PassState
+from ..infra.registry import register
+from .abi_arguments import BUFFER, append_buffers
+
+DESTINATION_ENTRY = "main_into"
+"""The name that the runtime looks for (`runtime/metadata.py`)."""
+
+_MOST_OPS = 256
+"""In a function of which a microsecond is still a part that counts."""
+
+
+@register
+@dataclass(frozen=True)
+class AddDestinationEntry(Pass):
+    """Let a caller of a small program say where its results go.
+
+    func.func @main(%x: tensor<1x8xf32>) -> tensor<1x8xf32> { .. }
+    -->
+    func.func @main(%x: tensor<1x8xf32>) -> tensor<1x8xf32> { .. }
+    func.func @main_into(%x: tensor<1x8xf32>, %0: !hal.buffer {iree.abi.output = 0})
+        -> tensor<1x8xf32> { .. }
+
+    A call of @main allocates each result, and the caller frees it when it has copied it: half the
+    time of a call with little to compute. @main_into writes to buffers that live from call to call
+    (destination-passing style). Kernels are those of @main; the backend merges equal ones.
+
+    A buffer of an earlier call fits only where shapes of arguments decide the sizes of results. Of
+    dynamic results that is known from the `graph` program, and said by `sized_by_shapes`.
+    """
+
+    name = "add-destination-entry"
+    anchor = MODULE
+    sized_by_shapes: bool = False
+    """Shapes of arguments decide the sizes of all results; no value of an argument does."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        statistics = state.statistics("destinations")
+        for function in list(op.body.operations):
+            if function.operation.name != "func.func" or function.sym_name.value != "main":
+                continue
+            if reason := self._reason_against(function):
+                statistics.record_declined("main", reason)
+            else:
+                _add_entry(function)
+                statistics.record_fired("main")
+
+    def _reason_against(self, function: Any) -> str:
+        """Why `function` gets no such entry; empty if it does."""
+        if not function.type.results:
+            return "there is no result"
+        if any(str(type_) == BUFFER for type_ in function.type.inputs):
+            return "its intermediate results lie in memory of the caller's"
+        if not self.sized_by_shapes and not all(map(_is_static, function.type.results)):
+            return "the size of a result depends on values of inputs"
+        if sum(1 for _ in ops_within(function.operation)) > _MOST_OPS:
+            return f"there are more than {_MOST_OPS} ops"
+        return ""
+
+
+def _is_static(type_: ir.Type) -> bool:
+    return ir.RankedTensorType(type_).has_static_shape
+
+
+def _add_entry(function: Any) -> None:
+    index = ir.IndexType.get()
+    with ir.InsertionPoint.after(function.operation), function.location:
+        entry = function.operation.clone()
+        entry.attributes["sym_name"] = ir.StringAttr.get(DESTINATION_ENTRY)
+        for kind in ("arg_attrs", "res_attrs"):  # names are for who reads the other one
+            if kind in entry.attributes:
+                del entry.attributes[kind]
+        append_buffers(
+            entry,
+            [
+                {"iree.abi.output": ir.IntegerAttr.get(index, number)}
+                for number in range(len(function.type.results))
+            ],
+        )

@@ -1,0 +1,40 @@
+"""Memory for what is between the inputs and the outputs, from the caller."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...mlir import ir
+from ..infra.base import MODULE, Pass, PassState
+from ..infra.registry import register
+from .abi_arguments import append_buffers
+
+POOL_BYTES = 64 << 20
+"""Up to which the backend's runtime on processors keeps the memory of a call for the next one
+(``IREE_HAL_TASK_DEVICE_DEFAULT_POOL_RANGE_LENGTH_DEFAULT``)."""
+
+
+@register
+@dataclass(frozen=True)
+class ExternalizeTransients(Pass):
+    """Take memory for a large program's intermediate results from the caller.
+
+    func.func @main(%x: tensor<8x3x224x224xf32>) -> tensor<8x1000xf32>
+    -->
+    func.func @main(%x: tensor<8x3x224x224xf32>, %0: !hal.buffer {iree.abi.transients})
+        -> tensor<8x1000xf32>
+
+    What the runtime does not keep itself comes from the system in each call, which fills it with
+    zeros, page by page. The caller keeps it from call to call.
+    """
+
+    name = "externalize-transients"
+    anchor = MODULE
+    bytes: int = 0
+    """What intermediate results take at once; of sizes that are known."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.bytes <= POOL_BYTES:
+            return
+        for function in op.body.operations:
+            if function.operation.name == "func.func" and function.sym_name.value == "main":
+                append_buffers(function, [{"iree.abi.transients": ir.UnitAttr.get()}])

@@ -1,0 +1,125 @@
+"""The code by which threads claim pieces of work: see `work_stealing`."""
+
+from collections.abc import Callable
+
+from ...dialects.iree.dispatches import count_calls
+from ...mlir import arith, ir, llvm, memref, scf
+
+_BACK = 32
+"""Bits of a counter below those that count claims from the back of a share."""
+_PROCESSOR = (1 << 12) - 1
+"""The bits of what x86-64 knows of a processor that are its number, on Linux; its node follows."""
+
+
+_APART = 16
+"""Elements between two counters: processors fetch pairs of lines of the cache, and one that claims
+of its own share must not wait for a line which another one has."""
+
+
+def counters_type(threads: int) -> ir.MemRefType:
+    """What is claimed of each thread's share, and how many have left; zero between kernels."""
+    return ir.MemRefType.get([(threads + 1) * _APART], ir.IntegerType.get_signless(64))
+
+
+def each_claimed(
+    counters: ir.Value, pieces: ir.Value, threads: int, body: Callable[[ir.Value], None]
+) -> None:
+    """Write `body`, of which it is given the number, for pieces that nobody else has claimed, until
+    none of so many is left: of the share of the processor that this runs on, then of the others.
+
+    To be done by each call of a kernel, `count_calls()` in all. The last one to find nothing sets
+    the counters to zero again, for the next kernel.
+    """
+    index = ir.IndexType.get()
+    home = arith.remui(_processor(), _index(threads))
+    loop = scf.WhileOp([index], [])
+    with ir.InsertionPoint(loop.before.blocks.append()):
+        piece = _search(counters, pieces, home, threads)
+        found = arith.cmpi(arith.CmpIPredicate.sge, piece, _index(0))
+        scf.ConditionOp(found, [piece])
+    place = [ir.Location.current]
+    with ir.InsertionPoint(loop.after.blocks.append(index, arg_locs=place)) as point:
+        body(point.block.arguments[0])
+        scf.YieldOp([])
+    left = _to_index(_add(counters, _index(threads), _i64(1)))
+    last = arith.cmpi(arith.CmpIPredicate.eq, left, arith.addi(count_calls(), _index(-1)))
+    with ir.InsertionPoint(scf.IfOp(last).then_block):
+        for share in range(threads + 1):
+            memref.store(_i64(0), counters, [_index(share * _APART)])
+        scf.YieldOp([])
+
+
+def _search(counters: ir.Value, pieces: ir.Value, home: ir.Value, threads: int) -> ir.Value:
+    """A piece of the share `home`, or of the first one after it that has any left; -1 where there
+    is none."""
+    index = ir.IndexType.get()
+    loop = scf.WhileOp([index, index], [_index(0), _index(-1)])
+    places = [ir.Location.current] * 2
+    with ir.InsertionPoint(loop.before.blocks.append(index, index, arg_locs=places)) as ip:
+        tried, piece = ip.block.arguments
+        none = arith.cmpi(arith.CmpIPredicate.slt, piece, _index(0))
+        more = arith.cmpi(arith.CmpIPredicate.ult, tried, _index(threads))
+        scf.ConditionOp(arith.andi(none, more), [tried, piece])
+    with ir.InsertionPoint(loop.after.blocks.append(index, index, arg_locs=places)) as ip:
+        tried, _ = ip.block.arguments
+        share = arith.remui(arith.addi(home, tried), _index(threads))
+        own = arith.cmpi(arith.CmpIPredicate.eq, tried, _index(0))
+        low = _part(share, pieces, threads)
+        high = _part(arith.addi(share, _index(1)), pieces, threads)
+        scf.YieldOp([arith.addi(tried, _index(1)), _take(counters, share, own, low, high)])
+    return loop.results[1]
+
+
+def _part(share: ir.Value, pieces: ir.Value, threads: int) -> ir.Value:
+    """Where a share begins."""
+    return arith.divui(arith.muli(share, pieces), _index(threads))
+
+
+def _take(
+    counters: ir.Value, share: ir.Value, own: ir.Value, low: ir.Value, high: ir.Value
+) -> ir.Value:
+    """A piece of a share, from `low` to `high`; -1 where none is left.
+
+    Owners come from one end and helpers from the other: that next to the helper's own share, where
+    there are two.
+    """
+    old = _add(counters, share, arith.select(own, _i64(1), _i64(1 << _BACK)))
+    by_owner = _to_index(arith.andi(old, _i64((1 << _BACK) - 1)))
+    by_helpers = _to_index(arith.shrui(old, _i64(_BACK)))
+    taken = arith.select(own, by_owner, by_helpers)
+    odd = arith.trunci(ir.IntegerType.get_signless(1), arith.index_cast(old.type, share))
+    from_high = arith.cmpi(arith.CmpIPredicate.eq, own, odd)
+    backward = arith.subi(arith.addi(high, _index(-1)), taken)
+    piece = arith.select(from_high, backward, arith.addi(low, taken))
+    left = arith.cmpi(
+        arith.CmpIPredicate.ult, arith.addi(by_owner, by_helpers), arith.subi(high, low)
+    )
+    return arith.select(left, piece, _index(-1))
+
+
+def _processor() -> ir.Value:
+    """The number of the processor that this runs on; another one a moment later."""
+    i64 = ir.IntegerType.get_signless(64)
+    known = llvm.inline_asm(
+        i64, [], "rdtscp", "={rcx},~{rax},~{rdx}", has_side_effects=True
+    )  # fmt: skip
+    return _to_index(arith.andi(known, _i64(_PROCESSOR)))
+
+
+def _add(counters: ir.Value, number: ir.Value, value: ir.Value) -> ir.Value:
+    """What a counter was; `value` is added to it."""
+    kind = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(arith.AtomicRMWKind.addi))
+    at = arith.muli(number, _index(_APART))
+    return memref.AtomicRMWOp(kind, value, counters, [at]).result
+
+
+def _to_index(value: ir.Value) -> ir.Value:
+    return arith.index_cast(ir.IndexType.get(), value)
+
+
+def _index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)
+
+
+def _i64(value: int) -> ir.Value:
+    return arith.constant(ir.IntegerType.get_signless(64), value)

@@ -1,0 +1,123 @@
+"""Which thread does which piece of a kernel's work."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...dialects.iree.dispatches import Dispatch, Kernel, each_dispatch, splat
+from ...dialects.locations import node_name
+from ...mlir import arith, ir
+from ..infra.base import MODULE, Pass, PassState
+from ..infra.registry import register
+from .work_claims import counters_type, each_claimed
+
+
+@register
+@dataclass(frozen=True)
+class ScheduleAffinity(Pass):
+    """Give each thread pieces of the kernels' work that lie together, the same ones every time.
+
+    %1 = flow.dispatch @a[%n](%0) : (tensor<..>) -> tensor<..>
+    -->
+    %counters = flow.tensor.splat 0 : tensor<48xi64>
+    %1:2 = flow.dispatch @a[%threads](%n, %0, %counters) : (..) -> (tensor<..>, %counters)
+
+    The backend hands out pieces in the order in which threads come for them, and from eight for
+    each thread on, eight at a time: of 24 pieces one of two threads gets 16. Here the kernel is
+    called once for each thread, and takes one piece after the other, by counters that the kernels
+    of a run hand on: of its processor's share, and where nothing is left of that, of another's
+    (affinity scheduling, Markatos and LeBlanc, 1994). What a kernel reads was then computed on the
+    same processor most of the time, and lies in its cache. For x86-64, where code can ask which
+    processor it is on.
+    """
+
+    name = "schedule-affinity"
+    anchor = MODULE
+    threads: int = 1
+
+    def run(self, op: Any, state: PassState) -> None:
+        dispatches = each_dispatch(op)
+        if self.threads < 2 or not dispatches:
+            return
+        few = {each.kernel for each in dispatches if self._has_few(each)}
+        statistics, counters = state.statistics("share"), _Counters(self.threads)
+        places: dict[str, tuple[int, int]] = {}
+        for each in dispatches:
+            node = node_name(each.op)
+            if each.kernel in few:
+                statistics.record_declined(node, "fewer pieces of work than threads")
+                continue
+            called = each.call(self.threads)
+            places[each.kernel] = called.scalars - 1, called.given
+            counters.hand_over(called)
+            statistics.record_fired(node)
+        for name, (scalar, buffer) in places.items():
+            self._share(Kernel(op, name), scalar, buffer)
+
+    def _has_few(self, dispatch: Dispatch) -> bool:
+        return dispatch.pieces is not None and dispatch.pieces < self.threads
+
+    def _share(self, kernel: Kernel, scalar: int, buffer: int) -> None:
+        number = kernel.number
+        kernel.keep_memory()
+        with ir.InsertionPoint(number), number.location:
+            pieces = kernel.add_scalar(scalar)
+            counters = kernel.add_buffer(buffer, counters_type(self.threads))
+            each_claimed(counters, pieces, self.threads, lambda piece: _move(kernel, piece))
+        number.erase()
+
+
+def _move(kernel: Kernel, piece: ir.Value) -> None:
+    """Put here what the kernel does, for `piece`."""
+    block = ir.InsertionPoint.current.block
+    for op in kernel.body():
+        block.append(op)
+    kernel.number.results[0].replace_all_uses_with(piece)
+
+
+class _Counters:
+    """The counters of all claims, which go from kernel to kernel.
+
+    A kernel gets them from one whose result it reads, unless another one has: kernels that could
+    run at the same time still can. Otherwise it gets new ones.
+    """
+
+    def __init__(self, threads: int):
+        memory = counters_type(threads)
+        self._type = ir.RankedTensorType.get(memory.shape, memory.element_type)
+        self._free: dict[ir.Value, ir.Value] = {}
+        """By the first results of kernels."""
+
+    def hand_over(self, dispatch: Dispatch) -> None:
+        counters = self._find(dispatch.op)
+        if counters is None:
+            with ir.InsertionPoint(dispatch.op), dispatch.op.location:
+                zero = arith.constant(self._type.element_type, 0)
+                counters = splat(zero, self._type)
+        *results, counters = dispatch.hand_over(counters).op.results
+        self._free[results[0]] = counters
+
+    def _find(self, op: ir.Operation) -> ir.Value | None:
+        for producer in _producers(op):
+            counters = self._free.pop(producer.results[0], None)
+            if counters is not None:
+                return counters
+        return None
+
+
+def _producers(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The kernels whose results `op` reads, itself or through ops that are none."""
+    seen: set[ir.Operation] = set()
+    waiting = [op]
+    while waiting:
+        for operand in waiting.pop().operands:
+            producer = operand.owner
+            if isinstance(producer, ir.Block) or producer.operation in seen:
+                continue
+            seen.add(producer.operation)
+            if producer.parent != op.parent:
+                continue
+            if producer.name == op.name:
+                yield producer.operation
+            else:
+                waiting.append(producer.operation)

@@ -1,0 +1,1 @@
+"""Passes that work around faults of IREE."""

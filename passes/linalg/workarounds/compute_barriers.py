@@ -1,0 +1,28 @@
+"""Tensors that are computed and stored before whoever reads them."""
+
+from collections.abc import Callable, Iterator
+
+from ....dialects import iree
+from ....mlir import ir
+from ...graph_to_linalg.dispatch import VIEWS
+
+
+def store(x: ir.Value, for_whom: Callable[[ir.Operation], bool] = lambda reader: True) -> None:
+    """Let those of the readers of `x` read what was stored of it."""
+    readers = [(use.owner.operation, use.operand_number) for use in x.uses]
+    op = ir.OpResult(x).owner
+    with ir.InsertionPoint.after(op), op.location:
+        stored = iree.compute_barrier(x, iree.dynamic_sizes(x))
+    for reader, position in readers:
+        if for_whom(reader):
+            reader.operands[position] = stored
+
+
+def readings(x: ir.Value) -> Iterator[ir.OpOperand]:
+    """Where `x` is read, in other shapes maybe."""
+    for use in x.uses:
+        reader = use.owner.operation
+        if reader.name in VIEWS:
+            yield from readings(reader.result)
+        elif reader.name != "tensor.dim":
+            yield use

@@ -1,0 +1,176 @@
+"""Reductions that one op reads in several orders."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....dialects import iree
+from ....mlir import ir
+from ...graph_to_linalg.aliasing import kernel_of, ops_within
+from ...graph_to_linalg.dispatch import has_reduction
+from ...graph_to_linalg.generic import linalg_inputs
+from ...infra.base import FUNCTION, Pass, PassState
+from ...infra.registry import register
+
+Coordinate = Hashable
+"""What an axis is read at: a loop of the reader's, several of them, or a part of one; None where
+there is only one place."""
+
+
+class _Several(tuple[Coordinate, ...]):
+    """The coordinates of several axes, as that of the one axis that they became."""
+
+
+@register
+@dataclass(frozen=True)
+class StoreReorderedReductions(Pass):
+    """Store what an op reads of one reduction in several orders.
+
+    %sum = linalg.generic {parallel, reduction} ... -> tensor<3xf32>
+    %neg = linalg.generic {parallel} ins(%sum) -> tensor<3xf32>
+    %max = linalg.generic {(i, j) -> (i), (i, j) -> (j)} ins(%sum, %neg)
+    -->
+    %0 = iree_tensor_ext.compute_barrier.end %sum
+    %1 = iree_tensor_ext.compute_barrier.end %neg
+    %max = linalg.generic {(i, j) -> (i), (i, j) -> (j)} ins(%0, %1)
+
+    The backend would compute the reduction in the loops of the op, and take the element of one
+    order for that of the other.
+    """
+
+    name = "store-reordered-reductions"
+    anchor = FUNCTION
+
+    def run(self, op: Any, state: PassState) -> None:
+        del state
+        for each in list(ops_within(op.operation)):
+            if each.name == "linalg.generic" and kernel_of(each) is None:
+                _store_reordered(each)
+
+
+def _store_reordered(reader: ir.Operation) -> None:
+    reads = _reads(reader)
+    if len(reads) < 2:
+        return
+    places = [set(_reductions_read(*read)) for read in reads]
+    orders: dict[ir.Value, set[Coordinate]] = defaultdict(set)
+    for reduction, order in set().union(*places):
+        orders[reduction].add(order)
+    for number, found in enumerate(places):
+        if any(len(orders[reduction]) > 1 for reduction, _ in found):
+            x = reader.operands[number]
+            with ir.InsertionPoint(reader), reader.location:
+                reader.operands[number] = iree.compute_barrier(x, iree.dynamic_sizes(x))
+
+
+def _reductions_read(
+    x: ir.Value, place: tuple[Coordinate, ...]
+) -> Iterator[tuple[ir.Value, tuple[Coordinate, ...]]]:
+    """The reductions that the element of `x` at `place` is computed from, and which elements of
+    them; as far as elementwise ops and views lead."""
+    waiting, seen = [(x, place)], set()
+    while waiting:
+        x, place = found = waiting.pop()
+        if found in seen or isinstance(x.owner, ir.Block):
+            continue
+        seen.add(found)
+        op = x.owner.operation
+        if has_reduction(op):
+            yield x, place
+        elif op.name == "linalg.generic":
+            waiting += _reads(op, place)
+        elif op.name in _VIEWS:
+            source = op.operands[0]
+            waiting.append((source, _only_long(source, _VIEWS[op.name](op, place))))
+
+
+def _reads(
+    generic: ir.Operation, place: Sequence[Coordinate] | None = None
+) -> list[tuple[ir.Value, tuple[Coordinate, ...]]]:
+    """The inputs of `generic`, and the element of each that the one at `place` of its result is
+    computed from, or its loops where there is no `place`."""
+    maps = [
+        ir.AffineMapAttr(each).value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])
+    ]
+    loops: list[Coordinate] = [*range(maps[-1].n_dims)]
+    if place is not None:
+        loops = [None] * len(loops)
+        for expression, coordinate in zip(maps[-1].results, place, strict=True):
+            loops[ir.AffineDimExpr(expression).position] = coordinate
+    inputs = zip(linalg_inputs(generic), maps, strict=False)
+    return [
+        (x, _only_long(x, [_coordinate(each, loops) for each in map_.results]))
+        for x, map_ in inputs
+        if isinstance(x.type, ir.RankedTensorType)
+    ]
+
+
+def _coordinate(expression: ir.AffineExpr, loops: Sequence[Coordinate]) -> Coordinate:
+    if isinstance(expression, ir.AffineDimExpr):
+        return loops[expression.position]
+    return str(expression)
+
+
+def _only_long(x: ir.Value, place: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
+    """`place` with nothing said of axes of one element."""
+    shape = ir.RankedTensorType(x.type).shape
+    return tuple(None if size == 1 else at for size, at in zip(shape, place, strict=True))
+
+
+def _expanded(view: ir.Operation, place: Sequence[Coordinate]) -> list[Coordinate]:
+    shape = ir.RankedTensorType(view.result.type).shape
+    return [_join([place[axis] for axis in group if shape[axis] != 1]) for group in _groups(view)]
+
+
+def _join(coordinates: Sequence[Coordinate]) -> Coordinate:
+    if len(coordinates) == 1:
+        return coordinates[0]
+    return _Several(coordinates) if coordinates else None
+
+
+def _collapsed(view: ir.Operation, place: Sequence[Coordinate]) -> list[Coordinate]:
+    shape = ir.RankedTensorType(view.operands[0].type).shape
+    source: list[Coordinate] = [None] * len(shape)
+    for group, at in zip(_groups(view), place, strict=True):
+        long = [axis for axis in group if shape[axis] != 1]
+        for axis, part in zip(long, _split(at, len(long)), strict=True):
+            source[axis] = part
+    return source
+
+
+def _split(coordinate: Coordinate, count: int) -> Sequence[Coordinate]:
+    if count == 1:
+        return [coordinate]
+    if isinstance(coordinate, _Several) and len(coordinate) == count:
+        return coordinate
+    return [(coordinate, part) for part in range(count)]
+
+
+def _groups(view: ir.Operation) -> list[list[int]]:
+    """The axes of the longer shape that each axis of the shorter one stands for."""
+    return [
+        [ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)]
+        for group in ir.ArrayAttr(view.attributes["reassociation"])
+    ]
+
+
+def _transposed(view: ir.Operation, place: Sequence[Coordinate]) -> list[Coordinate]:
+    source: list[Coordinate] = [None] * len(place)
+    for axis, at in zip(ir.DenseI64ArrayAttr(view.attributes["permutation"]), place, strict=True):
+        source[axis] = at
+    return source
+
+
+def _as_it_is(view: ir.Operation, place: Sequence[Coordinate]) -> Sequence[Coordinate]:
+    del view
+    return place
+
+
+_VIEWS = {
+    "tensor.cast": _as_it_is,
+    "tensor.collapse_shape": _collapsed,
+    "tensor.expand_shape": _expanded,
+    "linalg.transpose": _transposed,
+}
+"""What elements of its source an op without arithmetic reads."""

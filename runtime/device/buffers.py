@@ -1,0 +1,130 @@
+"""Buffers of a device: making them, and bringing arrays in and out.
+
+Memory of the process's own is mapped; from and to other memory all goes by way of buffers that both
+sides see.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..elements import ELEMENT_TYPES
+from .device import Device, import_runtime
+from .dlpack import Layout, Memory
+from .memory import address
+
+LOCAL = "DEVICE_LOCAL"
+BETWEEN = "HOST_LOCAL|DEVICE_VISIBLE"
+
+
+def hal_type(dtype: np.dtype) -> int:
+    """The element type of `dtype` at the ABI of a module."""
+    return int(getattr(import_runtime().HalElementType, ELEMENT_TYPES[dtype.name].hal))
+
+
+def allocate(device: Device, size: int, memory: str, usage: str) -> Any:
+    """A buffer of `size` bytes, of at least one."""
+    runtime = import_runtime()
+    return device.hal.allocator.allocate_buffer(
+        memory_type=_flags(runtime.MemoryType, memory),
+        allowed_usage=_flags(runtime.BufferUsage, usage),
+        allocation_size=max(size, 1),
+    )
+
+
+def _flags(kind: Any, names: str) -> int:
+    return sum(int(getattr(kind, name)) for name in names.split("|"))
+
+
+def copy(device: Device, source: Any, target: Any) -> None:
+    """Copies all of the buffer `source` to the buffer `target`, and waits for it.
+
+    The wait lets other threads run. Its semaphore is its own, so that it waits for nothing else.
+    """
+    fence, semaphore = import_runtime().HalFence, device.hal.create_semaphore(0)
+    done = fence.create_at(semaphore, 1)
+    device.hal.queue_copy(
+        source,
+        target,
+        wait_semaphores=fence.create_at(semaphore, 0),
+        signal_semaphores=done,
+    )
+    done.wait()
+
+
+def same_buffer(first: Any, second: Any) -> bool:
+    """Whether two buffer views are of one buffer."""
+    buffers = (view.get_buffer().__iree_vm_ref__ for view in (first, second))
+    return next(buffers) == next(buffers)
+
+
+def clone(device: Device, view: Any) -> Any:
+    """A view of a new buffer on the device, with the contents of `view`."""
+    source = view.get_buffer()
+    target = allocate(device, source.byte_length(), LOCAL, "DEFAULT")
+    if source.byte_length():
+        copy(device, source, target)
+    return import_runtime().HalBufferView(target, view.shape, view.element_type)
+
+
+def map_array(view: Any, dtype: np.dtype) -> np.ndarray:
+    """The elements of `view` in the process's own memory, for whoever keeps the device."""
+    return np.ndarray(view.shape, dtype, view.map())
+
+
+def keeping(device: Device, array: np.ndarray) -> np.ndarray:
+    """An array of `map_array` that keeps the device, too."""
+    layout = Layout(address(array), array.dtype, array.shape, None)
+    return np.asarray(_DeviceMemory(layout, array, device)).view(array.dtype)
+
+
+class _DeviceMemory(Memory):
+    """Memory of a device; keeps buffer and device while arrays use it."""
+
+    def __init__(self, layout: Layout, mapped: np.ndarray, device: Device):
+        super().__init__(layout, mapped, writeable=True)
+        self._device = device
+
+    def __del__(self) -> None:
+        # A buffer goes back to its device, so it must go first.
+        self._owner = None
+
+
+class Staging:
+    """Memory that both sides see; `direction` says whether the device reads or writes it."""
+
+    def __init__(self, device: Device, size: int, direction: str):
+        self.size = size
+        self.buffer = allocate(device, size, BETWEEN, f"TRANSFER_{direction}|MAPPING")
+
+    def array(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        """The memory, mapped for as long as the array is there."""
+        return np.ndarray(shape, dtype, self.buffer.map())
+
+
+def upload(device: Device, array: np.ndarray) -> Any:
+    """A view of a new buffer on the device, with the contents of `array`."""
+    native = array.dtype.newbyteorder("=")
+    runtime = import_runtime()
+    usage = "DEFAULT|MAPPING" if device.is_local else "DEFAULT"
+    buffer = allocate(device, array.nbytes, LOCAL, usage)
+    view = runtime.HalBufferView(buffer, array.shape, hal_type(native))
+    if array.nbytes and device.is_local:
+        np.copyto(map_array(view, native), array)
+    elif array.nbytes:
+        between = Staging(device, array.nbytes, "SOURCE")
+        np.copyto(between.array(array.shape, native), array)
+        copy(device, between.buffer, buffer)
+    return view
+
+
+def download(
+    device: Device, view: Any, dtype: np.dtype, between: Staging | None = None
+) -> np.ndarray:
+    """The contents of `view` as an array of the caller's own."""
+    buffer = view.get_buffer()
+    if between is None:
+        between = Staging(device, buffer.byte_length(), "TARGET")
+    copy(device, buffer, between.buffer)
+    return between.array(view.shape, dtype).copy()

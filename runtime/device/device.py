@@ -1,0 +1,234 @@
+"""Devices, one per driver and worker count, shared by all models of the process."""
+
+import ctypes
+import os
+import re
+import threading
+import weakref
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import DeviceError, DeviceLostError, UsageError
+from ..threads.affinity import own_processors, placed_workers
+from ..threads.haltpoll import IdlePolling, may_poll
+from ..threads.usable_cpus import usable_cpus
+from .dlpack import HOST, DeviceType
+
+STACK_BYTES = 1 << 20
+"""Of each worker. The backend keeps tiles on the stack, and the spilled registers of unrolled
+loops come on top: more than the 128 KiB that a worker has by default."""
+
+# Creating an instance, a driver, a context or an executable writes unguarded process-wide state
+# inside IREE, so that all of it happens under this lock. Running a model does not take it.
+setup_lock = threading.RLock()
+
+
+_DLPACK_TYPES = {
+    "cuda": DeviceType.CUDA,
+    "hip": DeviceType.ROCM,
+    "metal": DeviceType.METAL,
+    "vulkan": DeviceType.VULKAN,
+}
+_HELP = {
+    "cuda": "install NVIDIA's driver",
+    "hip": "install AMD's driver and the HIP runtime of ROCm",
+    "metal": "the runtime's package for this system has no such driver",
+    "vulkan": "install a driver for Vulkan 1.3, such as Mesa's",
+}
+
+
+@dataclass(eq=False)
+class Device:
+    """An opened HAL device.
+
+    `threads` is the number of workers that share one call. Device memory dies with the device, so
+    whoever hands out memory of it keeps a reference to it. `is_local` says that it is the process's
+    own memory. `index` is the number that the driver gives the device. `polling` is to be told of
+    calls. `in_software` says that nothing but the processor works behind a device for graphics.
+    """
+
+    hal: Any
+    threads: int
+    driver: str = "local-sync"
+    index: int = 0
+    polling: IdlePolling | None = None
+    in_software: bool = False
+    forked: bool = False
+    lost: bool = False
+    _pinned: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it works in the process's own memory."""
+        return self.driver.startswith("local-")
+
+    @property
+    def dlpack(self) -> tuple[DeviceType, int]:
+        """Where its memory is, as DLPack says it."""
+        return HOST if self.is_local else (_DLPACK_TYPES[self.driver], self.index)
+
+    def require_working(self) -> None:
+        """Raises `DeviceError` in a forked child, and once the device is lost."""
+        if self.forked:  # a call would wait for workers forever
+            raise DeviceError(
+                "this process was forked after the model was loaded, and a device does not "
+                "survive a fork: load the model in the child, or start it with 'spawn'"
+            )
+        if self.lost:
+            raise DeviceLostError(
+                f"{self} was lost in an earlier call, and what was on it is gone: bring tensors "
+                "there again, in a new process if that fails"
+            )
+
+    def give_up(self) -> None:
+        """The device is lost: nothing runs on it again, and the next to open it gets a new one."""
+        with setup_lock:
+            self.lost = True
+            for devices in (_devices, _in_software):
+                for key in [key for key, device in devices.items() if device is self]:
+                    del devices[key]
+
+    def pin(self) -> None:
+        """Keeps the device for good: others hold memory of it, for nobody knows how long."""
+        with setup_lock:
+            if not self._pinned:
+                self._pinned = True
+                import_runtime()._binding.disable_leak_checker()
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.hal))
+
+    def __str__(self) -> str:
+        if self.is_local:
+            return "cpu"
+        return f"{'rocm' if self.driver == 'hip' else self.driver}:{self.index}"
+
+
+_instance: Any = None
+_devices: dict[tuple[str, int], Device] = {}
+"""Open for good: to open one again may take longer than to load a model."""
+_in_software: MutableMapping[tuple[str, int], Device] = weakref.WeakValueDictionary()
+"""Open while somebody uses them: their threads keep processors busy even with no work."""
+
+
+def _abandon_workers() -> None:
+    """In a forked child: the threads stayed behind, so no device can be used or even freed.
+
+    Every device has threads, that of ``local-sync`` too. Freeing it would wait for them to end, so
+    each gets a reference that nobody gives back.
+    """
+    for device in [*_devices.values(), *_in_software.values()]:
+        device.forked = True
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(device.hal))
+    _devices.clear()
+    _in_software.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_workers)
+
+
+def vm_instance() -> Any:
+    """The one `iree.runtime.VmInstance` of the process (types are registered per instance)."""
+    global _instance
+    with setup_lock:
+        if _instance is None:
+            _instance = import_runtime().VmInstance()
+        return _instance
+
+
+def open_device(driver: str, threads: int | None = None) -> Device:
+    """The device of `driver`, made at the first call and then shared.
+
+    `threads` counts for ``local-task`` alone and defaults to the processors this process may use.
+    Each count has its own set of workers, so that models opened with different counts live side by
+    side. One worker means ``local-sync``: the caller's own thread, with no hand-over.
+
+    Raises `UsageError` for a count below 1, `DeviceError` where the device cannot be opened.
+    """
+    if driver == "local-task":
+        threads = usable_cpus() if threads is None else threads
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise UsageError(f"threads must be a positive integer, not {threads!r}")
+        if threads == 1:
+            driver = "local-sync"
+    else:
+        threads = 1
+    with setup_lock:
+        key = driver, threads
+        device = _devices.get(key) or _in_software.get(key)
+        if device is None:
+            device = _create(driver, threads)
+            (_in_software if device.in_software else _devices)[key] = device
+        return device
+
+
+def accounting_device(driver: str) -> Device:
+    """A device that nobody else has, and that keeps an account of what is allocated on it: with
+    workers the processor keeps none. Raises `DeviceError`."""
+    with setup_lock:
+        return _create("local-sync" if driver == "local-task" else driver, 1)
+
+
+def _create(driver: str, threads: int) -> Device:
+    runtime = import_runtime()
+    binding = runtime._binding
+    try:
+        if driver == "local-task":
+            # The worker count is a process-wide flag, read when a driver is created. So the driver
+            # must be new: the cached one keeps the count of whoever came first.
+            runtime.flags.parse_flags(
+                f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
+            )
+        with placed_workers(threads if driver == "local-task" else 0):
+            hal, index, name = _open_first(binding.create_hal_driver(driver), driver)
+    except (RuntimeError, ValueError) as error:
+        help_ = f"; {_HELP[driver]}" if driver in _HELP else ""
+        raise DeviceError(f"cannot open device '{driver}': {brief(error)}{help_}") from error
+    return Device(hal, threads, driver, index, _idle_polling(threads), is_software(name))
+
+
+def _idle_polling(threads: int) -> IdlePolling | None:
+    """For several workers that have a processor each, if no control group counts how long those
+    are busy."""
+    processors = own_processors(threads)
+    if threads == 1 or not processors or usable_cpus() < threads or not may_poll():
+        return None
+    return IdlePolling(processors)
+
+
+def _open_first(driver: Any, name: str) -> tuple[Any, int, str]:
+    """The first device, the number that the driver gives it, and what it calls itself."""
+    devices = ranked_devices(driver)
+    if not devices:
+        raise ValueError("the driver finds no device")
+    number = devices[0]["device_id"]
+    # The runtime's own number of a device of CUDA's or HIP's is one more: 0 stands for any.
+    index = number - 1 if name in ("cuda", "hip") else 0
+    return driver.create_device(devices[0]), index, devices[0]["name"]
+
+
+def ranked_devices(driver: Any) -> list[dict[str, Any]]:
+    """What a driver of the runtime's finds, devices in software last."""
+    return sorted(driver.query_available_devices(), key=lambda each: is_software(each["name"]))
+
+
+def is_software(name: str) -> bool:
+    """Whether nothing but the processor itself works behind the device that calls itself so."""
+    return "llvmpipe" in name
+
+
+def brief(error: Exception) -> str:
+    """The first line of what the runtime says, without the place in its source."""
+    first = str(error).split("\n")[0].strip().removesuffix(":")
+    return re.sub(r"^([\w ]+: )?\S*/runtime/src/iree/\S+:\d+: ", "", first)
+
+
+def import_runtime() -> Any:
+    """`iree.runtime`, imported when it is first needed. Raises `DeviceError` if not installed."""
+    try:
+        import iree.runtime
+    except ImportError as error:
+        raise DeviceError(
+            f"running a model needs the package iree-base-runtime: {error}"
+        ) from error
+    return iree.runtime

@@ -1,0 +1,197 @@
+"""`DeviceTensor`: an array that stays where a model computes."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import DLPackError
+from ..elements import BIT_PATTERNS
+from . import buffers
+from .device import Device, brief, import_runtime, open_device
+from .dlpack import HOST, describe, place
+from .status_errors import STATUS_ERRORS, call_error
+
+
+class DeviceTensor:
+    """An array in the memory of a device: an output that stayed there, or what was sent there.
+
+    Made by ``CompiledModel.run(..., on_device=...)`` and `CompiledModel.to_device`. Every model on
+    the same device takes it as a feed without a copy, from any thread. It outlives the model it
+    came from; its memory is freed when the last reference to it, and to the other outputs of the
+    same run, is gone.
+
+    Its contents do not change. It may share memory with other tensors, such as a feed that a model
+    gives back: who writes to that memory by way of DLPack writes to all of them.
+
+    Other libraries take it by DLPack, as ``torch.from_dlpack(tensor)``: from a processor, CUDA and
+    ROCm without a copy, from other devices by ``numpy.from_dlpack(tensor, device="cpu")``.
+    """
+
+    __slots__ = ("__weakref__", "_device", "_dtype", "_shape", "_view")
+
+    def __init__(self, device: Device, view: Any, dtype: np.dtype):
+        self._device = device
+        self._view = view
+        self._dtype = dtype
+        self._shape = tuple(view.shape)
+
+    def __del__(self) -> None:
+        # A buffer goes back to its device, so it must go first.
+        self._view = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of its elements, of numpy or ml_dtypes."""
+        return self._dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its dimensions."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return math.prod(self._shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return self.size * self._dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where it is, such as ``cpu`` or ``cuda:0``: that of a model is `CompiledModel.device`."""
+        return str(self._device)
+
+    def numpy(self) -> np.ndarray:
+        """The elements on the host: a copy, or for a processor a read-only view of them.
+
+        Raises `ExecutionError` if that fails, `DeviceLostError` if the device is lost.
+        """
+        if 0 in self._shape:
+            return np.empty(self._shape, self._dtype)
+        if not self._device.is_local:
+            return self._download()
+        array = buffers.keeping(self._device, buffers.map_array(self._view, self._dtype))
+        array.flags.writeable = False
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """For `numpy.asarray`, which copies what it must."""
+        same = dtype is None or np.dtype(dtype) == self._dtype
+        if copy is False and not (same and self._device.is_local):
+            raise ValueError(f"a tensor on {self.device} becomes no such array without a copy")
+        array = self.numpy()
+        if not same:
+            return array.astype(dtype)
+        return array.copy() if copy and not array.flags.writeable else array
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's device type, and the number of the device."""
+        kind, index = self._device.dlpack
+        return int(kind), index
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule over this memory, or over a copy where `copy` or `dl_device` ask for one.
+
+        A tensor is complete, so that no `stream` has to wait; the capsule has no version. Raises
+        `DLPackError` where the driver gives no memory away, or DLPack lacks the element type.
+        """
+        del stream, max_version
+        here = self._device.dlpack
+        wanted = here if dl_device is None else place(*dl_device)
+        if wanted == here:
+            tensor = self._clone() if copy else self
+        elif wanted == HOST and copy is not False:
+            tensor = send(open_device("local-sync"), self.numpy())
+        else:
+            what = "without a copy" if wanted == HOST else f"as one on {describe(wanted)}"
+            raise DLPackError(f"a tensor on {self.device} cannot be given {what}")
+        return tensor._export()
+
+    def as_feed(self, element_type: int) -> Any:
+        """Its buffer view, for an input of `element_type` on the same device."""
+        return _retyped(self._view, element_type)
+
+    def on(self, device: Device) -> bool:
+        """Whether its memory is that of `device`."""
+        return self._device is device
+
+    def require_there(self) -> None:
+        """Raises `DeviceError` where its memory is gone with its device."""
+        self._device.require_working()
+
+    def __repr__(self) -> str:
+        return f"DeviceTensor({self._dtype.name}{list(self._shape)}, device='{self.device}')"
+
+    def _download(self) -> np.ndarray:
+        self.require_there()
+        try:
+            return buffers.download(self._device, self._view, self._dtype)
+        except STATUS_ERRORS as error:
+            raise call_error(f"reading {self!r} failed", self._device, error) from error
+
+    def _clone(self) -> "DeviceTensor":
+        return DeviceTensor(self._device, buffers.clone(self._device, self._view), self._dtype)
+
+    def _export(self) -> Any:
+        if self._dtype.type in BIT_PATTERNS:
+            raise DLPackError(f"{self._dtype.name} cannot be given away by DLPack: use .numpy()")
+        self._device.pin()
+        try:
+            return self._capsule()
+        except NotImplementedError as error:
+            raise _not_given_away(self._device, error) from error
+        except RuntimeError:
+            # Memory that CUDA gives out in the order of a stream: what is allocated is not.
+            self._view = buffers.clone(self._device, self._view)
+        try:
+            return self._capsule()
+        except RuntimeError as error:
+            raise _not_given_away(self._device, error) from error
+
+    def _capsule(self) -> Any:
+        types = import_runtime().HalElementType
+        unsigned = self._dtype.kind == "u"  # the ABI of modules has no sign
+        name = f"UINT_{8 * self._dtype.itemsize}" if unsigned else None
+        element_type = int(getattr(types, name)) if name else buffers.hal_type(self._dtype)
+        view = _retyped(self._view, element_type)
+        return self._device.hal.create_dlpack_capsule(view, *map(int, self._device.dlpack))
+
+
+def send(device: Device, array: np.ndarray) -> DeviceTensor:
+    """A copy of `array` on `device`. Raises `ExecutionError`."""
+    device.require_working()
+    try:
+        view = buffers.upload(device, array)
+    except STATUS_ERRORS as error:
+        what = f"{array.dtype.name}{list(array.shape)}"
+        raise call_error(f"bringing {what} to {device} failed", device, error) from error
+    return DeviceTensor(device, view, array.dtype.newbyteorder("="))
+
+
+def _retyped(view: Any, element_type: int) -> Any:
+    if int(view.element_type) == element_type:
+        return view
+    return import_runtime().HalBufferView(view.get_buffer(), view.shape, element_type)
+
+
+def _not_given_away(device: Device, error: Exception) -> DLPackError:
+    return DLPackError(
+        f"the driver of {device} gives no memory to other libraries: use .numpy(), or ask for a "
+        f"copy on the host with dl_device=(1, 0) ({brief(error)})"
+    )

@@ -1,0 +1,58 @@
+"""Tensors that come as feeds: ours, and those of other libraries by DLPack."""
+
+from typing import Any
+
+import numpy as np
+
+from . import buffers
+from .device import Device
+from .device_tensor import DeviceTensor, send
+from .dlpack import HOST_TYPES, describe, device_of, host_array, read_layout
+from .memory import ALIGNMENT
+from .producer_stream import LEGACY_STREAM, wait_for_producer
+from .status_errors import STATUS_ERRORS
+
+UNREADABLE = (TypeError, BufferError, *STATUS_ERRORS)
+"""What a value raises that is no array, or that its library or the driver does not hand over."""
+
+
+def read_tensor(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
+    """`value` where it lies: on the host as an array, on `device` as a tensor.
+
+    One of graphc's own on the host stays one, unless there is no `device`. Raises `TypeError` for
+    one in the memory of another device.
+    """
+    if isinstance(value, DeviceTensor):
+        if device is None:
+            return value.numpy()
+        if value.on(device) or value.device == "cpu":
+            return value
+        value.require_there()
+        raise TypeError(_elsewhere(value.device, device, ".numpy()"))
+    place = device_of(value)
+    if place[0] in HOST_TYPES:
+        return host_array(value)
+    if device is None or place != device.dlpack or place[0] not in LEGACY_STREAM:
+        raise TypeError(_elsewhere(describe(place), device, "a copy on the host"))
+    return _adopt(value, device)
+
+
+def _elsewhere(place: str, device: Device | None, instead: str) -> str:
+    return f"it is on {place}, the model takes it from {device or 'cpu'}: pass {instead}"
+
+
+def _adopt(value: Any, device: Device) -> DeviceTensor:
+    """A tensor of another library, in the memory of `device`, without a copy if it is aligned."""
+    device.require_working()
+    capsule = value.__dlpack__(stream=LEGACY_STREAM[device.dlpack[0]])
+    layout = read_layout(capsule)
+    if 0 in layout.shape:
+        return send(device, np.empty(layout.shape, layout.dtype))
+    if layout.strides is not None:
+        raise ValueError("its elements do not lie in C order: pass it contiguous")
+    wait_for_producer(device)
+    # The release of the memory is the consumer's from here on: the buffer does it.
+    view = device.hal.from_dlpack_capsule(capsule)
+    if layout.pointer % ALIGNMENT:  # generated code loads whole vectors from the start
+        view = buffers.clone(device, view)
+    return DeviceTensor(device, view, layout.dtype)

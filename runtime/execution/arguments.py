@@ -1,0 +1,53 @@
+"""The arguments of a call: what is fed, where the program finds it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..device.device import import_runtime
+from ..device.device_local import RemoteInput
+from ..device.device_tensor import DeviceTensor
+from ..device.host_visible import LocalInput
+
+Slot = LocalInput | RemoteInput
+"""Brings what is fed to one input to the device."""
+
+
+class Arguments:
+    """Binds feeds by `slots`, for one call at a time; the buffers `more` follow them in each."""
+
+    def __init__(self, slots: Sequence[Slot], more: Sequence[Any] = ()):
+        self._new_list = import_runtime().VmVariantList
+        self._slots, self._more = slots, more
+        self._placed: list[Any] = [None] * len(slots)
+        self._borrowed: list[Any] = []
+        self._list = self._make([])
+
+    def bind(self, feeds: Sequence[np.ndarray | DeviceTensor]) -> tuple[Any, list[Any]]:
+        """The argument list, and what memory it borrows.
+
+        It is that of the last call where nothing moved.
+        """
+        placed, moved = [], False
+        before = self._placed
+        for index, slot in enumerate(self._slots):
+            now = slot.place(feeds[index])
+            if now is not before[index]:
+                moved = True
+            placed.append(now)
+        if not moved:
+            return self._list, self._borrowed
+        arguments = self._make(placed)
+        borrowed = [memory for _, memory in placed if memory is not None]
+        if len(borrowed) == len(placed):  # the memory of a tensor is not kept beyond the call
+            self._placed, self._list, self._borrowed = placed, arguments, borrowed
+        return arguments, borrowed
+
+    def _make(self, placed: Sequence[tuple[Any, Any]]) -> Any:
+        arguments = self._new_list(len(placed) + len(self._more))
+        for view, _ in placed:
+            arguments.push_ref(view)
+        for buffer in self._more:
+            arguments.push_ref(buffer)
+        return arguments

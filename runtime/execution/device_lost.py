@@ -1,0 +1,78 @@
+"""A device that is lost costs a call some time, not the model.
+
+What a call was given on the host is still there, so that it can run again on the device opened
+anew; what was in the device's memory is gone. A call that loses its device twice has failed.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...errors import DeviceLostError
+from ..device.device import Device, open_device
+from ..device.device_tensor import DeviceTensor
+from ..files.module_file import ModuleFile
+from .execution_context import Plan
+from .session import Session
+
+_LOGGER = logging.getLogger("graphc")
+
+
+def open_session(file: ModuleFile, driver: str) -> Session:
+    """`file` on the device of `driver`; once more where that is lost meanwhile.
+
+    Raises `ModuleFileError`, `DeviceError` and its `DeviceLostError`, and `OutOfMemoryError`.
+    """
+    try:
+        return Session(file, open_device(driver))
+    except DeviceLostError as error:
+        _LOGGER.warning("%s; it is opened anew", error)
+    return Session(file, open_device(driver))
+
+
+class RecoveringSession:
+    """Runs a module in the session that `open_` makes, and makes it anew when its device is lost.
+
+    A call with tensors on the lost device fails, as they are gone.
+    """
+
+    def __init__(self, open_: Callable[[], Session]):
+        self._open = open_
+        self._session = open_()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def device(self) -> Device:
+        """Where it computes. One that was lost is opened anew. Raises as `open_session` does."""
+        return self._working().device
+
+    def invoke(
+        self, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan
+    ) -> list[np.ndarray | DeviceTensor]:
+        """As `Session.invoke`."""
+        try:
+            return self._session.invoke(inputs, plan)
+        except DeviceLostError as error:
+            if any(isinstance(given, DeviceTensor) for given in inputs):
+                raise
+            session = self._working(error)
+        return session.invoke(inputs, plan)
+
+    def close(self) -> None:
+        """As `Session.close`."""
+        with self._lock:
+            self._closed = True
+        self._session.close()
+
+    def _working(self, loss: DeviceLostError | None = None) -> Session:
+        if self._session.device.lost:
+            with self._lock:  # one of many calls that failed together makes it for all
+                # A closed session says so itself.
+                if self._session.device.lost and not self._closed:
+                    what = loss or f"{self._session.device} was lost"
+                    _LOGGER.warning("%s; it is opened anew", what)
+                    self._session = self._open()
+        return self._session

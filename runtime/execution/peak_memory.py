@@ -1,0 +1,25 @@
+"""How much memory a run takes, by the account that the runtime's allocator keeps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..device.device import Device
+from ..files.module_file import ModuleFile
+from .execution_context import Plan
+from .session import Session
+
+
+def peak_memory(file: ModuleFile, device: Device, inputs: Sequence[Any], plan: Plan) -> int:
+    """The most bytes that a run of `file` allocates at once on `device`, an `accounting_device`.
+
+    What loading leaves there does not count. Raises as `Session.invoke` does.
+    """
+    allocator = device.hal.allocator
+    session = Session(file, device)
+    try:
+        loaded = allocator.statistics
+        session.invoke(inputs, plan)
+        peak = allocator.statistics["device_bytes_peak"]
+    finally:
+        session.close()
+    return peak - (loaded["device_bytes_allocated"] - loaded["device_bytes_freed"])

@@ -1,0 +1,1 @@
+"""The files of compiled models."""

@@ -1,0 +1,207 @@
+"""Reading a ``.vmfb``: is it whole, is it ours, and what does it say about itself?
+
+IREE checks the structure of a module but not its contents, and runs the machine code in it as it
+finds it. A damaged file must therefore be found before IREE sees it. A module is a zip archive too
+(IREE calls the form polyglot), whose entries hold all code and all constants, so the checksums
+are there already: `archive` verifies every one of them.
+
+What a file holds runs as code of this process, with its rights. No check makes a file safe that
+somebody made to do harm.
+"""
+
+import importlib.metadata
+import mmap
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeviceError, ModuleFileError
+from ..device.device import import_runtime, setup_lock, vm_instance
+from ..device.memory import aligned_empty
+from ..elements import ELEMENT_TYPES
+from ..metadata import (
+    DESTINATION_ENTRY,
+    ENTRY_FUNCTION,
+    REFLECTION_KEY,
+    ModelMetadata,
+    TensorSpec,
+    require_tensors,
+)
+from ..targets.cpu_features import has_tiles, missing_features
+from .archive import read_entries
+from .multi_target_file import find_modules
+
+_BUFFER = "!hal.buffer"
+_TRANSIENTS = "iree.abi.transients.size.constant"
+_LONGEST_SIZE = 18
+"""Digits of a number of bytes."""
+_TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A module that passed every check, mapped or copied into memory."""
+
+    origin: str
+    contents: memoryview
+    metadata: ModelMetadata
+    module: Any
+    function: Any
+    into: Any = None
+    """The function that writes its outputs where it is told; None where there is none."""
+    transients: int = 0
+    """Bytes of memory for intermediate results that `function` takes from its caller."""
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file that is whole: its bytes, and those of the entries of its archive."""
+
+    origin: str
+    contents: memoryview
+    entries: dict[str, memoryview]
+
+    def modules(self) -> dict[str, memoryview]:
+        """The modules by target; none where the file is a single one. Raises `ModuleFileError`."""
+        try:
+            return find_modules(self.contents, self.entries)
+        except ModuleFileError as error:
+            raise ModuleFileError(f"{self.origin}: {error}") from None
+
+    def module(self, contents: memoryview) -> "OpenedFile":
+        """One of the `modules` as a file of its own."""
+        return self if contents is self.contents else _checked(self.origin, contents)
+
+
+def open_file(source: str | Path | bytes) -> OpenedFile:
+    """Opens a file by its path (it is mapped, not read) or its bytes (they are copied).
+
+    Raises `ModuleFileError`, with the path and the reason, where it is not a whole archive.
+    """
+    return _checked(*_open(source))
+
+
+def _checked(origin: str, contents: memoryview) -> OpenedFile:
+    try:
+        return OpenedFile(origin, contents, read_entries(contents))
+    except ModuleFileError as error:
+        raise ModuleFileError(f"{origin}: {error}") from error.__cause__
+
+
+def read_module(file: OpenedFile) -> ModuleFile:
+    """Reads the module that `file` begins with.
+
+    Raises `ModuleFileError`, with the path and the reason, where it is not a module of graphc's
+    that this version can run, and `DeviceError` where the processor cannot run it.
+    """
+    origin, contents = file.origin, file.contents
+    try:
+        code = next(iter(file.entries.values()))
+        if missing := missing_features(code):
+            raise DeviceError(
+                f"{origin}: the module was compiled for a processor with "
+                f"{', '.join(missing)}, which this one lacks; compile it for a target such as "
+                "cpu:x86-64-v3 (AVX2) or cpu:x86-64-v2"
+            )
+        module, function = _load(contents)
+        metadata = _read_metadata(function)
+        if metadata.options.get("matrix_unit") == "amx" and not has_tiles(code):
+            raise DeviceError(
+                f"{origin}: the module multiplies by the tiles of AMX, which the system does not "
+                "let this process use (arch_prctl refuses them); compile it with precision strict"
+            )
+        transients = _read_transients(function)
+        _check_signature(metadata, function, buffers=1 if transients else 0)
+        into = module.lookup_function(DESTINATION_ENTRY)
+        if into is not None:
+            _check_signature(metadata, into, buffers=len(metadata.outputs))
+    except ModuleFileError as error:
+        raise ModuleFileError(f"{origin}: {error}") from error.__cause__
+    return ModuleFile(origin, contents, metadata, module, function, into, transients)
+
+
+def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        buffer = aligned_empty((len(source),), np.dtype(np.uint8))
+        buffer[:] = np.frombuffer(source, np.uint8)
+        return "<bytes>", buffer.data.toreadonly()
+    path = Path(source)
+    try:
+        with path.open("rb") as file:
+            # An empty file cannot be mapped.
+            if path.stat().st_size == 0:
+                return str(path), memoryview(b"")
+            return str(path), memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise ModuleFileError(f"{path}: {error.strerror or error}") from error
+
+
+def _load(contents: memoryview) -> tuple[Any, Any]:
+    runtime = import_runtime()
+    with setup_lock:
+        try:
+            module = runtime.VmModule.wrap_buffer(vm_instance(), contents)
+            function = module.lookup_function(ENTRY_FUNCTION)
+        except (RuntimeError, ValueError) as error:
+            version = importlib.metadata.version("iree-base-runtime")
+            raise ModuleFileError(
+                f"the IREE runtime {version} installed here does not accept the module: "
+                + " ".join(str(error).split())
+            ) from error
+    if function is None:
+        raise ModuleFileError(f"the module was not made by graphc: no function {ENTRY_FUNCTION}")
+    return module, function
+
+
+def _read_metadata(function: Any) -> ModelMetadata:
+    text = function.reflection.get(REFLECTION_KEY)
+    if text is None:
+        raise ModuleFileError("the module was not made by graphc: it carries no metadata")
+    return ModelMetadata.from_json(text)
+
+
+def _read_transients(function: Any) -> int:
+    text = function.reflection.get(_TRANSIENTS, "0")
+    if not text.isdecimal() or len(text) > _LONGEST_SIZE:
+        raise ModuleFileError(f"the code takes {text!r} bytes for intermediate results")
+    return int(text)
+
+
+def _check_signature(metadata: ModelMetadata, function: Any, buffers: int = 0) -> None:
+    """Holds the metadata against the signature that IREE recorded, in which so many `buffers` of
+    the caller's follow the inputs.
+
+    The compiled code trusts its arguments, so what feeds are checked against must be the truth.
+    The signature reads like ``sync func @main(%x: tensor<?x4xf32>) -> (%y: tensor<4xf32>)``.
+    """
+    declaration = function.reflection.get("iree.abi.declaration", "")
+    arguments, arrow, results = declaration.partition(" -> ")
+    if arguments.count(_BUFFER) != buffers:
+        raise ModuleFileError(f"the code does not take {buffers} buffers beside its inputs")
+    for what, specs, text in (
+        ("input", require_tensors(metadata.inputs), arguments),
+        ("output", require_tensors(metadata.outputs), results if arrow else ""),
+    ):
+        types = _TENSOR.findall(text)
+        if len(types) != len(specs):
+            raise ModuleFileError(
+                f"the metadata names {len(specs)} {what}s, the code has {len(types)}"
+            )
+        for spec, (dims, element) in zip(specs, types, strict=True):
+            if not _agrees(spec, dims.split("x")[:-1], element):
+                raise ModuleFileError(
+                    f"the metadata has {what} {spec}, the code has tensor<{dims}{element}>"
+                )
+
+
+def _agrees(spec: TensorSpec, dims: list[str], element: str) -> bool:
+    known = ELEMENT_TYPES.get(spec.dtype)
+    if known is None or element not in known.mlir or len(dims) != len(spec.shape):
+        return False
+    return all(
+        dim == "?" if isinstance(size, str) else dim == str(size)
+        for size, dim in zip(spec.shape, dims, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""`iree-compile` as a child process."""

@@ -1,0 +1,235 @@
+"""Bytecode in, ``.vmfb`` out: the backend compiler as a child process.
+
+A crash, an abort or a runaway compile of the backend is an exception here, never the death of the
+caller, and nothing of it is left behind.
+"""
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import BackendError, BackendTimeoutError, OutputError, UsageError
+from ..cache.compile_cache import CompileCache
+from ..cache.keys import is_self_contained, program_key
+from ..targets import Target
+from ..targets.base import Flags
+from .child_process import ProgressEvent, describe_exit, run_child
+from .diagnostics import summarize
+from .executables import find_executable
+from .kernel_cache import KEEP_OBJECTS, SEARCH_PATH, KernelCache
+from .program import PlainProgram, Program
+from .reproducer import Reproduction, keep_reproducer
+from .temporary_folder import temporary_folder
+
+_UNVERIFIED = "--verify=false"
+_ROOM = 1 << 20
+"""A disk with fewer bytes than that is full."""
+
+logger = logging.getLogger("graphc")
+
+
+def compile_module(
+    program: bytes | Path | Program,
+    *,
+    target: Target,
+    threads: int,
+    opt_level: int = 3,
+    data_tiling: bool = False,
+    extra_flags: Sequence[str] = (),
+    timeout: float | None = None,
+    progress: Callable[[ProgressEvent], None] | None = None,
+    save_temps: Path | None = None,
+    cache: CompileCache | None = None,
+    name: str = "module",
+) -> bytes:
+    """Compiles MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
+
+    `threads` is the number of workers that the code is laid out for, `opt_level` runs from 0 to 3,
+    `extra_flags` come last and so override all others, `timeout` is in seconds. `progress` is
+    called about five times a second in the calling thread; an exception that it raises stops the
+    compilation and reaches the caller, and so does Ctrl-C. With `save_temps` the input, the
+    command, the diagnostics and the output are kept in that folder (`OutputError` if they cannot).
+    What `cache` has is taken from there, unless `save_temps` asks for all that; what it has not is
+    put there as `name`, and so are kernels that are functions of their own. It is not used with
+    `extra_flags` that read or write files.
+
+    Raises `BackendError` where the backend fails: the message holds its first errors with the names
+    of the nodes they are about, `command` repeats it, and `reproducer` is the folder that keeps the
+    input. Raises `BackendTimeoutError` (the same, for a compile that did not end in time) and
+    `UsageError`.
+    """
+    if opt_level not in range(4):
+        raise UsageError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    if threads < 1:
+        raise UsageError(f"threads must be a positive integer, not {threads!r}")
+    flags = target.flags(threads=threads, opt_level=opt_level, data_tiling=data_tiling)
+    flags += extra_flags
+    if isinstance(program, bytes | Path):
+        program = PlainProgram(program)
+    compiler = find_compiler()
+    try:
+        with temporary_folder() as folder:
+            call = _Call(
+                compiler, tuple(flags), target.fallback, folder, save_temps, timeout, progress
+            )
+            if cache is not None:
+                cache.taken = ""
+            if cache is None or not is_self_contained(extra_flags):
+                return call.compile(program.file(folder))
+            key = program_key(program.digest(), flags)
+            contents = cache.read(key) if save_temps is None else None
+            if contents is None:
+                kernels = KernelCache(cache, flags, name=name, target=target.spelling)
+                contents = call.compile_with(kernels, program)
+                cache.taken = kernels.taken
+                cache.put(key, contents, kind="program", name=name, target=target.spelling)
+            else:
+                cache.taken = " (from the cache)"
+            return contents
+    except OSError as error:
+        raise BackendError(f"the backend compiler cannot be run: {error}") from error
+
+
+def find_compiler() -> Path:
+    """The ``iree-compile`` of the installed compiler package, which is not imported.
+
+    Raises `BackendError` where there is none.
+    """
+    path = find_executable("iree.compiler", "_mlir_libs", "iree-compile")
+    if path is None:
+        raise BackendError(
+            "compiling needs the package iree-base-compiler, which is not installed "
+            "(running a compiled module does not need it)"
+        )
+    return path
+
+
+@dataclass
+class _Call:
+    """One compilation: how the backend is called, and within which time from the first run on."""
+
+    compiler: Path
+    flags: tuple[str, ...]
+    fallback: Flags
+    """Flags for a program that fails without them."""
+    folder: Path
+    save_temps: Path | None
+    timeout: float | None
+    progress: Callable[[ProgressEvent], None] | None
+    _deadline: float | None = None
+
+    @property
+    def _output(self) -> Path:
+        return self.folder / "module.vmfb"
+
+    def compile_with(self, kernels: KernelCache, program: Program) -> bytes:
+        """What comes of `program`, with kernels from `kernels`, where its others are put."""
+        shared = program.kernels if self.save_temps is None else ()
+        if not shared:
+            return self.compile(program.file(self.folder))
+        new = kernels.link(shared, self.folder)
+        source = program.file(self.folder)
+        contents = self._compile_shared(source, bool(kernels.linked))
+        if contents is not None:
+            kernels.keep(new, self._objects)
+            return contents
+        is_whole = kernels.linked == 0
+        if not is_whole:
+            kernels.forget()
+            program.unlink(source)
+        return self.compile(source, has_failed=is_whole)
+
+    def compile(self, source: Path, has_failed: bool = False) -> bytes:
+        """What comes of the program in `source`, which `has_failed` unverified; of it with the
+        `fallback` where it fails without."""
+        run = self._reproduction(source, self.flags)
+        code = self._run(run, has_failed)
+        if code and self.fallback:
+            flags = (*self.fallback, *self.flags)
+            again = self._reproduction(source, flags, "fallback.txt")
+            if self._run(again) == 0 and self._output.exists():
+                logger.warning(
+                    "compiled with %s, as the backend failed without", " ".join(self.fallback)
+                )
+                run, code = again, 0
+        if code == 0 and self._output.exists():
+            if self.save_temps is not None:
+                kept = keep_reproducer(run, self.save_temps, self._output)
+                if kept.folder is None:
+                    raise OutputError(f"cannot write to {self.save_temps} {kept.note}")
+            return self._output.read_bytes()
+        raise self._failure(run, code)
+
+    def _compile_shared(self, source: Path, is_linked: bool) -> bytes | None:
+        """What comes of the program in `source`, whose object files are left; None where that
+        fails: the program alone says why."""
+        self._objects.mkdir()
+        flags = (*self.flags, KEEP_OBJECTS, f"{SEARCH_PATH}{self.folder}")
+        run = self._reproduction(source, flags)
+        code = self._run_once(run, [_UNVERIFIED], self._objects)
+        if code == 0 and self._output.exists():
+            return self._output.read_bytes()
+        if code is not None:
+            reason = f"{describe_exit(code)}{summarize(run.log)}" if code else "wrote no module"
+            level = logging.WARNING if is_linked else logging.INFO
+            logger.log(
+                level, "compiling without shared kernels, as the backend compiler %s", reason
+            )
+        self._output.unlink(missing_ok=True)
+        return None
+
+    @property
+    def _objects(self) -> Path:
+        return self.folder / "objects"
+
+    def _reproduction(
+        self, source: Path, flags: tuple[str, ...], log: str = "diagnostics.txt"
+    ) -> Reproduction:
+        return Reproduction(self.compiler, source, flags, self.folder / log)
+
+    def _run(self, run: Reproduction, has_failed: bool = False) -> int | None:
+        """The exit status, None where the time is over.
+
+        To verify the program after each of the backend's passes takes a third of the time, and
+        changes nothing of what it makes. So that is done where it fails without: for a message
+        that says more.
+        """
+        code = None
+        for first in [[]] if has_failed else [[_UNVERIFIED], []]:
+            code = self._run_once(run, first, self.folder)
+            if code is None or (code == 0 and self._output.exists()):
+                break
+        return code
+
+    def _run_once(self, run: Reproduction, first: list[str], temporary: Path) -> int | None:
+        if self.timeout is not None and self._deadline is None:
+            self._deadline = time.monotonic() + self.timeout
+        left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        compiler, *arguments = run.command(run.source, self._output)
+        return run_child(
+            [compiler, *first, *arguments], run.log, stage="backend", timeout=left,
+            progress=self.progress, temporary=temporary,
+        )  # fmt: skip
+
+    def _failure(self, run: Reproduction, code: int | None) -> BackendError:
+        failure, reason = BackendError, "wrote no module"
+        if code is None:
+            failure, reason = BackendTimeoutError, f"did not finish within {self.timeout:g} s"
+        elif code != 0:
+            reason = describe_exit(code)
+        kept = keep_reproducer(run, self.save_temps)
+        message = (
+            f"the backend compiler {reason}{summarize(run.log)}{_full_disk(self.folder)}\n"
+            f"{kept.note}"
+        )
+        return failure(message, command=kept.command, reproducer=kept.folder)
+
+
+def _full_disk(folder: Path) -> str:
+    """A line that says so where there is no room left in `folder`: the backend does not always."""
+    if shutil.disk_usage(folder).free >= _ROOM:
+        return ""
+    return f"\n  no space is left in {folder.parent}, where temporary files lie (see TMPDIR)"

@@ -1,0 +1,86 @@
+"""Compiled kernels, shared by the programs that hold equal ones.
+
+A program whose kernels are functions of their own leaves an object file that has these functions.
+It is kept once, and each kernel leads to it; the linker takes from it what is asked for.
+"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..cache.compile_cache import CompileCache
+from ..cache.keys import kernel_key
+from .object_file import export_functions
+from .program import SharedKernel
+
+KEEP_OBJECTS = "--iree-llvmcpu-keep-linker-artifacts"
+"""Makes the backend leave its object files in its folder for temporary files."""
+SEARCH_PATH = "--iree-hal-executable-object-search-path="
+
+logger = logging.getLogger("graphc")
+
+
+class KernelCache:
+    """The kernels in `cache` that were compiled with `flags`. `name` and `target` are what new ones
+    are listed with."""
+
+    def __init__(self, cache: CompileCache, flags: Sequence[str], *, name: str, target: str):
+        self._cache, self._flags = cache, flags
+        self._name, self._target = name, target
+        self.linked = 0
+        """How many kernels were linked."""
+        self.taken = ""
+        """That, in words for a report."""
+
+    def link(self, kernels: Sequence[SharedKernel], folder: Path) -> list[str]:
+        """Link what is kept of `kernels`, from object files in `folder`; the symbols of the others.
+
+        Raises `OSError`.
+        """
+        files: dict[str, str] = {}
+        new = []
+        for kernel in kernels:
+            found = self._cache.find(self._key(kernel.symbol))
+            contents = None if found is None else _read(found.path)
+            if found is None or contents is None:
+                new.append(kernel.symbol)
+                continue
+            digest = found.entry.contents
+            if digest not in files:
+                # A copy: others may remove what is kept, and the linker splits paths at blanks.
+                files[digest] = f"kernels_{len(files)}.o"
+                (folder / files[digest]).write_bytes(contents)
+            kernel.link(files[digest])
+            self.linked += 1
+        if self.linked:
+            self.taken = f" ({self.linked} of {len(kernels)} kernels from the cache)"
+        return new
+
+    def keep(self, symbols: Sequence[str], folder: Path) -> None:
+        """Keep those of `symbols` that an object file in `folder` has."""
+        wanted = set(symbols)
+        for path in sorted(folder.glob("*.o")):
+            if not wanted:
+                return
+            try:
+                contents, names = export_functions(path.read_bytes(), wanted.__contains__)
+            except (OSError, ValueError) as error:
+                logger.info("kernels of '%s' are not kept: %s", self._name, error)
+                continue
+            keys = [self._key(name) for name in names]
+            self._cache.put_all(keys, contents, kind="kernel", name=self._name, target=self._target)
+            wanted -= set(names)
+
+    def forget(self) -> None:
+        """What was linked is of no use."""
+        self.linked, self.taken = 0, ""
+
+    def _key(self, symbol: str) -> str:
+        return kernel_key(symbol, self._flags)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:  # another process has just removed it
+        return None

@@ -1,0 +1,141 @@
+"""Cases compiled together: what the backend does for each module anew, it does once for many."""
+
+import io
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import onnx
+
+from graphc.compiler.bytecode import BYTECODE_VERSION
+from graphc.compiler.driver import Compilation, begin, make_options, pieces, plan_parts
+from graphc.compiler.options import Options
+from graphc.errors import BackendError, UnsupportedModelError
+from graphc.mlir import ir
+from graphc.passes.infra.report import Report
+from graphc.runtime import compile_module
+from graphc.tools.program import new_context
+from harness.isolation import Lost, call_each
+
+from .cases import Case
+from .outcome import Outcome
+from .running import GRACE, ONE_THREAD, compile_case, outcome_of, run_cases
+
+SIZE = 40
+"""Cases in a batch: half of the time that they take one by one. More gains nothing."""
+
+_batches: list[Sequence[Case]] = []
+"""What the processes of the pool, which are forked, find by number."""
+
+
+def in_batches(cases: Sequence[Case], size: int) -> list[Sequence[Case]]:
+    """`cases`, in order, `size` at a time: neighbours share kernels, which are compiled once."""
+    return [cases[first : first + size] for first in range(0, len(cases), size)]
+
+
+def compile_cases(
+    cases: Sequence[Case], *, jobs: int, timeout: float, target: str, host: bool
+) -> Iterator[Outcome]:
+    """Compile `cases` in batches, `jobs` of these at a time; outcomes as they come.
+
+    A batch that crashes, hangs or does not compile is compiled case by case, each within `timeout`
+    seconds.
+    """
+    _batches[:] = in_batches(cases, SIZE)
+    call = partial(_compile_numbered, timeout, target, host)
+    limit = SIZE * (timeout + GRACE)
+    lost: list[Case] = []
+    for number, ended in call_each(call, range(len(_batches)), jobs=jobs, timeout=limit):
+        if isinstance(ended, Lost):
+            lost += _batches[number]
+        else:
+            yield from ended
+    yield from run_cases(lost, jobs=jobs, timeout=timeout, target=target, host=host, execute=False)
+
+
+def _compile_numbered(timeout: float, target: str, host: bool, number: int) -> list[Outcome]:
+    return compile_together(_batches[number], timeout, target=target, host=host)
+
+
+def compile_together(
+    cases: Sequence[Case], timeout: float, *, target: str, host: bool, keep: Path | None = None
+) -> list[Outcome]:
+    """How `cases` end when all are compiled as one module, within `timeout` seconds; where that
+    fails, each by itself.
+
+    With `keep`, a folder, what they are compiled to is written there.
+    """
+    start = time.perf_counter()
+    options = make_options(
+        target, threads=1, cache=False, extra_flags=ONE_THREAD, host=host
+    )  # fmt: skip
+    programs: list[bytes] = []
+    outcomes = [
+        outcome_of(case, timeout, partial(_lower, case, options, programs)) for case in cases
+    ]
+    try:
+        contents = compile_module(
+            join(programs),
+            target=replace(options.target, fallback=()),  # which is for single cases
+            threads=options.threads,
+            extra_flags=options.extra_flags,
+            timeout=timeout,
+        )
+    except BackendError:
+        alone = partial(compile_case, timeout=timeout, target=target, host=host, keep=keep)
+        return [
+            alone(case) if outcome.passed else outcome
+            for case, outcome in zip(cases, outcomes, strict=True)
+        ]
+    if keep is not None:
+        (keep / cases[0].name).write_bytes(contents)
+    seconds = (time.perf_counter() - start) / len(cases)
+    return [replace(outcome, seconds=seconds) for outcome in outcomes]
+
+
+def _lower(case: Case, options: Options, programs: list[bytes]) -> bool:
+    """Add what the backend gets of `case` to `programs`; whether that is all of it."""
+    whole = True
+    for piece in _compiled_pieces(case.model(), options):
+        if isinstance(piece, bytes):
+            whole = False
+            continue
+        piece.graph_passes()
+        piece.lower()
+        with piece.handed_over() as path:
+            programs.append(path.read_bytes())
+    return whole
+
+
+def _compiled_pieces(model: onnx.ModelProto, options: Options) -> Iterable[Compilation | bytes]:
+    try:
+        return [begin(model, options)]
+    except UnsupportedModelError:
+        if not options.host:
+            raise
+    report = Report()
+    return pieces(plan_parts(model, options, report), options, report)
+
+
+def join(programs: Iterable[bytes]) -> bytes:
+    """One program of all functions of `programs`, whose symbols get a number in front."""
+    with new_context(allow_unregistered=True), ir.Location.unknown():
+        joint = ir.Module.create()
+        for number, program in enumerate(dict.fromkeys(programs)):
+            module = ir.Module.parse(program)
+            for op in list(module.body.operations):
+                _number(op.operation, number, module)
+                joint.body.append(op)
+        contents = io.BytesIO()
+        joint.operation.write_bytecode(contents, BYTECODE_VERSION)
+    return contents.getvalue()
+
+
+def _number(op: ir.Operation, number: int, module: ir.Module) -> None:
+    """Put `number` in front of the symbol that `op` of `module` defines, and where it is used."""
+    name = ir.StringAttr(op.attributes["sym_name"]).value
+    new = f"case{number}_{name}"
+    ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
+    ir.SymbolTable.set_symbol_name(op, new)

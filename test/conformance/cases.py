@@ -1,0 +1,116 @@
+"""The cases of ONNX's test suite for backends."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+from graphc.debugging.onnx.graphs import all_nodes
+
+from .results import CaseInfo, operator_key
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+
+DataSet = tuple[list[Any], list[Any]]
+"""Inputs and outputs: arrays, lists of them for sequences, None for empty optionals."""
+
+_HOST_OPERATORS = {"ImageDecoder", "StringNormalizer", "TfIdfVectorizer", "RegexFullMatch"}
+
+
+@dataclass
+class Case:
+    """One case; its files are read when they are asked for."""
+
+    name: str
+    kind: str
+    rtol: float
+    atol: float
+    source: Any
+
+    def model(self) -> onnx.ModelProto:
+        """The model."""
+        if self.source.model is not None:
+            return self.source.model
+        return onnx.load(Path(self.source.model_dir, "model.onnx"))
+
+    def data_sets(self) -> Iterator[DataSet]:
+        """What goes in, and what must come out."""
+        if self.source.data_sets is not None:
+            for inputs, outputs in self.source.data_sets:
+                yield [_as_array(value) for value in inputs], [_as_array(v) for v in outputs]
+            return
+        graph = self.model().graph
+        for folder in sorted(Path(self.source.model_dir).glob("test_data_set_*")):
+            yield _read(folder, "input", graph.input), _read(folder, "output", graph.output)
+
+
+def load_cases() -> list[Case]:
+    """All cases, in ONNX's order."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # infinities and NaN in the examples are meant
+        return [
+            Case(test.name, kind, test.rtol, test.atol, test)
+            for kind in KINDS
+            for test in load_model_tests(kind=kind)
+        ]
+
+
+def case_info(case: Case) -> CaseInfo:
+    """Where `case` counts. An expanded function body says nothing of its parts."""
+    model = case.model()
+    operators: set[str] = set()
+    if case.kind == "node" and "_expanded" not in case.name:
+        operators = {operator_key(node.domain, node.op_type) for node in all_nodes(model.graph)}
+    return CaseInfo(
+        case.name, holds_tensors_only(model), sorted(operators), sorted(set(_types(model)))
+    )
+
+
+def holds_tensors_only(model: onnx.ModelProto) -> bool:
+    """Whether all that goes in, comes out, or is computed is tensors of numbers."""
+    ends = [*model.graph.input, *model.graph.output]
+    numbers = all(
+        end.type.HasField("tensor_type")
+        and end.type.tensor_type.elem_type != onnx.TensorProto.STRING
+        for end in ends
+    )
+    return numbers and not any(_is_for_the_host(node) for node in all_nodes(model.graph))
+
+
+def _is_for_the_host(node: onnx.NodeProto) -> bool:
+    return (
+        node.op_type in _HOST_OPERATORS
+        or "Sequence" in node.op_type
+        or ("Optional" in node.op_type)
+    )
+
+
+def _types(model: onnx.ModelProto) -> Iterator[str]:
+    for info in model.graph.input:
+        if info.type.HasField("tensor_type"):
+            yield onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type).lower()
+        else:
+            yield str(info.type.WhichOneof("value")).removesuffix("_type")
+
+
+def _read(folder: Path, prefix: str, infos: Any) -> list[Any]:
+    files = sorted(folder.glob(f"{prefix}_*.pb"), key=lambda path: int(path.stem.split("_")[1]))
+    return [_parse(path.read_bytes(), info.type) for path, info in zip(files, infos, strict=False)]
+
+
+def _parse(data: bytes, type_: onnx.TypeProto) -> Any:
+    match type_.WhichOneof("value"):
+        case "sequence_type":
+            return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+        case "optional_type":
+            return numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(data))
+
+
+def _as_array(value: Any) -> Any:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value

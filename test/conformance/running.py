@@ -1,0 +1,156 @@
+"""Running cases, each where it cannot harm the others."""
+
+import gc
+import logging
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphc.compiler.driver import make_options, to_module
+from graphc.errors import BackendTimeoutError, GraphcError, UnsupportedModelError
+from graphc.onnx_backend import GraphcBackend, GraphcBackendRep
+from harness.isolation import Lost, call_each
+
+from .calls import check_calls
+from .cases import Case
+from .outcome import Outcome, Status
+
+_cases: dict[str, Case] = {}
+"""What the processes of the pool, which are forked, find by name."""
+
+ONE_THREAD = ("--mlir-disable-threading",)
+"""For the backend: there is a case for each processor already."""
+GRACE = 5.0
+"""Seconds that a case has beyond the backend's time, which ends its compiler with it."""
+
+
+def run_cases(
+    cases: Iterable[Case],
+    *,
+    jobs: int,
+    timeout: float,
+    target: str = "cpu",
+    host: bool = True,
+    execute: bool = True,
+    cache: str | None = None,
+    bounded: bool = True,
+    keep: Path | None = None,
+) -> Iterator[Outcome]:
+    """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes as they come.
+
+    What a case starts ends with it. Without `host`, what would not be compiled is unsupported;
+    without `execute`, a case passes when it is compiled, and what it is compiled to is left in the
+    folder `keep` under its name. Cases with one program, of which there are many, have it compiled
+    once; with `cache`, a folder, once for all runs. Each has `MEMORY_BYTES` of address space where
+    it is `bounded`: graphics processors' drivers reserve more than that.
+    """
+    with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as temporary:
+        options: dict[str, Any] = {"target": target, "host": host, "cache": cache or temporary}
+        run = run_case if execute else partial(compile_case, keep=keep)
+        yield from _run_cases(cases, run, timeout, options, jobs=jobs, bounded=bounded)
+
+
+def _run_cases(
+    cases: Iterable[Case],
+    run: Callable[..., Outcome],
+    timeout: float,
+    options: Mapping[str, Any],
+    *,
+    jobs: int,
+    bounded: bool,
+) -> Iterator[Outcome]:
+    given = {case.name: case for case in cases}
+    _cases.update(given)
+    call = partial(_run_named, run, timeout, options)
+    for name, ended in call_each(call, given, jobs=jobs, timeout=timeout + GRACE, bounded=bounded):
+        yield _outcome(name, ended, timeout)
+
+
+def _outcome(name: str, ended: Outcome | Lost, timeout: float) -> Outcome:
+    if isinstance(ended, Outcome):
+        return ended
+    if ended.crashed:
+        return Outcome(name, Status.CRASH, ended.detail)
+    return Outcome(name, Status.HANG, f"not done after {timeout:g} s")
+
+
+def _run_named(
+    run: Callable[..., Outcome], timeout: float, options: Mapping[str, Any], name: str
+) -> Outcome:
+    warnings.simplefilter("ignore")
+    logging.getLogger("graphc").setLevel(logging.ERROR)  # the summary counts what the host ran
+    start = time.perf_counter()
+    outcome = run(_cases[name], timeout, **options)
+    gc.collect()
+    return Outcome(
+        name, outcome.status, outcome.detail, outcome.native, time.perf_counter() - start
+    )
+
+
+def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
+    """Compile `case` within `timeout` seconds, with `options` of the backend, run and compare."""
+
+    def run() -> bool:
+        settings = {"cache": False, **options}
+        prepared = GraphcBackend.prepare(
+            case.model(), threads=1, timeout=timeout, extra_flags=ONE_THREAD, **settings
+        )
+        assert isinstance(prepared, GraphcBackendRep)
+        for inputs, expected in case.data_sets():
+            check_calls(case, prepared, inputs, expected)
+        return prepared.model.native
+
+    return outcome_of(case, timeout, run)
+
+
+def compile_case(
+    case: Case,
+    timeout: float,
+    *,
+    target: str,
+    host: bool,
+    keep: Path | None = None,
+    **options: Any,
+) -> Outcome:
+    """Compile `case` within `timeout` seconds, for a target that need not be here.
+
+    With `keep`, a folder, what it is compiled to is written there under the name of the case.
+    """
+
+    def run() -> bool:
+        kept = {"cache": False, **options}
+        settings = make_options(
+            target, threads=1, timeout=timeout, extra_flags=ONE_THREAD, host=host, **kept
+        )
+        contents, report = to_module(case.model(), settings)
+        if keep is not None:
+            (keep / case.name).write_bytes(contents)
+        return all(part.native for part in report.parts)
+
+    return outcome_of(case, timeout, run)
+
+
+def outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
+    """What becomes of `case` when `run`, which says whether all of it is compiled, is called."""
+    try:
+        native = run()
+    except UnsupportedModelError as error:
+        return Outcome(case.name, Status.UNSUPPORTED, _one_line(error))
+    except AssertionError as error:
+        return Outcome(case.name, Status.WRONG, _one_line(error))
+    except BackendTimeoutError:
+        return Outcome(case.name, Status.HANG, f"not compiled after {timeout:g} s")
+    except GraphcError as error:
+        return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
+    except Exception as error:  # a case must not end the others
+        return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
+    return Outcome(case.name, Status.PASS, native=native)
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text.partition(" reproducer: ")[0][:300]  # which is a folder of this machine

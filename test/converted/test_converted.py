@@ -1,0 +1,72 @@
+"""The machinery around models that other tools convert: how one is judged, what surprises."""
+
+import numpy as np
+import pytest
+from numerics import build_model
+from onnx import helper
+
+from converted import __main__ as tool
+from converted.checking import Converted, check
+from converted.outcome import Outcome, Status, together
+from graphc.runtime import CompiledModel
+
+X = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32)
+
+
+def converted(op_type, expected=None, **attributes):
+    node = helper.make_node(op_type, ["x"], ["y"], name="n", **attributes)
+    model = build_model([node], {"x": (np.float32, ["rows", 2])}, ["y"])
+    return Converted(model, {"x": X}, None if expected is None else [expected])
+
+
+def test_a_model_that_gives_what_onnx_runtime_gives():
+    """With its own inputs, other values, more rows and fewer: each twice, in three rounds."""
+    outcome = check("a", converted("Neg", -X))
+    assert (outcome.status, outcome.models, outcome.calls) == (Status.PASS, 1, 24)
+
+
+def test_a_framework_that_gives_something_else_says_nothing():
+    outcome = check("a", converted("Neg", X))
+    assert outcome.status is Status.NO_REFERENCE
+    assert "beside the framework: [0] off by" in outcome.detail
+    assert check("a", converted("NoSuchOperator")).status is Status.NO_REFERENCE
+
+
+def test_a_model_that_keeps_its_first_result_is_wrong(monkeypatch):
+    run, kept = CompiledModel.run, {}
+    monkeypatch.setattr(
+        CompiledModel,
+        "run",
+        lambda model, names, feeds: kept.setdefault(model, run(model, names, feeds)),
+    )
+    outcome = check("a", converted("Neg"))
+    assert outcome.status is Status.WRONG
+    assert outcome.detail.startswith("call 2, inputs 1: [0] off by")
+
+
+def test_of_several_models_what_fails_decides():
+    def ended(*statuses):
+        return together("a", [Outcome(str(i), each, str(i)) for i, each in enumerate(statuses)])
+
+    found = ended(Status.NOT_CONVERTED, Status.PASS, Status.WRONG, Status.UNSUPPORTED)
+    assert (found.name, found.status, found.detail) == ("a", Status.WRONG, "2")
+    assert ended(Status.PASS, Status.NO_REFERENCE).status is Status.PASS
+    assert not ended(Status.PASS, Status.UNSUPPORTED).passed
+    assert ended(Status.NOT_CONVERTED).passed
+
+
+def test_what_is_listed_is_no_surprise(tmp_path, monkeypatch):
+    monkeypatch.setattr(tool, "LISTS", tmp_path)
+    text = '[[group]]\nstatus = "unsupported"\nreason = "why"\ncases = ["a"]\n'
+    (tmp_path / "some.toml").write_text(text)
+    known = tool.read_list("some")
+    assert not tool.is_surprise(Outcome("a", Status.UNSUPPORTED), known)
+    assert tool.is_surprise(Outcome("a", Status.PASS), known)
+    assert not tool.is_surprise(Outcome("a", Status.NOT_CONVERTED), known)
+    assert tool.is_surprise(Outcome("b", Status.WRONG), known)
+    assert not tool.is_surprise(Outcome("b", Status.NO_REFERENCE), known)
+
+
+@pytest.mark.parametrize("suite", tool.SUITES)
+def test_lists_can_be_read(suite):
+    assert all(status is not Status.PASS for status in tool.read_list(suite).values())

@@ -1,0 +1,140 @@
+"""One graph of a seed."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from graphc.debugging.difference import tolerance_of
+from graphc.debugging.onnx.graphs import all_nodes, read_names
+from graphc.debugging.onnx.nodes import EVALUATOR
+
+from .builder import GraphBuilder
+from .declarations import declared_otherwise, replaced_weights
+from .drawn_values import dtype_of, element_type
+from .evaluation import IR_VERSION, Rejected
+from .registry import Registered, all_draws
+
+OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25)
+MOST_NODES = 30
+_MOST_DRAWS = 40 * MOST_NODES
+"""A bound, should all draws be rejected."""
+EXPORTED = 0.2
+"""The part of the models that are written down as exporters do."""
+_FLOAT_TYPES = ("float32",) * 15 + ("float64",) * 2 + ("float16",) * 2 + ("bfloat16",)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with inputs and what it must give for them."""
+
+    seed: int
+    index: int
+    model: onnx.ModelProto
+    feeds: Mapping[str, np.ndarray]
+    expected: Mapping[str, np.ndarray]
+    tolerances: Mapping[str, float]
+    """How far results may lie from that, relative to the largest element."""
+    reference: str
+    """Who computed that: ``onnxruntime``, or ``nodes`` where it lacks some of them."""
+    rejected: Mapping[str, int]
+    """Draws that were given up, by reason."""
+    declared: Sequence[str] = ()
+    """The ways of exporters in which the model is written down, beyond a plain one."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in files: ``7-000123``."""
+        return f"{self.seed}-{self.index:06}"
+
+    def nodes(self) -> Iterator[onnx.NodeProto]:
+        """All nodes, those of subgraphs as well."""
+        return all_nodes(self.model.graph)
+
+
+def draw_case(seed: int, index: int) -> Case:
+    """Graph number `index` of `seed`: the same wherever and whenever it is drawn."""
+    random = np.random.default_rng([seed, index])
+    builder = GraphBuilder(
+        random,
+        int(random.choice(OPSETS)),
+        str(random.choice(_FLOAT_TYPES)),
+        dynamic=bool(random.random() < 0.5),
+    )
+    rejected: Counter[str] = Counter()
+    wanted = min(int(random.geometric(0.14)), MOST_NODES)
+    for _ in range(_MOST_DRAWS):
+        if len(builder.nodes) >= wanted:
+            break
+        _extend(builder, rejected)
+    case = _finish(builder, seed, index, rejected)
+    return _declared(case, random) if random.random() < EXPORTED else case
+
+
+def _declared(case: Case, random: np.random.Generator) -> Case:
+    """`case` as an exporter writes it down."""
+    if case.reference != "onnxruntime":
+        return case
+    model, ways = declared_otherwise(case.model, case.feeds, case.expected, random)
+    feeds = {**case.feeds, **replaced_weights(model, random)}
+    return replace(case, model=model, feeds=feeds, declared=ways)
+
+
+def _extend(builder: GraphBuilder, rejected: Counter[str]) -> None:
+    """One draw, which adds nothing where it is rejected."""
+    chosen, weights = _choices(builder.opset)
+    draw = chosen[int(builder.random.choice(len(chosen), p=weights))].draw
+    count = len(builder.nodes), len(builder.values)
+    try:
+        draw(builder)
+    except Rejected as reason:
+        rejected[str(reason)] += 1
+        if reason.args[0] in ("not sane", "no reference", "invalid"):
+            _forget(builder, *count)
+
+
+def _forget(builder: GraphBuilder, nodes: int, values: int) -> None:
+    del builder.nodes[nodes:], builder.values[values:]
+
+
+@cache
+def _choices(opset: int) -> tuple[tuple[Registered, ...], np.ndarray]:
+    """The draws that this opset has, and their probabilities."""
+    chosen = tuple(each for each in all_draws() if each.since <= opset)
+    weights = np.array([each.weight for each in chosen])
+    return chosen, weights / weights.sum()
+
+
+def _finish(builder: GraphBuilder, seed: int, index: int, rejected: Mapping[str, int]) -> Case:
+    """The model: every value that nothing reads is an output, and now and then another one."""
+    read = {name for node in builder.nodes for name in read_names(node)}
+    computed = {name for node in builder.nodes for name in node.output}
+    results = [value for value in builder.values if value.name in computed]
+    outputs = [v for v in results if v.name not in read or builder.chance(0.05)]
+    order = builder.random.permutation(len(outputs))
+    outputs = [outputs[int(i)] for i in order]
+    graph = helper.make_graph(
+        builder.nodes,
+        f"graph_{seed}_{index}",
+        [info for name, info in builder.inputs.items() if name in read],
+        [
+            helper.make_tensor_value_info(v.name, element_type(v.dtype.name), [None] * v.rank)
+            for v in outputs
+        ],
+        [tensor for name, tensor in builder.weights.items() if name in read],
+    )
+    opsets = [helper.make_opsetid("", builder.opset)]
+    return Case(
+        seed,
+        index,
+        helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION),
+        {name: array for name, array in builder.feeds.items() if name in read},
+        {value.name: value.array for value in outputs},
+        {value.name: tolerance_of(dtype_of(value.precision), None) for value in outputs},
+        "nodes" if builder.references[EVALUATOR] else "onnxruntime",
+        dict(rejected),
+    )

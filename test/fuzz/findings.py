@@ -1,0 +1,171 @@
+"""What ended otherwise than it should, as folders with the smallest models that show it."""
+
+import json
+import re
+import shlex
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphc.debugging import bisect, reduce
+from graphc.debugging.checks import Command
+from graphc.debugging.difference import tolerance_of
+from graphc.debugging.onnx.graphs import all_nodes
+from graphc.debugging.onnx.test_case import Subject, subject_of
+from graphc.debugging.reduction import Reduced
+from graphc.errors import GraphcError
+from harness.isolation import Lost, call_each
+
+from .checking import COMPILE, ONE_THREAD, inputs_of, one_line
+from .draw import Case, draw_case
+from .outcome import Outcome, Status
+
+ALIKE = 3
+"""Of errors that read alike, so many are reduced."""
+REDUCTION_SECONDS = 400
+LIVING_SECONDS = 20
+"""A smaller model that takes longer hangs."""
+
+
+def reduce_findings(
+    outcomes: Iterable[Outcome],
+    seed: int,
+    folder: Path,
+    *,
+    jobs: int,
+    options: Mapping[str, Any] | None = None,
+    arguments: Iterable[str] = (),
+) -> Iterator[str]:
+    """Write a folder in `folder` for each finding that has none yet; says what became of each.
+
+    `options` are those that the graphs were compiled with beyond the usual ones, `arguments` the
+    same for a command line.
+    """
+    found = {
+        each.index: each
+        for each in chosen(outcomes)
+        if not (folder / draw_name(seed, each.index) / "finding.json").exists()
+    }
+    call = partial(_reduce, found, seed, folder, dict(options or {}), list(arguments))
+    for index, said in call_each(call, found, jobs=jobs, timeout=REDUCTION_SECONDS):
+        if isinstance(said, Lost):  # the whole graph is there
+            place = folder / draw_name(seed, index)
+            said = _write(place, found[index], f"not reduced: {said.detail}")
+        yield f"{draw_name(seed, index)}: {said}"
+
+
+def draw_name(seed: int, index: int) -> str:
+    """The folder of a finding: ``7-000123``."""
+    return f"{seed}-{index:06}"
+
+
+def chosen(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """The findings, of errors that read alike only the first few."""
+    counts: Counter[tuple[Status, str]] = Counter()
+    for outcome in sorted(outcomes, key=lambda each: each.index):
+        if outcome.is_finding:
+            kind = outcome.status, signature(outcome)
+            counts[kind] += 1
+            if outcome.status is Status.WRONG or counts[kind] <= ALIKE:
+                yield outcome
+
+
+def signature(outcome: Outcome) -> str:
+    """What was said, without names and numbers: what tells one kind of finding from another."""
+    return re.sub(r"'[^']*'|<[^>]*>|\S*\d\S*", "_", outcome.detail)
+
+
+def _reduce(
+    found: Mapping[int, Outcome],
+    seed: int,
+    folder: Path,
+    options: dict[str, Any],
+    arguments: list[str],
+    index: int,
+) -> str:
+    warnings.simplefilter("ignore")
+    outcome, case = found[index], draw_case(seed, index)
+    case = _with_inputs(case, outcome.inputs)
+    place = folder / case.name
+    _save_whole(case, place / "whole")
+    try:
+        reduced = _reduced(case, outcome, options)
+    except GraphcError as error:
+        return _write(place, outcome, f"not reduced: {one_line(error)}")
+    reference = [f"--reference={case.reference}"]
+    reduced.save(place, ["--threads=1", *arguments], reference, _predicate(outcome))
+    culprit = ""
+    if outcome.status is Status.WRONG and outcome.alone:
+        culprit = _culprit(reduced.subject, case, options)
+    return _write(place, outcome, str(reduced), culprit, reduced.subject)
+
+
+def _reduced(case: Case, outcome: Outcome, options: dict[str, Any]) -> Reduced:
+    settings = _settings(case, options)
+    if outcome.status in (Status.CRASH, Status.HANG) or not outcome.alone:
+        settings["command"] = Command(_predicate(outcome))
+    return reduce(case.model, case.feeds, **settings)
+
+
+def _settings(case: Case, options: dict[str, Any]) -> dict[str, Any]:
+    usual = {name: value for name, value in COMPILE.items() if name != "host"}
+    return {**usual, "extra_flags": ONE_THREAD, "timeout": LIVING_SECONDS,
+            "reference": case.reference, "tolerance": _tolerance(case), **options}  # fmt: skip
+
+
+def _tolerance(case: Case) -> float | None:
+    """What the results of a reduction may differ by: None where their own types say it."""
+    own = all(case.tolerances[name] == tolerance_of(array.dtype, None)
+              for name, array in case.expected.items())  # fmt: skip
+    return None if own else max(case.tolerances.values())
+
+
+def _with_inputs(case: Case, number: int) -> Case:
+    """`case` as if it had been drawn with those inputs."""
+    inputs = inputs_of(case)[number] if number else case
+    return replace(case, feeds=inputs.feeds, expected=inputs.expected)
+
+
+def _predicate(outcome: Outcome) -> str:
+    """The command that exits with 0 where a model does not live to the end of a run, or where what
+    it gives depends on the calls before."""
+    python = f"{shlex.quote(sys.executable)} -m fuzz"
+    if outcome.alone:
+        return f"{python}.survival {LIVING_SECONDS:g} {{}}"
+    return f"{python}.history {{}}"
+
+
+def _culprit(subject: Subject, case: Case, options: dict[str, Any]) -> str:
+    """Whether a pass, a rewrite, or the code is at fault."""
+    try:
+        return str(bisect(subject.model, subject.feeds, **_settings(case, options)))
+    except GraphcError as error:
+        return f"not known: {one_line(error)}"
+
+
+def _save_whole(case: Case, place: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    subject_of(case.model, case.feeds).save(place)
+
+
+def _write(
+    place: Path, outcome: Outcome, said: str, culprit: str = "", subject: Subject | None = None
+) -> str:
+    """Write ``finding.json``, which says that this finding is done with; returns `said`."""
+    place.mkdir(parents=True, exist_ok=True)
+    operators = [] if subject is None else [n.op_type for n in all_nodes(subject.model.graph)]
+    written = {
+        "index": outcome.index,
+        "status": outcome.status,
+        "detail": outcome.detail,
+        "reduction": said,
+        "operators": operators,
+        "culprit": culprit,
+    }
+    (place / "finding.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    return said

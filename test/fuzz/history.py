@@ -1,0 +1,75 @@
+"""Exits with 0 where what a model gives depends on the calls before: ``... history FILE``.
+
+Inputs are the files ``input0.npy``, ... beside the model, in the order of its inputs, and others
+like them, drawn. Each is given to the model among the rest, again and again, and to one that was
+not called before. For gc-reduce as a predicate.
+"""
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from graphc.compiler.compile import compile_to_file
+from graphc.errors import GraphcError
+from graphc.runtime import CompiledModel, load
+from harness.variation import order_of_calls
+
+from .checking import COMPILE, ONE_THREAD
+from .rounds import Feeds, other_inputs
+from .survival import read_feeds
+
+DRAWS = 4
+"""Draws of other inputs, which may show the fault without those that showed it first."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 where the calls before show in what the model of `arguments` gives, 1 where not."""
+    path = Path(arguments[0])
+    model = onnx.load(path)
+    initial = {tensor.name for tensor in model.graph.initializer}
+    names = [info.name for info in model.graph.input if info.name not in initial]
+    feeds = read_feeds(path, names)
+    random = np.random.default_rng(0)
+    everything: list[Feeds] = [feeds]
+    for _ in range(DRAWS):
+        everything += [each.feeds for each in other_inputs(model, feeds, "nodes", random)]
+    return 0 if _shows(model, everything) else 1
+
+
+def _shows(model: onnx.ModelProto, everything: Sequence[Feeds]) -> bool:
+    contents, _ = compile_to_file(model, "cpu", extra_flags=ONE_THREAD, **COMPILE)
+    alone = []
+    for feeds in everything:
+        with closing(load(contents, threads=1)) as fresh:
+            alone.append(_results(fresh, feeds))
+    with closing(load(contents, threads=1)) as compiled:
+        return any(
+            not _same(_results(compiled, everything[number]), alone[number])
+            for number in order_of_calls(len(everything))
+        )
+
+
+def _results(compiled: CompiledModel, feeds: Feeds) -> list[np.ndarray] | None:
+    """None where the call fails."""
+    try:
+        return compiled.run(None, dict(feeds))
+    except GraphcError:
+        return None
+
+
+def _same(have: list[np.ndarray] | None, wanted: list[np.ndarray] | None) -> bool:
+    """True if both calls gave bitwise identical arrays, or if both failed."""
+    if have is None or wanted is None:
+        return have is wanted  # both calls fail
+    return all(
+        a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        for a, b in zip(have, wanted, strict=True)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,157 @@
+"""Other inputs for a graph than those it was drawn with, and what it must give for them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import onnx
+
+from graphc.debugging.difference import difference
+from graphc.debugging.onnx.evaluators import arrays, open_runtime
+from graphc.debugging.onnx.graphs import all_nodes
+from graphc.debugging.onnx.nodes import by_nodes
+from graphc.debugging.onnx.reference import true_values
+from graphc.errors import ReferenceRunError
+from harness.variation import Dims, other_sizes, other_values
+
+from .drawn_values import FLOATS, is_float, is_sane
+
+TRIES = 5
+"""Inputs that are drawn until the reference takes them and no value is too large."""
+NUDGE = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+"""How far inputs are moved, relative to themselves, to see whether rounding decides."""
+
+Feeds = Mapping[str, np.ndarray]
+Reference = Callable[[Feeds], dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Arrays for the inputs of a graph, and the outputs that it must give for them."""
+
+    feeds: Feeds
+    expected: Feeds
+
+
+class Evaluation:
+    """Evaluation of a model by its reference: ``onnxruntime``, or ``nodes``."""
+
+    def __init__(self, model: onnx.ModelProto, reference: str):
+        self._model = model
+        self._outputs = [info.name for info in model.graph.output]
+        names = [name for node in model.graph.node for name in node.output if name]
+        self._run: Reference | None = None
+        self._open = partial(self._opened, reference, names)
+
+    def _opened(self, reference: str, names: Sequence[str]) -> Reference:
+        if reference != "onnxruntime":
+            return lambda feeds: arrays(by_nodes(self._model, feeds, names))
+        run = open_runtime(self._model, names)
+        return lambda feeds: arrays(run(feeds))
+
+    def of(self, feeds: Feeds) -> Inputs | None:
+        """`feeds` and the outputs for them; None where these mean nothing: the reference does not
+        take them, or a value is not finite, too large, or beyond the integers it is cast to."""
+        try:
+            self._run = self._run or self._open()
+            values = self._run(feeds)
+        except ReferenceRunError:
+            return None
+        known = {**values, **feeds}
+        if not all(map(is_sane, values.values())) or not _casts_fit(self._model, known):
+            return None
+        return Inputs(feeds, {name: values[name] for name in self._outputs})
+
+
+def other_inputs(
+    model: onnx.ModelProto, feeds: Feeds, reference: str, random: np.random.Generator
+) -> list[Inputs]:
+    """Inputs of other values, then of larger and of smaller sizes where `model` names some.
+
+    Without such names there are other values twice. Those for which no reference has an answer are
+    left out.
+    """
+    evaluation = Evaluation(model, reference)
+    dims = {info.name: _dims(info) for info in model.graph.input}
+    named = any(isinstance(dim, str) for each in dims.values() for dim in each)
+
+    def values() -> Feeds:
+        return {name: other_values(array, random) for name, array in feeds.items()}
+
+    def sizes(larger: bool) -> Feeds | None:
+        return other_sizes(dims, feeds, random, larger)
+
+    ways: list[Callable[[], Feeds | None]] = [values]
+    ways += [partial(sizes, True), partial(sizes, False)] if named else [values]
+    found = (_first(way, evaluation) for way in ways)
+    return [inputs for inputs in found if inputs is not None]
+
+
+def _first(draw: Callable[[], Feeds | None], evaluation: Evaluation) -> Inputs | None:
+    for _ in range(TRIES):
+        feeds = draw()
+        inputs = None if feeds is None else evaluation.of(feeds)
+        if inputs is not None:
+            return inputs
+    return None
+
+
+def _dims(info: onnx.ValueInfoProto) -> Dims:
+    return [dim.dim_param or dim.dim_value for dim in info.type.tensor_type.shape.dim]
+
+
+def is_unsteady(
+    model: onnx.ModelProto,
+    inputs: Inputs,
+    tolerances: Mapping[str, float],
+    reference: str,
+    random: np.random.Generator,
+) -> bool:
+    """True if rounding decides the results for `inputs`: they change if floats are moved a little,
+    or computed in float64. Inputs that a graph is drawn with are drawn so that it does not."""
+    evaluation = Evaluation(model, reference)
+    for found in (*_nudged(evaluation, inputs.feeds, random), _in_float64(model, inputs)):
+        if found is None or any(
+            name in found and difference(found[name], wanted).relative > tolerances[name]
+            for name, wanted in inputs.expected.items()
+        ):
+            return True
+    return False
+
+
+def _nudged(
+    evaluation: Evaluation, feeds: Feeds, random: np.random.Generator
+) -> Iterator[Feeds | None]:
+    for _ in range(TRIES):
+        inputs = evaluation.of({name: _moved(array, random) for name, array in feeds.items()})
+        yield inputs and inputs.expected
+
+
+def _moved(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    if array.dtype.name not in FLOATS:
+        return array
+    by = 1 + NUDGE[array.dtype.name] * random.uniform(-1, 1, array.shape)
+    return np.asarray(array.astype(np.float64) * by).astype(array.dtype)
+
+
+def _in_float64(model: onnx.ModelProto, inputs: Inputs) -> Feeds | None:
+    try:
+        return true_values(model, inputs.feeds, list(inputs.expected))
+    except ReferenceRunError:
+        return {}
+
+
+def _casts_fit(model: onnx.ModelProto, values: Feeds) -> bool:
+    """True if all floats that are cast to integers are in range; otherwise any result is right."""
+    for node in all_nodes(model.graph):
+        if node.op_type not in ("Cast", "CastLike") or node.input[0] not in values:
+            continue
+        array = values[node.input[0]]
+        result = values.get(node.output[0])
+        if not is_float(array.dtype) or result is None or result.dtype.kind not in "iu":
+            continue
+        bounds, wide = np.iinfo(result.dtype), array.astype(np.float64)
+        if not ((wide >= bounds.min) & (wide <= bounds.max)).all():
+            return False
+    return True

@@ -1,0 +1,71 @@
+"""Checking many graphs, each where it cannot harm the others."""
+
+import gc
+import logging
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from harness.isolation import Lost, call_each
+
+from .checking import Ending, check_case
+from .draw import Case, draw_case
+from .outcome import Outcome, Status
+from .registry import all_draws
+
+GRACE = 15.0
+"""Seconds that a graph has beyond the backend's time: it is drawn and run, too."""
+
+
+def check_graphs(
+    seed: int,
+    indices: Iterable[int],
+    *,
+    jobs: int,
+    timeout: float,
+    options: Mapping[str, Any] | None = None,
+) -> Iterator[Outcome]:
+    """Draw and check graphs of `seed`, `jobs` at a time; outcomes as they come.
+
+    Each has `timeout` seconds for the backend. `options` are further ones of `compile`.
+    """
+    all_draws()  # imported once, before the processes are forked
+    check = partial(check_graph, seed, timeout, options or {})
+    for index, ended in call_each(check, indices, jobs=jobs, timeout=timeout + GRACE):
+        if isinstance(ended, Lost):
+            status = Status.CRASH if ended.crashed else Status.HANG
+            ended = Outcome(index, status, ended.detail)
+        yield ended
+
+
+def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: int) -> Outcome:
+    """Draw and check graph `index` of `seed`, here."""
+    warnings.simplefilter("ignore")
+    logging.getLogger("graphc").setLevel(logging.ERROR)
+    start = time.perf_counter()
+    case = draw_case(seed, index)
+    ending = check_case(case, timeout, **options)
+    gc.collect()
+    return describe(case, ending, time.perf_counter() - start)
+
+
+def describe(case: Case, ending: Ending, seconds: float) -> Outcome:
+    """An outcome with what counts of `case`."""
+    nodes = list(case.nodes())
+    arrays = [*case.feeds.values(), *case.expected.values()]
+    return Outcome(
+        case.index,
+        ending.status,
+        ending.detail,
+        len(nodes),
+        sorted({node.op_type for node in nodes}),
+        sorted({array.dtype.name for array in arrays}),
+        case.model.opset_import[0].version,
+        case.reference,
+        case.rejected,
+        seconds,
+        ending.inputs,
+        ending.alone,
+    )

@@ -1,0 +1,207 @@
+"""A process that runs cases and models; another takes its place when it crashes or hangs."""
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from conformance.outcome import Outcome, Status
+from graphc.benchmarks.measure import Plan, in_turns, largest_difference
+from graphc.errors import DeviceError, GraphcError
+from graphc.runtime import CompiledModel, load, resolve_target
+from graphc.runtime.device.device import open_device
+
+from .archive import Archive, PackedCase, PackedModel, unpack_arrays
+from .compare import assert_similar
+
+START_SECONDS = 300.0
+"""A driver may take its time, the first time."""
+KILL_SECONDS = 10.0
+"""What waits for a device that hangs cannot be ended at all."""
+
+TIMING_SECONDS = 60.0
+"""For all bursts of a model, or what one takes."""
+
+Reply = dict[str, Any]
+
+
+class Worker:
+    """Asks a process, which is started when it is needed."""
+
+    def __init__(self, archive: Path, serve: Callable[[Path, Any], None] | None = None):
+        self._archive = archive
+        self._serve = serve or _serve
+        self._process: Any = None
+        self._pipe: Any = None
+        self.fresh = True
+        """Whether the process that is asked next has done nothing yet."""
+
+    def ask(self, kind: str, name: str, timeout: float, **options: Any) -> Reply:
+        """Let ``case`` or ``model`` `name` be run; its status, detail and more.
+
+        Raises `DeviceError` where the device cannot be opened.
+        """
+        if self._process is None:
+            self._start()
+        self.fresh = False
+        self._pipe.send((kind, name, options))
+        return self._reply(timeout)
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join(KILL_SECONDS)
+            self._pipe.close()
+        self._process, self.fresh = None, True
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=self._serve, args=(self._archive, theirs), daemon=True
+        )
+        self._process.start()
+        theirs.close()  # or the end of the process would not show
+        ready = self._reply(START_SECONDS)
+        if ready["status"] != Status.PASS:
+            self.stop()
+            raise DeviceError(f"the process that is to run the cases: {ready['detail']}")
+
+    def _reply(self, timeout: float) -> Reply:
+        try:
+            if self._pipe.poll(timeout):
+                return self._pipe.recv()
+        except (EOFError, ConnectionError):
+            self._process.join()
+            code = self._process.exitcode
+            self.stop()
+            return {"status": Status.CRASH, "detail": f"the process ended: {_how(code)}"}
+        self.stop()
+        return {"status": Status.HANG, "detail": f"not done after {timeout:g} s"}
+
+
+def run_case(worker: Worker, name: str, timeout: float) -> Outcome:
+    """How a case ends. One that does not pass is run once more by a new process: it is not to pay
+    for what another left behind."""
+    fresh = worker.fresh
+    reply = worker.ask("case", name, timeout)
+    if reply["status"] != Status.PASS:
+        worker.stop()
+        if not fresh:
+            return run_case(worker, name, timeout)
+    return Outcome(name, Status(reply["status"]), reply["detail"])
+
+
+def run_cases(workers: Sequence[Worker], names: Sequence[str], timeout: float) -> Iterator[Outcome]:
+    """How the cases end, as they do, each run by one of `workers`."""
+    if len(workers) == 1:
+        yield from (run_case(workers[0], name, timeout) for name in names)
+        return
+    idle: SimpleQueue[Worker] = SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
+
+    def run(name: str) -> Outcome:
+        worker = idle.get()
+        try:
+            return run_case(worker, name, timeout)
+        finally:
+            idle.put(worker)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        futures = [pool.submit(run, name) for name in names]
+        try:
+            yield from (future.result() for future in as_completed(futures))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _how(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"code {code}"
+
+
+def _serve(path: Path, pipe: Any) -> None:
+    """The process: opens the device, says so, and answers until it is killed."""
+    archive = Archive(path)
+    cases = {case.info.name: case for case in archive.manifest.cases}
+    models = {model.name: model for model in archive.manifest.models}
+    driver = resolve_target(archive.manifest.variant).driver
+    pipe.send(_guarded(lambda: _open(driver)))
+    while True:
+        try:
+            kind, name, options = pipe.recv()
+        except EOFError:  # nobody asks any more
+            return
+        if kind == "case":
+            pipe.send(_guarded(lambda case=cases[name]: _run_case(archive, case)))
+        else:
+            pipe.send(_guarded(lambda m=models[name], o=options: _run_model(archive, m, **o)))
+
+
+def _guarded(work: Callable[[], Reply]) -> Reply:
+    try:
+        return {"status": Status.PASS, "detail": "", **work()}
+    except AssertionError as error:
+        return {"status": Status.WRONG, "detail": _one_line(error)}
+    except Exception as error:  # whatever it is, it is what became of the case
+        kind = "" if isinstance(error, GraphcError) else f"{type(error).__name__}: "
+        return {"status": Status.ERROR, "detail": kind + _one_line(error)}
+
+
+def _open(driver: str) -> Reply:
+    open_device(driver)
+    return {}
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _run_case(archive: Archive, case: PackedCase) -> Reply:
+    data, offset = archive.read(case.data), 0
+    with load(archive.read(case.module), threads=1) as model:
+        for inputs, outputs in case.sets:
+            given, offset = unpack_arrays(inputs, data, offset)
+            expected, offset = unpack_arrays(outputs, data, offset)
+            assert_similar(expected, _outputs(model, given), case.rtol, case.atol)
+    return {}
+
+
+def _outputs(model: CompiledModel, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    names = [spec.name for spec in model.inputs]
+    return model.run(None, dict(zip(names, inputs, strict=True)))
+
+
+def _run_model(archive: Archive, packed: PackedModel, rounds: int) -> Reply:
+    data = archive.read(packed.data)
+    inputs, offset = unpack_arrays(list(packed.inputs.values()), data)
+    feeds: Mapping[str, np.ndarray] = dict(zip(packed.inputs, inputs, strict=True))
+    expected, _ = unpack_arrays(packed.outputs, data, offset)
+    with load(archive.read(packed.module)) as model:
+        start = time.perf_counter()
+        given = model.run(None, feeds)
+        seconds = time.perf_counter() - start
+        difference = max(map(largest_difference, given, expected), default=0.0)
+        reply: Reply = {"difference": difference}
+        if difference > packed.tolerance:
+            reply |= {"status": Status.WRONG, "detail": f"{difference:.2g} > {packed.tolerance:g}"}
+        plan = plan_for(rounds, seconds)
+        timing = in_turns({"run": lambda: model.run(None, feeds)}, plan)["run"]
+    low, high = timing.spread
+    times = {"median": timing.median, "best": timing.best, "p10": low, "p90": high}
+    return {**reply, "milliseconds": {name: round(time, 4) for name, time in times.items()}}
+
+
+def plan_for(rounds: int, seconds: float) -> Plan:
+    """How to time what takes `seconds` the first time: a slow model gets fewer bursts."""
+    plan = Plan()
+    affordable = int(TIMING_SECONDS / ((plan.burst_runs + 1) * seconds))
+    return replace(plan, rounds=max(1, min(rounds, affordable)))

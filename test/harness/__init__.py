@@ -1,0 +1,1 @@
+"""Shared parts of the long-running test programs, and those that are one file."""

@@ -1,0 +1,42 @@
+"""The moments at which a program may take the most memory."""
+
+import pytest
+from graph_programs import build_module, main_of
+
+from graphc.cpu_model import GENERIC_CPU
+from graphc.dialects import graph
+from graphc.dialects.symbolic import Dim
+from graphc.passes.analysis.live_sets import greatest_moments
+
+
+def greatest(body, *types):
+    return greatest_moments(main_of(build_module(body, *types)), GENERIC_CPU)
+
+
+def through(x, *sizes):
+    """`x` [n, 4], widened to each of `sizes` in turn."""
+    for size in sizes:
+        x = graph.expand(
+            graph.reduce_max(x, axes=[1], keepdims=True), shape=[*graph.type_of(x).shape[:1], size]
+        )
+    return graph.reduce_max(x, axes=[1], keepdims=False)
+
+
+@pytest.mark.usefixtures("context")
+def test_known_sizes_have_one():
+    (moment,) = greatest(lambda x: through(x, 64, 1024, 16), "8x4xf32")
+    assert ("graph.expand", 8 * 1024 * 4) in moment
+    assert sum(size for _, size in moment) >= 8 * 1024 * 4 + 8 * 4
+
+
+@pytest.mark.usefixtures("context")
+def test_named_sizes_have_one_for_each_that_may_be_the_greatest():
+    def body(x, y):
+        return through(x, 64, 1024), through(y, 512, 2048)
+
+    n, m = Dim.symbol("n"), Dim.symbol("m")
+    moments = greatest(body, "nx4xf32", "mx4xf32")
+    largest = [{size for _, size in moment} for moment in moments]
+    assert any(n * 4096 in sizes for sizes in largest)
+    assert any(m * 8192 in sizes for sizes in largest)
+    assert not any(n * 256 in sizes and m * 8192 not in sizes for sizes in largest)

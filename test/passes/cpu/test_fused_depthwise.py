@@ -1,0 +1,126 @@
+"""Depthwise convolutions with the products around them give the numbers of these."""
+
+import itertools
+
+import numpy as np
+import onnxruntime
+import pytest
+from numerics import Const, build_model
+from onnx import helper
+
+import graphc
+from graphc.cpu_model import CpuModel
+from graphc.dialects import graph
+from graphc.passes.cpu import fused_depthwise
+from graphc.passes.pipelines import graph_pipeline
+
+
+def _residual_block(activation, height=28, width=17, wide=48, stride=1, pad=1):
+    """An inverted residual block, behind the convolutions that images go through first."""
+    rng = np.random.default_rng(0)
+
+    def weights(*shape):
+        scale = np.sqrt(np.prod(shape[1:]))
+        return Const((rng.standard_normal(shape) / scale).astype(np.float32))
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w0", "b0"], ["c0"], pads=[1] * 4),
+        helper.make_node("Conv", ["c0", "w1"], ["c1"], pads=[1] * 4, group=32),
+        helper.make_node("Conv", ["c1", "w2"], ["c2"]),
+        helper.make_node("Conv", ["c2", "w3", "b3"], ["c3"]),
+        helper.make_node(activation, ["c3"], ["a3"]),
+        helper.make_node("Conv", ["a3", "w4"], ["c4"], pads=[pad] * 4, group=wide,
+                         strides=[stride, min(stride, 2)]),
+        helper.make_node(activation, ["c4"], ["a4"]),
+        helper.make_node("Conv", ["a4", "w5"], ["c5"]),
+        *([helper.make_node("Add", ["c5", "c2"], ["y"])] if stride == 1
+          else [helper.make_node("Neg", ["c5"], ["y"])]),
+    ]  # fmt: skip
+    constants = {
+        "w0": weights(32, 3, 3, 3), "b0": weights(32), "w1": weights(32, 1, 3, 3),
+        "w2": weights(24, 32, 1, 1), "w3": weights(wide, 24, 1, 1), "b3": weights(wide),
+        "w4": weights(wide, 1, 3, 3), "w5": weights(24, wide, 1, 1),
+    }  # fmt: skip
+    inputs = {"x": (np.float32, [2, 3, height, width])}
+    model = build_model(nodes, inputs, ["y"], constants, opset=22)
+    x = rng.standard_normal((2, 3, height, width)).astype(np.float32)
+    return model, {"x": x}
+
+
+@pytest.mark.parametrize(
+    ("vector_bits", "activation", "threads", "stride"),
+    [(128, "Relu", 1, 1), (256, "HardSwish", 2, 1), (512, "Sigmoid", 3, 2), (512, "Relu", 2, 1)],
+)
+def test_compiled(vector_bits, activation, threads, stride):
+    model, feeds = _residual_block(activation, stride=stride)
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=threads)
+    with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
+        assert compiled.report.rewrites["fuse-strips"].count == 2
+        (found,) = compiled.run(None, feeds)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def _channels(stages, cpu, threads):
+    roots = [root for root, *_ in stages]
+    if not graph.can_split_channels(roots):
+        return f"not for {threads} threads of {cpu} here"
+    return graph.Strips(1, graph.Window.of(roots[1]).result, 1, "channels")
+
+
+@pytest.mark.parametrize("vector_bits", [128, 512])
+@pytest.mark.parametrize(("stride", "pad"), [(1, 1), (3, 0)])  # (3, 0): the last rows are not read
+def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
+    """Where nothing follows the convolution."""
+    monkeypatch.setattr(fused_depthwise, "choose_strips", _channels)
+    model, feeds = _residual_block("Relu", height=5 + stride, wide=128, stride=stride, pad=pad)
+    del model.graph.node[-2:]
+    model.graph.node.append(helper.make_node("Softmax", ["a4"], ["y"], axis=3))
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=2)
+    with graphc.compile(model, pipeline=pipeline, threads=2, save_temps=tmp_path) as compiled:
+        (found,) = compiled.run(None, feeds)
+    (program,) = tmp_path.glob("*.graph.mlir")
+    assert 'split = "channels"' in program.read_text()
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def test_steps_without_vectors():
+    """What follows a step and is not for vectors of the kernel is computed on its own."""
+    model, feeds = _residual_block("Atan")
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    pipeline = graph_pipeline("cpu", CpuModel(256), threads=2)
+    with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
+        assert compiled.report.rewrites["fuse-strips"].count == 2
+        (found,) = compiled.run(None, feeds)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def test_the_interpreter_computes_what_is_fused():
+    model, feeds = _residual_block("Relu")
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    pipeline = graph_pipeline("cpu", CpuModel(256), threads=2)
+    with graphc.compile(model, target="interpret", pipeline=pipeline) as interpreted:
+        (found,) = interpreted.run(None, feeds)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("height", "bands", "rows"), [(56, 4, 14), (14, 2, 7), (13, 3, 2), (7, 7, 1)]
+)
+@pytest.mark.parametrize(("stride", "low", "reach"), [(1, 1, 3), (2, 1, 3), (1, 4, 5), (2, 0, 1)])
+def test_strips_cover_the_rows(height, bands, rows, stride, low, reach):
+    strips = graph.Strips(bands, rows, 1)
+    window = graph.Window(height * stride, height, stride, low, reach)
+    starts = strips.starts(height)
+    assert {row for start in starts for row in range(start, start + rows)} == set(range(height))
+    bounds = [band * height // bands for band in range(bands + 1)]
+    for first, end in itertools.pairwise(bounds):
+        inside = [start for start in starts if first <= start < end]
+        assert inside[-1] + rows == end
+    read = strips.read(window)
+    for start in starts:
+        top = start * stride - low
+        wanted = range(max(top, 0), min(top + (rows - 1) * stride + reach, window.image))
+        held = min(max(top, 0), window.image - read)
+        assert set(wanted) <= set(range(held, held + read))

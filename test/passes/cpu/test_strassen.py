@@ -1,0 +1,155 @@
+"""Products by blocks, with fewer multiplications."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numerics import build_model
+from onnx import helper
+
+import graphc
+from graphc.compiler.driver import make_options
+from graphc.cpu_model import GENERIC_CPU
+from graphc.dialects import graph
+from graphc.passes.cpu import strassen
+from graphc.passes.cpu.strassen import best_blocks
+from graphc.passes.kernels.strassen import StrassenShape
+
+F32 = np.dtype(np.float32)
+SIZES = [(65, 288, 401), (64, 96, 96), (131, 64, 257), (2, 48, 1000), (390, 144, 290), (7, 32, 35)]
+"""Rows, depth and columns: even blocks and others; one block of rows or of the depth for a kernel
+and several; rows that the last blocks lack."""
+
+
+@pytest.mark.parametrize("name", graph.ALGORITHMS)
+def test_algorithms_multiply(name):
+    """Each coefficient of the product of two matrices, exactly."""
+    a = graph.ALGORITHMS[name]
+    found = np.einsum("pl,pr,op->olr", a.left, a.right, a.result)
+    expected = np.zeros_like(found)
+    for i, j, k in np.ndindex(a.rows, a.columns, a.depth):
+        expected[i * a.columns + j, i * a.depth + k, k * a.columns + j] = 1
+    assert np.array_equal(found, expected)
+
+
+def _model(lead):
+    """relu(x w + b) + r for each of the sizes, and the results in float64."""
+    random = np.random.default_rng(1)
+    nodes, inputs, constants, feeds, truths = [], {}, {}, {}, []
+    for i, (rows, depth, columns) in enumerate(SIZES):
+        w = random.standard_normal((depth, columns), np.float32)
+        b = random.standard_normal(columns, np.float32)
+        x = feeds[f"x{i}"] = random.standard_normal((*lead, rows, depth), np.float32)
+        r = feeds[f"r{i}"] = random.standard_normal((*lead, rows, columns), np.float32)
+        inputs |= {f"x{i}": (np.float32, x.shape), f"r{i}": (np.float32, r.shape)}
+        constants |= {f"w{i}": w, f"b{i}": b}
+        nodes += [
+            helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]),
+            helper.make_node("Add", [f"m{i}", f"b{i}"], [f"a{i}"]),
+            helper.make_node("Relu", [f"a{i}"], [f"n{i}"]),
+            helper.make_node("Add", [f"n{i}", f"r{i}"], [f"y{i}"]),
+        ]
+        truths.append(np.maximum(x.astype(np.float64) @ w + b, 0) + r)
+    outputs = [f"y{i}" for i in range(len(SIZES))]
+    return build_model(nodes, inputs, outputs, constants, opset=17), feeds, truths
+
+
+@pytest.fixture
+def any_size(monkeypatch):
+    """Small products by blocks, too."""
+    for name in ("BLOCK_ROWS", "BLOCK_SIZE", "BLOCK_PANEL", "BLOCK_PRODUCTS"):
+        monkeypatch.setattr(strassen, name, 1)
+
+
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize(("vector_bits", "threads"), [(128, 1), (256, 2), (512, 1)])
+def test_compiled(vector_bits, threads):
+    lead = (3,) if threads > 1 else ()
+    model, feeds, truths = _model(lead)
+    pipeline = (
+        f"graph-pack-weights{{vector-bits={vector_bits} strassen=true threads={threads}}},"
+        "graph-fuse-epilogue,canonicalize"
+    )
+    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
+    assert program.count("graph.strassen_matmul") == len(SIZES)
+    assert f"copies = {threads} : i64" in program
+    compiled = graphc.compile(model, pipeline=pipeline, threads=threads)
+    for size, found, truth in zip(SIZES, compiled.run(None, feeds), truths, strict=True):
+        assert found.shape == truth.shape, size
+        assert np.abs(found - truth).max() <= 3e-6 * np.abs(truth).max(), size
+
+
+@pytest.mark.usefixtures("any_size")
+def test_interpreted():
+    model, feeds, truths = _model(())
+    pipeline = "graph-pack-weights{vector-bits=512 strassen=true}"
+    compiled = graphc.compile(model, target="interpret", pipeline=pipeline, check_rewrites=True)
+    for found, truth in zip(compiled.run(None, feeds), truths, strict=True):
+        assert np.abs(found - truth).max() <= 3e-6 * np.abs(truth).max()
+
+
+@pytest.mark.parametrize(
+    ("rows", "weights", "blocks"),
+    [
+        ((128,), (768, 768), "2x3x3"),
+        ((1, 197), (768, 3072), "2x3x3"),
+        ((8, 14, 14), (1024, 512), "2x2x2"),  # the depth has no even thirds
+        ((128,), (512, 512), None),  # half of 2^26 multiplications
+        ((32,), (768, 50257), None),  # blocks of 16 rows
+        ((50000,), (768, 500), None),  # of 250 columns
+        ((50000,), (256, 768), None),  # of 128 elements of the depth
+        ((200,), (1000, 1000), None),  # of 500 elements, no whole vectors
+        (("rows",), (768, 768), None),
+    ],
+)
+def test_what_pays(rows, weights, blocks):
+    x = graph.TensorType((*rows, weights[0]), F32)
+    assert best_blocks(x, np.ones(weights, np.float32), 16) == blocks
+
+
+def test_threads_have_enough_to_share():
+    """64 rows of 256 columns are eight pieces of 32 by 64."""
+    x, weights = graph.TensorType((128, 768), F32), np.ones((768, 768), np.float32)
+    assert best_blocks(x, weights, 16, threads=8) == "2x3x3"
+    assert best_blocks(x, weights, 16, threads=9) == "2x2x2"
+    assert best_blocks(x, weights, 16, threads=13) is None
+    shape = StrassenShape(
+        128, 256, 768, "2x3x3", width=64, lanes=16, tile=6, wanted=8, cpu=GENERIC_CPU
+    )
+    assert (shape.block, shape.group, shape.pieces) == (32, 1, 8)
+    assert replace(shape, wanted=4).pieces == 4
+    assert replace(shape, columns=3072, wanted=4).pieces == 4
+    assert replace(shape, rows=134, wanted=8).pieces == 4  # blocks of 67 rows do not split
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads", "copies"),
+    [
+        (128, 1, 1),
+        (128, 2, 2),
+        (128, 4, 1),  # who reads less than it would sum
+        (1568, 2, 1),  # blocks of rows enough: each thread reads its own
+    ],
+)
+def test_threads_have_sums_of_their_own(rows, threads, copies):
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    inputs, weights = {"x": (np.float32, (rows, 768))}, {"w": np.ones((768, 768), np.float32)}
+    model = build_model([node], inputs, ["y"], weights, opset=17)
+    pipeline = f"graph-pack-weights{{vector-bits=512 strassen=true threads={threads}}}"
+    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
+    assert f"copies = {copies} : i64" in program
+
+
+@pytest.mark.parametrize("weight", [np.inf, np.nan, np.finfo(np.float32).max])
+def test_weights_whose_sums_are_not_finite_stay(weight):
+    x = graph.TensorType((128, 768), F32)
+    weights = np.ones((768, 768), np.float32)
+    assert best_blocks(x, weights, 16)
+    weights[3, 5] = weight
+    assert best_blocks(x, weights, 16) is None
+
+
+@pytest.mark.parametrize(("precision", "allowed"), [("f32", "true"), ("strict", "false")])
+def test_what_each_precision_allows(precision, allowed):
+    options = make_options("cpu:znver4", precision=precision)
+    assert f"strassen={allowed}" in options.pipeline

@@ -1,0 +1,68 @@
+"""Winograd's convolution gives the numbers of the convolutions it replaces."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from convolution_models import Case, convolution_model
+
+import graphc
+from graphc.cpu_model import CpuModel
+from graphc.dialects import graph
+from graphc.passes.cpu import winograd
+
+PIPELINE = (
+    "graph-layout,graph-fold-constants,canonicalize,graph-winograd{{vector-bits={} tile={}}},"
+    "graph-fuse-epilogue,canonicalize"
+)
+
+CASES = [
+    Case((1, 16, 9, 14), (64, 16, 3, 3), "relu", (("pads", [1, 1, 1, 1]),)),
+    Case((2, 32, 8, 8), (16, 32, 3, 3), "residual", (("pads", [1] * 4),)),
+    Case((1, 48, 7, 31), (48, 48, 3, 3), "bias", (("pads", [0, 2, 3, 1]),)),
+    Case((3, 16, 3, 3), (32, 16, 3, 3), "hard_swish"),
+    Case((1, 16, 30, 5), (96, 16, 3, 3), "sigmoid", (("pads", [2, 0, 2, 0]),)),
+    Case((2, 64, 4, 6), (32, 64, 3, 3), "residual"),
+    Case((1, 64, 9, 6), (96, 32, 3, 3), "relu", (("pads", [1] * 4), ("group", 2))),
+    Case((2, 48, 5, 11), (48, 16, 3, 3), "bias", (("pads", [1] * 4), ("group", 3))),
+]
+"""Sizes that tiles divide, and sizes that they do not, down to one place."""
+
+
+@pytest.mark.parametrize(("vector_bits", "tile"), [(128, 4), (256, 2), (512, 4), (512, 2)])
+def test_compiled(vector_bits, tile, monkeypatch):
+    monkeypatch.setattr(winograd, "GAIN", 0)  # also where it does not pay
+    model, feeds = convolution_model(CASES, vector_bits)
+    expected = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    ).run(None, feeds)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits, tile))
+    assert compiled.report.rewrites["winograd-conv"].count == len(CASES)
+    for ours, theirs in zip(compiled.run(None, feeds), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(("tile", "groups"), [(2, 1), (4, 1), (4, 2)])
+def test_what_it_means(tile, groups):
+    """In numpy, and far from 0, where rounding shows."""
+    random = np.random.default_rng(tile)
+    x = random.standard_normal((2, 13, 10, 16 * groups), np.float32) + 3
+    w = random.standard_normal((3, 3, 16, 32), np.float32)
+    window = {"low": [1, 0], "high": [1, 2]}
+    panels = graph.winograd_kernel(w, tile, 16)
+    y = graph.WinogradConvOp.evaluate(x, panels, tile=tile, rows=4, lanes=16, **window)
+    truth = graph.ConvOp.evaluate(
+        x.astype(np.float64), w.astype(np.float64), strides=[1, 1], dilations=[1, 1],
+        groups=groups, layout="channels_last", **window,
+    )  # fmt: skip
+    assert np.abs(y - truth).max() <= 1e-6 * np.abs(truth).max()
+
+
+@pytest.mark.parametrize("size", [7, 14, 28, 56])
+def test_it_is_chosen_where_it_is_less_work(size):
+    """The convolutions of ResNet-50: small images are few tiles, for which the weights are long."""
+    channels = 512 * 7 // size
+    shape = winograd._Sizes((1, size, size, channels), channels, groups=1)
+    rewrite = winograd.WinogradConv(CpuModel(512), 4)
+    tile = rewrite._tile(shape)
+    assert tile == {7: 2, 14: 2, 28: 4, 56: 4}[size]
+    assert (rewrite._gain(tile, shape) > winograd.GAIN) == (size > 7)

@@ -1,0 +1,57 @@
+"""How an input ends."""
+
+import hashlib
+import os
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from graphc.errors import GraphcError
+
+PACKAGE = Path(__file__).resolve().parents[2]
+
+
+class EscapeError(Exception):
+    """Something was read that lies outside the folder of a model."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`name` is ``ok``, the name of a kind of `GraphcError`, or what went wrong.
+
+    `violation` says where, and is empty where nothing did; `message` says more of it.
+    """
+
+    name: str
+    violation: str = ""
+    message: str = field(default="", compare=False)
+
+    @property
+    def label(self) -> str:
+        """A name for a file, the same for violations that look the same."""
+        digest = hashlib.sha256(f"{self.name}{self.violation}".encode()).hexdigest()
+        return f"{self.name}-{digest[:8]}"
+
+
+def outcome_of(run: Callable[[], object]) -> Outcome:
+    """What becomes of `run`. Exceptions that are no `GraphcError` are violations."""
+    try:
+        run()
+    except GraphcError as error:
+        return Outcome(type(error).__name__)
+    except Exception as error:
+        return Outcome(type(error).__name__, _place(error), _one_line(error))
+    return Outcome("ok")
+
+
+def _place(error: BaseException) -> str:
+    """The last line of graphc's own that `error` came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if f.filename.startswith(str(PACKAGE)) and ".venv" not in f.filename]
+    frame = (own or frames)[-1]
+    return f"{os.path.relpath(frame.filename, PACKAGE)}:{frame.name}"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from graphc.errors import UsageError
+from graphc.runtime import load
+from graphc.runtime.execution.inline_execution import SHORT, Choice
+
+
+@pytest.fixture
+def play():
+    """``play(choice, shared, alone)``: where twenty calls go that take so long either way."""
+
+    def run(choice, shared, alone, size=64):
+        ways = []
+        for _ in range(20):
+            ways.append(choice.alone(size))
+            choice.note(ways[-1], size, alone if ways[-1] else shared)
+        return ways
+
+    return run
+
+
+def test_short_calls_stay_on_the_thread_of_the_caller(play):
+    choice = Choice()
+    ways = play(choice, shared=SHORT / 4, alone=SHORT / 10)
+    assert not any(ways[:7])
+    assert all(ways[7:])
+
+
+def test_workers_keep_what_they_do_faster(play):
+    choice = Choice()
+    ways = play(choice, shared=SHORT / 10, alone=SHORT / 4)
+    assert any(ways)
+    assert not any(ways[14:])
+    assert choice.settled_on_workers
+
+
+def test_long_calls_are_not_tried_alone(play):
+    choice = Choice()
+    assert not any(play(choice, shared=SHORT * 2, alone=0))
+    assert choice.settled_on_workers
+
+
+def test_one_stall_does_not_decide():
+    choice = Choice()
+    for seconds in (0.5, 0.5, 1e-4, 1e-4, 0.2, 1e-4, 1e-4):
+        choice.note(False, 64, seconds)
+    assert choice.alone(64)
+
+
+def test_larger_inputs_go_to_the_workers(play):
+    choice = Choice()
+    play(choice, shared=SHORT / 4, alone=SHORT / 10)
+    assert choice.alone(64)
+    assert choice.alone(32)
+    assert not choice.alone(65)
+
+
+def test_calls_of_other_sizes_are_not_compared(play):
+    choice = Choice()
+    choice.note(False, 64, SHORT / 4)
+    assert not any(play(choice, shared=SHORT / 4, alone=0, size=100))
+    assert not choice.settled_on_workers
+    assert any(play(choice, shared=SHORT / 4, alone=SHORT / 10))
+
+
+def test_work_that_grows_goes_back_to_the_workers(play):
+    choice = Choice()
+    play(choice, shared=SHORT / 4, alone=SHORT / 10)
+    for seconds in (2 * SHORT, 2 * SHORT, SHORT / 10, 2 * SHORT, 2 * SHORT):
+        choice.note(True, 64, seconds)
+    assert choice.alone(64)
+    choice.note(True, 64, 2 * SHORT)
+    assert not choice.alone(64)
+    assert choice.settled_on_workers
+
+
+def test_a_model_gives_the_same_either_way(compiled, monkeypatch):
+    ways = []
+    monkeypatch.setattr(Choice, "alone", lambda self, size: ways.append(len(ways) % 2) or ways[-1])
+    monkeypatch.setattr(Choice, "note", lambda self, alone, size, seconds: None)
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    with load(compiled("add"), threads=2) as model:
+        results = [model(x, x) for _ in range(4)]
+    assert ways == [0, 1, 0, 1]
+    for result in results:
+        np.testing.assert_array_equal(result, x + x)
+    with pytest.raises(UsageError, match="closed"):
+        model(x, x)

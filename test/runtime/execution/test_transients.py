@@ -1,0 +1,108 @@
+"""Memory for intermediate results, which lives from call to call."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numerics import build_model
+from onnx import helper
+
+import graphc
+from graphc.errors import ModuleFileError, OutOfMemoryError
+from graphc.passes.linalg import externalize_transients
+from graphc.runtime import compile_module, resolve_target
+from graphc.runtime.device.device import open_device
+from graphc.runtime.execution.execution_context import Plan
+from graphc.runtime.execution.session import Session
+
+ROWS, COLUMNS = 300, 128
+
+
+def _model(rows=ROWS):
+    """softmax(x w0) w1, and its greatest elements."""
+    random = np.random.default_rng(0)
+    weights = {
+        "w0": random.standard_normal((COLUMNS, 200), np.float32),
+        "w1": random.standard_normal((200, COLUMNS), np.float32),
+    }
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["b"], axis=-1),
+        helper.make_node("MatMul", ["b", "w1"], ["y"]),
+        helper.make_node("ReduceMax", ["y"], ["z"], axes=[0], keepdims=0),
+    ]
+    inputs = {"x": (np.float32, (rows, COLUMNS))}
+    return build_model(nodes, inputs, ["y", "z"], weights, opset=17), weights
+
+
+def _expected(x, weights):
+    a = np.exp(x.astype(np.float64) @ weights["w0"])
+    y = a / a.sum(-1, keepdims=True) @ weights["w1"]
+    return y, y.max(0)
+
+
+@pytest.fixture
+def without_pool(monkeypatch):
+    """Whatever a call takes comes from the caller."""
+    monkeypatch.setattr(externalize_transients, "POOL_BYTES", 0)
+
+
+def _transients(model):
+    return model._measured[0].transients
+
+
+def test_small_ones_are_the_runtimes():
+    with graphc.compile(_model()[0]) as model:
+        assert _transients(model) == 0
+
+
+@pytest.mark.usefixtures("without_pool")
+def test_sizes_with_names_are_the_runtimes():
+    with graphc.compile(_model("rows")[0]) as model:
+        assert _transients(model) == 0
+
+
+@pytest.mark.usefixtures("without_pool")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_calls_side_by_side(threads):
+    made, weights = _model()
+    random = np.random.default_rng(1)
+    feeds = [random.standard_normal((ROWS, COLUMNS), np.float32) / 8 for _ in range(24)]
+    with graphc.compile(made, threads=threads) as model:
+        assert _transients(model) > 0
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(model, feeds))
+    for x, outputs in zip(feeds, found, strict=True):
+        for output, truth in zip(outputs, _expected(x, weights), strict=True):
+            assert np.abs(output - truth).max() <= 1e-5 * np.abs(truth).max()
+
+
+def test_they_count_as_memory_of_a_run(monkeypatch):
+    x = np.ones((ROWS, COLUMNS), np.float32)
+    with graphc.compile(_model()[0], threads=1, cache=False) as model:
+        usual = model.peak_memory({"x": x})
+    monkeypatch.setattr(externalize_transients, "POOL_BYTES", 0)
+    with graphc.compile(_model()[0], threads=1, cache=False) as model:
+        assert model.peak_memory({"x": x}) == pytest.approx(usual, rel=0.02)
+
+
+@pytest.mark.usefixtures("without_pool")
+def test_more_than_there_is():
+    with graphc.compile(_model()[0], threads=1) as model:
+        file = replace(model._measured[0], transients=1 << 60)
+    session = Session(file, open_device("local-sync", 1))
+    for _ in range(2):
+        with pytest.raises(OutOfMemoryError, match="there is no memory for it"):
+            session.invoke([np.ones((ROWS, COLUMNS), np.float32)], Plan([0, 1]))
+    session.close()
+
+
+@pytest.mark.parametrize("size", ["some", "-8", "1" * 30, "4096"])
+def test_a_size_at_odds_with_the_code(source, size):
+    """Text that is no size of memory, and a function that takes none."""
+    said = f'{{iree.reflection = {{iree.abi.transients.size.constant = "{size}", '.encode()
+    changed = source("add").replace(b"{iree.reflection = {", said)
+    assert changed != source("add")
+    with pytest.raises(ModuleFileError, match=r"bytes for intermediate results|take 1 buffers"):
+        graphc.load(compile_module(changed, target=resolve_target("cpu"), threads=1))

@@ -1,0 +1,173 @@
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from graphc.runtime.device import device
+from graphc.runtime.threads import haltpoll
+from graphc.runtime.threads.haltpoll import HOLD, WINDOW, IdlePolling, Trial, may_poll
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs Linux")
+
+PATIENCE = 20
+CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def pollers():
+    """Where the threads of the lowest class may run."""
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            if os.sched_getscheduler(int(task.name)) == os.SCHED_IDLE:
+                found.append(os.sched_getaffinity(int(task.name)))
+        except ProcessLookupError:  # it has just ended
+            pass
+    return sorted(found, key=min)
+
+
+def wait_until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, pollers()
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def polling(monkeypatch):
+    """Where calls are known to be shorter with it."""
+    monkeypatch.setattr(Trial, "note", lambda self, seconds: True)
+    wait_until(lambda: not pollers())  # those of calls just before
+    made = IdlePolling(CPUS)
+    yield made
+    wait_until(lambda: not pollers())
+
+
+def test_every_processor_is_polled_from_one_short_call_to_the_next(polling, monkeypatch):
+    monkeypatch.setattr(haltpoll, "LINGER", 1.0)
+    polling.note_call(1e-3)
+    polling.note_call(1e-3)
+    wait_until(lambda: pollers() == [{cpu} for cpu in CPUS])
+    time.sleep(0.1)
+    assert len(pollers()) == len(CPUS)
+    wait_until(lambda: not pollers())
+    polling.note_call(1e-3)
+    polling.note_call(1e-3)
+    wait_until(lambda: pollers() == [{cpu} for cpu in CPUS])
+
+
+def test_it_ends_where_calls_are_made_without(polling, monkeypatch):
+    monkeypatch.setattr(haltpoll, "LINGER", 1000.0)
+    polling.note_call(1e-3)
+    polling.note_call(1e-3)
+    wait_until(lambda: len(pollers()) == len(CPUS))
+    monkeypatch.setattr(Trial, "note", lambda self, seconds: False)
+    polling.note_call(1e-3)
+    wait_until(lambda: not pollers())
+
+
+def call(trial, seconds_by_way, count):
+    """Whether to poll after each of `count` calls that take as long as the way they are made."""
+    ways, polls = [], False
+    for _ in range(count):
+        polls = trial.note(seconds_by_way[polls])
+        ways.append(polls)
+    return ways
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_the_way_that_takes_less_time_on_average_is_kept(better):
+    trial = Trial()
+    tried = call(trial, {better: 1e-3, not better: 1.1e-3}, 8 * WINDOW)
+    assert tried.count(True) >= 3 * WINDOW
+    assert set(call(trial, {better: 1e-3, not better: 1.1e-3}, HOLD - 1)) == {better}
+
+
+def test_it_is_tried_anew():
+    trial = Trial()
+    call(trial, {False: 1e-3, True: 2e-3}, 8 * WINDOW + HOLD)
+    assert set(call(trial, {False: 2e-3, True: 1e-3}, 8 * WINDOW)) == {False, True}
+    assert set(call(trial, {False: 2e-3, True: 1e-3}, HOLD - 1)) == {True}
+
+
+def test_rare_long_calls_count():
+    """On average polling is worse here, in the median better."""
+    trial, polls = Trial(), False
+    for number in range(8 * WINDOW):
+        long = polls and number % WINDOW == WINDOW // 2
+        polls = trial.note(10e-3 if long else 0.9e-3 if polls else 1e-3)
+    assert not polls
+
+
+def test_nobody_polls_after_a_call_by_itself(polling, monkeypatch):
+    monkeypatch.setattr(haltpoll, "LINGER", 1e-3)
+    for _ in range(3):
+        polling.note_call(1e-3)
+        assert pollers() == []
+        time.sleep(2e-3)
+
+
+def test_nobody_polls_between_long_calls(polling):
+    for _ in range(10):
+        polling.note_call(2 * haltpoll.SHORT)
+        time.sleep(1e-3)
+        assert pollers() == []
+
+
+def test_polling_begins_and_ends_again_and_again(polling, monkeypatch):
+    monkeypatch.setattr(haltpoll, "LINGER", 1e-3)
+
+    def call_often():
+        for round_ in range(300):
+            polling.note_call(1e-4)
+            time.sleep(1e-4 if round_ % 3 else 2e-3)
+
+    threads = [threading.Thread(target=call_often) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_calls_go_on_where_threads_cannot_have_the_class(polling, monkeypatch, caplog):
+    caplog.set_level("INFO", "graphc")
+    monkeypatch.setattr(os, "SCHED_IDLE", 1000)  # there is no such class
+    polling.note_call(1e-3)
+    polling.note_call(1e-3)
+    wait_until(lambda: "pthread_setschedparam" in caplog.text)
+    polling.note_call(1e-3)
+    monkeypatch.undo()
+    assert pollers() == []
+
+
+def test_the_user_may_forbid_it(monkeypatch):
+    assert may_poll()
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    assert not may_poll()
+
+
+SCRIPT = """
+import os
+from graphc.runtime.device.device import open_device
+from graphc.runtime.threads.haltpoll import IdlePolling
+
+device = open_device("local-task", {threads})
+assert isinstance(device.polling, IdlePolling) == {polls}, device
+"""
+
+
+def test_workers_without_a_processor_each_are_left_alone(monkeypatch):
+    monkeypatch.setattr(device, "own_processors", lambda _: [])
+    monkeypatch.setattr(device, "usable_cpus", lambda: 16)
+    assert device._idle_polling(4) is None
+
+
+@pytest.mark.parametrize(
+    ("threads", "polls"), [(1, False), (len(CPUS), len(CPUS) > 1), (len(CPUS) + 1, False)]
+)
+def test_processors_of_workers_with_one_each_are_polled(threads, polls):
+    script = SCRIPT.format(threads=threads, polls=polls)
+    subprocess.run([sys.executable, "-c", script], check=True)

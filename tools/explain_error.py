@@ -1,0 +1,66 @@
+"""Explanations of errors: ``--explain CODE`` of every tool, and the page ``docs/errors.md``."""
+
+import argparse
+import inspect
+from typing import Any
+
+from .. import errors
+
+
+def kinds() -> dict[str, type[errors.GraphcError]]:
+    """The kinds of errors by code, in the order of `errors`."""
+    found = [each for each in vars(errors).values() if inspect.isclass(each)]
+    return {each.code: each for each in found if issubclass(each, errors.GraphcError)}
+
+
+def explanation(code: str) -> str:
+    """What an error with `code` means and what helps. Raises UsageError for no code."""
+    from ..passes.infra.options import suggestion
+
+    known = kinds()
+    if code not in known:
+        hint = suggestion(code, list(known))
+        raise errors.UsageError(f"no error has the code '{code}'{hint}; {', '.join(known)}")
+    kind = known[code]
+    return f"{code} ({kind.__name__})\n\n{meaning(kind)}\n\n{kind.remedy}"
+
+
+def meaning(kind: type[errors.GraphcError]) -> str:
+    """What `kind` stands for, the first paragraph of its docstring."""
+    return (inspect.getdoc(kind) or "").split("\n\n")[0]
+
+
+def add_explain_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--explain CODE``, which says what an error means and stops."""
+    parser.add_argument(
+        "--explain",
+        action=_Explain,
+        metavar="CODE",
+        help="say what an error with this code means, and what helps, and stop",
+    )
+
+
+class _Explain(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        try:
+            print(explanation(values))
+        except errors.UsageError as error:
+            parser.error(str(error))
+        parser.exit()
+
+
+def errors_page() -> str:
+    """``docs/errors.md``"""
+    lines = [
+        "# Errors",
+        "",
+        "<!-- Written by `make docs` from errors.py; edits here are lost. -->",
+        "",
+        "Every error message of the tools ends with a code; `--explain CODE` of any tool prints "
+        "the entry below. In Python the code is `error.code`.",
+    ]
+    for code, kind in kinds().items():
+        base = kind.__mro__[1].__name__
+        lines += ["", f"## {code}", "", f"`{kind.__name__}` (base: `{base}`). {meaning(kind)}"]
+        lines += ["", kind.remedy]
+    return "\n".join(lines) + "\n"
