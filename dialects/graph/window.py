@@ -91,11 +91,19 @@ def windows(
     value: float,
 ) -> np.ndarray:
     """All windows of `x` [N, C, spatial...] padded with `value`: [N, C, out..., kernel...]."""
-    pads = [(0, 0), (0, 0), *zip(low, high, strict=True)]
-    padded = np.pad(x, pads, constant_values=value)
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
     axes = tuple(range(2, x.ndim))
+    short = [
+        max(span - a - n - b, 0)
+        for span, a, n, b in zip(spans, low, x.shape[2:], high, strict=True)
+    ]
+    ends = [b + more for b, more in zip(high, short, strict=True)]
+    pads = [(0, 0), (0, 0), *zip(low, ends, strict=True)]
+    padded = np.pad(x, pads, constant_values=value)
     view = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=axes)  # type: ignore[call-overload]
-    places = tuple(slice(None, None, stride) for stride in strides)
+    # An axis on which no window fits has no places.
+    places = tuple(
+        slice(None, 0 if lacks else None, s) for s, lacks in zip(strides, short, strict=True)
+    )
     inner = tuple(slice(None, None, dilation) for dilation in dilations)
     return view[(slice(None), slice(None), *places, *inner)]

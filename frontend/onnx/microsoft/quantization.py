@@ -13,7 +13,7 @@ from ....dialects import graph
 from ....mlir import ir
 from ..operators.convolution import integer_conv, per_filter
 from ..operators.movement import concat
-from ..operators.pooling import average_pool
+from ..operators.pooling import by_kernel, pool_window, window_means
 from ..operators.quantization import (
     dequantize,
     dequantize_linear,
@@ -129,10 +129,16 @@ def qlinear_global_average_pool(x, x_scale, x_zero, y_scale, y_zero, *, channels
 
 @microsoft_op("QLinearAveragePool")
 def qlinear_average_pool(
-    x, x_scale, x_zero=None, y_scale=None, y_zero=None, *, channels_last=0, **attributes
-):
+    x, x_scale, x_zero=None, y_scale=None, y_zero=None,
+    *, kernel_shape, auto_pad="NOTSET", ceil_mode=0, channels_last=0, count_include_pad=0,
+    dilations=None, pads=None, strides=None,
+):  # fmt: skip
+    """As the kernel of ONNX Runtime, which divides by the size of the window if padding counts."""
     y = _channels_first(floats(x, x_scale, x_zero), channels_last)
-    y = _as_given(average_pool(y, **attributes), channels_last)
+    window = pool_window(y, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    window = by_kernel(window) if count_include_pad else window
+    means = window_means(y, window, count_include_pad=bool(count_include_pad))
+    y = _as_given(means, channels_last)
     return quantized(y, _required(y_scale), y_zero, _dtype(x))
 
 

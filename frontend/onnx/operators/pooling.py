@@ -1,25 +1,45 @@
 """Pooling."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ....dialects import graph
-from ....dialects.symbolic import Dim
+from ....dialects.symbolic import Dim, floordiv
 from ....mlir import ir
 from ..importing.registry import onnx_op
 from .shapes import require_sizes, size_scalar
-from .windows import Window, apply_symbolic, pad_spatial, resolve_window
+from .windows import (
+    Window,
+    apply_symbolic,
+    pad_spatial,
+    resolve_window,
+    rounded_to_zero,
+    rounded_up,
+)
 
 
-def _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode) -> Window:
+def pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode) -> Window:
+    """The window of a pool of `x`, [N, C, spatial...], by the attributes of its node."""
     type_ = graph.type_of(x)
     if type_.rank < 3:
         raise graph.TypeRuleError(f"pooling needs an image, not {type_}")
-    return resolve_window(
-        type_.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, bool(ceil_mode)
-    )
+    extra = rounded_up if ceil_mode else rounded_to_zero
+    return resolve_window(type_.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, extra)
+
+
+def _of_no_windows(x: ir.Value, window: Window) -> list[int | Dim] | None:
+    """The shape of what a pool of `x` gives if no window fits, where that is known; else None."""
+    batch, channels, *extents = graph.type_of(x).shape
+    lists = (window.kernel, window.strides, window.dilations, window.low, window.full_high)
+    places = [
+        floordiv(extent + low + high - dilation * (size - 1) - 1, stride) + 1
+        for extent, size, stride, dilation, low, high in zip(extents, *lists, strict=True)
+    ]
+    known = [each for each in places if isinstance(each, int)]
+    return [batch, channels, *places] if min(known, default=1) == 0 else None
 
 
 @onnx_op("MaxPool")
@@ -35,8 +55,11 @@ def max_pool(
     storage_order=0,
     strides=None,
 ):
-    window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    extents, wanted = graph.type_of(x).shape[2:], window
+    window = pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    extents, wanted, none = graph.type_of(x).shape[2:], window, _of_no_windows(x, window)
+    if none is not None:
+        y = graph.expand(graph.splat_like(0, x), shape=none)
+        return (y, graph.cast(y, to=np.int64)) if node.wants(1) else y
     lowest = graph.lowest(graph.type_of(x).dtype)
     x, window = apply_symbolic(x, window, lowest)
     if not node.wants(1):
@@ -80,6 +103,7 @@ def _attributes(window: Window) -> dict[str, Any]:
 def average_pool(
     x,
     *,
+    node,
     kernel_shape,
     auto_pad="NOTSET",
     ceil_mode=0,
@@ -88,10 +112,26 @@ def average_pool(
     pads=None,
     strides=None,
 ):
-    window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    window = pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    if count_include_pad and not ceil_mode and node.opset < 19:
+        window = by_kernel(window)
+    return window_means(x, window, count_include_pad=bool(count_include_pad))
+
+
+def by_kernel(window: Window) -> Window:
+    """`window` where all of its padding may count: some kernels of ONNX Runtime divide by the size
+    of the window, however little of it fits."""
+    return replace(window, high=window.full_high, extra=(0,) * len(window.extra))
+
+
+def window_means(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Value:
+    """The means of the windows of `x`."""
+    none = _of_no_windows(x, window)
+    if none is not None:
+        return graph.expand(graph.splat_like(0, x), shape=none)
     if window.is_symbolic:
-        return _average_of_padded(x, window, count_include_pad=bool(count_include_pad))
-    return _average(x, window, count_include_pad=bool(count_include_pad))
+        return _average_of_padded(x, window, count_include_pad=count_include_pad)
+    return _average(x, window, count_include_pad=count_include_pad)
 
 
 def _average(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Value:
@@ -134,7 +174,10 @@ def lp_pool(
     pads=None,
     strides=None,
 ):
-    window = _window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    window = pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    none = _of_no_windows(x, window)
+    if none is not None:
+        return graph.expand(graph.splat_like(0, x), shape=none)
     x, window = apply_symbolic(x, window, 0)
     return graph.lp_pool(x, p=p, layout="channels_first", **_attributes(window))
 

@@ -1,13 +1,17 @@
 """Attributes of operators that slide windows: padding, strides, dilations, rounding."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ....dialects import graph
-from ....dialects.symbolic import Dim, ceildiv, floordiv, maximum, minimum
+from ....dialects.symbolic import Dim, at_least, ceildiv, floordiv, maximum, minimum
 from ....mlir import ir
+
+Extra = Callable[[int | Dim, int | Dim, int, int | Dim, int | Dim], int | Dim]
+"""Padding that is added at the end of an axis, by its extent, the window's span and stride, and the
+padding before and after."""
 
 
 @dataclass(frozen=True)
@@ -15,8 +19,8 @@ class Window:
     """Window attributes with every default resolved, one entry per spatial axis.
 
     `low`, `high` and `extra` are symbolic where the padding depends on an unknown size;
-    `apply_symbolic` makes them numbers. `extra` is padding at the end that only `ceil_mode` asked
-    for.
+    `apply_symbolic` makes them numbers. `extra` is padding at the end that the node did not ask
+    for: room for the rest of a window that begins in the image.
     """
 
     kernel: tuple[int | Dim, ...]
@@ -61,9 +65,12 @@ def resolve_window(
     dilations: Sequence[int] | None,
     pads: Sequence[int] | None,
     auto_pad: str,
-    ceil_mode: bool = False,
+    extra: Extra | None = None,
 ) -> Window:
-    """Resolve what a node says. TypeRuleError for lists of wrong length or unknown `auto_pad`."""
+    """Resolve what a node says, with the padding at the end of each axis that `extra` adds to it.
+
+    TypeRuleError for lists of wrong length or unknown `auto_pad`.
+    """
     rank = len(extents)
     strides = [1] * rank if strides is None else list(strides)
     dilations = [1] * rank if dilations is None else list(dilations)
@@ -73,11 +80,11 @@ def resolve_window(
             raise graph.TypeRuleError(f"{name} {list(values)} does not fit {rank} spatial axes")
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
     low, high = _padding(extents, spans, strides, pads, auto_pad)
-    extra = [0] * rank
-    if ceil_mode and not auto_pad.startswith("SAME"):  # which has no incomplete windows
-        extra = [_extra(*axis) for axis in zip(extents, spans, strides, low, high, strict=True)]
+    more: list[int | Dim] = [0] * rank
+    if extra is not None and not auto_pad.startswith("SAME"):  # which has no incomplete windows
+        more = [extra(*axis) for axis in zip(extents, spans, strides, low, high, strict=True)]
     return Window(
-        tuple(kernel), tuple(strides), tuple(dilations), tuple(low), tuple(high), tuple(extra)
+        tuple(kernel), tuple(strides), tuple(dilations), tuple(low), tuple(high), tuple(more)
     )
 
 
@@ -111,7 +118,7 @@ def _same_total(extent: int | Dim, span: int | Dim, stride: int) -> int | Dim:
     return maximum((ceildiv(extent, stride) - 1) * stride + span - extent, 0)
 
 
-def _extra(
+def rounded_up(
     extent: int | Dim, span: int | Dim, stride: int, low: int | Dim, high: int | Dim
 ) -> int | Dim:
     """Padding that makes room for one more window, if one begins before the padding at the end."""
@@ -123,6 +130,21 @@ def _extra(
         return -rest % stride if isinstance(rest, int) else stride - 1
     begin = minimum(ceildiv(rest, stride), ceildiv(extent + low, stride) - 1) * stride
     return maximum(begin - rest, 0)
+
+
+def rounded_to_zero(
+    extent: int | Dim, span: int | Dim, stride: int, low: int | Dim, high: int | Dim
+) -> int | Dim:
+    """Padding that makes room for one window where none fits, but one does if the axis is longer by
+    less than `stride`.
+
+    ONNX Runtime counts the steps behind the first window as ``(padded - span) / stride``, which
+    rounds towards zero: a step short of one back is none.
+    """
+    rest = extent + low + high - span
+    if stride == 1 or at_least(rest, 0) or at_least(low + high + 1, span):  # no image is empty
+        return 0
+    return minimum(maximum(-rest, 0), stride - 1)
 
 
 def apply_symbolic(x: ir.Value, window: Window, value: float) -> tuple[ir.Value, Window]:

@@ -61,6 +61,12 @@ def test_pooling():
         "QLinearAveragePool", Feed(x, ["n", 4, 6, 8]), scale, zero, const(0.5), zero, **window,
         count_include_pad=1, channels_last=1,
     )  # fmt: skip
+    for given in (x, Feed(x, ["n", 4, "height", "width"])):
+        for pads, ceil_mode in (([1, 0, 0, 0], 1), ([0, 0, 0, 1], 0)):
+            add(
+                "QLinearAveragePool", given, scale, zero, const(0.5), zero, kernel_shape=[7, 4],
+                strides=[5, 3], pads=pads, ceil_mode=ceil_mode, count_include_pad=1,
+            )  # fmt: skip
     add("QLinearGlobalAveragePool", x, scale, zero, const(0.25), zero, channels_last=0)
     add("QLinearGlobalAveragePool", x, scale, zero, const(0.25), zero, channels_last=1)
     w = const(_bytes(np.int8, 8, 8, 3, 3))

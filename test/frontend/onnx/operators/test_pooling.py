@@ -174,7 +174,7 @@ def test_empty():
     ("shape", "attributes", "message"),
     [
         ((1, 6, 5, 7), {"kernel_shape": [3]}, r"kernel_shape \[3\] does not fit 2"),
-        ((1, 6, 5, 7), {"kernel_shape": [6, 3]}, "a window of 6 does not fit an axis of 5"),
+        ((1, 6, 5, 7), {"kernel_shape": [7, 3]}, "a window of 7 does not fit an axis of 5"),
         ((1, 6, 5, 7), {"kernel_shape": [3, 3], "pads": [-1, 0, 0, 0]}, r"pads \[-1"),
         ((6, 5), {"kernel_shape": [3]}, "needs an image"),
     ],
@@ -214,6 +214,40 @@ def test_padding_that_depends_on_unknown_sizes():
     cases.add("MaxPool", NAMED, outputs=2, **same)
     others = [_floats(1, 5, height, width) for height, width in ((8, 7), (5, 5), (16, 13))]
     cases.compare_calls_with_onnxruntime([dict.fromkeys(cases.feeds, each) for each in others])
+
+
+def _small_cases(opset: int, image: np.ndarray, dims: list) -> Cases:
+    cases, x = Cases(opset=opset), Feed(image, dims)
+    windows = [
+        {"kernel_shape": [3, 2], "strides": [2, 1]},
+        {"kernel_shape": [5, 1], "strides": [4, 2], "pads": [1, 0, 0, 0]},
+        {"kernel_shape": [3, 3], "strides": [3, 3], "auto_pad": "VALID"},
+        {"kernel_shape": [5, 2], "strides": [3, 2], "pads": [1, 0, 0, 1]},
+    ]
+    for window in windows:
+        cases.add("MaxPool", x, outputs=2, **window)
+        cases.add("MaxPool", x, outputs=2, storage_order=1, **window)
+        cases.add("LpPool", x, **window)
+        cases.add("AveragePool", x, **window)
+        cases.add("AveragePool", x, count_include_pad=1, **window)
+        cases.add("MaxPool", x, ceil_mode=1, **window)
+    return cases
+
+
+@pytest.mark.parametrize("opset", [12, 22])
+def test_windows_that_do_not_fit(opset):
+    """ONNX Runtime has one where the stride reaches over the end, or else none."""
+    image = _floats(1, 2, 2, 3)
+    fixed = _small_cases(opset, image, [1, 2, 2, 3])
+    fixed.compare_with_onnxruntime()
+    named = _small_cases(opset, _floats(1, 2, 7, 8), [1, 2, "height", "width"])
+    calls = [image, _floats(1, 2, 3, 2), _floats(1, 2, 5, 6)]
+    named.compare_calls_with_onnxruntime([dict.fromkeys(named.feeds, each) for each in calls])
+    for cases in (fixed, named):
+        feeds = dict.fromkeys(cases.feeds, image)
+        expected = run_onnxruntime(cases.model(), feeds)
+        tolerances = dict.fromkeys(cases.outputs, 1e-5)
+        compare(evaluate(cases.model(), feeds), expected, cases.outputs, tolerances)
 
 
 def test_one_window_and_elements_behind_it():
