@@ -1,1 +1,2 @@
-"""What programs look like and mean: the `graph` dialect and what its types are made of."""
+"""IR definitions: the `graph` dialect, symbolic dimensions, source locations, and mirrors of IREE
+ops."""

@@ -10,7 +10,8 @@ _lock = threading.Lock()
 
 
 class LoadableDialect(ext.Dialect, name="loadable"):
-    """Base of our dialects: what every context is given anew is built from Python only once."""
+    """Base of our dialects: the definition is built from Python once and then loaded into each
+    context."""
 
     _definition: ClassVar[tuple[int, bytes] | None] = None
 

@@ -1,4 +1,4 @@
-"""Where an op comes from: the names of source nodes, carried by MLIR locations.
+"""Source nodes of ops, carried by MLIR locations.
 
 The frontend locates each op by its node, ``loc("conv1")``. Passes fuse the locations of what they
 replace, so that an op, a diagnostic and a profile row can name every source node they stand for.

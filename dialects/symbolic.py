@@ -28,7 +28,7 @@ class UndecidableError(Exception):
 
 
 class ComplexityError(ValueError):
-    """A size whose formula is longer than any that stands for something."""
+    """A size whose formula exceeds `MAX_ATOMS`; no meaningful size is that long."""
 
 
 MAX_ATOMS = 1024
@@ -56,7 +56,7 @@ class Call:
 
     @functools.cached_property
     def text(self) -> str:
-        """How it is spelled."""
+        """The call as text, such as ``floordiv(h - 1, 2)``."""
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class Dim:
 
     @property
     def is_symbol(self) -> bool:
-        """Whether this is one named size and nothing else."""
+        """True if this is one named size and nothing else."""
         if len(self.terms) != 1:
             return False
         monomial, coefficient = self.terms[0]
@@ -196,7 +196,8 @@ def _length(atom: Atom) -> int:
 
 
 def is_symbol_name(name: str) -> bool:
-    """Whether `name` can name a dimension: words of letters, digits and ``_``, joined by dots."""
+    """Return whether `name` can name a dimension: words of letters, digits and ``_``, joined by
+    dots."""
     words = name.split(".")
     return name not in FUNCTIONS and all(
         re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word) and not keyword.iskeyword(word)
@@ -265,16 +266,16 @@ def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
 
 
 def _is_bounded_by(a: Dim, b: Dim) -> bool:
-    """Whether `a` is ``min(b, n)``, n being positive: then it broadcasts with `b` only to `b`.
+    """Return whether `a` is ``min(b, n)`` with n positive: it then broadcasts with `b` only to `b`.
 
-    Positions that a model slices from a table of n have such a size.
+    Slices of a position table with n rows have such a size.
     """
     arguments = _arguments(a, "min")
     return b in arguments and all(x == b or (isinstance(x, int) and x > 0) for x in arguments)
 
 
 def is_broadcast_of(a: "int | Dim", b: "int | Dim") -> bool:
-    """Whether `a` is what `b` and other sizes broadcast to."""
+    """Return whether `a` is the broadcast of `b` and other sizes."""
     return isinstance(a, Dim) and _arguments(a, "broadcast") != () and _parts(b) <= _parts(a)
 
 
@@ -295,7 +296,7 @@ def _arguments(a: Dim, function: str) -> tuple[int | Dim, ...]:
 
 
 def at_least(a: "int | Dim", b: "int | Dim") -> bool:
-    """Whether ``a >= b`` for every value of the named sizes (False also when unknown)."""
+    """Return whether ``a >= b`` for every value of the named sizes (False also when unknown)."""
     difference = a - b
     if isinstance(difference, int):
         return difference >= 0
@@ -303,7 +304,7 @@ def at_least(a: "int | Dim", b: "int | Dim") -> bool:
 
 
 def decide_equal(a: "int | Dim", b: "int | Dim") -> bool:
-    """Whether two sizes are equal; UndecidableError when that depends on their values."""
+    """Return whether two sizes are equal; UndecidableError when that depends on their values."""
     difference = a - b
     if isinstance(difference, int):
         return difference == 0
@@ -326,7 +327,7 @@ FUNCTIONS: dict[str, Callable[..., "int | Dim"]] = {
 
 _MAX_TEXT = 1 << 17
 _NO_DIMENSION = (SyntaxError, LookupError, TypeError, ArithmeticError, RecursionError, MemoryError)
-"""What the parser says; MemoryError is its word for nesting."""
+"""Errors of Python's parser on invalid text; it raises MemoryError for deep nesting."""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -19,7 +19,7 @@ from .types import dtype_of, element_type
 
 @dataclass(frozen=True)
 class AttributeKind:
-    """How Python values of one kind become MLIR attributes and come back.
+    """Conversion between Python values of one kind and MLIR attributes.
 
     `write` raises TypeError or ValueError on a value, `read` on an attribute, of another kind.
     """

@@ -46,7 +46,7 @@ class TypeRuleError(ValueError):
 
 @dataclass(frozen=True)
 class OperandKind:
-    """How many values an operand stands for: `slots` of them at most."""
+    """The arity of a declared operand: at most `slots` values."""
 
     optional: bool = False
     slots: int = 1
@@ -61,7 +61,8 @@ class OperandKind:
 
 @dataclass(frozen=True)
 class ResultKind:
-    """A result, or `slots` of them at most. An op that declares none has one, ``result``."""
+    """The arity of a declared result: at most `slots` values. An op that declares none has one,
+    ``result``."""
 
     annotation: Any
     slots: int = 1
@@ -207,10 +208,11 @@ class GraphOp(Graph.Operation):
 
 
 MAX_RANK = 64
-"""Numpy has no arrays of more axes."""
+"""The maximum rank: numpy has no arrays of more axes."""
 
 MAX_BYTES = 1 << 46
-"""No machine has the memory for a larger tensor, and products of its sizes fit into 64 bits."""
+"""The maximum size of a tensor. No machine has more memory, and products of sizes fit into 64
+bits."""
 
 
 def _require_possible(type_: TensorType) -> None:
@@ -356,7 +358,7 @@ def map_group(function: Callable[[Any], Any], group: Any) -> Any:
 
 
 def _ext_annotations(declared: dict[str, Any], has_result: bool) -> dict[str, Any]:
-    """What `dialects.ext` is to see for the annotations of an op class."""
+    """Translate the annotations of an op class into those that `dialects.ext` expects."""
     annotations: dict[str, Any] = {}
     for name, kind in declared.items():
         if isinstance(kind, OperandKind | ResultKind):

@@ -1,8 +1,8 @@
-"""Algorithms that multiply matrices of blocks with fewer products than there are pairs of blocks.
+"""Fast matmul algorithms on blocks, with fewer products than pairs of blocks.
 
-What Strassen began (Gaussian Elimination is not Optimal, 1969): each product multiplies a sum of
-blocks of the left factor by one of blocks of the right factor, and each block of the result is a
-sum of products.
+The first is Strassen's (Gaussian Elimination is not Optimal, 1969). Each product multiplies a sum
+of blocks of the left factor by a sum of blocks of the right factor, and each block of the result is
+a sum of products.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ _COEFFICIENTS = {"+": 1, "-": -1, "0": 0}
 
 @dataclass(frozen=True)
 class BilinearAlgorithm:
-    """``[rows, depth] x [depth, columns]`` blocks.
+    """A matmul of ``[rows, depth] x [depth, columns]`` blocks.
 
-    A string has the coefficient of a block in each of the products, blocks row by row.
+    There is one string per block, row by row; it holds the block's coefficient in each product.
     """
 
     rows: int
@@ -33,7 +33,8 @@ class BilinearAlgorithm:
 
     @property
     def share(self) -> float:
-        """Of the products that pairs of blocks have."""
+        """The number of products relative to the ordinary algorithm, one for each pair of
+        blocks."""
         return self.products / (self.rows * self.depth * self.columns)
 
     @cached_property
@@ -74,7 +75,8 @@ ALGORITHMS = {
          "+0000-0+0+0000-", "00+0-000++-00-0", "00000+0-00++00+"),
     ),
 }  # fmt: skip
-"""By their blocks: seven products for eight (Strassen, 1969), and fifteen for eighteen (Hopcroft
+"""The algorithms by their blocks: seven products for eight (Strassen, 1969), and fifteen for
+eighteen (Hopcroft
 and Kerr: On Minimizing the Number of Multiplications Necessary for Matrix Multiplication, 1971; in
 the form of Benson and Ballard: A Framework for Practical Parallel Fast Matrix Multiplication, 2015;
 https://github.com/arbenson/fast-matmul)."""

@@ -1,4 +1,4 @@
-"""Columns of blocks put together to an image."""
+"""Col2Im: an image assembled from columns of blocks."""
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Col2ImOp(GraphOp, name="col2im"):
 
 
 def block_places(image: Shape, block: Shape, strides, dilations, low, high) -> Shape:
-    """How many blocks there are along each axis of an image."""
+    """The number of blocks along each axis of an image."""
     axes = zip(image, block, strides, dilations, low, high, strict=True)
     return tuple(
         floordiv(size + before + after - (k - 1) * dilation - 1, stride) + 1

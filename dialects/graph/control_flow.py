@@ -98,13 +98,13 @@ class LoopOp(RegionOp):
         return values[: len(self.initial)], values[len(self.initial) :]
 
     leading = 0
-    """How many values the region yields before those."""
+    """The number of values that the region yields before the carried ones."""
 
     def first_sizes(self) -> list[Shape]:
         """The sizes that collected values have if an iteration gets the initial values.
 
-        So many the results have where there is no iteration. A size that the region alone tells,
-        or that follows the iteration's number, keeps its name.
+        Results have these sizes if there is no iteration. A size that only the region determines,
+        or that depends on the iteration number, keeps its name.
         """
         initial = [size for value in self.initial for size in type_of(value).shape]
         received = [size for value in self.body.arguments for size in type_of(value).shape]

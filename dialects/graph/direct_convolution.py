@@ -1,4 +1,4 @@
-"""Convolutions on weights that were laid out for the registers of a processor."""
+"""Direct convolutions on weights packed into panels for the registers of a CPU."""
 
 from typing import Any, TypeGuard
 
@@ -17,10 +17,10 @@ class DirectConvOp(GraphOp, name="direct_conv"):
 
     `x` [N, H, W, C], or [N, C, H, W] with the `layout` ``channels_first``, `w`
     [panels, kernel H, kernel W, C/groups, n], result [N, H', W', panels * n], or all without H; the
-    other attributes are those of `conv`. A panel
-    holds `n` features of one group side by side, in vectors of `lanes`. `places` is how many places
-    along W are computed at a time: together with a panel they fill the registers. In a depthwise
-    convolution, a panel holds `n` channels, each a group.
+    other attributes are those of `conv`. A panel holds `n` features of one group side by side, in
+    vectors of `lanes`. `places` is the number of output positions along W per tile: their
+    accumulators and a panel fill the registers. In a depthwise convolution, a panel holds `n`
+    channels, each a group.
     """
 
     x: Tensor
@@ -77,7 +77,8 @@ class DirectConvOp(GraphOp, name="direct_conv"):
 
 
 def is_depthwise(op: GraphOp) -> TypeGuard[DirectConvOp]:
-    """Whether `op` is a `graph.direct_conv` in which each channel has one kernel of its own."""
+    """Return whether `op` is a `graph.direct_conv` in which each channel has one kernel of its
+    own."""
     if not isinstance(op, DirectConvOp):
         return False
     panels, *_, channels, width = type_of(op.w).static_shape

@@ -20,17 +20,18 @@ INLINE_ELEMENTS = 16
 """Arrays of at most this many elements are written inline."""
 
 INLINE_BF16 = 256
-"""And those of bf16 of at most so many bytes: the backend moves them into kernels, where it widens
-them to f32, and fails at that when they are blobs. It widens all those of bool."""
+"""bf16 arrays of at most this many bytes are written inline, too. The backend moves them into
+kernels, where it widens them to f32; that fails for blobs. It widens all bool arrays."""
 
 
 class _Blobs:
-    """Those that were written in one context."""
+    """The blobs that were written in one context."""
 
     def __init__(self) -> None:
         self.arrays: weakref.WeakValueDictionary[str, np.ndarray] = weakref.WeakValueDictionary()
         self.serial = itertools.count()
-        """Counted for each context, so that equal programs have equal names."""
+        """The serial number of the next blob; one counter per context, so that equal programs have
+        equal names."""
 
 
 _written: "weakref.WeakKeyDictionary[ir.Context, _Blobs]" = weakref.WeakKeyDictionary()
@@ -71,8 +72,8 @@ def read(attribute: ir.Attribute) -> np.ndarray:
 
 
 def is_splat(attribute: ir.Attribute) -> bool:
-    """Whether one element stands for all of an elements attribute. Nothing is read for that: a blob
-    may be there without its data."""
+    """Return whether an elements attribute is a splat. No data is read: a blob may be there without
+    its data."""
     return isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
 
 

@@ -22,17 +22,18 @@ _MIDDLE = (
      1.62138957456669019e3, 3.29079923573345963e3, 4.36261909014324716e3, 3.43936767414372164e3,
      1.23033935480374942e3),
 )
-"""Those of ``exp(x^2) erfc(x)`` in x, up to 4."""
+"""Numerator and denominator of ``exp(x^2) erfc(x)`` in x, for x up to 4."""
 _FAR = (
     (1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1,
      1.25781726111229246e-1, 1.60837851487422766e-2, 6.58749161529837803e-4),
     (1.0, 2.56852019228982242, 1.87295284992346725, 5.27905102951428412e-1,
      6.05183413124413191e-2, 2.33520497626869185e-3),
 )
-"""Those of ``x^2 (1/sqrt(pi) - x exp(x^2) erfc(x))`` in ``1/x^2``, beyond."""
+"""Numerator and denominator of ``x^2 (1/sqrt(pi) - x exp(x^2) erfc(x))`` in ``1/x^2``, for x beyond
+4."""
 # fmt: on
 _SATURATED = 6.0
-"""From here on it is one."""
+"""The argument from which on the result is 1."""
 
 
 def erf_array(x: np.ndarray) -> np.ndarray:

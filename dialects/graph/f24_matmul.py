@@ -1,5 +1,4 @@
-"""Matrix products by weights that were made shorter, for rows so few that reading them is most of
-the work.
+"""Matmuls on weights compressed to 24 bits, for few rows: there, memory bandwidth is the limit.
 
 An element is the first 24 of the 32 bits of f32: sign, exponent, and 15 bits of the fraction.
 """
@@ -21,8 +20,8 @@ class CompactMatmulOp(GraphOp, name="compact_matmul"):
     """``x w`` of f32 by elements of 24 bits: `x` [..., K], `w` [panels, K, 48] of words, result
     [..., columns].
 
-    A line of a panel is 64 columns (`pack_compact`); the last panel may be filled up. `rows` of `x`
-    are multiplied at a time.
+    A row of a panel holds 64 columns (`pack_compact`); the last panel may be padded. `rows` rows of
+    `x` are multiplied at a time.
     """
 
     x: Tensor
@@ -51,8 +50,9 @@ class CompactMatmulOp(GraphOp, name="compact_matmul"):
 def pack_compact(w: np.ndarray) -> np.ndarray:
     """[K, N] of finite f32, rounded to 24 bits, as panels [ceil(N/64), K, 48] of words.
 
-    A line is three vectors of 16 words for four vectors of columns. Two words hold the first 16
-    bits of two columns each, the third the next 8 bits of all four: what a register shifts apart.
+    A row of a panel is three vectors of 16 words for four vectors of columns. Two words hold the
+    first 16 bits of two columns each, the third the next 8 bits of all four. Shifts in registers
+    unpack them.
     """
     depth, columns = w.shape
     panels = -(-columns // COMPACT_WIDTH)
@@ -69,13 +69,13 @@ def pack_compact(w: np.ndarray) -> np.ndarray:
 
 
 def _rounded(w: np.ndarray) -> np.ndarray:
-    """The first 24 bits of f32, to the nearest, ties to even."""
+    """The first 24 bits of f32, rounded to nearest, ties to even."""
     bits = np.ascontiguousarray(w).view(np.uint32)
     return (bits + (0x7F + ((bits >> 8) & 1)).astype(np.uint32)) >> 8
 
 
 def unpack_compact(words: np.ndarray) -> np.ndarray:
-    """Panels of words as [K, N] of f32, filling included."""
+    """Panels of words as [K, N] of f32, padding included."""
     panels, depth, _ = words.shape
     low, high, rest = np.moveaxis(words.reshape(panels, depth, 3, _VECTOR), 2, 0)
     first = [low & 0xFFFF, low >> 16, high & 0xFFFF, high >> 16]

@@ -1,4 +1,4 @@
-"""Attention computed in the registers of a processor."""
+"""Fused attention, computed in the registers of a CPU."""
 
 import inspect
 from typing import Any
@@ -15,12 +15,11 @@ from .views import View
 class DirectAttentionOp(GraphOp, name="direct_attention"):
     """`attention` whose sizes are all known, in f32, by tiles of `rows` by `vectors` of `lanes`.
 
-    Queries ``[*lead, queries, depth]``, keys ``[*lead, keys, depth]`` and values
-    ``[*lead, keys, width]`` may lie anywhere in `q`, `k` and `v`, those of several in one tensor,
-    too: a view is the number of the first element and the distances of those that follow each other
-    along each axis, in row-major order. The features of a query and of a value are next to each
-    other, and those of a value fill vectors. The mask is of f32. The axes of
-    ``[*lead, queries, width]`` are stored in `order`, of which the last one stays where it is.
+    Queries ``[*lead, queries, depth]``, keys ``[*lead, keys, depth]`` and values ``[*lead, keys,
+    width]`` are strided views of `q`, `k` and `v`, which may be one tensor. A view is the offset of
+    the first element and the stride of each axis, in row-major order. The features of a query and
+    of a value are contiguous, and those of a value fill vectors. The mask is of f32. The axes of
+    ``[*lead, queries, width]`` are stored in `order`; the last one stays last.
     """
 
     q: Tensor
@@ -107,7 +106,8 @@ def attention_views(
     k_view: tuple[int, ...],
     v_view: tuple[int, ...],
 ) -> tuple[View, View, View]:
-    """Where the queries, keys and values of a `direct_attention` with these attributes lie."""
+    """The views that hold the queries, keys and values of a `direct_attention` with these
+    attributes."""
     shapes = (*lead, queries, depth), (*lead, keys, depth), (*lead, keys, width)
     q, k, v = (
         View(shape, start, tuple(strides))
@@ -117,7 +117,7 @@ def attention_views(
 
 
 def attention_views_of(op: GraphOp) -> tuple[View, View, View]:
-    """Where the queries, keys and values of `op` lie."""
+    """The views that hold the queries, keys and values of `op`."""
     names = inspect.signature(attention_views).parameters
     return attention_views(**{name: op.attrs[name] for name in names})
 

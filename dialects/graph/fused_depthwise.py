@@ -1,4 +1,4 @@
-"""Depthwise convolutions, and what is before and after them, computed strip by strip."""
+"""Depthwise convolutions fused with the ops before and after them, computed strip by strip."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ SPLITS = ("rows", "channels")
 
 
 class StripsOp(GroupOp, name="strips"):
-    """A depthwise convolution, what is before it, and the product after it, in one kernel.
+    """A depthwise convolution, the matmul or convolution before it, and the matmul after it, in one
+    kernel.
 
     The region holds a `graph.packed_matmul` or a `graph.direct_conv`, a depthwise
     `graph.direct_conv` of its result, and a `graph.packed_matmul` of that, each followed by
-    elementwise ops; the first or the last may be missing. What lies between them never leaves the
-    caches.
+    elementwise ops; the first or the last may be missing. The intermediate results stay in cache.
 
-    With `split` ``rows``, the rows of each image's result are split into `bands`, which threads
-    share, and these into strips of `rows`; of a strip, `inner` rows at a time are convolved. `rows`
-    is a multiple of `inner`, and no band has fewer. With ``channels``, threads share the panels of
-    channels, each of which goes through one strip of all rows; both weights hold the same panels,
-    and there is nothing after the convolution.
+    With `split` ``rows``, the rows of each image's result are split into `bands`, which are
+    distributed among threads, and bands into strips of `rows` rows; the convolution computes
+    `inner` rows of a strip at a time. `rows` is a multiple of `inner`, and no band has fewer. With
+    ``channels``, the panels of channels are distributed among threads; each is computed in one
+    strip of all rows. Both weights hold the same panels, and nothing follows the convolution.
     """
 
     split: Str
@@ -58,7 +58,7 @@ class StripsOp(GroupOp, name="strips"):
 
     @property
     def stages(self) -> list[list[GraphOp]]:
-        """The products and the convolution, each with the elementwise ops that follow it."""
+        """The contractions, each with the elementwise ops that follow it."""
         stages: list[list[GraphOp]] = []
         for op in self.ops:
             if isinstance(op, PackedMatmulOp | DirectConvOp) or not stages:
@@ -68,12 +68,12 @@ class StripsOp(GroupOp, name="strips"):
 
     @property
     def roots(self) -> list[PackedMatmulOp | DirectConvOp]:
-        """The products and the convolution."""
+        """The contractions: matmuls and convolutions."""
         return [op for op in self.ops if isinstance(op, PackedMatmulOp | DirectConvOp)]
 
     @property
     def position(self) -> int:
-        """Which of the stages is the depthwise convolution."""
+        """The index of the stage that is the depthwise convolution."""
         return 0 if is_depthwise(self.stages[0][0]) else 1
 
     @property
@@ -85,13 +85,13 @@ class StripsOp(GroupOp, name="strips"):
 
     @property
     def strips(self) -> "Strips":
-        """How it is split."""
+        """The tiling parameters."""
         return Strips(**self.attrs)
 
 
 @dataclass(frozen=True)
 class Strips:
-    """How a result is split; see `StripsOp`."""
+    """The tiling of a result; see `StripsOp`."""
 
     bands: int
     rows: int
@@ -99,7 +99,7 @@ class Strips:
     split: str = "rows"
 
     def fit(self, height: int) -> bool:
-        """Whether a result of so many rows can be split so."""
+        """Return whether a result of `height` rows can be tiled so."""
         if min(self.bands, self.rows, self.inner) < 1 or self.rows % self.inner:
             return False
         if self.split == "channels" and (self.bands, self.rows) != (1, height):
@@ -107,8 +107,8 @@ class Strips:
         return height // self.bands >= self.rows
 
     def starts(self, height: int) -> list[int]:
-        """The first row of each strip of a result of so many rows; the last strip of a band ends
-        with it."""
+        """The first row of each strip of a result of `height` rows; the last strip of a band ends
+        with the band."""
         edges = [band * height // self.bands for band in range(self.bands + 1)]
         return [
             min(start, high - self.rows)
@@ -117,7 +117,7 @@ class Strips:
         ]
 
     def read(self, window: "Window") -> int:
-        """The most rows of the image that a strip reads."""
+        """The maximum number of image rows that a strip reads."""
         reach = (self.rows - 1) * window.stride + window.reach
         tops = [start * window.stride - window.low for start in self.starts(window.result)]
         return max(1, *(min(top + reach, window.image) - max(top, 0) for top in tops))
@@ -135,11 +135,11 @@ class Window:
     low: int
     """Rows of padding at the top."""
     reach: int
-    """Rows from the first to the last that one of the result reads."""
+    """Image rows that one row of the result spans."""
 
     @staticmethod
     def of(op: DirectConvOp) -> "Window":
-        """Of the convolution `op`, of images."""
+        """The window of the convolution `op` on images."""
         attrs, kernel = op.attrs, type_of(op.w).static_shape[1]
         return Window(
             type_of(op.x).static_shape[1], type_of(op.result).static_shape[1],
@@ -155,8 +155,8 @@ def strips(ops: Sequence[GraphOp], how: Strips) -> ir.Value:
 
 
 def can_split_channels(roots: Sequence[GraphOp]) -> bool:
-    """Whether `roots`, a product and a depthwise convolution of its result, can be computed panel
-    by panel."""
+    """Return whether `roots`, a matmul and a depthwise convolution of its result, can be computed
+    panel by panel."""
     if len(roots) != 2 or not isinstance(roots[0], PackedMatmulOp) or not is_depthwise(roots[1]):
         return False
     panels, _, width = type_of(roots[0].w).static_shape

@@ -80,7 +80,7 @@ def group(
     """Build a group of copies of `ops` at the current insertion point.
 
     `ops` are in order of definition, each with one result; the last one's is the result. Of groups
-    among them, what they hold is copied. The originals stay, for the caller to erase.
+    among them, the ops within are copied. The originals stay, for the caller to erase.
     """
     last = ops[-1].operation.results[0]
     grouped = create(op_class, [], attributes, [type_of(last)], regions=1)

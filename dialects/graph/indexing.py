@@ -1,8 +1,8 @@
-"""Indexing: elements taken from, and put to, places that are computed.
+"""Indexing: elements read from and written to computed positions.
 
 An index counts from the end when it is negative. Indices outside an axis are an error in ONNX
 that compiled code cannot raise; the ops here define it away and never touch memory outside a
-tensor: reads give 0, writes go to the nearest place.
+tensor: reads give 0, writes go to the nearest element.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from .types import Shape, TensorType, is_float
 
 _I64 = np.dtype(np.int64)
 REDUCTIONS = ("none", "add", "mul", "max", "min")
-"""How an update meets the element at its place; ``none`` replaces it."""
+"""How an update combines with the element at its position; ``none`` replaces it."""
 
 
 def _positions(indices: np.ndarray, extent: int) -> np.ndarray:
@@ -106,7 +106,7 @@ def _require_within(x: TensorType, indices: TensorType, axis: int) -> None:
 
 
 class GatherNdOp(GraphOp, name="gather_nd"):
-    """Slices of `x` at the places that the last axis of `indices` lists (ONNX GatherND).
+    """Slices of `x` at the positions that the last axis of `indices` lists (ONNX GatherND).
 
     The first `batch_dims` axes of both are the same and are kept.
     """
@@ -137,7 +137,7 @@ class GatherNdOp(GraphOp, name="gather_nd"):
 
 
 def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
-    """How many axes of `x` each entry of `indices` addresses."""
+    """The number of axes of `x` that each entry of `indices` addresses."""
     require_integer(indices)
     if not 0 <= batch_dims < max(indices.rank, 1) or batch_dims > x.rank or not indices.rank:
         raise TypeRuleError(f"{batch_dims} batch axes do not fit {x} and indices {indices}")
@@ -167,7 +167,7 @@ def _require_reduction(x: TensorType, updates: TensorType, reduction: str) -> No
 def _put(
     x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray, reduction: str
 ) -> np.ndarray:
-    """`x` with `updates` put, in order, at `places`: one index array per leading axis."""
+    """`x` with `updates` written, in order, at `places`: one index array per leading axis."""
     result = x.copy()
     target = tuple(place.ravel() for place in places)
     updates = updates.reshape(-1, *x.shape[len(places) :])
@@ -184,8 +184,8 @@ def _put(
 class ScatterElementsOp(GraphOp, name="scatter_elements"):
     """`x` with ``result[indices[i, j], j] = updates[i, j]`` for `axis` 0, likewise for others.
 
-    ONNX ScatterElements. `reduction` (see `REDUCTIONS`) combines with the element at the place;
-    with ``none``, the last of several updates to one place wins.
+    ONNX ScatterElements. `reduction` (see `REDUCTIONS`) combines an update with the element at its
+    position; with ``none``, the last of several updates to one position wins.
     """
 
     x: Tensor
@@ -226,7 +226,7 @@ def _require_same_shape(a: Shape, b: Shape) -> None:
 class ScatterNdOp(GraphOp, name="scatter_nd"):
     """`x` with slices replaced: ``result[indices[i]] = updates[i]`` for each entry (ScatterND).
 
-    The last axis of `indices` lists a place; `reduction` as in `scatter_elements`.
+    The last axis of `indices` lists a position; `reduction` as in `scatter_elements`.
     """
 
     x: Tensor
@@ -276,7 +276,7 @@ class RangeOp(GraphOp, name="range"):
 
 
 class TopKOp(GraphOp, name="top_k"):
-    """The `k` largest (or smallest) elements along `axis`, and where they were (ONNX TopK).
+    """The `k` largest (or smallest) elements along `axis`, and their indices (ONNX TopK).
 
     Results are in order, whether or not `sorted` asks for it; equal elements keep their order.
     NaN counts as the largest value.
@@ -343,9 +343,10 @@ class TriluOp(GraphOp, name="trilu"):
 
 
 class NonZeroOp(GraphOp, name="non_zero"):
-    """Where `x` is not 0, in row-major order: one row of positions per axis (ONNX NonZero).
+    """Positions of the nonzero elements of `x`, in row-major order: one row per axis (ONNX
+    NonZero).
 
-    `count` is how many there are; the frontend counts them first and names the size.
+    `count` is the number of positions; the frontend counts them first and names the size.
     """
 
     x: Tensor

@@ -76,7 +76,7 @@ class Evaluation:
     ) -> tuple[np.ndarray, ...]:
         """Evaluate the ops of `block`; returns the operands of its terminator.
 
-        The values that are `dead_after` each op are let go.
+        The values that are `dead_after` each op are released.
         """
         *operations, terminator = list(block.operations)
         for index, operation in enumerate(operations):
@@ -111,7 +111,7 @@ class Evaluation:
             raise OutOfMemoryError(
                 f"there is no memory at node {node_name(op)}: {error}"
             ) from error
-        except Exception as error:  # what numpy has against the values
+        except Exception as error:  # the errors that numpy raises for the values
             raise ExecutionError(
                 f"{op.operation.name} at '{node_name(op)}' has no result: "
                 f"{type(error).__name__}: {error}"

@@ -73,7 +73,8 @@ class LogSoftmaxOp(_SoftmaxOp, name="log_softmax"):
 
 
 def _fits(size: int | Dim, of: int | Dim) -> bool:
-    """Whether an axis broadcasts to one of the size `of`: a name may turn out to be that number."""
+    """Return whether an axis broadcasts to one of size `of`: a named size may be that number at run
+    time."""
     return size in (1, of) or (isinstance(size, int) and not isinstance(of, int))
 
 
@@ -201,7 +202,7 @@ class BatchNormOp(GraphOp, name="batch_norm"):
 
 
 def lrn_window(size: int) -> tuple[int, int]:
-    """How many neighbours before and after an element belong to its window of `size`."""
+    """The numbers of neighbours before and after an element in its window of `size`."""
     return (size - 1) // 2, size // 2
 
 

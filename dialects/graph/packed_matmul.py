@@ -1,4 +1,4 @@
-"""Matrix products on weights that were laid out for the registers of a processor."""
+"""Matmuls on weights packed into panels for the registers of a CPU."""
 
 import ml_dtypes
 import numpy as np
@@ -11,15 +11,15 @@ from .window import output_sizes, windows
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 DEPTH_STEPS = {"amx": 32, "avx512bf16": 2}
-"""What the depth of a product of bf16 is a multiple of, by the unit that multiplies."""
+"""The alignment of K in a bf16 matmul, by the unit that multiplies: K is a multiple of it."""
 
 
 class PackedMatmulOp(GraphOp, name="packed_matmul"):
     """``x w`` with `w` in panels: `x` [..., K], `w` [panels, K, n], result [..., columns].
 
-    A panel holds `n` columns side by side, so that the product reads it from front to back; the
-    last one may be filled up. `rows` is how many rows of `x` are multiplied at a time: together
-    they fill the registers, which hold vectors of `lanes`. For f32.
+    A panel holds `n` columns side by side, so that the kernel reads it sequentially; the last one
+    may be padded. `rows` is the number of rows of `x` per tile: a tile's accumulators and a panel's
+    columns fill the registers, which hold vectors of `lanes`. For f32.
     """
 
     x: Tensor
@@ -52,24 +52,25 @@ class PackedMatmulOp(GraphOp, name="packed_matmul"):
 
 
 def pack_weights(w: np.ndarray, width: int) -> np.ndarray:
-    """[K, N] as panels [N/width, K, width]; zeros fill up the last one."""
+    """[K, N] as panels [N/width, K, width]; the last one is padded with zeros."""
     w = np.pad(w, [(0, 0), (0, -w.shape[1] % width)])
     depth, columns = w.shape
     return np.ascontiguousarray(w.reshape(depth, columns // width, width).transpose(1, 0, 2))
 
 
 def unpack_weights(w: np.ndarray) -> np.ndarray:
-    """Panels [N/width, K, width] as [K, N], filling included."""
+    """Panels [N/width, K, width] as [K, N], padding included."""
     return w.transpose(1, 0, 2).reshape(w.shape[1], -1)
 
 
 class NarrowMatmulOp(GraphOp, name="narrow_matmul"):
-    """``x w`` of bf16, summed in f32: `x` [..., K], `w` [panels, K/2, n, 2], result [..., columns].
+    """``x w`` of bf16, accumulated in f32: `x` [..., K], `w` [panels, K/2, n, 2], result [...,
+    columns].
 
-    A panel holds `n` columns side by side, two elements of each after the other (the VNNI layout);
-    the last panel may be filled up. `unit` names what multiplies: ``amx``, tiles of Intel's AMX
-    (TDPBF16PS), where `K` is a multiple of 32, or ``avx512bf16``, vectors (VDPBF16PS), with sums of
-    `rows` rows in registers.
+    A panel holds `n` columns side by side, with two consecutive elements of each column adjacent
+    (the VNNI layout); the last panel may be padded. `unit` names the instruction set: ``amx``,
+    tiles of Intel's AMX (TDPBF16PS), where `K` is a multiple of 32, or ``avx512bf16``, vectors
+    (VDPBF16PS), with the accumulators of `rows` rows in registers.
     """
 
     x: Tensor
@@ -103,13 +104,14 @@ class NarrowMatmulOp(GraphOp, name="narrow_matmul"):
 
 
 def _unpack_pairs(w: np.ndarray) -> np.ndarray:
-    """Panels [N/width, K/2, width, 2] as [K, N] of f32, filling included."""
+    """Panels [N/width, K/2, width, 2] as [K, N] of f32, padding included."""
     panels, pairs, width, _ = w.shape
     return w.astype(np.float32).transpose(1, 3, 0, 2).reshape(2 * pairs, panels * width)
 
 
 def pack_pairs(w: np.ndarray, width: int) -> np.ndarray:
-    """[K, N], `K` even, as panels [N/width, K/2, width, 2] of bf16; zeros fill up the last one."""
+    """[K, N], `K` even, as panels [N/width, K/2, width, 2] of bf16; the last one is padded with
+    zeros."""
     panels = pack_weights(w.astype(BF16), width)
     count, depth, _ = panels.shape
     pairs = panels.reshape(count, depth // 2, 2, width)
@@ -117,7 +119,8 @@ def pack_pairs(w: np.ndarray, width: int) -> np.ndarray:
 
 
 class SplitTermsOp(GraphOp, name="split_terms"):
-    """Each row of `x` [..., K] as two of bf16, [..., 2 K]: `x` rounded, then what that lacks of it.
+    """Each row of `x` [..., K] as two rows of bf16, [..., 2 K]: `x` rounded, then the rounding
+    error.
 
     Their sum has 16 of the 24 bits of f32.
     """
@@ -136,10 +139,10 @@ class SplitTermsOp(GraphOp, name="split_terms"):
 
 
 class SplitMatmulOp(GraphOp, name="split_matmul"):
-    """``x w`` in three products of bf16, summed in f32: `x` [..., 2 K], `w` [panels, 2, K/2, n, 2],
-    both as terms (`graph.split_terms`), result [..., columns].
+    """``x w`` as three bf16 matmuls, accumulated in f32: `x` [..., 2 K], `w` [panels, 2, K/2, n,
+    2], both as terms (`graph.split_terms`), result [..., columns].
 
-    Of the products of two terms each, that of the two small ones is left out (BF16_BF16_F32_X3 of
+    The product of the two small terms is left out (BF16_BF16_F32_X3 of
     XLA; Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For
     Higher-Precision Computations, 2019). For the tiles of AMX: `K` is a multiple of 32.
     """
@@ -174,11 +177,11 @@ class SplitMatmulOp(GraphOp, name="split_matmul"):
 
 
 def split_terms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`x` of f32 rounded to bf16, and what that lacks of it."""
+    """`x` of f32 rounded to bf16, and the rounding error."""
     high = x.astype(BF16)
     wide = high.astype(np.float32)
     with np.errstate(invalid="ignore"):
-        rest = np.where(x == wide, 0, x - wide)  # what is infinite lacks nothing
+        rest = np.where(x == wide, 0, x - wide)  # infinities have no rounding error
     return high, rest.astype(BF16)
 
 

@@ -29,7 +29,7 @@ class Pool(GraphOp):
 
 
 def lowest(dtype: np.dtype) -> float:
-    """What no element of `dtype` is below."""
+    """The lowest value of `dtype`: -inf or the smallest integer."""
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min
 
 
@@ -56,7 +56,7 @@ class MaxPoolOp(Pool, name="max_pool"):
 
 
 class MaxPoolWithIndicesOp(GraphOp, name="max_pool_with_indices"):
-    """The largest element of each window, and where it stands (ONNX MaxPool 22 with Indices).
+    """The largest element of each window, and its index (ONNX MaxPool 22 with Indices).
 
     `x` is [N, C, spatial...]. `indices` counts elements of `x` in row-major order; with
     `storage_order` 1 the spatial axes are counted in column-major order. The first of equals wins,
@@ -137,7 +137,7 @@ class AveragePoolOp(Pool, name="average_pool"):
 def average_pool_counts(
     spatial, *, kernel, strides, dilations, low, high, extra, count_include_pad
 ) -> np.ndarray:
-    """How many elements each window of an average pool divides by: [out...]."""
+    """The divisor of each window of an average pool, a number of elements: [out...]."""
     ones = np.ones((1, 1, *spatial), np.float32)
     if count_include_pad:
         pads = [(0, 0), (0, 0), *zip(low, high, strict=True)]

@@ -1,7 +1,8 @@
 """Quantization: integers that stand for floats, by a scale and a zero point.
 
-Scales and zero points broadcast to `x`; what a scale belongs to (the tensor, an axis, a block) is
-in its shape alone. Elementwise, so that they fuse with what computes or uses `x`. Quantization to
+Scales and zero points broadcast to `x`; the shape of a scale alone says whether it is per tensor,
+per axis or per block. The ops are elementwise, so that they fuse with producers and users of `x`.
+Quantization to
 and from the small floating-point types is arithmetic and a cast.
 """
 

@@ -1,4 +1,4 @@
-"""Random numbers, from a counter: each element is a function of its place and a seed.
+"""Counter-based random numbers: each element is a function of its position and a seed.
 
 So there is no state, elements can be computed in any order, and the same seed gives the same
 numbers in every run. Distributions are arithmetic on the bits.
@@ -24,7 +24,7 @@ def philox_keys(seed: int) -> list[int]:
 
 
 class RandomBitsOp(GraphOp, name="random_bits"):
-    """Uniformly distributed bits: Philox2x32-10 (Salmon et al., 2011) of each place, as ui64.
+    """Uniformly distributed bits: Philox2x32-10 (Salmon et al., 2011) of each position, as ui64.
 
     `sizes` is the shape, `seed` (32 bits) the key. Element ``i``, in row-major order, has the
     counter ``i``; the first word of the generator is its lower half.

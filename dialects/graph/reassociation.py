@@ -1,4 +1,4 @@
-"""Which axes a reshape merges, splits and keeps."""
+"""Axes that a reshape merges, splits and keeps."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ Groups = list[tuple[list[int], list[int]]]
 
 
 def reassociation(source: Sequence[int | Dim], target: Sequence[int | Dim]) -> Groups:
-    """How a reshape merges and splits axes: runs of old and of new axes with equal element counts.
+    """Groups of axes of a reshape: runs of old and of new axes with equal element counts.
 
     The runs are as short as the sizes show, cover all axes in order, and have at least one axis on
     each side, except when a side has rank 0.

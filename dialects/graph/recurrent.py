@@ -1,6 +1,6 @@
 """Recurrent cells over time, in one direction: what is left when the inputs are projected.
 
-``gates`` [T, N, k*H] holds ``x @ W + b`` for every step, a matrix product of its own; a cell adds
+``gates`` [T, N, k*H] holds ``x @ W + b`` for every step, a separate matmul; a cell adds
 ``h @ r`` with `recurrence` [H, k*H] and turns the sum into the next state. T is the number of
 steps, N the batch, H the size of the state. All are f32 or f64. The recurrence may lie in panels,
 [panels, H, k*n], of `n` elements of the state each (`pack_recurrence`).
@@ -194,8 +194,8 @@ class LstmOp(GraphOp, name="lstm"):
 
 
 def pack_recurrence(recurrence: np.ndarray, gates: int, width: int) -> np.ndarray:
-    """[H, k*H], of so many `gates`, as panels [ceil(H/width), H, k*width], which a product reads
-    from front to back; zeros fill up the last one."""
+    """[H, k*H], for k = `gates`, as panels [ceil(H/width), H, k*width], which a kernel reads
+    sequentially; the last one is padded with zeros."""
     hidden = recurrence.shape[0]
     w = recurrence.reshape(hidden, gates, hidden)
     w = np.pad(w, [(0, 0), (0, 0), (0, -hidden % width)]).reshape(hidden, gates, -1, width)
@@ -203,7 +203,7 @@ def pack_recurrence(recurrence: np.ndarray, gates: int, width: int) -> np.ndarra
 
 
 def _unpacked(recurrence: np.ndarray, gates: np.ndarray) -> np.ndarray:
-    """[H, k*H]."""
+    """The recurrence as a matrix [H, k*H]."""
     if recurrence.ndim == 2:
         return recurrence
     panels, hidden, line = recurrence.shape
@@ -251,7 +251,8 @@ def _infer(
 
 
 def _holds(recurrence: TensorType, matrix: TensorType) -> bool:
-    """Whether it is a matrix [H, k*H] of the type `matrix`, or such a one in panels."""
+    """Return whether `recurrence` is of the type `matrix` [H, k*H], or holds such a matrix in
+    panels."""
     if recurrence.rank != 3 or recurrence.dtype != matrix.dtype:
         return recurrence == matrix
     panels, depth, line = recurrence.static_shape
@@ -261,7 +262,7 @@ def _holds(recurrence: TensorType, matrix: TensorType) -> bool:
 
 
 def _may_be(type_: TensorType, wanted: TensorType) -> bool:
-    """Whether a tensor of `type_` can be of type `wanted` when the program runs."""
+    """Return whether a tensor of `type_` can be of type `wanted` at run time."""
     if type_.rank != wanted.rank or type_.dtype != wanted.dtype:
         return False
     sizes = zip(type_.shape, wanted.shape, strict=True)

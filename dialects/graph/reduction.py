@@ -27,12 +27,12 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
 
 
 def lowest(dtype: np.dtype) -> Any:
-    """What every value of `dtype` is at least as large as: -inf, the smallest integer, False."""
+    """The lowest value of `dtype`: -inf, the smallest integer, False."""
     return False if dtype == _BOOL else -np.inf if is_float(dtype) else np.iinfo(dtype).min
 
 
 def highest(dtype: np.dtype) -> Any:
-    """What no value of `dtype` is larger than: inf, the largest integer, True."""
+    """The highest value of `dtype`: inf, the largest integer, True."""
     return True if dtype == _BOOL else np.inf if is_float(dtype) else np.iinfo(dtype).max
 
 
@@ -157,7 +157,7 @@ def _arg(
 
 
 class ArgMaxOp(Arg, name="arg_max"):
-    """Where the largest element along `axis` is (ONNX ArgMax), the first NaN if there is one.
+    """Index of the largest element along `axis` (ONNX ArgMax), of the first NaN if there is one.
 
     Of several equal elements the first is taken, or the last if `last_index`.
     """
@@ -173,7 +173,7 @@ class ArgMaxOp(Arg, name="arg_max"):
 
 
 class ArgMinOp(Arg, name="arg_min"):
-    """Where the smallest element along `axis` is (ONNX ArgMin); see `arg_max`."""
+    """Index of the smallest element along `axis` (ONNX ArgMin); see `arg_max`."""
 
     x: Tensor
     axis: Int

@@ -57,12 +57,12 @@ def if_(
 
 
 class RankError(TypeRuleError):
-    """A value would be of one rank or another, as the program runs; a tensor type has one."""
+    """A value whose rank would depend on the run; a tensor type has one rank."""
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """What one iteration gives: whether there is a next one (None: always), and values."""
+    """The results of one iteration: a condition for the next one (None: always), and values."""
 
     condition: ir.Value | None
     carried: Sequence[ir.Value]
@@ -83,9 +83,9 @@ def loop(
     again for as long as it changes sizes of carried values, with values of more general types.
     TypeRuleError when it changes their rank or element type.
 
-    `varying` are the sizes, number of the carried value and axis, that are known to change from an
-    iteration to another; what shows is added. A loop that is built several times, since one around
-    it is, finds them once: else `body` is called twice as often for each loop around it.
+    `varying` lists sizes that are known to change between iterations, each as the number of a
+    carried value and an axis; `loop` adds those that it finds. Nested loops are built several times
+    and should share it: otherwise each level of nesting doubles the calls of `body`.
     """
     varying = set() if varying is None else varying
     types = list(map(type_of, initial))
@@ -177,7 +177,7 @@ class _LoopDraft:
         }
 
     def _next_condition(self, condition: ir.Value | None) -> list[ir.Value]:
-        """What the region yields first: nothing where no condition ends the loop."""
+        """The condition that the region yields first; empty if no condition ends the loop."""
         if not _is_true(condition):
             return [condition]  # type: ignore[list-item]
         if _is_true(self.condition):
@@ -211,7 +211,7 @@ class _LoopDraft:
 
 
 def _is_true(condition: ir.Value | None) -> bool:
-    """Whether `condition` is known to hold (None always does)."""
+    """Return whether `condition` is known to hold (None always does)."""
     return condition is None or known_sizes(condition) == (1,)
 
 

@@ -1,4 +1,4 @@
-"""Resampling: images read at places between their elements."""
+"""Resampling: images read at positions between their elements."""
 
 import itertools
 
@@ -21,11 +21,11 @@ def _wide(dtype: np.dtype) -> np.dtype:
 
 
 class InterpolateOp(GraphOp, name="interpolate"):
-    """Weighted sums of elements along `axis`, what Resize is made of.
+    """Weighted sums of elements along `axis`, the building block of Resize.
 
     ``result[i] = sum(weights[i, tap] * x[places[i, tap]])``; `places` (integers) and `weights`
-    are [n, taps], and the result has n elements along `axis`. A place outside of the axis stands
-    for the nearest on it. `weights` are f64 for f64, else f32.
+    are [n, taps], and the result has n elements along `axis`. Places outside of the axis are
+    clamped to it. `weights` are f64 for f64, else f32.
     """
 
     x: Tensor
@@ -58,7 +58,7 @@ class InterpolateOp(GraphOp, name="interpolate"):
 
 
 class SampleOp(GraphOp, name="sample"):
-    """An image at points of its own (ONNX GridSample, but for the unit of the grid).
+    """An image sampled at given points (ONNX GridSample, but for the unit of the grid).
 
     `x` is [N, C, spatial...]; `points` is [N, out..., axes] and lists coordinates in elements,
     that of the last spatial axis first. The result is [N, C, out...].
@@ -118,7 +118,8 @@ Tap = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _taps(p: np.ndarray, extent: int, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """Along one axis: the place, the weight, and whether it is on the axis, of each tap at `p`."""
+    """Along one axis: the position, the weight, and whether it is on the axis, of each tap at
+    `p`."""
     low, high = (0.0, extent - 1.0) if align_corners else (-0.5, extent - 0.5)
     p = np.rint(p) if mode == "nearest" else p
     if padding != "zeros" and mode != "cubic":

@@ -1,4 +1,4 @@
-"""Regions of interest: parts of images brought to one size."""
+"""Regions of interest: parts of images resampled to one size."""
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class MaxRoiPoolOp(GraphOp, name="max_roi_pool"):
 
 
 def _bins(start, end, bins: int, extent: int) -> np.ndarray:
-    """The first place of each bin and the one behind its last: [bins, 2]."""
+    """The first position of each bin and the one after its last: [bins, 2]."""
     kind = start.dtype.type
     size = max(end - start + kind(1), kind(1)) / kind(bins)
     edges = np.arange(bins, dtype=start.dtype)

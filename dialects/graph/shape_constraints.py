@@ -1,7 +1,7 @@
-"""What sizes must be for an op to mean anything, where only the run can tell.
+"""Shape constraints of ops that can only be checked at run time.
 
-Type rules compare sizes. Where these are numbers, or the same polynomial, that settles it; what is
-left is noted here, for the lowering to have it checked when the model runs::
+Type rules compare sizes. If these are numbers, or the same polynomial, the result is known. The
+other constraints are noted here, and the lowering emits run-time checks for them::
 
     with noted() as found:
         op.verify_op()
@@ -46,7 +46,7 @@ _found: ContextVar[dict[Agreement, None] | None] = ContextVar("agreements", defa
 
 @contextmanager
 def noted() -> Iterator[dict[Agreement, None]]:
-    """What type rules note meanwhile in this thread, each once and in order."""
+    """Collect the constraints that type rules note in this thread, each once and in order."""
     found: dict[Agreement, None] = {}
     token = _found.set(found)
     try:

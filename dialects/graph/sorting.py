@@ -1,4 +1,4 @@
-"""Orders of rows."""
+"""Sorting of rows."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from .types import TensorType
 
 
 class ArgsortRowsOp(GraphOp, name="argsort_rows"):
-    """The numbers of the rows of a matrix, in the order of the rows (i64).
+    """The indices that sort the rows of a matrix (i64).
 
     Rows compare by their first elements that differ; NaN is larger than all others and equal to
     itself. Equal rows keep their order.

@@ -1,4 +1,4 @@
-"""Matrix products with fewer multiplications, by constant weights that were summed in blocks."""
+"""Matmuls with fewer multiplications, by constant weights whose blocks were summed beforehand."""
 
 import math
 
@@ -11,17 +11,17 @@ from .packed_matmul import pack_weights, unpack_weights
 from .types import TensorType
 
 GAP = 16
-"""Elements between the sums of one product and those of the next: what lies a power of two apart
-shares too few sets of the caches."""
+"""Elements between the sums of one product and those of the next: addresses a power of two apart
+map to too few cache sets."""
 
 
 class StrassenTermsOp(GraphOp, name="strassen_terms"):
     """The sums of blocks of `x` [..., K] that an algorithm of `blocks` multiplies.
 
     Result [copies, products, R/r * K/k and a gap], for R rows in all, where the algorithm has r x k
-    blocks of them. Rows that the last blocks lack are zeros. All copies are the same: one for each
-    thread that multiplies, so that none reads from another processor's cache what is some times as
-    large as the rows.
+    blocks of them. The last blocks are padded with rows of zeros. All copies are the same, one for
+    each thread that multiplies: the sums are several times as large as the rows, and no thread
+    reads them from another core's cache.
     """
 
     x: Tensor
@@ -58,9 +58,9 @@ class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
     [panels, products, K/k, n] are the sums of blocks (`graph.strassen_terms`, `pack_sums`), result
     [shape..., columns].
 
-    A panel holds `n` columns of each product side by side; the last one may be filled up. `tile`
-    rows are multiplied at a time, in registers that hold vectors of `lanes`. The work should split
-    into so many `pieces` or more, for threads to share. Errors are some times
+    A panel holds `n` columns of each product side by side; the last one may be padded. `tile` rows
+    are multiplied at a time, in registers that hold vectors of `lanes`. The work should split into
+    at least `pieces` workgroups, which are distributed among threads. Errors are several times
     those of `matmul`, relative to the largest elements of both factors (Higham: Accuracy and
     Stability of Numerical Algorithms, chapter 23); an infinite element gives NaN.
     """
@@ -135,7 +135,7 @@ def terms_size(rows: int, depth: int) -> int:
 
 def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
     """[K, N] as panels [N/n/width, products, K/k, width] of the sums of its blocks, which are
-    rounded once; zeros fill up the last blocks of columns, and the last panel."""
+    rounded once; the last blocks of columns and the last panel are padded with zeros."""
     algorithm = ALGORITHMS[blocks]
     w = np.pad(w, [(0, 0), (0, -w.shape[1] % algorithm.columns)])
     sums = _sums(algorithm.right, _blocks(w, algorithm.depth, algorithm.columns))
@@ -149,14 +149,14 @@ def _algorithm(blocks: str) -> BilinearAlgorithm:
 
 
 def _blocks(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """A matrix as [blocks, height, width], so many `rows` of blocks by so many `columns`."""
+    """A matrix as [blocks, height, width], for `rows` by `columns` blocks."""
     height, width = x.shape[0] // rows, x.shape[1] // columns
     grid = x.reshape(rows, height, columns, width).swapaxes(1, 2)
     return grid.reshape(rows * columns, height, width)
 
 
 def _sums(coefficients: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-    """[sums, height, width]: of `blocks`, added in f64 and rounded once."""
+    """Sums of `blocks`, [sums, height, width], added in f64 and rounded once."""
     result = np.empty((len(coefficients), *blocks.shape[1:]), blocks.dtype)
     for number, row in enumerate(coefficients):
         used = np.flatnonzero(row)

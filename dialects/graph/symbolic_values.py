@@ -1,9 +1,9 @@
-"""What is known at compile time of a small integer tensor: its elements as sizes.
+"""Symbolic evaluation at compile time: the elements of small integer tensors as sizes.
 
 Models compute shapes in the graph (Shape, Gather, Concat, Reshape). Running the ops' own numpy
-meanings on arrays of `Dim` objects gives the elements of such a tensor as integers and symbolic
-dimensions, without a special analysis per op. Only the ops whose numpy meaning asks for the
-value of an element have an entry below.
+semantics on arrays of `Dim` objects gives the elements of such a tensor as integers and symbolic
+dimensions, without a special analysis per op. Only the ops whose numpy semantics read the value of
+an element have an entry below.
 """
 
 import math
@@ -87,7 +87,8 @@ class _Evaluation:
 
 
 class _Step:
-    """A value that is wanted: the op that computes it, if that may be sizes, and from what."""
+    """A value to evaluate: the op that computes it, if its elements may be sizes, and the op's
+    operands."""
 
     def __init__(self, value: ir.Value):
         self.value = value
@@ -125,8 +126,8 @@ def _evaluate(op: GraphOp, operands: list[Any], type_: TensorType) -> np.ndarray
 
 
 def _as_sizes(array: Any, type_: TensorType) -> np.ndarray | None:
-    """`array` with elements that are sizes; None where one is no number of the type's, or its
-    formula is too long to go on with."""
+    """`array` with elements that are sizes; None if one does not fit the type, or its formula is
+    too long."""
     array = np.asarray(array)
     if array.dtype == object:
         return array if all(_fits(element, type_) for element in array.ravel()) else None

@@ -1,4 +1,4 @@
-"""Decision trees: which leaf of each tree an example falls into."""
+"""Decision trees: the leaf of each tree that an example reaches."""
 
 import numpy as np
 
@@ -15,9 +15,9 @@ class TreeLeavesOp(GraphOp, name="tree_leaves"):
     """The leaf of each tree that each row of `x` reaches (i32, rows by trees).
 
     At node ``n``, ``x[row, features[n]]`` is less than, equal to, greater than or not comparable
-    with ``thresholds[n]``; where `outcomes` has that bit the way leads to ``children[n, 0]``, else
-    to ``children[n, 1]``. Trees start at `roots`. A number below 0 is no node but leaf ``-1 - n``;
-    who has not come to one after `depth` nodes is at leaf 0. Rows have `width` features at least.
+    with ``thresholds[n]``. If `outcomes` has that bit, the next node is ``children[n, 0]``, else
+    ``children[n, 1]``. Trees start at `roots`. A number n below 0 stands for leaf ``-1 - n``; a row
+    that reaches no leaf after `depth` nodes is at leaf 0. Rows have at least `width` features.
     """
 
     x: Tensor

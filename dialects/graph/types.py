@@ -19,7 +19,7 @@ StaticShape = tuple[int, ...]
 
 
 def static_size(size: int | Dim) -> int:
-    """`size` where it must be a number. ValueError when it is symbolic."""
+    """`size` as a number. ValueError when it is symbolic."""
     if isinstance(size, Dim):
         raise ValueError(f"size {size} is not known at compile time")
     return size
@@ -103,7 +103,7 @@ def is_float(dtype: np.dtype) -> bool:
 
 
 def is_integer(dtype: np.dtype) -> bool:
-    """Whether `dtype` is an integer type (``bool`` is not)."""
+    """Return whether `dtype` is an integer type (``bool`` is not)."""
     return dtype in _INTEGERS and dtype != np.dtype(np.bool_)
 
 
@@ -119,7 +119,7 @@ def bit_width(dtype: np.dtype) -> int:
 
 
 def is_minifloat(dtype: np.dtype) -> bool:
-    """Whether `dtype` is a floating-point type of 8 bits or fewer."""
+    """Return whether `dtype` is a floating-point type of 8 bits or fewer."""
     return dtype in _FLOATS and dtype.itemsize == 1
 
 
@@ -128,9 +128,10 @@ def is_sub_byte_integer(dtype: np.dtype) -> bool:
 
 
 def is_bit_pattern(dtype: np.dtype) -> bool:
-    """Whether no machine computes with `dtype`, so that compiled code holds bits in bytes.
+    """Return whether compiled code stores `dtype` as bits in bytes, since no hardware computes with
+    it.
 
-    They are those of the array's memory: an element is the low bits of its byte.
+    The bytes are those of the array's memory: an element is the low bits of its byte.
     """
     return is_minifloat(dtype) or is_sub_byte_integer(dtype)
 
@@ -160,7 +161,7 @@ def to_mlir(type_: TensorType) -> ir.Type:
 
 
 def known_bytes(type_: TensorType) -> int:
-    """The bytes of a tensor of `type_`, taking sizes that are not known for 1."""
+    """The bytes of a tensor of `type_`, with unknown sizes taken as 1."""
     count = bit_width(type_.dtype)
     for size in type_.shape:
         if isinstance(size, int):

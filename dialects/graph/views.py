@@ -1,4 +1,4 @@
-"""Tensors that are read where another one lies."""
+"""Strided views: tensors that alias the buffer of another one."""
 
 import math
 from collections.abc import Iterable
@@ -22,15 +22,15 @@ class View:
 
     @classmethod
     def whole(cls, shape: Iterable[int]) -> "View":
-        """All of a tensor of `shape`."""
+        """The view of a whole tensor of `shape`."""
         return cls._of(np.empty(tuple(shape), np.int8), 0)
 
     @classmethod
     def through(cls, shape: Iterable[int], ops: Iterable[GraphOp]) -> "View | None":
-        """What `ops` make of a tensor of `shape`, each of what the one before it gives; None where
-        they do more than to look at it otherwise.
+        """The view that a chain of `ops` makes of a tensor of `shape`; None if they copy or compute
+        anything.
 
-        numpy's own views say it: of memory that nobody writes to, so that it takes none.
+        The ops run on numpy views of memory that is never written, and so takes no physical pages.
         """
         seen = memory = np.empty(tuple(shape), np.int8)
         for op in ops:
@@ -51,11 +51,11 @@ class View:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all elements follow each other from the first one on."""
+        """True if the elements are contiguous, in row-major order, from element 0 on."""
         return self == View.whole(self.shape)
 
     def fits(self, shape: StaticShape) -> bool:
-        """Whether a tensor of `shape` has all these elements."""
+        """Return whether all elements of the view are within a tensor of `shape`."""
         steps = [(size - 1) * n for size, n in zip(self.shape, self.strides, strict=True)]
         first = self.start + sum(min(step, 0) for step in steps)
         last = self.start + sum(max(step, 0) for step in steps)
@@ -71,7 +71,7 @@ class View:
 
 
 def is_movement(op: object) -> bool:
-    """Whether `op` only moves elements, so that its result may be a view."""
+    """Return whether `op` only moves elements, so that its result may be a view."""
     return isinstance(op, ReshapeOp | TransposeOp | SliceOp)
 
 

@@ -24,7 +24,8 @@ def output_size(
     low: int | Dim,
     high: int | Dim,
 ) -> int | Dim:
-    """How many places a window has along one axis. TypeRuleError when it has none."""
+    """The number of output positions of a window along one axis. TypeRuleError when there are
+    none."""
     span = dilation * (kernel - 1) + 1
     size = floordiv(extent + (low + high - span), stride) + 1
     if isinstance(size, int) and size < 1:

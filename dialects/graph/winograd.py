@@ -17,7 +17,7 @@ KERNEL = 3
 class Transforms:
     """F(m, 3) along one axis: ``y = inverse ((kernel g) * (image d))``.
 
-    `d` are ``m + 2`` places of the image, `g` the taps, `y` the `m` places of the result.
+    `d` are ``m + 2`` input pixels, `g` the taps, `y` the `m` output pixels.
     """
 
     image: np.ndarray
@@ -26,13 +26,13 @@ class Transforms:
 
 
 POINTS = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.75, -0.75, 1.5, -1.5)}
-"""Where polynomials are interpolated, besides infinity, by the places of a tile. Exact in binary,
-each with its negative, and chosen for small errors: of the largest element of a result, with 256
-channels, 3e-6 for tiles of 4, and 1e-5 at the points 0, 1, -1, 2, -2 of the paper."""
+"""Interpolation points besides infinity, by tile size. They are exact in binary, symmetric about 0,
+and chosen for small errors. With 256 channels, the error relative to the largest element of the
+result is 3e-6 for tiles of 4; with the points 0, 1, -1, 2, -2 of the paper it is 1e-5."""
 
 
 def winograd_transforms(tile: int) -> Transforms:
-    """The transforms for `tile` places of the result at a time, in f64 (Toom-Cook).
+    """The transforms for tiles of `tile` output pixels, in f64 (Toom-Cook).
 
     KeyError for tiles that have no `POINTS`.
     """
@@ -52,12 +52,12 @@ def winograd_transforms(tile: int) -> Transforms:
 
 
 class WinogradConvOp(GraphOp, name="winograd_conv"):
-    """A convolution by a 3x3 kernel with stride 1, `tile` x `tile` places of the result at a time.
+    """A convolution by a 3x3 kernel with stride 1, in tiles of `tile` x `tile` output pixels.
 
     `x` [N, H, W, g*C], `w` [panels, (tile + 2)^2, C, n] of kernels that were transformed, `n`
     features side by side in a panel; result [N, H', W', panels * n]. Each of the `g` groups of
-    channels has as many panels as the others. `rows` tiles are multiplied at a time, in registers
-    that hold vectors of `lanes`. Results are rounded otherwise than those of `conv`; see `POINTS`.
+    channels has the same number of panels. `rows` tiles are multiplied at a time, in registers that
+    hold vectors of `lanes`. Results are rounded differently from those of `conv`; see `POINTS`.
     """
 
     x: Tensor

@@ -1,4 +1,4 @@
-"""What the mirrored dialects share."""
+"""Shared parts of the mirrored dialects."""
 
 from collections.abc import Callable, Sequence
 

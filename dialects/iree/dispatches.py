@@ -1,4 +1,4 @@
-"""Changing kernels written by hand, and their dispatches, after both have been written."""
+"""Rewriting of hand-written kernels and their dispatches after both have been emitted."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ class Dispatch:
 
     @property
     def pieces(self) -> int | None:
-        """Of its work; None where run time counts them."""
+        """The number of workgroups; None if it is only known at run time."""
         owner = self._work.owner
         if isinstance(owner, ir.Block) or owner.name != "arith.constant":
             return None
@@ -30,23 +30,23 @@ class Dispatch:
 
     @property
     def given(self) -> int:
-        """How many scalars and tensors the kernel is given."""
+        """The number of arguments of the kernel, scalars and tensors."""
         return self._segments[_GIVEN]
 
     @property
     def scalars(self) -> int:
-        """How many of those are scalars, which come first."""
+        """The number of scalar arguments, which come first."""
         return sum(not isinstance(each.type, ir.RankedTensorType) for each in self._arguments)
 
     def hand_over(self, state: ir.Value) -> "Dispatch":
-        """The dispatch, in the place of this one, that has the tensor `state` as its last operand,
-        and as its last result what the kernel has made of that."""
+        """Replace this dispatch by one with the tensor `state` as its last operand; its last result
+        is `state` as the kernel leaves it."""
         arguments, ties = [*self._arguments, state], [*self._ties, self.given]
         return self._remade(self._work, arguments, ties, [state.type])
 
     def call(self, times: int) -> "Dispatch":
-        """The dispatch, in the place of this one, that calls the kernel so many `times` if there
-        are as many pieces, and hands it their number as its last scalar."""
+        """Replace this dispatch by one of at most `times` workgroups. The kernel receives the
+        original number of workgroups as its last scalar."""
         place, index = self.scalars, ir.IndexType.get()
         arguments = [*self._arguments]
         arguments.insert(place, self._work)
@@ -68,7 +68,7 @@ class Dispatch:
 
     @property
     def _ties(self) -> list[int]:
-        """For each result the argument whose memory it has, or -1."""
+        """For each result, the argument whose buffer it aliases, or -1."""
         ties = ir.ArrayAttr(self.op.attributes["tied_operands"])
         return [ir.IntegerAttr(tie).value for tie in ties]
 
@@ -79,7 +79,7 @@ class Dispatch:
         ties: Sequence[int],
         types: Sequence[ir.Type],
     ) -> "Dispatch":
-        """The dispatch with other operands, and results of `types` beside its own."""
+        """Rebuild the dispatch with other operands, and results of `types` after its own."""
         op, index = self.op, ir.IndexType.get()
         sizes = list(op.operands)[1 + self.given :]
         segments = [*self._segments]
@@ -122,14 +122,14 @@ class Kernel:
         assert isinstance(view, func.FuncOp)
         self.function = view
         (self.number,) = _each(function, _NUMBER)
-        """The op that says which piece of work is to be done."""
+        """The op that gives the workgroup number."""
 
     def add_scalar(self, at: int) -> ir.Value:
-        """One more scalar, argument `at`."""
+        """Add a scalar as argument `at`."""
         return self._add_argument(at, ir.IndexType.get())
 
     def add_buffer(self, at: int, type_: ir.MemRefType) -> ir.Value:
-        """One more buffer, argument `at`; to be asked for where ops are inserted."""
+        """Add a buffer as argument `at`, and read it at the insertion point."""
         binding = self._add_argument(at, ir.Type.parse("!stream.binding"))
         zero = arith.constant(ir.IndexType.get(), 0)
         return ir.Operation.create(
@@ -137,7 +137,7 @@ class Kernel:
         ).result
 
     def _add_argument(self, at: int, type_: ir.Type) -> ir.Value:
-        """One more argument, `at` others before it."""
+        """Add an argument after `at` others."""
         function, block = self.function, self.function.entry_block
         inputs = [*function.type.inputs]
         inputs.insert(at, type_)
@@ -151,20 +151,20 @@ class Kernel:
         return added
 
     def body(self) -> list[ir.Operation]:
-        """What is done for a piece of work: all that follows its number."""
+        """The ops of one workgroup: all that follow the workgroup number."""
         ops = [op.operation for op in self.function.entry_block.operations]
         return ops[ops.index(self.number) + 1 : -1]
 
     def keep_memory(self) -> None:
-        """Take the memory on the stack before the number is asked for: once, if the body is done
-        again and again."""
+        """Hoist stack allocations above the workgroup number, so that a loop around the body
+        allocates once."""
         for op in self.body():
             if op.name == memref.AllocaOp.OPERATION_NAME:
                 op.move_before(self.number)
 
 
 def count_calls() -> ir.Value:
-    """In a kernel, how often it is called."""
+    """Within a kernel: the number of workgroups of the dispatch."""
     index = ir.IndexType.get()
     return ir.Operation.create(
         "stream.dispatch.workgroup.count",
@@ -174,7 +174,7 @@ def count_calls() -> ir.Value:
 
 
 def splat(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
-    """A tensor of that `value` alone, made when the program gets there."""
+    """A tensor filled with `value`, created at run time."""
     return ir.Operation.create("flow.tensor.splat", results=[type_], operands=[value]).result
 
 

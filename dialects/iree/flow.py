@@ -1,4 +1,4 @@
-"""The op of IREE's ``flow`` dialect that makes code one dispatch.
+"""The op of IREE's ``flow`` dialect that forms a dispatch region.
 
 Dialects defined from Python cannot have ops with a dot in their name, so this one is created
 without a definition, in a context that is told to accept it.
@@ -13,9 +13,10 @@ from .base import fill_region
 def dispatch_region(
     type_: ir.RankedTensorType, sizes: Sequence[ir.Value], body: Callable[[], ir.Value]
 ) -> ir.Value:
-    """The tensor of `type_`, with dynamic `sizes`, that the ops made by `body` compute.
+    """The tensor of `type_`, with dynamic `sizes`, that the ops built by `body` compute.
 
-    It runs as one dispatch by one worker. Loops in it that insert into tensors run in place;
+    The region runs as one dispatch on one thread. Loops in it that insert into tensors run in
+    place;
     there must be no other tensor in it than the one they build.
     """
     ir.Context.current.allow_unregistered_dialects = True

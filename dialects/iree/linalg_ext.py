@@ -1,4 +1,4 @@
-"""Mirror of IREE's ``iree_linalg_ext`` dialect: tensor ops that linalg cannot say."""
+"""Mirror of IREE's ``iree_linalg_ext`` dialect: tensor ops that linalg cannot express."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ class YieldOp(LinalgExt.Operation, name="yield", traits=[ir.IsTerminatorTrait]):
 
 
 class ScatterOp(LinalgExt.Operation, name="scatter", traits=[ext.Pure]):
-    """Combines slices of `original`, at the places that `indices` lists, with `updates`.
+    """Combines slices of `original`, at the positions that `indices` lists, with `updates`.
 
     Indices are not checked. Updates are applied in order unless `unique_indices`.
     """

@@ -1,8 +1,8 @@
-"""Kernels written by hand as functions of their own, for which compiled ones can stand.
+"""Outlining of hand-written kernels into functions that can be linked as object code.
 
-A kernel that reads its bindings and computes becomes two functions: one that reads the bindings,
-and calls one that computes with what it is handed. The second is called by a digest of all that it
-does. Equal kernels of different programs have equal names, wherever they come from.
+A kernel that reads its bindings and computes becomes two functions: one reads the bindings and
+calls the other, which computes on its arguments. The name of the second is a digest of its code, so
+that equal kernels of different programs have equal names.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ _OBJECTS = "hal.executable.objects"
 
 
 class OutlinedKernel:
-    """A kernel whose work is a function of its own, called `symbol`."""
+    """A kernel whose body is a separate function, called `symbol`."""
 
     def __init__(self, function: func.FuncOp, call: ir.Operation, text: str):
         self._function, self._call = function, call
         self.symbol = ir.StringAttr(function.attributes["sym_name"]).value
         self.text = text
-        """All that it does: the function, without its name."""
+        """The code of the function, without its name."""
 
     def link(self, file: str) -> None:
         """Leave only the declaration; the code is in the object file `file`."""
@@ -42,14 +42,14 @@ class OutlinedKernel:
 
 
 def outline_kernels(module: ir.Module) -> list[OutlinedKernel]:
-    """Outline the kernels of `module` that can be: those of which the program fixes all sizes."""
+    """Outline the kernels of `module` whose sizes are all static."""
     with module.context:
         functions = [found for op in module.body if (found := _function_of(op.operation))]
         return [_outline(*found) for found in functions]
 
 
 def define_kernels(module: ir.Module, texts: Mapping[str, str]) -> None:
-    """Give those kernels of `module` that were linked their code back, from `texts` by symbol."""
+    """Replace the linked declarations in `module` by their code, from `texts` by symbol."""
     linked: list[ir.Operation] = []
 
     def note(op: ir.Operation) -> ir.WalkResult:
@@ -73,7 +73,8 @@ def define_kernels(module: ir.Module, texts: Mapping[str, str]) -> None:
 
 
 def _function_of(executable: ir.Operation) -> tuple[func.FuncOp, list[ir.Operation]] | None:
-    """The function of a kernel that can be outlined, and the ops that say what it is handed."""
+    """The function of a kernel that can be outlined, and the ops that read its bindings and
+    numbers."""
     if executable.name != _EXECUTABLE:
         return None
     block = executable.regions[0].blocks[0]
@@ -89,8 +90,8 @@ def _function_of(executable: ir.Operation) -> tuple[func.FuncOp, list[ir.Operati
 
 
 def _find_given(function: ir.Operation) -> list[ir.Operation] | None:
-    """The ops of `function` that say what it is handed; None where an op means something else in
-    another function, or is not told by its text."""
+    """The ops of `function` that read its bindings and workgroup numbers; None if an op depends on
+    the surrounding function, or its text does not determine it."""
     given: list[ir.Operation] = []
     hindered = False
 
@@ -110,8 +111,7 @@ def _find_given(function: ir.Operation) -> list[ir.Operation] | None:
 
 
 def _is_plain(op: ir.Operation) -> bool:
-    """Whether it is the number of the piece or of all calls, or all of a binding whose size is
-    known."""
+    """Return whether `op` is the workgroup number or count, or a whole binding of static size."""
     if op.name in (_NUMBER, _COUNT):
         return ir.IntegerAttr(op.attributes["dimension"]).value == 0
     if op.name != _SUBSPAN or len(op.operands) != 2:
@@ -183,7 +183,8 @@ def _name_by_contents(function: func.FuncOp) -> tuple[str, str]:
 
 
 def _hand(block: ir.Block, handed: Any) -> ir.Value:
-    """What is handed on, read from the arguments of the entry `block`."""
+    """The value to pass on to the outlined function, read from the arguments of the entry
+    `block`."""
     index = ir.IndexType.get()
     if isinstance(handed, str):
         dimension: dict[str, ir.Attribute] = {"dimension": ir.IntegerAttr.get(index, 0)}

@@ -1,7 +1,7 @@
-"""Kernels written by hand: the ops of IREE's ``stream`` and ``flow`` dialects that run them.
+"""Hand-written kernels: the ops of IREE's ``stream`` and ``flow`` dialects that run them.
 
-A kernel is a function on memory, one call of which does one piece of the work. The backend makes
-machine code of it as it stands: no tiling, no vectorisation, no fusion.
+A kernel is a function on buffers; one call computes one workgroup. The backend translates it as it
+stands: no tiling, no vectorization, no fusion.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from .tensor_list import dynamic_sizes
 
 Body = Callable[..., None]
 FLOPS = "flops"
-"""The attribute of a kernel that says how much it computes."""
+"""The attribute of a kernel that holds its number of floating-point operations."""
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """Memory that a kernel is handed: `elements`, times those of the kernel's scalars whose numbers
-    `counts` lists."""
+    """A buffer that a kernel receives. Its size is `elements`, times the kernel's scalars whose
+    indices `counts` lists."""
 
     element: ir.Type
     elements: int
@@ -30,9 +30,9 @@ def define_kernel(
 ) -> ir.Operation:
     """A kernel at the insertion point, which is in a module.
 
-    `body` receives the number of the piece of work, an index, then so many `scalars`, indices, and
-    the `buffers` as flat memory: the operands and the results, in order. `flops` are the additions
-    and multiplications of all pieces together, for profiles; None where scalars decide.
+    `body` receives the workgroup number (an index), then `scalars` indices, and the `buffers` as
+    flat memory: the operands and the results, in order. `flops` counts the additions and
+    multiplications of all workgroups, for profiles; None if it depends on scalars.
     """
     ir.Context.current.allow_unregistered_dialects = True
     executable = ir.Operation.create(
@@ -61,10 +61,10 @@ def run_kernel(
     scalars: Sequence[ir.Value] = (),
     sizes: Sequence[ir.Value] = (),
 ) -> list[ir.Value]:
-    """The `results` of the kernel `name` on `operands`, done in so many `pieces`.
+    """The `results` of the kernel `name` on `operands`, run as `pieces` workgroups.
 
-    Among the results are buffers that the kernel writes and reads again. `sizes` are the dynamic
-    ones of all results, in order.
+    The results include scratch buffers, which the kernel writes and reads again. `sizes` are the
+    dynamic sizes of all results, in order.
     """
     ir.Context.current.allow_unregistered_dialects = True
     symbol = ir.SymbolRefAttr.get([name, name])
@@ -88,7 +88,7 @@ def run_kernel(
 
 
 def _export(name: str, flops: int | None) -> None:
-    """Say that the kernel is to be called once for each piece."""
+    """Export the kernel, to be called once for each workgroup."""
     i64 = ir.IntegerType.get_signless(64)
     op = ir.Operation.create(
         "stream.executable.export",

@@ -1,5 +1,4 @@
-"""The op of IREE's ``iree_tensor_ext`` dialect that keeps what stands before it from what comes
-after."""
+"""The compute barrier of IREE's ``iree_tensor_ext`` dialect."""
 
 from collections.abc import Sequence
 
@@ -7,11 +6,11 @@ from ...mlir import ir
 
 
 def compute_barrier(x: ir.Value, sizes: Sequence[ir.Value]) -> ir.Value:
-    """The tensor `x`, with dynamic `sizes`, computed and stored before anything that uses it.
+    """The tensor `x`, with dynamic `sizes`, materialized before its users run.
 
-    Nothing is fused or moved across. The device goes on by itself, while for a
-    ``util.optimization_barrier`` the host would wait. Like ``flow.dispatch.region``, it is created
-    without a definition.
+    Nothing is fused or moved across. The device does not wait for the host, unlike with a
+    ``util.optimization_barrier``. Like ``flow.dispatch.region``, it is created without a
+    definition.
     """
     ir.Context.current.allow_unregistered_dialects = True
     op = ir.Operation.create(

@@ -1,4 +1,4 @@
-"""Tensors as one object of the program's host side: a list of buffer views.
+"""Tensors as one object on the host side of a program: a list of buffer views.
 
 Ops of IREE's ``util`` and ``hal`` dialects; like ``flow.dispatch.region``, they are created without
 a definition.
@@ -11,7 +11,7 @@ from ...mlir import arith, ir, tensor
 
 
 def tensor_list(tensors: Sequence[ir.Value]) -> ir.Value:
-    """A list of `tensors`, which are computed then."""
+    """A list of `tensors`, which are computed at this point."""
     length = _index(len(tensors))
     items = _create("util.list.create", [length], tensor_list_type())
     _create("util.list.resize", [items, length])
@@ -23,7 +23,7 @@ def tensor_list(tensors: Sequence[ir.Value]) -> ir.Value:
 def tensors_of(items: ir.Value, types: Sequence[ir.Type]) -> list[ir.Value]:
     """The tensors, of `types`, in a list. Their dynamic sizes are read from it.
 
-    Their memory may be that of others: nothing must be computed in it.
+    They may alias other tensors: nothing must be computed in place.
     """
     return [
         _tensor_of(_create("util.list.get", [items, _index(position)], _view_type()), type_)

@@ -1,10 +1,10 @@
-"""The op of IREE's ``util`` dialect that hides where a value comes from."""
+"""The optimization barrier of IREE's ``util`` dialect."""
 
 from ...mlir import ir
 
 
 def optimization_barrier(x: ir.Value) -> ir.Value:
-    """`x`, a scalar or a tensor whose type says its sizes, of which nothing is known after this.
+    """`x`, a scalar or a tensor of static sizes, opaque to the optimizer from here on.
 
     The host waits for it. Like ``flow.dispatch.region``, it is created without a definition.
     """
