@@ -1,1 +1,1 @@
-"""How programs come in: one folder for each model format."""
+"""Frontends: one folder for each model format."""

@@ -1,4 +1,4 @@
-"""How ONNX models come in. Only this folder imports `onnx`."""
+"""The ONNX frontend. Only this folder imports `onnx`."""
 
 from .importing.external_files import external_files
 from .importing.model_import import ASSUMED, OVERRIDABLE, import_onnx

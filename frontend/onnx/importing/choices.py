@@ -29,7 +29,7 @@ class Choices:
     answers: Answers = field(default_factory=dict)
     asked: dict[Question, None] = field(default_factory=dict)
     told: int = 0
-    """How often there was an answer."""
+    """The number of questions that were answered."""
 
     def answer(self, node: str, question: str) -> bool | None:
         """The answer to `question` of `node`, None where there is none so far."""

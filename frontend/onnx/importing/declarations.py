@@ -8,7 +8,8 @@ from .tensors import dtype_of
 
 
 def contradiction(info: onnx.ValueInfoProto, type_: graph.TensorType) -> str | None:
-    """How the declared shape of an output differs from that which it has, if it does.
+    """Describe how the declared shape of an output differs from the computed one; None if it does
+    not.
 
     ONNX Runtime takes such models: exporters write the shapes that tracing saw, and ONNX's own
     inference has been wrong about some (AveragePool with ceil_mode). InvalidModelError for another

@@ -1,8 +1,8 @@
 """Data of tensors that lies in files beside the model.
 
-Where it lies is said by the model, which may come from anywhere. No file outside the model's folder
-is opened: not by ``..``, an absolute path or a link, nor by one that is put in place of a folder
-while this looks. What is opened is a regular file, mapped and not read.
+The model names the files, and it may be untrusted. No file outside the model's folder is opened:
+not by ``..``, an absolute path or a link, nor by a link that replaces a folder during the check.
+Only regular files are opened; they are mapped, not read.
 """
 
 import os
@@ -19,7 +19,7 @@ from ....errors import ExternalDataError
 
 _MAX_DIGITS = 19
 _HAS_PLACES = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-"""Whether a file can be opened by its place in an open folder, without following links."""
+"""True if the OS can open files relative to an open folder without following links."""
 
 
 def map_data(
@@ -102,7 +102,7 @@ def open_beside(name: str, location: str, folder: Path | None) -> Iterator[Binar
 
 
 def _place(name: str, location: str, root: Path) -> tuple[str, ...]:
-    """The way from the folder `root` to `location`, in which no link is left."""
+    """The path from the folder `root` to `location`, with all links resolved."""
     outside = ExternalDataError(
         f"tensor '{name}': external data '{location}' lies outside the model's folder"
     )
@@ -127,7 +127,7 @@ def _place(name: str, location: str, root: Path) -> tuple[str, ...]:
 
 
 def _open_place(root: Path, place: tuple[str, ...]) -> int:
-    """A descriptor of the file at `place`. Whatever has become a link since is not followed."""
+    """A descriptor of the file at `place`. Links created since the check are not followed."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     flags |= getattr(os, "O_BINARY", 0)
     if not _HAS_PLACES:

@@ -1,4 +1,4 @@
-"""Which files a model is made of."""
+"""Files with the external data of a model."""
 
 from collections.abc import Iterator
 from pathlib import Path

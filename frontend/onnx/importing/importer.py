@@ -61,9 +61,9 @@ class Scope:
     poisoned: set[str] = field(default_factory=set)
     """Values whose node is not supported."""
     block: ir.Block = field(default_factory=lambda: ir.InsertionPoint.current.block)
-    """Where the names of the scope are defined."""
+    """The block in which the names of the scope are defined."""
     size_names: dict[Dim, Dim] = field(default_factory=dict)
-    """Those that stand for sizes with long formulas."""
+    """Names that stand for sizes with long formulas."""
 
 
 class Importer:
@@ -86,7 +86,7 @@ class Importer:
         self.unsupported: list[UnsupportedNode] = []
         self.input_symbols: frozenset[str] = frozenset()
         self.varying_sizes: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
-        """Of loops, by the names of their nodes: see `graph.loop`."""
+        """The varying sizes of loops, by the names of their nodes; see `graph.loop`."""
         self.choices = Choices(answers or {})
         self.warnings: list[str] = []
         """Harmless oddities of the model."""
@@ -95,7 +95,7 @@ class Importer:
         """The nodes that were imported, some of them several times."""
         self.subgraph_count = 0
         self.skipped = 0
-        """Nodes that read what nodes give that are not supported."""
+        """Nodes that read results of unsupported nodes."""
 
     def import_model(self, outputs: Sequence[str] | None = None) -> None:
         """Make ``@main``."""
@@ -208,14 +208,14 @@ class Importer:
                 raise type(error)(f"node '{name}' ({node.op_type}): {error}") from error
             except (GraphcError, MemoryError, RecursionError):
                 raise
-            except Exception as error:  # whatever Python or numpy had against the node
+            except Exception as error:  # any error that Python or numpy raised for the node
                 raise ConversionError(
                     f"node '{name}' ({node.op_type}) cannot be imported"
                     f"{self._operands(node, scope)}: {type(error).__name__}: {error}"
                 ) from error
 
     def _operands(self, node: onnx.NodeProto, scope: Scope) -> str:
-        """The types of what `node` reads, as far as they are there."""
+        """The types of the values that `node` reads, as far as they are known."""
         values = [scope.values[name] for name in node.input if name in scope.values]
         types = ", ".join(str(graph.type_of(value)) for value in values)
         return f" with operands {types}" if types else ""
@@ -227,7 +227,7 @@ class Importer:
         self.limits.require("name_bytes", len(name), f"{what} names are too long")
 
     def _enclose(self, name: str, scope: Scope) -> int:
-        """The depth of what lies within node `name`."""
+        """The nesting depth within node `name`."""
         self.limits.require("nesting", scope.depth + 1, f"node '{name}' is nested too deeply")
         return scope.depth + 1
 
@@ -300,7 +300,7 @@ class Importer:
         attributes: dict[str, Any],
         caller: Scope,
     ) -> list[ir.Value | None]:
-        """Import the body of `function` in place of a node; None for outputs nobody asked for."""
+        """Import the body of `function` in place of a node; None for unused outputs."""
         key = (function.domain, function.name, function.overload)
         if key in caller.functions:
             raise InvalidModelError(f"function {function.name} calls itself")

@@ -1,8 +1,8 @@
-"""How much a model may ask for.
+"""Limits on the resources that a model may demand.
 
-A model is data from somewhere: a few bytes of it can ask for any number of nodes (functions that
-call one another), any nesting, and tensors of any size. What lies beyond a limit is refused before
-the work is done or the memory taken. ``GRAPHC_LIMITS`` changes them::
+A model is untrusted data: a few bytes of it can demand any number of nodes (functions that call one
+another), any nesting, and tensors of any size. A model beyond a limit is refused before the work is
+done or the memory allocated. ``GRAPHC_LIMITS`` changes the limits::
 
     GRAPHC_LIMITS=nodes=1000000,constant-bytes=200G
 """
@@ -28,15 +28,15 @@ class Limits:
     """The limits by name; ``-`` stands for ``_`` where they are spelled."""
 
     nodes: int = 200_000
-    """Nodes with those of subgraphs, of the bodies of functions for each call, and of loops for
-    each time that their types are worked out."""
+    """Nodes, including those of subgraphs, of function bodies (once per call) and of loops (once
+    for each time that their types are inferred)."""
     nesting: int = 32
-    """Subgraphs and calls of functions, one within another."""
+    """Nesting depth of subgraphs and function calls."""
     subgraphs: int = 2000
-    """Branches and bodies of loops; these count each time that their types are worked out: once or
-    twice, and within another loop once more for each time that it is."""
+    """Branches and loop bodies. A body counts each time that its types are inferred: once or twice,
+    multiplied by the count of the loops around it."""
     name_bytes: int = 8192
-    """Characters of a name, with the names of the nodes that a subgraph or a body stands in."""
+    """Characters of a name, with the names of the nodes around a subgraph or a body."""
     constant_bytes: int = 256 << 30
     """All data that lies in files."""
     computed_bytes: int = 1 << 30

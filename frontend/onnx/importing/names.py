@@ -1,4 +1,4 @@
-"""Which values nodes read, and in which order nodes can run."""
+"""Values that nodes read, and a valid order of the nodes."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,9 +7,9 @@ import onnx
 
 
 def read_names(node: onnx.NodeProto) -> dict[str, None]:
-    """What `node` reads, in order: its inputs, and what its subgraphs take from around it."""
+    """The names that `node` reads, in order: its inputs, and the outer values of its subgraphs."""
     names = dict.fromkeys(name for name in node.input if name)
-    if node.op_type == "Gradient":  # which alone names what it works on in its attributes
+    if node.op_type == "Gradient":  # the only operator that names its operands in attributes
         names |= dict.fromkeys(_named_values(node))
     for subgraph in subgraphs(node):
         names |= dict.fromkeys(_free_names(subgraph))
@@ -40,10 +40,10 @@ def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def in_order(nodes: Iterable[onnx.NodeProto]) -> Sequence[tuple[int, onnx.NodeProto]]:
-    """The nodes of a graph with their numbers in it, each behind those whose values it reads.
+    """The nodes of a graph with their indices in it, in topological order.
 
-    They keep the order of the graph where that is one; converters to f16 append their casts, and
-    runtimes sort. Nodes that wait for one another in a circle come last.
+    They keep the order of the graph where that is valid; converters to f16 append their casts at
+    the end, and runtimes sort. Nodes in a cycle come last.
     """
     numbered = list(enumerate(nodes))
     reads = [list(read_names(node)) for _, node in numbered]

@@ -1,4 +1,4 @@
-"""Which version of which domain a model is written against."""
+"""The operator set versions that a model imports, by domain."""
 
 from collections.abc import Iterable
 

@@ -36,21 +36,21 @@ class UnsupportedError(Exception):
 
 @dataclass
 class Node:
-    """What a converter may ask about the node it converts."""
+    """The node being converted, as its converter sees it."""
 
     name: str
     op_type: str
     domain: str
     opset: int
     outputs: tuple[str, ...]
-    """Names of the outputs, "" for those nobody asked for."""
+    """Names of the outputs, "" for unused ones."""
     fresh_name: Callable[[str], str] = field(repr=False)
     """A name for a new symbolic dimension, unique in the model."""
     import_subgraph: Callable[..., list[ir.Value]] = field(repr=False)
     """``import_subgraph(subgraph, inputs)``: import a subgraph (a GraphProto) in place of the
     node; gives its outputs. It may be called more than once."""
     varying_sizes: set[tuple[int, int]] = field(repr=False)
-    """What `graph.loop` has found of this node, however often it is imported."""
+    """The varying sizes that `graph.loop` found for this node, over all its imports."""
     lookup: Callable[[str], ir.Value] = field(repr=False)
     """The value of a name that an attribute gives. UnsupportedError where there is none."""
     choose: Callable[..., bool | None] = field(repr=False)
@@ -58,15 +58,15 @@ class Node:
     a rank depends, None while nothing is known (see `choices`). `sizes` are two, where it asks
     whether these are equal."""
     answers_told: Callable[[], int] = field(repr=False)
-    """How many answers `choose` has given so far, to this node and to others."""
+    """The number of answers that `choose` has given so far, to this node and to others."""
 
     def wants(self, index: int) -> bool:
-        """Whether output `index` is used."""
+        """Return whether output `index` is used."""
         return index < len(self.outputs) and self.outputs[index] != ""
 
 
 _REUSE_HINT = "consumed_inputs"
-"""What operators before opset 6 say about buffers that may be overwritten."""
+"""The attribute by which operators before opset 6 name buffers that may be overwritten."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def converters() -> list[Converter]:
 
 
 _FOLDERS = ("operators", "microsoft")
-"""Where the families are, beside this folder."""
+"""The folders of operator families, beside this folder."""
 
 _loaded = False
 

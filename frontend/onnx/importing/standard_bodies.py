@@ -25,7 +25,7 @@ def standard_schema(proto: onnx.NodeProto, opset: int) -> Any:
 
 
 def defaults_of(schema: Any) -> dict[str, Any]:
-    """What the attributes are that a node may leave out; the function body does not say."""
+    """The defaults of optional attributes, which the function body does not contain."""
     given = (attribute.default_value for attribute in schema.attributes.values())
     return {default.name: read_attribute(default, None) for default in given if default.type}
 

@@ -17,7 +17,7 @@ MIN_BYTES = 1 << 16
 """Smaller data is cheaper to copy than to map."""
 
 MAX_MESSAGE_BYTES = 1 << 31
-"""Protobuf takes no longer messages."""
+"""The maximum length of a protobuf message."""
 
 _GRAPH, _INITIALIZER, _RAW_DATA, _DATA_LOCATION = 7, 5, 9, 14
 _VARINT, _BYTES = 0, 2
@@ -29,7 +29,7 @@ _MAX_FIELDS = 1 << 20
 
 @dataclass(frozen=True)
 class Cut:
-    """Where the data of the `index`-th initializer lies in the file."""
+    """The position of the `index`-th initializer's data in the file."""
 
     index: int
     offset: int
@@ -39,8 +39,8 @@ class Cut:
 def cut_weights(data: mmap.mmap) -> tuple[bytes, list[Cut]]:
     """The bytes of a ModelProto without the large weights, and where these lie.
 
-    Bytes that are not a message come back as they are, or their beginning where there are more
-    than protobuf takes: it knows what to say about them.
+    Bytes that are not a message are returned as they are, truncated to the size that protobuf
+    accepts: protobuf reports the error.
     """
     cutter = _Cutter(data)
     try:
@@ -52,7 +52,7 @@ def cut_weights(data: mmap.mmap) -> tuple[bytes, list[Cut]]:
 def refer_to_file(model: onnx.ModelProto, data: mmap.mmap, location: str, cuts: list[Cut]) -> None:
     """Have the tensors that were cut refer to the file `location`, which holds `data`.
 
-    Data of another length than its tensor's goes back into it, for `to_array` to refuse.
+    Data whose length differs from its tensor's goes back into it, for `to_array` to refuse.
     """
     for cut in cuts:
         tensor = model.graph.initializer[cut.index]
@@ -139,7 +139,7 @@ class _Cutter:
             start = stop
 
     def _varint(self, at: int) -> tuple[int, int]:
-        """The number at `at`, and what follows it."""
+        """The number at `at`, and the position after it."""
         number = 0
         for index in range(_MAX_VARINT):
             byte = self.data[at + index]

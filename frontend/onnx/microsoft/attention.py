@@ -21,12 +21,12 @@ Size = int | Dim
 
 @dataclass(frozen=True)
 class Masking:
-    """What hides keys: added biases, and the causal order of positions."""
+    """The masks that hide keys: added biases, and the causal order of positions."""
 
     padding: ir.Value | None
-    """Which keys are padding, in one of the operators' forms."""
+    """The padding mask, in one of the operators' forms."""
     filtered: float
-    """What is added to the scores of padding."""
+    """The bias that is added to the scores of padding."""
     bias: ir.Value | None
     causal: bool
 
@@ -73,10 +73,10 @@ def _causal(queries: Size, keys: Size, past: Size) -> ir.Value:
 
 
 def _padding_bias(masking: Masking, q: ir.Value, k: ir.Value) -> ir.Value:
-    """What is added to the scores, ``[B, 1, 1 or S, T]``.
+    """The bias that hides padding, ``[B, 1, 1 or S, T]``, to be added to the scores.
 
-    Padding is given by flags, 0 for a key that is not seen, ``[B, T]`` or ``[B, S, T]``; by the
-    number of keys of each row, ``[B]``; or by these and the first key of each row, ``[2 B]``.
+    Padding is given by flags, 0 for a hidden key, ``[B, T]`` or ``[B, S, T]``; by the number of
+    keys of each row, ``[B]``; or by these and the first key of each row, ``[2 B]``.
     """
     assert masking.padding is not None
     given = graph.type_of(masking.padding).shape
@@ -97,7 +97,7 @@ def _padding_bias(masking: Masking, q: ir.Value, k: ir.Value) -> ir.Value:
 
 
 def _to_length(flags: ir.Value, keys: Size) -> ir.Value:
-    """`flags` for so many keys: those that have none are not seen."""
+    """`flags` padded to `keys` keys: those without a flag are hidden."""
     type_ = graph.type_of(flags)
     short = type_.shape[-1]
     if short == keys or not (isinstance(short, int) and isinstance(keys, int)):
@@ -159,7 +159,7 @@ def attention(
     scale=None,
     unidirectional=0,
 ):
-    """Queries, keys and values are one product with merged weights."""
+    """Queries, keys and values are one matmul with merged weights."""
     del rotary_embedding_dim
     _require_plain(do_rotary, past_present_share_buffer or past_sequence_length is not None)
     merged = graph.matmul(x, weights)
@@ -187,7 +187,7 @@ def quantized_attention(
     scale=None,
     unidirectional=0,
 ):
-    """`Attention` whose product with the merged weights is of integers."""
+    """`Attention` with an integer matmul by the merged weights."""
     _require_plain(do_rotary, past_present_share_buffer)
     merged = matmul_integer_to_float(x, weights, x_scale, weight_scale, x_zero, weight_zero, bias)
     masking = Masking(mask_index, mask_filter_value, None, bool(unidirectional))
@@ -334,7 +334,7 @@ def _continued(
 ) -> tuple[ir.Value, ir.Value, Size]:
     """Keys and values behind those of the past, and how many came before.
 
-    With `past_length` the past is a buffer, of which so many rows are in use.
+    With `past_length` the past is a buffer, of which this number of rows is in use.
     """
     if past_length is None:
         before = graph.type_of(past_key).shape[2]
@@ -350,7 +350,7 @@ def _continued(
 
 
 def _within(masking: Masking, total: Size, k: ir.Value, dtype: np.dtype) -> Masking:
-    """`masking` that also hides what stands in a buffer behind the first `total` keys."""
+    """`masking` that also hides the keys of a buffer after the first `total` ones."""
     keys = graph.type_of(k).shape[2]
     seen = graph.less(positions_in(keys, [1, 1, 1, keys]), size_scalar(total))
     bias = masking.bias

@@ -108,7 +108,8 @@ def linear_attention_gate(a, dt_bias, decay_scale, b=None):
 
 @microsoft_op("IsAllFinite")
 def is_all_finite(*xs, isinf_only=0, isnan_only=0):
-    """Whether no element is infinite or NaN, or just one of these."""
+    """True if no element is infinite or NaN; `isinf_only` and `isnan_only` test for one of these
+    alone."""
     if isinf_only and isnan_only:
         raise graph.TypeRuleError("isinf_only and isnan_only exclude each other")
     result = None

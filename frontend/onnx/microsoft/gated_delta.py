@@ -155,5 +155,5 @@ def _joined(x: ir.Value, outer: tuple[Size, Size], width: Size) -> ir.Value:
 
 
 def _each(x: ir.Value, lead: int) -> Size:
-    """How many numbers of `x` each token has."""
+    """The number of elements of `x` per token."""
     return graph.element_count(graph.type_of(x).shape[lead:])

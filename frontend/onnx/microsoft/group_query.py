@@ -122,9 +122,9 @@ def _total(value: ir.Value, node: Node) -> Size:
 
 
 def _before(seqlens_k: ir.Value, length: Size, total: Size) -> ir.Value | None:
-    """How many keys precede the queries, ``[B, 1]``; None where there are none.
+    """The number of keys that precede the queries, ``[B, 1]``; None if there are none.
 
-    A prompt has none, and is known by having no more keys than queries.
+    A prompt has none; it is recognized by having no more keys than queries.
     """
     if total == length:
         return None
@@ -143,8 +143,8 @@ def _places(before: ir.Value | None, length: Size) -> ir.Value:
 def _rotary_places(
     given: ir.Value | None, before: ir.Value | None, length: Size, total: Size
 ) -> ir.Value:
-    """What the angles are read at. Of positions given for a prompt, the first is the first
-    token's, and the others follow it."""
+    """The positions of the rotary angles. If positions are given for a prompt, the first one
+    counts: it is the first token's, and the others follow it."""
     if given is None:
         return _places(before, length)
     first = graph.slice_(given, starts=[0, 0], sizes=[1, 1], steps=[1, 1])
@@ -180,7 +180,8 @@ def _seen(
     causal: bool,
     window: int,
 ) -> ir.Value:
-    """Which keys each query sees, ``[B, 1, 1 or S, T]``: none behind the last in use."""
+    """The mask of the keys that each query sees, ``[B, 1, 1 or S, T]``: none after the last in
+    use."""
     column = positions_in(keys, [1, 1, 1, keys])
     count = graph.element_count(graph.type_of(seqlens_k).shape)
     last = graph.reshape(graph.cast(seqlens_k, to=np.int64), shape=[count, 1, 1, 1])
@@ -207,7 +208,7 @@ def _widened(bias: ir.Value, k: ir.Value) -> ir.Value:
 
 
 def _sink(head_sink: ir.Value | None, smooth: bool, q: ir.Value) -> ir.Value | None:
-    """The score of the key that stands for none, ``[1, H or 1, 1, 1]``."""
+    """The score of the attention sink, a key without a value, ``[1, H or 1, 1, 1]``."""
     if head_sink is not None:
         (heads,) = graph.type_of(head_sink).shape
         return graph.reshape(head_sink, shape=[1, heads, 1, 1])

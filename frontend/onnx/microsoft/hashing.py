@@ -8,7 +8,7 @@ from .registry import microsoft_op
 
 _WORDS = {np.dtype(t): np.dtype(t).itemsize // 4 for t in (
     np.int32, np.uint32, np.float32, np.int64, np.uint64, np.float64)}  # fmt: skip
-"""How many words of 32 bits an element has."""
+"""The number of 32-bit words in an element, by type."""
 
 
 @microsoft_op("MurmurHash3")
@@ -31,7 +31,7 @@ def murmur_hash_3(x, *, positive=1, seed=0):
 
 
 def _mixed(state: ir.Value, word: ir.Value) -> ir.Value:
-    """The state of the hash behind one more word."""
+    """The state of the hash after one more word."""
     word = _rotated(graph.mul(word, _number(0xCC9E2D51)), 15)
     state = graph.bitwise_xor(state, graph.mul(word, _number(0x1B873593)))
     return graph.add(graph.mul(_rotated(state, 13), _number(5)), _number(0xE6546B64))

@@ -40,7 +40,7 @@ def gather_block_quantized(
 
 
 def _inside(indices: ir.Value, extent: int | Dim) -> tuple[ir.Value, ir.Value]:
-    """Which indices are in range, and the indices with 0 for the others."""
+    """A mask of the indices that are in range, and the indices with 0 for the others."""
     indices = graph.cast(indices, to=np.int64)
     size = size_scalar(extent)
     inside = graph.and_(graph.greater_or_equal(indices, graph.neg(size)), graph.less(indices, size))
@@ -69,7 +69,7 @@ def _dequantized(
 
 
 def _first(x: ir.Value, like: ir.Value) -> ir.Value:
-    """As many numbers of `x` as `like` has."""
+    """The leading part of `x` with the shape of `like`."""
     shape = graph.type_of(like).shape
     return graph.slice_(x, starts=[0] * len(shape), sizes=shape, steps=[1] * len(shape))
 

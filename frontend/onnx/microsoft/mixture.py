@@ -16,11 +16,11 @@ Size = int | Dim
 
 @dataclass(frozen=True)
 class Activation:
-    """What stands between the two products of an expert, and the parameters of SwiGLU."""
+    """The activation between the two matmuls of an expert, and the parameters of SwiGLU."""
 
     kind: str
     fusion: int
-    """Gate and linear part in one product: 1 in turns, 2 one after the other."""
+    """Gate and linear part in one matmul: 1 interleaved, 2 concatenated."""
     alpha: float
     beta: float
     limit: float | None
@@ -48,8 +48,8 @@ def mixture_of_experts(
 ):
     """Each token by its `k` likeliest experts, added up by their probabilities.
 
-    For many tokens every expert sees all of them, in one batched product, and those that are not
-    chosen count 0; for fewer than experts the weights of the chosen ones are gathered.
+    For many tokens, every expert computes all of them in one batched matmul, and unchosen experts
+    get weight 0. For fewer tokens than experts, the weights of the chosen experts are gathered.
     """
     if use_sparse_mixer:
         raise UnsupportedError("use_sparse_mixer")

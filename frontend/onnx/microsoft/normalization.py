@@ -148,7 +148,7 @@ def _single_scaled(x: Any, scale: Any, zero: Any) -> ir.Value:
 
 
 def _mask_index(mask: ir.Value | None, batch: int | Dim) -> ir.Value:
-    """How many words each row has; 0 without a mask."""
+    """The number of words in each row; 0 without a mask."""
     if mask is None:
         return graph.expand(graph.constant(value=np.array(0, np.int32)), shape=[batch])
     flags = graph.cast(graph.equal(mask, graph.splat_like(1, mask)), to=np.int32)

@@ -15,10 +15,10 @@ Size = int | Dim
 
 @microsoft_op("RemovePadding")
 def remove_padding(x, lengths, *, node):
-    """The tokens ``[T, H]`` of ``[B, S, H]``, of which each row has so many in front.
+    """The tokens ``[T, H]`` of ``[B, S, H]``; each row has its tokens in front.
 
-    Also where these stood, and behind that where padding stood; the ends of the sequences, from 0
-    on; and the longest.
+    Also their positions, followed by those of the padding; the ends of the sequences, from 0 on;
+    and the length of the longest.
     """
     batch, longest, width = graph.type_of(x).shape
     counts = graph.cast(lengths, to=np.int64)
@@ -43,7 +43,7 @@ def remove_padding(x, lengths, *, node):
 
 
 def _places(marks: ir.Value, count: Size) -> ir.Value:
-    """Where `marks`, so many of which are true, are."""
+    """The positions of the `count` true elements of `marks`."""
     return graph.reshape(graph.non_zero(marks, count=count), shape=[count])
 
 
@@ -60,7 +60,7 @@ def restore_padding(x, token_offset):
 
 
 def _first(token_offset: ir.Value, tokens: Size) -> ir.Value:
-    """Where the tokens stand among all places of a batch."""
+    """The positions of the tokens among all positions of a batch."""
     flat = graph.reshape(
         token_offset, shape=[graph.element_count(graph.type_of(token_offset).shape)]
     )

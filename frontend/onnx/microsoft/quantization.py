@@ -26,7 +26,7 @@ from .registry import microsoft_op
 
 
 def floats(x: ir.Value, scale: ir.Value, zero: ir.Value | None) -> ir.Value:
-    """What a quantized tensor with one scale stands for."""
+    """Dequantize a tensor with one scale."""
     return dequantize(x, per_tensor(scale), None if zero is None else per_tensor(zero))
 
 
@@ -157,7 +157,8 @@ def qlinear_conv_(
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None,
     *, channels_last=0, **attributes,
 ):  # fmt: skip
-    """As ONNX has it, also with channels last; weights have theirs first in either form."""
+    """QLinearConv as in ONNX, also with channels last; weights are channels first in either
+    form."""
     sums = integer_conv(_channels_first(x, channels_last), w, x_zero, w_zero, **attributes)
     spatial = graph.type_of(x).rank - 2
     if bias is not None:

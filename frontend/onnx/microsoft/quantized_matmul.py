@@ -1,4 +1,4 @@
-"""Matrix products of quantized tensors, and with weights of few bits."""
+"""Matmuls of quantized tensors, and with weights of few bits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -88,7 +88,7 @@ def matmul_n_bits(
     Each block has a scale, and a zero point that is packed likewise or a float; without one it is
     the middle of the range. `g_idx` says for each number along K which block's it has instead.
     """
-    del accuracy_level  # computed in the type of `a`, which is as good as asked for or better
+    del accuracy_level  # computed in the type of `a`, which is at least as accurate as requested
     if weight_prepacked:
         raise UnsupportedError("weights packed for another device")
     if bits not in (2, 4, 8):
@@ -274,7 +274,7 @@ def matmul_n_bits_qkv(
 def _normalised(
     a: ir.Value, skip: ir.Value | None, scale: ir.Value | None, epsilon: float
 ) -> tuple[ir.Value, ir.Value]:
-    """What goes into a normalisation, and what comes out of it; without `scale` there is none."""
+    """The input of a normalization, and its result; without `scale` there is no normalization."""
     if scale is None:
         if skip is not None:
             raise graph.TypeRuleError("skip without norm_scale")
@@ -286,7 +286,7 @@ def _normalised(
 def _projected(
     x: ir.Value, shares: Sequence[tuple[Any, Any, Any, int]], count: int, bits: int, block_size: int
 ) -> list[ir.Value]:
-    """`x` times each of `shares`: packed weights, scales, a bias, and how many columns."""
+    """`x` times each of `shares`: packed weights, scales, a bias, and the number of columns."""
     if any(weights is None or scales is None for weights, scales, _, _ in shares):
         raise graph.TypeRuleError("weights or scales are left out")
     return [

@@ -121,9 +121,9 @@ def _layer(
 def _routed(
     probs: ir.Value, weights: ir.Value | None, k: int, normalize: bool
 ) -> tuple[ir.Value, ir.Value]:
-    """How much the `k` likeliest experts of each token count, and which they are.
+    """The weights of the `k` likeliest experts of each token, and the indices of these experts.
 
-    Without weights of their own it is the softmax over these `k`, normalized in any case.
+    Without `weights`, they are the softmax over these `k`, which is always normalized.
     """
     best, chosen = graph.top_k(probs, k=k, axis=1, largest=True, sorted=True)
     if weights is None:

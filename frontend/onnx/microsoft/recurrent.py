@@ -27,7 +27,7 @@ def dynamic_quantize_lstm(
 ):
     """`LSTM` with weights ``[directions, inputs, 4 H]``, each direction or column with a scale.
 
-    What they are multiplied with stays in floats, which is more exact than asked for.
+    The activations stay in floats, which is more accurate than the operator requires.
     """
     w, r = _weights(w, w_scale, w_zero), _weights(r, r_scale, r_zero)
     return lstm(x, w, r, bias, sequence_lens, initial_h, initial_c, peepholes, **attributes)

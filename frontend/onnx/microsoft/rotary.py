@@ -98,7 +98,7 @@ def multimodal_rotary_embedding(
 
 
 def _in_order(sections: list[int]) -> list[int]:
-    """Which position each column is read at, for columns of the three one after another."""
+    """The index of the position for each column, when the three sections are concatenated."""
     return [which for which, count in enumerate(sections) for _ in range(count)]
 
 

@@ -17,7 +17,7 @@ def rfft(x, *, normalized=0, onesided=1, signal_ndim=1):
 
 @microsoft_op("Irfft")
 def irfft(x, *, signal_ndim, normalized=0, onesided=1):
-    """What `rfft` has transformed, of even length."""
+    """The inverse of `rfft`, for signals of even length."""
     _require_plain(normalized, onesided, signal_ndim)
     y = transform(x, graph.type_of(x).rank - 2, None, inverse=True, onesided=True)
     return graph.reshape(y, shape=graph.type_of(y).shape[:-1])

@@ -23,9 +23,9 @@ class AttentionOptions:
     causal: bool
     softcap: float
     windows: tuple[int, int]
-    """How many keys are seen before and after the query's own; -1 for all."""
+    """The number of visible keys before and after the query's own; -1 for all."""
     scores: int | None
-    """Which scores are asked for: raw, capped, masked, probabilities; None when they are not."""
+    """The kind of scores requested: raw, capped, masked, probabilities; None if there are none."""
 
 
 @onnx_op("Attention", since=23)
@@ -151,7 +151,7 @@ def _padded_mask(mask: ir.Value, keys: Size) -> ir.Value:
 
 
 def _padded_when_run(mask: ir.Value, keys: Size, hidden: ir.Value) -> ir.Value:
-    """As `_padded_mask`, where the run alone tells how many keys the mask is for."""
+    """`_padded_mask` for a mask whose number of keys is only known at run time."""
     axis = graph.type_of(mask).rank - 1
     short = size_scalar(graph.type_of(mask).shape[axis])
     fits = graph.less_or_equal(short, size_scalar(keys))
@@ -183,9 +183,9 @@ def _visible(
     options: AttentionOptions,
     plain_causal: bool,
 ) -> ir.Value | None:
-    """What positions alone say of which keys are seen: ``[B or 1, 1, S, T]``; None for all.
+    """The mask of visible keys by positions alone, ``[B or 1, 1, S, T]``; None if all are visible.
 
-    Query ``i`` stands at ``i + past``, or, in a cache of which `filled` keys are in use, at
+    Query ``i`` is at ``i + past``, or, in a cache of which `filled` keys are in use, at
     ``i + filled - S``.
     """
     conditions = []

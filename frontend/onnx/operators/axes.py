@@ -18,7 +18,7 @@ _I64 = np.dtype(np.int64)
 
 
 def is_computed(value: ir.Value) -> bool:
-    """Whether `value` holds something that only the run of the model gives."""
+    """Return whether an element of `value` is only known at run time."""
     if isinstance(graph.graph_op(value.owner), graph.ConstantOp):
         return False
     known = graph.known_sizes(value)
@@ -26,7 +26,7 @@ def is_computed(value: ir.Value) -> bool:
 
 
 def axis_count(axes: ir.Value) -> int:
-    """How many axes `axes` lists. UnsupportedError if that, and so a rank, is not known."""
+    """The number of axes in `axes`. UnsupportedError if it, and so a rank, is not known."""
     count = graph.type_of(axes).shape[0]
     if not isinstance(count, int):
         raise UnsupportedError("axes of unknown length (the rank would be unknown)")
@@ -34,7 +34,7 @@ def axis_count(axes: ir.Value) -> int:
 
 
 def listed(axes: ir.Value, rank: int) -> ir.Value:
-    """Whether entry ``i`` of `axes` names axis ``k`` of `rank`: a table of booleans [i, k].
+    """A table of booleans [i, k]: entry ``i`` of `axes` names axis ``k`` of `rank`.
 
     An entry outside of the rank, and an axis that is named twice, end the run with an error.
     """
@@ -53,12 +53,12 @@ def listed(axes: ir.Value, rank: int) -> ir.Value:
 
 
 def marked(table: ir.Value) -> ir.Value:
-    """Whether each axis is one of those that `listed` has found: booleans [k]."""
+    """A mask of the axes in `table`, the result of `listed`: booleans [k]."""
     return graph.greater(_mentions(table), size_scalar(0))
 
 
 def _mentions(table: ir.Value) -> ir.Value:
-    """How often each axis is listed."""
+    """The number of times that each axis is listed."""
     return graph.reduce_sum(graph.cast(table, to=_I64), axes=[0], keepdims=False)
 
 
@@ -104,7 +104,7 @@ def with_unit_axes(x: ir.Value, axes: ir.Value, node: Node) -> ir.Value:
 
 
 def _places(marks: ir.Value) -> ir.Value:
-    """How many of `marks` are true before each."""
+    """The exclusive prefix count of true `marks`."""
     return graph.cumsum(graph.cast(marks, to=_I64), axis=0, exclusive=True, reverse=False)
 
 

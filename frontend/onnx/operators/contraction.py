@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matmuls."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -19,7 +19,7 @@ from .shapes import normalize_axis, require_answer, require_sizes, size_scalar
 
 @onnx_op("If")
 def if_(condition, *, node, then_branch, else_branch):
-    """A condition that is known selects its branch here and now.
+    """A known condition selects its branch at import.
 
     A branch that cannot run for its operands' types is none: what takes it has no result. Nor is
     one whose results have a rank that what follows cannot take.
@@ -160,7 +160,7 @@ def scan(
 
 
 def _parted(inputs: Sequence[ir.Value], scanned: int) -> tuple[list[ir.Value], list[ir.Value]]:
-    """What is carried, and what is scanned."""
+    """Split `inputs` into carried values and scanned ones."""
     count = len(inputs) - scanned
     if count < 0:
         raise graph.TypeRuleError(f"{scanned} scanned inputs of {len(inputs)}")
@@ -206,7 +206,8 @@ def _part(x: ir.Value, axis: int, at: int | Dim) -> ir.Value:
 
 
 def _placed(y: ir.Value, axis: int, reverse: int) -> ir.Value:
-    """What was stacked along the first axis, in the order and at the axis that are wanted."""
+    """Move the first axis of `y`, along which results were stacked, to `axis`; reverse it if
+    asked."""
     type_ = graph.type_of(y)
     if reverse:
         starts: list[int | Dim] = [0] * type_.rank

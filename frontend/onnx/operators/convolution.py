@@ -129,7 +129,7 @@ def _cut(
 
 
 def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad, output_shape):
-    """What is cut off the full result, and what is added behind it.
+    """The padding to cut off at both ends of the full result, and the sizes to add at its end.
 
     An output shape, given or SAME, decides both.
     """

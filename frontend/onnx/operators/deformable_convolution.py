@@ -57,9 +57,11 @@ def deform_conv(
 
 
 def _points(offset: ir.Value, window: Window, out: Sequence, groups) -> ir.Value:
-    """Where each tap reads for each place: [groups, taps..., places..., axes], last axis first.
+    """The coordinates that each tap reads for each output position: [groups, points..., axes], last
+    axis first.
 
-    The image has as many axes as the window: taps and places of one axis are one axis of it.
+    The points have as many axes as the window: taps on the first, output positions on the last. A
+    single axis holds both.
     """
     axes, kernel = len(window.kernel), window.kernel
     shape = [groups, *kernel, axes, *out]

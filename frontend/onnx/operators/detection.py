@@ -19,7 +19,7 @@ def non_max_suppression(
     node,
     center_point_box=0,
 ):
-    """Sort, select in a list of as many places as there are boxes, and keep what is taken."""
+    """Sort, select into a list as long as there are boxes, and keep the selected entries."""
     batch, classes, count = graph.type_of(scores).shape
     limit = _scalar(max_output_boxes_per_class, np.int64)
     threshold = _scalar(iou_threshold, np.float32)
@@ -43,9 +43,9 @@ def non_max_suppression(
 
 
 def _count(flags: ir.Value, axes: list[int]) -> ir.Value:
-    """How many of `flags` hold along `axes`, as i64, of fewer than 2^31.
+    """The number of true `flags` along `axes`, fewer than 2^31, as i64.
 
-    In 32 bits, in which graphics processors add up rows.
+    The sum is in 32 bits, in which GPUs reduce rows.
     """
     return graph.cast(
         graph.reduce_sum(graph.cast(flags, to=np.int32), axes=axes, keepdims=False), to=np.int64

@@ -1,4 +1,4 @@
-"""Einsum: brought down to matrix products, sums and transposes wherever these say the same."""
+"""Einsum: decomposed into matmuls, sums and transposes where these are equivalent."""
 
 import itertools
 import string
@@ -155,7 +155,7 @@ def _merge_runs(
 
 
 def _stand_together(run: str, terms: Sequence[str]) -> bool:
-    """Whether the two letters of `run` are neighbours wherever one of them occurs."""
+    """Return whether the two letters of `run` are neighbours wherever one of them occurs."""
     return all(run in t or (run[0] not in t and run[1] not in t) for t in terms)
 
 

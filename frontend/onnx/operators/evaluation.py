@@ -1,4 +1,5 @@
-"""Tables that a converter computes with ops: at once where nothing is left to the run."""
+"""Tables that a converter computes with ops, evaluated at import if their operands are
+constants."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -67,5 +68,5 @@ def _is_foldable(op: graph.GraphOp) -> bool:
 
 
 def is_known(*values: ir.Value) -> bool:
-    """Whether all `values` are constants of the program."""
+    """Return whether all `values` are constants of the program."""
     return all(isinstance(graph.graph_op(v.owner), graph.ConstantOp) for v in values)

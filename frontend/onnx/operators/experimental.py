@@ -73,7 +73,7 @@ def dynamic_slice(x, starts, ends, axes=None, *, node):
 
 @onnx_op("MeanVarianceNormalization")
 def mean_variance_normalization_1(x, *, across_channels=0, normalize_variance=1):
-    """Of each channel, or with `across_channels` of all of them together."""
+    """Normalize each channel, or with `across_channels` all of them together."""
     every = range(graph.type_of(x).rank)
     axes = [axis for axis in every if across_channels or axis != 1]
     if normalize_variance:

@@ -39,7 +39,7 @@ class Forest:
         return graph.tree_leaves(x, *operands, depth=self._depth(), width=width)
 
     def _depth(self) -> int:
-        """Nodes on the longest way. TypeRuleError when a way never ends."""
+        """The number of nodes on the longest path. TypeRuleError for a cycle."""
         reached, depth = np.unique(self.roots[self.roots >= 0]), 0
         while reached.size:
             if depth == len(self.features):
@@ -120,7 +120,7 @@ class NamedNodes:
         inner, leaves = np.cumsum(~is_leaf) - 1, np.cumsum(is_leaf)
         self.leaves = int(is_leaf.sum())
         self.numbers = np.where(is_leaf, -leaves, inner)
-        """Of each node, as `graph.tree_leaves` numbers nodes and leaves."""
+        """The number of each node, as `graph.tree_leaves` numbers nodes and leaves."""
         self.inner = np.flatnonzero(~is_leaf)
         first = {tree: i for i, tree in reversed(list(enumerate(trees)))}
         self.trees = trees
@@ -150,7 +150,7 @@ class NamedNodes:
         targets: Sequence[int] | None,
         weights: Sequence[float] | np.ndarray | None,
     ) -> list[tuple[int, int, float]]:
-        """What leaves say, as leaf, target and weight; nodes that are no leaves say nothing."""
+        """The entries of leaves, as leaf, target and weight; entries of inner nodes are ignored."""
         found = []
         given = [[] if column is None else column for column in (trees, nodes, targets, weights)]
         for tree, node, target, weight in zip(*given, strict=True):

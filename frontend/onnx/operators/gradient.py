@@ -50,7 +50,8 @@ def _gradients(result: ir.Value, leaves: tuple[ir.Value, ...]) -> dict[ir.Value,
 
 
 def _order(result: ir.Value, leaves: tuple[ir.Value, ...]) -> list[ir.Value]:
-    """What `result` is computed from down to `leaves`, each value after all that use it."""
+    """The values that `result` is computed from, down to `leaves`; each value after all its
+    users."""
     order: list[ir.Value] = []
     seen: set[ir.Value] = set()
     stack = [(result, False)]

@@ -1,4 +1,4 @@
-"""Operators that take elements from, or put them to, computed places."""
+"""Operators that read elements from, or write them to, computed positions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -115,7 +115,7 @@ def _known_count(
     limit: int | float | Dim | None,
     delta: int | float | Dim | None,
 ) -> int | Dim | None:
-    """How many steps of `delta` lead from `start` to `limit`, or None when that is not known."""
+    """The number of steps of `delta` from `start` to `limit`, or None when it is not known."""
     if start is None or limit is None or delta is None:
         return None
     if isinstance(start, Dim) or isinstance(limit, Dim) or isinstance(delta, Dim):

@@ -33,7 +33,7 @@ def tf_idf_vectorizer(
     pool_strings=None,
     weights=None,
 ):
-    """How often each n-gram of the pool is in a row, or whether it is, times its weight.
+    """The count of each n-gram of the pool in a row, or 1 if it occurs, times its weight.
 
     The elements of an n-gram may lie apart, all equally far, with up to `max_skip_count` others
     between two.
@@ -73,7 +73,8 @@ def tf_idf_vectorizer(
 
 
 def _distances(size: int, skipped: int, length: int | Dim) -> range:
-    """How far the elements of an n-gram of `size` lie apart, none behind a row of `length`."""
+    """The distances to try between the elements of an n-gram of `size`, within a row of
+    `length`."""
     if size == 1:
         return range(1, 2)
     most = skipped + 1

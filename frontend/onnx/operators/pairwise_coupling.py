@@ -9,7 +9,7 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 
 _CLOSEST = 1e-7
-"""How close to 0 and 1 the probability of a pair may be."""
+"""The minimum distance of a pair's probability from 0 and 1."""
 
 
 def coupled(

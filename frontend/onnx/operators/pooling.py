@@ -89,7 +89,7 @@ def _without_padding(
 
 
 def _attributes(window: Window) -> dict[str, Any]:
-    """Of ops to which padding is padding, whoever asked for it."""
+    """The attributes of ops that do not distinguish padding by `ceil_mode` from other padding."""
     return {
         "kernel": window.kernel,
         "strides": window.strides,
@@ -149,8 +149,8 @@ def _average(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Valu
 
 
 def _average_of_padded(x: ir.Value, window: Window, *, count_include_pad: bool) -> ir.Value:
-    """The mean of what counts, where the padding depends on unknown sizes: the mean of each window
-    by the part of it that counts."""
+    """The mean of the elements that count, if the padding depends on unknown sizes: the mean of
+    each window divided by the share of its elements that count."""
     type_ = graph.type_of(x)
     wide = np.float64 if type_.dtype == np.float64 else np.float32
     one = graph.constant(value=np.ones((1,) * type_.rank, wide))

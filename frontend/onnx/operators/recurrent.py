@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: the products with the inputs apart, one recurrence per direction."""
+"""RNN, GRU and LSTM: separate input matmuls, and one recurrence per direction."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ _BETAS = {"affine": 0.0, "hard_sigmoid": 0.5, "scaled_tanh": 1.0}
 
 @dataclass(frozen=True)
 class _Attributes:
-    """What the three operators have in common."""
+    """The attributes that the three operators share."""
 
     activations: Sequence[str] | None
     activation_alpha: Sequence[float]
@@ -48,7 +48,7 @@ class _Attributes:
     layout: int
 
     def directions(self) -> list[bool]:
-        """Whether each direction runs backwards."""
+        """For each direction, True if it runs backwards."""
         known = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
         if self.direction not in known:
             raise graph.TypeRuleError(f"direction '{self.direction}'")
@@ -127,7 +127,7 @@ class _Layer:
         return part(self.r, direction, transposed=True)
 
     def biases(self, direction: int) -> tuple[ir.Value, ir.Value] | None:
-        """Those of the products with the input and with the state."""
+        """The biases of the input matmul and of the recurrent matmul."""
         if self.bias is None:
             return None
         both = part(self.bias, direction)
@@ -225,7 +225,7 @@ def gru(
 
 
 def _split_biases(layer: _Layer, direction: int) -> tuple[ir.Value | None, ir.Value]:
-    """What is added to the gates, and what to the candidate's product before the reset gate."""
+    """The bias of the gates, and that of the candidate's matmul, added before the reset gate."""
     biases = layer.biases(direction)
     if biases is None:
         return None, graph.constant(value=np.zeros(layer.hidden, graph.type_of(layer.x).dtype))

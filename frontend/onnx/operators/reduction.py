@@ -37,7 +37,7 @@ def _reduction(op_type: str, reduce: Reduce, axes_input_since: int) -> None:
 
 
 def _is_settled(x: ir.Value, axes: ir.Value) -> bool:
-    """Whether it is known what computed axes are: there are none."""
+    """Return whether the computed axes are known to be none."""
     return graph.type_of(x).rank == 0 or graph.type_of(axes).shape == (0,)
 
 

@@ -91,7 +91,7 @@ def _table(axis: Axis, build: Callable[[], Sequence[ir.Value]]) -> list[ir.Value
 
 
 def _coordinates(axis: Axis, form: Form) -> ir.Value:
-    """For each element of the result, where it stands among those of `x`: f32 [size]."""
+    """The coordinate in `x` of each element of the result: f32 [size]."""
     place = graph.cast(positions(axis.size), to=_F32)
     if axis.keeps is True:
         return place
@@ -136,8 +136,8 @@ def _moved(place: ir.Value, axis: Axis, form: Form) -> ir.Value:
 
 
 _TIE = 1e-6
-"""As near to a half, a coordinate is one: that of element 4 of 6 from 20 is 14.5, in f32 a little
-less. The tolerance is ONNX Runtime's."""
+"""The tolerance within which a coordinate counts as a half, ONNX Runtime's. Element 4 of 6 from 20
+has the coordinate 14.5, which is a little less in f32."""
 
 
 def _to_nearest(x: ir.Value, is_up: Callable[..., ir.Value], tie: float) -> ir.Value:
@@ -156,13 +156,13 @@ _ROUNDINGS: dict[str, Callable[[ir.Value], ir.Value]] = {
 
 
 def _nearest(axis: Axis, form: Form) -> ir.Value:
-    """The place that each element of the result is a copy of."""
+    """The index in `x` that each element of the result copies."""
     place = graph.cast(_ROUNDINGS[form.rounding](_coordinates(axis, form)), to=np.int64)
     return graph.max_(graph.min_(place, size_scalar(axis.extent - 1)), size_scalar(0))
 
 
 def _radius(axis: Axis, form: Form, node: Node) -> Size:
-    """How many taps there are on each side of a coordinate."""
+    """The number of taps on each side of a coordinate."""
     support = 1 if form.mode == "linear" else 2
     if not form.antialias:
         return support
@@ -233,11 +233,11 @@ def _is_outside(axis: Axis, form: Form) -> ir.Value:
     return graph.or_(graph.less(coordinate, number(0.0)), graph.greater(coordinate, last))
 
 
-# What a node says
+# Attributes of a node
 
 
 def _given(value: ir.Value | None) -> TypeGuard[ir.Value]:
-    """Whether an optional input is there; it may be left out by giving no elements."""
+    """Return whether an optional input is given; an input without elements counts as left out."""
     return value is not None and 0 not in graph.type_of(value).shape
 
 

@@ -1,4 +1,4 @@
-"""Which axes a Resize changes, and how: from its scales, or from the sizes that it is given."""
+"""The axes that a Resize changes, with their sizes and scales, from its scales or sizes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

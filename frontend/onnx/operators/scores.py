@@ -1,4 +1,4 @@
-"""What classifiers and regressors of ``ai.onnx.ml`` do with their scores."""
+"""Labels and transformed scores of the classifiers and regressors of ``ai.onnx.ml``."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Fourier transforms, as products with tables of sines, and what goes with them."""
+"""Fourier transforms as matmuls with tables of sines, window functions, and mel weights."""
 
 import math
 
@@ -124,7 +124,7 @@ def _waves(used, count, length, dtype, parts: int, inverse: bool, onesided: bool
 
 
 def _cos_and_sin(part: ir.Value, whole: ir.Value, dtype: np.dtype) -> tuple[ir.Value, ir.Value]:
-    """Of ``part / whole`` of a turn, both integers; exact at each quarter."""
+    """Cosine and sine of ``part / whole`` of a turn, both integers; exact at each quarter."""
     fourfold = graph.mul(part, size_scalar(4))
     quarter = graph.div(fourfold, whole)
     rest = graph.cast(graph.sub(fourfold, graph.mul(quarter, whole)), to=dtype)
@@ -139,7 +139,7 @@ def _cos_and_sin(part: ir.Value, whole: ir.Value, dtype: np.dtype) -> tuple[ir.V
 
 
 def _has_mirror(used: Size, length: Size) -> ir.Value:
-    """Whether another frequency is the mirror of each: not of 0, nor of half the length."""
+    """A mask of the frequencies that have a mirror frequency: all but 0 and half the length."""
     place = positions(used)
     doubled = graph.add(place, place)
     inner = graph.less(doubled, size_scalar(length))

@@ -1,4 +1,4 @@
-"""What is different among many elements."""
+"""Distinct elements: Unique."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def _rows(x: ir.Value, axis: int) -> ir.Value:
 
 
 def _begins(rows: ir.Value) -> ir.Value:
-    """Whether each of sorted `rows` differs from the one before; the first one does."""
+    """A mask of the sorted `rows` that differ from the one before; it includes the first one."""
     type_ = graph.type_of(rows)
     count = type_.shape[0]
     place = positions(count)

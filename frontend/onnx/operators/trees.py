@@ -19,10 +19,10 @@ _NEUTRAL = {"MIN": np.inf, "MAX": -np.inf}
 
 
 def _votes(x: ir.Value, forest: Forest, weights: np.ndarray, aggregate: str) -> ir.Value:
-    """What the leaves that `x` reaches say of each target, over all trees.
+    """Aggregate the weights of the leaves that `x` reaches, for each target, over all trees.
 
     `weights` has a row for each leaf and a column for each target, with the neutral element of
-    `aggregate` where a leaf says nothing. A target of which no leaf says anything gets 0.
+    `aggregate` where a leaf has no weight. A target without any weight gets 0.
     """
     if aggregate not in _AGGREGATES:
         raise graph.TypeRuleError(f"aggregate_function '{aggregate}' is unknown")

@@ -1,5 +1,5 @@
-"""Convolutions by weights whose sizes only the run knows: the elements of all windows, gathered,
-times the weights as a matrix."""
+"""Convolutions by weights of dynamic sizes: gather the elements of all windows (im2col), and
+multiply them by the weights as a matrix."""
 
 from collections.abc import Sequence
 

@@ -54,7 +54,7 @@ class Window:
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether the padding depends on the sizes of the run."""
+        """True if the padding depends on sizes that are only known at run time."""
         return any(isinstance(size, Dim) for size in (*self.low, *self.high, *self.extra))
 
 
@@ -112,7 +112,7 @@ def _padding(
 
 
 def _same_total(extent: int | Dim, span: int | Dim, stride: int) -> int | Dim:
-    """Padding that gives ``ceil(extent / stride)`` places."""
+    """Padding that gives ``ceil(extent / stride)`` output positions."""
     if stride == 1:
         return span - 1
     return maximum((ceildiv(extent, stride) - 1) * stride + span - extent, 0)

@@ -1,4 +1,4 @@
-"""What would become of a model, without compiling it."""
+"""Check a model without compiling it: the place at which each node would run."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ _HEADINGS = ("where", "node", "operator", "reason")
 
 @dataclass(frozen=True)
 class Preflight:
-    """Where each node of a model would run, in the model's order."""
+    """The placement of each node of a model, in the model's order."""
 
     nodes: tuple[NodePlacement, ...]
 
     @property
     def compiles(self) -> bool:
-        """Whether the model can be compiled, be it with parts on the host."""
+        """True if the model can be compiled, possibly with parts on the host."""
         return not self.at(Where.IMPOSSIBLE)
 
     @property
     def native(self) -> bool:
-        """Whether nothing would run on the host."""
+        """True if all nodes are compiled and none run on the host."""
         return len(self.at(Where.NATIVE)) == len(self.nodes)
 
     def at(self, where: Where) -> list[NodePlacement]:

@@ -86,7 +86,7 @@ def _require_counted_outputs(node: onnx.NodeProto) -> None:
 
 
 def is_ranked(type_: onnx.TypeProto | None) -> bool:
-    """Whether `type_` is that of a tensor whose rank is known."""
+    """Return whether `type_` is a tensor type of known rank."""
     return type_ is not None and type_.tensor_type.HasField("shape")
 
 
@@ -98,7 +98,7 @@ def to_type_proto(type_: graph.TensorType) -> onnx.TypeProto:
 
 
 def kind_of(type_: onnx.TypeProto | None) -> str:
-    """What a value is that is no tensor of numbers with a known rank: ``a sequence``."""
+    """Describe a value that is not a tensor of numbers with a known rank: ``a sequence``."""
     match type_.WhichOneof("value") if type_ is not None else None:
         case "sequence_type":
             return "a sequence"

@@ -213,7 +213,7 @@ def _key_of(node: onnx.NodeProto) -> FunctionKey:
 
 
 def _since(node: onnx.NodeProto, version: int) -> int:
-    """Where the meaning began that `node` has at `version`; the version itself if unknown."""
+    """The opset since which `node` has the semantics of `version`; `version` itself if unknown."""
     try:
         schema = onnx.defs.get_schema(node.op_type, version, node.domain)
     except onnx.defs.SchemaError:

@@ -66,7 +66,7 @@ class Partitioner:
         return [part for _, part in parts if part.outputs]
 
     def live(self) -> list[int]:
-        """The nodes whose results somebody wants."""
+        """The nodes whose results are used."""
         live: set[int] = set()
         work = [self.producer[name] for name in self.results if name in self.producer]
         while work:
@@ -110,7 +110,8 @@ class Partitioner:
         return sorted(nodes)
 
     def _computes_sizes(self, index: int) -> bool:
-        """Whether a node makes a few integers from the sizes of tensors, or from a few integers."""
+        """Return whether a node computes a few integers from sizes of tensors, or from a few
+        integers."""
         node = self.nodes[index]
         return (
             self.native[index]
@@ -145,5 +146,5 @@ class Partitioner:
 
 
 def _count(levels: Mapping[int, int]) -> tuple[int, int]:
-    """How many parts there are, and then when the last one begins."""
+    """The number of parts, then the level of the last one."""
     return len(set(levels.values())), max(levels.values(), default=0)

@@ -1,9 +1,9 @@
-"""Where each node of a model runs: compiled, or on the host.
+"""Placement of each node of a model: compiled, or on the host.
 
-Found out by importing: what the importer refuses goes to the host if ONNX's definition of the
-operator runs there, and so does what works on values that no compiled code takes (strings,
-sequences, optionals, tensors of unknown rank). The types of what such nodes give come from ONNX's
-shape inference, so that the import goes on behind them.
+The placement is found by importing. A node that the importer refuses goes to the host if ONNX's
+reference implementation can run it, and so does a node on values that compiled code cannot take
+(strings, sequences, optionals, tensors of unknown rank). The types of the results of such nodes
+come from ONNX's shape inference, so that the import continues after them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,15 @@ from ..importing.tensors import check_shape, dtype_of
 from .host_types import infer_types, is_ranked, kind_of, to_type_proto
 
 WhyNot = Callable[[bytes], str | None]
-"""Why the host cannot run a model of one node, given as its bytes; None where it can."""
+"""A function that explains why the host cannot run a model of one node, given as bytes; None if it
+can."""
 
 ValueType = graph.TensorType | onnx.TypeProto | None
 """A `TensorType` for what compiled code takes and gives; for anything else what ONNX says."""
 
 
 class Where(StrEnum):
-    """Where a node runs."""
+    """The place at which a node runs."""
 
     NATIVE = "native"
     HOST = "host"
@@ -42,7 +43,7 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class NodePlacement:
-    """Where one node runs, and why it is not compiled, if it is not."""
+    """The placement of one node, and the reason if it is not compiled."""
 
     name: str
     domain: str
@@ -140,7 +141,8 @@ class Placer(TrackingImporter):
             self._enter(info.name, type_)
 
     def _require_defined(self, node: onnx.NodeProto) -> None:
-        """What the importer would say of `node`, which may not be imported."""
+        """Raise the errors that the importer would raise for the names of `node`, which may not be
+        imported."""
         what = f"node '{node.name}' ({node.op_type})"
         for name in read_names(node):
             if name not in self.placement.types:
@@ -258,10 +260,10 @@ class Placer(TrackingImporter):
 
 
 def first_output(node: onnx.NodeProto) -> str:
-    """What tells one node from another: the first value it defines."""
+    """The key of a node: the first value it defines."""
     return next(filter(None, node.output), "")
 
 
 def impossible(placement: Placement, live: Sequence[int]) -> list[NodePlacement]:
-    """The nodes that can run nowhere, and whose results somebody wants."""
+    """The nodes that can run nowhere, and whose results are used."""
     return [placement.nodes[i] for i in live if placement.nodes[i].where is Where.IMPOSSIBLE]

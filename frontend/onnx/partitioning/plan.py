@@ -91,7 +91,8 @@ def make_plan(
     overridden: Collection[str] = (),
     apart: Collection[str] = (),
 ) -> Plan:
-    """Divide the model between compiled code and the host, to which `why_not` lends its voice.
+    """Divide the model between compiled code and the host; `why_not` tells what the host cannot
+    run.
 
     `outputs`, `overridden` and `apart` are those of `import_onnx`.
 
@@ -115,10 +116,10 @@ def make_plan(
 def place_nodes(
     source: Source, *, dims: Mapping[str, int] | None, why_not: WhyNot, one_program: bool
 ) -> list[NodePlacement]:
-    """Where each node of the model runs, or that it runs nowhere.
+    """The placement of each node of the model, which may be impossible.
 
-    A model that can be compiled as a whole has no parts, in which nodes may be refused anew. Unless
-    there is to be `one_program`, ranks that depend on sizes are no reason against that.
+    A model that compiles as a whole is not divided into parts, in which more nodes may be refused.
+    Unless `one_program` is required, ranks that depend on sizes do not prevent that.
     """
     model, folder = _prepare(source)
     placement = _settled(model, folder, dims or {}, why_not)
