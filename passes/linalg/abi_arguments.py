@@ -1,4 +1,4 @@
-"""Memory that a caller gives: arguments of an entry function behind the inputs of the model."""
+"""Caller-allocated buffers: arguments of an entry function after the inputs of the model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +10,8 @@ BUFFER = "!hal.buffer"
 
 
 def append_buffers(function: Any, marks: Sequence[dict[str, ir.Attribute]]) -> None:
-    """Give `function` (a ``func.func``) a buffer as one more argument for each of `marks`, by which
-    the backend knows what it is for."""
+    """Append a buffer argument to `function` (a ``func.func``) for each of `marks`, the attribute
+    that tells the backend its purpose."""
     ir.Context.current.allow_unregistered_dialects = True
     operation = function.operation
     type_ = ir.FunctionType(ir.TypeAttr(operation.attributes["function_type"]).value)

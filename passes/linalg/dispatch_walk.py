@@ -1,11 +1,11 @@
-"""Finding ops in what the backend makes machine code of."""
+"""A walk over the ops in kernels, as opposed to host code."""
 
 from typing import Any
 
 from ...mlir import ir
 
 _KERNELS = ("linalg.", "iree_linalg_ext.", "flow.dispatch.", "stream.executable")
-"""What other ops belong to is the host's."""
+"""Prefixes of the ops that hold kernel code; code in any other op runs on the host."""
 
 
 def each_in_kernels(module: Any, op_class: type) -> list[ir.Operation]:

@@ -1,4 +1,4 @@
-"""A second way into small programs: results in memory that the caller gives."""
+"""A destination-passing entry for small programs: results in caller-allocated buffers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,13 @@ DESTINATION_ENTRY = "main_into"
 """The name that the runtime looks for (`runtime/metadata.py`)."""
 
 _MOST_OPS = 256
-"""In a function of which a microsecond is still a part that counts."""
+"""The most ops of a function that gets the entry: in larger ones, a microsecond does not matter."""
 
 
 @register
 @dataclass(frozen=True)
 class AddDestinationEntry(Pass):
-    """Let a caller of a small program say where its results go.
+    """Add an entry to a small program that writes results to buffers of the caller.
 
     func.func @main(%x: tensor<1x8xf32>) -> tensor<1x8xf32> { .. }
     -->
@@ -52,7 +52,7 @@ class AddDestinationEntry(Pass):
                 statistics.record_fired("main")
 
     def _reason_against(self, function: Any) -> str:
-        """Why `function` gets no such entry; empty if it does."""
+        """The reason why `function` gets no such entry; empty if it does."""
         if not function.type.results:
             return "there is no result"
         if any(str(type_) == BUFFER for type_ in function.type.inputs):

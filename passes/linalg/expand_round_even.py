@@ -1,4 +1,4 @@
-"""Rounding as processors with vectors do it fastest."""
+"""Rounding to even, fast on CPUs with vectors."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from .dispatch_walk import each_in_kernels
 @register
 @dataclass(frozen=True)
 class ExpandRoundEven(Pass):
-    """Round to even by adding and subtracting what leaves no bits behind the point.
+    """Round to even by adding and subtracting a constant that leaves no fraction bits.
 
     %1 = math.roundeven %0 : f32
     -->
@@ -21,8 +21,8 @@ class ExpandRoundEven(Pass):
     %2 = arith.addf %1, 2^23
     %3 = arith.subf %2, 2^23   ... with the sign of %0, and as it is from 2^23 on
 
-    The backend takes the exponent apart instead, which is four times as many operations. Not for
-    graphics processors: their drivers may take the sum and the difference for nothing.
+    The backend computes with the exponent instead, which is four times as many operations. Not for
+    GPUs: their drivers may simplify the sum and the difference away.
     """
 
     name = "expand-round-even"

@@ -1,4 +1,4 @@
-"""Memory for what is between the inputs and the outputs, from the caller."""
+"""Caller-allocated memory for intermediate results."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from ..infra.registry import register
 from .abi_arguments import append_buffers
 
 POOL_BYTES = 64 << 20
-"""Up to which the backend's runtime on processors keeps the memory of a call for the next one
+"""The size up to which the backend's CPU runtime keeps the memory of a call for the next one
 (``IREE_HAL_TASK_DEVICE_DEFAULT_POOL_RANGE_LENGTH_DEFAULT``)."""
 
 
@@ -23,14 +23,14 @@ class ExternalizeTransients(Pass):
     func.func @main(%x: tensor<8x3x224x224xf32>, %0: !hal.buffer {iree.abi.transients})
         -> tensor<8x1000xf32>
 
-    What the runtime does not keep itself comes from the system in each call, which fills it with
-    zeros, page by page. The caller keeps it from call to call.
+    Memory that the runtime does not keep is allocated by the OS in each call, which zeroes it page
+    by page. The caller keeps its memory from call to call.
     """
 
     name = "externalize-transients"
     anchor = MODULE
     bytes: int = 0
-    """What intermediate results take at once; of sizes that are known."""
+    """Peak bytes of the intermediate results, as far as sizes are known."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.bytes <= POOL_BYTES:

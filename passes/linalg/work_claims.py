@@ -1,4 +1,4 @@
-"""The code by which threads claim pieces of work: see `work_stealing`."""
+"""The code by which threads claim workgroups; see `work_stealing`."""
 
 from collections.abc import Callable
 
@@ -8,27 +8,28 @@ from ...mlir import arith, ir, llvm, memref, scf
 _BACK = 32
 """Bits of a counter below those that count claims from the back of a share."""
 _PROCESSOR = (1 << 12) - 1
-"""The bits of what x86-64 knows of a processor that are its number, on Linux; its node follows."""
+"""The bits of x86-64's processor ID that hold the CPU number, on Linux; the NUMA node follows."""
 
 
 _APART = 16
-"""Elements between two counters: processors fetch pairs of lines of the cache, and one that claims
-of its own share must not wait for a line which another one has."""
+"""Elements between two counters. CPUs fetch pairs of cache lines, and a core that claims from its
+own share must not wait for a line that another core holds (false sharing)."""
 
 
 def counters_type(threads: int) -> ir.MemRefType:
-    """What is claimed of each thread's share, and how many have left; zero between kernels."""
+    """The type of the counters: claims from each thread's share, then the number of finished calls.
+    All are zero between kernels."""
     return ir.MemRefType.get([(threads + 1) * _APART], ir.IntegerType.get_signless(64))
 
 
 def each_claimed(
     counters: ir.Value, pieces: ir.Value, threads: int, body: Callable[[ir.Value], None]
 ) -> None:
-    """Write `body`, of which it is given the number, for pieces that nobody else has claimed, until
-    none of so many is left: of the share of the processor that this runs on, then of the others.
+    """Emit a loop that claims workgroups and runs `body` on their numbers until all `pieces` are
+    claimed: from the share of the current core first, then from the others.
 
-    To be done by each call of a kernel, `count_calls()` in all. The last one to find nothing sets
-    the counters to zero again, for the next kernel.
+    Each of the `count_calls()` calls of a kernel runs it. The last one to finish resets the
+    counters to zero for the next kernel.
     """
     index = ir.IndexType.get()
     home = arith.remui(_processor(), _index(threads))
@@ -50,8 +51,8 @@ def each_claimed(
 
 
 def _search(counters: ir.Value, pieces: ir.Value, home: ir.Value, threads: int) -> ir.Value:
-    """A piece of the share `home`, or of the first one after it that has any left; -1 where there
-    is none."""
+    """A workgroup of the share `home`, or of the first share after it that has any left; -1 if
+    there is none."""
     index = ir.IndexType.get()
     loop = scf.WhileOp([index, index], [_index(0), _index(-1)])
     places = [ir.Location.current] * 2
@@ -71,17 +72,17 @@ def _search(counters: ir.Value, pieces: ir.Value, home: ir.Value, threads: int) 
 
 
 def _part(share: ir.Value, pieces: ir.Value, threads: int) -> ir.Value:
-    """Where a share begins."""
+    """The first workgroup of a share."""
     return arith.divui(arith.muli(share, pieces), _index(threads))
 
 
 def _take(
     counters: ir.Value, share: ir.Value, own: ir.Value, low: ir.Value, high: ir.Value
 ) -> ir.Value:
-    """A piece of a share, from `low` to `high`; -1 where none is left.
+    """A workgroup of a share, from `low` to `high`; -1 if none is left.
 
-    Owners come from one end and helpers from the other: that next to the helper's own share, where
-    there are two.
+    Owners take from one end and helpers from the other: with two threads, the end next to the
+    helper's own share.
     """
     old = _add(counters, share, arith.select(own, _i64(1), _i64(1 << _BACK)))
     by_owner = _to_index(arith.andi(old, _i64((1 << _BACK) - 1)))
@@ -98,7 +99,7 @@ def _take(
 
 
 def _processor() -> ir.Value:
-    """The number of the processor that this runs on; another one a moment later."""
+    """The number of the current CPU; the thread may migrate at any time."""
     i64 = ir.IntegerType.get_signless(64)
     known = llvm.inline_asm(
         i64, [], "rdtscp", "={rcx},~{rax},~{rdx}", has_side_effects=True
@@ -107,7 +108,7 @@ def _processor() -> ir.Value:
 
 
 def _add(counters: ir.Value, number: ir.Value, value: ir.Value) -> ir.Value:
-    """What a counter was; `value` is added to it."""
+    """Add `value` to a counter atomically; returns the old value."""
     kind = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(arith.AtomicRMWKind.addi))
     at = arith.muli(number, _index(_APART))
     return memref.AtomicRMWOp(kind, value, counters, [at]).result

@@ -1,4 +1,4 @@
-"""Which thread does which piece of a kernel's work."""
+"""Distribution of a kernel's workgroups among threads."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from .work_claims import counters_type, each_claimed
 @register
 @dataclass(frozen=True)
 class ScheduleAffinity(Pass):
-    """Give each thread pieces of the kernels' work that lie together, the same ones every time.
+    """Give each thread a contiguous share of a kernel's workgroups, the same one every time.
 
     %1 = flow.dispatch @a[%n](%0) : (tensor<..>) -> tensor<..>
     -->
     %counters = flow.tensor.splat 0 : tensor<48xi64>
     %1:2 = flow.dispatch @a[%threads](%n, %0, %counters) : (..) -> (tensor<..>, %counters)
 
-    The backend hands out pieces in the order in which threads come for them, and from eight for
-    each thread on, eight at a time: of 24 pieces one of two threads gets 16. Here the kernel is
-    called once for each thread, and takes one piece after the other, by counters that the kernels
-    of a run hand on: of its processor's share, and where nothing is left of that, of another's
-    (affinity scheduling, Markatos and LeBlanc, 1994). What a kernel reads was then computed on the
-    same processor most of the time, and lies in its cache. For x86-64, where code can ask which
-    processor it is on.
+    The backend hands out workgroups in the order in which threads ask for them, and eight at a time
+    if there are eight or more per thread: of 24 workgroups, one of two threads gets 16. Here the
+    kernel is called once for each thread, and claims workgroups one by one through counters that
+    kernels of a run pass on: from its core's share, and when that is empty, from another's
+    (affinity scheduling, Markatos and LeBlanc, 1994). The operands of a kernel were then mostly
+    computed on the same core, and are in its cache. For x86-64, where code can query the core that
+    it runs on.
     """
 
     name = "schedule-affinity"
@@ -68,7 +68,7 @@ class ScheduleAffinity(Pass):
 
 
 def _move(kernel: Kernel, piece: ir.Value) -> None:
-    """Put here what the kernel does, for `piece`."""
+    """Move the body of the kernel here, for workgroup `piece`."""
     block = ir.InsertionPoint.current.block
     for op in kernel.body():
         block.append(op)
@@ -76,17 +76,18 @@ def _move(kernel: Kernel, piece: ir.Value) -> None:
 
 
 class _Counters:
-    """The counters of all claims, which go from kernel to kernel.
+    """The counters of claims, passed from kernel to kernel.
 
-    A kernel gets them from one whose result it reads, unless another one has: kernels that could
-    run at the same time still can. Otherwise it gets new ones.
+    A kernel takes those of a producer unless another kernel already has: kernels that could run
+    concurrently still can. Otherwise it gets new ones.
     """
 
     def __init__(self, threads: int):
         memory = counters_type(threads)
         self._type = ir.RankedTensorType.get(memory.shape, memory.element_type)
         self._free: dict[ir.Value, ir.Value] = {}
-        """By the first results of kernels."""
+        """Counters that no kernel has taken yet, by the first result of the kernel that had
+        them."""
 
     def hand_over(self, dispatch: Dispatch) -> None:
         counters = self._find(dispatch.op)
@@ -106,7 +107,7 @@ class _Counters:
 
 
 def _producers(op: ir.Operation) -> Iterator[ir.Operation]:
-    """The kernels whose results `op` reads, itself or through ops that are none."""
+    """The kernels whose results `op` reads, directly or through other ops."""
     seen: set[ir.Operation] = set()
     waiting = [op]
     while waiting:

@@ -1,1 +1,1 @@
-"""Passes that work around faults of IREE."""
+"""Workarounds for IREE bugs."""

@@ -1,4 +1,4 @@
-"""Tensors that are computed and stored before whoever reads them."""
+"""Compute barriers: tensors that are materialized before their readers run."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,7 +8,7 @@ from ...graph_to_linalg.dispatch import VIEWS
 
 
 def store(x: ir.Value, for_whom: Callable[[ir.Operation], bool] = lambda reader: True) -> None:
-    """Let those of the readers of `x` read what was stored of it."""
+    """Materialize `x` behind a compute barrier for the given readers."""
     readers = [(use.owner.operation, use.operand_number) for use in x.uses]
     op = ir.OpResult(x).owner
     with ir.InsertionPoint.after(op), op.location:
@@ -19,7 +19,7 @@ def store(x: ir.Value, for_whom: Callable[[ir.Operation], bool] = lambda reader:
 
 
 def readings(x: ir.Value) -> Iterator[ir.OpOperand]:
-    """Where `x` is read, in other shapes maybe."""
+    """The operands that read `x`, directly or through reshapes and casts."""
     for use in x.uses:
         reader = use.owner.operation
         if reader.name in VIEWS:

@@ -1,4 +1,4 @@
-"""Positions along rows that are reduced, from memory."""
+"""Workaround: positions along reduced rows, read from memory instead of computed in the kernel."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +22,8 @@ class StorePositions(Pass):
     %positions = iree_tensor_ext.compute_barrier.end ... -> tensor<64xi32>
     %1 = linalg.generic {parallel, reduction} ins(%0, %positions : tensor<6x64xf32>, tensor<64xi32>)
 
-    Where several threads share a row, as they do for some lengths, the backend would hand its
-    positions around in memory, in a type that SPIR-V does not have in memory. For Vulkan.
+    When several threads reduce one row, as they do for some lengths, the backend exchanges
+    positions through memory, in a type that SPIR-V does not allow there. For Vulkan.
     """
 
     name = "store-positions"
@@ -58,7 +58,7 @@ def _read_positions(generic: ir.Operation) -> None:
 
 
 def _extent(generic: ir.Operation, loop: int) -> tuple[ir.Value, int] | None:
-    """An operand and its axis that `loop` goes along; None where there is none."""
+    """An operand and the axis of it that `loop` iterates over; None if there is none."""
     maps = ir.ArrayAttr(generic.attributes["indexing_maps"])
     for operand, map_ in zip(generic.operands, maps, strict=True):
         for axis, read in enumerate(ir.AffineMapAttr(map_).value.results):
@@ -79,8 +79,8 @@ def _positions(source: ir.Value, axis: int) -> ir.Value:
 
 
 def _with_inputs(generic: ir.Operation, added: dict[int, ir.Value]) -> dict[int, ir.Value]:
-    """Put one that reads `added`, too, each along its loop, in the place of `generic`; gives the
-    elements of these."""
+    """Replace `generic` by one that also reads `added`, each along its loop; returns the block
+    arguments for these."""
     inputs = list(linalg_inputs(generic))
     outputs = list(generic.operands)[len(inputs) :]
     maps = list(ir.ArrayAttr(generic.attributes["indexing_maps"]))

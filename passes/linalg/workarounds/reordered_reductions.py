@@ -1,4 +1,4 @@
-"""Reductions that one op reads in several orders."""
+"""Workaround: reductions that one op reads by several index maps."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
@@ -14,18 +14,18 @@ from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
 
 Coordinate = Hashable
-"""What an axis is read at: a loop of the reader's, several of them, or a part of one; None where
-there is only one place."""
+"""The index of an axis in a read: a loop of the reader, several loops, or a part of one; None for
+an axis of one element."""
 
 
 class _Several(tuple[Coordinate, ...]):
-    """The coordinates of several axes, as that of the one axis that they became."""
+    """The coordinates of several axes that were collapsed into one."""
 
 
 @register
 @dataclass(frozen=True)
 class StoreReorderedReductions(Pass):
-    """Store what an op reads of one reduction in several orders.
+    """Materialize a reduction that an op reads by several index maps.
 
     %sum = linalg.generic {parallel, reduction} ... -> tensor<3xf32>
     %neg = linalg.generic {parallel} ins(%sum) -> tensor<3xf32>
@@ -35,8 +35,8 @@ class StoreReorderedReductions(Pass):
     %1 = iree_tensor_ext.compute_barrier.end %neg
     %max = linalg.generic {(i, j) -> (i), (i, j) -> (j)} ins(%0, %1)
 
-    The backend would compute the reduction in the loops of the op, and take the element of one
-    order for that of the other.
+    The backend would fuse the reduction into the op, and use the element of one index map for that
+    of the other.
     """
 
     name = "store-reordered-reductions"
@@ -67,8 +67,8 @@ def _store_reordered(reader: ir.Operation) -> None:
 def _reductions_read(
     x: ir.Value, place: tuple[Coordinate, ...]
 ) -> Iterator[tuple[ir.Value, tuple[Coordinate, ...]]]:
-    """The reductions that the element of `x` at `place` is computed from, and which elements of
-    them; as far as elementwise ops and views lead."""
+    """The reductions that the element of `x` at `place` is computed from, through elementwise ops
+    and views, and the elements of them that are read."""
     waiting, seen = [(x, place)], set()
     while waiting:
         x, place = found = waiting.pop()
@@ -88,8 +88,8 @@ def _reductions_read(
 def _reads(
     generic: ir.Operation, place: Sequence[Coordinate] | None = None
 ) -> list[tuple[ir.Value, tuple[Coordinate, ...]]]:
-    """The inputs of `generic`, and the element of each that the one at `place` of its result is
-    computed from, or its loops where there is no `place`."""
+    """The inputs of `generic`, and the element of each that is read for the result at `place`, in
+    terms of the loops of `generic` if `place` is None."""
     maps = [
         ir.AffineMapAttr(each).value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])
     ]
@@ -113,7 +113,7 @@ def _coordinate(expression: ir.AffineExpr, loops: Sequence[Coordinate]) -> Coord
 
 
 def _only_long(x: ir.Value, place: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
-    """`place` with nothing said of axes of one element."""
+    """`place` with None for axes of one element."""
     shape = ir.RankedTensorType(x.type).shape
     return tuple(None if size == 1 else at for size, at in zip(shape, place, strict=True))
 
@@ -173,4 +173,4 @@ _VIEWS = {
     "tensor.expand_shape": _expanded,
     "linalg.transpose": _transposed,
 }
-"""What elements of its source an op without arithmetic reads."""
+"""Functions that map an element of a view to the element of its source, by op."""

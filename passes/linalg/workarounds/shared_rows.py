@@ -1,4 +1,4 @@
-"""Values of rows that are needed both within a reduction over these and elsewhere."""
+"""Workaround: per-row values that a reduction over the rows reads, and other ops, too."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from .compute_barriers import readings, store
 @register
 @dataclass(frozen=True)
 class StoreSharedRows(Pass):
-    """Store values of rows that reductions over these rows read, and others too.
+    """Materialize per-row values that both reductions over these rows and other ops read.
 
     %mean = linalg.generic {parallel} ... -> tensor<6xf32>
     %1 = linalg.generic {parallel, reduction} ins(%x, %mean : tensor<6x20xf32>, tensor<6xf32>)
@@ -24,9 +24,9 @@ class StoreSharedRows(Pass):
     %1 = linalg.generic {parallel, reduction} ins(%x, %0 : tensor<6x20xf32>, tensor<6xf32>)
     return %0, %1
 
-    The backend would compute them in the kernel of the reduction and write them there, by as many
-    threads as share a row. For CUDA it fails at that: where they are computed from scalars, and
-    where what they are computed from is written, too.
+    The backend would compute and write them in the kernel of the reduction, on all threads that
+    share a row. On CUDA that fails if they are computed from scalars, or if their operands are
+    results of the kernel, too.
     """
 
     name = "store-shared-rows"
@@ -42,14 +42,14 @@ class StoreSharedRows(Pass):
 
 
 def _is_shared(x: ir.Value) -> bool:
-    """Whether some readers of `x` spread it into a reduction, and some do not."""
+    """Return whether some readers of `x` broadcast it into a reduction, and some do not."""
     uses = list(readings(x))
     return len(uses) > 1 and len({_leads_to_reduction(use) for use in uses}) == 2
 
 
 def _leads_to_reduction(use: ir.OpOperand) -> bool:
-    """Whether what is read there ends in a reduction, by elementwise ops alone, and is spread along
-    an axis before it or in it."""
+    """Return whether the value read by `use` reaches a reduction through elementwise ops alone, and
+    is broadcast along an axis on the way or in the reduction."""
     waiting, seen = [(use, False)], set()
     while waiting:
         use, spread = waiting.pop()
@@ -67,8 +67,8 @@ def _leads_to_reduction(use: ir.OpOperand) -> bool:
 
 
 def _is_spread_by(generic: ir.Operation, operand: int) -> bool:
-    """Whether `generic` reads the same element of an operand all along one of its loops, one that
-    is reduced if any is."""
+    """Return whether `generic` broadcasts an operand along one of its loops; along a reduction loop
+    if it has any."""
     maps = ir.ArrayAttr(generic.attributes["indexing_maps"])
     read = ir.AffineMapAttr(maps[operand]).value
     kinds = _iterators(generic)

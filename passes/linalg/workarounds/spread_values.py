@@ -1,4 +1,5 @@
-"""Values of unknown size that are needed both spread over several axes and otherwise."""
+"""Workaround for IREE 3.13 CollapseDimensions: a dynamic value that a dispatch both returns and
+broadcasts over several axes gets wrong sizes. A compute barrier separates the two."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from .compute_barriers import readings, store
 @register
 @dataclass(frozen=True)
 class StoreSpreadValues(Pass):
-    """Store values of unknown size that are spread over several axes, if results are not.
+    """Materialize dynamic values that one op broadcasts over several axes, and another does not.
 
     %mean = linalg.generic ... -> tensor<?xf32>
     %1 = linalg.generic {(i, j, k) -> (i, j, k), (i, j, k) -> (i)} ins(%x, %mean)
@@ -27,10 +28,10 @@ class StoreSpreadValues(Pass):
     %1 = linalg.generic {(i, j, k) -> (i, j, k), (i, j, k) -> (i)} ins(%x, %0)
     return %0, %1
 
-    The backend would compute both in one kernel, and make one axis of those that come together:
-    j and k. For the size of that it takes the sizes of its first result for those of the second,
-    and writes beyond the memory that it allocates (IREE 3.13, ``CollapseDimensions.cpp``, where
-    reshapes leave a dispatch). Sizes of the second that are those of the first do no harm.
+    The backend would compute both in one dispatch, and collapse the adjacent axes j and k. For the
+    size of the collapsed axis it takes the sizes of its first result for those of the second, and
+    writes out of bounds (IREE 3.13, ``CollapseDimensions.cpp``, which moves reshapes out of a
+    dispatch). There is no error if both results have the same sizes.
     """
 
     name = "store-spread-values"
@@ -50,8 +51,8 @@ def _is_of_unknown_size(x: ir.Value) -> bool:
 
 
 def _is_spread_by_some(x: ir.Value) -> bool:
-    """Whether an elementwise op spreads `x` over several axes, and `x`, or what comes of it and is
-    not spread so, may be a result of the same kernel."""
+    """Return whether an elementwise op broadcasts `x` over several axes, and `x`, or a value
+    computed from it without such a broadcast, may be a result of the same dispatch."""
     return (
         sum(1 for _ in readings(x)) > 1
         and any(spread for _, spread in _coming_of(x, with_reductions=False))
@@ -60,7 +61,8 @@ def _is_spread_by_some(x: ir.Value) -> bool:
 
 
 def _coming_of(x: ir.Value, *, with_reductions: bool = True) -> Iterator[tuple[ir.Value, bool]]:
-    """What is computed from `x` by generic ops, and whether it is spread over several axes."""
+    """The values that generic ops compute from `x`, each with whether it is broadcast over several
+    axes."""
     waiting, seen = [(x, False)], set()
     while waiting:
         value, spread = found = waiting.pop()
@@ -79,7 +81,7 @@ def _coming_of(x: ir.Value, *, with_reductions: bool = True) -> Iterator[tuple[i
 
 
 def _may_be_result(x: ir.Value) -> bool:
-    """Whether somebody reads `x` who may be no part of its kernel."""
+    """Return whether a reader of `x` may be outside of its dispatch."""
     return any(
         use.owner.operation.name != "linalg.generic" or not (_is_in_step(use) or _spreads(use))
         for use in readings(x)
@@ -87,7 +89,8 @@ def _may_be_result(x: ir.Value) -> bool:
 
 
 def _is_in_step(use: ir.OpOperand) -> bool:
-    """Whether an elementwise op reads one element after the other."""
+    """Return whether the reader is elementwise and reads the operand along all its loops, in
+    order."""
     reader = use.owner.operation
     own, extents = _loops_along(use), _extents(reader)
     long = [loop for loop, extent in enumerate(extents) if extent != 1]
@@ -95,8 +98,8 @@ def _is_in_step(use: ir.OpOperand) -> bool:
 
 
 def _spreads(use: ir.OpOperand) -> bool:
-    """Whether two loops of the reader, one after the other and of more than one round, do not run
-    along the operand, and it has other sizes to be found out than the operand."""
+    """Return whether the reader broadcasts the operand along two adjacent loops, not counting loops
+    of one iteration, and has dynamic sizes that are not the operand's."""
     own, extents = _loops_along(use), _extents(use.owner.operation)
     long = [loop for loop, extent in enumerate(extents) if extent != 1]
     together = any(first not in own and second not in own for first, second in pairwise(long))
@@ -105,13 +108,13 @@ def _spreads(use: ir.OpOperand) -> bool:
 
 
 def _loops_along(use: ir.OpOperand) -> list[int]:
-    """The loops of the reader that run along the axes of the operand."""
+    """The loops of the reader that iterate over the axes of the operand."""
     map_ = _maps(use.owner.operation)[use.operand_number]
     return [each.position for each in map_.results if isinstance(each, ir.AffineDimExpr)]
 
 
 def _extents(generic: ir.Operation) -> list[int | None]:
-    """How many rounds each loop has, None where only the run knows."""
+    """The trip count of each loop, None if it is dynamic."""
     maps = _maps(generic)
     extents: list[int | None] = [None] * maps[0].n_dims
     for x, map_ in zip(generic.operands, maps, strict=True):

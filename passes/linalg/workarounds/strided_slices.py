@@ -1,4 +1,4 @@
-"""Slices whose elements lie apart, which are read at computed places."""
+"""Workaround: strided slices that are read at computed positions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from .compute_barriers import store
 @register
 @dataclass(frozen=True)
 class StoreStridedSlices(Pass):
-    """Store slices whose elements lie apart before single ones are read.
+    """Materialize strided slices before single elements of them are read.
 
     %1 = tensor.extract_slice %0[0] [%n] [2]
     %2 = linalg.generic { tensor.extract %1[%i] }
@@ -23,9 +23,9 @@ class StoreStridedSlices(Pass):
     %2 = iree_tensor_ext.compute_barrier.end %1
     %3 = linalg.generic { tensor.extract %2[%i] }
 
-    The backend would read several elements at once through the slice, and fails where they do not
-    lie side by side. Where the elements of %0 are read one by one themselves, %0 is stored: the
-    backend would compute them in the loop that reads the slice, with memory for all of them.
+    The backend would vectorize the reads through the slice, and fails if the elements are not
+    contiguous. If the producer of %0 itself reads single elements, %0 is materialized instead: the
+    backend would compute all of it in the loop that reads the slice.
     """
 
     name = "store-strided-slices"
@@ -46,7 +46,7 @@ def _is_strided(op: ir.Operation) -> bool:
 
 
 def _reads_by_element(x: ir.Value) -> bool:
-    """Whether whoever computes `x` reads single elements."""
+    """Return whether the producer of `x` reads single elements (``tensor.extract``)."""
     owner = origin(x, (*VIEWS, "linalg.transpose")).owner
     if isinstance(owner, ir.Block) or owner.operation.name != "linalg.generic":
         return False
@@ -54,7 +54,8 @@ def _reads_by_element(x: ir.Value) -> bool:
 
 
 def _has_step(op: ir.Operation) -> bool:
-    """Whether the elements of a row are apart: by steps, or as one of each row of the source."""
+    """Return whether the elements of a row are strided: by a step, or as one of each row of the
+    source."""
     sizes, strides = (
         list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("sizes", "strides")
     )
