@@ -1,1 +1,1 @@
-"""Passes: how programs change. `docs/passes.md` says how to write and run one."""
+"""Passes: transformations of programs. `docs/passes.md` says how to write and run one."""

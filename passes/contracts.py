@@ -1,4 +1,4 @@
-"""Contracts: what a program may contain at the borders between stages.
+"""Contracts: the IR that is legal at the borders between stages.
 
 - *imported*: what the frontend hands over. Graph ops on tensors whose every size is known or has
   a name.
@@ -33,9 +33,9 @@ class Contract:
     ops: frozenset[str] = frozenset()
     illegal_ops: frozenset[str] = frozenset()
     graph_types: bool = True
-    """Whether tensors are those of the graph dialect, or plain ones."""
+    """True if tensors have types of the graph dialect, False for plain ones."""
     is_supported: Callable[[str], bool] = field(default=lambda name: True)
-    """Whether the next stage knows what to do with a legal op, given its name."""
+    """A predicate on the name of a legal op: True if the next stage can process it."""
 
 
 _STRUCTURE = frozenset({"builtin.module", "func.func", "func.return", "func.call"})
@@ -145,7 +145,7 @@ def check(module: ir.Module, contract: Contract) -> None:
 
 
 def _violations(op: Any, contract: Contract) -> Iterator[str]:
-    """What is wrong with `op` and, unless it is illegal itself, with the ops within."""
+    """The violations of `op` and, unless it is illegal itself, of the ops within."""
     operation = op.operation
     name = operation.name
     legal = name in contract.ops or name.partition(".")[0] in contract.dialects

@@ -1,8 +1,8 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
-A line is a pass and the reason it stands where it stands. ``{cpu}``, ``{bf16_unit}`` and
-``{split}`` are filled in with what the target has, ``{threads}`` with what will run,
-``{sharing}`` with those of them that choose their work, the others with what the precision allows.
+A line is a pass and the reason for its position. ``{cpu}``, ``{bf16_unit}`` and ``{split}`` are
+filled in with features of the target, ``{threads}`` with the number of threads, ``{sharing}`` with
+the number of those that claim work themselves, the others with options of the precision.
 """
 
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ GRAPH = (
     "graph-simplify",
     *_CLEAN,
 )
-"""What is good for every target."""
+"""Passes for every target."""
 
 
 def _for_graphics(*products: str) -> tuple[str, ...]:
-    """The pipeline of graphics processors that compute products by the passes `products`."""
+    """The pipeline of GPUs that compute matmuls by the passes `products`."""
     return (
         *GRAPH,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
-        "graph-layout",  # channels last: neighbours read neighbours
+        "graph-layout",  # channels last: adjacent threads read adjacent elements
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
@@ -79,12 +79,12 @@ _LOWERED = (
     "store-reordered-reductions",  # likewise
     "store-spread-values",  # likewise
 )
-"""What every lowering ends with."""
+"""The last passes of every lowering."""
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "convert-graph-to-linalg{{{cpu} threads={threads}}}",
-        "expand-round-even",  # few operations on vectors
+        "expand-round-even",  # few vector operations
         *_LOWERED,
         "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
@@ -103,12 +103,12 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "vulkan": (
         "convert-graph-to-linalg{{gpu=true}}",
-        "expand-double-math",  # which SPIR-V lacks
+        "expand-double-math",  # SPIR-V lacks f64 exponentials
         *_LOWERED,
         "store-positions",  # of type index, which SPIR-V has nowhere in memory
     ),
 }
-"""From the `graph` dialect to what the backend takes, by pipeline."""
+"""From the `graph` dialect to the backend's input, by pipeline."""
 
 
 PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
@@ -117,12 +117,12 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
     "f16": {"relaxed": "false", "winograd_tile": 0, "compute": "f16", "convert": "f16"},
     "bf16": {"relaxed": "true", "winograd_tile": 4, "compute": "bf16", "convert": "f32"},
 }
-"""What may be rounded otherwise than the model says: in ``f32``, convolutions and products may be
-computed with fewer multiplications, some 1e-6 of the largest element apart, and products as three
-of bf16, some 5e-6 apart, or by weights of 24 bits, 2e-6 apart; in ``strict``, sums change their
-order and nothing else; in ``f16`` and ``bf16``, what is f32 in the model is computed in these.
-Processors convert to bf16 nothing but the factors of products, and those only where a unit
-multiplies them."""
+"""Pass options by precision: the rounding that may differ from the model's. In ``f32``,
+convolutions and matmuls may use algorithms with fewer multiplications (errors of some 1e-6 of the
+largest element), three bf16 products per matmul (some 5e-6), or weights of 24 bits (2e-6). In
+``strict``, only the order of sums changes. In ``f16`` and ``bf16``, f32 values of the model are
+computed in these types. CPUs convert only the operands of matmuls to bf16, and only if they have a
+unit that multiplies it."""
 
 
 def graph_pipeline(
@@ -132,8 +132,8 @@ def graph_pipeline(
     bf16_unit: str = "none",
     threads: int = 1,
 ) -> str:
-    """The text of the default pipeline called `name`, for `cpu`, a unit that multiplies bf16, and
-    so many threads.
+    """The text of the default pipeline called `name`, for `cpu`, a unit that multiplies bf16, and a
+    number of threads.
 
     KeyError when there is none of that name, or no such precision.
     """
@@ -156,12 +156,12 @@ def lowering_pipeline(
     transients: int = 0,
     sized_by_shapes: bool = False,
 ) -> str:
-    """The text of the pipeline that follows the graph pipeline called `name`, for so many threads
-    of `cpu`; `affine` ones know their processor, and choose their share of the work by it.
-    Intermediate results are `transients` bytes at once, 0 where that is not known.
-    `sized_by_shapes` says that the shapes of the inputs decide the sizes of all outputs.
+    """The text of the pipeline that follows the graph pipeline called `name`, for `threads` threads
+    of `cpu`. `affine` threads are pinned to cores, and choose their share of the work by the core.
+    Intermediate results take `transients` bytes at their peak, 0 if that is not known.
+    `sized_by_shapes` says that the shapes of the inputs determine the sizes of all outputs.
 
-    At its end, sizes computed twice and casts between equal types vanish.
+    At its end, duplicate size computations and casts between equal types are removed.
     """
     sharing = threads if affine else 1
     steps = ",".join(LOWERINGS[name])
