@@ -1,7 +1,7 @@
-"""Where the tensors of a program lie in memory, and how much of it a run allocates.
+"""Memory layout of a program's buffers, and the bytes that a run allocates.
 
-The backend allocates one block for all that is between the inputs and the outputs, and packs it
-greedily, so that it may be larger than what is alive at once: `place_buffers` packs as it does.
+The backend allocates one arena for all intermediate results and packs it greedily, so that it may
+be larger than the largest live set. `place_buffers` uses the same algorithm.
 """
 
 import bisect
@@ -15,19 +15,19 @@ from .dispatches import dispatched_buffers
 from .liveness import Buffer, Liveness, liveness
 
 ALIGNMENT = 64
-"""Bytes; of every address and size, on processors."""
+"""The alignment of every address and size on CPUs, in bytes."""
 
 
 def allocation(function: Any, found: Liveness, side_by_side: bool = True) -> int:
-    """The bytes that a run of `function` allocates at once: for the outputs, and for all that is in
-    between. `found` is its liveness. Dispatches run `side_by_side`, unless the backend was told to
-    keep their order."""
+    """The bytes that a run of `function` allocates at once, for outputs and intermediate results.
+    `found` is its liveness. Dispatches run `side_by_side` (concurrently) unless the backend was
+    told to keep their order."""
     return place_buffers(dispatched_buffers(function, found, side_by_side))[1]
 
 
 def transient_bytes(function: Any, cpu: CpuModel) -> int:
-    """The bytes that a run of `function` on `cpu` allocates at once for what is between its inputs
-    and its outputs; 0 where sizes have names, or ops are of other dialects."""
+    """The bytes that a run of `function` on `cpu` allocates at once for intermediate results; 0 if
+    sizes are symbolic, or ops are of other dialects."""
     body = [op.operation for op in function.regions[0].blocks[0].operations]
     values = [*function.regions[0].blocks[0].arguments, *(v for op in body for v in op.results)]
     if any(graph.graph_op(op) is None for op in body[:-1]):
@@ -39,10 +39,10 @@ def transient_bytes(function: Any, cpu: CpuModel) -> int:
 
 
 def place_buffers(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
-    """The address of each, and the size of it all in bytes.
+    """The address of each buffer, and the size of the arena in bytes.
 
-    First come the outputs, which nothing shares, then the others, in their order, none over another
-    while both are alive. Inputs, which the caller holds, stay at 0 and take no place.
+    Outputs come first and share memory with nothing. The others follow in their order; no two
+    overlap while both are alive. Inputs, which the caller holds, have address 0 and take no memory.
     """
     offsets = [0] * len(buffers)
     size = 0
@@ -63,7 +63,8 @@ def place_buffers(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
 def _pack_best_fit(
     buffers: Sequence[Buffer], numbers: Sequence[int], offsets: list[int], base: int
 ) -> int:
-    """Place buffers one by one, each in the smallest gap that takes it; the end of the last."""
+    """Best fit: place buffers one by one, each in the smallest gap that holds it; returns the end
+    of the last."""
     placed: list[int] = []  # in the order of their addresses
     end = base
     for number in numbers:
@@ -84,10 +85,10 @@ def _pack_best_fit(
 def _pack_alike(
     buffers: Sequence[Buffer], numbers: Sequence[int], offsets: list[int], base: int
 ) -> int:
-    """Place buffers of one size that only the run knows: they share places with each other alone.
-    The end of the last place."""
+    """Place buffers of one dynamic size: they share slots with each other alone. Returns the end of
+    the last slot."""
     size = _aligned(buffers[numbers[0]].bytes)
-    ends: list[int] = []  # the last step of what lies at each place
+    ends: list[int] = []  # the last step of the buffer in each slot
     for number in sorted(numbers, key=lambda number: buffers[number].begin):
         free = (place for place, end in enumerate(ends) if end < buffers[number].begin)
         place = next(free, len(ends))
@@ -97,7 +98,7 @@ def _pack_alike(
 
 
 def _meet(first: Buffer, second: Buffer) -> bool:
-    """Whether both are alive at some step."""
+    """Return whether the live ranges of both overlap."""
     return first.begin <= second.end and second.begin <= first.end
 
 

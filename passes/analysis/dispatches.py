@@ -1,4 +1,4 @@
-"""The program as the backend runs it: ops that are one dispatch, and dispatches side by side."""
+"""Model of the backend's schedule: fused ops form a dispatch, and dispatches run concurrently."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,23 +11,23 @@ from ..graph_to_linalg.scratch import prepared_by
 from .liveness import Buffer, Liveness, Step
 
 Key = tuple[int, int]
-"""The number of a step, and which of its dispatches."""
+"""The index of a step, and that of a dispatch within it."""
 K = TypeVar("K")
 
 _READ_THROUGH = (graph.SliceOp, graph.TransposeOp, graph.GatherOp)
-"""Ops that compute nothing: who reads their result can read their operand instead."""
+"""Ops that only move data: a reader of the result can read the operand instead."""
 _LAST_LOOP = (graph.LayerNormOp,)
 """Ops that end with a loop over the elements of their result."""
 _LOOPS = (graph.TransposeOp, graph.SplitTermsOp)
-"""Ops that are such a loop, beside elementwise ones."""
+"""Ops that are such a loop, besides elementwise ones."""
 
 
 def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True) -> list[Buffer]:
     """The buffers of `found`, the liveness of `function`, that the backend allocates.
 
-    What one op hands to the next within a dispatch is no buffer, nor is what is computed in its
-    place of what it is joined to. Steps are now stretches of dispatches that run side by side, or,
-    without `side_by_side`, those of `found`.
+    Values passed between ops within a dispatch have no buffer, nor have operands that are computed
+    in place within the result of a concat. The steps of the result are stages of dispatches that
+    run concurrently or, without `side_by_side`, those of `found`.
     """
     ops = [op.operation for op in function.regions[0].blocks[0].operations]
     fused, buffers = _in_place(_fused(found, ops), found.buffers, ops)
@@ -51,7 +51,8 @@ def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True
             allocated.append(replace(buffer, begin=begin, end=max(begin, ends.get(number, 0))))
 
     def order(buffer: Buffer) -> tuple[bool, int]:
-        """As the backend has them: first what is alive in one stretch of several dispatches."""
+        """The sort key of the backend: buffers that live in one stage of several dispatches come
+        first."""
         momentary = buffer.begin == buffer.end and buffer.begin in crowded
         return not momentary, buffer.begin
 
@@ -59,7 +60,7 @@ def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True
 
 
 def _fused(found: Liveness, ops: Sequence[ir.Operation]) -> dict[int, Step]:
-    """The steps by number, but for those that are computed within the one that reads them."""
+    """The steps by number, without those that are fused into their reader."""
     steps = dict(enumerate(found.steps))
     readers = _readers(steps)
     for number, step in enumerate(found.steps):
@@ -82,8 +83,8 @@ def _fused(found: Liveness, ops: Sequence[ir.Operation]) -> dict[int, Step]:
 def _in_place(
     steps: Mapping[int, Step], buffers: Sequence[Buffer], ops: Sequence[ir.Operation]
 ) -> tuple[dict[int, Step], dict[int, Buffer]]:
-    """The steps and buffers, by number, where what only a concat reads is written to its place in
-    the result, if that is a stretch of memory."""
+    """The steps and buffers, by number, where an operand that only a concat reads is written
+    directly to the result of the concat, if its part of that is contiguous."""
     moved, kept = dict(steps), dict(enumerate(buffers))
     readers = _readers(steps)
     writers = {written: number for number, step in steps.items() for written in step.writes}
@@ -112,14 +113,15 @@ def _without(numbers: Sequence[int], one: int) -> tuple[int, ...]:
 
 
 def _joins_stretches(op: graph.GraphOp | None) -> bool:
-    """Whether `op` is a concat each operand of which, read once, is a stretch of its result."""
+    """Return whether `op` is a concat of distinct operands, each a contiguous part of the
+    result."""
     if not isinstance(op, graph.ConcatOp) or len(set(op.xs)) < len(op.xs):
         return False
     return all(size == 1 for size in graph.type_of(op.result).shape[: op.attrs["axis"]])
 
 
 def _joins(op: graph.GraphOp | None, user: graph.GraphOp | None) -> bool:
-    """Whether the backend computes `op` within the dispatch of `user`, which alone reads it."""
+    """Return whether the backend fuses `op` into the dispatch of `user`, its only reader."""
     if isinstance(user, graph.ConcatOp):
         return isinstance(op, graph.SliceOp)
     joining = isinstance(op, _READ_THROUGH + _LAST_LOOP) or _is_elementwise(op)
@@ -133,8 +135,8 @@ def _is_elementwise(op: graph.GraphOp | None) -> bool:
 
 
 def _dispatches(step: Step, op: graph.GraphOp | None) -> list[Step]:
-    """What runs one after the other for `step`, a step of `op`: copies, each to its part of the
-    result, or the filling of a border and the copy to within it."""
+    """The dispatches of `step`, a step of `op`, in order: the copies of a concat, each to its part
+    of the result, or the fill of a border and the copy into its interior."""
     if isinstance(op, graph.ConcatOp) and step.reads:
         first, *others = step.reads
         copies = [replace(step, reads=(other, *step.writes)) for other in others]
@@ -145,9 +147,9 @@ def _dispatches(step: Step, op: graph.GraphOp | None) -> list[Step]:
 
 
 def _stretches(steps: dict[Key, Step]) -> dict[Key, int]:
-    """When each dispatch runs: as late as what reads its results allows."""
+    """The stage of each dispatch: the latest that the readers of its results allow."""
     readers = _readers(steps)
-    left: dict[Key, int] = {}  # stretches behind that of a dispatch
+    left: dict[Key, int] = {}  # stages after that of a dispatch
     for key in reversed(steps):
         users = {user for written in steps[key].writes for user in readers.get(written, ())}
         left[key] = max((1 + left[user] for user in users if user > key), default=0)

@@ -1,4 +1,4 @@
-"""The moments at which a run may take the most memory, and the tensors that are alive then."""
+"""The largest live sets of a program: the steps at which a run may take the most memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def _body(function: Any) -> list[Any]:
 
 
 def _greatest(totals: Sequence[int | Dim]) -> list[int]:
-    """Which of `totals` no other is always at least as large as."""
+    """The indices of the maximal `totals`: no other one is at least as large for all sizes."""
     kept: list[int] = []
     for number, total in enumerate(totals):
         if not any(at_least(totals[other], total) for other in kept):

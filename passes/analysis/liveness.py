@@ -1,4 +1,4 @@
-"""When each tensor of a program is alive, and how much memory they take at most, before any run.
+"""Live ranges of the tensors of a program, and its peak memory, computed before any run.
 
 live = liveness(function, {"batch": 4})
 live.peak      # bytes
@@ -20,7 +20,7 @@ from ..graph_to_linalg.scratch import prepared_by, scratch_of
 VIEWS = ("graph.reshape", "graph.bind_sizes")
 """Ops whose result is the memory of their first operand."""
 ASSUMED_SIZE = 1
-"""Of a dimension whose size nobody gave."""
+"""The size of a dimension whose size is not given."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Buffer:
     """Memory of one tensor and of all views of it.
 
     `begin` and `end` are the first and the last step at which it is alive, `kind` is ``input``,
-    ``intermediate``, ``scratch`` (what a step needs meanwhile: memory of a kernel, scores, or what
-    ops in its regions compute) or ``output``. The caller's inputs are there before and after;
-    outputs are allocated before the first step. `formula` is how named sizes make the bytes, where
-    they do.
+    ``intermediate``, ``scratch`` (temporary memory of a step: buffers of a kernel, scores, or
+    results of ops in its regions) or ``output``. The caller's inputs are alive before and after;
+    outputs are allocated before the first step. `formula` gives the bytes in terms of named sizes,
+    if they depend on any.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Step:
-    """An op that runs: its position in the block, the buffers it reads and writes, by number, and
-    the bytes of those that are its scratch memory. An op that prepares something is two,
-    the first of which `prepares`."""
+    """One step of a run: the position of its op in the block, the buffers it reads and writes, by
+    number, and the bytes of its scratch buffers. An op that prepares an operand has two steps, the
+    first of which `prepares`."""
 
     name: str
     position: int
@@ -86,7 +86,7 @@ class Liveness:
 
     @property
     def peak(self) -> int:
-        """The most bytes of intermediate tensors, scratch memory and outputs at once."""
+        """Peak bytes of intermediate tensors, scratch memory and outputs."""
         return max(self.live, default=0)
 
     @property
@@ -143,13 +143,14 @@ class _Sizes:
         except (ArithmeticError, ValueError):
             if not size.symbols() & self.assumed.keys():
                 raise
-            return self.otherwise  # no run has the sizes that were assumed
+            return self.otherwise  # assumed sizes are those of no run
         assert isinstance(found, int)
         return max(found, 0)
 
 
 def _formula(type_: graph.TensorType) -> Dim | None:
-    """The bytes of a tensor, where named sizes make them and it can be spelled."""
+    """The bytes of a tensor as a formula of named sizes, if they depend on any and it can be
+    spelled."""
     try:
         count = graph.element_count(type_.shape) * type_.dtype.itemsize
     except ComplexityError:
@@ -175,7 +176,8 @@ class _Analysis:
             self._visit(op.operation, position)
 
     def result(self, outputs: Sequence[ir.Value], outputs_first: bool) -> Liveness:
-        """What was found, with `outputs` alive to the end, and from the beginning if asked."""
+        """The liveness, with `outputs` alive to the end, and from the beginning if
+        `outputs_first`."""
         last = len(self._steps)
         for value in outputs:
             number = self._numbers.get(value)
@@ -218,7 +220,8 @@ class _Analysis:
             self._buffers[number] = replace(self._buffers[number], end=len(self._steps))
 
     def _prepare(self, op: ir.Operation, name: str, position: int, reads: set[int]) -> set[int]:
-        """What of `reads` the result of `op` is computed from, after a step that prepares that."""
+        """Add a step that prepares the operand of `op`, if it needs one; returns the buffers that
+        `op` then reads."""
         prepared = prepared_by(_view(op))
         if prepared is None or op.operands[0] not in self._numbers:
             return reads
@@ -229,7 +232,8 @@ class _Analysis:
         return (reads - {source} if prepared.in_place_of_x else reads) | {number}
 
     def _is_constant(self, op: ir.Operation) -> bool:
-        """Whether `op` is computed when the model is loaded: of constants, and of known shape."""
+        """Return whether `op` is computed when the model is loaded: all operands are constants, and
+        its shapes are static."""
         if op.name == "graph.constant":
             return True
         operands = list(op.operands)
@@ -242,7 +246,7 @@ class _Analysis:
         )
 
     def _scratch(self, op: ir.Operation, name: str, step: int) -> list[Buffer]:
-        """What `op` needs meanwhile."""
+        """The scratch buffers of `op`."""
         view = _view(op)
         needed = scratch_of(view, self._cpu)
         found = [self._sizes.buffer(name, type_, step, "scratch") for type_ in needed]
@@ -251,7 +255,7 @@ class _Analysis:
         return found
 
     def _regions(self, op: ir.Operation) -> int:
-        """Bytes that the regions of `op` need, one of them at a time."""
+        """Peak bytes of the regions of `op`, of which one runs at a time."""
         most = 0
         for region in op.regions:
             inner = _Analysis(self._sizes, self._cpu)

@@ -1,4 +1,4 @@
-"""Orders of independent ops, and how much memory each takes at most."""
+"""Schedules of the ops of a block, and the peak memory of each."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from .liveness import Liveness, Step, operands_of
 
 @dataclass(frozen=True)
 class Problem:
-    """The ops of a block by number: what each must come after, and what it does to memory.
+    """The ops of a block by number: their dependences, and the buffers they read and write.
 
     `needed` are the ops that must come before each, in ascending order. Steps are those of
     `Liveness`; ops that only give another view of a tensor have empty ones.
@@ -21,12 +21,12 @@ class Problem:
     needed: Sequence[Sequence[int]]
     steps: Sequence[Step]
     sizes: Sequence[int]
-    """Bytes by buffer, 0 for what is there the whole time: inputs and outputs."""
+    """Bytes by buffer, 0 for those that live the whole time: inputs and outputs."""
     held: int
     """Bytes of the outputs."""
 
     def peak(self, order: Sequence[int]) -> int:
-        """The most bytes at once, outputs included."""
+        """The peak bytes of an order, outputs included."""
         left = _readers(self.steps, len(self.sizes))
         live, most = self.held, self.held
         for number in order:
@@ -40,7 +40,7 @@ class Problem:
 
 
 def make_problem(block: ir.Block, found: Liveness) -> Problem:
-    """The ops of `block` without constants and terminator; `found` is the liveness of it."""
+    """The ops of `block` without constants and terminator; `found` is its liveness."""
     steps = _steps_by_position(found)
     numbers: dict[ir.Value, int] = {}
     ops: list[ir.Operation] = []
@@ -67,7 +67,7 @@ def make_problem(block: ir.Block, found: Liveness) -> Problem:
 
 
 def _steps_by_position(found: Liveness) -> dict[int, Step]:
-    """The step of each op; where it is several, what they do together."""
+    """The step of each op; several steps of one op are merged."""
     steps: dict[int, Step] = {}
     for step in found.steps:
         before = steps.get(step.position)
@@ -80,7 +80,7 @@ def _steps_by_position(found: Liveness) -> dict[int, Step]:
 
 
 def best_order(problem: Problem) -> tuple[list[int], int]:
-    """The order that takes the least memory of those that are tried, and how much."""
+    """The order with the lowest peak among those that are tried, and its peak."""
     candidates = [strategy(problem) for strategy in STRATEGIES]
     peaks = [problem.peak(order) for order in candidates]
     least = min(peaks)
@@ -93,7 +93,7 @@ def as_it_stands(problem: Problem) -> list[int]:
 
 
 def freeing_first(problem: Problem) -> list[int]:
-    """Of the ops that can run, always that which leaves the least alive."""
+    """Greedy: always run the ready op that increases the live set the least."""
     users: list[list[int]] = [[] for _ in problem.ops]
     waits = [len(needed) for needed in problem.needed]
     for number, needed in enumerate(problem.needed):
@@ -122,8 +122,8 @@ def freeing_first(problem: Problem) -> list[int]:
 
 
 def deepest_first(problem: Problem) -> list[int]:
-    """Each op right after what it needs, of which that comes first which takes the most memory
-    beyond what it leaves (R. Sethi and J. D. Ullman, 1970, for trees of any sizes)."""
+    """Depth-first; visit first the operand whose peak exceeds its result size the most (Sethi and
+    Ullman, 1970, for trees of any sizes)."""
     weight = [sum(problem.sizes[buffer] for buffer in step.writes) for step in problem.steps]
     most = [0] * len(weight)
     sorted_needs: list[list[int]] = []
@@ -144,7 +144,7 @@ def deepest_first(problem: Problem) -> list[int]:
 
 
 def _visit(end: int, needed: Sequence[Sequence[int]], order: dict[int, None]) -> None:
-    """Add `end` to `order`, after what it needs and that does not stand there yet."""
+    """Add `end` to `order`, after those of its dependences that are not there yet."""
     waiting = [(end, iter(needed[end]))]
     while waiting:
         number, rest = waiting[-1]
@@ -164,7 +164,7 @@ STRATEGIES: tuple[Callable[[Problem], list[int]], ...] = (
 
 
 def _readers(steps: Sequence[Step], buffers: int) -> list[int]:
-    """How many steps read each buffer."""
+    """The number of steps that read each buffer."""
     count = [0] * buffers
     for step in steps:
         for buffer in step.reads:
@@ -173,13 +173,13 @@ def _readers(steps: Sequence[Step], buffers: int) -> list[int]:
 
 
 def _freed(step: Step, left: Sequence[int], sizes: Sequence[int]) -> int:
-    """Bytes that nobody reads after `step`, where `left` readers of each buffer remain."""
+    """The bytes of the buffers that die at `step`, where `left` readers of each buffer remain."""
     freed = sum(sizes[buffer] for buffer in step.reads if left[buffer] == 1)
     return freed + sum(sizes[buffer] for buffer in step.writes if not left[buffer])
 
 
 def _is_barrier(op: Any) -> bool:
-    """Whether `op` does something besides its results, or gives names to sizes that others use."""
+    """Return whether `op` has side effects, or binds names of sizes that other ops use."""
     if not graph.GraphOp.op_classes[op.name].pure:
         return True
     return "names" in op.attributes and bool(op.regions)

@@ -1,4 +1,4 @@
-"""What passes ask about the windows of convolutions."""
+"""Windows of convolutions, as passes see them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,8 @@ from ...mlir import ir
 
 
 def is_pointwise(weights: np.ndarray, attrs: Mapping[str, Any]) -> bool:
-    """Whether places of the image, with strides not all of them, are multiplied by one matrix.
+    """Return whether a convolution is pointwise: each output pixel is one input pixel times a
+    matrix. Strides may skip input pixels.
 
     `weights` are channels-last, ``[kernel..., C, M]``.
     """
@@ -20,7 +21,8 @@ def is_pointwise(weights: np.ndarray, attrs: Mapping[str, Any]) -> bool:
 
 
 def windows_as_rows(op: Any, weights: np.ndarray, attrs: Mapping[str, Any]) -> ir.Value:
-    """What each place of a channels-last convolution by `weights` is a product of."""
+    """The left operand of a channels-last convolution by `weights` as a matmul: one row per output
+    position."""
     if not is_pointwise(weights, attrs):
         window = {k: attrs[k] for k in ("strides", "dilations", "low", "high")}
         return graph.im2col(op.x, kernel=weights.shape[:-2], **window)
