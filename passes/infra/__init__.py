@@ -1,1 +1,1 @@
-"""The frame of every pass: pipelines, options, rewrites, the greedy driver, reports."""
+"""Pass infrastructure: pipelines, options, rewrites, the greedy driver, reports."""

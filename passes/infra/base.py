@@ -1,4 +1,4 @@
-"""What a pass is.
+"""Base classes of passes.
 
 @register
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ FUNCTION = "func.func"
 
 @dataclass
 class Fuel:
-    """How many rewrites may still fire, and what the last one was: for bisection."""
+    """The number of rewrites that may still fire, and the last one that did: for bisection."""
 
     left: int
     spent: int = 0
@@ -45,16 +45,16 @@ class Fuel:
 
 @dataclass
 class PassState:
-    """What a running pass may write to: the report, under its own name."""
+    """The state of a running pass: the report, which it writes under its own name."""
 
     report: Report = field(default_factory=Report)
     pass_name: str = ""
     check_rewrites: bool = False
-    """Whether each rewrite that fires is evaluated, before and after; see
+    """True if each rewrite that fires is evaluated, before and after; see
     `passes.infra.checking`."""
 
     fuel: Fuel | None = None
-    """Without any left, the greedy driver's rewrites no longer fire."""
+    """When it is spent, the greedy driver's rewrites no longer fire."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of the rewrite named `rewrite`; made on first use."""
@@ -77,8 +77,8 @@ class Pass:
 
     @property
     def bound(self) -> float | None:
-        """How far results may move, relative to the largest value, where the pass is checked as a
-        whole; None leaves room for another order of sums."""
+        """The error bound, relative to the largest value, when the pass is checked as a whole; None
+        allows for another order of sums."""
         return None
 
     def run(self, op: Any, state: PassState) -> None:

@@ -1,8 +1,8 @@
-"""Rewrites held to what they claim: the same results before and after.
+"""Differential checks of rewrites: the same results before and after.
 
 The function is evaluated in numpy on drawn inputs when the first rewrite fires in it: with sizes
-that are all different, and where sizes have names once more with all of them one, since what is
-wrong is often so for axes that broadcast. From then on each firing costs the evaluation of what it
+that are all different, and, if sizes are symbolic, once more with all of them one, since many bugs
+only show on axes that broadcast. From then on each firing costs the evaluation of the ops that it
 built.
 """
 
@@ -22,19 +22,19 @@ from .report import RewriteStatistics
 from .rewrite import Rewrite
 
 BOUNDS = {"float64": 1e-11, "float32": 1e-5, "float16": 1e-2, "bfloat16": 6e-2}
-"""How far results may move by rounding, relative to the largest; other types must agree."""
+"""Error bounds by rounding, relative to the largest value; other types must agree exactly."""
 
 INSIDE = "it is inside a region that is not reached"
 
 
 class RewriteChecker:
-    """Evaluates what rewrites within `function` replace, and what they replace it by."""
+    """Evaluates the values that rewrites within `function` replace, and their replacements."""
 
     def __init__(self, function: Any):
         self.function = function
         self.evaluations: list[Evaluation] = []
         self.problem = ""
-        """Why the function cannot be evaluated."""
+        """The reason why the function cannot be evaluated; empty if it can."""
 
     def check(
         self,
@@ -44,10 +44,10 @@ class RewriteChecker:
         pending: ir.Location,
         statistics: RewriteStatistics,
     ) -> None:
-        """RewriteCheckError unless `values`, which replace `op`, are what its results are.
+        """RewriteCheckError unless `values`, which replace `op`, equal its results.
 
-        What the rewrite built is located at `pending`. Where nothing can be said, `statistics`
-        gets the reason.
+        The ops that the rewrite built are located at `pending`. If they cannot be checked,
+        `statistics` gets the reason.
         """
         node, results = node_name(op), list(op.operation.results)
         self._begin()
@@ -137,7 +137,7 @@ def _compare(rewrite: Rewrite, node: str, before: np.ndarray, after: np.ndarray)
 
 
 def bound_of(array: np.ndarray) -> float:
-    """How far the values of `array` may move where nothing is said."""
+    """The default error bound for the values of `array`."""
     return BOUNDS.get(array.dtype.name, 0.0)
 
 

@@ -19,7 +19,7 @@ def diagnostic_text(diagnostic: Any) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """What went wrong, in MLIR's words where they are MLIR's."""
+    """The text of an error; the diagnostics of an MLIR error."""
     texts = [diagnostic_text(diagnostic) for diagnostic in getattr(error, "error_diagnostics", ())]
     if texts:
         return "\n".join(texts)

@@ -21,7 +21,7 @@ from .rewrite import Decline, Rewrite
 MATCHED, NOT_MATCHED = False, True  # what MLIR's callback returns
 
 REMEMBERED = 6
-"""How many of the last firings a report of non-convergence names."""
+"""The number of last firings that a report of non-convergence names."""
 
 
 def apply_rewrites(
@@ -30,7 +30,7 @@ def apply_rewrites(
     state: PassState,
     max_iterations: int = 32,
 ) -> int:
-    """Apply `rewrites` within `op` until none fires; returns how often one did.
+    """Apply `rewrites` within `op` until none fires; returns the number of firings.
 
     At one op the rewrites are tried in the given order. PassError names the rewrite and the node
     where one fails, and the rewrites that fired last when they do not come to an end.

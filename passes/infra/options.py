@@ -132,7 +132,7 @@ def parse_value(text: str, type_: Any) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """What `parse_value` reads back."""
+    """Format a value as text that `parse_value` reads back."""
     if isinstance(value, tuple):
         return ",".join(map(format_value, value))
     if isinstance(value, bool):
@@ -143,7 +143,7 @@ def format_value(value: Any) -> str:
 
 
 def type_name(type_: Any) -> str:
-    """How help texts and errors call `type_`."""
+    """The name of `type_` in help texts and errors."""
     origin = typing.get_origin(type_)
     if origin is tuple:
         return f"list of {type_name(typing.get_args(type_)[0])}"

@@ -1,4 +1,4 @@
-"""Passes held to what they claim, as wholes: those whose rewrites are not checked one by one.
+"""Differential checks of whole passes: those whose rewrites are not checked one by one.
 
 MLIR's own passes and ours that do not use the greedy driver are evaluated before and after.
 """
@@ -25,7 +25,7 @@ class PassChecker:
         self._checked, self._fired = self._counts()
 
     def check(self, pass_: Pass, before: Any, after: Any) -> None:
-        """RewriteCheckError where `pass_` changed what a function computes, beyond its bound.
+        """RewriteCheckError if `pass_` changed the results of a function beyond its bound.
 
         Nothing is done where its rewrites were checked when they fired.
         """
@@ -117,7 +117,7 @@ def _symbol(function: Any) -> str:
 
 
 def _is_graph(function: Any) -> bool:
-    """Whether `function` has a body of ops that have a meaning in numpy."""
+    """Return whether `function` consists of graph ops, which can be evaluated in numpy."""
     if len(function.regions[0].blocks) != 1:
         return False
     *operations, _ = function.regions[0].blocks[0].operations

@@ -78,7 +78,7 @@ class Pipeline:
 
 
 class Observer(Protocol):
-    """What wants to see the program between passes: printers, progress, dumps."""
+    """An observer of the program between passes: printers, progress, dumps."""
 
     def before(self, step: Step, module: ir.Module) -> None: ...
 
@@ -174,7 +174,7 @@ class _Run:
             observer.after(step, self.module, bool(changed))
 
     def _has_changed(self) -> bool | None:
-        """Whether the program is another than when this was asked last; None if nobody looks."""
+        """Return whether the program changed since the last call; None without `finds_changes`."""
         if not self.finds_changes:
             return None
         before, self.fingerprint = self.fingerprint, fingerprint(self.module)

@@ -1,4 +1,4 @@
-"""Programs printed between passes."""
+"""Printing of programs between passes."""
 
 import sys
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Small questions that rewrites ask about the graph."""
+"""Queries on the graph for rewrites."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ def producer(value: ir.Value, op_class: type[Any] | tuple[type[Any], ...]) -> An
 
 
 def has_one_use(value: ir.Value) -> bool:
-    """Whether exactly one operand refers to `value`."""
+    """Return whether exactly one operand refers to `value`."""
     uses = iter(value.uses)
     return next(uses, None) is not None and next(uses, None) is None
 
 
 def is_dead(op: Any) -> bool:
-    """Whether no result of `op` is used."""
+    """Return whether no result of `op` is used."""
     return all(next(iter(result.uses), None) is None for result in op.operation.results)
 
 
@@ -65,5 +65,5 @@ def splat_of(value: ir.Value) -> np.generic | None:
 
 
 def same_type(a: ir.Value, b: ir.Value) -> bool:
-    """Whether `a` can stand where `b` stands."""
+    """Return whether `a` can replace `b`: their types are equal."""
     return a.type == b.type

@@ -1,4 +1,4 @@
-"""The passes there are: ours, a plugin's, and MLIR's own."""
+"""The registry of passes: ours, a plugin's, and MLIR's own."""
 
 import dataclasses
 import functools
@@ -46,7 +46,7 @@ MLIR_PASSES = (
 MLIR has registered works too; the bindings cannot list them."""
 
 _FOLDERS = ("graph", "cpu", "graph_to_linalg", "linalg")
-"""Where passes are, beside this folder."""
+"""The folders of passes, beside this folder."""
 
 _passes: dict[str, type[Pass]] = {}
 
@@ -137,7 +137,7 @@ class MlirPass(Pass):
 
 @functools.lru_cache(maxsize=256)
 def mlir_pass_problem(name: str, options: str) -> str | None:
-    """Why MLIR does not take this pass with these options, or None when it does.
+    """The reason why MLIR rejects this pass with these options, or None when it accepts them.
 
     ``"unknown"`` when it has no such pass.
     """

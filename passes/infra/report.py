@@ -1,4 +1,4 @@
-"""What passes did: which rewrites fired where, which declined and why, and how long it took."""
+"""Reports of passes: the rewrites that fired or declined, by node, with reasons and timings."""
 
 import zlib
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ SHOWN_NODES = 4
 
 @dataclass
 class RewriteStatistics:
-    """How often a rewrite fired, and where and why it declined.
+    """The number of times that a rewrite fired, and the nodes and reasons for which it declined.
 
     A node that declined and was rewritten later counts as rewritten only.
     """
@@ -22,11 +22,11 @@ class RewriteStatistics:
     nodes: list[str] = field(default_factory=list)
     """The names of the nodes rewritten, one entry per time."""
     declined: dict[str, list[str]] = field(default_factory=dict)
-    """Reason to the names of the nodes that have the shape but were left alone."""
+    """The names of the nodes that matched but were left alone, by reason."""
     checked: int = 0
-    """How often it was evaluated before and after, and gave the same."""
+    """The number of firings that were evaluated before and after, with equal results."""
     unchecked: dict[str, list[str]] = field(default_factory=dict)
-    """Why it could not be, with the names of the nodes."""
+    """The names of the nodes whose firings could not be evaluated, by reason."""
 
     def record_fired(self, node: str) -> None:
         self.count += 1
@@ -65,7 +65,7 @@ class Stage(NamedTuple):
 
 @dataclass
 class Report:
-    """What a compilation did; users meet it as ``model.report``."""
+    """The report of a compilation; users get it as ``model.report``."""
 
     rewrites: dict[str, RewriteStatistics] = field(default_factory=dict)
     passes: list[PassRecord] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Report:
     parts: list[Any] = field(default_factory=list)
     """The parts of a model of which some nodes run on the host, in the order they run."""
     cached: str = ""
-    """When what this tells of happened, if the model was then taken from the cache."""
+    """The time of the compilation, if the model was taken from the cache."""
     stages: list[Stage] = field(default_factory=list)
     """The programs between the passes over the graph; the driver has them recorded."""
     title: str = "model"
@@ -87,7 +87,7 @@ class Report:
         return self.rewrites.setdefault(rewrite, RewriteStatistics())
 
     def record_stage(self, name: str, seconds: float) -> None:
-        """Note how long a stage outside the pass pipeline took."""
+        """Record the duration of a stage outside the pass pipeline."""
         self.passes.append(PassRecord(name, seconds))
 
     def add_size(self, name: str, size: int) -> None:
@@ -115,7 +115,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], parts: Iterable[Any]) -> Self:
-        """What `to_dict` has put into `values`, but for the parts."""
+        """The report that `to_dict` has put into `values`, with the given parts."""
         rewrites = {name: RewriteStatistics(**raw) for name, raw in values["rewrites"].items()}
         passes = [PassRecord(**raw) for raw in values["passes"]]
         return cls(rewrites, passes, dict(values["sizes"]), list(parts), values["cached"])

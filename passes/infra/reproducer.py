@@ -1,4 +1,4 @@
-"""What it takes to see a failure again: the program before the failing pass, and the pipeline."""
+"""Reproducers of failures: the program before the failing pass, and the pipeline."""
 
 import json
 import math

@@ -38,7 +38,7 @@ Root = type[ir.OpView] | str
 
 
 class Decline(Exception):
-    """Raised, or returned, where a rewrite finds the shape but must leave it alone."""
+    """Raised, or returned, when a rewrite matches but must leave the match alone."""
 
     def __init__(self, reason: str):
         self.reason = reason
@@ -52,21 +52,21 @@ class Rewrite(ABC):
     root: ClassVar[Root | tuple[Root, ...]]
     """The op, or ops, whose results are replaced."""
     bound: float | None = None
-    """How far the result may move, relative to its largest value, where rewrites are checked; None
-    leaves room for another order of sums (see `passes.infra.checking.BOUNDS`)."""
+    """The error bound of the result, relative to its largest value, when rewrites are checked; None
+    allows for another order of sums (see `passes.infra.checking.BOUNDS`)."""
 
     @abstractmethod
     def pattern(self, op: Any) -> dict[str, Any] | None:
-        """What the graph around `op` must look like: captures by name, or None. Structure only."""
+        """Match the graph around `op`: captures by name, or None. Structure only."""
 
     def check(self, op: Any, **captures: Any) -> str | None:
-        """Why a match must be left alone, or None. The reason appears in the report."""
+        """The reason why a match must be left alone, or None. It appears in the report."""
         del op, captures
         return None
 
     @abstractmethod
     def rewrite(self, op: Any, **captures: Any) -> Replacement:
-        """Build and return what replaces the result(s) of `op`, of the same types."""
+        """Build and return the replacement of the result(s) of `op`, of the same types."""
 
     def apply(self, op: Any) -> Replacement | Decline | None:
         """Pattern, check and rewrite, in this order."""

@@ -1,4 +1,4 @@
-"""The program between passes, kept as text for whoever wants to look at it later."""
+"""Snapshots of the program between passes, kept as text for later inspection."""
 
 import zlib
 from typing import Any

@@ -31,7 +31,7 @@ def render(elements: Sequence[Element]) -> str:
 
 
 def parse(text: str) -> tuple[Element, ...]:
-    """Read a pipeline. PipelineError points at the place where the text breaks the grammar."""
+    """Read a pipeline. PipelineError points at the position where the text breaks the grammar."""
     parser = _Parser(text)
     elements = parser.elements()
     if parser.place < len(text):
