@@ -20,7 +20,7 @@ from .types import Shape, TensorType, is_float
 
 _I64 = np.dtype(np.int64)
 REDUCTIONS = ("none", "add", "mul", "max", "min")
-"""How an update combines with the element at its position; ``none`` replaces it."""
+"""Reductions that combine an update with the element at its position; ``none`` replaces it."""
 
 
 def _positions(indices: np.ndarray, extent: int) -> np.ndarray:
