@@ -54,7 +54,7 @@ class PassState:
     `passes.infra.checking`."""
 
     fuel: Fuel | None = None
-    """When it is spent, the greedy driver's rewrites no longer fire."""
+    """The limit on rewrites of the greedy driver; once it is spent, none fires."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of the rewrite named `rewrite`; made on first use."""
