@@ -1,4 +1,4 @@
-"""Models drawn at random, compiled, and held against ONNX Runtime.
+"""Fuzzing: models drawn at random, compiled, and compared with ONNX Runtime.
 
 ::
 

@@ -21,11 +21,11 @@ from .running import check_graph, check_graphs
 from .summary import sum_up, write_summary
 
 EVERY = 500
-"""Graphs from one sign of life to the next."""
+"""Number of graphs between two progress messages."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the graphs that were asked for; 1 where one ends otherwise than it should."""
+    """Check the requested graphs; return 1 if one of them is a finding."""
     options = _parser().parse_args(arguments)
     return run_tool(lambda: _run(options) if options.only is None else _one(options))
 
@@ -60,7 +60,7 @@ def _show(outcome: Outcome, done: int, graphs: int) -> None:
 
 
 def _one(options: argparse.Namespace) -> int:
-    """Check one graph here, and keep what it shows."""
+    """Check one graph in this process and save its finding, if it is one."""
     outcome = check_graph(options.seed, options.timeout, {}, options.only)
     print(f"{outcome.status.upper()} {outcome.detail}".strip())
     for line in reduce_findings([outcome], options.seed, options.output, jobs=1):

@@ -1,4 +1,4 @@
-"""A graph that grows node by node, with the values that its nodes have on drawn inputs."""
+"""A graph that grows node by node, with the values that its nodes have on the drawn inputs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +28,7 @@ Accepts = Callable[[Value], bool]
 
 
 class GraphBuilder:
-    """Draws inputs, weights and nodes. All draws come from `random`, in one order.
+    """Draws inputs, weights and nodes. All draws come from `random`, in a fixed order.
 
     A builder of a subgraph sees the values of the one `around` it, which gets what it feeds.
     """
@@ -56,19 +56,19 @@ class GraphBuilder:
         self._names = 0
 
     def chance(self, probability: float) -> bool:
-        """True as often as that."""
+        """Return True with this probability."""
         return bool(self.random.random() < probability)
 
     def choose(self, options: Sequence[Any]) -> Any:
-        """One of them."""
+        """One of `options`, each equally likely."""
         return options[int(self.random.integers(len(options)))]
 
     def integer(self, low: int, high: int) -> int:
-        """From `low` to `high`, both included."""
+        """An integer from `low` to `high`, both included."""
         return int(self.random.integers(low, high + 1))
 
     def size(self, largest: int = 80) -> int:
-        """Of one dimension: around the widths of vectors, now and then 1, rarely 0."""
+        """The size of one dimension: mostly near SIMD vector widths, now and then 1, rarely 0."""
         if self.chance(0.008):
             return 0
         small, wide = (1, 2, 3, 4, 5, 7, 8, 9), (15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65)
@@ -76,7 +76,7 @@ class GraphBuilder:
         return min(found, largest)
 
     def shape(self, low: int = 0, high: int = 4) -> list[int]:
-        """As many sizes as that, of no more than some thousand elements."""
+        """A shape of rank `low` to `high` with at most a few thousand elements."""
         rank, shape, elements = self.integer(low, high), [], 4096
         for _ in range(rank):
             shape.append(self.size(max(elements, 1)))
@@ -98,7 +98,7 @@ class GraphBuilder:
     def fed(self, array: np.ndarray, exact: bool, named: bool = True) -> Value:
         """`array` as an input of the model; where it may be `named`, some of its sizes are."""
         top, name, array = self.top, self.top.name("x"), np.asarray(array)
-        named = named or self.chance(0.02)  # which is a limit, and must be said so
+        named = named or self.chance(0.02)  # a declared limit, which graphc must report as one
         dims = [self._dim(size) if named else size for size in array.shape]
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         top.inputs[name] = helper.make_tensor_value_info(name, kind, dims)
@@ -108,7 +108,8 @@ class GraphBuilder:
         return value
 
     def _dim(self, size: int) -> int | str:
-        """One name is one size; a size may have several."""
+        """A declared dimension: a number or a name. One name always stands for one size; a size may
+        have several names."""
         if self.dynamic and self.chance(0.6):
             return f"{self.choose('mn')}{size}"
         return size
@@ -159,13 +160,13 @@ class GraphBuilder:
         return np.asarray(self.random.integers(first, last + 1, shape) / step, dtype)
 
     def name(self, prefix: str) -> str:
-        """A new name."""
+        """A name that is not in use yet."""
         top = self.top
         top._names += 1
         return f"{prefix}{top._names}"
 
     def find(self, accepts: Accepts) -> Value | None:
-        """One of the values there are, a recent one rather than an old one; None where none is."""
+        """One of the existing values, preferably a recent one; None if `accepts` takes none."""
         fitting = [value for value in self.values if accepts(value)]
         if not fitting:
             return None
@@ -213,7 +214,7 @@ class GraphBuilder:
     def like(
         self, shape: Shape, dtype: np.dtype, *, low: float = -np.inf, high: float = np.inf
     ) -> Value:
-        """A value of this shape and type, one that is there already or a new one."""
+        """A value of this shape and type: an existing one or a new one."""
 
         def accepts(value: Value) -> bool:
             bounded = not is_float(dtype) or value.within(low, high)
@@ -287,7 +288,7 @@ class GraphBuilder:
         return values
 
     def arrays(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """What these names stand for."""
+        """The arrays of the values and weights with these names."""
         wanted = dict.fromkeys(names)
         found = {value.name: value.array for value in self.values if value.name in wanted}
         builder: GraphBuilder | None = self
@@ -301,7 +302,7 @@ class GraphBuilder:
         return {name: found[name] for name in wanted}
 
     def _seen(self, value: Value) -> None:
-        """`value` is there from now on; what is fed, is in all graphs around, too."""
+        """Register `value`. A fed value is registered in all enclosing graphs, too."""
         self.values.append(value)
         builder = self.around
         while builder is not None and value.name in self.top.inputs:

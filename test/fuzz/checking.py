@@ -1,4 +1,4 @@
-"""Compiling one graph, running it, and holding its results against what they must be."""
+"""Compile one graph, run it, and compare its results with the expected ones."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -19,26 +19,28 @@ from .outcome import FINDINGS, Status
 from .rounds import Feeds, Inputs, is_unsteady, other_inputs
 
 ONE_THREAD = ("--mlir-disable-threading",)
-"""For the backend: there is a graph for each processor already."""
+"""Backend flags: one thread, because each core already compiles a graph of its own."""
 COMPILE: dict[str, Any] = {"cache": False, "threads": 1, "host": False}
 ILL_CONDITIONED = 4.0
-"""Results may lie as many times as far from float64 as those of the reference do."""
+"""Allowed error of the results against float64, as a multiple of the error of the reference."""
 
 
 class Ending(NamedTuple):
-    """How a graph ended, and with which of its inputs."""
+    """The status of a graph, and the inputs that led to it."""
 
     status: Status
     detail: str = ""
     inputs: int = 0
-    """Their number; 0 are those that it was drawn with."""
+    """Number of the inputs; 0 stands for the inputs that the graph was drawn with."""
     alone: bool = True
-    """True if a model that was not called before ends the same way."""
+    """True if a model without earlier calls ends the same way."""
 
 
 def check_case(case: Case, timeout: float, **options: Any) -> Ending:
-    """How `case` ends when it is compiled within `timeout` seconds, with further `options`, and
-    called with its inputs and others, again and again."""
+    """Compile `case` within `timeout` seconds and call it repeatedly; return how it ends.
+
+    `options` are further options of `compile`. The calls use the inputs of the case and others.
+    """
     settings = {**COMPILE, "extra_flags": ONE_THREAD, "timeout": timeout, **options}
     everything = inputs_of(case)
     try:
@@ -48,12 +50,12 @@ def check_case(case: Case, timeout: float, **options: Any) -> Ending:
         return Ending(Status.UNSUPPORTED, one_line(error))
     except BackendTimeoutError:
         return Ending(Status.HANG, f"not compiled after {timeout:g} s")
-    except Exception as error:  # what graphc did not raise on purpose is a finding, too
+    except Exception as error:  # an exception of any other class is a finding, too
         return Ending(Status.ERROR, error_text(error))
 
 
 def inputs_of(case: Case) -> list[Inputs]:
-    """The inputs that `case` was drawn with, and others."""
+    """The inputs that `case` was drawn with, followed by others."""
     random = np.random.default_rng([case.seed, case.index, 1])
     others = other_inputs(case.model, case.feeds, case.reference, random)
     return [Inputs(case.feeds, case.expected), *others]
@@ -62,7 +64,10 @@ def inputs_of(case: Case) -> list[Inputs]:
 def _check_calls(
     case: Case, compiled: CompiledModel, everything: Sequence[Inputs], settings: Mapping[str, Any]
 ) -> Ending:
-    """The first call that ends otherwise than it should, by its first inputs rather than others."""
+    """Make all calls and return the first finding, or else the last ending that is not PASS.
+
+    The inputs that the graph was drawn with are called first.
+    """
     worst, left = Ending(Status.PASS), set(range(len(everything)))
     for call, number in enumerate(order_of_calls(len(everything))):
         if number not in left:
@@ -89,10 +94,10 @@ def _call(case: Case, compiled: CompiledModel, inputs: Inputs) -> Ending:
 def _explained(
     case: Case, inputs: Inputs, ending: Ending, number: int, settings: Mapping[str, Any]
 ) -> Ending:
-    """`ending` of a later call, by what a model gives that was not called before.
+    """Explain `ending` of a later call by calling a freshly compiled model.
 
-    What other inputs give than those that the graph was drawn with, rounding may decide: that is
-    as good as ill-conditioned.
+    Rounding may decide the results for inputs that the graph was not drawn with: such a case counts
+    as ill-conditioned.
     """
     with closing(compile(case.model, **settings)) as compiled:
         alone = _call(case, compiled, inputs)
@@ -125,7 +130,7 @@ def _judge(case: Case, inputs: Inputs, results: Sequence[np.ndarray]) -> Ending:
 
 
 def _problems(have: Feeds, expected: Feeds, tolerances: Mapping[str, float]) -> dict[str, str]:
-    """What is wrong with each result that is beyond its tolerance."""
+    """A description of the problem for each result that is beyond its tolerance."""
     found = {}
     for name, wanted in expected.items():
         given = have[name]
@@ -144,7 +149,8 @@ def _problems(have: Feeds, expected: Feeds, tolerances: Mapping[str, float]) -> 
 def _is_ill_conditioned(
     model: onnx.ModelProto, inputs: Inputs, have: Feeds, names: Sequence[str]
 ) -> bool:
-    """Whether the reference itself is not much nearer to float64 than the results are."""
+    """Return whether the error of the reference against float64 is not much smaller than that of
+    the results."""
     if any(inputs.expected[name].dtype.kind != "f" for name in names):
         return False
     try:
@@ -162,11 +168,11 @@ def _is_ill_conditioned(
 
 
 def error_text(error: Exception) -> str:
-    """The class of `error`, and its message in a line."""
+    """The class of `error` and its message, on one line."""
     return f"{type(error).__name__}: {one_line(error)}"
 
 
 def one_line(error: BaseException) -> str:
-    """The message of `error` without what belongs to this machine."""
+    """The message of `error` on one line, without details of this machine."""
     text = " ".join(str(error).split())
     return text.partition(" reproducer: ")[0][:300]

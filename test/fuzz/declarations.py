@@ -1,7 +1,7 @@
-"""How exporters write a graph down: what they declare wrongly, leave open, or order in their way.
+"""Ways in which exporters write a graph: wrong declarations, unknown sizes, unusual orders.
 
-Each way changes what is written around the nodes, not what they compute. A model stays changed
-where ONNX Runtime loads it and gives the same.
+Each way changes the declarations around the nodes, not the computation. A change is kept if ONNX
+Runtime loads the model and gives the same results.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _OPSETS = range(11, 26)
 
 
 def names_that_are_none(model: onnx.ModelProto, random: Random) -> None:
-    """One name for all sizes that have names."""
+    """Use one name for all sizes that have names."""
     name = str(random.choice(NO_NAMES))
     for info in model.graph.input:
         for dim in info.type.tensor_type.shape.dim:
@@ -31,13 +31,13 @@ def names_that_are_none(model: onnx.ModelProto, random: Random) -> None:
 
 
 def results_of_other_sizes(model: onnx.ModelProto, random: Random) -> None:
-    """Outputs declared with sizes that they do not have, or of no rank."""
+    """Declare outputs with sizes that they do not have, or without a rank."""
     for info in model.graph.output:
         _misdeclare(info, random)
 
 
 def values_of_other_sizes(model: onnx.ModelProto, random: Random) -> None:
-    """The same for values between nodes, whose types are known by their outputs alone."""
+    """Do the same for intermediate values whose types are known from the outputs alone."""
     outputs = {info.name for info in model.graph.output}
     inferred = onnx.shape_inference.infer_shapes(model).graph.value_info
     for info in inferred:
@@ -57,14 +57,14 @@ def _misdeclare(info: onnx.ValueInfoProto, random: Random) -> None:
 
 
 def nodes_in_any_order(model: onnx.ModelProto, random: Random) -> None:
-    """A node before those that it reads."""
+    """Place nodes before the nodes whose results they read."""
     nodes = list(model.graph.node)
     del model.graph.node[:]
     model.graph.node.extend(nodes[int(i)] for i in random.permutation(len(nodes)))
 
 
 def weights_among_the_inputs(model: onnx.ModelProto, random: Random) -> None:
-    """Initializers that a caller may replace, as all could before IR version 4."""
+    """Make initializers inputs that a caller may replace, as all were before IR version 4."""
     for tensor in model.graph.initializer:
         if random.random() < 0.5:
             kind, name = tensor.data_type, tensor.name
@@ -72,12 +72,12 @@ def weights_among_the_inputs(model: onnx.ModelProto, random: Random) -> None:
 
 
 def an_output_twice(model: onnx.ModelProto, random: Random) -> None:
-    """One of the outputs, once more at the end."""
+    """List one of the outputs a second time, at the end."""
     model.graph.output.append(model.graph.output[int(random.integers(len(model.graph.output)))])
 
 
 def a_function_of_another_opset(model: onnx.ModelProto, random: Random) -> None:
-    """A node in a function of the model's own, whose opset has the operator as it is."""
+    """Move a node into a model-local function whose opset has the operator unchanged."""
     (opset,) = (each.version for each in model.opset_import)
     index = int(random.integers(len(model.graph.node)))
     node = model.graph.node[index]
@@ -111,8 +111,10 @@ def declared_otherwise(
     expected: Mapping[str, np.ndarray],
     random: Random,
 ) -> tuple[onnx.ModelProto, list[str]]:
-    """`model` written down in one or two other ways, and their names; the same where ONNX Runtime
-    then gives for `feeds` something else than `expected`."""
+    """`model` written in one or two other ways, and their names.
+
+    The model is unchanged if ONNX Runtime then gives other results than `expected` for `feeds`.
+    """
     changed, names = model, []
     for number in random.permutation(len(WAYS))[: int(random.integers(1, 3))]:
         way = WAYS[int(number)]

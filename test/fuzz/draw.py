@@ -22,15 +22,15 @@ from .registry import Registered, all_draws
 OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25)
 MOST_NODES = 30
 _MOST_DRAWS = 40 * MOST_NODES
-"""A bound, should all draws be rejected."""
+"""Upper bound on draws, in case all of them are rejected."""
 EXPORTED = 0.2
-"""The part of the models that are written down as exporters do."""
+"""Fraction of the models that are written as exporters write them."""
 _FLOAT_TYPES = ("float32",) * 15 + ("float64",) * 2 + ("float16",) * 2 + ("bfloat16",)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model with inputs and what it must give for them."""
+    """A model with inputs and the expected outputs."""
 
     seed: int
     index: int
@@ -38,17 +38,18 @@ class Case:
     feeds: Mapping[str, np.ndarray]
     expected: Mapping[str, np.ndarray]
     tolerances: Mapping[str, float]
-    """How far results may lie from that, relative to the largest element."""
+    """Allowed differences from `expected`, relative to the largest element."""
     reference: str
-    """Who computed that: ``onnxruntime``, or ``nodes`` where it lacks some of them."""
+    """The reference that computed `expected`: ``onnxruntime``, or ``nodes`` where ONNX Runtime
+    lacks some operators."""
     rejected: Mapping[str, int]
-    """Draws that were given up, by reason."""
+    """Number of rejected draws, by reason."""
     declared: Sequence[str] = ()
-    """The ways of exporters in which the model is written down, beyond a plain one."""
+    """The exporter conventions that the model follows, beyond the plain form."""
 
     @property
     def name(self) -> str:
-        """What it is called in files: ``7-000123``."""
+        """The name of the case in files: ``7-000123``."""
         return f"{self.seed}-{self.index:06}"
 
     def nodes(self) -> Iterator[onnx.NodeProto]:
@@ -57,7 +58,7 @@ class Case:
 
 
 def draw_case(seed: int, index: int) -> Case:
-    """Graph number `index` of `seed`: the same wherever and whenever it is drawn."""
+    """Draw graph number `index` of `seed`. The result is deterministic."""
     random = np.random.default_rng([seed, index])
     builder = GraphBuilder(
         random,
@@ -76,7 +77,7 @@ def draw_case(seed: int, index: int) -> Case:
 
 
 def _declared(case: Case, random: np.random.Generator) -> Case:
-    """`case` as an exporter writes it down."""
+    """`case` in the form in which an exporter writes it."""
     if case.reference != "onnxruntime":
         return case
     model, ways = declared_otherwise(case.model, case.feeds, case.expected, random)
@@ -85,7 +86,7 @@ def _declared(case: Case, random: np.random.Generator) -> Case:
 
 
 def _extend(builder: GraphBuilder, rejected: Counter[str]) -> None:
-    """One draw, which adds nothing where it is rejected."""
+    """Try one draw. A rejected draw adds nothing."""
     chosen, weights = _choices(builder.opset)
     draw = chosen[int(builder.random.choice(len(chosen), p=weights))].draw
     count = len(builder.nodes), len(builder.values)
@@ -103,14 +104,14 @@ def _forget(builder: GraphBuilder, nodes: int, values: int) -> None:
 
 @cache
 def _choices(opset: int) -> tuple[tuple[Registered, ...], np.ndarray]:
-    """The draws that this opset has, and their probabilities."""
+    """The draws available in this opset, and their probabilities."""
     chosen = tuple(each for each in all_draws() if each.since <= opset)
     weights = np.array([each.weight for each in chosen])
     return chosen, weights / weights.sum()
 
 
 def _finish(builder: GraphBuilder, seed: int, index: int, rejected: Mapping[str, int]) -> Case:
-    """The model: every value that nothing reads is an output, and now and then another one."""
+    """Build the case. Every unread value is an output, and occasionally another value, too."""
     read = {name for node in builder.nodes for name in read_names(node)}
     computed = {name for node in builder.nodes for name in node.output}
     results = [value for value in builder.values if value.name in computed]

@@ -1,4 +1,4 @@
-"""Values of a graph that is being drawn, and which of them may decide something."""
+"""Values of a graph that is being drawn, and tests of which values a jump may depend on."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,65 +15,68 @@ NUMBERS = (*FLOATS, *INTEGERS)
 BOOL = ("bool",)
 
 LARGEST = {"float64": 1e4, "float32": 1e3, "float16": 200.0, "bfloat16": 200.0}
-"""Floats beyond this are not computed with: their differences would hide those of others."""
+"""Largest magnitude of floats in a graph. The differences of larger ones would hide those of
+others."""
 SMALLEST = {"float64": 1e-300, "float32": 1e-30, "float16": 0.0, "bfloat16": 1e-30}
-"""Floats nearer to zero that are not zero are not computed with: the runtime takes subnormal ones
-for zero, and there may have been some on the way to these. float16 is computed in float32."""
+"""Smallest nonzero magnitude of floats in a graph. The runtime treats subnormal floats as zero, and
+some may have occurred on the way to such values. float16 is computed in float32."""
 MOST_ELEMENTS = 20_000
 MARGIN = 0.02
-"""How far a float must lie from where a function jumps, relative to itself where it is above 1."""
+"""Minimum distance of a float from a jump of a function, relative to the float if that is above
+1."""
 
 _GRIDS = {"float64": (16, 128), "float32": (16, 128), "float16": (4, 64), "bfloat16": (1, 64)}
-"""Steps in one, and the largest magnitude, of floats whose sums are exact in their type; of
-float32 and float64 their products, too."""
+"""Steps per unit, and the largest magnitude, of floats whose sums are exact in their type. For
+float32 and float64, their products are exact, too."""
 
 
 def dtype_of(name: str) -> np.dtype:
-    """The numpy type of this name."""
+    """The numpy type with this name."""
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
 def element_type(name: str) -> int:
-    """What ONNX calls this type."""
+    """The ONNX element type with this name."""
     return helper.np_dtype_to_tensor_dtype(dtype_of(name))
 
 
 def is_float(dtype: np.dtype) -> bool:
-    """Whether it is one of `FLOATS`."""
+    """Return whether `dtype` is one of `FLOATS`."""
     return dtype.name in FLOATS
 
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the graph, with what it is on the inputs of the graph."""
+    """A tensor of the graph, with its value for the drawn inputs."""
 
     name: str
     array: np.ndarray
     precision: str
-    """The least precise type of what it was computed from: its own, if that is so."""
+    """The least precise type among its own and those that it was computed from."""
     exact: bool
-    """Whether every way to compute it gives the same bits, whatever is added in which order."""
+    """True if the bits are the same however it is computed, for example in any order of
+    summation."""
     constant: bool = False
-    """Whether the model knows it."""
+    """True if the value is a constant of the model."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
+        """The shape."""
         return self.array.shape
 
     @property
     def rank(self) -> int:
-        """How many sizes it has."""
+        """The number of dimensions."""
         return self.array.ndim
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return self.array.size
 
     @property
     def dtype(self) -> np.dtype:
-        """Its element type."""
+        """The element type."""
         return self.array.dtype
 
     @property
@@ -82,12 +85,15 @@ class Value:
         return self.array.astype(np.float64)
 
     def within(self, low: float, high: float) -> bool:
-        """Whether all elements lie between."""
+        """Return whether all elements are in [`low`, `high`]."""
         return bool(((self.wide >= low) & (self.wide <= high)).all())
 
     def clear_of(self, steps: float = 1.0, offset: float = 0.0) -> bool:
-        """Whether a function may jump at ``offset + steps * n`` (only at `offset` where `steps` is
-        0): rounding cannot bring an element to the other side."""
+        """Return whether a function may jump at ``offset + steps * n``, or only at `offset` if
+        `steps` is 0.
+
+        It may if rounding cannot move an element across a jump.
+        """
         if self.exact:
             return True
         x = self.wide - offset
@@ -96,13 +102,14 @@ class Value:
 
 
 def least_precise(names: Iterable[str]) -> str:
-    """The last of them in the order of precision, where all that are no floats come first."""
+    """The least precise type of `names`. Types other than floats count as the most precise."""
     order = ("float64", "float32", "float16", "bfloat16")
     return max(names, key=lambda name: order.index(name) if name in order else -1)
 
 
 def is_sane(array: np.ndarray) -> bool:
-    """Whether a graph may go on with it."""
+    """Return whether a graph may use `array`: its size, rank and magnitudes are within the
+    limits."""
     if array.size > MOST_ELEMENTS or array.ndim > 6:
         return False
     if not is_float(array.dtype):
@@ -113,7 +120,7 @@ def is_sane(array: np.ndarray) -> bool:
 
 
 def is_on_grid(array: np.ndarray) -> bool:
-    """Whether sums of such elements are exact."""
+    """Return whether sums of such elements are exact."""
     if not is_float(array.dtype):
         return True
     steps, largest = _GRIDS[array.dtype.name]

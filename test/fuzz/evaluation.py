@@ -1,4 +1,4 @@
-"""What one node computes."""
+"""Evaluation of a single node."""
 
 from collections.abc import Mapping
 
@@ -12,16 +12,16 @@ from graphc.errors import ReferenceRunError
 IR_VERSION = 10
 
 
-class Rejected(Exception):  # a draw that is given up, which the drawing goes on after
-    """What was drawn cannot be part of a graph; says why in few words."""
+class Rejected(Exception):  # the draw is given up; drawing continues
+    """The draw cannot be part of a graph; the message gives the reason in a few words."""
 
 
 def evaluate_node(
     node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], opset: int
 ) -> tuple[list[np.ndarray], str]:
-    """The results of `node` on what it reads, and who computed them.
+    """The results of `node` for `feeds`, and the evaluator that computed them.
 
-    Raises `Rejected` where nobody can, or where the node does not fit the operator's schema.
+    Raises `Rejected` if no evaluator can, or if the node does not fit the operator's schema.
     """
     around = helper.make_model(
         helper.make_graph([], "node", [], []),
@@ -40,7 +40,7 @@ def evaluate_node(
 
 
 def _check(model: onnx.ModelProto, results: Mapping[str, np.ndarray]) -> None:
-    """Hold a model of one node against the operator's schema."""
+    """Check a model of one node against the operator's schema."""
     del model.graph.output[:]
     for name, array in results.items():
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)

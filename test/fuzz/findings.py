@@ -1,4 +1,4 @@
-"""What ended otherwise than it should, as folders with the smallest models that show it."""
+"""Findings as folders, each with the smallest model that reproduces it."""
 
 import json
 import re
@@ -26,10 +26,10 @@ from .draw import Case, draw_case
 from .outcome import Outcome, Status
 
 ALIKE = 3
-"""Of errors that read alike, so many are reduced."""
+"""Number of findings reduced per group of similar errors."""
 REDUCTION_SECONDS = 400
 LIVING_SECONDS = 20
-"""A smaller model that takes longer hangs."""
+"""Time limit for one reduced model, in seconds; a model that takes longer counts as a hang."""
 
 
 def reduce_findings(
@@ -41,10 +41,10 @@ def reduce_findings(
     options: Mapping[str, Any] | None = None,
     arguments: Iterable[str] = (),
 ) -> Iterator[str]:
-    """Write a folder in `folder` for each finding that has none yet; says what became of each.
+    """Write a folder in `folder` for each finding that has none yet; yield a message for each.
 
-    `options` are those that the graphs were compiled with beyond the usual ones, `arguments` the
-    same for a command line.
+    `options` are the options that the graphs were compiled with beyond the usual ones; `arguments`
+    are the same options as command-line arguments.
     """
     found = {
         each.index: each
@@ -53,19 +53,19 @@ def reduce_findings(
     }
     call = partial(_reduce, found, seed, folder, dict(options or {}), list(arguments))
     for index, said in call_each(call, found, jobs=jobs, timeout=REDUCTION_SECONDS):
-        if isinstance(said, Lost):  # the whole graph is there
+        if isinstance(said, Lost):  # the whole graph is saved already
             place = folder / draw_name(seed, index)
             said = _write(place, found[index], f"not reduced: {said.detail}")
         yield f"{draw_name(seed, index)}: {said}"
 
 
 def draw_name(seed: int, index: int) -> str:
-    """The folder of a finding: ``7-000123``."""
+    """The folder name of a finding: ``7-000123``."""
     return f"{seed}-{index:06}"
 
 
 def chosen(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    """The findings, of errors that read alike only the first few."""
+    """The findings. Of similar errors, only the first `ALIKE` are included."""
     counts: Counter[tuple[Status, str]] = Counter()
     for outcome in sorted(outcomes, key=lambda each: each.index):
         if outcome.is_finding:
@@ -76,7 +76,7 @@ def chosen(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
 
 
 def signature(outcome: Outcome) -> str:
-    """What was said, without names and numbers: what tells one kind of finding from another."""
+    """The detail of `outcome` without names and numbers, which distinguishes kinds of findings."""
     return re.sub(r"'[^']*'|<[^>]*>|\S*\d\S*", "_", outcome.detail)
 
 
@@ -119,21 +119,23 @@ def _settings(case: Case, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tolerance(case: Case) -> float | None:
-    """What the results of a reduction may differ by: None where their own types say it."""
+    """The tolerance for a reduction: None if the types of the results determine it."""
     own = all(case.tolerances[name] == tolerance_of(array.dtype, None)
               for name, array in case.expected.items())  # fmt: skip
     return None if own else max(case.tolerances.values())
 
 
 def _with_inputs(case: Case, number: int) -> Case:
-    """`case` as if it had been drawn with those inputs."""
+    """`case` as if it had been drawn with inputs number `number`."""
     inputs = inputs_of(case)[number] if number else case
     return replace(case, feeds=inputs.feeds, expected=inputs.expected)
 
 
 def _predicate(outcome: Outcome) -> str:
-    """The command that exits with 0 where a model does not live to the end of a run, or where what
-    it gives depends on the calls before."""
+    """The predicate command for test case reduction.
+
+    It exits with 0 if a model crashes or hangs, or if its results depend on earlier calls.
+    """
     python = f"{shlex.quote(sys.executable)} -m fuzz"
     if outcome.alone:
         return f"{python}.survival {LIVING_SECONDS:g} {{}}"
@@ -141,7 +143,7 @@ def _predicate(outcome: Outcome) -> str:
 
 
 def _culprit(subject: Subject, case: Case, options: dict[str, Any]) -> str:
-    """Whether a pass, a rewrite, or the code is at fault."""
+    """Find out whether a pass, a rewrite, or the generated code is at fault."""
     try:
         return str(bisect(subject.model, subject.feeds, **_settings(case, options)))
     except GraphcError as error:
@@ -156,7 +158,7 @@ def _save_whole(case: Case, place: Path) -> None:
 def _write(
     place: Path, outcome: Outcome, said: str, culprit: str = "", subject: Subject | None = None
 ) -> str:
-    """Write ``finding.json``, which says that this finding is done with; returns `said`."""
+    """Write ``finding.json``, which marks this finding as processed; return `said`."""
     place.mkdir(parents=True, exist_ok=True)
     operators = [] if subject is None else [n.op_type for n in all_nodes(subject.model.graph)]
     written = {

@@ -1,8 +1,8 @@
-"""Exits with 0 where what a model gives depends on the calls before: ``... history FILE``.
+"""Exits with 0 if the results of a model depend on earlier calls: ``... history FILE``.
 
-Inputs are the files ``input0.npy``, ... beside the model, in the order of its inputs, and others
-like them, drawn. Each is given to the model among the rest, again and again, and to one that was
-not called before. For gc-reduce as a predicate.
+The inputs are the files ``input0.npy``, ... beside the model, in the order of its inputs, and
+similar drawn ones. Each is given to the model repeatedly, among the others, and to a freshly loaded
+model. This is a predicate for gc-reduce.
 """
 
 import sys
@@ -23,11 +23,12 @@ from .rounds import Feeds, other_inputs
 from .survival import read_feeds
 
 DRAWS = 4
-"""Draws of other inputs, which may show the fault without those that showed it first."""
+"""Number of times that other inputs are drawn; they may show the fault without the inputs that
+first showed it."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 where the calls before show in what the model of `arguments` gives, 1 where not."""
+    """Return 0 if earlier calls affect the results of the model in `arguments`, otherwise 1."""
     path = Path(arguments[0])
     model = onnx.load(path)
     initial = {tensor.name for tensor in model.graph.initializer}
@@ -54,7 +55,7 @@ def _shows(model: onnx.ModelProto, everything: Sequence[Feeds]) -> bool:
 
 
 def _results(compiled: CompiledModel, feeds: Feeds) -> list[np.ndarray] | None:
-    """None where the call fails."""
+    """The results of a call; None if the call fails."""
     try:
         return compiled.run(None, dict(feeds))
     except GraphcError:
@@ -64,7 +65,7 @@ def _results(compiled: CompiledModel, feeds: Feeds) -> list[np.ndarray] | None:
 def _same(have: list[np.ndarray] | None, wanted: list[np.ndarray] | None) -> bool:
     """True if both calls gave bitwise identical arrays, or if both failed."""
     if have is None or wanted is None:
-        return have is wanted  # both calls fail
+        return have is wanted  # equal only if both calls failed
     return all(
         a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
         for a, b in zip(have, wanted, strict=True)

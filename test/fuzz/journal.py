@@ -1,4 +1,4 @@
-"""The file of a run: see `harness.journal`."""
+"""The journal of a run; see `harness.journal`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,24 +10,24 @@ from .outcome import Outcome
 
 @dataclass(frozen=True)
 class Run:
-    """What was drawn, and with what it was compiled and compared."""
+    """The seed of a run, and the target and versions that it was made with."""
 
     seed: int
     target: str
-    """What the code was made for: ``cpu:host``."""
+    """The target that the code was compiled for: ``cpu:host``."""
     versions: Mapping[str, str]
-    """Of the packages that decide the graphs and the results."""
+    """Versions of the packages that determine the graphs and the results."""
     date: str = field(compare=False)
-    """The day on which it began."""
+    """The day on which the run began."""
 
 
 class Journal(journal.Journal[Run, Outcome]):
-    """The file of a run of graphs."""
+    """The journal of a fuzzing run."""
 
     run_type = Run
     outcome_type = Outcome
 
     @staticmethod
     def key(outcome: Outcome) -> int:
-        """The number of the graph."""
+        """The index of the graph."""
         return outcome.index

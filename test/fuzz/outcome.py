@@ -1,4 +1,4 @@
-"""What became of a graph."""
+"""The outcome of checking one graph."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,14 +7,14 @@ from typing import Any
 
 
 class Status(StrEnum):
-    """How a graph ended."""
+    """The status of a checked graph."""
 
     PASS = "pass"
     ILL_CONDITIONED = "ill-conditioned"
-    """Beyond the tolerance, but not farther from float64 than the reference, by much; or rounding
-    decides it, with other inputs than those it was drawn with."""
+    """The results are beyond the tolerance, but not much farther from float64 than the reference.
+    Or rounding decides the results for inputs that the graph was not drawn with."""
     UNSUPPORTED = "declared limit"
-    """Refused as it should be, with the nodes that are not supported."""
+    """The model is refused as it should be, with the unsupported nodes named."""
     WRONG = "wrong answer"
     ERROR = "error"
     CRASH = "crash"
@@ -22,12 +22,12 @@ class Status(StrEnum):
 
 
 FINDINGS = (Status.WRONG, Status.ERROR, Status.CRASH, Status.HANG)
-"""What must not be."""
+"""The statuses that are failures."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One graph, compiled and run."""
+    """The outcome of one graph that was compiled and run."""
 
     index: int
     status: Status
@@ -35,28 +35,30 @@ class Outcome:
     nodes: int = 0
     operators: Sequence[str] = ()
     types: Sequence[str] = ()
-    """Element types of all values that go in or come out."""
+    """Element types of all inputs and outputs."""
     opset: int = 0
     reference: str = ""
-    """Who computed what is expected."""
+    """The reference that computed the expected outputs."""
     rejected: Mapping[str, int] = field(default_factory=dict)
-    """Draws that were given up, by reason."""
+    """Number of rejected draws, by reason."""
     seconds: float = 0.0
     inputs: int = 0
-    """The number of the inputs that showed it, 0 for those that the graph was drawn with."""
+    """Number of the inputs that showed it; 0 stands for the inputs that the graph was drawn
+    with."""
     alone: bool = True
     """True if the outcome occurs without earlier calls, too."""
 
     @property
     def is_finding(self) -> bool:
-        """Whether it must not be."""
+        """True if the status is a failure."""
         return self.status in FINDINGS
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
+        """Return the dict that `from_json` reads."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @staticmethod
     def from_json(written: dict[str, Any]) -> "Outcome":
-        """What `to_json` wrote. ValueError, TypeError or KeyError for anything else."""
+        """Return the outcome that `to_json` wrote. Raises ValueError, TypeError or KeyError for
+        other data."""
         return Outcome(**{**written, "status": Status(written["status"])})

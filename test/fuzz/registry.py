@@ -1,4 +1,4 @@
-"""The draws: functions that add a node, or a few, to a graph. One file for each family."""
+"""The draws: functions that add one or more nodes to a graph. Each family has its own file."""
 
 import importlib
 import pkgutil
@@ -12,18 +12,18 @@ Draw = Callable[[GraphBuilder], None]
 
 @dataclass(frozen=True)
 class Registered:
-    """A draw, and how often it is taken."""
+    """A draw and its weight."""
 
     draw: Draw
     weight: float
     since: int
-    """The first opset that has what it draws."""
+    """The first opset that has the operators of the draw."""
     within: bool
-    """Whether it may stand in a subgraph."""
+    """True if the draw may occur in a subgraph."""
 
     @property
     def name(self) -> str:
-        """Of the function."""
+        """The name of the function."""
         return self.draw.__name__
 
 
@@ -31,7 +31,7 @@ _draws: dict[str, Registered] = {}
 
 
 def draws(weight: float = 1.0, since: int = 1, within: bool = True) -> Callable[[Draw], Draw]:
-    """Registers the decorated function. Raises `ValueError` where its name is taken."""
+    """Register the decorated function. Raises `ValueError` if its name is taken."""
 
     def register(draw: Draw) -> Draw:
         if draw.__name__ in _draws:
@@ -43,7 +43,7 @@ def draws(weight: float = 1.0, since: int = 1, within: bool = True) -> Callable[
 
 
 def all_draws() -> list[Registered]:
-    """Every draw, by name."""
+    """All draws, sorted by name."""
     from . import families
 
     for module in pkgutil.iter_modules(families.__path__):

@@ -1,4 +1,4 @@
-"""Other inputs for a graph than those it was drawn with, and what it must give for them."""
+"""Further inputs for a graph, beyond those that it was drawn with, and the expected outputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from harness.variation import Dims, other_sizes, other_values
 from .drawn_values import FLOATS, is_float, is_sane
 
 TRIES = 5
-"""Inputs that are drawn until the reference takes them and no value is too large."""
+"""Number of attempts to draw inputs that the reference accepts without too large values."""
 NUDGE = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
-"""How far inputs are moved, relative to themselves, to see whether rounding decides."""
+"""Perturbation of inputs, relative to their values, that shows whether rounding decides."""
 
 Feeds = Mapping[str, np.ndarray]
 Reference = Callable[[Feeds], dict[str, np.ndarray]]
@@ -28,7 +28,7 @@ Reference = Callable[[Feeds], dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Arrays for the inputs of a graph, and the outputs that it must give for them."""
+    """Arrays for the inputs of a graph, and the expected outputs."""
 
     feeds: Feeds
     expected: Feeds
@@ -51,8 +51,11 @@ class Evaluation:
         return lambda feeds: arrays(run(feeds))
 
     def of(self, feeds: Feeds) -> Inputs | None:
-        """`feeds` and the outputs for them; None where these mean nothing: the reference does not
-        take them, or a value is not finite, too large, or beyond the integers it is cast to."""
+        """`feeds` with the expected outputs; None if there are no meaningful ones.
+
+        There are none if the reference refuses `feeds`, or if a value is not finite, too large, or
+        outside the range of the integer type that it is cast to.
+        """
         try:
             self._run = self._run or self._open()
             values = self._run(feeds)
@@ -67,10 +70,10 @@ class Evaluation:
 def other_inputs(
     model: onnx.ModelProto, feeds: Feeds, reference: str, random: np.random.Generator
 ) -> list[Inputs]:
-    """Inputs of other values, then of larger and of smaller sizes where `model` names some.
+    """Inputs with other values, then with larger and with smaller sizes if `model` names sizes.
 
-    Without such names there are other values twice. Those for which no reference has an answer are
-    left out.
+    Without named sizes, other values are drawn twice. Inputs for which the reference has no answer
+    are left out.
     """
     evaluation = Evaluation(model, reference)
     dims = {info.name: _dims(info) for info in model.graph.input}
@@ -108,8 +111,11 @@ def is_unsteady(
     reference: str,
     random: np.random.Generator,
 ) -> bool:
-    """True if rounding decides the results for `inputs`: they change if floats are moved a little,
-    or computed in float64. Inputs that a graph is drawn with are drawn so that it does not."""
+    """True if rounding decides the results for `inputs`.
+
+    It does if the results change when floats are perturbed slightly or when they are computed in
+    float64. The inputs that a graph is drawn with are chosen so that rounding does not decide.
+    """
     evaluation = Evaluation(model, reference)
     for found in (*_nudged(evaluation, inputs.feeds, random), _in_float64(model, inputs)):
         if found is None or any(
@@ -143,7 +149,8 @@ def _in_float64(model: onnx.ModelProto, inputs: Inputs) -> Feeds | None:
 
 
 def _casts_fit(model: onnx.ModelProto, values: Feeds) -> bool:
-    """True if all floats that are cast to integers are in range; otherwise any result is right."""
+    """True if all floats that are cast to integers are in range; otherwise every result is
+    valid."""
     for node in all_nodes(model.graph):
         if node.op_type not in ("Cast", "CastLike") or node.input[0] not in values:
             continue

@@ -1,4 +1,4 @@
-"""Checking many graphs, each where it cannot harm the others."""
+"""Check many graphs, each in a process of its own so that it cannot harm the others."""
 
 import gc
 import logging
@@ -16,7 +16,7 @@ from .outcome import Outcome, Status
 from .registry import all_draws
 
 GRACE = 15.0
-"""Seconds that a graph has beyond the backend's time: it is drawn and run, too."""
+"""Seconds that a graph has beyond the backend timeout, for drawing and running it."""
 
 
 def check_graphs(
@@ -27,9 +27,9 @@ def check_graphs(
     timeout: float,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[Outcome]:
-    """Draw and check graphs of `seed`, `jobs` at a time; outcomes as they come.
+    """Draw and check graphs of `seed`, `jobs` at a time; yield outcomes as they arrive.
 
-    Each has `timeout` seconds for the backend. `options` are further ones of `compile`.
+    Each has `timeout` seconds for the backend. `options` are further options of `compile`.
     """
     all_draws()  # imported once, before the processes are forked
     check = partial(check_graph, seed, timeout, options or {})
@@ -41,7 +41,7 @@ def check_graphs(
 
 
 def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: int) -> Outcome:
-    """Draw and check graph `index` of `seed`, here."""
+    """Draw and check graph `index` of `seed` in this process."""
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)
     start = time.perf_counter()
@@ -52,7 +52,7 @@ def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: in
 
 
 def describe(case: Case, ending: Ending, seconds: float) -> Outcome:
-    """An outcome with what counts of `case`."""
+    """The outcome of `case`, with its operators, types and rejected draws."""
     nodes = list(case.nodes())
     arrays = [*case.feeds.values(), *case.expected.values()]
     return Outcome(

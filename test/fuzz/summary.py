@@ -1,4 +1,4 @@
-"""What a run showed, in numbers."""
+"""The figures of a run."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,28 +15,28 @@ from .outcome import FINDINGS, Outcome, Status
 
 @dataclass(frozen=True)
 class Summary:
-    """One run, summed up."""
+    """The summary of one run."""
 
     run: Run
     graphs: int
     nodes: int
-    """Of all graphs, those of subgraphs as well."""
+    """Number of nodes in all graphs, including those of subgraphs."""
     core_seconds: float
     counts: Mapping[str, int]
-    """Graphs by status."""
+    """Number of graphs, by status."""
     references: Mapping[str, int]
-    """Graphs by who computed what is expected: ``onnx`` where ONNX Runtime lacks a node."""
+    """Number of graphs, by reference: ``onnx`` where ONNX Runtime lacks a node."""
     opsets: Mapping[str, int]
     types: Mapping[str, int]
-    """Graphs by element types that go in or come out."""
+    """Number of graphs, by element type of inputs and outputs."""
     operators: Mapping[str, int]
-    """Graphs that have an operator."""
+    """Number of graphs that contain each operator."""
     rejected: Mapping[str, int]
-    """Draws that were given up, by reason."""
+    """Number of rejected draws, by reason."""
     findings: Sequence[Mapping[str, Any]]
 
     def long_run(self, jobs: int) -> LongRun:
-        """What ``docs/reliability.md`` says of the run, of `jobs` processes at a time."""
+        """The entry for ``docs/reliability.md`` of this run, which used `jobs` processes."""
         counts = {"models": self.graphs, "nodes": self.nodes, "operators": len(self.operators)}
         counts |= {status: self.counts[status] for status in Status if status not in FINDINGS}
         what = f"models of seed {self.run.seed} for {self.run.target}, beside ONNX Runtime"
@@ -44,7 +44,7 @@ class Summary:
         return finished(what, "make fuzz", counts, violations=found, seconds=seconds)
 
     def figures(self) -> list[str]:
-        """The numbers that say most."""
+        """The most important figures, as lines of text."""
         found = sum(self.counts.get(status, 0) for status in Status) - self.counts["pass"]
         return [
             f"{self.graphs} graphs of {self.nodes} nodes, {len(self.operators)} operators, "
@@ -55,7 +55,7 @@ class Summary:
 
 
 def sum_up(run: Run, outcomes: Iterable[Outcome]) -> Summary:
-    """The numbers of a run."""
+    """Summarize the outcomes of a run."""
     ended = sorted(outcomes, key=lambda each: each.index)
     rejected: Counter[str] = Counter()
     for each in ended:
@@ -81,7 +81,7 @@ def sum_up(run: Run, outcomes: Iterable[Outcome]) -> Summary:
 
 
 def write_summary(summary: Summary, path: Path) -> Path:
-    """Write all of it, as JSON."""
+    """Write the whole summary as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(readable_json(asdict(summary)), encoding="utf-8")
     return path

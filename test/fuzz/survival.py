@@ -1,7 +1,8 @@
-"""Exits with 0 where a model does not live to the end of a run: ``... survival SECONDS FILE``.
+"""Exits with 0 if a model crashes or hangs: ``... survival SECONDS FILE``.
 
-The process that compiles and runs it crashes, or is not done in time. Inputs are the files
-``input0.npy``, ... beside the model, in the order of its inputs. For gc-reduce as a predicate.
+The model is compiled and run in a child process, which crashes or exceeds the time limit. The
+inputs are the files ``input0.npy``, ... beside the model, in the order of its inputs. This is a
+predicate for gc-reduce.
 """
 
 import sys
@@ -20,7 +21,7 @@ from .checking import COMPILE, ONE_THREAD
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 where the model of `arguments` crashes or hangs, 1 where it does not."""
+    """Return 0 if the model in `arguments` crashes or hangs, otherwise 1."""
     seconds, path = float(arguments[0]), arguments[1]
     ((_, ended),) = call_each(_run, [path], jobs=1, timeout=seconds)
     return 0 if isinstance(ended, Lost) else 1
@@ -33,7 +34,7 @@ def _run(path: str) -> None:
             for _ in order_of_calls(1):
                 compiled.run(None, feeds)
     except (GraphcError, OSError):
-        return  # it lives
+        return  # an error, but neither a crash nor a hang
 
 
 def read_feeds(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:

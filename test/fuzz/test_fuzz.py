@@ -89,7 +89,7 @@ def test_nothing_is_computed_with_what_may_count_as_zero():
 
 
 def test_integers_are_combined_as_long_as_they_fit():
-    """In whatever order: a product of zero may have been too large before."""
+    """The order does not matter: a product of zero may have been too large before."""
     values = np.array([[2**20, 2**20, 0], [1, -2, 3]], np.int64)
 
     def status(op_type, axes, array):
@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_no_part_of_the_graph():
 
 
 def test_a_run(tmp_path, capsys):
-    """Some graphs, right, in two goes."""
+    """Some correct graphs are checked in two runs."""
     folder = tmp_path / "out"
     summed_up = folder / "summed_up.json"
     arguments = ["--seed=11", "-o", str(folder), "-j1", f"--summary={summed_up}"]
@@ -134,7 +134,7 @@ def test_a_run(tmp_path, capsys):
 
 
 def test_wrong_code_is_found_and_reduced(tmp_path, capsys, monkeypatch):
-    """A hyperbolic tangent that is another function; processes are forked with it."""
+    """The lowering of Tanh is replaced by another function; processes are forked with it."""
     load_rules()
     monkeypatch.setitem(
         scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: scalar_functions.sigmoid(x)
@@ -169,7 +169,7 @@ def case_of(node, feeds, expected, tolerances):
 
 
 def test_how_a_graph_is_judged():
-    """Only where the reference is as far from float64 is a difference no mistake."""
+    """A difference is excused only if the reference is as far from float64."""
     x = np.array([1.0, 2.0, 3.0], np.float32)
     node = onnx.helper.make_node("Exp", ["x"], ["y"])
 
@@ -223,7 +223,7 @@ def test_graphs_are_called_with_other_values_and_sizes(drawn):
 
 
 def test_sizes_follow_values(drawn):
-    """Inputs of the same shapes, outputs of others: in a part of the graphs."""
+    """In some of the graphs, inputs of the same shapes give outputs of different shapes."""
     follow = 0
     for case in drawn[:100]:
         first, *others = inputs_of(case)
@@ -236,7 +236,7 @@ def test_sizes_follow_values(drawn):
 
 
 def test_rounding_may_decide_what_other_inputs_give():
-    """An exception for other inputs, not for those that a graph was drawn with."""
+    """The exception holds for other inputs, not for the inputs that a graph was drawn with."""
     x = np.array([0.5, 1.5, 2.5], np.float32)
 
     def unsteady(op_type, feeds):
@@ -278,7 +278,7 @@ def test_a_file_of_another_run_is_not_taken_up(tmp_path):
 
 
 def test_a_wrong_rewrite_is_found_and_named(tmp_path, monkeypatch):
-    """One of test/debugging/planted.py: a sum that is wrong at one node."""
+    """The rewrite is from test/debugging/planted.py: a sum that is wrong at one node."""
     case = next(
         case
         for case in map(lambda i: draw_case(6, i), range(200))

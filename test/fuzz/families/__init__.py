@@ -1,1 +1,1 @@
-"""What is drawn, a file for each family of operators."""
+"""The draws, with a file for each family of operators."""

@@ -1,4 +1,4 @@
-"""Chains of casts through types of few bits, each of which rounds."""
+"""Chains of casts through narrow types, each of which rounds."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matmuls and other contractions."""
 
 from typing import Any
 
@@ -12,14 +12,15 @@ _TYPES = ("float32", "float64", "float16")
 
 
 def scaled(b: GraphBuilder, shape: list[int], dtype: np.dtype, depth: int, **options: Any) -> Value:
-    """A new factor; its products, sums of `depth`, are about as large as what it multiplies."""
+    """A new factor, scaled so that a matmul over K = `depth` keeps the magnitude of the other
+    factor."""
     largest = 1.7 / max(depth, 1) ** 0.5
     return b.new(shape, dtype, -largest, largest, exact=False, **options)
 
 
 @draws(weight=8)
 def matmul(b: GraphBuilder) -> None:
-    """A value by a weight, a fed matrix or another value, with a batch or without."""
+    """Matmul of a value with a weight, a fed matrix or another value, with or without a batch."""
     x = b.take((1, 4), _TYPES, empty=False)
     depth = x.shape[-1]
 
@@ -38,7 +39,7 @@ def matmul(b: GraphBuilder) -> None:
 
 @draws(weight=3)
 def gemm(b: GraphBuilder) -> None:
-    """With and without transposed factors, factors and a third operand."""
+    """Gemm with and without transposed operands, scaling factors and a third operand."""
     x = b.take((2, 2), _TYPES, empty=False)
     flipped, turned = b.integer(0, 1), b.integer(0, 1)
     rows, depth = x.shape[::-1] if flipped else x.shape
@@ -56,7 +57,7 @@ _EQUATIONS = ("ij,jk->ik", "bij,bjk->bik", "bij,bkj->bik", "bhid,bhjd->bhij", "i
 
 @draws(weight=2, since=12)
 def einsum(b: GraphBuilder) -> None:
-    """Of one or two operands."""
+    """Einsum of one or two operands."""
     equation = b.choose(_EQUATIONS)
     extents = {letter: b.choose((1, 2, 3, 5, 8, 16, 17)) for letter in "abcdhijk"}
     terms = equation.partition("->")[0].split(",")
@@ -68,7 +69,7 @@ def einsum(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=10)
 def matmul_integer(b: GraphBuilder) -> None:
-    """Of bytes, with zero points."""
+    """Matmul of 8-bit integers, with or without zero points."""
     x = b.take((2, 3), ("uint8", "int8"), empty=False)
     w = b.new([x.shape[-1], max(b.size(33), 1)], b.choose(("uint8", "int8")), -9, 9)
     points = [b.known(np.array(b.integer(0, 3), v.dtype)) for v in (x, w)]
@@ -77,7 +78,7 @@ def matmul_integer(b: GraphBuilder) -> None:
 
 @draws(weight=0.3, since=11)
 def determinant(b: GraphBuilder) -> None:
-    """Of small matrices near the identity."""
+    """Determinants of small matrices near the identity."""
     n = b.integer(1, 3)
     x = b.new([*b.shape(0, 1), n, n], "float32", -0.3, 0.3)
     (y,) = b.add("Add", [x, b.known(np.eye(n, dtype=np.float32))])

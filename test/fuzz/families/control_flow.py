@@ -1,4 +1,4 @@
-"""If, Loop and Scan, with graphs within that see the values around them."""
+"""If, Loop and Scan, with subgraphs that read outer values."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _STEPS = (("Tanh", 1), ("Neg", 1), ("Sigmoid", 1), ("Abs", 1), ("Add", 2), ("Sub
 
 
 def _steps(b: GraphBuilder, x: Value, count: int) -> Value:
-    """Some functions in a row that keep the shape of `x`."""
+    """A chain of `count` functions that keep the shape of `x`."""
     for _ in range(count):
         op_type, operands = b.choose(_STEPS)
         others: list[Value] = []
@@ -33,7 +33,7 @@ def _steps(b: GraphBuilder, x: Value, count: int) -> Value:
 
 
 def _info(value: Value) -> onnx.ValueInfoProto:
-    """The type of `value` with its rank: sizes are left open."""
+    """The type and rank of `value`, without its sizes."""
     kind = helper.np_dtype_to_tensor_dtype(value.dtype)
     return helper.make_tensor_value_info(value.name, kind, [None] * value.rank)
 
@@ -57,13 +57,13 @@ def _parameter(b: GraphBuilder, array: np.ndarray) -> Value:
 
 
 def _identity(b: GraphBuilder, value: Value) -> Value:
-    """`value` as a result of its own of the subgraph."""
+    """A copy of `value` as a result of the subgraph itself."""
     return b.add("Identity", [value], exact=True)[0]
 
 
 @draws(weight=2.5, since=11, within=False)
 def condition(b: GraphBuilder) -> None:
-    """Two branches of one type, one of which is taken."""
+    """An If with two branches of one type."""
     x = b.take((0, 3), ("float32", "int64"), where=lambda v: v.size <= 2000)
     if x.dtype.kind == "i":
         raise Rejected("no steps for integers")
@@ -79,10 +79,12 @@ def condition(b: GraphBuilder) -> None:
 
 @draws(weight=2, since=11, within=False)
 def loop(b: GraphBuilder) -> None:
-    """A value carried through some rounds; now and then each of its states is kept."""
+    """A value carried through some iterations; sometimes each state is kept as a result."""
     x = b.take((0, 3), ("float32",), where=lambda v: v.size <= 500)
     kept = b.chance(0.5)
-    count = np.array(b.integer(int(kept), 4))  # of no rounds, nobody knows the sizes
+    count = np.array(
+        b.integer(int(kept), 4)
+    )  # without iterations, the sizes of kept states are unknown
     rounds = b.known(count) if b.chance(0.6) else b.fed(count, True)
     inner = _inner(b)
     done, going = _parameter(inner, np.array(0)), _parameter(inner, np.array(True))
@@ -100,7 +102,7 @@ def loop(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=11, within=False)
 def scan(b: GraphBuilder) -> None:
-    """A state updated by each slice of a value, and a result for each."""
+    """A state updated by each slice of a value, with a result for each slice."""
     x = b.take((1, 3), ("float32",), empty=False, where=lambda v: v.size <= 500)
     row = x.array[0]
     start = b.like(row.shape, x.dtype, low=-1, high=1)

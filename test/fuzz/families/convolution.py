@@ -13,7 +13,7 @@ _CHANNELS = (1, 2, 3, 4, 6, 8, 15, 16, 17, 24, 32, 33)
 
 
 def image(b: GraphBuilder, types: tuple[str, ...] = ("float32", "float64", "float16")) -> Value:
-    """A batch of features over one to three dimensions, one that is there, or a new one."""
+    """An existing or new batch of features over one to three spatial dimensions."""
     shaped = b.find(lambda v: 3 <= v.rank <= 5 and v.dtype.name in types and 0 < v.size <= 8192)
     if shaped is not None and b.chance(0.5):
         return shaped
@@ -26,7 +26,8 @@ def image(b: GraphBuilder, types: tuple[str, ...] = ("float32", "float64", "floa
 
 
 def window(b: GraphBuilder, x: Value, dilated: bool = True) -> dict[str, Any]:
-    """Kernel, strides, dilations and padding that fit `x`; padding is less than the kernel."""
+    """Kernel, strides, dilations and padding that fit `x`; the padding is smaller than the
+    kernel."""
     found: dict[str, list[int]] = {"kernel_shape": [], "strides": [], "dilations": []}
     low, high = [], []
     for extent in x.shape[2:]:
@@ -47,7 +48,8 @@ def window(b: GraphBuilder, x: Value, dilated: bool = True) -> dict[str, Any]:
 
 
 def _same(b: GraphBuilder, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Now and then, padding by name. Not with dilations, which runtimes read differently."""
+    """Occasionally replace the padding with ``auto_pad``. Drop dilations then, because runtimes
+    disagree about the combination."""
     if b.chance(0.15):
         attributes = {k: v for k, v in attributes.items() if k not in ("pads", "dilations")}
         attributes["auto_pad"] = b.choose(("SAME_UPPER", "SAME_LOWER"))
@@ -56,7 +58,8 @@ def _same(b: GraphBuilder, attributes: dict[str, Any]) -> dict[str, Any]:
 
 @draws(weight=7)
 def conv(b: GraphBuilder) -> None:
-    """Dense, grouped and depthwise, often with what follows it in networks."""
+    """Dense, grouped and depthwise convolutions, often with the operators that follow them in
+    networks."""
     x = image(b)
     channels = x.shape[1]
     attributes = _same(b, window(b, x))
@@ -75,7 +78,7 @@ def conv(b: GraphBuilder) -> None:
 
 
 def batch_norm(b: GraphBuilder, x: Value) -> None:
-    """With weights of its own."""
+    """A batch normalization with new weights."""
     n = x.shape[1]
     bounds = ((0.5, 1.5), (-1, 1), (-1, 1), (0.5, 2))
     parts = [b.new([n], x.dtype, low, high, exact=False, weight=True) for low, high in bounds]
@@ -90,7 +93,7 @@ def normalized(b: GraphBuilder) -> None:
 
 @draws(weight=2, since=11)
 def conv_transpose(b: GraphBuilder) -> None:
-    """With strides, groups and output padding."""
+    """Transposed convolution with strides, groups and output padding."""
     x = image(b, ("float32",))
     channels, rank = x.shape[1], x.rank - 2
     groups = b.choose([g for g in (1, 1, 2) if channels % g == 0])
@@ -105,7 +108,7 @@ def conv_transpose(b: GraphBuilder) -> None:
 
 @draws(weight=0.7, since=10)
 def conv_integer(b: GraphBuilder) -> None:
-    """Of bytes."""
+    """Convolution of 8-bit integers."""
     x = b.new([1, b.integer(1, 5), b.integer(3, 9), b.integer(3, 9)], "uint8", 0, 9)
     w = b.new([b.integer(1, 9), x.shape[1], 3, 3], "uint8", 0, 9, weight=True)
     points = [b.known(np.array(b.integer(0, 3), np.uint8))] if b.chance(0.5) else []
@@ -114,7 +117,7 @@ def conv_integer(b: GraphBuilder) -> None:
 
 @draws(weight=3, since=11)
 def pooling(b: GraphBuilder) -> None:
-    """The largest, the mean, or a norm of each window."""
+    """The maximum, the mean, or a norm of each window."""
     x = image(b, ("float32",))
     op_type = b.choose(("MaxPool", "MaxPool", "AveragePool", "AveragePool", "LpPool"))
     dilated = b.opset >= {"MaxPool": 10, "AveragePool": 19}.get(op_type, 99)
@@ -130,5 +133,5 @@ def pooling(b: GraphBuilder) -> None:
 
 @draws(weight=1.5)
 def global_pooling(b: GraphBuilder) -> None:
-    """Over all positions."""
+    """Pooling over all positions."""
     b.add(b.choose(("GlobalAveragePool", "GlobalMaxPool")), [image(b, ("float32",))])

@@ -24,7 +24,7 @@ from ..registry import draws
 
 @dataclass(frozen=True)
 class Unary:
-    """A function of one number: where it is tame, where it jumps, and what parameters it takes."""
+    """A unary function: its domain, its jumps, and its attributes."""
 
     op_type: str
     low: float = -50.0
@@ -33,13 +33,13 @@ class Unary:
     exact: bool = False
     since: int = 1
     jumps: Callable[[Value], bool] = lambda value: True
-    """Whether a value is away from all jumps."""
+    """Returns whether a value is away from all jumps."""
     attributes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 _NARROW = ("float32", "float16", "bfloat16")
-"""For functions of which ONNX's evaluator gives half of the digits of float64, and ONNX Runtime
-none: it has a constant, or the function, in float32."""
+"""Types for functions that ONNX's evaluator computes with half of the digits of float64. ONNX
+Runtime is no better: it has a constant, or the whole function, in float32."""
 _UNARY = (
     Unary("Abs", types=(*FLOATS, *INTEGERS), exact=True),
     Unary("Neg", types=(*FLOATS, *SIGNED), exact=True),
@@ -66,7 +66,7 @@ _UNARY = (
 
 @draws(weight=14)
 def unary(b: GraphBuilder) -> None:
-    """A function of one number."""
+    """A unary function."""
     kind: Unary = b.choose(_UNARY)
     if b.opset < kind.since:
         raise Rejected("later opset")
@@ -81,19 +81,19 @@ def unary(b: GraphBuilder) -> None:
 
 @draws(since=20)
 def gelu(b: GraphBuilder) -> None:
-    """Both of its forms."""
+    """Both forms of Gelu."""
     b.add("Gelu", [b.take(types=_NARROW)], approximate=b.choose(("none", "tanh")))
 
 
 @draws(since=24)
 def swish(b: GraphBuilder) -> None:
-    """With its factor."""
+    """Swish with its factor."""
     b.add("Swish", [b.take()], alpha=float(b.random.uniform(0.5, 1.5)))
 
 
 @draws(weight=0.5)
 def thresholds(b: GraphBuilder) -> None:
-    """Functions that jump at a parameter."""
+    """Functions that jump at a threshold attribute."""
     x = b.take(types=("float32",), exact=True)
     if b.chance(0.5):
         b.add("ThresholdedRelu", [x], exact=True, alpha=b.choose((0.5, 1.0, 0.0)))
@@ -108,7 +108,7 @@ _BINARY_TYPES = {
 
 @draws(weight=14)
 def binary(b: GraphBuilder) -> None:
-    """Sums, products and choices of two tensors."""
+    """Sums, products, maxima and minima of two tensors."""
     op_type = b.choose(tuple(_BINARY_TYPES))
     x = b.take(types=_BINARY_TYPES[op_type])
     y = x if b.chance(0.05) else b.partner(x)
@@ -119,7 +119,7 @@ def binary(b: GraphBuilder) -> None:
 
 @draws(weight=3)
 def division(b: GraphBuilder) -> None:
-    """By what is not near zero."""
+    """Division by values that are not near zero."""
     x = b.take(types=(*FLOATS, "int32", "int64"))
     if is_float(x.dtype):
         y = b.partner(x, low=0.5, high=4) if b.chance(0.7) else b.partner(x, low=-4, high=-0.5)
@@ -130,7 +130,7 @@ def division(b: GraphBuilder) -> None:
 
 @draws(weight=2)
 def power(b: GraphBuilder) -> None:
-    """Of positive bases, and whole powers of any."""
+    """Powers of positive bases, and integer powers of any base."""
     if b.chance(0.5):
         x = b.take(low=0.3, high=5)
         y = b.partner(x, low=-2, high=2)
@@ -144,7 +144,7 @@ def power(b: GraphBuilder) -> None:
 
 @draws(weight=1, since=10)
 def modulo(b: GraphBuilder) -> None:
-    """Of integers, with either sign, and of exact floats."""
+    """Modulo of integers, with either sign convention, and of exact floats."""
     if b.chance(0.6):
         x = b.take(types=("int32", "int64", "int8", "int16", "uint8"))
         b.add("Mod", [x, b.partner(x, low=1, high=6)], fmod=b.integer(0, 1))
@@ -155,7 +155,7 @@ def modulo(b: GraphBuilder) -> None:
 
 @draws(weight=5)
 def comparison(b: GraphBuilder) -> None:
-    """Of exact values, or of floats that are not near each other."""
+    """Comparison of exact values, or of floats that are not near each other."""
     op_type = b.choose(("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"))
     if op_type.endswith("OrEqual") and b.opset < 12:
         raise Rejected("later opset")
@@ -170,28 +170,28 @@ def comparison(b: GraphBuilder) -> None:
 
 @draws(weight=2)
 def logic(b: GraphBuilder) -> None:
-    """Of truth values."""
+    """Logical operators on booleans."""
     x = b.take(types=BOOL)
     b.add(b.choose(("And", "Or", "Xor")), [x, b.partner(x)])
 
 
 @draws(weight=1, since=18)
 def bitwise(b: GraphBuilder) -> None:
-    """Of integers."""
+    """Bitwise operators on integers."""
     x = b.take(types=INTEGERS)
     b.add(b.choose(("BitwiseAnd", "BitwiseOr", "BitwiseXor")), [x, b.partner(x)])
 
 
 @draws(weight=0.7, since=11)
 def shift(b: GraphBuilder) -> None:
-    """By less than the width."""
+    """Shift by less than the bit width."""
     x = b.take(types=UNSIGNED)
     b.add("BitShift", [x, b.partner(x, low=0, high=7)], direction=b.choose(("LEFT", "RIGHT")))
 
 
 @draws(weight=2)
 def variadic(b: GraphBuilder) -> None:
-    """Of one to four tensors."""
+    """Sum, mean, maximum or minimum of one to four tensors."""
     op_type = b.choose(("Sum", "Mean", "Max", "Min"))
     x = b.take()
     rest = [b.partner(x) for _ in range(b.integer(0, 3))]
@@ -200,7 +200,7 @@ def variadic(b: GraphBuilder) -> None:
 
 @draws(weight=4)
 def where(b: GraphBuilder) -> None:
-    """One of two by a condition."""
+    """Selection of one of two values by a condition."""
     x = b.take(types=("float32", "float64", "int32", "int64", "uint8", "float16", "bool"))
     condition = b.like(x.shape, np.dtype(bool))
     b.add("Where", [condition, x, b.partner(x)], exact=True)
@@ -208,7 +208,7 @@ def where(b: GraphBuilder) -> None:
 
 @draws(weight=2)
 def clip(b: GraphBuilder) -> None:
-    """With one bound, both, or none."""
+    """Clip with one bound, both, or none."""
     x = b.take(types=("float32", "float64", "float16", "int32", "int64", "int8", "uint8"))
     low, high = sorted(b.random.integers(-4, 5, 2).tolist())
     if x.dtype.name in UNSIGNED:
@@ -222,7 +222,7 @@ def clip(b: GraphBuilder) -> None:
 
 @draws(weight=1)
 def prelu(b: GraphBuilder) -> None:
-    """With a slope that broadcasts one way."""
+    """PRelu with a slope that broadcasts in one direction."""
     x = b.take()
     kept = x.shape[b.integer(0, x.rank) :]
     b.add("PRelu", [x, b.new([1 if b.chance(0.3) else size for size in kept], x.dtype)])
@@ -234,7 +234,8 @@ _CASTS = ("float32", "float64", "float16", "int32", "int64", "int8", "uint8", "b
 
 @draws(weight=4)
 def cast(b: GraphBuilder) -> None:
-    """To what can hold it; floats to integers only where they are not near the next."""
+    """Cast to a type that can hold the values; floats are cast to integers only if they are not
+    near a jump."""
     to = b.choose(_CASTS)
     x = b.take(types=(*NUMBERS, *BOOL), where=lambda v: _holds(to, v))
     if b.opset >= 15 and b.chance(0.15):

@@ -1,4 +1,4 @@
-"""Reads and writes at places that are known or fed."""
+"""Reads and writes at indices that are known or fed."""
 
 import numpy as np
 from onnx import numpy_helper
@@ -19,7 +19,7 @@ def places(b: GraphBuilder, shape: list[int], extent: int, negative: bool = True
 
 @draws(weight=5, since=11)
 def gather(b: GraphBuilder) -> None:
-    """Slices of an axis."""
+    """Gather slices along an axis."""
     x = b.take((1, 4), _TYPES, empty=False)
     axis = b.axis(x.rank)
     b.add("Gather", [x, places(b, b.shape(0, 2), x.shape[axis])], exact=True, axis=axis)
@@ -27,7 +27,7 @@ def gather(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=11)
 def gather_elements(b: GraphBuilder) -> None:
-    """An element for each place."""
+    """Gather one element for each index."""
     x = b.take((1, 4), _TYPES, empty=False)
     axis, shape = b.axis(x.rank), list(x.shape)
     extent, shape[axis] = shape[axis], b.integer(1, 5)
@@ -36,7 +36,7 @@ def gather_elements(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=12)
 def gather_nd(b: GraphBuilder) -> None:
-    """Slices at points."""
+    """Gather slices at points."""
     x = b.take((1, 4), ("float32", "int64", "bool"), empty=False)
     depth = b.integer(1, x.rank)
     b.add("GatherND", [x, _points(b, x.shape[:depth], b.integer(1, 5))], exact=True)
@@ -50,12 +50,12 @@ def _points(b: GraphBuilder, extents: tuple[int, ...], count: int) -> Value:
 
 @draws(weight=1.5, since=18)
 def scatter_nd(b: GraphBuilder) -> None:
-    """Updates at points; where one may be written twice, they are combined."""
+    """Scatter updates to points; if a point may occur twice, a reduction combines the updates."""
     x = b.take((1, 4), ("float32", "int64"), empty=False)
     depth = b.integer(1, x.rank)
     points = _points(b, x.shape[:depth], b.integer(1, 5))
     reduction = b.choose(("none", "add", "max", "min"))
-    if reduction == "none":  # which of equal places comes last is not said
+    if reduction == "none":  # the order of writes to equal indices is undefined
         wrapped = points.array % np.array(x.shape[:depth])
         points = b.known(points.array[np.unique(wrapped, axis=0, return_index=True)[1]])
     updates = b.like([points.shape[0], *x.shape[depth:]], x.dtype)
@@ -64,7 +64,7 @@ def scatter_nd(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=18)
 def scatter_elements(b: GraphBuilder) -> None:
-    """Updates of single elements, combined."""
+    """Scatter single elements with a reduction."""
     x = b.take((1, 3), ("float32",), empty=False)
     axis, shape = b.axis(x.rank), list(x.shape)
     extent, shape[axis] = shape[axis], b.integer(1, 4)
@@ -76,7 +76,7 @@ def scatter_elements(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=11)
 def one_hot(b: GraphBuilder) -> None:
-    """Off and on values at places."""
+    """One-hot encoding of indices."""
     depth = b.integer(1, 6)
     x = places(b, b.shape(1, 2), depth)
     dtype = b.choose((np.float32, np.int64))
@@ -87,14 +87,14 @@ def one_hot(b: GraphBuilder) -> None:
 
 @draws(weight=0.8, since=9)
 def non_zero(b: GraphBuilder) -> None:
-    """Places; how many there are depends on the data."""
+    """Indices of nonzero elements; their number depends on the data."""
     x = b.take((1, 3), ("int32", "int64", "bool"), empty=False)
     b.add("NonZero", [x])
 
 
 @draws(weight=0.7, since=11)
 def compress(b: GraphBuilder) -> None:
-    """Slices where a condition holds."""
+    """Slices selected by a condition."""
     x = b.take((1, 3), ("float32", "int64"), empty=False)
     axis = b.axis(x.rank)
     b.add("Compress", [x, b.like([x.shape[axis]], np.dtype(bool))], exact=True, axis=axis)
@@ -102,13 +102,13 @@ def compress(b: GraphBuilder) -> None:
 
 @draws(weight=0.5, since=11)
 def unique(b: GraphBuilder) -> None:
-    """Sorted, of integers."""
+    """Sorted unique integers."""
     b.add("Unique", [b.take((1, 2), ("int64",), empty=False)], 4)
 
 
 @draws(weight=1.5, since=13)
 def resize(b: GraphBuilder) -> None:
-    """Nearest and linear, by scales or to sizes."""
+    """Nearest, linear and cubic resizing, by scales or to sizes."""
     x = b.new([1, b.integer(1, 4), b.integer(1, 9), b.integer(1, 9)], "float32")
     mode = b.choose(("nearest", "linear", "cubic"))
     attributes = {"mode": mode}
@@ -118,7 +118,7 @@ def resize(b: GraphBuilder) -> None:
         attributes["nearest_mode"] = "floor"
         attributes["coordinate_transformation_mode"] = "asymmetric"
     if b.chance(0.5):
-        halves = [0.5] * (x.shape[2] % 2 == x.shape[3] % 2 == 0)  # sizes stay whole
+        halves = [0.5] * (x.shape[2] % 2 == x.shape[3] % 2 == 0)  # sizes stay integers
         each = [b.choose((1, 2, 3, *halves)) for _ in "hw"]
         scales = b.known(np.array([1, 1, *each], np.float32))
         b.add("Resize", [x, None, scales], exact=mode == "nearest", **attributes)
@@ -129,7 +129,7 @@ def resize(b: GraphBuilder) -> None:
 
 @draws(weight=0.5, since=16)
 def grid_sample(b: GraphBuilder) -> None:
-    """Linear, at places within and a little beyond."""
+    """Linear sampling at points inside the image and slightly outside."""
     x = b.new([1, b.integer(1, 3), b.integer(2, 6), b.integer(2, 6)], "float32")
     grid = b.new(
         [1, b.integer(1, 5), b.integer(1, 5), 2], "float32", -1.1, 1.1, exact=False, named=False
@@ -141,7 +141,7 @@ def grid_sample(b: GraphBuilder) -> None:
 
 @draws(weight=0.5)
 def constant_nodes(b: GraphBuilder) -> None:
-    """A constant as a node, used at once."""
+    """A Constant node that is used at once."""
     x = b.take((0, 3), ("float32",))
     tensor = numpy_helper.from_array(np.array(b.choose((0.5, 1, -2)), np.float32))
     (c,) = b.add("Constant", [], exact=True, value=tensor)

@@ -14,7 +14,7 @@ ANY = (*FLOATS, "int32", "int64", "uint8", *BOOL)
 
 
 def with_axes(b: GraphBuilder, op_type: str, x: Value, axes: list[int], since: int) -> None:
-    """A node whose axes are an input from the opset `since` on, and an attribute before."""
+    """Add a node whose axes are an input from opset `since` on, and an attribute before."""
     if b.opset >= since:
         b.add(op_type, [x, b.ints(axes)], exact=True)
     else:
@@ -23,7 +23,7 @@ def with_axes(b: GraphBuilder, op_type: str, x: Value, axes: list[int], since: i
 
 @draws(weight=5)
 def transpose(b: GraphBuilder) -> None:
-    """Of any rank."""
+    """Transpose of any rank."""
     x = b.take((1, 5), ANY)
     perm = [int(axis) for axis in b.random.permutation(x.rank)]
     attributes: dict[str, Any] = {} if b.chance(0.2) else {"perm": perm}
@@ -32,7 +32,7 @@ def transpose(b: GraphBuilder) -> None:
 
 @draws(weight=5)
 def reshape(b: GraphBuilder) -> None:
-    """To sizes that are merged, split, copied by 0 and found by -1."""
+    """Reshape to sizes that are merged, split, copied by 0 or inferred by -1."""
     x = b.take((1, 5), ANY, empty=False)
     parts = list(x.shape)
     for _ in range(b.integer(1, 2)):
@@ -55,7 +55,7 @@ def _divisor(b: GraphBuilder, size: int) -> int | None:
 
 @draws(weight=3)
 def reshape_by_sizes(b: GraphBuilder) -> None:
-    """The sizes are computed in the graph, as exporters write them."""
+    """Reshape to sizes that are computed in the graph, as exporters write them."""
     x = b.take((2, 4), ANY, empty=False)
     (sizes,) = b.add("Shape", [x])
     (first,) = b.add("Gather", [sizes, b.known(np.array(0))], axis=0)
@@ -70,14 +70,14 @@ def reshape_by_sizes(b: GraphBuilder) -> None:
 
 @draws()
 def flatten(b: GraphBuilder) -> None:
-    """To a matrix."""
+    """Flatten to a matrix."""
     x = b.take((1, 4), FLOATS)
     b.add("Flatten", [x], exact=True, axis=b.integer(0 if b.opset < 11 else -x.rank, x.rank))
 
 
 @draws(weight=2)
 def squeeze(b: GraphBuilder) -> None:
-    """Sizes of one."""
+    """Remove dimensions of size 1."""
     x = b.take((1, 5), ANY, where=lambda v: 1 in v.shape)
     ones = [axis for axis, size in enumerate(x.shape) if size == 1]
     if b.opset >= 11 and b.chance(0.3):
@@ -87,7 +87,7 @@ def squeeze(b: GraphBuilder) -> None:
 
 @draws(weight=3)
 def unsqueeze(b: GraphBuilder) -> None:
-    """One or two sizes of one."""
+    """Insert one or two dimensions of size 1."""
     x = b.take((0, 3), ANY)
     rank = x.rank + b.integer(1, 2)
     axes = sorted(int(a) for a in b.random.permutation(rank)[: rank - x.rank])
@@ -98,7 +98,7 @@ def unsqueeze(b: GraphBuilder) -> None:
 
 @draws(weight=4)
 def concat(b: GraphBuilder) -> None:
-    """Parts that differ in one size."""
+    """Concatenate parts that differ in one dimension."""
     x = b.take((1, 4), ANY)
     axis = b.axis(x.rank) if b.opset >= 11 else b.integer(0, x.rank - 1)
 
@@ -118,7 +118,7 @@ def concat(b: GraphBuilder) -> None:
 
 @draws(weight=3)
 def split(b: GraphBuilder) -> None:
-    """In equal parts, or of given sizes."""
+    """Split into equal parts, or into parts of given sizes."""
     x = b.take((1, 4), FLOATS, empty=False)
     axis = b.integer(0, x.rank - 1)
     cuts = sorted(b.random.integers(0, x.shape[axis] + 1, b.integer(0, 2)).tolist())
@@ -136,10 +136,10 @@ def split(b: GraphBuilder) -> None:
 
 @draws(weight=5, since=10)
 def slicing(b: GraphBuilder) -> None:
-    """Any bounds and steps, known or fed."""
+    """Slice with any bounds and steps, known or fed."""
     x = b.take((1, 4), ANY)
     axes = b.axes(x.rank)
-    bounds = (-7, -2, -1, 0, 1, 2, 3, 5, 9, 1000, -(2**31))  # of larger ones runtimes differ
+    bounds = (-7, -2, -1, 0, 1, 2, 3, 5, 9, 1000, -(2**31))  # runtimes disagree about larger ones
     steps = [b.choose((1, 1, 1, 2, 3, -1, -2)) for _ in axes]
     starts, ends = ([b.choose(bounds) for _ in axes] for _ in range(2))
     before = [starts[i] < -x.shape[axis] and steps[i] < 0 for i, axis in enumerate(axes)]
@@ -154,7 +154,7 @@ def slicing(b: GraphBuilder) -> None:
 
 @draws(weight=3, since=11)
 def pad(b: GraphBuilder) -> None:
-    """In every mode; reflected by less than the size."""
+    """Pad in every mode; reflections are smaller than the size."""
     modes = ("constant", "constant", "edge", "reflect", *(("wrap",) if b.opset >= 19 else ()))
     mode = b.choose(modes)
     plain = mode == "constant"
@@ -167,7 +167,7 @@ def pad(b: GraphBuilder) -> None:
 
 @draws(weight=3, since=8)
 def expand(b: GraphBuilder) -> None:
-    """To a known shape, or to the shape of another value."""
+    """Expand to a known shape, or to the shape of another value."""
     x = b.take((0, 4), ANY)
     target = [size if size != 1 or b.chance(0.5) else b.size(9) for size in x.shape]
     target = [b.size(5)] * b.integer(0, 4 - x.rank) + target
@@ -182,14 +182,14 @@ def expand(b: GraphBuilder) -> None:
 
 @draws(weight=1.5)
 def tile(b: GraphBuilder) -> None:
-    """Some copies, rarely none."""
+    """Tile by one to three copies per axis."""
     x = b.take((1, 4), ("float32", "float64", "int32", "int64"))
     b.add("Tile", [x, b.ints(b.choose((1, 1, 2, 3)) for _ in x.shape)], exact=True)
 
 
 @draws(since=13)
 def depth_and_space(b: GraphBuilder) -> None:
-    """From one to the other."""
+    """DepthToSpace and SpaceToDepth."""
     block = b.integer(1, 3)
     if b.chance(0.5):
         x = b.new([b.integer(1, 2), block * block * b.integer(1, 3), b.size(5), b.size(5)])
@@ -201,7 +201,7 @@ def depth_and_space(b: GraphBuilder) -> None:
 
 @draws(since=14)
 def trilu(b: GraphBuilder) -> None:
-    """A triangle of each matrix."""
+    """The upper or lower triangle of each matrix."""
     x = b.take((2, 4), ("float32", "float64", "int64", "bool"))
     given = [b.known(np.array(b.integer(-3, 3)))] if b.chance(0.6) else []
     b.add("Trilu", [x, *given], exact=True, upper=b.integer(0, 1))
@@ -209,7 +209,7 @@ def trilu(b: GraphBuilder) -> None:
 
 @draws(since=10)
 def reverse_sequence(b: GraphBuilder) -> None:
-    """Of lengths that are known or fed."""
+    """Reverse sequences whose lengths are known or fed."""
     x = b.take((2, 4), ("float32", "int64"), empty=False)
     batch = b.integer(0, 1)
     lengths = b.random.integers(1, x.shape[1 - batch] + 1, x.shape[batch])
@@ -219,7 +219,7 @@ def reverse_sequence(b: GraphBuilder) -> None:
 
 @draws(since=18)
 def center_crop_pad(b: GraphBuilder) -> None:
-    """To sizes above and below."""
+    """Crop or pad to larger and smaller sizes."""
     x = b.take((1, 4), ("float32",), empty=False)
     axes = b.axes(x.rank)
     b.add("CenterCropPad", [x, b.ints(b.integer(1, 9) for _ in axes)], exact=True, axes=axes)
@@ -227,7 +227,7 @@ def center_crop_pad(b: GraphBuilder) -> None:
 
 @draws(weight=1.5)
 def sizes(b: GraphBuilder) -> None:
-    """The sizes of a value, as numbers."""
+    """The shape or the number of elements of a value, as integers."""
     x = b.take((0, 5), ANY)
     if b.chance(0.3):
         b.add("Size", [x])
@@ -239,7 +239,7 @@ def sizes(b: GraphBuilder) -> None:
 
 @draws(weight=0.7, since=11)
 def ranges(b: GraphBuilder) -> None:
-    """Numbers in a row; how many is known, or fed, or a size of the graph."""
+    """A range whose length is known, or fed, or a size of the graph."""
     if b.chance(0.5):
         x = b.take((1, 3), FLOATS)
         (count,) = b.add("Size", [x])
@@ -255,7 +255,7 @@ def ranges(b: GraphBuilder) -> None:
 
 @draws(weight=0.5, since=9)
 def constants(b: GraphBuilder) -> None:
-    """Of a shape that is known, or that of a value; and the identity matrix."""
+    """A constant of the shape of a value, or an identity-like matrix."""
     if b.chance(0.5):
         (shape,) = b.add("Shape", [b.take((0, 3))])
         from onnx import numpy_helper

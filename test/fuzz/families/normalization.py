@@ -11,7 +11,7 @@ from .convolution import image
 
 
 def _spread(value: Value) -> bool:
-    """Whether every row of the last axis has a variance that rounding does not decide."""
+    """Return whether every row of the last axis has a variance that rounding does not decide."""
     return value.size > 0 and bool((value.wide.std(axis=-1) > 0.05).all())
 
 
@@ -22,7 +22,7 @@ def row(b: GraphBuilder, x: Value, low: float = 0.5, high: float = 1.5) -> Value
 
 @draws(weight=5)
 def softmax(b: GraphBuilder) -> None:
-    """Of one axis, or before opset 13 of all from one on."""
+    """Softmax along one axis, or before opset 13 over all axes from one on."""
     x = b.take((1, 4), ("float32", "float64", "float16"), empty=False)
     axis = b.axis(x.rank) if b.opset >= 11 else b.integer(0, x.rank - 1)
     b.add(b.choose(("Softmax", "Softmax", "LogSoftmax")), [x], axis=axis)
@@ -30,13 +30,13 @@ def softmax(b: GraphBuilder) -> None:
 
 @draws(weight=0.5)
 def hardmax(b: GraphBuilder) -> None:
-    """Of exact values."""
+    """Hardmax of exact values."""
     b.add("Hardmax", [b.take((1, 3), ("float32",), exact=True, empty=False)], axis=-1)
 
 
 @draws(weight=3, since=17)
 def layer_norm(b: GraphBuilder) -> None:
-    """Over the last axis or the last two."""
+    """Layer normalization over the last axis or the last two."""
     x = b.take((1, 4), ("float32", "float64"), where=_spread)
     axis = -1 if x.rank == 1 or b.chance(0.8) else -2
     shape = x.shape[axis:]
@@ -47,14 +47,14 @@ def layer_norm(b: GraphBuilder) -> None:
 
 @draws(weight=1, since=23)
 def rms_norm(b: GraphBuilder) -> None:
-    """Over the last axis."""
+    """RMS normalization over the last axis."""
     x = b.take((1, 4), ("float32",), where=_spread)
     b.add("RMSNormalization", [x, row(b, x)], axis=-1)
 
 
 @draws(weight=1)
 def instance_norm(b: GraphBuilder) -> None:
-    """Over the positions of each feature."""
+    """Instance normalization over the positions of each feature."""
     x = image(b, ("float32",))
     if (x.wide.std(axis=tuple(range(2, x.rank))) < 0.05).any():
         raise Rejected("no spread")
@@ -65,7 +65,7 @@ def instance_norm(b: GraphBuilder) -> None:
 
 @draws(weight=0.7, since=21)
 def group_norm(b: GraphBuilder) -> None:
-    """Over the positions of groups of features."""
+    """Group normalization over the positions of groups of features."""
     x = image(b, ("float32",))
     n = x.shape[1]
     groups = b.choose([g for g in range(1, n + 1) if n % g == 0])
@@ -77,34 +77,34 @@ def group_norm(b: GraphBuilder) -> None:
 
 @draws(weight=0.7)
 def lp_norm(b: GraphBuilder) -> None:
-    """By the first or second norm."""
+    """Normalization by the L1 or L2 norm."""
     x = b.take((1, 3), ("float32",), where=_spread)
     b.add("LpNormalization", [x], axis=-1, p=b.integer(1, 2))
 
 
 @draws(weight=0.7)
 def local_response(b: GraphBuilder) -> None:
-    """Across features."""
+    """Local response normalization across features."""
     b.add("LRN", [image(b, ("float32",))], size=b.choose((1, 3, 5)), alpha=0.1)
 
 
 @draws(weight=0.7, since=13)
 def mean_variance(b: GraphBuilder) -> None:
-    """A function of ONNX."""
+    """Mean-variance normalization, which ONNX defines as a function."""
     x = b.take((3, 4), ("float32",), where=_spread)
     b.add("MeanVarianceNormalization", [x], axes=[-1 % x.rank])
 
 
 @draws(weight=2, since=23)
 def attention(b: GraphBuilder) -> None:
-    """With fewer heads of keys than of queries, masked or causal."""
+    """Attention, also with fewer key heads than query heads, plain, masked or causal."""
     heads, groups = b.choose((1, 2, 3)), b.choose((1, 1, 2))
     batch, rows, columns = b.integer(1, 2), b.choose((1, 3, 8, 17)), b.choose((1, 4, 9, 16))
     width = b.choose((1, 4, 8, 17))
     q = b.new([batch, heads * groups, rows, width], named=False)
     k = scaled(b, [batch, heads, columns, width], q.dtype, 4, named=False)
     v = b.new([batch, heads, columns, width], q.dtype, named=False)
-    # Where ONNX finds the scale itself, it rounds it to f32.
+    # The default scale of ONNX is rounded to f32.
     own: dict[str, Any] = {"scale": 0.25} if q.dtype == "float64" else {}
     if b.chance(0.3) and columns >= rows:
         b.add("Attention", [q, k, v], is_causal=1, **own)

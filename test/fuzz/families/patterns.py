@@ -1,4 +1,4 @@
-"""What exporters write for one idea in several nodes, and the passes look for."""
+"""Multi-node patterns that exporters write for one operation and that the passes recognize."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ def _scalar(b: GraphBuilder, value: float, of: Value) -> Value:
 
 @draws(weight=1.5)
 def gelu_by_erf(b: GraphBuilder) -> None:
-    """``x / 2 * (1 + erf(x / sqrt(2)))``."""
+    """Gelu as ``x / 2 * (1 + erf(x / sqrt(2)))``."""
     x = b.take(types=("float32",))
     (a,) = b.add("Div", [x, _scalar(b, math.sqrt(2), x)])
     (e,) = b.add("Erf", [a])
@@ -34,7 +34,7 @@ def gelu_by_erf(b: GraphBuilder) -> None:
 
 @draws(weight=1.5)
 def silu(b: GraphBuilder) -> None:
-    """``x * sigmoid(x)``."""
+    """SiLU as ``x * sigmoid(x)``."""
     x = b.take(types=("float32", "float64"))
     (s,) = b.add("Sigmoid", [x])
     b.add("Mul", [x, s])
@@ -42,7 +42,7 @@ def silu(b: GraphBuilder) -> None:
 
 @draws(weight=2)
 def layer_norm_by_parts(b: GraphBuilder) -> None:
-    """Mean, variance, root, scale and shift."""
+    """Layer normalization as mean, variance, square root, scale and shift."""
     x = b.take((2, 4), ("float32",), where=spread)
     over = [b.ints([-1])] if b.opset >= 18 else []
     keep: dict[str, Any] = {} if over else {"axes": [-1]}
@@ -61,7 +61,7 @@ def layer_norm_by_parts(b: GraphBuilder) -> None:
 
 @draws(weight=2)
 def attention_by_parts(b: GraphBuilder) -> None:
-    """Scores, scale, mask, softmax, and the mean that they weigh."""
+    """Attention as scores, scale, mask, softmax, and weighted sum."""
     x = b.take((3, 4), ("float32",), empty=False)
     *lead, rows, width = x.shape
     columns = b.choose((1, 4, 9, 16, 17))
@@ -81,7 +81,7 @@ def attention_by_parts(b: GraphBuilder) -> None:
 
 @draws(weight=2)
 def products_of_one(b: GraphBuilder) -> None:
-    """Several products of one value, as queries, keys and values are."""
+    """Several matmuls of one value, as for queries, keys and values."""
     x = b.take((2, 3), ("float32",), empty=False)
     depth = x.shape[-1]
     columns = b.choose((1, 4, 8, 16, 17, 32))
@@ -103,7 +103,7 @@ def residual(b: GraphBuilder) -> None:
 
 @draws(weight=1.5)
 def there_and_back(b: GraphBuilder) -> None:
-    """Two transpositions with something between them, which may go away."""
+    """Two transposes, possibly canceling, with an operator between them."""
     x = b.take((2, 4), ("float32",))
     perm = [int(axis) for axis in b.random.permutation(x.rank)]
     (t,) = b.add("Transpose", [x], exact=True, perm=perm)
@@ -113,7 +113,7 @@ def there_and_back(b: GraphBuilder) -> None:
 
 @draws(weight=1)
 def casts_there_and_back(b: GraphBuilder) -> None:
-    """To another type and back, which loses digits or does not."""
+    """Casts to another type and back, with or without loss of digits."""
     from ..drawn_values import element_type
 
     x = b.take(types=("float32", "float64", "int32", "int64"))

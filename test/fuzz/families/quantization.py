@@ -1,4 +1,5 @@
-"""Quantized values. Scales are powers of two, what is rounded is exact: there are no near ties."""
+"""Quantized values. Scales are powers of two and rounded values are exact: there are no near
+ties."""
 
 from typing import Any
 
@@ -15,7 +16,7 @@ def _scale(b: GraphBuilder, shape: tuple[int, ...] = ()) -> Value:
 
 @draws(weight=2, since=13)
 def quantize(b: GraphBuilder) -> None:
-    """One scale, or one for each slice, and back."""
+    """Quantize with one scale, or one for each slice, and dequantize."""
     x = b.take((1, 4), ("float32",), exact=True, empty=False)
     dtype = b.choose((np.uint8, np.int8))
     axis = b.integer(0, x.rank - 1)
@@ -30,7 +31,7 @@ def quantize(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=10)
 def dequantize(b: GraphBuilder) -> None:
-    """Of bytes that are there."""
+    """Dequantize existing integers."""
     x = b.take((0, 4), ("uint8", "int8", "int32"))
     if x.dtype.name == "int32" and not x.within(-1000, 1000):
         return
@@ -40,7 +41,7 @@ def dequantize(b: GraphBuilder) -> None:
 
 @draws(weight=0.5, since=11)
 def dynamic(b: GraphBuilder) -> None:
-    """Scale and zero point from values whose extent is a multiple of 255."""
+    """Dynamic quantization of values whose range is a multiple of 255."""
     shape = b.shape(1, 3)
     steps = b.random.integers(0, 256, shape)
     if steps.size < 2:
@@ -51,7 +52,7 @@ def dynamic(b: GraphBuilder) -> None:
 
 @draws(weight=1, since=10)
 def quantized_matmul(b: GraphBuilder) -> None:
-    """Of bytes, rescaled by powers of two."""
+    """Matmul of 8-bit integers, rescaled by powers of two."""
     dtype = b.choose(("uint8", "int8"))
     x, depth = b.new(b.shape(2, 3), dtype, 0, 9), 0
     depth = x.shape[-1]
@@ -59,14 +60,14 @@ def quantized_matmul(b: GraphBuilder) -> None:
         return
     w = b.new([depth, max(b.size(33), 1)], dtype, 0, 9, weight=True)
     zero = [b.known(np.array(b.integer(0, 4), dtype)) for _ in range(3)]
-    # a product of scales over the result's is 1 or a power of two above: no ties
+    # the product of the input scales over the scale of the result is 1 or a larger power of two
     one = b.known(np.array(1, np.float32))
     b.add("QLinearMatMul", [x, one, zero[0], w, one, zero[1], one, zero[2]])
 
 
 @draws(weight=1, since=10)
 def quantized_conv(b: GraphBuilder) -> None:
-    """Of bytes."""
+    """Convolution of 8-bit integers."""
     x = b.new([1, b.integer(1, 4), b.integer(3, 9), b.integer(3, 9)], "uint8", 0, 5)
     w = b.new([b.integer(1, 8), x.shape[1], 3, 3], "uint8", 0, 3, weight=True)
     zero, one = b.known(np.array(0, np.uint8)), b.known(np.array(1, np.float32))

@@ -13,7 +13,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 @draws(weight=1.5, since=7)
 def recurrent(b: GraphBuilder) -> None:
-    """One layer, in one direction or both."""
+    """One recurrent layer, in one direction or both."""
     op_type = b.choose(tuple(_GATES))
     steps, batch, width, hidden = (b.choose((1, 2, 3, 5)) for _ in range(4))
     direction = b.choose(("forward", "reverse", "bidirectional"))

@@ -1,4 +1,4 @@
-"""Reductions, running sums, and places of the largest."""
+"""Reductions, running sums, and indices of maxima and minima."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _INTEGERS = ("ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd")
 
 @draws(weight=8)
 def reduce(b: GraphBuilder) -> None:
-    """Over some axes or all, kept or not."""
+    """Reduction over some or all axes, with or without keeping them."""
     op_type = b.choose(_REDUCTIONS)
     types = ("float32", "float64", "float16")
     types += ("int32", "int64") if op_type in _INTEGERS else ()
@@ -39,8 +39,11 @@ def reduce(b: GraphBuilder) -> None:
 
 
 def fits(x: Value, op_type: str, axes: list[int] | None) -> bool:
-    """Whether integers stay in their type in whatever order they are combined, and in float64,
-    in which ONNX Runtime combines them: what is beyond wraps round, is rounded, or is cut off."""
+    """Return whether a reduction of integers stays in range in any order of evaluation.
+
+    The range is that of their type and of exact float64 integers, because ONNX Runtime combines
+    them in float64. Values beyond it wrap around, are rounded, or are clamped.
+    """
     combine = {"ReduceSum": np.sum, "ReduceProd": np.prod}.get(op_type)
     if combine is None or is_float(x.dtype):
         return True
@@ -52,7 +55,7 @@ def fits(x: Value, op_type: str, axes: list[int] | None) -> bool:
 
 @draws(weight=2)
 def arg(b: GraphBuilder) -> None:
-    """Where the largest is: among exact values, or where it is clearly the largest."""
+    """Index of the maximum or minimum of exact values, or of floats that are clearly apart."""
     x = b.take((1, 4), ("float32", "int32"), empty=False)
     axis = b.integer(0, x.rank - 1)
     if not x.exact:
@@ -70,7 +73,7 @@ def arg(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=11)
 def running_sum(b: GraphBuilder) -> None:
-    """Sums up to each element."""
+    """Cumulative sums."""
     x = b.take((1, 4), ("float32", "float64", "int32", "int64"))
     flags = {name: b.integer(0, 1) for name in ("exclusive", "reverse")}
     b.add("CumSum", [x, b.known(np.array(b.axis(x.rank)))], exact=True, **flags)
@@ -78,7 +81,7 @@ def running_sum(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=11)
 def top_k(b: GraphBuilder) -> None:
-    """The largest or smallest of exact values, or of such that are apart."""
+    """The largest or smallest of exact values, or of floats that are clearly apart."""
 
     def apart(x: Value) -> bool:
         return x.exact or bool((np.diff(np.sort(x.wide, axis=-1)) > 0.02 * 3).all())

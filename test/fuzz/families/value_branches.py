@@ -1,4 +1,4 @@
-"""If and Loop whose results are as large as values say that only the run knows."""
+"""If and Loop with results whose sizes depend on run-time values."""
 
 import numpy as np
 from onnx import helper
@@ -15,7 +15,7 @@ from .value_sizes import followed, number
 
 
 def _resized(b: GraphBuilder, x: Value, way: str) -> Value:
-    """`x` with more elements, with fewer, or as it is."""
+    """`x` with more elements, with fewer elements, or with as many."""
     axis = b.integer(0, x.rank - 1)
     if way == "more":
         return b.add("Concat", [x, x], exact=True, axis=axis)[0]
@@ -27,7 +27,7 @@ def _resized(b: GraphBuilder, x: Value, way: str) -> Value:
 
 @draws(weight=1.5, since=13, within=False)
 def branches_of_two_sizes(b: GraphBuilder) -> None:
-    """One of two results, of which one is larger."""
+    """An If with two results, one of which is larger."""
     x = b.take((1, 3), ("float32", "int64"), empty=False, where=lambda v: v.size <= 500)
     condition = b.new([], "bool", weight=False)
     ways = [b.choose((("more", "same"), ("same", "fewer"), ("fewer", "more")))]
@@ -41,7 +41,7 @@ def branches_of_two_sizes(b: GraphBuilder) -> None:
 
 @draws(weight=1.5, since=13, within=False)
 def rounds_that_are_counted(b: GraphBuilder) -> None:
-    """A result of each round, and a value that each makes longer."""
+    """A Loop with a result of each iteration, and a value that may grow in each."""
     x = b.new([b.integer(1, 4), *([b.integer(1, 3)] if b.chance(0.4) else [])], "float32")
     grows = b.chance(0.5)
     rounds = number(b, 1, 5)

@@ -1,4 +1,4 @@
-"""Tensors as large as values say that only the run knows."""
+"""Tensors whose sizes depend on run-time values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _TYPES = ("float32", "float64", "float16", "int32", "int64")
 
 
 def number(b: GraphBuilder, low: int, high: int) -> Value:
-    """An int64 from `low` to `high`: fed, or counted by nodes."""
+    """An int64 from `low` to `high`: fed, or counted by nodes of the graph."""
     if b.opset < 12 or b.chance(0.4):
         return b.fed(np.array(b.integer(low, high)), True)
     mask = b.new([b.integer(2, 9)], "bool", weight=False)
@@ -24,7 +24,7 @@ def number(b: GraphBuilder, low: int, high: int) -> Value:
 
 
 def listed(b: GraphBuilder, sizes: Sequence["Value | int"]) -> Value:
-    """A list of int64 of numbers that are known and of such that are not."""
+    """A list of int64 with known and unknown elements."""
     if all(isinstance(size, Value) and size.name in b.top.inputs for size in sizes):
         given = np.array([size.array for size in sizes if isinstance(size, Value)])
         return b.fed(given, True, named=False)
@@ -38,7 +38,7 @@ def listed(b: GraphBuilder, sizes: Sequence["Value | int"]) -> Value:
 
 
 def one_number(b: GraphBuilder, low: int, high: int) -> Value:
-    """A list of one such number."""
+    """A list of one unknown number from `low` to `high`."""
     if b.chance(0.3):
         return b.fed(np.array([b.integer(low, high)]), True, named=False)
     return listed(b, [number(b, low, high)])
@@ -81,7 +81,7 @@ _AFTER: tuple[Callable[[GraphBuilder, Value], Value], ...] = (
 
 
 def followed(b: GraphBuilder, x: Value) -> None:
-    """A few nodes behind `x` that take it as large as it is, and perhaps a second one beside."""
+    """Add a few nodes that read `x` at its run-time size, and perhaps a second reader."""
     if x.dtype.name not in _TYPES or not x.rank:
         return
     y = x
@@ -97,7 +97,7 @@ def _plain(b: GraphBuilder, ranks: tuple[int, int] = (1, 3)) -> Value:
 
 @draws(since=11)
 def counted_range(b: GraphBuilder) -> None:
-    """Numbers in a row; now and then a mask of lengths."""
+    """A range of a counted length; occasionally a mask from lengths."""
     n = number(b, 1, 9)
     (x,) = b.add("Range", [b.known(np.array(0)), n, b.known(np.array(b.choose((1, 1, 2))))])
     if b.chance(0.3):
@@ -108,14 +108,14 @@ def counted_range(b: GraphBuilder) -> None:
 
 @draws(since=11)
 def counted_expand(b: GraphBuilder) -> None:
-    """A value repeated by broadcasting."""
+    """Expand to a counted size."""
     x = _plain(b, (0, 2))
     followed(b, b.add("Expand", [x, listed(b, [number(b, 1, 5), *x.shape])], exact=True)[0])
 
 
 @draws(since=11)
 def counted_tile(b: GraphBuilder) -> None:
-    """A value side by side with itself."""
+    """Tile by a counted number of copies."""
     x = _plain(b)
     repeats: list[Value | int] = [1] * x.rank
     repeats[b.integer(0, x.rank - 1)] = number(b, 1, 4)
@@ -124,7 +124,7 @@ def counted_tile(b: GraphBuilder) -> None:
 
 @draws(weight=2, since=11)
 def counted_slice(b: GraphBuilder) -> None:
-    """Up to a number or from it, forwards or backwards."""
+    """Slice up to a counted position or from it, forwards or backwards."""
     x = b.take((1, 3), _TYPES, empty=False)
     axis = b.integer(0, x.rank - 1)
     place = one_number(b, 1, x.shape[axis])
@@ -136,7 +136,7 @@ def counted_slice(b: GraphBuilder) -> None:
 
 @draws(since=11)
 def counted_pad(b: GraphBuilder) -> None:
-    """Around a value."""
+    """Pad by counted amounts."""
     x = b.take((1, 3), ("float32", "int64"), empty=False, where=lambda v: v.size <= 400)
     mode = b.choose(("constant", "edge", "reflect"))
     amounts: list[Value | int] = [0] * (2 * x.rank)
@@ -150,14 +150,14 @@ def counted_pad(b: GraphBuilder) -> None:
 
 @draws(since=11)
 def counted_reshape(b: GraphBuilder) -> None:
-    """The elements in as many rows."""
+    """Reshape into a counted number of rows."""
     x = b.new([b.choose((12, 24))], b.choose(_TYPES))
     followed(b, b.add("Reshape", [x, listed(b, [number(b, 2, 4), -1])], exact=True)[0])
 
 
 @draws(since=11)
 def counted_top_k(b: GraphBuilder) -> None:
-    """As many of the largest."""
+    """TopK with a counted K."""
     x = b.take((1, 2), ("int32", "int64"), empty=False)
     k = one_number(b, 1, x.shape[-1])
     values, places = b.add("TopK", [x, k], 2, exact=True, axis=-1, largest=b.integer(0, 1))
@@ -167,7 +167,7 @@ def counted_top_k(b: GraphBuilder) -> None:
 
 @draws(since=11)
 def counted_one_hot(b: GraphBuilder) -> None:
-    """Off and on values at places of so many."""
+    """One-hot encoding with a counted depth."""
     places = b.new([b.integer(1, 5)], "int64", 0, 2)
     ends = b.known(np.array((0, 1), np.float32))
     axis = b.choose((0, -1))
@@ -176,14 +176,14 @@ def counted_one_hot(b: GraphBuilder) -> None:
 
 @draws(since=11)
 def counted_constant(b: GraphBuilder) -> None:
-    """One number everywhere."""
+    """A constant tensor of a counted size."""
     sizes = [number(b, 1, 6), *([b.integer(1, 4)] if b.chance(0.5) else [])]
     followed(b, b.add("ConstantOfShape", [listed(b, sizes)], exact=True)[0])
 
 
 @draws(since=13)
 def counted_resize(b: GraphBuilder) -> None:
-    """An image to sizes."""
+    """Resize an image to counted sizes."""
     x = b.new([1, b.integer(1, 3), b.integer(2, 6), b.integer(2, 6)], "float32")
     way: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric", "mode": "linear"}
     nearest = b.chance(0.5)
@@ -195,7 +195,7 @@ def counted_resize(b: GraphBuilder) -> None:
 
 @draws(weight=2, since=11)
 def masked(b: GraphBuilder) -> None:
-    """Elements that a condition selects, by Compress or as exporters write indexing by a mask."""
+    """Elements selected by a condition, by Compress or as exporters write indexing by a mask."""
     x = b.take((1, 3), _TYPES, empty=False)
     if b.chance(0.5):
         axis = b.integer(0, x.rank - 1)
@@ -213,7 +213,7 @@ def masked(b: GraphBuilder) -> None:
 
 @draws(since=11)
 def kinds_of(b: GraphBuilder) -> None:
-    """The different numbers of some, with their places and counts."""
+    """Unique numbers with their indices and counts."""
     x = b.new([b.integer(3, 12)], "int64", -2, 2, weight=False)
     for value in b.add("Unique", [x], 4, sorted=b.integer(0, 1)):
         if b.chance(0.5):
@@ -222,7 +222,7 @@ def kinds_of(b: GraphBuilder) -> None:
 
 @draws(weight=0.7, since=11)
 def suppressed(b: GraphBuilder) -> None:
-    """Boxes that lie apart, of those above a score."""
+    """Non-maximum suppression of boxes above a score."""
     count = b.integer(2, 8)
     corners = np.stack([np.arange(count) * b.choose((1, 3))] * 2, -1)
     boxes = np.concatenate([corners, corners + 2], -1)[None].astype(np.float32)

@@ -1,4 +1,4 @@
-"""Windows over what windows gave, in images that have a border along some axes alone."""
+"""Chains of window operators on images that have padding along some axes only."""
 
 from typing import Any
 
@@ -17,7 +17,8 @@ def _image(b: GraphBuilder) -> Value:
 
 
 def _window(b: GraphBuilder, x: Value) -> dict[str, Any]:
-    """That fits without the border, which is along one axis, often the last, or none."""
+    """Attributes of a window that fits without padding; padding is along one axis, often the last,
+    or absent."""
     extents = x.shape[2:]
     rank, kernel = len(extents), [min(b.choose((1, 2, 3)), extent) for extent in extents]
     axis, pads = b.choose((rank - 1, rank - 1, 0, b.integer(0, rank - 1))), [0] * (2 * rank)
@@ -54,7 +55,7 @@ def _pad(b: GraphBuilder, x: Value) -> None:
 
 @draws(weight=2, since=11)
 def windows_in_a_row(b: GraphBuilder) -> None:
-    """Pools, convolutions and borders, two or three one after the other."""
+    """Two or three pools, convolutions and pads in sequence."""
     x = _image(b)
     for step in [
         b.choose((_pool, _conv)),
@@ -66,7 +67,7 @@ def windows_in_a_row(b: GraphBuilder) -> None:
 
 @draws(since=11)
 def places_of_maxima(b: GraphBuilder) -> None:
-    """Often in the only window of an axis that is longer."""
+    """MaxPool with indices; often an axis that is longer than the kernel has only one window."""
     x = _image(b)
     attributes = {**_window(b, x), "strides": [b.choose((1, 3, 5)) for _ in x.shape[2:]]}
     b.add("MaxPool", [x], 2, exact=True, storage_order=b.integer(0, 1), **attributes)
@@ -74,7 +75,7 @@ def places_of_maxima(b: GraphBuilder) -> None:
 
 @draws(weight=0.7, since=11)
 def conv_by_any_kernel(b: GraphBuilder) -> None:
-    """Its weights are fed; where sizes have names, theirs have, too."""
+    """A convolution with fed weights; their sizes may be named."""
     x, transposed = _image(b), b.chance(0.5)
     channels, attributes = x.shape[1], _window(b, x)
     kernel = attributes.pop("kernel_shape")
