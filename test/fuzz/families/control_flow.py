@@ -82,9 +82,7 @@ def loop(b: GraphBuilder) -> None:
     """A value carried through some iterations; sometimes each state is kept as a result."""
     x = b.take((0, 3), ("float32",), where=lambda v: v.size <= 500)
     kept = b.chance(0.5)
-    count = np.array(
-        b.integer(int(kept), 4)
-    )  # without iterations, the sizes of kept states are unknown
+    count = np.array(b.integer(int(kept), 4))  # without iterations, the sizes are unknown
     rounds = b.known(count) if b.chance(0.6) else b.fed(count, True)
     inner = _inner(b)
     done, going = _parameter(inner, np.array(0)), _parameter(inner, np.array(True))
