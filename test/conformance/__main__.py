@@ -25,7 +25,7 @@ from .running import run_cases
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the cases that were asked for; 1 where one ends otherwise than the list says."""
+    """Run the requested cases; return 1 if the outcome of one differs from the list."""
     options = _parser().parse_args(arguments)
     return run_tool(lambda: _merge(options) if options.merge else _run(options))
 
@@ -45,7 +45,8 @@ def _run(options: argparse.Namespace) -> int:
 def _outcomes(
     cases: Sequence[Case], run: Run, known: Mapping[str, Known], options: argparse.Namespace
 ) -> Iterator[Outcome]:
-    """What is in the file already, then what is run now; that is written to it."""
+    """Yield the outcomes that the file already has, then run the remaining cases and write theirs
+    to it."""
     if options.results is None:
         yield from _shown(_fresh(cases, run, options), known, options.all)
         return
@@ -81,8 +82,10 @@ def _fresh(cases: Sequence[Case], run: Run, options: argparse.Namespace) -> Iter
 def _shown(
     outcomes: Iterable[Outcome], known: Mapping[str, Known], everything: bool
 ) -> Iterator[Outcome]:
-    """`outcomes`; those that do not pass are printed as they come, without `everything` only
-    those that are not known to."""
+    """Yield `outcomes` and print those that do not pass.
+
+    Without `everything`, print only those that are not known to fail.
+    """
     for outcome in outcomes:
         if not outcome.passed and (everything or is_surprise(outcome, known)):
             print(f"{outcome.status.upper():12} {outcome.name}: {outcome.detail}", flush=True)
@@ -104,9 +107,10 @@ def _conclude(
     outcomes: Mapping[str, Outcome],
     options: argparse.Namespace,
 ) -> int:
-    """Print how `cases`, of `everything`, ended; 1 where one did otherwise than the list says.
+    """Print how `cases`, a part of `everything`, ended; return 1 if one differs from the list.
 
-    What all of them showed becomes the results of the target; what is mended is added to these.
+    A run of all cases replaces the results of the target. With ``--mended``, newly passing cases
+    are added to them.
     """
     known = load_known(run.target, run.executed)
     results = sum_up(run, map(case_info, cases), outcomes)
@@ -129,7 +133,8 @@ def _conclude(
 
 
 def shard(cases: Sequence[Case], text: str) -> Sequence[Case]:
-    """The cases of a shard, ``2/4``: every fourth, from the second. Raises `UsageError`."""
+    """The cases of a shard. ``2/4`` takes every fourth case, from the second. Raises
+    `UsageError`."""
     index, _, count = text.partition("/")
     if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
         raise UsageError(f"--shard takes I/N, such as 2/4, not '{text}'")

@@ -1,4 +1,5 @@
-"""Cases compiled together: what the backend does for each module anew, it does once for many."""
+"""Compilation of cases in batches, so that the per-module work of the backend is done once for
+many."""
 
 import io
 import time
@@ -24,21 +25,23 @@ from .outcome import Outcome
 from .running import GRACE, ONE_THREAD, compile_case, outcome_of, run_cases
 
 SIZE = 40
-"""Cases in a batch: half of the time that they take one by one. More gains nothing."""
+"""Number of cases in a batch. It halves the time of compiling them one by one; larger batches gain
+nothing."""
 
 _batches: list[Sequence[Case]] = []
-"""What the processes of the pool, which are forked, find by number."""
+"""The batches by number, as the forked processes of the pool find them."""
 
 
 def in_batches(cases: Sequence[Case], size: int) -> list[Sequence[Case]]:
-    """`cases`, in order, `size` at a time: neighbours share kernels, which are compiled once."""
+    """`cases` in order, in batches of `size`. Neighbouring cases share kernels, which are compiled
+    once."""
     return [cases[first : first + size] for first in range(0, len(cases), size)]
 
 
 def compile_cases(
     cases: Sequence[Case], *, jobs: int, timeout: float, target: str, host: bool
 ) -> Iterator[Outcome]:
-    """Compile `cases` in batches, `jobs` of these at a time; outcomes as they come.
+    """Compile `cases` in batches, `jobs` of these at a time; yield outcomes as they arrive.
 
     A batch that crashes, hangs or does not compile is compiled case by case, each within `timeout`
     seconds.
@@ -62,10 +65,10 @@ def _compile_numbered(timeout: float, target: str, host: bool, number: int) -> l
 def compile_together(
     cases: Sequence[Case], timeout: float, *, target: str, host: bool, keep: Path | None = None
 ) -> list[Outcome]:
-    """How `cases` end when all are compiled as one module, within `timeout` seconds; where that
-    fails, each by itself.
+    """Compile all `cases` as one module within `timeout` seconds; return their outcomes.
 
-    With `keep`, a folder, what they are compiled to is written there.
+    If that fails, each case is compiled by itself. With `keep`, a folder, the compiled module is
+    written there.
     """
     start = time.perf_counter()
     options = make_options(
@@ -78,7 +81,7 @@ def compile_together(
     try:
         contents = compile_module(
             join(programs),
-            target=replace(options.target, fallback=()),  # which is for single cases
+            target=replace(options.target, fallback=()),  # fallbacks apply to single cases only
             threads=options.threads,
             extra_flags=options.extra_flags,
             timeout=timeout,
@@ -96,7 +99,8 @@ def compile_together(
 
 
 def _lower(case: Case, options: Options, programs: list[bytes]) -> bool:
-    """Add what the backend gets of `case` to `programs`; whether that is all of it."""
+    """Add the program of `case` for the backend to `programs`; return whether it covers the whole
+    case."""
     whole = True
     for piece in _compiled_pieces(case.model(), options):
         if isinstance(piece, bytes):
@@ -120,7 +124,7 @@ def _compiled_pieces(model: onnx.ModelProto, options: Options) -> Iterable[Compi
 
 
 def join(programs: Iterable[bytes]) -> bytes:
-    """One program of all functions of `programs`, whose symbols get a number in front."""
+    """One program with all functions of `programs`, whose symbols get a number as a prefix."""
     with new_context(allow_unregistered=True), ir.Location.unknown():
         joint = ir.Module.create()
         for number, program in enumerate(dict.fromkeys(programs)):
@@ -134,7 +138,7 @@ def join(programs: Iterable[bytes]) -> bytes:
 
 
 def _number(op: ir.Operation, number: int, module: ir.Module) -> None:
-    """Put `number` in front of the symbol that `op` of `module` defines, and where it is used."""
+    """Prefix the symbol that `op` of `module` defines, and its uses, with `number`."""
     name = ir.StringAttr(op.attributes["sym_name"]).value
     new = f"case{number}_{name}"
     ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)

@@ -1,4 +1,4 @@
-"""Calls of one model with the inputs of a case and with others."""
+"""Calls of one model with the inputs of a case and with other inputs."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ from .cases import Case
 def check_calls(
     case: Case, prepared: GraphcBackendRep, inputs: Sequence[Any], expected: Sequence[Any]
 ) -> None:
-    """Call the model with `inputs` and with others of the same shapes by turns.
+    """Call the model alternately with `inputs` and with other inputs of the same shapes.
 
-    AssertionError where `inputs` do not give what is `expected`, or not the same bits each time, or
-    where others give something else than they do in a model that was not called before. What these
-    must give, the suite does not say.
+    Raises AssertionError if `inputs` do not give `expected` or not the same bits each time, or if
+    other inputs give other results than in a model without earlier calls. The suite does not define
+    expected results for the other inputs.
     """
     first = list(prepared.run(inputs))
     _compare(list(expected), first, case)
@@ -45,8 +45,10 @@ def _other(value: Any, random: np.random.Generator) -> Any:
 
 
 def _alone(prepared: GraphcBackendRep, inputs: Sequence[Any]) -> list[Any] | None:
-    """The results for `inputs` of a model that was not called before. None if the model fails for
-    such values, or if there is no code that could be loaded again."""
+    """The results for `inputs` of a model without earlier calls.
+
+    None if the model fails for such values, or if there is no code to load again.
+    """
     try:
         with _loaded_anew(prepared) as fresh:
             return list(fresh.run(inputs))
@@ -56,7 +58,7 @@ def _alone(prepared: GraphcBackendRep, inputs: Sequence[Any]) -> list[Any] | Non
 
 @contextmanager
 def _loaded_anew(prepared: GraphcBackendRep) -> Iterator[GraphcBackendRep]:
-    """The same code as a model of its own. UsageError where there is none: it is interpreted."""
+    """The same code, loaded as a separate model. Raises UsageError if the model is interpreted."""
     with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
         path = Path(folder, "model")
         prepared.model.save(path)
@@ -65,7 +67,7 @@ def _loaded_anew(prepared: GraphcBackendRep) -> Iterator[GraphcBackendRep]:
 
 
 def _require_same(wanted: Any, given: Any, what: str) -> None:
-    """AssertionError where `given` is not `wanted`, to the bit."""
+    """Raise AssertionError if `given` is not bitwise identical to `wanted`."""
     for number, (a, b) in enumerate(zip(wanted, given, strict=True)):
         assert _is_same(a, b), f"{what} {number} is another: {_shown(b)}, not {_shown(a)}"
 
@@ -85,8 +87,11 @@ def _shown(value: Any) -> str:
 
 
 def _compare(expected: Any, given: Any, case: Case) -> None:
-    """AssertionError where `given` is something else. Sequences are compared item by item, which
-    ONNX's own comparison does only where their items are no scalars."""
+    """Raise AssertionError if `given` differs from `expected`.
+
+    Sequences are compared item by item. ONNX's own comparison does so only if the items are not
+    scalars.
+    """
     if isinstance(expected, list):
         assert isinstance(given, list), f"a {type(given).__name__} instead of a sequence"
         assert len(given) == len(expected), f"{len(given)} values instead of {len(expected)}"

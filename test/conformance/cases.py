@@ -1,4 +1,4 @@
-"""The cases of ONNX's test suite for backends."""
+"""The cases of ONNX's backend test suite."""
 
 import warnings
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from .results import CaseInfo, operator_key
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 DataSet = tuple[list[Any], list[Any]]
-"""Inputs and outputs: arrays, lists of them for sequences, None for empty optionals."""
+"""Inputs and outputs: arrays, lists of arrays for sequences, None for empty optionals."""
 
 _HOST_OPERATORS = {"ImageDecoder", "StringNormalizer", "TfIdfVectorizer", "RegexFullMatch"}
 
 
 @dataclass
 class Case:
-    """One case; its files are read when they are asked for."""
+    """One case; its files are read on demand."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Case:
         return onnx.load(Path(self.source.model_dir, "model.onnx"))
 
     def data_sets(self) -> Iterator[DataSet]:
-        """What goes in, and what must come out."""
+        """The inputs and the expected outputs of each data set."""
         if self.source.data_sets is not None:
             for inputs, outputs in self.source.data_sets:
                 yield [_as_array(value) for value in inputs], [_as_array(v) for v in outputs]
@@ -52,7 +52,7 @@ class Case:
 def load_cases() -> list[Case]:
     """All cases, in ONNX's order."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # infinities and NaN in the examples are meant
+        warnings.simplefilter("ignore")  # infinities and NaN in the examples are intended
         return [
             Case(test.name, kind, test.rtol, test.atol, test)
             for kind in KINDS
@@ -61,7 +61,8 @@ def load_cases() -> list[Case]:
 
 
 def case_info(case: Case) -> CaseInfo:
-    """Where `case` counts. An expanded function body says nothing of its parts."""
+    """The properties of `case` for the statistics. Expanded function bodies do not count for
+    operators."""
     model = case.model()
     operators: set[str] = set()
     if case.kind == "node" and "_expanded" not in case.name:
@@ -72,7 +73,7 @@ def case_info(case: Case) -> CaseInfo:
 
 
 def holds_tensors_only(model: onnx.ModelProto) -> bool:
-    """Whether all that goes in, comes out, or is computed is tensors of numbers."""
+    """Return whether all inputs, outputs and intermediate values are tensors of numbers."""
     ends = [*model.graph.input, *model.graph.output]
     numbers = all(
         end.type.HasField("tensor_type")

@@ -1,4 +1,4 @@
-"""With what cases are run: target, device, versions."""
+"""The environment of a run: target, device, versions."""
 
 import datetime
 import platform
@@ -14,9 +14,9 @@ from .journal import Run
 
 
 def describe_run(target: str, *, executed: bool, host: bool) -> Run:
-    """A run for `target` on this machine, begun today.
+    """A run for `target` on this machine that begins today.
 
-    Raises `UnknownTargetError`, and `DeviceError` where it is to be `executed` and the device is
+    Raises `UnknownTargetError`, and `DeviceError` if the run is to be `executed` and the device is
     missing.
     """
     variant, device = in_child(_variant_and_device, target, executed)

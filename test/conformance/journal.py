@@ -1,4 +1,4 @@
-"""What a run leaves behind as it goes. Files of the shards of one run are read together."""
+"""The journal of a run. The journals of the shards of one run can be merged."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,35 +12,36 @@ from .outcome import Outcome
 
 @dataclass(frozen=True)
 class Run:
-    """What was run, and with what. Outcomes belong together where these are equal."""
+    """The settings and the environment of a run. Outcomes belong together if these are equal."""
 
     target: str
-    """As it was asked for: ``vulkan``."""
+    """The target as requested: ``vulkan``."""
     variant: str
-    """What the code was made for: ``vulkan:llvmpipe``."""
+    """The target that the code was compiled for: ``vulkan:llvmpipe``."""
     device: str
-    """What the device calls itself; empty where nothing was executed."""
+    """The name that the device reports; empty if nothing was executed."""
     executed: bool
-    """Whether what was compiled was run, and not compiled alone."""
+    """True if the compiled cases were executed; False if they were only compiled."""
     host: bool
-    """Whether parts might run on the host."""
+    """True if parts of a model were allowed to run on the host."""
     versions: Mapping[str, str]
-    """Of the packages that decide the results."""
+    """Versions of the packages that determine the results."""
     date: str = field(compare=False)
-    """The day on which it began."""
+    """The day on which the run began."""
 
 
 class Journal(journal.Journal[Run, Outcome]):
-    """The file of a run of the suite."""
+    """The journal of a run of the suite."""
 
     run_type = Run
     outcome_type = Outcome
 
 
 def merge_journals(paths: Iterable[Path]) -> tuple[Run, dict[str, Outcome]]:
-    """What the files of one run's shards hold together.
+    """The run and the outcomes of the journals of its shards.
 
-    Raises `UsageError` where a file cannot be read, is of another run, or there is none.
+    Raises `UsageError` if a file cannot be read or belongs to another run, or if there are no
+    files.
     """
     merged: tuple[Run, dict[str, Outcome]] | None = None
     for path in paths:

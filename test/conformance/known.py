@@ -26,20 +26,21 @@ FOLDER = Path(__file__).with_name("not_passing")
 
 @dataclass(frozen=True)
 class Known:
-    """How a case is known to end, and why."""
+    """The known outcome of a case, and the reason."""
 
     status: Status
     reason: str
 
 
 def list_file(target: str) -> Path:
-    """The list for `target`: its own, or for a variant without one that of its family."""
+    """The list for `target`: its own, or that of its family for a variant without a list."""
     own = FOLDER / f"{target.replace(':', '-')}.toml"
     return own if own.exists() else FOLDER / f"{target.partition(':')[0]}.toml"
 
 
 def load_known(target: str, executed: bool = True) -> dict[str, Known]:
-    """The cases that do not pass for `target`, by name; without `executed`, that do not compile.
+    """The cases that do not pass for `target`, by name; without `executed`, those that do not
+    compile.
 
     There are none for a target without a list.
     """
@@ -64,13 +65,13 @@ def _load(path: Path) -> dict[str, Known]:
 
 
 def is_surprise(outcome: Outcome, known: Mapping[str, Known]) -> bool:
-    """Whether a case ended otherwise than the list says."""
+    """Return whether the outcome of a case differs from the list."""
     listed = known.get(outcome.name)
     return outcome.status is not (Status.PASS if listed is None else listed.status)
 
 
 def surprises(outcomes: Iterable[Outcome], known: Mapping[str, Known]) -> list[str]:
-    """A line for each case that ended otherwise than the list says."""
+    """A line for each case whose outcome differs from the list."""
     return [
         f"{outcome.status.upper():12} {outcome.name}: {_expected(outcome, known)}"
         for outcome in outcomes
@@ -86,7 +87,7 @@ def _expected(outcome: Outcome, known: Mapping[str, Known]) -> str:
 
 
 def suggested_groups(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """The text of groups for a list, with what was said instead of reasons."""
+    """The text of groups for a list, with messages in place of reasons."""
     groups: dict[tuple[Status, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         if not outcome.passed:
@@ -100,6 +101,6 @@ def suggested_groups(outcomes: Iterable[Outcome]) -> Iterator[str]:
 
 
 def _literal(text: str) -> str:
-    """`text` as a string of TOML."""
+    """`text` as a TOML string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'

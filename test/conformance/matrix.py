@@ -121,7 +121,7 @@ class _Notes:
         )
 
     def text(self) -> Iterator[str]:
-        """The reasons."""
+        """The footnotes as lines of text."""
         for reason, number in self._numbers.items():
             yield f"[^{number}]: {reason}"
 

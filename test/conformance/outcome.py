@@ -1,4 +1,4 @@
-"""What became of a case."""
+"""The outcome of a case."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Status(StrEnum):
-    """How a case ended."""
+    """The status of a case."""
 
     PASS = "pass"
     WRONG = "wrong answer"
@@ -18,25 +18,26 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One case, run."""
+    """The outcome of one case."""
 
     name: str
     status: Status
     detail: str = ""
     native: bool = True
-    """Whether all of it was compiled: no part on the host."""
+    """True if the whole case was compiled, without parts on the host."""
     seconds: float = 0.0
 
     @property
     def passed(self) -> bool:
-        """Whether the numbers were right."""
+        """True if the results were correct."""
         return self.status is Status.PASS
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
+        """Return the dict that `from_json` reads."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @staticmethod
     def from_json(written: dict[str, Any]) -> "Outcome":
-        """What `to_json` wrote. ValueError, TypeError or KeyError for anything else."""
+        """Return the outcome that `to_json` wrote. Raises ValueError, TypeError or KeyError for
+        other data."""
         return Outcome(**{**written, "status": Status(written["status"])})

@@ -1,6 +1,6 @@
-"""What the last whole run for each target showed: ``docs/conformance/``, a file for each.
+"""Results of the last complete run for each target: ``docs/conformance/``, one file each.
 
-The pages of ``docs/`` are written from these files, so that no target need be run for them again.
+The pages of ``docs/`` are written from these files, so the targets need not be run again for them.
 """
 
 import copy
@@ -21,39 +21,39 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "conformance"
 
 @dataclass(frozen=True)
 class CaseInfo:
-    """What of a case decides where it counts."""
+    """The properties of a case that determine which statistics it counts for."""
 
     name: str
     tensors: bool
-    """Whether all that goes in, comes out, or is computed is tensors of numbers."""
+    """True if all inputs, outputs and intermediate values are tensors of numbers."""
     operators: Sequence[str]
-    """Those that it is evidence for, as `operator_key` calls them."""
+    """Operators that the case is evidence for, with the names of `operator_key`."""
     types: Sequence[str]
-    """Of its inputs."""
+    """Element types of the inputs."""
 
 
 @dataclass
 class OperatorResult:
-    """What the cases of one operator showed."""
+    """Results of the cases of one operator."""
 
     native: int = 0
-    """Cases that pass, compiled as a whole."""
+    """Number of cases that pass and are compiled as a whole."""
     host: int = 0
-    """Cases that pass with a part on the host."""
+    """Number of cases that pass with a part on the host."""
     types: list[str] = field(default_factory=list)
-    """Of the inputs of the passing cases."""
+    """Element types of the inputs of the passing cases."""
     not_passing: list[str] = field(default_factory=list)
-    """Names of cases."""
+    """Names of the cases that do not pass."""
 
     @property
     def total(self) -> int:
-        """All its cases."""
+        """Number of all cases of the operator."""
         return self.native + self.host + len(self.not_passing)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a case that does not pass ended."""
+    """The outcome of a case that does not pass."""
 
     status: Status
     detail: str
@@ -61,31 +61,32 @@ class Ending:
 
 @dataclass(frozen=True)
 class Results:
-    """One run, summed up."""
+    """The summary of one run."""
 
     run: Run
     counts: Mapping[str, int]
-    """Cases by status."""
+    """Number of cases, by status."""
     tensors: int
-    """Cases that have tensors of numbers alone."""
+    """Number of cases with tensors of numbers only."""
     native_tensors: int
-    """Those of them that pass, compiled as a whole."""
+    """Number of these that pass and are compiled as a whole."""
     not_passing: Mapping[str, Ending]
     operators: Mapping[str, OperatorResult]
-    """By name, behind ``domain::`` where it is not ONNX's own."""
+    """Results by operator name, which has the prefix ``domain::`` if the domain is not ONNX's
+    own."""
 
     @property
     def total(self) -> int:
-        """All cases."""
+        """Number of all cases."""
         return sum(self.counts.values())
 
     @property
     def passed(self) -> int:
-        """Cases that pass."""
+        """Number of cases that pass."""
         return self.counts.get(Status.PASS, 0)
 
     def figures(self) -> list[str]:
-        """How many passed, natively above all."""
+        """Lines with the numbers of cases that pass, in total and compiled as a whole."""
         return [
             f"{share(self.passed, self.total)} pass",
             *(f"{self.counts.get(s, 0)} {s}" for s in Status if s is not Status.PASS),
@@ -95,7 +96,7 @@ class Results:
 
 
 def sum_up(run: Run, cases: Iterable[CaseInfo], outcomes: Mapping[str, Outcome]) -> Results:
-    """How `cases` ended; `outcomes` has one for each."""
+    """Summarize the outcomes of `cases`; `outcomes` has one for each."""
     pairs = [(case, outcomes[case.name]) for case in cases]
     counts = Counter(outcome.status for _, outcome in pairs)
     tensors = [outcome for case, outcome in pairs if case.tensors]
@@ -112,7 +113,8 @@ def sum_up(run: Run, cases: Iterable[CaseInfo], outcomes: Mapping[str, Outcome])
 def with_mended(
     results: Results, cases: Iterable[CaseInfo], outcomes: Mapping[str, Outcome]
 ) -> Results:
-    """`results` of a whole run, but for those of `cases` that pass now and did not then."""
+    """`results` of a complete run, updated for those of `cases` that did not pass then and do
+    now."""
     mended = [c for c in cases if c.name in results.not_passing and outcomes[c.name].passed]
     counts, operators = Counter(results.counts), copy.deepcopy(dict(results.operators))
     for case in mended:
@@ -152,12 +154,12 @@ def _record(result: OperatorResult, case: CaseInfo, outcome: Outcome) -> None:
 
 
 def operator_key(domain: str, name: str) -> str:
-    """How `Results.operators` calls an operator."""
+    """The key of an operator in `Results.operators`."""
     return name if domain in ("", "ai.onnx") else f"{domain}::{name}"
 
 
 def write_results(results: Results) -> Path:
-    """Write the file of the run's target."""
+    """Write the results file of the run's target."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{results.run.target.replace(':', '-')}.json"
     path.write_text(readable_json(asdict(results)), encoding="utf-8")
@@ -165,13 +167,14 @@ def write_results(results: Results) -> Path:
 
 
 def results_of(run: Run) -> Results | None:
-    """The results for the target of `run`, if there are some of such a run: executed as it is."""
+    """The stored results for the target of `run`; None unless they are of an equally executed
+    run."""
     same = (each for each in read_results() if each.run.target == run.target)
     return next((each for each in same if each.run.executed == run.executed), None)
 
 
 def read_results() -> list[Results]:
-    """The results of all targets, in the order of the table of targets."""
+    """The results of all targets, in the order of the target table."""
     found = [
         results_from_json(json.loads(path.read_text("utf-8"))) for path in FOLDER.glob("*.json")
     ]
@@ -180,7 +183,7 @@ def read_results() -> list[Results]:
 
 
 def results_from_json(written: dict[str, Any]) -> Results:
-    """What the dict of a `Results` stands for."""
+    """The `Results` that a dict stands for."""
     return Results(
         **{
             **written,
@@ -195,7 +198,7 @@ def results_from_json(written: dict[str, Any]) -> Results:
 
 
 def readable_json(data: Mapping[str, Any]) -> str:
-    """JSON with a line for each entry of what `data` maps to, so that changes can be read."""
+    """JSON with one line for each entry of the values of `data`, so that diffs are readable."""
     blocks = []
     for key, value in data.items():
         text = json.dumps(value)

@@ -1,4 +1,4 @@
-"""Running cases, each where it cannot harm the others."""
+"""Run cases, each in a process of its own so that it cannot harm the others."""
 
 import gc
 import logging
@@ -20,12 +20,12 @@ from .cases import Case
 from .outcome import Outcome, Status
 
 _cases: dict[str, Case] = {}
-"""What the processes of the pool, which are forked, find by name."""
+"""The cases by name, as the forked processes of the pool find them."""
 
 ONE_THREAD = ("--mlir-disable-threading",)
-"""For the backend: there is a case for each processor already."""
+"""Backend flags: one thread, because each core already compiles a case of its own."""
 GRACE = 5.0
-"""Seconds that a case has beyond the backend's time, which ends its compiler with it."""
+"""Seconds that a case has beyond the backend timeout, which also ends its compiler."""
 
 
 def run_cases(
@@ -40,13 +40,13 @@ def run_cases(
     bounded: bool = True,
     keep: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Run `cases`, `jobs` at a time, each within `timeout` seconds; outcomes as they come.
+    """Run `cases`, `jobs` at a time, each within `timeout` seconds; yield outcomes as they arrive.
 
-    What a case starts ends with it. Without `host`, what would not be compiled is unsupported;
-    without `execute`, a case passes when it is compiled, and what it is compiled to is left in the
-    folder `keep` under its name. Cases with one program, of which there are many, have it compiled
-    once; with `cache`, a folder, once for all runs. Each has `MEMORY_BYTES` of address space where
-    it is `bounded`: graphics processors' drivers reserve more than that.
+    Processes that a case starts end with it. Without `host`, parts that cannot be compiled make a
+    case unsupported. Without `execute`, a case passes when it compiles, and the compiled file is
+    kept in the folder `keep` under the name of the case. Many cases share a program; it is compiled
+    once, or with `cache`, a folder, once for all runs. Each process has `MEMORY_BYTES` of address
+    space if it is `bounded`; GPU drivers reserve more than that.
     """
     with tempfile.TemporaryDirectory(prefix="graphc-conformance-") as temporary:
         options: dict[str, Any] = {"target": target, "host": host, "cache": cache or temporary}
@@ -92,7 +92,8 @@ def _run_named(
 
 
 def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
-    """Compile `case` within `timeout` seconds, with `options` of the backend, run and compare."""
+    """Compile `case` within `timeout` seconds with `options` of the backend, run it, and
+    compare."""
 
     def run() -> bool:
         settings = {"cache": False, **options}
@@ -116,9 +117,9 @@ def compile_case(
     keep: Path | None = None,
     **options: Any,
 ) -> Outcome:
-    """Compile `case` within `timeout` seconds, for a target that need not be here.
+    """Compile `case` within `timeout` seconds for a target that this machine need not have.
 
-    With `keep`, a folder, what it is compiled to is written there under the name of the case.
+    With `keep`, a folder, the compiled file is written there under the name of the case.
     """
 
     def run() -> bool:
@@ -135,7 +136,8 @@ def compile_case(
 
 
 def outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
-    """What becomes of `case` when `run`, which says whether all of it is compiled, is called."""
+    """The outcome of `case` when `run` is called. `run` returns whether the whole case is
+    compiled."""
     try:
         native = run()
     except UnsupportedModelError as error:
@@ -153,4 +155,4 @@ def outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
 
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
-    return text.partition(" reproducer: ")[0][:300]  # which is a folder of this machine
+    return text.partition(" reproducer: ")[0][:300]  # a folder of this machine follows

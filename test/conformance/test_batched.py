@@ -1,4 +1,4 @@
-"""Cases compiled as one module."""
+"""Tests of cases that are compiled as one module."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from graphc.errors import BackendTimeoutError
 
 
 def case_of(nodes, shape, result, constants=()):
-    """``x`` to ``y``, to be compiled and not to be run."""
+    """A case from ``x`` to ``y`` that is compiled but not run."""
     x, y = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, each)
         for name, each in (("x", shape), ("y", result))
@@ -35,7 +35,7 @@ NEGATED = case_of(
     [2],
     [helper.make_tensor("axes", TensorProto.INT64, [1], [1])],
 )
-"""What the backend fails at for CUDA, and the target has a fallback for."""
+"""A case that the backend cannot compile for CUDA, and that the target has a fallback for."""
 
 
 def kernels(path):

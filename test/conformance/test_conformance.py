@@ -1,4 +1,4 @@
-"""The machinery around ONNX's test suite for backends, on a few cases of our own."""
+"""Tests of the machinery around ONNX's backend test suite, with a few cases of our own."""
 
 import json
 import tomllib
@@ -24,7 +24,7 @@ PASS, WRONG, ERROR = Status.PASS, Status.WRONG, Status.ERROR
 
 @pytest.fixture
 def suite(monkeypatch, tmp_path):
-    """`CASES` in place of ONNX's; no results and no lists. What is run is counted."""
+    """`CASES` in place of ONNX's, without results and lists. Executed cases are counted."""
     ran = []
 
     def run_cases(cases, **options):
@@ -44,7 +44,7 @@ def suite(monkeypatch, tmp_path):
 def test_a_run_in_shards_is_resumed_and_merged(suite, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
     first = ["--results", files[0], "--shard", "1/2", "-j1"]
-    assert tool.main(first) == 1  # Abs was to give 7
+    assert tool.main(first) == 1  # Abs is expected to give 7
     assert "WRONG ANSWER test_abs" in capsys.readouterr().out
     assert tool.main(first) == 2
     assert "is there already" in capsys.readouterr().err
@@ -77,7 +77,7 @@ def test_what_only_compiles_is_not_run(suite):
 
 
 class Counting:
-    """A model that gives its input, but another one from the call `after` on."""
+    """A model that returns its input, but another array from call number `after` on."""
 
     def __init__(self, after):
         self.model, self.after, self.calls = self, after, 0
@@ -101,7 +101,7 @@ def test_each_call_must_give_the_same():
 
 @forks
 def test_other_values_give_what_they_give_in_a_model_that_was_not_called(monkeypatch):
-    """One that keeps its first result is right only as long as nothing else is asked for."""
+    """A model that keeps its first result is right only as long as it gets the same inputs."""
     run, kept = CompiledModel.run, {}
     monkeypatch.setattr(
         CompiledModel,
@@ -158,7 +158,7 @@ def test_files_of_other_runs(tmp_path):
 
 @pytest.fixture
 def lists(monkeypatch, tmp_path):
-    """A list for the CPU, and what differs from it on Vulkan."""
+    """A list for the CPU, and the differences from it for Vulkan."""
     monkeypatch.setattr(known, "FOLDER", tmp_path)
     group = '[[group]]\nstatus = "{}"\nreason = "{}"\ncases = {}\n'
     (tmp_path / "cpu.toml").write_text(group.format("wrong answer", "draws", '["a", "b"]'))

@@ -1,4 +1,5 @@
-"""Everything compiles for CUDA: ONNX's suite for backends, and the models of ``make bench``."""
+"""Tests that everything compiles for CUDA: ONNX's backend test suite and the models of ``make
+bench``."""
 
 import pytest
 from benchmark_models import PATHS, each_benchmark_model, load
@@ -13,8 +14,11 @@ PTX = b".target sm_80"
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_cuda_compiles_the_suite_of_onnx(suite, part, tmp_path):
-    """All cases except operators written out as their function bodies, a quarter of them, which
-    ``make conformance DEVICE=cuda FLAGS=--compile-only`` compiles, too."""
+    """Compile all cases except expanded function bodies.
+
+    These are a quarter of all cases; ``make conformance DEVICE=cuda FLAGS=--compile-only`` compiles
+    them, too.
+    """
     cases = [case for case in suite if "_expanded" not in case.name]
     first, end = (len(cases) * each // PARTS for each in (part, part + 1))
     outcomes = compile_together(cases[first:end], 300, target="cuda", host=True, keep=tmp_path)
