@@ -1,4 +1,4 @@
-"""The command line of the half that compiles; the other half's is the archive itself."""
+"""The command line of the compiling half; the archive itself is that of the other half."""
 
 import argparse
 import sys

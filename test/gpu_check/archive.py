@@ -1,11 +1,11 @@
-"""The file that is carried over: what is to be run, as a zip archive that Python can run.
+"""The file that is copied to the device: a zip archive that Python can run.
 
 ::
 
     __main__.py   begins the run
     graphc/       the part of graphc that it needs
     harness/...   and of its tests
-    check.json    what there is to run
+    check.json    the manifest
     data/...      modules and arrays, by digest
 """
 
@@ -30,11 +30,12 @@ from graphc.errors import OutputError, UsageError
 MANIFEST = "check.json"
 FORMAT_VERSION = 1
 QUICK_BYTES = 16 << 20
-"""What is larger is weights above all, which hardly shrink, however long one tries."""
+"""Size in bytes above which entries are compressed quickly: they are mostly weights, which hardly
+shrink with any effort."""
 REPETITION_BYTES = 1 << 20
 REPETITIVE = 0.2
-"""Weights of which so many bytes shrink to this share repeat (`benchmarks.weightless`), however far
-apart: LZMA finds that."""
+"""Compression ratio of a sample of `REPETITION_BYTES` below which contents count as repetitive
+(`benchmarks.weightless`). LZMA finds repetitions at any distance."""
 
 ArraySpec = tuple[str, Sequence[int]]
 """Element type and shape."""
@@ -42,7 +43,7 @@ ArraySpec = tuple[str, Sequence[int]]
 
 @dataclass(frozen=True)
 class PackedCase:
-    """A case that is compiled: `data` has the arrays of its `sets` of inputs and outputs."""
+    """A compiled case. `data` has the arrays of its `sets` of inputs and outputs."""
 
     info: CaseInfo
     rtol: float
@@ -54,42 +55,43 @@ class PackedCase:
 
 @dataclass(frozen=True)
 class PackedModel:
-    """A model that is compiled: `data` has its `inputs`, then the `outputs` of the CPU."""
+    """A compiled model. `data` has its `inputs`, followed by the `outputs` of the CPU."""
 
     name: str
     tolerance: float
-    """Of the largest difference, relative to the largest element of the output."""
+    """Allowed largest difference, relative to the largest element of the output."""
     module: str
     data: str
     inputs: Mapping[str, ArraySpec]
     outputs: Sequence[ArraySpec]
     onnxruntime_difference: float | None
-    """Between what the CPU and what ONNX Runtime computes; None where it is not installed."""
+    """Difference between the results of the CPU and of ONNX Runtime; None if it is not
+    installed."""
 
 
 @dataclass
 class Manifest:
-    """What there is to run."""
+    """The contents of an archive."""
 
     target: str
     variant: str
     versions: Mapping[str, str]
-    """Of what it was compiled with."""
+    """Versions of the packages that compiled the archive."""
     matching: str
-    """The cases were chosen by this expression; empty where all were."""
+    """The regular expression that selected the cases; empty if all were selected."""
     cases: list[PackedCase] = field(default_factory=list)
     not_compiled: list[tuple[CaseInfo, Outcome]] = field(default_factory=list)
     on_host: int = 0
-    """How many cases have parts that run on the host: they are left out."""
+    """Number of cases with parts on the host, which are left out."""
     known: dict[str, Known] = field(default_factory=dict)
     """The cases that are known not to pass."""
     models: list[PackedModel] = field(default_factory=list)
     models_not_compiled: dict[str, str] = field(default_factory=dict)
-    """Models, and why not."""
+    """Models that do not compile, and the reasons."""
 
 
 class ArchiveWriter:
-    """An archive that is being made. OutputError where it cannot be written to `path`."""
+    """An archive that is being written. Raises OutputError if `path` cannot be written."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -101,7 +103,7 @@ class ArchiveWriter:
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED)
 
     def add(self, contents: bytes) -> str:
-        """Add `contents`, once however often they are added, and give their digest."""
+        """Add `contents`, without duplicates, and return their digest."""
         digest = hashlib.sha256(contents).hexdigest()[:32]
         if digest not in self._digests:
             self._digests.add(digest)
@@ -127,7 +129,7 @@ class ArchiveWriter:
 
 
 def _quick_method(contents: bytes | str) -> tuple[int, int | None]:
-    """The compression, and its level, of something large."""
+    """The compression method and level for large contents."""
     sample = contents[len(contents) // 2 :][:REPETITION_BYTES]
     data = sample.encode() if isinstance(sample, str) else sample
     if len(lzma.compress(data, preset=0)) < REPETITIVE * len(data):
@@ -136,7 +138,7 @@ def _quick_method(contents: bytes | str) -> tuple[int, int | None]:
 
 
 class Archive:
-    """An archive that is there. UsageError where it is none, or of another version."""
+    """An existing archive. Raises UsageError if the file is not one, or has another version."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -153,12 +155,12 @@ class Archive:
         self.digest = hashlib.sha256(text).hexdigest()[:12]
 
     def read(self, digest: str) -> bytes:
-        """What was added."""
+        """The contents with this digest."""
         return self._zip.read(f"data/{digest}")
 
 
 def pack_arrays(arrays: Sequence[np.ndarray]) -> tuple[list[ArraySpec], bytes]:
-    """What `unpack_arrays` reads."""
+    """Specs and bytes of `arrays`, for `unpack_arrays`."""
     specs: list[ArraySpec] = [(array.dtype.name, array.shape) for array in arrays]
     return specs, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
 
@@ -166,7 +168,7 @@ def pack_arrays(arrays: Sequence[np.ndarray]) -> tuple[list[ArraySpec], bytes]:
 def unpack_arrays(
     specs: Sequence[ArraySpec], data: bytes, offset: int = 0
 ) -> tuple[list[np.ndarray], int]:
-    """The arrays from `offset` on, and where they end."""
+    """The arrays from `offset` on, and the offset behind them."""
     arrays = []
     for name, shape in specs:
         dtype = np.dtype(getattr(ml_dtypes, name, name))

@@ -1,4 +1,4 @@
-"""Comparing arrays as ONNX's test suite does, without ONNX."""
+"""Comparison of arrays as in ONNX's test suite, without ONNX."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ BFLOAT16_RTOL = 2**-6
 def assert_similar(
     expected: Sequence[np.ndarray], given: Sequence[np.ndarray], rtol: float, atol: float
 ) -> None:
-    """AssertionError where shapes, element types or values differ by more than is allowed."""
+    """Raise AssertionError if shapes or element types differ, or values by more than allowed."""
     assert len(given) == len(expected), f"{len(given)} outputs instead of {len(expected)}"
     for index, (wanted, output) in enumerate(zip(expected, given, strict=True)):
         where = f"output {index}"
         assert output.shape == wanted.shape, f"{where}: {output.shape} instead of {wanted.shape}"
         assert output.dtype == wanted.dtype, f"{where}: {output.dtype} instead of {wanted.dtype}"
-        if wanted.dtype.name == "bfloat16":  # which numpy does not promote with numbers
+        if wanted.dtype.name == "bfloat16":  # numpy does not promote it with numbers
             np.testing.assert_allclose(
                 output.astype(np.float32),
                 wanted.astype(np.float32),

@@ -1,5 +1,5 @@
-"""The half that compiles: cases of ONNX's test suite and models, for a device that need not be
-here."""
+"""The compiling half: cases of ONNX's test suite and models, for a device that this machine need
+not have."""
 
 import re
 import tempfile
@@ -31,7 +31,7 @@ CARRIED = (
     *("tools/__init__.py", "tools/cli.py"),
     *("benchmarks/__init__.py", "benchmarks/measure.py"),
 )
-"""The part of graphc that runs what the archive holds."""
+"""Files of graphc that run the contents of the archive."""
 CARRIED_TESTS = (
     *("harness/__init__.py", "harness/journal.py"),
     *(f"conformance/{name}.py" for name in ("__init__", "journal", "known", "outcome")),
@@ -39,7 +39,7 @@ CARRIED_TESTS = (
     *(f"gpu_check/{name}.py" for name in ("__init__", "archive", "compare")),
     *(f"gpu_check/{name}.py" for name in ("device_results", "run", "worker")),
 )
-"""And of this folder."""
+"""Files of the test folder for the same purpose."""
 MAIN = """\
 import sys
 from pathlib import Path
@@ -50,11 +50,11 @@ if __name__ == "__main__":
     sys.exit(main(Path(__file__).parent))
 """
 TOLERANCES = {"float16": 2e-2, "bfloat16": 2e-2}
-"""Of models with outputs or inputs of these types."""
+"""Tolerances of models with outputs or inputs of these types."""
 TOLERANCE = 1e-3
-"""Of all others."""
+"""Tolerance of all other models."""
 TOLERANCE_BY_PRECISION = {"f16": 2e-2, "bf16": 5e-2}
-"""Of models that are computed in 16-bit floats."""
+"""Tolerances of models that are computed in 16-bit floats."""
 
 
 def prepare(
@@ -68,10 +68,11 @@ def prepare(
     timeout: float,
     cache: str | None,
 ) -> Manifest:
-    """Write the archive: the cases whose names match, none for None, and `models`.
+    """Write the archive of `models` and of the cases whose names match, or of no cases if
+    `matching` is None.
 
-    What does not compile is in it, too, with the reason. Raises `UnknownTargetError`,
-    `OutputError`, and `UsageError` for a model that is none.
+    Cases and models that do not compile are included with the reason. Raises `UnknownTargetError`,
+    `OutputError`, and `UsageError` for a file that is not a model.
     """
     inputs = {model: example_inputs(model) for model in models}  # before hours of other work
     run = describe_run(target, executed=False, host=False)
@@ -148,7 +149,7 @@ def _add_model(
     precisions: Sequence[str],
     cache: str | None,
 ) -> None:
-    """Add the model in each of `precisions`, to be compared with what the CPU computes in f32."""
+    """Add the model in each of `precisions`, for comparison with the results of the CPU in f32."""
     print(f"{path.stem}: for the CPU and {manifest.variant}", flush=True)
     try:
         with compile(path, "cpu", host=False, cache=cache or False) as model:
@@ -201,14 +202,14 @@ def _onnxruntime_difference(
     try:
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         theirs: Sequence[Any] = session.run(None, dict(feeds))
-    except Exception as error:  # it has no common class for its own
+    except Exception as error:  # its exceptions have no common base class
         print(f"{path.stem}: ONNX Runtime does not run it: {error}", flush=True)
         return None
     return max(map(largest_difference, outputs, theirs), default=0.0)
 
 
 def describe(manifest: Manifest, path: Path) -> Iterator[str]:
-    """What the archive at `path` holds."""
+    """Describe the archive at `path`, line by line."""
     yield f"{len(manifest.cases)} cases for {manifest.variant}"
     yield f"{len(manifest.not_compiled)} do not compile, {manifest.on_host} have parts on the host"
     yield f"{len(manifest.models)} models: {', '.join(model.name for model in manifest.models)}"

@@ -1,4 +1,5 @@
-"""The half that runs where the device is. It needs numpy and ``iree-base-runtime`` alone."""
+"""The executing half, for the machine with the device. It needs only numpy and
+``iree-base-runtime``."""
 
 import argparse
 import datetime
@@ -31,8 +32,8 @@ _NVIDIA_VERSION = Path("/proc/driver/nvidia/version")
 
 
 def main(path: Path, arguments: Sequence[str] | None = None) -> int:
-    """Run what the archive at `path` holds; 1 where a case ends otherwise than its list says, or
-    a model is wrong."""
+    """Run the archive at `path`. Return 1 if the outcome of a case differs from the list, or if a
+    model is wrong."""
     options = _parser(path).parse_args(arguments)
     return run_tool(lambda: _run(path, options))
 
@@ -65,7 +66,7 @@ def _run(path: Path, options: argparse.Namespace) -> int:
 
 
 def describe(archive: Archive) -> tuple[Run, dict[str, Any]]:
-    """The run that begins here, and the machine. DeviceError where the device is missing."""
+    """The run that begins now, and the machine. Raises DeviceError if the device is missing."""
     manifest = archive.manifest
     row = resolve_target(manifest.variant)
     devices = find_devices(row.driver)
@@ -102,7 +103,7 @@ def _version(package: str) -> str:
 def _outcomes(
     manifest: Manifest, workers: Sequence[Worker], journal: Journal, options: argparse.Namespace
 ) -> Iterator[Outcome]:
-    """How each case that was asked for ends; those that do not as listed are printed."""
+    """Yield the outcome of each requested case; print those that differ from the list."""
     names = [c.info.name for c in manifest.cases if re.search(options.matching, c.info.name)]
     yield from (journal.outcomes[name] for name in names if name in journal.outcomes)
     left = [name for name in names if name not in journal.outcomes]
@@ -118,7 +119,7 @@ def _outcomes(
 
 
 def _run_model(worker: Worker, model: PackedModel, options: argparse.Namespace) -> dict[str, Any]:
-    worker.stop()  # each in a process of its own, alone with the device's memory
+    worker.stop()  # each in a process of its own, which has all memory of the device
     reply = worker.ask("model", model.name, options.model_timeout, rounds=options.rounds)
     figures = {"tolerance": model.tolerance, "onnxruntime_difference": model.onnxruntime_difference}
     print(f"{reply['status'].upper():12} {model.name}: {_figures(reply)}", flush=True)
@@ -142,7 +143,7 @@ def _report(
     machine: dict[str, Any],
     options: argparse.Namespace,
 ) -> DeviceReport:
-    """What was run, with what could not be compiled."""
+    """The report of the run, including cases and models that did not compile."""
     infos = [case.info for case in manifest.cases if case.info.name in outcomes]
     for info, outcome in manifest.not_compiled:
         if re.search(options.matching, info.name):

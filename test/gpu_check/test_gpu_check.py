@@ -1,4 +1,4 @@
-"""What is compiled here and run elsewhere: the file, and the half that runs it."""
+"""Tests of the archive, and of the half that executes it."""
 
 import json
 import os
@@ -35,7 +35,7 @@ pytestmark = forks
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
-    """Cases and a model for the CPU."""
+    """An archive of cases and a model for the CPU."""
     folder = tmp_path_factory.mktemp("gpu-check")
     model = write(dense(), folder / "dense.onnx")
     path = folder / "check.pyz"
@@ -49,7 +49,7 @@ def archive(tmp_path_factory):
 
 @pytest.fixture
 def bare_python(tmp_path):
-    """``bare_python(path, ...)`` runs Python with numpy and the runtime alone."""
+    """A function ``bare_python(path, ...)`` that runs Python with only numpy and the runtime."""
     site = tmp_path / "site"
     (site / "iree").mkdir(parents=True)
     for package in (np, ml_dtypes):
@@ -90,7 +90,7 @@ def test_the_archive_runs_where_nothing_is_but_the_runtime(
     assert found.results.operators["Relu"].types == ["float"]
     model = found.models["dense"]
     assert model["status"] == "pass"
-    assert model["difference"] == 0  # the same code on the same processor
+    assert model["difference"] == 0  # the same code on the same CPU
     assert model["onnxruntime_difference"] < 1e-5
     assert model["milliseconds"]["best"] <= model["milliseconds"]["median"]
     line = list(rates.rates([], [found]))[-1]
@@ -112,7 +112,7 @@ def test_a_run_is_resumed(archive, tmp_path, monkeypatch):
     monkeypatch.setattr(working, "run_case", end)
     arguments = ["-o", str(tmp_path), "--models", "none"]
     assert running.main(archive, arguments) == 130
-    assert running.main(archive, arguments) == 2  # what is there is not written over
+    assert running.main(archive, arguments) == 2  # an existing file is not overwritten
     assert running.main(archive, [*arguments, "--resume"]) == 0
     assert asked == ["test_relu", "test_neg", "test_neg", "test_abs"]
     (path,) = tmp_path.iterdir()
@@ -167,7 +167,7 @@ def test_models_that_are_not_right(archive, tmp_path, capsys):
     for digest in (model.module, model.data):
         writer.add(read.read(digest))
     damaged = replace(model, name="damaged", module=writer.add(b"no module"))
-    wrong = replace(model, name="wrong", tolerance=-1)  # not even what is equal is near enough
+    wrong = replace(model, name="wrong", tolerance=-1)  # not even equal results are close enough
     refused = {"refused": "the backend's reason"}
     writer.close(
         replace(read.manifest, cases=[], models=[wrong, damaged], models_not_compiled=refused)
@@ -188,7 +188,7 @@ def test_models_that_are_not_right(archive, tmp_path, capsys):
 
 
 def statuses(path):
-    """Of the models in a report."""
+    """The statuses of the models in a report."""
     return {name: each["status"] for name, each in device_results.read_report(path).models.items()}
 
 
@@ -230,7 +230,7 @@ def test_a_fault_ends_its_own_case_alone(tmp_path):
     finally:
         worker.stop()
     names, processes = zip(*map(str.split, asked.read_text().splitlines()), strict=True)
-    # What fails behind another is run again, alone.
+    # A case that fails after another one runs again in a new process.
     assert names == ("pass", "crash", "crash", "pass", "hang", "hang", "error", "pass", "pass")
     assert [processes.index(each) for each in processes] == [0, 0, 2, 3, 3, 5, 6, 7, 7]
 

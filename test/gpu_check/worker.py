@@ -1,4 +1,4 @@
-"""A process that runs cases and models; another takes its place when it crashes or hangs."""
+"""A process that runs cases and models. A new one replaces it when it crashes or hangs."""
 
 import multiprocessing
 import signal
@@ -22,18 +22,19 @@ from .archive import Archive, PackedCase, PackedModel, unpack_arrays
 from .compare import assert_similar
 
 START_SECONDS = 300.0
-"""A driver may take its time, the first time."""
+"""Time limit for the start of a process; the first start of a driver may be slow."""
 KILL_SECONDS = 10.0
-"""What waits for a device that hangs cannot be ended at all."""
+"""Time limit for the end of a killed process. A process that waits for a hung device cannot be
+ended at all."""
 
 TIMING_SECONDS = 60.0
-"""For all bursts of a model, or what one takes."""
+"""Time budget for all bursts of a model; one burst may take longer."""
 
 Reply = dict[str, Any]
 
 
 class Worker:
-    """Asks a process, which is started when it is needed."""
+    """A client of a process that is started on demand."""
 
     def __init__(self, archive: Path, serve: Callable[[Path, Any], None] | None = None):
         self._archive = archive
@@ -41,12 +42,12 @@ class Worker:
         self._process: Any = None
         self._pipe: Any = None
         self.fresh = True
-        """Whether the process that is asked next has done nothing yet."""
+        """True if the process that answers next has not run anything yet."""
 
     def ask(self, kind: str, name: str, timeout: float, **options: Any) -> Reply:
-        """Let ``case`` or ``model`` `name` be run; its status, detail and more.
+        """Run the ``case`` or ``model`` `name`; return its status, detail and more.
 
-        Raises `DeviceError` where the device cannot be opened.
+        Raises `DeviceError` if the device cannot be opened.
         """
         if self._process is None:
             self._start()
@@ -55,7 +56,7 @@ class Worker:
         return self._reply(timeout)
 
     def stop(self) -> None:
-        """End the process."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.join(KILL_SECONDS)
@@ -69,7 +70,7 @@ class Worker:
             target=self._serve, args=(self._archive, theirs), daemon=True
         )
         self._process.start()
-        theirs.close()  # or the end of the process would not show
+        theirs.close()  # otherwise the end of the process would go unnoticed
         ready = self._reply(START_SECONDS)
         if ready["status"] != Status.PASS:
             self.stop()
@@ -89,8 +90,11 @@ class Worker:
 
 
 def run_case(worker: Worker, name: str, timeout: float) -> Outcome:
-    """How a case ends. One that does not pass is run once more by a new process: it is not to pay
-    for what another left behind."""
+    """Run a case and return its outcome.
+
+    A case that does not pass runs once more in a new process, because an earlier case may have left
+    the old one in a bad state.
+    """
     fresh = worker.fresh
     reply = worker.ask("case", name, timeout)
     if reply["status"] != Status.PASS:
@@ -101,7 +105,7 @@ def run_case(worker: Worker, name: str, timeout: float) -> Outcome:
 
 
 def run_cases(workers: Sequence[Worker], names: Sequence[str], timeout: float) -> Iterator[Outcome]:
-    """How the cases end, as they do, each run by one of `workers`."""
+    """Run each case by one of `workers`; yield outcomes as they arrive."""
     if len(workers) == 1:
         yield from (run_case(workers[0], name, timeout) for name in names)
         return
@@ -129,7 +133,7 @@ def _how(code: int) -> str:
 
 
 def _serve(path: Path, pipe: Any) -> None:
-    """The process: opens the device, says so, and answers until it is killed."""
+    """Serve in the child process: open the device, report it, and answer until killed."""
     archive = Archive(path)
     cases = {case.info.name: case for case in archive.manifest.cases}
     models = {model.name: model for model in archive.manifest.models}
@@ -138,7 +142,7 @@ def _serve(path: Path, pipe: Any) -> None:
     while True:
         try:
             kind, name, options = pipe.recv()
-        except EOFError:  # nobody asks any more
+        except EOFError:  # the parent process is gone
             return
         if kind == "case":
             pipe.send(_guarded(lambda case=cases[name]: _run_case(archive, case)))
@@ -151,7 +155,7 @@ def _guarded(work: Callable[[], Reply]) -> Reply:
         return {"status": Status.PASS, "detail": "", **work()}
     except AssertionError as error:
         return {"status": Status.WRONG, "detail": _one_line(error)}
-    except Exception as error:  # whatever it is, it is what became of the case
+    except Exception as error:  # any exception is the outcome of the case
         kind = "" if isinstance(error, GraphcError) else f"{type(error).__name__}: "
         return {"status": Status.ERROR, "detail": kind + _one_line(error)}
 
@@ -201,7 +205,8 @@ def _run_model(archive: Archive, packed: PackedModel, rounds: int) -> Reply:
 
 
 def plan_for(rounds: int, seconds: float) -> Plan:
-    """How to time what takes `seconds` the first time: a slow model gets fewer bursts."""
+    """The timing plan for a model whose first run takes `seconds`: a slow model gets fewer
+    bursts."""
     plan = Plan()
     affordable = int(TIMING_SECONDS / ((plan.burst_runs + 1) * seconds))
     return replace(plan, rounds=max(1, min(rounds, affordable)))
