@@ -1,1 +1,1 @@
-"""Shared parts of the long-running test programs, and those that are one file."""
+"""Shared parts of the long-running test programs, and single-file test programs."""

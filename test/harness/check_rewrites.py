@@ -1,14 +1,14 @@
-"""Run the passes over the benchmark models with every rewrite held to what it claims.
+"""Run the passes over the benchmark models and check the claim of every rewrite.
 
 ::
 
     python -m harness.check_rewrites                      # the models of `make bench`
     python -m harness.check_rewrites bert gpt2 --json rewrites.json
 
-Nothing is compiled: each rewrite that fires is evaluated in numpy before and after, and so is each
-pass that does not say what it rewrites. A line for each model says how many rewrites fired, how
-many of them could be checked, and what was wrong, if anything. The exit status is 1 where something
-was.
+Nothing is compiled. The program is evaluated in numpy before and after each rewrite that fires, and
+before and after each pass that does not report its rewrites. A line for each model shows the number
+of rewrites that fired, the number of checks, and the problem, if any. The exit status is 1 if there
+was a problem.
 """
 
 import argparse
@@ -30,25 +30,25 @@ HEADER = ("model", "rewrites", "fired", "checked", "s", "problem")
 
 @dataclass(frozen=True)
 class Finding:
-    """What was checked of one model."""
+    """The result of checking one model."""
 
     model: str
     seconds: float
     rewrites: int = 0
-    """Different ones that fired."""
+    """Number of different rewrites that fired."""
     fired: int = 0
     checked: int = 0
-    """How many comparisons were made; those of whole passes count, too."""
+    """Number of comparisons, including those of whole passes."""
     problem: str = ""
 
     def cells(self) -> list[str]:
-        """Its line in the table."""
+        """The cells of the model's row in the table."""
         numbers = (self.rewrites, self.fired, self.checked)
         return [self.model, *map(str, numbers), f"{self.seconds:.0f}", self.problem]
 
 
 def check(name: str, path: Path, target: str) -> Finding:
-    """The passes for `target` over the model at `path`, checked."""
+    """Run the passes for `target` over the model at `path` and check them."""
     start = time.monotonic()
     try:
         report = explain(path, target, check_rewrites=True)
@@ -67,7 +67,7 @@ def check(name: str, path: Path, target: str) -> Finding:
 
 
 def summary(findings: Sequence[Finding], target: str) -> LongRun:
-    """What is kept of a run."""
+    """The stored summary of a run."""
     counts: Mapping[str, float] = {
         "models": len(findings),
         "rewrites fired": sum(each.fired for each in findings),

@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/: ``python -m harness.docs``, or ``make docs``."""
+"""Write the generated pages of docs/: ``python -m harness.docs``, or ``make docs``."""
 
 import inspect
 from collections import defaultdict
@@ -121,7 +121,7 @@ def _file(thing: Any) -> str:
 
 
 def _markdown(docstring: str) -> str:
-    """Docstrings quote code with two backticks or one; Markdown needs one."""
+    """A docstring as Markdown, which quotes code with one backtick instead of two."""
     return docstring.replace("``", "`")
 
 
@@ -136,7 +136,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def stale() -> Iterable[str]:
-    """Names of the pages whose text is not what `make docs` would write."""
+    """Names of the pages whose text differs from the output of `make docs`."""
     for name, make in PAGES.items():
         path = FOLDER / name
         if not path.exists() or path.read_text(encoding="utf-8") != make():

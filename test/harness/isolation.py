@@ -1,4 +1,4 @@
-"""Calls in processes that may crash or hang without harm to the others."""
+"""Calls in child processes, which may crash or hang without harm to the others."""
 
 import gc
 import multiprocessing
@@ -14,15 +14,16 @@ from pebble import ProcessExpired, ProcessPool
 K = TypeVar("K", bound=Hashable)
 
 MEMORY_BYTES = 8 << 30
-"""Of address space, for each process that is bounded: some compiles of the backend know no end."""
+"""Address space of each bounded process; some compilations of the backend would take unlimited
+memory."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A call that came to no end of its own."""
+    """A call that did not complete."""
 
     crashed: bool
-    """Whether the process ended; else the time did."""
+    """True if the process ended; False if the call ran out of time."""
     detail: str
 
 
@@ -34,13 +35,13 @@ def call_each(
     timeout: float,
     bounded: bool = True,
 ) -> Iterator[tuple[K, Any]]:
-    """`function` of each of `items`, in `jobs` processes; items with results, or `Lost`, as they
-    come.
+    """Call `function` with each of `items` in `jobs` processes; yield items with results, or
+    `Lost`, as they arrive.
 
-    The processes are forked. What a call starts ends with it, after `timeout` seconds at the
-    latest. Each has `MEMORY_BYTES` of address space where it is `bounded`.
+    The processes are forked. Processes that a call starts end with it, after `timeout` seconds at
+    the latest. Each process has `MEMORY_BYTES` of address space if it is `bounded`.
     """
-    gc.freeze()  # or every collection in a process would look through all there is, and copy it
+    gc.freeze()  # otherwise each collection in a child would visit, and copy, all objects
     pool = _pool(jobs, _bound_memory if bounded else None)
     try:
         futures: dict[Any, K] = {
@@ -48,15 +49,17 @@ def call_each(
         }
         for future in as_completed(futures):
             yield futures[future], _result(future.result, timeout)
-    finally:  # where all is done there is nothing to stop
+    finally:  # if all calls are done there is nothing to stop
         pool.stop()
         pool.join()
         gc.unfreeze()
 
 
 def in_child(function: Callable[..., Any], *args: Any) -> Any:
-    """What `function` gives in a process of its own, so that this one never opens a device: what
-    drivers hold does not survive the forks that follow."""
+    """Call `function` in a child process and return its result.
+
+    This process then never opens a device; driver state does not survive later forks.
+    """
     pool = _pool(1, None)
     try:
         return pool.schedule(function, args=args).result()
@@ -66,7 +69,7 @@ def in_child(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def default_jobs() -> int:
-    """A process for each processor."""
+    """The default number of processes: one per core."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,6 +1,6 @@
-"""What a long run leaves behind as it goes: a file of JSON lines, from which it can be taken up.
+"""The journal of a long run: a file of JSON lines from which the run can be resumed.
 
-The first line says what was run and with what, each further one how a case ended.
+The first line describes the run and its environment; each further line is the outcome of a case.
 """
 
 import json
@@ -13,34 +13,34 @@ from graphc.errors import OutputError, UsageError
 
 
 class Ended(Protocol):
-    """How one case ended."""
+    """The outcome of one case."""
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` of its class reads."""
+        """Return the dict that `from_json` of its class reads."""
         ...
 
 
 R = TypeVar("R")
-"""The dataclass of a run. Outcomes belong together where runs are equal."""
+"""The dataclass of a run. Outcomes belong together if their runs are equal."""
 E = TypeVar("E", bound=Ended)
 """The class of an outcome, with `to_json` and `from_json`."""
 
 
 class Journal(Generic[R, E]):
-    """The file of a run that goes on; outcomes are in it as soon as they are added."""
+    """The journal of a run in progress; it contains outcomes as soon as they are added."""
 
     run_type: ClassVar[Any]
     outcome_type: ClassVar[Any]
 
     def __init__(self, path: Path, run: R, resume: bool):
-        """Begin the file for `run`, or with `resume` go on with it.
+        """Begin the file for `run`, or with `resume` continue it.
 
-        Raises `UsageError` where the file is there and is not to be resumed, or is of another run;
-        `OutputError` where it cannot be written.
+        Raises `UsageError` if the file exists and is not to be resumed, or if it belongs to another
+        run; `OutputError` if it cannot be written.
         """
         self.run = run
         self.outcomes: dict[Any, E] = {}
-        """What was in the file before, by what `key` says."""
+        """Outcomes that the file had before, by `key`."""
         if path.exists():
             if not resume:
                 raise UsageError(f"'{path}' is there already: --resume goes on with it")
@@ -54,12 +54,12 @@ class Journal(Generic[R, E]):
 
     @staticmethod
     def key(outcome: Any) -> Hashable:
-        """What tells the case of `outcome` from others."""
+        """The identity of the case of `outcome`."""
         return outcome.name
 
     @classmethod
     def read(cls, path: Path) -> tuple[R, dict[Any, E]]:
-        """The run and the outcomes in a file. Raises `UsageError` where it is none of a run's."""
+        """The run and the outcomes in a file. Raises `UsageError` if it is not a journal."""
         try:
             first, *rest = _whole_lines(path.read_bytes()).splitlines()
             run = cls.run_type(**json.loads(first)["run"])
@@ -69,7 +69,7 @@ class Journal(Generic[R, E]):
         return run, {cls.key(outcome): outcome for outcome in outcomes}
 
     def add(self, outcome: E) -> None:
-        """Keep `outcome`."""
+        """Append `outcome` to the file."""
         self._write(outcome.to_json())
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class Journal(Generic[R, E]):
 
 
 def require_same(path: Path, theirs: Any, ours: Any) -> None:
-    """Raise `UsageError` where the run of a file is another one than `ours`."""
+    """Raise `UsageError` if the run of a file differs from `ours`."""
     if theirs != ours:
         pairs = ((each.name, getattr(theirs, each.name), getattr(ours, each.name))
                  for each in fields(ours) if each.compare)  # fmt: skip
@@ -106,5 +106,5 @@ def require_same(path: Path, theirs: Any, ours: Any) -> None:
 
 
 def _whole_lines(contents: bytes) -> bytes:
-    """`contents` without the half of a line that a run leaves which is killed."""
+    """`contents` without the incomplete last line that a killed run leaves."""
     return contents[: contents.rfind(b"\n") + 1]

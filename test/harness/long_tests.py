@@ -1,10 +1,10 @@
-"""Tests that take too long for `make test`, and what is kept of a run of them.
+"""Runs of tests that take too long for `make test`, and their stored results.
 
 ::
 
     python -m harness.long_tests "faults found" "make faults" faults.json test/debugging/real_models.py
 
-What comes after the file is for pytest.
+The arguments after the file are for pytest.
 """  # noqa: E501
 
 import sys
@@ -17,7 +17,7 @@ from .reliability import finished, write_run
 
 
 class Observed:
-    """A plugin of pytest: how long each test took, what it recorded, and which did not pass."""
+    """A pytest plugin that notes durations, recorded properties and failures of tests."""
 
     def __init__(self) -> None:
         self.minutes: dict[str, float] = {}
@@ -39,8 +39,11 @@ class Observed:
         self.recorded[label] = before + value if isinstance(value, int) else max(before, value)
 
     def counts(self) -> dict[str, float]:
-        """What the tests recorded (``record_property``), whole numbers summed up, of others the
-        greatest; the minutes that each took where they recorded nothing."""
+        """The properties that the tests recorded (``record_property``).
+
+        Integers are summed; of other numbers, the largest is kept. If nothing was recorded, the
+        minutes of each test.
+        """
         found: dict[str, float] = {"cases": len(self.minutes)}
         if self.recorded:
             return found | {label: _rounded(value) for label, value in self.recorded.items()}
@@ -53,7 +56,7 @@ def _rounded(value: float) -> float:
 
 
 def run_tests(what: str, command: str, path: Path, arguments: Sequence[str]) -> int:
-    """Run pytest with `arguments`, and write what was seen to `path`. Returns pytest's code."""
+    """Run pytest with `arguments` and write the results to `path`. Returns pytest's exit code."""
     import pytest
 
     observed, start = Observed(), time.monotonic()

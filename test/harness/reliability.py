@@ -1,7 +1,7 @@
 """Results of long test runs: ``docs/reliability/``, one file each.
 
-Such a run takes minutes or hours; `make test` has its short form. The last complete result is kept,
-so that the page of `docs/` can be written without running anything::
+Such a run takes minutes or hours; `make test` has a short form of it. The last complete result is
+kept, so that the page of `docs/` can be written without a new run::
 
     clock = time.monotonic()
     ...

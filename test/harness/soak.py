@@ -1,15 +1,15 @@
-"""Hours of load: threads that run, load and compile models at once, fail, cancel, and go on.
+"""Load test over hours: threads run, load and compile models at once, fail, cancel, and go on.
 
 ::
 
     python -m harness.soak --minutes 60 --json soak.json
-    nice -n 19 python -m harness.soak    # where others are at work, too
+    nice -n 19 python -m harness.soak    # on a shared machine
 
-Sixteen threads share one model; sixteen load one each, of another size, again and again; others
-compile it anew, through the cache, with too little time, and cancel. Every result is compared with
-the first. Each minute a line says what was done and what the process holds. The exit status is 1
-where a result was wrong, an error was of another kind than is due, memory, threads or open files
-grew, or temporary files are left.
+Sixteen threads share one model. Sixteen others repeatedly load one each, of different sizes.
+Further threads compile it, with and without the cache and with too short a timeout, and cancel
+compilations. Every result is compared with the first. Each minute a line shows the counts and the
+resources of the process. The exit status is 1 if a result was wrong, an error was of an unexpected
+kind, memory, threads or open files grew, or temporary files are left.
 """
 
 import argparse
@@ -36,11 +36,11 @@ THREADS = 16
 TOLERANCE = 1e-4
 DONE = ("runs", "loads", "compiles", "cached", "found", "timeouts", "cancelled")
 ALLOWED_GROWTH = {"MiB": 30, "threads": 2, "files": 8}
-"""By how much the last quarter may hold more than the second, at most."""
+"""Largest allowed growth from the second to the last quarter of the run."""
 
 
 class Load:
-    """What the threads do, and what came of it."""
+    """The load of the threads, and its results."""
 
     def __init__(self, folder: Path):
         self.counts: Counter[str] = Counter()
@@ -59,20 +59,21 @@ class Load:
         return self._folder / f"digits-{batch}.vmfb"
 
     def threads(self) -> list[threading.Thread]:
-        """All of them, not yet begun."""
+        """All threads, not yet started."""
         bodies: list[Callable[[], None]] = [self.share] * THREADS
         bodies += [partial(self.own, batch) for batch in range(1, THREADS + 1)]
         bodies += [self.compile, self.compile_cached, self.time_out, self.cancel]
         return [threading.Thread(target=self._repeat, args=(body,)) for body in bodies]
 
     def share(self) -> None:
-        """Run the model that all share."""
+        """Run the shared model."""
         for _ in range(100):
             self._check(self._shared)
         self._count("runs", 100)
 
     def own(self, batch: int) -> None:
-        """Load the model for `batch` images, run it, close it, and be refused."""
+        """Load the model for `batch` images, run it, close it, and check that it then refuses to
+        run."""
         with graphc.load(self._file(batch), threads=2) as model:
             for _ in range(20):
                 self._check(model, batch)
@@ -91,7 +92,7 @@ class Load:
         self._count("compiles")
 
     def compile_cached(self) -> None:
-        """Have it from the cache, in which there is room for some of the variants."""
+        """Compile the model with a cache that has room for only some of the variants."""
         level, strict = divmod(self.counts["cached"] // 2 % 8, 2)
         cache, precision = self._folder / "cache", "strict" if strict else "f32"
         with graphc.compile(MODEL, cache=cache, opt_level=level, precision=precision) as model:
@@ -100,8 +101,10 @@ class Load:
         self._count("cached")
 
     def time_out(self) -> None:
-        """Leave the backend too little time. With so many threads it may be done before this one
-        has its turn to look."""
+        """Compile with too short a timeout.
+
+        With so many threads, the backend may finish before this thread gets to check the timeout.
+        """
         try:
             graphc.compile(MODEL, cache=False, timeout=0.01).close()
         except BackendTimeoutError:
@@ -110,7 +113,7 @@ class Load:
             self._count("done before the timeout was seen")
 
     def cancel(self) -> None:
-        """Stop a compilation, each time a little later."""
+        """Cancel a compilation, each time a little later."""
         left = 1 + self.counts["cancelled"] % 7
 
         def progress(event: object) -> None:
@@ -144,7 +147,7 @@ class Load:
 
 
 def held(temporary: Path) -> dict[str, int]:
-    """What this process holds (Linux), and the files of nobody's in the temporary folder."""
+    """Memory, threads and open files of this process (Linux), and the number of temporary files."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return {
         "MiB": pages * os.sysconf("SC_PAGE_SIZE") >> 20,
@@ -156,7 +159,7 @@ def held(temporary: Path) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Soaked:
-    """What was done in how many seconds, what the process held meanwhile, and what went wrong."""
+    """The duration and counts of a run, samples of the resources held, and problems."""
 
     seconds: float
     counts: Mapping[str, int]
@@ -164,7 +167,7 @@ class Soaked:
     problems: Sequence[str]
 
     def run(self) -> LongRun:
-        """The summary that is kept."""
+        """The stored summary."""
         counts: dict[str, float] = {"threads": 2 * THREADS + 4, **self.counts}
         counts |= {f"MiB after {s['s'] // 60} min": s["MiB"] for s in quarters(self.samples)}
         counts["MiB more per hour"] = round(slope(self.samples), 2)
@@ -183,7 +186,7 @@ def quarters(samples: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
 
 
 def slope(samples: Sequence[Mapping[str, int]]) -> float:
-    """MiB that come to be held per hour, by a straight line through all but the first quarter."""
+    """Growth of memory in MiB per hour: the slope of a line fitted to all but the first quarter."""
     settled = samples[len(samples) // 4 :]
     if len(settled) < 2:
         return 0.0
@@ -194,7 +197,8 @@ def slope(samples: Sequence[Mapping[str, int]]) -> float:
 
 
 def growth(samples: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """By how much the median of the last quarter exceeds that of the second, where it matters."""
+    """Growth of the median from the second quarter to the last, where it exceeds the allowed
+    growth."""
     quarter = max(1, len(samples) // 4)
     second, last = samples[quarter : 2 * quarter] or samples, samples[-quarter:]
     grown = {
@@ -205,12 +209,12 @@ def growth(samples: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 def soak(seconds: float, interval: float, folder: Path) -> Soaked:
-    """Load for so many seconds, looked at each `interval`."""
+    """Run the load for `seconds`, with a sample every `interval` seconds."""
     temporary = folder / "temporary"
     temporary.mkdir()
     tempfile.tempdir = str(temporary)
     os.environ["GRAPHC_CACHE_SIZE"] = "1M"
-    os.environ["XDG_CACHE_HOME"] = str(folder)  # reproducers of what ran out of time
+    os.environ["XDG_CACHE_HOME"] = str(folder)  # for reproducers of compilations that time out
     load = Load(folder)
     workers, samples = load.threads(), [{"s": 0, **held(temporary)}]
     start = time.monotonic()
@@ -234,7 +238,7 @@ def soak(seconds: float, interval: float, folder: Path) -> Soaked:
 
 
 def show(values: Mapping[str, int]) -> None:
-    """One line, at once."""
+    """Print one line and flush it."""
     print("  ".join(f"{name} {value:,}" for name, value in values.items()), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What long runs leave behind, and the page that is made of it."""
+"""Tests of the results of long runs, and of the page that is generated from them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What an hour of load counts as growth, and what is kept of it."""
+"""Tests of the growth check of the load test, and of its stored summary."""
 
 from harness.soak import Soaked, growth, slope
 

@@ -1,4 +1,4 @@
-"""Other inputs for a model, and the order in which it is called with them."""
+"""Tests of other inputs for a model, and of the order of calls."""
 
 import ml_dtypes
 import numpy as np

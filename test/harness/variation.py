@@ -1,8 +1,8 @@
-"""Other inputs for a model than those it comes with, and an order of calls with all of them.
+"""Variations of the inputs of a model, and an order of calls with all of them.
 
-A model that is called again with the same arrays gives the same again even where it has kept what
-it should have computed anew: sizes, addresses, intermediate results. So models under test are
-called with inputs of other values and of other sizes, and with the first ones again.
+A model that is called again with the same arrays gives the same results even if it wrongly reuses
+sizes, addresses or intermediate results. Models under test are therefore called with inputs of
+other values and other sizes, and with the first inputs again.
 """
 
 import math
@@ -12,29 +12,31 @@ import numpy as np
 
 ROUNDS = 3
 SHARES = (0.0, 0.2, 0.5, 0.8, 1.0)
-"""Fractions of true elements in drawn booleans: now and then none, or all."""
+"""Fractions of true elements in drawn booleans, including none and all."""
 
 Dims = Sequence[int | str | None]
 
 
 def order_of_calls(count: int) -> list[int]:
-    """The numbers of `count` inputs in the order of calls: each twice in a row, in three rounds.
+    """The order of calls with `count` inputs, as their numbers: each twice in a row, in three
+    rounds.
 
-    The second of two calls may be made for the sizes of the first, and the next call follows it.
+    A second call may reuse the sizes of the first, and the next call follows it.
     """
     return [number for _ in range(ROUNDS) for number in range(count) for _ in range(2)]
 
 
 def other_values(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """An array of the same shape, of elements that `array` has.
+    """An array of the same shape with elements drawn from `array`.
 
-    A single number becomes one near it, on the same side of zero: a count, a size, a place.
+    A single number, such as a count, size or index, becomes one near it on the same side of zero.
     """
     return with_shape(array, array.shape, random)
 
 
 def with_shape(array: np.ndarray, shape: Sequence[int], random: np.random.Generator) -> np.ndarray:
-    """An array of `shape`, of elements that `array` has; a single number: see `other_values`."""
+    """An array of `shape` with elements drawn from `array`; for a single number, see
+    `other_values`."""
     count = math.prod(shape)
     if array.dtype.kind not in "biufcV" or not array.size:
         return np.resize(array, shape) if array.size else np.zeros(shape, array.dtype)
@@ -63,10 +65,10 @@ def other_sizes(
     random: np.random.Generator,
     larger: bool,
 ) -> dict[str, np.ndarray] | None:
-    """`feeds` with other sizes where `dims`, of inputs by name, has names for them.
+    """`feeds` with other sizes for the named dimensions in `dims`, which maps inputs to dimensions.
 
-    Names of one size get one size, so that what was equal stays so. Now and then only one size
-    changes: the others may have to be what they are. None where there are no names.
+    Names of equal size get one new size, so that equal sizes stay equal. Occasionally only one size
+    changes, because the others may be fixed. None if there are no names.
     """
     found = {size for name, array in feeds.items() for size in _named(dims[name], array)}
     named = sorted(size for size in found if larger or size > 1)
@@ -82,7 +84,7 @@ def other_sizes(
 
 
 def _with_sizes(array: np.ndarray, dims: Dims, sizes: Mapping[int, int]) -> list[int]:
-    """The shape of `array` where those of its sizes that have names are what `sizes` says."""
+    """The shape of `array` with its named sizes replaced as in `sizes`."""
     return [
         sizes[size] if isinstance(dim, str) and size in sizes else size
         for dim, size in zip(dims, array.shape, strict=True)
@@ -90,7 +92,7 @@ def _with_sizes(array: np.ndarray, dims: Dims, sizes: Mapping[int, int]) -> list
 
 
 def _named(dims: Dims, array: np.ndarray) -> list[int]:
-    """The sizes of `array` that have names."""
+    """The sizes of the named dimensions of `array`."""
     pairs = zip(dims, array.shape, strict=True)
     return [size for dim, size in pairs if isinstance(dim, str)]
 
