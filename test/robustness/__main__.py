@@ -27,15 +27,15 @@ SHARES = {
     "cache": 0.015,
     "compile": 0.01,
 }
-"""Of all inputs, by kind. One that is compiled takes as long as a hundred that are not."""
+"""Fractions of all inputs, by kind. An input that is compiled takes as long as a hundred others."""
 
 _MAX_FILES = 40
-"""Violations of one kind that are made small and kept; more would be the same ones."""
+"""Number of violations of one kind that are reduced and kept; more would repeat the same ones."""
 _PACKAGES = ("graphc", "onnx", "numpy", "protobuf", "torch-mlir", "iree-base-runtime")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for; 1 where there was a violation."""
+    """Run the requested inputs; return 1 if there was a violation."""
     options = _parser().parse_args(arguments)
     return run_tool(lambda: _run(options))
 
@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _counts(options: argparse.Namespace) -> dict[str, int]:
-    """How many inputs of which kind. Raises UsageError."""
+    """The number of inputs of each kind. Raises UsageError."""
     unknown = [name for name in options.kinds if name not in SHARES]
     if unknown:
         raise UsageError(f"no kind is called {', '.join(unknown)}; there are: {', '.join(SHARES)}")
@@ -74,7 +74,7 @@ def _counts(options: argparse.Namespace) -> dict[str, int]:
 
 
 def _run_number(options: argparse.Namespace, counts: dict[str, int]) -> int:
-    """Run one input in this process, so that a debugger sees it."""
+    """Run one input in this process, where a debugger can follow it."""
     if len(counts) != 1 or "guided" in counts:
         raise UsageError("--number is of one kind, which --kinds names")
     (name,) = counts
@@ -94,7 +94,7 @@ def _run_kind(name: str, count: int, results: Results, keep: Path) -> None:
     def make(number: int) -> bytes:
         return kind.make(draw_for(name, results.seed, number))
 
-    make(0)  # what all inputs are made from, before there are processes
+    make(0)  # load what all inputs are made from, before processes start
     seen: set[str] = set()
     for number, outcome in run_all(lambda number: kind.run(make(number)), range(count)):
         results.add(name, outcome)

@@ -1,4 +1,4 @@
-"""Changes to compiled files, which are zip archives, and to entries of the cache."""
+"""Mutations of compiled files, which are zip archives, and of cache entries."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from .byte_mutations import damage
 
 
 def damage_archive(data: bytes, draw: random.Random) -> bytes:
-    """`data` with bytes changed, or its entries; checksums are then right or wrong."""
+    """`data` with changed bytes or changed entries; the checksums may be right or wrong."""
     match draw.randrange(10):
         case 0 | 1 | 2 | 3 | 4:
             return damage(data, draw)
@@ -30,9 +30,9 @@ def _damaged_directory(data: bytes, draw: random.Random) -> bytes:
 
 
 def _written_anew(data: bytes, draw: random.Random) -> bytes:
-    """The same archive with entries that are dropped, doubled, swapped, renamed, compressed.
+    """The same archive with entries dropped, duplicated, swapped, renamed or compressed.
 
-    Native code is left as it is: what is tried is what looks at a file, not the code in it.
+    Native code is unchanged: the target of the test is the reader of the file, not the code in it.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = [(info.filename, archive.read(info)) for info in archive.infolist()]
@@ -50,13 +50,13 @@ def _written_anew(data: bytes, draw: random.Random) -> bytes:
             entries[at] = (draw.choice(substitutes.NAMES).replace("\0", "0") or "x", content)
         case 4:
             kind = zipfile.ZIP_DEFLATED
-        case 5:  # few bytes that would become many
+        case 5:  # a few bytes that decompress to many
             kind = zipfile.ZIP_DEFLATED
             entries[at] = (name, bytes(draw.choice((1 << 10, 1 << 20, 1 << 24))))
         case 6:
             entries += [(f"more{i}", b"") for i in range(draw.choice((10, 5000)))]
         case 7:
-            entries[at] = (name, data)  # itself within itself
+            entries[at] = (name, data)  # the archive within itself
         case _:
             entries = [(n, _changed_text(n, c, draw)) for n, c in entries]
     buffer = io.BytesIO()
@@ -69,14 +69,14 @@ def _written_anew(data: bytes, draw: random.Random) -> bytes:
 
 
 def _changed_text(name: str, content: bytes, draw: random.Random) -> bytes:
-    """JSON and models with changes; their checksums will be right."""
+    """JSON and models with changes; the checksums will be correct."""
     if name.endswith(".json"):
         return change_json(content, draw)
     return damage(content, draw) if name.endswith(".onnx") and draw.random() < 0.5 else content
 
 
 def change_json(text: bytes, draw: random.Random) -> bytes:
-    """A JSON text with something else at one to three places."""
+    """A JSON text with other values at one to three places."""
     if draw.random() < 0.2:
         return damage(text, draw)
     if draw.random() < 0.05:

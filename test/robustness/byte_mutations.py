@@ -1,4 +1,4 @@
-"""Changes to bytes, whatever they stand for."""
+"""Mutations of bytes, whatever their meaning."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Making a model that shows a violation smaller: whatever can go without it is left out."""
+"""Test case reduction of a model that shows a violation: remove every part that is not needed."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,13 +7,13 @@ import onnx
 from google.protobuf.message import DecodeError
 
 SECONDS = 120.0
-"""What may be spent on one model."""
+"""Time limit for one model, in seconds."""
 
 _LISTS = ("node", "initializer", "sparse_initializer", "input", "output", "value_info")
 
 
 def minimized(data: bytes, shows: Callable[[bytes], bool], seconds: float = SECONDS) -> bytes:
-    """`data`, or a smaller model that `shows` the same."""
+    """A smaller model that `shows` the same violation, or `data`."""
     deadline = time.monotonic() + seconds
     smaller = True
     while smaller:
@@ -28,7 +28,7 @@ def minimized(data: bytes, shows: Callable[[bytes], bool], seconds: float = SECO
 
 
 def _smaller(data: bytes) -> Iterator[bytes]:
-    """Models that are `data` without one of its elements: halves of lists first."""
+    """Models that are `data` without some elements: halves of lists first."""
     try:
         model = onnx.ModelProto.FromString(data)
     except DecodeError:

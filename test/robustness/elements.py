@@ -1,4 +1,4 @@
-"""Parts of a model, one of them drawn or all."""
+"""Parts of a model: one at random, or all of them."""
 
 import random
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from onnx import AttributeProto, TensorProto
 
 
 def graphs(model: onnx.ModelProto) -> list[onnx.GraphProto]:
-    """The graph of `model` and those within it."""
+    """The graph of `model` and its subgraphs."""
     return list(_graphs(model.graph))
 
 

@@ -1,9 +1,9 @@
-"""Inputs that coverage leads to: ``... guided OUTCOMES LAST SEEDS [flags]``.
+"""Coverage-guided fuzzing: ``... guided OUTCOMES LAST SEEDS [flags]``.
 
-libFuzzer keeps the models that reach code of the importer which none before has reached, and
-changes these further, by the changes of `proto_mutations` and by its own. The file OUTCOMES has
-a line for each, but for the first SEEDS inputs, which nothing was done to. LAST is the last input:
-however the process ends, that is what ended it. The first violation does, as libFuzzer has it.
+libFuzzer keeps the models that reach new code of the importer and mutates them further, with
+`proto_mutations` and with mutations of its own. The file OUTCOMES has a line for each input except
+the first SEEDS inputs, which are unchanged seeds. The file LAST has the last input, which is the
+cause if the process ends early. libFuzzer ends the process at the first violation.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
-atheris: Any = importlib.import_module("atheris")  # an extra, which is not everywhere
+atheris: Any = importlib.import_module("atheris")  # an extra that may be missing
 
 with atheris.instrument_imports(include=["graphc.frontend", "graphc.dialects"]):
     from .byte_mutations import damage
@@ -27,7 +27,7 @@ with atheris.instrument_imports(include=["graphc.frontend", "graphc.dialects"]):
 
 
 class ViolationError(Exception):
-    """What ends the process."""
+    """A violation, which ends the process."""
 
 
 class _Target:
@@ -35,7 +35,7 @@ class _Target:
         self.outcomes = outcomes.open("w", buffering=1)
         self.last = last
         self.seeds = seeds
-        """How many inputs come first that are as they were given."""
+        """Number of inputs at the start that are unchanged seeds."""
 
     def __call__(self, data: bytes) -> None:
         self.last.write_bytes(data)
@@ -49,7 +49,7 @@ class _Target:
 
 
 def change(data: bytes, max_size: int, seed: int) -> bytes:
-    """Another input from `data`."""
+    """A mutation of `data`."""
     draw = random.Random(seed)
     changed = _mutated(data, draw) if draw.random() < 0.8 else None
     if changed is None:
@@ -59,7 +59,8 @@ def change(data: bytes, max_size: int, seed: int) -> bytes:
 
 
 def _mutated(data: bytes, draw: random.Random) -> bytes | None:
-    """The model `data`, changed; None where it is none, or has names that are no text."""
+    """A mutation of the model `data`; None if it is not a model, or if its names are not valid
+    text."""
     try:
         model = onnx.ModelProto.FromString(data)
         mutate(model, draw)

@@ -1,4 +1,4 @@
-"""Runs of the coverage-guided half, `guided`, each in a process of its own."""
+"""Runs of coverage-guided fuzzing (`guided`), each in a process of its own."""
 
 import importlib.util
 import json
@@ -15,18 +15,18 @@ from .outcome import Outcome
 from .results import Results
 
 MAX_BYTES = 20_000
-"""Of one input."""
+"""Largest size of one input."""
 LAST = "last.onnx"
-"""The file that has the last input of a process."""
+"""The file with the last input of a process."""
 
 _STRIDE = 10
-"""Of the seeds every tenth is given to each process, which runs them before all else."""
+"""Stride through the seeds: each process gets every tenth and runs these first."""
 _SECONDS = 60
 _MEMORY_MIB = 8192
 
 
 def run_guided(kind: str, count: int, results: Results, keep: Path) -> None:
-    """`count` inputs, in as many processes as violations make it. Raises UsageError."""
+    """Run `count` inputs, with a new process after each violation. Raises UsageError."""
     if importlib.util.find_spec("atheris") is None:
         raise UsageError("guided inputs need atheris: pip install 'graphc[fuzz]', or name --kinds")
     keep.mkdir(parents=True, exist_ok=True)

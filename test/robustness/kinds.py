@@ -1,4 +1,4 @@
-"""The kinds of inputs: how each is made from a number, and what is done with it."""
+"""The kinds of inputs: how to make one from a number, and how to run it."""
 
 import contextlib
 import functools
@@ -29,7 +29,7 @@ from .seeds import own_models, suite_models
 
 COMPILE_SECONDS = 20.0
 SECRET = 0x5EC2E7
-"""What lies in a file outside the folder of each model."""
+"""Contents of a file outside the folder of each model."""
 
 _SMALL = 3
 _TRIES = 5
@@ -37,7 +37,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Kind:
-    """`make` makes an input of numbers that it draws, `run` hands it to graphc."""
+    """A kind of input: `make` creates one from random numbers, `run` hands it to graphc."""
 
     make: Callable[[random.Random], bytes]
     run: Callable[[bytes], object]
@@ -45,12 +45,12 @@ class Kind:
 
 
 def draw_for(kind: str, seed: int, number: int) -> random.Random:
-    """What input `number` of a kind is drawn from."""
+    """The random number generator for input `number` of a kind."""
     return random.Random(f"{kind} {seed} {number}")
 
 
 def quiet() -> None:
-    """No warnings and no log, of which inputs make thousands of lines."""
+    """Disable warnings and the log, which would have thousands of lines."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
 
@@ -60,7 +60,7 @@ def quiet() -> None:
 
 @functools.cache
 def seed_models() -> Sequence[bytes]:
-    """What is changed; a third of the draws are of our own models."""
+    """The models to mutate. A third of the draws are of our own models."""
     return own_models() * 60 + suite_models()
 
 
@@ -72,12 +72,12 @@ def changed_model(draw: random.Random) -> bytes:
 
 
 def damaged_model(draw: random.Random) -> bytes:
-    """The bytes of a model with damage."""
+    """A model with damaged bytes."""
     return damage(draw.choice(seed_models()), draw)
 
 
 def import_model(data: bytes) -> None:
-    """Import a model, and where that is refused for its operators find out where each would run."""
+    """Import a model. If it has unsupported operators, find out where each node would run."""
     try:
         import_onnx(data)
     except UnsupportedModelError:
@@ -98,7 +98,7 @@ _PLACES = (
 
 
 def model_with_external_data(draw: random.Random) -> bytes:
-    """A model with tensors in files, which it names as drawn."""
+    """A model with a tensor in an external file, whose location is drawn."""
     tensor = TensorProto(name="w", data_type=draw.choice((1, 7, 7, 7, 22, 8)), dims=[3])
     tensor.data_location = TensorProto.EXTERNAL
     for key in ("location", "offset", "length"):
@@ -127,7 +127,7 @@ def _entry(key: str, draw: random.Random) -> str:
 
 @functools.cache
 def _folder() -> Path:
-    """A folder with files and traps, and a secret beside it; it goes with the process."""
+    """A folder with files and traps, and a secret beside it. It is deleted with the process."""
     root = Path(tempfile.mkdtemp(prefix="graphc-hostile-"))
     folder = root / "model"
     (folder / "sub").mkdir(parents=True)
@@ -164,7 +164,7 @@ def import_beside_traps(data: bytes) -> None:
 
 @functools.cache
 def compiled_files() -> tuple[bytes, ...]:
-    """A file of each kind: one module, several, and parts."""
+    """A compiled file of each kind: one module, several modules, and parts."""
     from graphc.compiler.compile import compile_to_file
 
     node = helper.make_node
@@ -219,7 +219,7 @@ def _cached() -> tuple[Path, Path, dict[Path, bytes]]:
 
 
 def damaged_entry(draw: random.Random) -> bytes:
-    """Which file of the cache is changed, and what it holds then."""
+    """The number of the changed cache file as a byte, followed by its new contents."""
     _, _, files = _cached()
     number = draw.randrange(len(files))
     data = sorted(files.items())[number][1]
@@ -234,7 +234,7 @@ def damaged_entry(draw: random.Random) -> bytes:
 
 
 def look_into_cache(data: bytes) -> None:
-    """List a cache of which a file was changed, and look for the model in it."""
+    """List a cache with a changed file, and look up the model in it."""
     from graphc.compiler.compile import Job
     from graphc.compiler.options import Options
     from graphc.runtime.cache.compile_cache import CompileCache
@@ -252,12 +252,14 @@ def look_into_cache(data: bytes) -> None:
         load(found.path, threads=1).close()
 
 
-# All of it
+# The whole path
 
 
 def importable_model(draw: random.Random) -> bytes:
-    """A changed model that can be imported, if one of a few can. It will run, so that its loops
-    are short: one of a thousand years is what a model may ask for."""
+    """A mutated model that can be imported, if one of a few can.
+
+    It will run, so its loops are made short: a model may legitimately ask for a thousand years.
+    """
     data = b""
     for _ in range(_TRIES):
         data = with_short_loops(changed_model(draw))
@@ -279,7 +281,7 @@ def compile_and_run(data: bytes) -> None:
 def _feeds(specs: Sequence[Any], sizes: dict[str, int]) -> Iterator[tuple[TensorSpec, np.ndarray]]:
     for spec in specs:
         if not isinstance(spec, TensorSpec):
-            return  # which the model then misses
+            return  # the model has no such input then
         shape = [sizes.setdefault(d, _SMALL) if isinstance(d, str) else d for d in spec.shape]
         yield spec, np.ones([min(size, 1 << 20) for size in shape], spec.dtype)
 

@@ -1,4 +1,4 @@
-"""How an input ends."""
+"""The outcome of an input."""
 
 import hashlib
 import os
@@ -13,14 +13,14 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 
 class EscapeError(Exception):
-    """Something was read that lies outside the folder of a model."""
+    """A read outside the folder of a model."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`name` is ``ok``, the name of a kind of `GraphcError`, or what went wrong.
+    """The outcome: `name` is ``ok``, the name of a kind of `GraphcError`, or the failure.
 
-    `violation` says where, and is empty where nothing did; `message` says more of it.
+    `violation` is its place, empty if there is no violation; `message` gives details.
     """
 
     name: str
@@ -29,13 +29,13 @@ class Outcome:
 
     @property
     def label(self) -> str:
-        """A name for a file, the same for violations that look the same."""
+        """A file name, the same for violations that look the same."""
         digest = hashlib.sha256(f"{self.name}{self.violation}".encode()).hexdigest()
         return f"{self.name}-{digest[:8]}"
 
 
 def outcome_of(run: Callable[[], object]) -> Outcome:
-    """What becomes of `run`. Exceptions that are no `GraphcError` are violations."""
+    """Call `run` and return the outcome. Exceptions other than `GraphcError` are violations."""
     try:
         run()
     except GraphcError as error:
@@ -46,7 +46,7 @@ def outcome_of(run: Callable[[], object]) -> Outcome:
 
 
 def _place(error: BaseException) -> str:
-    """The last line of graphc's own that `error` came through."""
+    """The innermost line of graphc that `error` passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if f.filename.startswith(str(PACKAGE)) and ".venv" not in f.filename]
     frame = (own or frames)[-1]

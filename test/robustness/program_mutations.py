@@ -1,4 +1,4 @@
-"""Programs put around a model, or beside it, that ask for much with little."""
+"""Mutations that wrap a model in programs, or add programs, that ask for much with little."""
 
 import itertools
 import random
@@ -11,12 +11,12 @@ from . import substitutes
 from .elements import all_names, draw_node, graphs
 
 TRIPS = "graphc_trips"
-"""How often the loops run that are put around a node."""
+"""The name of the trip count of loops around a node."""
 _ROUNDS = "graphc_rounds"
 
 
 def with_short_loops(data: bytes) -> bytes:
-    """The model with loops of two rounds, but for those whose count the caller gives."""
+    """The model with loops limited to two iterations, except those whose trip count is an input."""
     model = onnx.ModelProto.FromString(data)
     constants = {tensor.name for tensor in model.graph.initializer}
     given = {value.name for value in model.graph.input if value.name} - constants
@@ -30,7 +30,7 @@ def with_short_loops(data: bytes) -> bytes:
 
 
 def wrap_in_branches(model: onnx.ModelProto, draw: random.Random) -> None:
-    """A node within as many conditionals as drawn, whose condition is known or not."""
+    """Nest a node in a drawn number of conditionals, whose condition is known or not."""
     nodes = model.graph.node
     candidates = [node for node in nodes if node.output and node.output[0]]
     if not candidates:
@@ -56,7 +56,7 @@ def wrap_in_branches(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def wrap_in_loops(model: onnx.ModelProto, draw: random.Random) -> None:
-    """A node within loops within loops, which carry what it gives."""
+    """Nest a node in loops that carry its result."""
     candidates = [n for n in model.graph.node if n.input and n.input[0] and len(n.output) == 1]
     if not candidates:
         return
@@ -77,7 +77,7 @@ def wrap_in_loops(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def make_functions(model: onnx.ModelProto, draw: random.Random) -> None:
-    """Functions that call one another: a chain that doubles at each level, or a circle."""
+    """Add functions that call one another: a chain that grows exponentially, or a cycle."""
     depth = draw.choice((1, 2, 4, 30, 200))
     times = draw.choice((1, 2, 10))
     circle = draw.random() < 0.2
@@ -103,7 +103,7 @@ def make_functions(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def shape_arithmetic(model: onnx.ModelProto, draw: random.Random) -> None:
-    """Sizes that are computed from sizes, again and again, and asked for."""
+    """Add sizes that are repeatedly computed from sizes, and use them."""
     known = [name for name in all_names(model) if name]
     if not known:
         return
@@ -125,7 +125,7 @@ def shape_arithmetic(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def grow_constant(model: onnx.ModelProto, draw: random.Random) -> None:
-    """A few bytes that ask for many: a constant that is expanded, tiled, counted or padded."""
+    """Add a constant of a few bytes that is expanded, tiled, counted or padded to many."""
     sizes = [draw.choice((2, 64, 1000, 1 << 16, 1 << 20, 1 << 31, 1 << 40, 2**63 - 1))
              for _ in range(draw.randint(1, 3))]  # fmt: skip
     graph = model.graph

@@ -32,10 +32,10 @@ _MAX_COPIES = 40
 
 
 def mutate(model: onnx.ModelProto, draw: random.Random) -> list[str]:
-    """Change `model` in one to four places; the names of the changes."""
+    """Change `model` in one to four places; return the names of the changes."""
     chosen = draw.choices(MUTATIONS, k=draw.choice((1, 1, 2, 3, 4)))
     for mutation in chosen:
-        with contextlib.suppress(DecodeError):  # nested more deeply than protobuf takes
+        with contextlib.suppress(DecodeError):  # nested more deeply than protobuf accepts
             mutation(model, draw)
     return [mutation.__name__ for mutation in chosen]
 
@@ -56,7 +56,7 @@ def double_node(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def repeat_node(model: onnx.ModelProto, draw: random.Random) -> None:
-    """A chain of copies, each of which reads what the one before gives."""
+    """Add a chain of copies of a node, each of which reads the result of the previous one."""
     nodes = draw_graph(model, draw).node
     if not nodes or not nodes[-1].output or not nodes[-1].input:
         return
@@ -107,7 +107,7 @@ def drop_input(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def rename_output(model: onnx.ModelProto, draw: random.Random) -> None:
-    """Doubled definitions, and cycles."""
+    """Rename an output, which gives duplicate definitions and cycles."""
     node = draw_node(model, draw)
     if node is not None and node.output:
         node.output[draw.randrange(len(node.output))] = substitutes.name(draw, all_names(model))
@@ -134,7 +134,7 @@ def change_operator(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def _take_attributes(node: onnx.NodeProto, draw: random.Random) -> None:
-    """Give `node` the attributes that its operator has, with values of the right kind."""
+    """Give `node` the attributes of its operator, with values of the right kind."""
     if not onnx.defs.has(node.op_type, node.domain):
         return
     schema: Any = onnx.defs.get_schema(node.op_type, node.domain)
@@ -179,7 +179,7 @@ def double_attribute(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def change_attribute(model: onnx.ModelProto, draw: random.Random) -> None:
-    """Another value of the same kind."""
+    """Replace an attribute by another value of the same kind."""
     attribute = draw_attribute(model, draw)
     if attribute is None:
         return
@@ -250,7 +250,7 @@ def _change_tensor(tensor: TensorProto, draw: random.Random) -> None:
 
 
 def change_numbers(model: onnx.ModelProto, draw: random.Random) -> None:
-    """Other values in a tensor of integers: axes, sizes, indices."""
+    """Change values in an integer tensor: axes, sizes, indices."""
     tensor = draw_tensor(model, draw)
     if tensor is None or tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
         return
@@ -272,7 +272,7 @@ def change_numbers(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def fix_input(model: onnx.ModelProto, draw: random.Random) -> None:
-    """A constant in place of an input of the model, so that more is known when it is compiled."""
+    """Replace a model input by a constant, so that more is known at compile time."""
     inputs = model.graph.input
     if not inputs:
         return
@@ -292,7 +292,7 @@ def fix_input(model: onnx.ModelProto, draw: random.Random) -> None:
     model.graph.initializer.append(helper.make_tensor(info.name, tensor.elem_type, sizes, given))
 
 
-# What goes in and out
+# Inputs and outputs
 
 
 def change_input_shape(model: onnx.ModelProto, draw: random.Random) -> None:
@@ -362,7 +362,7 @@ def change_text_of_model(model: onnx.ModelProto, draw: random.Random) -> None:
 
 
 def rename_value(model: onnx.ModelProto, draw: random.Random) -> None:
-    """An odd name in place of another, everywhere."""
+    """Replace a name everywhere by an odd one."""
     known = [name for name in all_names(model) if name]
     if not known:
         return

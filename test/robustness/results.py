@@ -1,4 +1,4 @@
-"""What a run has shown, as JSON."""
+"""The results of a run, as JSON."""
 
 import json
 import platform
@@ -15,7 +15,7 @@ FORMAT_VERSION = 1
 
 @dataclass
 class KindResults:
-    """How the inputs of one kind ended. `outcomes` counts them by name."""
+    """Results of the inputs of one kind. `outcomes` counts them by name."""
 
     inputs: int = 0
     seconds: float = 0.0
@@ -25,7 +25,7 @@ class KindResults:
 
 @dataclass(frozen=True)
 class Violation:
-    """An input that ended as none may: `number` of its `kind`, kept in `file`."""
+    """A violation by input `number` of its `kind`, kept in `file`."""
 
     kind: str
     number: int
@@ -37,7 +37,7 @@ class Violation:
 
 @dataclass
 class Results:
-    """All of a run."""
+    """The results of a whole run."""
 
     seed: int
     kinds: dict[str, KindResults] = field(default_factory=dict)
@@ -51,22 +51,22 @@ class Results:
         counted.violations += bool(outcome.violation)
 
     def add_violation(self, kind: str, number: int, outcome: Outcome, path: Path) -> None:
-        """Note what input `number` has shown, which is kept in the file `path`."""
+        """Note the violation of input `number`, which is kept in the file `path`."""
         found = Violation(kind, number, outcome.name, outcome.violation, outcome.message, str(path))
         self.violations.append(found)
 
     @property
     def inputs(self) -> int:
-        """How many inputs there were."""
+        """The number of inputs."""
         return sum(kind.inputs for kind in self.kinds.values())
 
     @property
     def seconds(self) -> float:
-        """How long all of it took."""
+        """The total time in seconds."""
         return sum(kind.seconds for kind in self.kinds.values())
 
     def summary(self) -> LongRun:
-        """What ``docs/reliability.md`` says of the run."""
+        """The entry for ``docs/reliability.md`` of the run."""
         outcomes = sum((kind.outcomes for kind in self.kinds.values()), Counter())
         violations = sum(kind.violations for kind in self.kinds.values())
         counts = {"inputs": self.inputs}

@@ -1,4 +1,4 @@
-"""The models that are changed: small ones, so that many are tried in an hour."""
+"""The models to mutate: small ones, so that many can be tried in an hour."""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from onnx import TensorProto, helper
 from conformance.cases import Case, load_cases
 
 MAX_BYTES = 6000
-"""Larger models of ONNX's suite are left out: they take longer, and hold more of the same."""
+"""Largest size of models of ONNX's suite. Larger ones take longer and contain more of the same."""
 
 
 @functools.cache
 def suite_models() -> tuple[bytes, ...]:
-    """The small models of ONNX's test suite for backends, without repetitions."""
+    """The small models of ONNX's backend test suite, without duplicates."""
     found = (case.model().SerializeToString() for case in load_cases() if _is_at_hand(case))
     return tuple(dict.fromkeys(data for data in found if len(data) <= MAX_BYTES))
 
@@ -29,7 +29,8 @@ def _is_at_hand(case: Case) -> bool:
 
 
 def own_models() -> tuple[bytes, ...]:
-    """Models of what the suite has little of: functions, nesting, named sizes, Microsoft's."""
+    """Models with features that are rare in the suite: functions, nesting, named sizes, Microsoft's
+    operators."""
     return tuple(model.SerializeToString() for model in _own_models())
 
 

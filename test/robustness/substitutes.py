@@ -1,4 +1,4 @@
-"""What to put where a number, a name or a size was."""
+"""Substitutes for numbers, names and sizes."""
 
 import random
 
@@ -22,7 +22,7 @@ SIZES = (
 
 
 def integer(draw: random.Random) -> int:
-    """An integer of 64 bits: small, or at an edge."""
+    """A 64-bit integer: small, or near a limit."""
     choice = draw.random()
     if choice < 0.5:
         return draw.randint(-3, 8)
@@ -30,7 +30,7 @@ def integer(draw: random.Random) -> int:
 
 
 def integers(draw: random.Random, given: list[int]) -> list[int]:
-    """`given` with something else in it, more of it, or less."""
+    """`given` with an element changed, added or removed."""
     values = list(given)
     match draw.randrange(6):
         case 0:
@@ -49,7 +49,7 @@ def integers(draw: random.Random, given: list[int]) -> list[int]:
 
 
 def name(draw: random.Random, known: list[str]) -> str:
-    """One of the names that are there, mostly, or an odd one."""
+    """Mostly one of the `known` names, otherwise an odd one."""
     if known and draw.random() < 0.7:
         return draw.choice(known)
     return draw.choice(NAMES)

@@ -1,4 +1,4 @@
-"""Broken and hostile inputs by the hundred, and the tool that draws them by the thousand."""
+"""Tests with hundreds of broken and hostile inputs, and of the tool that draws thousands."""
 
 import json
 import os
@@ -26,7 +26,7 @@ INPUTS = {"structure": 150, "bytes": 100, "external-data": 100, "file": 40, "cac
 
 @pytest.fixture(autouse=True)
 def _few_seeds(monkeypatch):
-    """Without those of ONNX's suite, which take long to load."""
+    """Only our own seed models, without those of ONNX's suite, which take long to load."""
     kinds.seed_models.cache_clear()
     monkeypatch.setattr(kinds, "suite_models", tuple)
     yield
@@ -57,7 +57,7 @@ def test_inputs_are_those_of_their_numbers(name):
 
 
 def end_badly(number):
-    """What inputs do that are violations, and those that are none."""
+    """Behave like inputs with violations and like inputs without."""
     match number:
         case 1:
             raise KeyError("x")
@@ -138,7 +138,7 @@ def test_names_that_are_no_text_may_be_changed(monkeypatch):
     atheris = pytest.importorskip("atheris")
     from robustness.guided import change
 
-    monkeypatch.setattr(atheris, "Mutate", lambda data, size: data)  # which only libFuzzer has
+    monkeypatch.setattr(atheris, "Mutate", lambda data, size: data)  # libFuzzer alone provides it
     node = helper.make_node("Neg", ["x"], ["marker"])
     model = helper.make_model(helper.make_graph([node], "g", [], []))
     broken = model.SerializeToString().replace(b"marker", b"mark\x80r")
@@ -147,7 +147,7 @@ def test_names_that_are_no_text_may_be_changed(monkeypatch):
 
 
 def test_a_guided_process_that_is_ended_has_left_its_input(tmp_path, monkeypatch):
-    """By a signal that it does not hear of; then there is another process."""
+    """The process is killed by a signal that it cannot handle; then another one starts."""
     pytest.importorskip("atheris")
     commands = []
 
@@ -196,7 +196,7 @@ def test_models_are_made_small():
 
 
 def test_what_is_run_has_short_loops():
-    """A count of rounds that is computed, a renamed constant, and none at all."""
+    """The trip count is computed, a renamed constant, or absent."""
     body = helper.make_graph(
         [helper.make_node("Identity", ["c"], ["go"]), helper.make_node("Neg", ["v"], ["w"])],
         "b",

@@ -1,4 +1,4 @@
-"""Running inputs in a child process that is watched: it may crash, hang or want too much memory."""
+"""Runs of inputs in a supervised child process, which may crash, hang or exhaust its memory."""
 
 import multiprocessing
 import os
@@ -13,21 +13,22 @@ from .kinds import quiet
 from .outcome import Outcome, outcome_of
 
 MEMORY_BYTES = 6 << 30
-"""Of address space beyond what a process has when it begins."""
+"""Address space beyond that of a process at its start."""
 CPU_SECONDS = 20.0
-"""Of processor time for one input; a busy machine makes no hang."""
+"""CPU time limit for one input, so that a busy machine does not look like a hang."""
 WALL_SECONDS = 180.0
 PER_PROCESS = 4000
-"""Inputs for one process: what one of them leaves behind is not for all that follow."""
+"""Number of inputs per process, which limits the effect of what an input leaves behind."""
 
 _POLL_SECONDS = 1.0
 
 Run = Callable[[int], object]
-"""Makes the input of a number, and hands it to graphc."""
+"""A function that makes the input of a number and hands it to graphc."""
 
 
 def run_all(run: Run, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
-    """Run the inputs `numbers` in order; how each ends. Where a child dies another goes on."""
+    """Run the inputs `numbers` in order; yield the outcome of each. A new child replaces one that
+    dies."""
     left = list(numbers)
     while left:
         with _Child(run, left[:PER_PROCESS]) as child:
@@ -37,13 +38,13 @@ def run_all(run: Run, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
 
 
 def run_one(run: Callable[[], object]) -> Outcome:
-    """How `run` ends in a process of its own."""
+    """Call `run` in a child process and return the outcome."""
     ((_, outcome),) = run_all(lambda number: run(), [0])
     return outcome
 
 
 class _Child:
-    """A process that runs `numbers`, and tells when each begins and how it ends."""
+    """A process that runs the inputs `numbers` and reports the outcome of each."""
 
     def __init__(self, run: Run, numbers: Sequence[int]):
         context: Any = multiprocessing.get_context("fork")
@@ -62,7 +63,7 @@ class _Child:
         self._pipe.close()
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
-        """How the inputs end, up to the first that ends the process."""
+        """The outcomes of the inputs, up to the first that ends the process."""
         for number in self._numbers:
             outcome = self._await()
             yield number, outcome
@@ -82,7 +83,7 @@ class _Child:
                 return Outcome("Hang", f"not done after {CPU_SECONDS:g} s")
 
     def _cpu_seconds(self) -> float:
-        """Processor time that the child has taken; 0 where the system does not say."""
+        """CPU time used by the child; 0 if the system does not report it."""
         try:
             fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -100,7 +101,7 @@ def _serve(run: Run, numbers: Sequence[int], pipe: Connection) -> None:
 
 
 def bound_memory() -> None:
-    """Leave this process `MEMORY_BYTES` more than it has."""
+    """Limit the address space of this process to `MEMORY_BYTES` more than it has."""
     status = Path("/proc/self/statm")
     taken = int(status.read_text().split()[0]) * resource.getpagesize() if status.exists() else 0
     limit = taken + MEMORY_BYTES
