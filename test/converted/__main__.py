@@ -29,12 +29,12 @@ WHAT = {
     "sklearn": "estimators and pipelines that skl2onnx converts, beside ONNX Runtime",
 }
 SECONDS = 400.0
-"""For a case, which may have several models."""
+"""Time limit for a case in seconds; a case may have several models."""
 LISTS = Path(__file__).with_name("not_passing")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the cases that were asked for; 1 where one ends otherwise than the list says."""
+    """Check the requested cases; return 1 if the outcome of one differs from the list."""
     options = _parser().parse_args(arguments)
     return run_tool(lambda: _run(options))
 
@@ -88,7 +88,7 @@ def _quietly(module: str, name: str) -> Outcome:
 
 
 def read_list(suite: str) -> Mapping[str, Status]:
-    """How the cases end that are known not to pass."""
+    """The statuses of the cases that are known not to pass."""
     written = tomllib.loads((LISTS / f"{suite}.toml").read_text(encoding="utf-8"))
     groups = written.get("group", ())
     return {name: Status(each["status"]) for each in groups for name in each["cases"]}

@@ -1,4 +1,4 @@
-"""One converted model, run by ONNX Runtime and compiled, and held against each other."""
+"""Check one converted model: compare the compiled model with ONNX Runtime."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,16 +25,16 @@ from harness.variation import order_of_calls, other_sizes, other_values
 TIMEOUT = 90.0
 """Seconds for the backend, per model."""
 ONE_THREAD = ("--mlir-disable-threading",)
-"""For the backend: there is a case for each processor already."""
+"""Backend flags: one thread, because each core already compiles a case of its own."""
 TRIES = 3
-"""Other inputs that are drawn until ONNX Runtime takes them."""
+"""Number of attempts to draw other inputs that ONNX Runtime accepts."""
 
 Feeds = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A model, what it is called with, and what the framework says, if it is to be asked."""
+    """A model, its inputs, and optionally the results of the framework."""
 
     model: onnx.ModelProto
     feeds: Feeds
@@ -42,7 +42,7 @@ class Converted:
 
 
 def check(name: str, converted: Converted) -> Outcome:
-    """Compile one model, and compare what it gives with ONNX Runtime."""
+    """Compile one model and compare its results with ONNX Runtime."""
     model, outputs = converted.model, [info.name for info in converted.model.graph.output]
     try:
         run = open_runtime(model, outputs)
@@ -68,7 +68,7 @@ def check(name: str, converted: Converted) -> Outcome:
         return Outcome(name, Status.UNSUPPORTED, _line(error))
     except BackendTimeoutError:
         return Outcome(name, Status.HANG, f"not compiled after {TIMEOUT:g} s")
-    except Exception as error:  # what graphc did not raise on purpose is a finding, too
+    except Exception as error:  # an exception of any other class is a finding, too
         return Outcome(name, Status.ERROR, f"{type(error).__name__}: {_line(error)}", 1)
 
 
@@ -78,7 +78,7 @@ def _calls(
     compiled: graphc.CompiledModel,
     everything: Sequence[tuple[Feeds, list[Any]]],
 ) -> Outcome:
-    """The first call that gives something else than ONNX Runtime."""
+    """The first call whose results differ from those of ONNX Runtime."""
     order, decided = order_of_calls(len(everything)), set[int]()
     for call, number in enumerate(order):
         feeds, expected = everything[number]
@@ -99,7 +99,8 @@ def _calls(
 def _others(
     converted: Converted, run: Callable[[Feeds], Mapping[str, Any]]
 ) -> Iterator[tuple[Feeds, list[Any]]]:
-    """Inputs of other values, and of larger and smaller sizes, with what ONNX Runtime gives."""
+    """Inputs with other values, and with larger and smaller sizes, with the results of ONNX
+    Runtime."""
     random = np.random.default_rng(0)
     feeds = converted.feeds
     dims = {
@@ -149,8 +150,8 @@ def _rounding_decides(model: onnx.ModelProto, feeds: Feeds, expected: Sequence[A
 
 
 def _problem(have: Any, want: Any) -> str:
-    """Where `have` is something else than `want`, arrays, lists and dicts of them; empty where it
-    is the same."""
+    """The first difference of `have` from `want`, which are arrays, lists or dicts; empty if they
+    agree."""
     if _are_maps(have) and _are_maps(want):
         have, want = _joined(have), _joined(want)
     if isinstance(want, list | tuple):
@@ -181,7 +182,8 @@ def _joined(maps: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
 
 
 def _values(of: Mapping[Any, Any]) -> np.ndarray | list[Any]:
-    """Those of a map; numbers as one array: how far they may be off depends on the largest."""
+    """The values of a map. Numbers become one array, because their tolerance depends on the
+    largest."""
     values = list(of.values())
     return np.array(values) if all(isinstance(each, float) for each in values) else values
 

@@ -9,7 +9,7 @@ from harness import journal
 
 
 class Status(StrEnum):
-    """How a case ended."""
+    """The status of a case."""
 
     PASS = "pass"
     WRONG = "wrong answer"
@@ -18,9 +18,10 @@ class Status(StrEnum):
     CRASH = "crash"
     HANG = "hang"
     NOT_CONVERTED = "not converted"
-    """The framework's own matter."""
+    """The framework or its exporter failed."""
     NO_REFERENCE = "no reference"
-    """ONNX Runtime does not take it, or gives something else than the framework, or than before."""
+    """ONNX Runtime refuses the model, or disagrees with the framework or with its own earlier
+    results."""
 
 
 OTHERS = (Status.NOT_CONVERTED, Status.NO_REFERENCE)
@@ -34,13 +35,13 @@ SEVERITY: Sequence[Status] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """One case, converted and run."""
+    """The outcome of one case that was converted and run."""
 
     name: str
     status: Status
     detail: str = ""
     models: int = 0
-    """Those of it that were compiled."""
+    """Number of models of the case that were compiled."""
     calls: int = 0
     native: bool = True
     """True if no part ran on the host."""

@@ -33,7 +33,7 @@ from converted.outcome import Outcome, Status
 
 FRAMEWORKS = ("scikit-learn", "skl2onnx")
 ROWS, COLUMNS, ASKED = 60, 4, 7
-"""That are fitted to, with so many columns, and that are asked for."""
+"""Number of rows for fitting, number of columns, and number of rows for prediction."""
 WORDS = ("red", "green", "blue", "cyan")
 TEXTS = ("a red cat", "green and blue", "the blue cat sat", "no cat, red or green")
 FLAVOURS = {
@@ -56,7 +56,7 @@ def names() -> list[str]:
 
 @cache
 def estimators() -> dict[str, type]:
-    """Those of scikit-learn, by name."""
+    """The convertible estimators of scikit-learn, by name."""
     return {
         kind.__name__: kind
         for kind in sorted(sklearn_operator_name_map, key=lambda each: each.__name__)
@@ -75,7 +75,7 @@ def run(name: str) -> Outcome:
                 converted = PIPELINES[flavour]()
             else:
                 converted = _converted(_made(estimators()[estimator]), flavour)
-    except Exception as error:  # whatever fitting or converting had against it
+    except Exception as error:  # fitting and converting may raise anything
         line = " ".join(str(error).split())[:200]
         return Outcome(name, Status.NOT_CONVERTED, f"{type(error).__name__}: {line}")
     return check(name, converted)

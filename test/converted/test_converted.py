@@ -1,4 +1,4 @@
-"""The machinery around models that other tools convert: how one is judged, what surprises."""
+"""Tests of the machinery for converted models: judgement of a model, surprises."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,8 @@ def converted(op_type, expected=None, **attributes):
 
 
 def test_a_model_that_gives_what_onnx_runtime_gives():
-    """With its own inputs, other values, more rows and fewer: each twice, in three rounds."""
+    """The model is called with its own inputs, other values, more rows and fewer rows: each twice,
+    in three rounds."""
     outcome = check("a", converted("Neg", -X))
     assert (outcome.status, outcome.models, outcome.calls) == (Status.PASS, 1, 24)
 

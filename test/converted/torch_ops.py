@@ -26,7 +26,7 @@ OPSET = 20
 SAMPLES = 3
 """Samples per operator in f32: the first, the last, and one between; for other types the first."""
 MOST_SAMPLES = 200
-"""That are drawn; some operators have thousands."""
+"""Number of samples drawn at most; some operators have thousands."""
 MOST_ELEMENTS = 4096
 """Limit on the elements of all tensors of a sample: models should be many rather than large."""
 TYPES = {
@@ -106,7 +106,7 @@ def _check(what: str, info: Any, sample: Any, mode: str) -> Outcome:
             torch.manual_seed(0)
             expected = [each.detach().clone() for each in module(*tensors)]
             model = _exported(module, tensors, mode == "dynamic")
-    except Exception as error:  # whatever the exporter had against it
+    except Exception as error:  # the exporter may raise anything
         return Outcome(what, Status.NOT_CONVERTED, f"{what}: {_cause(error)}")
     feeds = {
         info.name: _numbers(tensor)
@@ -119,9 +119,9 @@ def _check(what: str, info: Any, sample: Any, mode: str) -> Outcome:
 
 
 def _numbers(tensor: torch.Tensor) -> np.ndarray:
-    """As ONNX has them: complex numbers are pairs along a last axis."""
+    """`tensor` as an ONNX array: complex numbers are pairs along a last axis."""
     plain = tensor.resolve_conj().resolve_neg()
-    if plain.dtype == torch.bfloat16:  # which numpy lacks
+    if plain.dtype == torch.bfloat16:  # a type that numpy lacks
         return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return (torch.view_as_real(plain) if plain.is_complex() else plain).numpy()
 
