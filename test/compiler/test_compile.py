@@ -47,7 +47,7 @@ class Compiler:
 
 @pytest.fixture(autouse=True)
 def unextended():
-    """What other tests have added to the compiler keeps models out of the cache."""
+    """Hide the extensions of other tests, which keep models out of the cache."""
     before = extensions()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("graphc.compiler.model_cache.extensions", lambda: extensions() - before)
@@ -127,7 +127,7 @@ def test_models_are_told_apart_by_their_bytes(compiler, build, path, tmp_path):
     changed[changed.index(WEIGHTS[0].tobytes())] ^= 1
     other.write_bytes(changed)
     assert build(other) == b"contents 2"
-    named = path.rename(path.with_name("another.onnx"))  # which the module will say
+    named = path.rename(path.with_name("another.onnx"))  # a name that the module will contain
     assert build(named) == b"contents 3"
     assert build(named.read_bytes()) == build(named.read_bytes()) == b"contents 4"
     assert build(dense()) == build(dense())

@@ -219,7 +219,7 @@ def test_save_temps_that_cannot_be_written(clean):
 
 
 def test_a_program_that_was_compiled_before_is_not_compiled_again(clean, monkeypatch):
-    """That another model leads to it: one with bytes of its own, here."""
+    """The same program may come from another model: here, one with other bytes."""
     first = graphc.compile(dense(), cache=clean / "kept")
     assert [record.name for record in first.report.passes][-1] == "backend"
 
