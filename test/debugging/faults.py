@@ -14,7 +14,7 @@ BERT = str(HERE.parent / "exported" / "bert-tiny.onnx")
 PLANTED = ["--load-plugin", str(HERE / "planted.py")]
 SIZES = ["--dim=batch=2", "--dim=seq=7"]
 QUICK = ["--opt-level=0", "--threads=1", "--pass-pipeline=canonicalize,cse"]
-"""What compiles at once."""
+"""Options for a fast compilation."""
 PASSES = (
     "canonicalize,cse,graph-fold-constants,graph-simplify,{0}graph-recognize,{1}"
     "graph-merge-matmuls,graph-simplify,canonicalize,cse"

@@ -1,4 +1,4 @@
-"""What rounding is measured against."""
+"""Tests of the reference for measurements of rounding."""
 
 import numpy as np
 from onnx import helper
