@@ -131,7 +131,7 @@ def test_one_size_has_one_answer():
 
 
 def test_squeezed_rows_before_gemm():
-    """With one row what it gets is a vector, which ONNX Runtime takes for the row."""
+    """With one row, Gemm gets a vector, which ONNX Runtime takes for the row."""
     model = parse(
         "(float[a, 1, 5] x, float[5, 2] w) => (float[a, 2] y)",
         "s = Squeeze (x)\n y = Gemm (s, w)",

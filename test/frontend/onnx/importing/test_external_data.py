@@ -91,7 +91,7 @@ def test_files_that_are_not(model, location, message):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self"), reason="case decides on this system")
 def test_the_way_is_spelled_as_it_is_on_a_disk_without_case(model, monkeypatch):
-    """On such a disk ``W.BIN`` is the file, and ``LINK`` still leads out."""
+    """On a case-insensitive disk, ``W.BIN`` is the file, and ``LINK`` still leads outside."""
     real = os.open
 
     def folded(path, flags, *rest, dir_fd=None, **options):

@@ -100,7 +100,8 @@ def test_unsupported_nodes_within_functions():
 
 
 def test_operators_with_a_standard_body():
-    """What has no converter is expanded as ONNX defines it, with its operator's defaults."""
+    """Operators without a converter are expanded as ONNX defines them, with their default
+    attributes."""
     x = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
     labels = np.array([1, 2])
     nodes = [helper.make_node("NegativeLogLikelihoodLoss", ["x", "labels"], ["y"], name="loss")]

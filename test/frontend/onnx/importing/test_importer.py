@@ -23,7 +23,7 @@ def test_undefined_names():
 
 
 def test_use_before_definition():
-    """Which is also what a cycle is."""
+    """A cycle is also a use before a definition."""
     first = helper.make_node("Relu", ["b"], ["a"], name="first")
     second = helper.make_node("Relu", ["a"], ["b"], name="second")
     last = helper.make_node("Add", ["x", "a"], ["y"])
@@ -193,7 +193,7 @@ def test_nodes_in_any_order():
 
 
 def test_nodes_in_any_order_between_parts():
-    """Where some run on the host, with an outer value that a subgraph reads before it is there."""
+    """Some nodes run on the host, and a subgraph reads an outer value before its definition."""
     nodes = [
         helper.make_node("StringConcat", ["t", "t"], ["y"]),
         helper.make_node("Cast", ["r"], ["t"], to=onnx.TensorProto.STRING),

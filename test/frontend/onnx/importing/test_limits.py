@@ -1,4 +1,4 @@
-"""What asks for too much is refused, by name, before it is done."""
+"""Tests that models that ask for too much are refused by name, before any work is done."""
 
 import itertools
 import re
@@ -199,7 +199,7 @@ def test_data_in_files_that_is_named_again_and_again(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("operator", ["Mul", "Add"])
 def test_sizes_that_are_computed_again_and_again(operator):
-    """As formulas, and as numbers: neither grows without end."""
+    """Neither formulas nor numbers grow without limit."""
     for dims in (["n", "m"], [2, 3]):
         steps = [helper.make_node(operator, [f"s{i}", f"s{i}"], [f"s{i + 1}"]) for i in range(80)]
         nodes = [

@@ -1,4 +1,5 @@
-"""What a model states of types and sizes holds, or it is refused with an error that says where."""
+"""Tests that declared types and sizes hold, or else the model is refused with an error that names
+the place."""
 
 import numpy as np
 import onnx
@@ -108,7 +109,7 @@ def test_initializers_of_strings():
 
 
 def test_initializers_may_be_inputs_too():
-    """As models before IR version 4 wrote all of them: they are no inputs of the program."""
+    """Models before IR version 4 list all initializers so. They are not inputs of the program."""
     model = model_of(helper.make_node("Add", ["x", "w"], ["y"]), initializers={"w": [[1.0, 2, 3]]})
     model.graph.input.append(helper.make_tensor_value_info("w", FLOAT, [1, 3]))
     module = import_onnx(model)

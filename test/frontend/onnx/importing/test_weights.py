@@ -119,7 +119,7 @@ def test_a_large_file_of_nothing_is_not_read(tmp_path, start):
 
 
 def test_weights_compute(tmp_path):
-    """Where the data lies at an odd place in the file, too."""
+    """The data may also be at an odd offset in the file."""
     random = np.random.default_rng(0)
     weight = random.standard_normal((3, COUNT)).astype(np.float32)
     model = model_of(helper.make_node("MatMul", ["x", "w"], ["y"]))

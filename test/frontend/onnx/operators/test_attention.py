@@ -72,7 +72,7 @@ def test_queries_that_see_no_key_give_zeros():
 
 
 def test_the_lowest_float_hides_no_key_from_a_query_that_sees_no_other():
-    """As ``softmax(scores + mask)`` has it."""
+    """The results are those of ``softmax(scores + mask)``."""
     cases = Cases(opset=23)
     lowest = np.zeros((5, 7), np.float32)
     lowest[:, 4:] = np.finfo(np.float32).min

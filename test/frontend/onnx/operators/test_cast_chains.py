@@ -120,7 +120,7 @@ def test_every_cast_of_a_chain_rounds(named):
 
 
 def test_arithmetic_in_few_bits_rounds_each_result():
-    """As numpy does, which rounds what it computes in more bits."""
+    """Narrow types behave as in numpy, which computes in more bits and rounds each result."""
     random = np.random.default_rng(0)
     x = (random.standard_normal(1000) * 10.0 ** random.integers(-2, 2, 1000)).astype(F32)
     x[:2] = np.nan, np.inf

@@ -29,7 +29,8 @@ def _codes(dtype: type) -> np.ndarray:
 
 
 def _probes(dtype: type) -> np.ndarray:
-    """What rounds to each value of `dtype`: the value, what lies halfway, and their neighbours."""
+    """Floats that test rounding to `dtype`: its values, the midpoints between them, and the
+    neighbours of both."""
     values = _codes(dtype).astype(np.float32)
     values = np.unique(values[np.isfinite(values)])
     halves = (values[:-1] + values[1:]) / 2

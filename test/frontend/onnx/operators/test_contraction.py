@@ -33,7 +33,8 @@ def _integers(*shape: int, dtype: type) -> np.ndarray:
 
 
 def test_gathered_matrices_by_a_column_each():
-    """As experts are written whose weights each token picks."""
+    """Mixture-of-experts layers are written like this: each token picks the weights of its
+    expert."""
     nodes = [
         helper.make_node("Gather", ["w", "chosen"], ["gathered"], axis=0),
         helper.make_node("MatMul", ["gathered", "x"], ["y"]),

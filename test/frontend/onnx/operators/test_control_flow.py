@@ -150,7 +150,7 @@ def test_loops():
 
 
 def test_loops_without_iterations():
-    """What is collected has the size that it would have had."""
+    """Collected results have the size that they would have with iterations."""
     check(LOOPS, loop_feeds(5, 0, True, 1), loop_feeds(2, -3, False, 1), expect=evaluate)
 
 
@@ -183,7 +183,8 @@ def test_scans():
 
 
 def test_equal_starts_do_not_share_memory():
-    """What is carried and collected begins alike, has one shape, and is updated in place."""
+    """Carried and collected values start with equal contents and shapes, and are updated in
+    place."""
     model = parse(
         "(float[n, t] x, float[t, n] start, int64 trips)"
         " => (float[n] s, float[t, n] all, float[t, n] same, float[t, n] a, float[t, n] b)",

@@ -238,7 +238,7 @@ def test_refused(weights, attributes, message):
 
 @pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER"])
 def test_transposed_to_a_stated_size(auto_pad):
-    """From images of unknown size: cut, or padded behind what reaches there."""
+    """Images of unknown size are cropped, or padded behind the computed part."""
     cases = Cases(opset=22)
     image = Feed(_floats(2, 3, 5, 6), ["batch", 3, "height", "width"])
     known = {"auto_pad": auto_pad}

@@ -44,7 +44,7 @@ def test_non_max_suppression():
 
 
 def test_rounds_select_the_same():
-    """What graphics processors get, computed by a processor."""
+    """The program for GPUs, computed by a CPU."""
     cases = _suppressions()
     model = cases.model()
     compiled = graphc.compile(model, target=processor_like("gpu"))

@@ -105,7 +105,7 @@ def test_binary_operators_broadcast():
 
 
 def test_sizes_that_may_be_one():
-    """Which of two operands is stretched along an axis is only known when the model runs."""
+    """Only at run time is it known which of two operands is broadcast along an axis."""
     cases = Cases(opset=22)
     for a, b in [((2, 3), (1, 3)), ((1, 3), (2, 1)), ((4, 3), (4, 3)), ((1, 1), (1, 1))]:
         cases.add("Sub", Feed(_normal(*a), ["a", "b"]), Feed(_normal(*b), ["c", "d"]))
@@ -186,7 +186,8 @@ def test_integer_operators_that_onnxruntime_lacks():
 
 
 def test_division_by_zero_and_overflow_do_not_trap():
-    """What C leaves undefined: by 0 gives 0, the lowest integer by -1 itself, wide shifts 0."""
+    """Cases that C leaves undefined: division by 0 gives 0, the lowest integer divided by -1 is
+    itself, too wide shifts give 0."""
     low = np.iinfo(np.int32).min
     a, b = np.array([5, -5, low, low], np.int32), np.array([0, 0, -1, 0], np.int32)
     cases = Cases(opset=22)

@@ -49,7 +49,7 @@ def test_the_inverse_of_the_normal_distribution():
 
 
 def test_one_row_of_coefficients_is_that_of_the_second_class():
-    """With a transform as ONNX's evaluator has it; ONNX Runtime leaves out all but LOGISTIC."""
+    """Transforms follow ONNX's evaluator; ONNX Runtime ignores all but LOGISTIC."""
     cases = _cases()
     for transform in (each for each in _TRANSFORMS if each != "NONE"):
         cases.add("LinearClassifier", _normal(9, 4), domain=_DOMAIN, outputs=2,

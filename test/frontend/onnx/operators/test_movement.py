@@ -270,7 +270,7 @@ def test_sizes_computed_in_the_graph():
 
 
 def test_sizes_in_rows():
-    """As they are, and computed with."""
+    """Sizes are reshaped directly, and computed with."""
     nodes = [
         make_node("Shape", ["x"], ["shape"]),
         make_node("Reshape", ["shape", "square"], ["rows"]),

@@ -50,7 +50,7 @@ def test_softmax():
 
 
 def test_brain_floats():
-    """Which neither ONNX Runtime nor the reference evaluator computes."""
+    """bfloat16 is supported by neither ONNX Runtime nor the reference evaluator."""
     cases = Cases(opset=17)
     x, scale = (_floats(*s).astype(ml_dtypes.bfloat16) for s in ((3, 20), (20,)))
     cases.add("Softmax", x)
@@ -135,7 +135,7 @@ def test_sizes_that_only_the_scale_knows():
 
 
 def test_parameters_whose_sizes_have_names_of_their_own():
-    """As exporters write them where all sizes are dynamic."""
+    """Exporters write parameters like this if all sizes are dynamic."""
     x, scale, bias = _floats(3, 4, 5), _floats(5), _floats(4, 5)
     image = Feed(x, ["a", "b", "c"])
     cases = Cases(opset=17)

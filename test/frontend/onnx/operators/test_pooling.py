@@ -131,7 +131,7 @@ def test_evaluation(name):
 
 
 def test_dilated_average_and_lp():
-    """Which ONNX Runtime has no kernels for in every version."""
+    """Not every version of ONNX Runtime has kernels for these."""
     cases = Cases(opset=19)
     cases.add("AveragePool", X, kernel_shape=[3, 2], dilations=[2, 3], pads=[1, 2, 1, 2])
     cases.add("AveragePool", NAMED, kernel_shape=[3, 2], dilations=[2, 1], pads=[1, 1, 1, 1])

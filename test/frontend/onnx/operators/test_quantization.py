@@ -79,7 +79,8 @@ def _kind(dtype: type) -> int:
 
 
 def test_small_types_and_precisions():
-    """What ONNX Runtime lacks: 2 bits, narrow floats and their precision, scales of powers of 2."""
+    """Features that ONNX Runtime lacks: 2-bit types, narrow floats and their precision,
+    power-of-two scales."""
     cases = Cases(opset=25)
     x = _normal(4, 6, scale=3)
     for dtype in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2):

@@ -179,7 +179,8 @@ def packed(monkeypatch):
 
 
 def all_layers(sizes):
-    """Of each kind one that has no known sizes in time and batch, and one of three lengths."""
+    """For each kind, layers with unknown time and batch sizes, and a bidirectional layer with three
+    lengths."""
     cases = Cases()
     for op_type, gates, states in (("RNN", 1, 1), ("GRU", 3, 1), ("LSTM", 4, 2)):
         layers(op_type, gates, states, sizes, cases)
@@ -192,8 +193,8 @@ def all_layers(sizes):
 
 
 def test_recurrences_in_panels(packed):
-    """That fill the registers or do not, and that threads share, of which there may be more than
-    processors."""
+    """The panels fill the registers or not. Threads share them; there may be more panels than
+    cores."""
     cases = all_layers([(5, 2, 33), (4, 9, 96), (9, 1, 260), (0, 3, 70)])
     with graphc.compile(cases.model(), threads=3) as compiled:
         assert compiled.report.rewrites["pack-recurrence"].count == 4 * 4 + 8

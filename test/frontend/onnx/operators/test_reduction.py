@@ -282,7 +282,7 @@ OF_A_SCALE = {
         helper.make_node("ReduceSum", ["products", "axes"], ["other"]),
     ],
 }
-"""What is wanted beside differences from a scale, with sizes of its own."""
+"""Other uses of a scale beside differences, with sizes of their own."""
 
 
 @pytest.mark.parametrize("other", OF_A_SCALE)

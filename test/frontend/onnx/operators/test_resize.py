@@ -102,9 +102,10 @@ LENGTHS = ("align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
 
 @pytest.mark.parametrize("is_named", [False, True])
 def test_scales_that_leave_a_fraction(is_named):
-    """Where the length of the result enters, it is that of the tensor: 2 of 4 elements by 0.6, not
-    2.4. So the operator's text says (`length_resized`, beside a fractional `output_width` for
-    half_pixel_symmetric alone), and so do ONNX Runtime and PyTorch; ONNX's evaluator has 2.4.
+    """The length of the result is that of the tensor: 2 for 4 elements scaled by 0.6, not 2.4.
+
+    The operator's specification says so (`length_resized`, beside a fractional `output_width` for
+    half_pixel_symmetric only), and so do ONNX Runtime and PyTorch. ONNX's evaluator uses 2.4.
     """
     cases = Cases(opset=19)
     x = Feed(X, ["n", 2, "h", "w"]) if is_named else X
