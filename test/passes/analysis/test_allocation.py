@@ -1,4 +1,5 @@
-"""What a run allocates is predicted before it, to the block that the backend packs."""
+"""Tests that the allocations of a run are predicted exactly, to the block that the backend
+packs."""
 
 import numpy as np
 import onnx
@@ -152,7 +153,7 @@ def branches() -> onnx.ModelProto:
 
 
 def peaks(made: onnx.ModelProto, side_by_side: bool = True, **dims: int) -> tuple[int, int]:
-    """What a run of a model is predicted to allocate, and what it allocates."""
+    """The predicted and the actual peak allocation of a run of a model, in bytes."""
     flags = () if side_by_side else ("--iree-stream-partitioning-favor=debug",)
     compilation = begin(made, make_options("cpu", threads=1, extra_flags=flags))
     compilation.graph_passes()

@@ -37,7 +37,7 @@ def test_what_is_free_again_is_used_again():
 
 
 def test_the_smallest_gap_is_taken():
-    """As the backend does, though the larger one comes first."""
+    """The backend does the same, although the larger gap comes first."""
     large, between, small, last = [buffer(n, 0, 9) for n in (256, 64, 128, 64)]
     freed = [buffer(256, 0, 1), between, buffer(128, 0, 1), last]
     assert place_buffers([*freed, buffer(128, 2, 1)])[0] == [0, 256, 320, 448, 320]

@@ -1,4 +1,4 @@
-"""How much memory programs take: what is alive when, and the peak."""
+"""Tests of the memory use of programs: live values over time, and the peak."""
 
 import numpy as np
 import pytest

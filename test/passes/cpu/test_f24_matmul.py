@@ -56,7 +56,7 @@ def _model():
 
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
 def test_compiled(vector_bits):
-    """To the last bits of f32: the weights are what they were packed as."""
+    """Results are accurate to the last bits of f32: the weights equal their packed form."""
     model, feeds, truths = _model()
     form = f"graph-pack-weights{{vector-bits={vector_bits} compact=true l2-bytes=0}}"
     with graphc.compile(model, pipeline=f"{form},graph-fuse-epilogue", threads=2) as compiled:

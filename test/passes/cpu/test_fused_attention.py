@@ -58,7 +58,7 @@ def test_sizes_and_masks(vector_bits):
 
 @pytest.mark.parametrize("vector_bits", [128, 512])
 def test_heads_within_rows(vector_bits):
-    """What lies within rows of one tensor is read there, and the result stored so."""
+    """Heads within rows of one tensor are read in place, and the result is stored likewise."""
     heads, rows, features = 3, 37, 16
     constants = {
         "heads": np.array([2, rows, 3, heads, features]),

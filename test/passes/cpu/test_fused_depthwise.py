@@ -71,7 +71,7 @@ def _channels(stages, cpu, threads):
 @pytest.mark.parametrize("vector_bits", [128, 512])
 @pytest.mark.parametrize(("stride", "pad"), [(1, 1), (3, 0)])  # (3, 0): the last rows are not read
 def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
-    """Where nothing follows the convolution."""
+    """Channels are split into panels if nothing follows the convolution."""
     monkeypatch.setattr(fused_depthwise, "choose_strips", _channels)
     model, feeds = _residual_block("Relu", height=5 + stride, wide=128, stride=stride, pad=pad)
     del model.graph.node[-2:]
@@ -86,7 +86,7 @@ def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
 
 
 def test_steps_without_vectors():
-    """What follows a step and is not for vectors of the kernel is computed on its own."""
+    """Operators after a step that the kernel cannot vectorize are computed separately."""
     model, feeds = _residual_block("Atan")
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
     pipeline = graph_pipeline("cpu", CpuModel(256), threads=2)

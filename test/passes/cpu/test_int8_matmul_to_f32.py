@@ -60,7 +60,7 @@ def test_compiled():
 
 
 def _expected(feeds, weights, model):
-    """Of the same model on 64-bit integers; convolutions as the reference computes them."""
+    """Expected results: matmuls on 64-bit integers, convolutions by the reference evaluator."""
     found = ReferenceEvaluator(model).run(None, feeds)
     for i in range(3):
         found[i] = feeds[f"a{i}"].astype(np.int64) @ weights[f"b{i}"].astype(np.int64)

@@ -105,7 +105,8 @@ def test_what_lies_between_two_products_is_stored_rounded(unit, tmp_path):
 
 
 def test_gelu_between_two_products(unit):
-    """What bf16 holds of it takes fewer terms: 7e-5 beside rounding, and 0 far below."""
+    """Gelu to bf16 precision takes fewer terms: an error of 7e-5 beside rounding, and 0 far
+    below."""
     x = _rounded(np.random.default_rng(0).uniform(-9, 9, (64, 64)).astype(np.float32))
     x = x.astype(np.float32)
     x[0, :3] = [-(2.0**90), -64, 0]

@@ -109,7 +109,8 @@ def test_pointwise_convolutions_may_step_over_places(batch):
 
 @pytest.mark.parametrize("rows", [3, "m"])
 def test_sums_whose_length_has_a_name(rows):
-    """Which is known by the weights alone: the size of a row in memory is counted by run time."""
+    """Only the weights give the length K of the sums: the row stride in memory is determined at run
+    time."""
     w = np.linspace(-1, 1, 64 * 16, dtype=np.float32).reshape(64, 16)
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     model = build_model([node], {"x": (np.float32, (rows, "n"))}, ["y"], {"w": Const(w)})

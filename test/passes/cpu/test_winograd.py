@@ -43,7 +43,7 @@ def test_compiled(vector_bits, tile, monkeypatch):
 
 @pytest.mark.parametrize(("tile", "groups"), [(2, 1), (4, 1), (4, 2)])
 def test_what_it_means(tile, groups):
-    """In numpy, and far from 0, where rounding shows."""
+    """The numpy evaluation is checked far from 0, where rounding shows."""
     random = np.random.default_rng(tile)
     x = random.standard_normal((2, 13, 10, 16 * groups), np.float32) + 3
     w = random.standard_normal((3, 3, 16, 32), np.float32)

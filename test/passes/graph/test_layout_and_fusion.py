@@ -83,7 +83,7 @@ def transposed_convolution(x):
 
 
 def rows(x):
-    """As exporters write a product of rows."""
+    """A matmul of rows as exporters write it."""
     steps = graph.reshape(x, shape=[2, 4, 36])
     y = graph.matmul(graph.reshape(x, shape=[8, 36]), weights(36, 36))
     y = graph.gelu(graph.reshape(y, shape=[2, 4, 36]), approximate="none")

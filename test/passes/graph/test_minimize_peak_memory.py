@@ -93,7 +93,7 @@ def branches(count: int, wide: bool) -> onnx.ModelProto:
 
 
 def test_the_runtime_allocates_what_is_predicted():
-    """Where the backend keeps the order of the program, it takes what the order takes."""
+    """If the backend keeps the order of the program, the peak memory is that of the order."""
     found = {}
     for passes in ("cse", "cse,graph-schedule"):
         made = branches(5, wide=True)

@@ -1,4 +1,4 @@
-"""What the caller gives is the caller's: nothing is computed in its memory."""
+"""Tests that arrays of the caller are not modified: nothing is computed in their memory."""
 
 import numpy as np
 from numerics import build_model
@@ -62,7 +62,7 @@ def test_what_is_read_elsewhere_stays_as_it_is():
 
 
 def test_two_scatters_to_equal_constants():
-    """Of which the backend keeps one."""
+    """The backend merges the equal constants into one."""
     nodes = [
         helper.make_node("Shape", ["updates"], ["size"]),
         helper.make_node("ConstantOfShape", ["size"], ["zeros"]),

@@ -143,7 +143,7 @@ func.func @main(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {{
 
 
 def test_rewrites_in_regions_are_checked():
-    """On both sides of a branch, whichever is taken."""
+    """Both branches are checked, whichever is taken."""
     with pytest.raises(RewriteCheckError, match="'tanh-to-sigmoid' at 'inside'"):
         apply(ir.Module.parse(BRANCHES.replace("OP", "tanh")), tanh_to_sigmoid)
     found = apply(ir.Module.parse(BRANCHES.replace("OP", "exp")), sub_to_add, ScaleExp(1e-2))

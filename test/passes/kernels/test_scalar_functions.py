@@ -1,4 +1,4 @@
-"""How accurate compiled elementary functions are, over all that their arguments can be."""
+"""Tests of the accuracy of compiled elementary functions over their whole domains."""
 
 import math
 from contextlib import closing
@@ -83,7 +83,7 @@ def _run(dtype: type, x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _check(name: str, x: np.ndarray, have: np.ndarray, want: np.ndarray, tolerance: float) -> str:
-    """What is wrong with `have`; `want` is in f64."""
+    """A description of the first error in `have`, or an empty string. `want` is in f64."""
     limits = np.finfo(have.dtype)
     with np.errstate(over="ignore"):
         rounded = want.astype(have.dtype)
@@ -134,7 +134,7 @@ def test_powers():
 
 
 def test_the_error_function_to_the_last_bits():
-    """By itself, and of vectors in the kernel of a product, by an identity here."""
+    """Erf alone, and fused into the kernel of a matmul, here with the identity."""
     x = _random.uniform(-4.5, 4.5, (600, 256)).astype(np.float32)
     nodes = [
         helper.make_node("Erf", ["x"], ["alone"]),

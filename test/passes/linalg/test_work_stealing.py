@@ -1,4 +1,4 @@
-"""Pieces of work that threads claim: each is done, by whoever comes."""
+"""Tests of work items that threads claim: each is done once, by any thread."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +11,7 @@ from graphc.runtime import resolve_target
 from graphc.runtime.execution import inline_execution
 
 ROWS = (1, 130, 576, 960)
-"""Of a softmax in kernels: the last ones have some pieces of work."""
+"""Row counts of softmaxes in kernels; the last ones have several work items."""
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def guarded(p):
 @pytest.mark.parametrize("filler", [LOWEST, -np.inf, -10000.0])
 @pytest.mark.parametrize("shape", ["2x1x5x6xi1", "5x6xi1", "2x1x1x6xi1"])
 def test_added_masks(shape, filler):
-    """As written for boolean masks, with a guard: rows that see nothing give zeros."""
+    """Added masks, as written for boolean masks, with a guard: rows that see nothing give zeros."""
 
     def body(q, k, v, mask):
         added = graph.where(mask, number(0, q), number(filler, q))

@@ -49,7 +49,7 @@ def test_constant_angles(dtype):
 
 
 def test_computed_angles():
-    """As language models compute them: of frequencies that are concatenated with themselves."""
+    """Angles as language models compute them, from frequencies concatenated with themselves."""
 
     def body(x, frequencies):
         both = graph.reshape(doubled(frequencies), shape=[2, 1, 5, 8])
