@@ -21,7 +21,7 @@ BATCH = 6
 """Blocks in one model."""
 ACTIVATIONS = st.sampled_from(("Relu", "HardSwish", "Sigmoid", None))
 TOLERANCE = 1e-5
-"""Of the largest element."""
+"""Tolerance relative to the largest element."""
 
 
 @dataclass

@@ -22,12 +22,13 @@ BATCH = 12
 WIDTHS = st.sampled_from((1, 3, 4, 8, 15, 16, 17, 24, 31, 32, 33, 48, 64, 65, 80))
 ACTIVATIONS = st.sampled_from(("Relu", "Sigmoid", "Tanh", "HardSwish", "Elu", None))
 TOLERANCE = 1e-5
-"""Of the largest element of a convolution or product, which Winograd's algorithm is granted."""
+"""Tolerance relative to the largest element of a convolution or matmul, as Winograd's algorithm
+needs it."""
 
 
 @dataclass
 class Chain:
-    """A product, and perhaps a bias, a residual and an activation."""
+    """A matmul or convolution, with an optional bias, residual and activation."""
 
     op_type: str
     x: np.ndarray
@@ -36,22 +37,23 @@ class Chain:
     residual: bool
     activation: str | None
     counted: bool = False
-    """Whether run time counts the rows."""
+    """True if the number of rows is known only at run time."""
 
     def dims(self, name: str) -> list[int | str]:
-        """Of `x`, for the model."""
+        """The dimensions of `x` in the model; a counted number of rows is called `name`."""
         *lead, rows, depth = self.x.shape
         return [*lead, name, depth] if self.counted else [*lead, rows, depth]
 
     def longer(self) -> list[int]:
-        """The shape of `x` with more rows, if run time counts them."""
+        """The shape of `x`, with more rows if their number is known only at run time."""
         *lead, rows, depth = self.x.shape
         return [*lead, rows + 5 * self.counted, depth]
 
     def tolerance(self, product: np.ndarray) -> float:
-        """How far the result may lie from the truth, with the true `product`.
+        """Allowed difference of the result from the truth, for the true `product`.
 
-        The residual squares it and adds it, which lets differences grow; activations hardly do.
+        The residual squares the product and adds it, which amplifies differences; activations
+        hardly do.
         """
         largest = max(np.abs(product).max(initial=0), 1)
         return TOLERANCE * largest * (1 + 2 * largest if self.residual else 1)
