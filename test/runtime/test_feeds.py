@@ -1,4 +1,4 @@
-"""What a model accepts and refuses, before anything runs."""
+"""Tests of the inputs that a model accepts and refuses before anything runs."""
 
 import re
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""What is kept in a folder: it comes back whole or not at all."""
+"""Tests of the cache folder: entries come back complete or not at all."""
 
 import json
 import os

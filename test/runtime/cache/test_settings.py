@@ -1,4 +1,4 @@
-"""Which folder, and how large."""
+"""Tests of the cache folder and its size limit."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which device is here, and which code is for it."""
+"""Tests of device discovery, and of the choice of code for a device."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a user reads when a device has no memory, is lost, or is another than the module's."""
+"""Tests of errors for devices that have no memory, are lost, or do not match the module."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What is predicted for the moments at which a run may take the most memory."""
+"""Tests of predictions for the moments at which a run may use the most memory."""
 
 import pytest
 

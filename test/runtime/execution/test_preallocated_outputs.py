@@ -12,7 +12,7 @@ from graphc.errors import ModuleFileError
 from graphc.runtime import compile_module, load, resolve_target
 
 SUMS, PRODUCTS = (6, 9), (9, 27)
-"""What `destined` makes of threes: computed the one way, or the other, into given memory."""
+"""Results of `destined` for threes: computed one way, or the other, into given memory."""
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def refusal(contents):
 
 
 def directory(contents, index=0):
-    """Where the directory's record of an entry begins."""
+    """The offset of an entry's record in the directory."""
     at = contents.find(b"PK\x01\x02")
     for _ in range(index):
         at = contents.find(b"PK\x01\x02", at + 4)

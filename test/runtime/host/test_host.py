@@ -148,7 +148,7 @@ def test_columns_of_strings(x, places):
 
 
 def test_strings_are_moved():
-    """By what moves numbers, too."""
+    """Operators that move numbers also move strings."""
     x = strings(*"abcdef").reshape(2, 3)
     cases = [
         ("Concat", {"axis": 0}, x, x[:0]),
@@ -271,7 +271,7 @@ def test_nothing_but_stop_words():
 
 
 def test_split_strings():
-    """At whitespace as ONNX has it: ONNX Runtime knows blanks alone."""
+    """Strings are split at whitespace as ONNX defines it; ONNX Runtime splits only at blanks."""
     each = node("StringSplit", ["x"], ["y", "n"])
     part = HostPart(model([each], {"x": WORDS}, {"y": WORDS, "n": X}).SerializeToString())
     for x, y, n in (

@@ -10,7 +10,7 @@ from graphc.runtime.iree_compile.child_process import run_child
 
 @pytest.fixture(params=["noticed", "forbidden", "absent"])
 def waiting(request, monkeypatch):
-    """Whether the system tells at once that a process has ended."""
+    """Vary whether the system reports the end of a process at once."""
 
     def forbidden(pid):
         raise PermissionError(f"no handle of {pid}")

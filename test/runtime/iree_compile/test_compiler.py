@@ -65,7 +65,7 @@ def alive(pid):
 
 
 def gone(pids):
-    """Whether the processes end soon: what was killed dies when it is its turn to run."""
+    """Return whether the processes end soon. A killed process ends when it is next scheduled."""
     deadline = time.monotonic() + 60
     while any(map(alive, pids)):
         if time.monotonic() > deadline:
@@ -235,7 +235,7 @@ def hanging(tmp_path):
 
 
 def pids(tmp_path):
-    """Those of the script and its child, once both run."""
+    """The process ids of the script and its child, once both run."""
     path = tmp_path / "pids"
     return [int(pid) for pid in path.read_text().split()] if path.exists() else []
 
@@ -301,7 +301,7 @@ def test_save_temps_keeps_a_failure(fake, tmp_path):
 
 
 def test_what_fails_is_compiled_again_and_verified(fake, tmp_path):
-    """For a message that says where, or for a program after all."""
+    """The second compilation gives a message with the place, or a program after all."""
     calls = tmp_path / "calls"
     fake(
         f'echo "$1" >> {calls}; case "$1" in --verify=false) exit 1;; esac; '

@@ -18,7 +18,7 @@ CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 
 
 def pollers():
-    """Where the threads of the lowest class may run."""
+    """The CPU sets on which the threads of the lowest scheduling class may run."""
     found = []
     for task in Path("/proc/self/task").iterdir():
         try:
@@ -38,7 +38,7 @@ def wait_until(condition):
 
 @pytest.fixture
 def polling(monkeypatch):
-    """Where calls are known to be shorter with it."""
+    """Polling in a state in which calls are known to be shorter with it."""
     monkeypatch.setattr(Trial, "note", lambda self, seconds: True)
     wait_until(lambda: not pollers())  # those of calls just before
     made = IdlePolling(CPUS)
@@ -70,7 +70,7 @@ def test_it_ends_where_calls_are_made_without(polling, monkeypatch):
 
 
 def call(trial, seconds_by_way, count):
-    """Whether to poll after each of `count` calls that take as long as the way they are made."""
+    """The decisions to poll after each of `count` calls, which take the time of the current way."""
     ways, polls = [], False
     for _ in range(count):
         polls = trial.note(seconds_by_way[polls])
@@ -94,7 +94,7 @@ def test_it_is_tried_anew():
 
 
 def test_rare_long_calls_count():
-    """On average polling is worse here, in the median better."""
+    """On average, polling is worse here; in the median it is better."""
     trial, polls = Trial(), False
     for number in range(8 * WINDOW):
         long = polls and number % WINDOW == WINDOW // 2
