@@ -179,7 +179,7 @@ class Browser:
         self.settle()
 
     def screenshot(self, path: Path) -> None:
-        """What the window shows, as a PNG."""
+        """Save a screenshot of the window as a PNG file."""
         data = self.call("Page.captureScreenshot", format="png")["data"]
         path.write_bytes(base64.b64decode(data))
 

@@ -1,4 +1,4 @@
-"""What all tests need."""
+"""Fixtures and settings that all tests need."""
 
 import gc
 import logging
@@ -22,10 +22,10 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
 )
 
-# What an earlier run has compiled is no result of this one.
+# Files compiled by an earlier run are not results of this one.
 os.environ["GRAPHC_CACHE"] = "off"
 
-# How long an example takes says how busy the machine is, not whether the code is right.
+# The duration of an example depends on the load of the machine, not on the code.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -34,27 +34,29 @@ settings.load_profile("any machine")
 
 @pytest.fixture(scope="module", autouse=True)
 def freeze_what_is_there():
-    """Every compile collects garbage, and need not look for it among the tests themselves."""
+    """Exclude the tests themselves from garbage collection, which every compile does."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="module")
 def suite():
-    """ONNX's test suite for backends. Not when files are collected: each process collects all."""
+    """ONNX's backend test suite. It is not loaded at collection time, because each process collects
+    all tests."""
     cases = load_cases()
     gc.freeze()  # or every compile would look for garbage among them
     return cases
 
 
 def pytest_sessionfinish():
-    """The bindings count at the end what was never freed."""
+    """Unfreeze the garbage collector, because the bindings count unfreed objects at the end."""
     gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
 def close_devices_in_software():
-    """They keep processors busy, and are open while a model that was not closed is garbage."""
+    """Close software devices at the end. They keep cores busy, and stay open as long as an unclosed
+    model is garbage."""
     yield
     if device._in_software:
         gc.collect()

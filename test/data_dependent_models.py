@@ -77,7 +77,7 @@ BODIES = {
         "y = Slice(x, zero, k) z = NonZero(below) whole = Neg(x) least = ReduceMin<keepdims = 0>(x)"
     ),
 }
-"""By name: the nodes, which may use `CONSTANTS` and those before them."""
+"""Nodes by model name; they may use `CONSTANTS` and the nodes before them."""
 
 RESULTS = {"several": "y, z, whole, least", "top_k": "y, z", "split": "y, z"}
 RESULTS["unique"] = "y, z, inverse, counts"

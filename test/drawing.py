@@ -78,7 +78,7 @@ class Drawn:
 
 
 WAYS = ("values", "larger", "smaller")
-"""In which inputs may differ from those that were drawn."""
+"""Ways in which inputs may differ from the drawn ones."""
 
 
 def _dims(info: onnx.ValueInfoProto) -> list[int | str]:

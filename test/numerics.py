@@ -1,4 +1,4 @@
-"""Compare what graphc computes with what others do.
+"""Comparisons of the results of graphc with those of other implementations.
 
 A compile costs most of a second, so tests put many small cases into one model:
 
@@ -41,14 +41,14 @@ from harness.variation import order_of_calls
 
 IR_VERSION = 10
 FLAGS = ("--mlir-disable-threading",)
-"""For the backend: a second thread gains nothing where tests run beside each other."""
+"""Backend flags: one thread, because a second one gains nothing while tests run in parallel."""
 TOLERANCE = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
-"""Relative and absolute, by the element type of the result."""
+"""Relative and absolute tolerance, by the element type of the result."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """An input of a case, with names, the case's own, for some of its dimensions."""
+    """An input of a case, with names for some of its dimensions. The names belong to the case."""
 
     array: np.ndarray
     dims: Sequence[int | str]
@@ -56,7 +56,7 @@ class Feed:
 
 @dataclass(frozen=True)
 class Const:
-    """An input of a case that the model knows."""
+    """An input of a case that is a constant of the model."""
 
     array: np.ndarray
 
@@ -144,7 +144,8 @@ def summable(integers: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _onnxruntime_saturates() -> bool:
-    """Whether ONNX Runtime adds products of bytes in 16 bits, as it does with AVX2 alone."""
+    """Return whether ONNX Runtime adds products of 8-bit integers in 16 bits, as it does with AVX2
+    only."""
     node = helper.make_node("MatMulInteger", ["a", "b"], ["y"])
     model = build_model(
         [node], {"a": (np.uint8, [1, 4])}, ["y"], {"b": np.full((4, 1), 127, np.int8)}
@@ -181,7 +182,7 @@ def _model(
     initializers: Sequence[onnx.TensorProto],
     opsets: Mapping[str, int],
 ) -> onnx.ModelProto:
-    """The types of outputs are left for others to infer."""
+    """A model whose output types are left to inference."""
     infos = [onnx.ValueInfoProto(name=name) for name in outputs]
     proto = helper.make_graph(nodes, "cases", inputs, infos, initializers)
     imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
@@ -253,7 +254,7 @@ def output_names(model: onnx.ModelProto) -> list[str]:
 
 
 def run_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """What ONNX Runtime computes, its own rewrites off."""
+    """The results of ONNX Runtime without its graph optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
@@ -264,7 +265,7 @@ def run_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> 
 
 
 def evaluate(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """What the imported `model` means in numpy."""
+    """The results of the imported `model`, evaluated in numpy."""
     module = import_onnx(model)
     with module.context:
         (function,) = module.body.operations
@@ -275,7 +276,7 @@ def evaluate(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np
 def run_compiled(
     model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any
 ) -> list[np.ndarray]:
-    """What the compiled `model` computes. `options` are those of `compile_module`."""
+    """The results of the compiled `model`. `options` are those of `compile_module`."""
     with contextlib.closing(compile_model(model, **options)) as compiled:
         return compiled.run(None, dict(feeds))
 

@@ -1,4 +1,4 @@
-"""What a pass made of a program, and whether the program still computes the same.
+"""The effect of a pass on a program, and a check that the results stay the same.
 
 outcome = rewrite(build(body, "2x3xf32"), "graph-recognize")
 assert outcome.ops == {"gelu": 1}
@@ -20,7 +20,7 @@ from graphc.passes.infra.pipeline import run_pipeline
 from graphc.passes.infra.report import Report
 
 TOLERANCE = {"float64": 1e-12, "float32": 3e-6, "float16": 4e-3, "bfloat16": 3e-2}
-"""Relative and absolute, by element type; other types must agree."""
+"""Relative and absolute tolerance, by element type; values of other types must be equal."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Outcome:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each rewrite fired, those that did not left out."""
+        """Number of times that each rewrite fired, without those that did not."""
         return {name: s.count for name, s in self.report.rewrites.items() if s.count}
 
     @property
     def reasons(self) -> set[str]:
-        """Why rewrites declined."""
+        """The reasons for which rewrites declined."""
         return {reason for s in self.report.rewrites.values() for reason in s.declined}
 
     @property
     def ops(self) -> dict[str, int]:
-        """How many graph ops of each kind there are, constants left out."""
+        """Number of graph ops of each kind, without constants."""
         names = [op.operation.name for op in main_of(self.module).entry_block.operations]
         kept = [name for name in names if name not in ("graph.constant", "func.return")]
         return dict(Counter(name.removeprefix("graph.") for name in kept))

@@ -1,11 +1,11 @@
-"""What stands in for the process that runs cases, to see what becomes of its faults."""
+"""Substitutes for the process that runs cases, to test the handling of its faults."""
 
 import os
 import time
 
 
 def serve(path, pipe):
-    """Does what the names of cases say; `path` keeps what it was asked, with the process's id."""
+    """Act as the names of the cases say. Requests are logged to `path` with the process id."""
     pipe.send({"status": "pass", "detail": ""})
     while True:
         _, name, _ = pipe.recv()
@@ -19,5 +19,5 @@ def serve(path, pipe):
 
 
 def refuse(path, pipe):
-    """Finds no device."""
+    """Report that there is no device."""
     pipe.send({"status": "error", "detail": "no device"})

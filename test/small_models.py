@@ -23,12 +23,12 @@ def dense(batch: int | str = "batch") -> onnx.ModelProto:
 
 
 def dense_result(x: np.ndarray) -> np.ndarray:
-    """What `dense` computes."""
+    """The expected result of `dense`."""
     return np.maximum(x @ WEIGHTS + BIAS, 0)
 
 
 def unsupported() -> onnx.ModelProto:
-    """Two nodes that nobody supports, and one that is fine."""
+    """Two nodes that are supported nowhere, and one that is supported."""
     nodes = [
         helper.make_node("Frobnicate", ["x"], ["a"], name="first", domain="example"),
         helper.make_node("Relu", ["a"], ["b"], name="fine"),

@@ -1,4 +1,4 @@
-"""Graphics processors: Vulkan runs where there is a device for it, the others are compiled."""
+"""Tests of GPU targets: Vulkan runs if there is a device for it; the others are compiled only."""
 
 import re
 import tomllib
@@ -39,14 +39,14 @@ CASES = {
     "detection": "nonmaxsuppression_limit_output_size",
     "shapes": "shape nonzero_example range_float_type_positive_delta",
 }
-"""Of ONNX's own suite, by family."""
+"""Cases of ONNX's test suite, by family."""
 
 OWN_FORMS = [
     "layer_normalization_4d_axis2",
     "resize_downsample_scales_linear_antialias",
     "nonmaxsuppression_two_classes",
 ]
-"""What the backend fails at for CUDA in the form that processors get."""
+"""Cases that the backend cannot compile for CUDA in the form for CPUs."""
 
 OTHERS = {
     "cuda": b".target sm_80",
@@ -128,7 +128,7 @@ def test_vulkan_computes_in_f16():
 
 @pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
 def test_processors_compute_by_the_pipeline_of_cuda(model):
-    """What CUDA gets is right; a processor computes it, too."""
+    """The program for CUDA is correct: a CPU computes the same results from it."""
     target = processor_like("gpu")
     if model == "bert-tiny":
         compare(*exported(model), target=target)
@@ -223,7 +223,7 @@ def test_products_reach_the_tensor_cores_of_cuda(precision):
 
 
 def spirv_opcodes(contents):
-    """How often each instruction occurs in the SPIR-V modules of a file."""
+    """Number of occurrences of each instruction in the SPIR-V modules of a file."""
     counts: Counter[int] = Counter()
     for start in (m.start() for m in re.finditer(rb"\x03\x02\x23\x07", contents)):
         words = np.frombuffer(contents, "<u4", (len(contents) - start) // 4, start)

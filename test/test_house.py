@@ -222,7 +222,7 @@ def test_imports_point_down(path):
 
 
 def test_a_floor_names_lower_ones():
-    """In the order in which they are written none names one that comes later."""
+    """In the order of definition, no floor names a later one."""
     below: set[str] = set()
     for floor, allowed in FLOORS.items():
         assert set(allowed) <= below, floor

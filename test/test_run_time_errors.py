@@ -1,4 +1,4 @@
-"""What goes wrong when a model runs names the node of the model, whatever the model runs on."""
+"""Tests that run-time errors name the node of the model, whatever the model runs on."""
 
 import numpy as np
 import onnx

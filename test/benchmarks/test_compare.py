@@ -29,7 +29,7 @@ def _saved(cases: Cases, folder: Path) -> Path:
 
 
 def test_products_and_convolutions_are_counted(tmp_path):
-    """Of each its multiplications, and as many additions."""
+    """Each counts with its multiplications, and as many additions."""
     cases = Cases()
     cases.add("MatMul", np.ones((3, 4, 5), np.float32), np.ones((5, 7), np.float32))
     cases.add("Conv", np.ones((2, 6, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32), group=2)

@@ -62,7 +62,8 @@ def test_every_step_has_an_example():
 
 
 def test_examples_work_together(tmp_path):
-    """In a process of its own: the example adds an op, a converter and a pass for good."""
+    """The example runs in a process of its own because it adds an op, a converter and a pass for
+    good."""
     script = tmp_path / "example.py"
     script.write_text(PREAMBLE + "\n".join(examples().values()) + MAIN)
     spelled = model(helper.make_node("Square", ["x"], ["y"], domain="example"), tmp_path / "a.onnx")

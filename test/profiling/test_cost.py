@@ -1,4 +1,4 @@
-"""What kernels compute, and how much they read and write."""
+"""Tests of the work of kernels and of the memory that they read and write."""
 
 import pytest
 

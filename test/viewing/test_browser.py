@@ -49,7 +49,7 @@ def attention_like():
 
 
 def place_of(browser, name):
-    """Where in the window the middle of the node with this name is."""
+    """The position in the window of the middle of the node with this name."""
     return browser.evaluate(f"""(() => {{
         const node = graph().nodes[nodeNamed([{name!r}])];
         const box = $("canvas").getBoundingClientRect();

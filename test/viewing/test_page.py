@@ -1,4 +1,4 @@
-"""What a page holds: stages, what changed, times, parts, and nothing from elsewhere."""
+"""Tests of the contents of a page: stages, changes, times, parts, and no external resources."""
 
 import base64
 import gzip
