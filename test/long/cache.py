@@ -55,7 +55,7 @@ def start(paths: list[Path], folder: Path) -> list[subprocess.Popen]:
 
 
 def seconds_of(paths: list[Path], folder: Path) -> float:
-    """How long they take together, where nothing is in the cache."""
+    """Return the seconds that concurrent compilations of `paths` take with an empty cache."""
     processes, began = start(paths, folder), time.monotonic()
     for process in processes:
         assert process.communicate()[0] == b"done\n"
