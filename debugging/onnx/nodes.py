@@ -13,6 +13,10 @@ from .graphs import read_names, value_info
 
 RUNTIME, EVALUATOR = "onnxruntime", "onnx"
 
+_REFUSALS = ("[ShapeInferenceError]", "status code returned while running")
+"""Parts of what ONNX Runtime says of arrays that an operator does not take."""
+_OTHER_FLOATS = ("float64", "float16", "bfloat16")
+
 
 def evaluate_node(
     node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto
@@ -20,14 +24,43 @@ def evaluate_node(
     """The results of `node` of `model` on what it reads, by name, and who computed them.
 
     That is ONNX Runtime, or ONNX's own evaluator where ONNX Runtime lacks the operator or the type.
-    Raises ReferenceRunError where neither can.
+    Raises ReferenceRunError where neither can, or where ONNX Runtime has the operator and refuses
+    the arrays, or such of float32: the evaluator takes some that mean nothing, as a ``Split`` into
+    sizes that do not add up.
     """
     names = [name for name in node.output if name]
     alone = model_of_node(node, feeds, model)
     try:
         return arrays(by_runtime(alone, feeds, names)), RUNTIME
-    except ReferenceRunError:
-        return arrays(by_evaluator(alone, feeds, names)), EVALUATOR
+    except ReferenceRunError as error:
+        if _is_refusal(error):
+            raise
+    _require_not_refused(node, feeds, model)
+    return arrays(by_evaluator(alone, feeds, names)), EVALUATOR
+
+
+def _is_refusal(error: ReferenceRunError) -> bool:
+    """True if ONNX Runtime has the operator and the type, but does not take the arrays."""
+    said = str(error)
+    return "NOT_IMPLEMENTED" not in said and any(part in said for part in _REFUSALS)
+
+
+def _require_not_refused(
+    node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto
+) -> None:
+    """Raise what ONNX Runtime has against the arrays where these are float32 rather than other
+    floats, which it may lack the operator for."""
+    wide = {
+        name: array.astype(np.float32) if array.dtype.name in _OTHER_FLOATS else array
+        for name, array in feeds.items()
+    }
+    if all(wide[name] is array for name, array in feeds.items()):
+        return
+    try:
+        by_runtime(model_of_node(node, wide, model), wide, [n for n in node.output if n])
+    except ReferenceRunError as error:
+        if _is_refusal(error):
+            raise
 
 
 def model_of_node(
