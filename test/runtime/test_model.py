@@ -143,7 +143,8 @@ def test_outputs_outlive_the_device(compiled, tmp_path, threads):
     script = f"""
 import gc
 import numpy as np
-from graphc.runtime import device, load
+from graphc.runtime import load
+from graphc.runtime.device import device
 model = load({str(path)!r}, threads={threads})
 outputs = model(np.ones(1 << 16, np.float32))
 model.close()

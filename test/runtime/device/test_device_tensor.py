@@ -131,7 +131,8 @@ def test_tensors_outlive_their_device_and_the_interpreter(compiled, tmp_path):
     script = f"""
 import gc
 import numpy as np
-from graphc.runtime import device, load
+from graphc.runtime import load
+from graphc.runtime.device import device
 model = load({str(path)!r}, threads=2)
 x = np.ones((1 << 14, 4), np.float32)
 kept, given = (model.run(None, {{"x": x, "y": x}}, on_device=True)[0] for _ in range(2))
