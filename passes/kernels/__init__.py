@@ -1,1 +1,1 @@
-"""Kernels of our own, written in `scf`, `vector` and `arith`."""
+"""The compiler's own kernels, written in `scf`, `vector` and `arith`."""

@@ -1,6 +1,6 @@
-"""The tile registers of Intel's AMX: eight of 16 rows of 64 bytes.
+"""The tile registers of Intel AMX: eight registers of 16 rows of 64 bytes.
 
-What they are is configured before they are used (Intel 64 and IA-32 Architectures Software
+The shapes of the tiles are configured before use (Intel 64 and IA-32 Architectures Software
 Developer's Manual, volume 1, chapter 18). The backend's compiler passes the intrinsics through.
 """
 
@@ -11,30 +11,30 @@ import numpy as np
 from ...mlir import arith, ir, llvm, memref, vector
 
 ROWS = 16
-"""Of a tile."""
+"""Rows of a tile."""
 ROW_BYTES = 64
 SUMS = ROW_BYTES // 4
-"""Sums in a row of a tile, of f32."""
+"""f32 accumulators in a row of a tile."""
 STEP = ROW_BYTES // 2
-"""Factors in a row of a tile, of bf16: a step through the depth of a product."""
+"""bf16 factors in a row of a tile: one step along K."""
 _COUNT = 8
 _PALETTE, _ROW_BYTES_AT, _ROWS_AT, _CONFIG_BYTES = 0, 16, 48, 64
-"""Where the configuration holds what, in bytes."""
+"""Layout of the configuration: the palette, the offsets of two tables, and the size in bytes."""
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 """The system call, on x86-64, and its arguments: ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA."""
 
 
 class TileRegisters:
-    """Writes what uses the registers at the insertion point, which is in a kernel."""
+    """Emits the AMX instructions at the insertion point, which is in a kernel."""
 
     def __init__(self):
-        """Takes memory for a configuration; at the start of the kernel."""
+        """Allocate memory for a configuration. To be called at the start of the kernel."""
         self._config = memref.alloca(_bytes_type(), [], [])
 
     def request(self) -> None:
-        """Ask Linux for the registers: it gives them to processes that ask for them alone
-        (``Documentation/arch/x86/xstate.rst``). To ask again takes a tenth of a microsecond."""
+        """Request the registers from Linux, which grants them only to processes that ask
+        (``Documentation/arch/x86/xstate.rst``). A repeated request takes 0.1 microseconds."""
         i64 = ir.IntegerType.get_signless(64)
         values = (_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA)
         llvm.inline_asm(
@@ -46,8 +46,10 @@ class TileRegisters:
         )
 
     def configure(self, rows: ir.Value | None = None, of: Sequence[int] = ()) -> None:
-        """Give every register all its rows, those that `of` lists so many `rows`; all are zero
-        then."""
+        """Configure every register with all its rows, and those listed in `of` with `rows` rows.
+
+        This zeroes all registers.
+        """
         values = np.zeros(_CONFIG_BYTES, np.uint8)
         values[_PALETTE] = 1
         values[_ROW_BYTES_AT : _ROW_BYTES_AT + 2 * _COUNT : 2] = ROW_BYTES
@@ -63,7 +65,7 @@ class TileRegisters:
         _intrinsic("ldtilecfg", Address(self._config).pointer())
 
     def release(self) -> None:
-        """No register is in use any more: a switch to another thread need not save them."""
+        """Release the registers, so that a context switch need not save them."""
         _intrinsic("tilerelease")
 
     def zero(self, register: int) -> None:
@@ -76,12 +78,12 @@ class TileRegisters:
         _intrinsic("tilestored64", _i8(register), rows.pointer, rows.stride)
 
     def multiply(self, sums: int, rows: int, pairs: int) -> None:
-        """Add to the `sums` of a register the products of `rows` of bf16 by `pairs` of lines."""
+        """Accumulate the product of registers `rows` and `pairs`, of bf16, into register `sums`."""
         _intrinsic("tdpbf16ps", _i8(sums), _i8(rows), _i8(pairs))
 
 
 class Address:
-    """Where a buffer begins."""
+    """The start address of a buffer."""
 
     def __init__(self, memory: ir.Value):
         element = ir.MemRefType(memory.type).element_type
@@ -99,13 +101,13 @@ class Address:
         return llvm.inttoptr(ir.Type.parse("!llvm.ptr"), start)
 
     def rows(self, at: ir.Value, distance: int) -> "TileRows":
-        """Rows from the element `at` on, which begin so many elements apart."""
+        """Rows from the element `at` on, at a stride of `distance` elements."""
         i64 = ir.IntegerType.get_signless(64)
         return TileRows(self.pointer(at), arith.constant(i64, distance * self.element_bytes))
 
 
 class TileRows:
-    """Rows in memory: the address of the first, and the bytes from one to the next."""
+    """Rows in memory: the address of the first row, and the stride in bytes."""
 
     def __init__(self, pointer: ir.Value, stride: ir.Value):
         self.pointer, self.stride = pointer, stride

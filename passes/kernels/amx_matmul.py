@@ -1,8 +1,8 @@
-"""Matrix products in bf16 by the tile registers of AMX: a kernel with 32x32 sums in registers.
+"""A bf16 matmul kernel on the tile registers of AMX, with 32x32 accumulators in registers.
 
-A piece of work is a block of rows by some panels of columns. Panel after panel is multiplied by
-all rows of the block, two tiles of rows at a time: two tiles of rows by two of weights are four of
-sums. These then go through memory into vectors, for what follows the product.
+A workgroup computes a block of rows by some panels of columns. Each panel is multiplied by all rows
+of the block, two tiles of rows at a time: two tiles of rows by two of weights give four tiles of
+accumulators. These pass through memory into vectors for the epilogue.
 """
 
 from dataclasses import dataclass
@@ -15,32 +15,32 @@ from .emitter import VectorEmitter, long_vectors
 from .epilogue import Finish, Place
 
 WIDTH = 2 * amx.SUMS
-"""Columns of a panel."""
+"""Columns of a panel (NR)."""
 ROWS = 2 * amx.ROWS
-"""Rows that are multiplied at a time."""
+"""Rows that are multiplied at a time (MR)."""
 L2_ROWS_SHARE = 1
 """Share of the L2 for a block of rows."""
 MIN_PIECES = 8
-"""Pieces of work that a product should split into, for threads to share."""
+"""Workgroups that a matmul should split into, for threads to share."""
 
 _SUMS = ((0, 1), (2, 3))
 _ROWS = (4, 5)
 _WEIGHTS = (6, 7)
 _PRODUCTS = {1: ((0, 0),), 2: ((0, 1), (0, 0), (1, 0))}
-"""The terms of rows and of weights that are multiplied, so that few are loaded twice."""
+"""Pairs of terms (rows, weights) that are multiplied, ordered so that few are loaded twice."""
 
 
 @dataclass(frozen=True)
 class TileProduct:
-    """``[rows, depth] x [depth, columns]``; the depth is a multiple of a tile's."""
+    """``[rows, depth] x [depth, columns]``, where `depth` (K) is a multiple of a tile's."""
 
     rows: int | None
-    """None where run time counts them."""
+    """None if dynamic."""
     depth: int
     columns: int
     cpu: CpuModel
     terms: int = 1
-    """Of which a factor is the sum: with two of them there are three products."""
+    """Terms that sum to a factor; two terms take three products."""
 
     @property
     def row(self) -> int:
@@ -62,7 +62,7 @@ class TileProduct:
 
     @property
     def block(self) -> int:
-        """Rows in a piece of work, at most."""
+        """Rows in a workgroup, at most."""
         held = int(self.cpu.l2_bytes * L2_ROWS_SHARE) // (2 * self.row)
         most = max(1, held // ROWS) * ROWS
         if self.rows is None:
@@ -77,7 +77,7 @@ class TileProduct:
 
     @property
     def group(self) -> int:
-        """Panels in a piece of work, but for the last one of a block."""
+        """Panels in a workgroup, except the last one of a block."""
         blocks = 1 if self.rows is None else -(-self.rows // self.block)
         return -(-self.panels // -(-MIN_PIECES // blocks))
 
@@ -91,13 +91,13 @@ class TileProduct:
         return -(-self.rows // self.block) * self.groups
 
     def count_pieces(self, rows: ir.Value) -> ir.Value:
-        """`pieces`, where there are `rows`."""
+        """The number of workgroups for `rows` dynamic rows."""
         blocks = arith.ceildivui(rows, _index(self.block))
         return arith.muli(blocks, _index(self.groups))
 
 
 class TileEmitter(VectorEmitter):
-    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+    """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class TileEmitter(VectorEmitter):
         self._x, self._weights, self._sums = Address(x), Address(weights), Address(self.sums)
 
     def piece(self, number: ir.Value, rows: ir.Value | None = None) -> None:
-        """The piece of work `number`: groups of panels of a block of rows follow each other."""
+        """Emit workgroup `number`; the groups of panels of a block of rows are consecutive."""
         product = self.product
         if rows is None:
             assert product.rows is not None
@@ -155,7 +155,7 @@ class TileEmitter(VectorEmitter):
         self.repeat(self.index(0), some, lambda _: self._rest(panel, first, left, columns))
 
     def _rest(self, panel: ir.Value, row: ir.Value, count: ir.Value, columns: int) -> None:
-        """Fewer rows than a tile has."""
+        """Multiply fewer rows than a tile has."""
         self.tiles.configure(count, of=(*_SUMS[0], _ROWS[0]))
         self._tile(panel, row, amx.ROWS, columns, count)
         self.tiles.configure()
@@ -168,7 +168,7 @@ class TileEmitter(VectorEmitter):
         columns: int,
         count: ir.Value | None = None,
     ) -> None:
-        """Multiply rows, a tile or two of them, by a panel; `count` are there."""
+        """Multiply one or two tiles of rows by a panel; `count` rows exist, all if it is None."""
         product, tiles = self.product, self.tiles
         steps = product.depth // amx.STEP
         used = range(rows // amx.ROWS)
@@ -202,19 +202,19 @@ class TileEmitter(VectorEmitter):
         self._finish(panel, row, self.index(rows) if count is None else count, columns)
 
     def _load_weights(self, line: ir.Value) -> None:
-        """A step of a panel, from the element `line` on."""
+        """Load one step along K of a panel, from the element `line` on."""
         for part, register in enumerate(_WEIGHTS):
             pairs = self.add(line, part * 2 * amx.SUMS)
             self.tiles.load(register, self._weights.rows(pairs, 2 * WIDTH))
 
     def _load_rows(self, at: ir.Value, tiles: range) -> None:
-        """A step of one or two tiles of rows, from the element `at` on."""
+        """Load one step along K of one or two tiles of rows, from the element `at` on."""
         for part in tiles:
             place = self.add(at, part * amx.ROWS * self.product.row)
             self.tiles.load(_ROWS[part], self._x.rows(place, self.product.row))
 
     def _ahead(self, panel: ir.Value, row: ir.Value) -> ir.Value:
-        """The part of the next panel that is fetched while rows from `row` on are multiplied."""
+        """The part of the next panel to prefetch while the rows from `row` on are multiplied."""
         product = self.product
         tile = arith.divui(row, self.index(ROWS))
         tile = arith.remui(tile, self.index(product.tiles))
@@ -231,7 +231,7 @@ class TileEmitter(VectorEmitter):
             )
 
     def _finish(self, panel: ir.Value, row: ir.Value, rows: ir.Value, columns: int) -> None:
-        """Store the sums of `rows` rows, after what follows them."""
+        """Apply the epilogue to the accumulators of `rows` rows, and store the results."""
         feature = self.times(panel, WIDTH)
         parts = long_vectors(columns, self.lanes)
 

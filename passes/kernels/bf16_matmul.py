@@ -1,7 +1,7 @@
-"""Matrix products in bf16 by vectors: the kernel of f32 with two factors in the place of one.
+"""A bf16 matmul kernel on vectors: the f32 kernel with a pair of factors in place of each one.
 
-VDPBF16PS adds the products of two neighbours of a row by two lines of a column to a sum of f32.
-Where the kernel of f32 counts elements of the depth, of four bytes, this one counts pairs of them.
+VDPBF16PS adds the products of two adjacent elements of a row by two lines of a column to an f32
+accumulator. The f32 kernel counts K in elements of four bytes; this one counts it in pairs.
 """
 
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from .emitter import Ahead, Part, Registers, Rows, short_vectors
 from .packed_matmul import MatmulEmitter, Product
 
 PAIR_LANES = 16
-"""Pairs in a vector, of 512 bits."""
+"""Pairs in a vector of 512 bits."""
 L2_WEIGHTS_SHARE = 3 / 32
-"""Share of the L2 for the weights: it is fast enough, and where there is one block of the depth,
-what follows the sums finds them in registers and may round them."""
+"""Share of the L2 for the weights. The L2 is fast enough, and with a single K block the epilogue
+finds the accumulators in registers and may round them."""
 
 
 @dataclass(frozen=True)
 class PairsProduct(Product):
-    """A product whose depth is counted in pairs."""
+    """A matmul whose K is counted in pairs."""
 
     @property
     def weights_bytes(self) -> int:
@@ -33,10 +33,10 @@ class PairsProduct(Product):
 
 
 class PairsEmitter(MatmulEmitter):
-    """Writes the kernel for a product whose depth is counted in pairs."""
+    """Emits the kernel for a matmul whose K is counted in pairs."""
 
     def parts(self, columns: int) -> list[Part]:
-        """See `MatmulEmitter`: vectors that the instruction takes."""
+        """See `MatmulEmitter`: vectors of the length that the instruction takes."""
         return short_vectors(columns, self.lanes)
 
     def multiply(
@@ -49,7 +49,7 @@ class PairsEmitter(MatmulEmitter):
         ahead: Ahead | None = None,
         mask: ir.Value | None = None,
     ) -> Registers:
-        """As for f32; nothing is masked, panels being filled up."""
+        """See `VectorEmitter`. Nothing is masked, because panels are padded."""
         assert mask is None
         parts = len(sums) // left.count
 
@@ -77,11 +77,11 @@ class PairsEmitter(MatmulEmitter):
         return ir.VectorType.get([2 * self.lanes], ir.BF16Type.get())
 
     def _pairs(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """A vector of pairs, from pair `at` on."""
+        """Load a vector of pairs, from pair `at` on."""
         return vector.load(self._pairs_type, memory, [self.times(at, 2)])
 
     def _broadcast(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """A vector of the pair `at`."""
+        """Broadcast the pair `at` to a vector."""
         i32 = ir.IntegerType.get_signless(32)
         pair = vector.load(ir.VectorType.get([2], ir.BF16Type.get()), memory, [self.times(at, 2)])
         bits = vector.bitcast(ir.VectorType.get([1], i32), pair)

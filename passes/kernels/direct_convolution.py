@@ -1,12 +1,11 @@
 """Direct convolution: a kernel that keeps a tile of the result in registers.
 
-A piece of work is some rows of the result by one panel of features. Along a row the result is cut
-into tiles of places; each is summed over all taps and channels in registers, goes through the
-epilogue and is stored. Nothing is padded: rows outside the image are left out by the bounds of
-the loop over the kernel's rows, and the tiles at the borders, whose places are known while the
-kernel is written, leave out the taps that fall outside.
+A workgroup computes some rows of the result by one panel of features. Each row is cut into tiles of
+pixels. A tile is accumulated over all taps and channels in registers, goes through the epilogue and
+is stored. Nothing is padded: the bounds of the loop over the kernel's rows skip rows outside the
+image, and border tiles, whose positions are known at compile time, skip the taps that fall outside.
 
-Depthwise, a tap multiplies vectors of channels, and there is nothing to sum over channels.
+In a depthwise convolution, a tap multiplies vectors of channels, and channels are not summed.
 """
 
 import math
@@ -17,12 +16,12 @@ from .emitter import Part, Registers, VectorEmitter, long_vectors
 from .epilogue import Finish, Place
 
 MIN_PIECES = 8
-"""Pieces of work that a convolution should split into, for threads to share."""
+"""Workgroups that a convolution should split into, for threads to share."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The numbers of a convolution."""
+    """The sizes of a convolution and of its tiles."""
 
     image: tuple[int, int, int, int]
     result: tuple[int, int, int, int]
@@ -36,21 +35,21 @@ class Shape:
     places: int
     lanes: int
     planar: bool = False
-    """Whether the image lies in memory channel by channel."""
+    """True if the image is channels-first (NCHW) in memory."""
 
     @property
     def image_rows(self) -> int:
-        """Rows of an image in memory."""
+        """Rows of one image in memory, over all planes if it is planar."""
         return self.image[1] * (self.image[3] if self.planar else 1)
 
     @property
     def pixel(self) -> int:
-        """Elements from one place of a row to the next."""
+        """Stride from one pixel of a row to the next, in elements."""
         return 1 if self.planar else self.image[3]
 
     @property
     def channel(self) -> int:
-        """Elements from one channel of a place to the next."""
+        """Stride from one channel of a pixel to the next, in elements."""
         return self.image[1] * self.image[2] if self.planar else 1
 
     @property
@@ -59,12 +58,12 @@ class Shape:
 
     @property
     def channels(self) -> int:
-        """Channels that a panel reads: those of its group."""
+        """Channels that a panel reads, which are those of its group."""
         return self.image[3] // self.groups
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether every channel has a kernel of its own, so that a panel holds many groups."""
+        """True if every channel has its own kernel, so that a panel spans many groups."""
         return self.groups == self.image[3] == self.result[3]
 
     @property
@@ -78,7 +77,7 @@ class Shape:
 
     @property
     def pieces(self) -> int:
-        """Pieces of work."""
+        """Workgroups."""
         return self.rows // self.chunk * self.panels
 
     @property
@@ -88,34 +87,34 @@ class Shape:
 
     @property
     def chunk(self) -> int:
-        """Rows in a piece of work."""
+        """Rows in a workgroup."""
         wanted = max(1, self.rows * self.panels // MIN_PIECES)
         return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
 
     def is_inside(self, place: int, tap: int) -> bool:
-        """Whether a tap of the kernel's columns falls into the image at a place of a row."""
+        """Return whether column `tap` of the kernel falls into the image at pixel `place`."""
         column = place * self.strides[1] - self.low[1] + tap * self.dilations[1]
         return 0 <= column < self.image[2]
 
     def tiles(self) -> list[range]:
-        """The places of a row, tile by tile."""
+        """The pixels of a row, tile by tile."""
         starts = range(0, self.result[2], self.places)
         return [range(s, min(s + self.places, self.result[2])) for s in starts]
 
     def is_interior(self, tile: range) -> bool:
-        """Whether a tile is a full one and all of its taps fall into the image."""
+        """Return whether a tile is full and all of its taps fall into the image."""
         taps = range(self.kernel[1])
         inside = all(self.is_inside(place, tap) for place in tile for tap in taps)
         return inside and len(tile) == self.places
 
     @property
     def is_one_run(self) -> bool:
-        """Whether the taps of a row of the kernel are one run of memory."""
+        """True if the taps of a kernel row are contiguous in memory."""
         return self.dilations[1] == 1 and self.groups == 1 and not self.planar
 
 
 class Emitter(VectorEmitter):
-    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+    """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
@@ -132,7 +131,7 @@ class Emitter(VectorEmitter):
     # The kernel, from the outside in
 
     def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`: panels of one chunk of rows follow each other."""
+        """Emit workgroup `number`; the panels of one chunk of rows are consecutive."""
         shape = self.shape
         panel = arith.remui(number, self.index(shape.panels))
         chunk = arith.divui(number, self.index(shape.panels))
@@ -146,14 +145,14 @@ class Emitter(VectorEmitter):
         self.loop(bounds, [], row)
 
     def row(self, row: ir.Value, panel: ir.Value) -> None:
-        """One row of the result by a panel."""
+        """Emit one row of the result by a panel."""
         places = self.index(self.shape.result[1])
         batch, place = arith.divui(row, places), arith.remui(row, places)
         self.row_of(place, self.times(batch, self.shape.image_rows), row, panel)
 
     def rows_of(self, place: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
-        """`count` rows of the result of one image from row `place` on, to rows of the memory of the
-        result from `row` on; the first row of the image is row `origin` of its memory."""
+        """Emit `count` result rows of one image, from row `place` on, into the rows of the result
+        buffer from `row` on. Row 0 of the image is row `origin` of its buffer."""
 
         def panel(panel: ir.Value) -> None:
             def line(line: ir.Value) -> None:
@@ -164,7 +163,7 @@ class Emitter(VectorEmitter):
         self.repeat(0, self.shape.panels, panel)
 
     def row_of(self, place: ir.Value, origin: ir.Value, row: ir.Value, panel: ir.Value) -> None:
-        """One row by a panel; see `rows_of`."""
+        """Emit one row by a panel; see `rows_of`."""
         shape = self.shape
         top = self.add(self.times(place, shape.strides[0]), -shape.low[0])
         first = self.times(self.add(origin, top), shape.image[2] * shape.pixel)
@@ -197,7 +196,7 @@ class Emitter(VectorEmitter):
         return self.times(group, shape.channels)
 
     def _rows_inside(self, top: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Bounds of the kernel's rows that fall into the image, the first being at row `top`."""
+        """Bounds of the kernel rows that fall into the image, if kernel row 0 is at row `top`."""
         shape, zero = self.shape, self.index(0)
         dilation = self.index(shape.dilations[0])
         before = arith.ceildivsi(arith.subi(zero, top), dilation)
@@ -214,7 +213,10 @@ class Emitter(VectorEmitter):
         feature: ir.Value,
         offset: ir.Value,
     ) -> None:
-        """A tile at `place`, or where `tile` says; any other place must be as much inside."""
+        """Emit a tile at pixel `place`, or at `tile` itself if that is None.
+
+        At `place`, the same taps must fall into the image as at `tile`.
+        """
         shape = self.shape
         where = self.index(tile.start) if place is None else place
         left = self.add(self.times(where, shape.strides[1]), -shape.low[1])
@@ -233,7 +235,7 @@ class Emitter(VectorEmitter):
             self.store(value, self.output, spot.offset)
 
     def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[Place]:
-        """Where the registers of a tile of `count` places belong, its first being at `offset`."""
+        """Result positions of the registers of a tile of `count` pixels that begins at `offset`."""
         shape = self.shape
         features = [self.add(feature, part.start) for part in shape.parts]
         return [
@@ -243,7 +245,7 @@ class Emitter(VectorEmitter):
         ]
 
     def taps(self, tile: range, image: ir.Value, weights: ir.Value, sums: Registers) -> Registers:
-        """Add all taps of one row of the kernel."""
+        """Accumulate all taps of one kernel row."""
         shape = self.shape
         if shape.is_interior(tile) and shape.is_one_run:
             count = shape.kernel[1] * shape.channels
@@ -262,7 +264,7 @@ class Emitter(VectorEmitter):
     def vectors(
         self, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
     ) -> Registers:
-        """Add one tap, channel by channel, at some places of a tile."""
+        """Accumulate one depthwise tap, vectors of channels, at some pixels of a tile."""
         shape = self.shape
         columns = self._vectors(self.weights, weights)
         sums = list(sums)
@@ -275,13 +277,13 @@ class Emitter(VectorEmitter):
         return sums
 
     def _vectors(self, memory: ir.Value, offset: ir.Value) -> Registers:
-        """The vectors of a panel, from an index of `memory` on."""
+        """Load the vectors of a panel from `offset` of `memory` on."""
         return self.load_all(memory, offset, [part.lanes for part in self.shape.parts])
 
     def channels(
         self, count: int, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
     ) -> Registers:
-        """Add `count` channels in a row at some places of a tile."""
+        """Accumulate `count` consecutive channels at some pixels of a tile."""
         shape = self.shape
         stride = shape.strides[1] * shape.pixel
 
@@ -299,7 +301,7 @@ class Emitter(VectorEmitter):
 
 
 def _runs(shape: Shape) -> list[list[range]]:
-    """Tiles of a row: interior ones together, each other one alone."""
+    """The tiles of a row: interior ones grouped in runs, every other one alone."""
     runs: list[list[range]] = []
     for tile in shape.tiles():
         if runs and shape.is_interior(tile) and shape.is_interior(runs[-1][0]):

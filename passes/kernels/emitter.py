@@ -1,4 +1,4 @@
-"""Writing the code of a kernel: indices of elements, loops with registers, vectors of f32."""
+"""Emission of kernel code: element indices, loops that carry registers, vectors of f32."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from ...mlir import arith, ir, memref, scf, vector
 Registers = list[ir.Value]
 
 CACHE_LINE = CACHE_LINE_BYTES // 4
-"""Elements of 4 bytes."""
+"""Elements of 4 bytes in a cache line."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """`count` rows of `memory`, the first at `start`, each `stride` elements behind the one before;
-    they are multiplied by lines that lie `panel_width` elements apart."""
+    """`count` rows of `memory` from `start` on, `stride` elements apart. They are multiplied by the
+    lines of a panel, which are `panel_width` elements apart."""
 
     memory: ir.Value
     start: ir.Value
@@ -24,13 +24,13 @@ class Rows:
     stride: int
     panel_width: int
     step: int = 1
-    """Elements between two of a row."""
+    """Stride between two elements of a row."""
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """Memory that will be read soon: at each index, `step` elements more are fetched, from `start`
-    on; where that is less than a line of the cache, the line that they lie in."""
+    """Memory to prefetch: `step` elements per index, from `start` on. If `step` is less than a
+    cache line, the line that contains the elements is fetched."""
 
     start: ir.Value
     step: int
@@ -38,8 +38,8 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Part:
-    """Columns of a line that one vector of `lanes` elements holds, the first `count` of them those
-    from `start` on."""
+    """The columns of a line in one vector of `lanes` elements: `count` columns from `start` on, in
+    the first lanes."""
 
     start: int
     lanes: int
@@ -47,10 +47,10 @@ class Part:
 
 
 def long_vectors(columns: int, lanes: int) -> list[Part]:
-    """`columns` in few vectors: as long as can be, of powers of two times `lanes`.
+    """Cut `columns` into few long vectors, each a power of two times `lanes`.
 
-    The backend lays long vectors into registers, and has a fraction to compile of what short ones
-    are for it; those of other sizes it takes apart where they go from block to block.
+    The backend splits long vectors into registers itself, and compiles them in a fraction of the
+    time that short ones take. Vectors of other sizes are taken apart when they cross blocks.
     """
     parts, start = [], 0
     while (left := columns - start) >= lanes:
@@ -61,12 +61,12 @@ def long_vectors(columns: int, lanes: int) -> list[Part]:
 
 
 def short_vectors(columns: int, lanes: int) -> list[Part]:
-    """`columns` in vectors of `lanes`, for instructions that take no others."""
+    """Cut `columns` into vectors of `lanes`, for instructions that take no other length."""
     return [Part(n, lanes, min(lanes, columns - n)) for n in range(0, columns, lanes)]
 
 
 def even_tiles(count: int, most: int) -> list[tuple[int, int]]:
-    """`count` in tiles of at most `most`, as few and as even as can be: how many of which size."""
+    """Cut `count` into as few and as even tiles of at most `most` as possible: (number, size)."""
     tiles = -(-count // most)
     size, more = divmod(count, tiles)
     return [(n, rows) for n, rows in ((more, size + 1), (tiles - more, size)) if n]
@@ -79,8 +79,8 @@ def lanes_of(value: ir.Value) -> int:
 
 
 class VectorEmitter:
-    """Writes at the insertion point, which is in a kernel, with vectors of `lanes` elements, or of
-    so many as is said."""
+    """Emits code at the insertion point, which is in a kernel. Vectors have `lanes` elements unless
+    another length is given."""
 
     def __init__(self, lanes: int):
         self.lanes = lanes
@@ -92,7 +92,7 @@ class VectorEmitter:
         return self.vector_of(self.lanes)
 
     def vector_of(self, lanes: int) -> ir.VectorType:
-        """The type of vectors of so many elements."""
+        """The type of f32 vectors of `lanes` elements."""
         return ir.VectorType.get([lanes], ir.F32Type.get())
 
     def index(self, value: int) -> ir.Value:
@@ -109,7 +109,7 @@ class VectorEmitter:
         return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
 
     def zeros(self, rows: int, parts: Sequence[Part]) -> Registers:
-        """Sums to begin with: of each row as many as there are `parts`."""
+        """Zero accumulators: one per row and part."""
         known = {lanes: self.splat(0, lanes) for lanes in {part.lanes for part in parts}}
         return [known[part.lanes] for part in parts] * rows
 
@@ -127,7 +127,7 @@ class VectorEmitter:
     def when(
         self, condition: ir.Value, then: Callable[[], Registers], otherwise: Registers
     ) -> Registers:
-        """What `then` computes, where `condition` holds."""
+        """Select the values that `then` computes if `condition` holds, else `otherwise`."""
         op = scf.IfOp(condition, [value.type for value in otherwise], has_else=True)
         with ir.InsertionPoint(op.then_block):
             scf.YieldOp(then())
@@ -138,7 +138,7 @@ class VectorEmitter:
     def choose(
         self, condition: ir.Value, then: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:
-        """Write `then` for where `condition` holds, and `otherwise` for where it does not."""
+        """Emit a branch: `then` if `condition` holds, else `otherwise`."""
         op = scf.IfOp(condition, has_else=True)
         for block, body in ((op.then_block, then), (op.else_block, otherwise)):
             with ir.InsertionPoint(block):
@@ -152,7 +152,7 @@ class VectorEmitter:
         mask: ir.Value | None = None,
         lanes: int | None = None,
     ) -> ir.Value:
-        """The vector at an index of `memory`, zeros where it is masked."""
+        """Load the vector at an index of `memory`; masked-off lanes are zero."""
         type_ = self.vector_of(lanes or self.lanes)
         if mask is None:
             return vector.load(type_, memory, [at])
@@ -161,7 +161,8 @@ class VectorEmitter:
     def store(
         self, value: ir.Value, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None
     ) -> None:
-        """Write a vector to an index of `memory`, rounded to its elements, but what is masked."""
+        """Store a vector at an index of `memory`, rounded to its element type, except lanes that
+        are masked off."""
         element = ir.MemRefType(memory.type).element_type
         if element != ir.VectorType(value.type).element_type:
             value = arith.truncf(ir.VectorType.get([lanes_of(value)], element), value)
@@ -177,7 +178,7 @@ class VectorEmitter:
         lanes: Sequence[int],
         mask: ir.Value | None = None,
     ) -> Registers:
-        """Vectors of so many `lanes`, one behind the other in `memory`; the last may be masked."""
+        """Load consecutive vectors of the given `lanes` from `memory`; the last may be masked."""
         masks = [None] * (len(lanes) - 1) + [mask]
         starts = accumulate(lanes[:-1], initial=0)
         return [
@@ -186,21 +187,20 @@ class VectorEmitter:
         ]
 
     def store_all(self, values: Registers, memory: ir.Value, start: ir.Value) -> None:
-        """Write vectors one behind the other."""
+        """Store vectors consecutively."""
         sizes = [lanes_of(value) for value in values[:-1]]
         for offset, value in zip(accumulate(sizes, initial=0), values, strict=True):
             self.store(value, memory, self.add(start, offset))
 
     def first_lanes(self, count: int) -> ir.Value | None:
-        """The mask of so many lanes; None where that is all of them, or more."""
+        """The mask of the first `count` lanes; None if that is all of them, or more."""
         if count >= self.lanes:
             return None
         type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
         return vector.create_mask(type_, [self.index(count)])
 
     def lanes_below(self, count: ir.Value) -> ir.Value:
-        """The mask of the first `count` lanes: of none where that is negative, of all where it is
-        more than there are."""
+        """The mask of the first `count` lanes: none if it is negative, all if it exceeds them."""
         type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
         return vector.create_mask(type_, [count])
 
@@ -218,8 +218,8 @@ class VectorEmitter:
         return total
 
     def transposed(self, rows: Registers) -> Registers:
-        """As many vectors as lanes, the other way round: blocks of them change places, of half the
-        lanes, then of half of these, and so on."""
+        """Transpose a square of vectors, as many as lanes, by exchanging blocks of half the lanes,
+        then of a quarter, and so on."""
         lanes, rows = self.lanes, list(rows)
         distance = lanes // 2
         while distance:
@@ -245,11 +245,10 @@ class VectorEmitter:
         ahead: "Ahead | None" = None,
         mask: ir.Value | None = None,
     ) -> Registers:
-        """Add the products of rows by a panel to `sums`, row by row.
+        """Accumulate the products of rows by a panel into `sums`, row by row.
 
-        The panel lies in `right` from `start` on: `depth` lines, of which the vectors that the sums
-        need are multiplied, the last one where `mask` says. Meanwhile what lies `ahead` comes
-        nearer.
+        The panel is in `right` from `start` on: `depth` lines (K), of which the vectors that `sums`
+        needs are read, the last one under `mask`. Meanwhile `ahead` is prefetched.
         """
         parts = len(sums) // left.count
         lanes = [lanes_of(value) for value in sums[:parts]]
@@ -276,13 +275,13 @@ class VectorEmitter:
     def columns(
         self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None
     ) -> Registers:
-        """The vectors of so many `lanes` of a panel's line, the last one where `mask` says."""
+        """The vectors of a panel's line, of the given `lanes`, the last one under `mask`."""
         return self.load_all(weights, line, lanes, mask)
 
     def add_products(
         self, scalar: ir.Value, columns: Registers, registers: Registers, at: int
     ) -> None:
-        """Add the products of `scalar` and `columns` to the registers from `at` on."""
+        """Accumulate the products of `scalar` and `columns` into the registers from `at` on."""
         factors: dict[ir.Type, ir.Value] = {}
         for index, column in enumerate(columns, start=at):
             if column.type not in factors:
@@ -296,7 +295,7 @@ class VectorEmitter:
         body: Callable[[ir.Value, Registers], Registers],
         step: int = 1,
     ) -> Registers:
-        """Run `body` for each index within `bounds`, carrying `registers`."""
+        """Emit a loop of `body` over the indices within `bounds`, carrying `registers`."""
         op = scf.ForOp(*bounds, self.index(step), registers)
         with ir.InsertionPoint(op.body):
             scf.YieldOp(body(op.induction_variable, list(op.inner_iter_args)))
@@ -305,8 +304,8 @@ class VectorEmitter:
     def repeat(
         self, first: ir.Value | int, last: ir.Value | int, body: Callable[[ir.Value], None]
     ) -> None:
-        """Run `body` for each index from `first` to before `last`; without a loop where that is
-        one."""
+        """Emit a loop of `body` over the indices in [`first`, `last`), or `body` alone if that is
+        statically one index."""
         if isinstance(first, int) and isinstance(last, int) and last - first == 1:
             return body(self.index(first))
         bounds = [self.index(end) if isinstance(end, int) else end for end in (first, last)]

@@ -1,4 +1,4 @@
-"""What follows the sums of a kernel while they are in registers: elementwise ops on vectors."""
+"""Epilogues of kernels: elementwise ops on vectors while the accumulators are in registers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,18 +45,18 @@ ON_VECTORS = (
     graph.CeilOp,
     graph.RoundOp,
 )
-"""Elementwise ops that vectors can be computed with as they are."""
+"""Elementwise ops whose scalar rules also work on vectors."""
 
 F32 = np.dtype(np.float32)
 
 Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
-"""From the vector of each graph value to that of the result."""
+"""Maps the vector of each graph value to the vector of the result."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a vector of the result belongs: its first feature, and the offset of its first
-    element in the result; `mask` says which of its lanes do, if not all."""
+    """The position of a vector in the result: its first feature, and the offset of its first
+    element; `mask` selects the valid lanes, if not all."""
 
     feature: ir.Value
     offset: ir.Value
@@ -65,24 +65,24 @@ class Place:
 
 
 Finish = Callable[[list[Place], Registers], Registers]
-"""From sums, and where they belong, to what is stored there."""
+"""Maps accumulators and their positions in the result to the vectors that are stored there."""
 
 
 @dataclass(frozen=True)
 class VectorEpilogue:
-    """Elementwise ops on `root`, the sums, and on `leaves`."""
+    """Elementwise ops on `root`, the accumulators, and on `leaves`."""
 
     root: ir.Value
     body: Body
     leaves: Mapping[ir.Value, "_Leaf"]
     key: tuple[object, ...]
-    """Equal where the same is computed."""
+    """Equal for epilogues that compute the same."""
     stored: np.dtype = F32
-    """What the results are rounded to when they are stored."""
+    """Element type to which the results are rounded when they are stored."""
 
     @staticmethod
     def nothing(root: ir.Value) -> "VectorEpilogue":
-        """The sums as they are."""
+        """The empty epilogue: the accumulators unchanged."""
         return VectorEpilogue(root, lambda known: known[root], {}, ())
 
     @staticmethod
@@ -94,7 +94,8 @@ class VectorEpilogue:
         body: Body,
         stored: np.dtype = F32,
     ) -> "VectorEpilogue | None":
-        """None where one of `steps`, or the way one of `others` broadcasts, is not for vectors."""
+        """The epilogue of `steps`; None if a step, or the broadcast of one of `others`, does not
+        work on vectors."""
         leaves = {value: _Leaf.of(value, result) for value in others if value != root}
         known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
         if len(known) != len(leaves) or not all(isinstance(step, ON_VECTORS) for step in steps):
@@ -111,11 +112,11 @@ class VectorEpilogue:
 
     @property
     def reads_whole(self) -> bool:
-        """Whether an element of a leaf belongs to each element of the result."""
+        """True if some leaf has one element for each element of the result."""
         return any(leaf.whole for leaf in self.leaves.values())
 
     def operands(self, lowered: Mapping[ir.Value, ir.Value]) -> list[ir.Value]:
-        """The `lowered` values of the leaves, which these buffers hold."""
+        """The `lowered` values of the leaves in `memory`."""
         return [lowered[value] for value in self.memory]
 
     def apply(
@@ -125,7 +126,7 @@ class VectorEpilogue:
         places: Sequence[Place],
         sums: Registers,
     ) -> Registers:
-        """The results for `sums`, which belong at `places`, with `memory` in `buffers`."""
+        """Compute the results of the accumulators `sums` at `places`; `buffers` hold `memory`."""
         where = dict(zip(self.memory, buffers, strict=True))
         known: dict[tuple[ir.Value, ir.Value | int], ir.Value] = {}
 
@@ -154,14 +155,15 @@ class VectorEpilogue:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """How a value beside the sums is read: one number, one per feature, or one per element."""
+    """Access pattern of an operand of the epilogue: one number, one per feature, or one per
+    element."""
 
     splat: float | None = None
     whole: bool = False
 
     @staticmethod
     def of(value: ir.Value, result: graph.TensorType) -> "_Leaf | None":
-        """None when the value broadcasts in another way."""
+        """The access pattern of `value`; None if it broadcasts in another way."""
         type_ = graph.type_of(value)
         if type_.dtype != result.dtype:
             return None
@@ -175,7 +177,7 @@ class _Leaf:
 
 
 def _text(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:
-    """`steps` on `values`, as something that is equal where they do the same."""
+    """A key of `steps` on `values`, equal for steps that compute the same."""
     numbers = {value: number for number, value in enumerate(values)}
     for step in steps:
         operands = tuple(numbers[value] for value in step.operation.operands)

@@ -7,11 +7,11 @@ from .scalar_functions import compare, fit, is_double, like, odd, polynomial
 from .vector_functions import exp_below_zero
 
 _LAST = 3.95
-"""From there on it rounds to 1 in f32."""
+"""From here on, ``erf`` rounds to 1 in f32."""
 _LAST_ROUNDED = 3.0
-"""From there on `rounded_erf` is 1."""
+"""From here on, `rounded_erf` is 1."""
 _FIRST = 1e-12
-"""What can be divided by."""
+"""Lower end of the fitted interval of ``x**2``: positive, so that `_slope` can divide by ``x``."""
 
 
 def erf(x: ir.Value) -> ir.Value:
@@ -20,7 +20,7 @@ def erf(x: ir.Value) -> ir.Value:
 
 @odd
 def rounded_erf(x: ir.Value) -> ir.Value:
-    """At most 4e-5 away, for what bf16 holds: ``x * P(x**2)``, which is 1 where it ends."""
+    """``x * P(x**2)``, clamped to 1: error at most 4e-5, enough for bf16."""
     bounded = arith.minimumf(x, like(_LAST_ROUNDED, x))
     slope = polynomial(arith.mulf(bounded, bounded), fit(_slope, _FIRST, _LAST_ROUNDED**2, 8))
     return arith.minimumf(arith.mulf(bounded, slope), like(1, x))
@@ -28,7 +28,7 @@ def rounded_erf(x: ir.Value) -> ir.Value:
 
 @odd
 def _single(x: ir.Value) -> ir.Value:
-    """``x + x * P(x**2)`` up to 1; above, ``1 - exp(Q(x))``. At most 1.1 ulp away."""
+    """``x + x * P(x**2)`` up to 1; above, ``1 - exp(Q(x))``. Error at most 1.1 ulp."""
     one, square = like(1, x), arith.mulf(x, x)
     bend = polynomial(arith.minimumf(square, one), fit(_bend, 0, 1, 6))
     near = arith.addf(arith.mulf(x, bend), x)

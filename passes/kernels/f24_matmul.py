@@ -1,5 +1,4 @@
-"""Matrix products by weights of 24 bits: the kernel of packed weights, with another way to read a
-line of a panel."""
+"""Matmul by weights of 24 bits: the packed-weights kernel with its own loads of a panel's line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,26 +10,26 @@ from .packed_matmul import MatmulEmitter, Product
 
 @dataclass(frozen=True)
 class CompactProduct(Product):
-    """A product by panels of `graph.pack_compact`."""
+    """A matmul by panels of `graph.pack_compact`."""
 
     @property
     def line(self) -> int:
-        """See `Product`: words."""
+        """See `Product`; in words of 32 bits."""
         return self.width * 24 // 32
 
 
 class CompactEmitter(MatmulEmitter):
-    """Writes the kernel."""
+    """Emits the kernel."""
 
     def parts(self, columns: int) -> list[Part]:
-        """See `MatmulEmitter`: the words of a line are of such vectors."""
+        """See `MatmulEmitter`: the words of a line are laid out for vectors of `lanes`."""
         return short_vectors(columns, self.lanes)
 
     def columns(
         self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None
     ) -> Registers:
-        """See `VectorEmitter`: the vectors of a line, of three loads. What is behind the last
-        column are zeros."""
+        """See `VectorEmitter`: the vectors of a line, from three loads. The padding behind the last
+        column is zero."""
         words = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(32))
         low, high, rest = (
             vector.load(words, weights, [self.add(line, number * self.lanes)])
@@ -42,14 +41,14 @@ class CompactEmitter(MatmulEmitter):
             return arith.constant(words, ir.DenseElementsAttr.get_splat(words, element))
 
         def first(number: int) -> ir.Value:
-            """The first 16 bits of a column, in their place."""
+            """The upper 16 bits of a column, in their position."""
             source = (low, high)[number // 2]
             if number % 2:
                 return arith.andi(source, splat(-1 << 16))
             return arith.shli(source, splat(16))
 
         def next_(number: int) -> ir.Value:
-            """The 8 bits that follow, in theirs."""
+            """The next 8 bits of a column, in their position."""
             move = 8 * (1 - number)
             placed = rest
             if move:

@@ -1,10 +1,10 @@
-"""Attention: a kernel in which a lane of a vector is a query.
+"""Attention: a kernel in which each lane of a vector is a query.
 
-A piece of work is some blocks of queries of one head, and goes through them one after the other.
-The queries of a block are scaled and laid down across, [depth, queries]. The scores of the block,
-[keys, queries], are products of the keys by these; what is hidden is added to them in registers.
-Their exponentials need neither sums across lanes nor a copy of the keys. The weights
-[keys, queries], read across, are then multiplied by the values.
+A workgroup computes some blocks of queries of one head, one after the other. The queries of a block
+are scaled and transposed to [depth, queries]. The scores of the block, [keys, queries], are the
+products of the keys by these; the mask is added in registers. Softmax over the keys then needs
+neither reductions across lanes nor a transposed copy of the keys. The weights [keys, queries], read
+transposed, are multiplied by the values.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,21 +19,21 @@ from .emitter import Registers, Rows, VectorEmitter
 from .vector_functions import exp_below_zero
 
 MIN_PIECES = 8
-"""Pieces of work that attention should split into, for threads to share."""
+"""Workgroups that attention should split into, for threads to share."""
 
 
 @dataclass(frozen=True)
 class MaskShape:
-    """What is added to the scores: one number for each key, or for each key and query."""
+    """The mask added to the scores: one number per key, or per key and query."""
 
     lead: tuple[int, ...]
-    """Its leading axes, as many as those of the queries."""
+    """Leading axes of the mask, as many as those of the queries."""
     per_query: bool
 
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """The numbers of an attention."""
+    """The sizes, views and tiles of an attention."""
 
     lead: tuple[int, ...]
     """Leading axes, of batches and heads."""
@@ -77,13 +77,13 @@ class AttentionShape:
 
     @property
     def together(self) -> int:
-        """Blocks of a head in a piece of work."""
+        """Blocks of a head in a workgroup."""
         parts = -(-MIN_PIECES // self.heads)
         return -(-self.blocks // min(parts, self.blocks))
 
     @property
     def parts(self) -> int:
-        """Pieces of work of a head."""
+        """Workgroups of a head."""
         return -(-self.blocks // self.together)
 
     @property
@@ -92,13 +92,13 @@ class AttentionShape:
 
     @property
     def scratch(self) -> int:
-        """Elements of memory for a piece of work: the weights of a block, what divides them, and
-        its queries."""
+        """Scratch elements of a workgroup: the weights of a block, their scale factors, and its
+        queries."""
         return (self.keys + 1 + self.depth) * self.block
 
     @property
     def y(self) -> View:
-        """The result, where it is stored."""
+        """The view of the result in its stored order."""
         logical = (*self.lead, self.queries, self.width)
         stored = View.whole(logical[axis] for axis in self.order)
         strides = [0] * len(logical)
@@ -109,7 +109,7 @@ class AttentionShape:
 
 @dataclass(frozen=True)
 class Memory:
-    """The buffers: what holds queries, keys and values, what is added, the result, scratch."""
+    """The buffers of queries, keys, values, mask, result and scratch."""
 
     q: ir.Value
     k: ir.Value
@@ -120,14 +120,14 @@ class Memory:
 
 
 class AttentionEmitter(VectorEmitter):
-    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+    """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(self, shape: AttentionShape, memory: Memory):
         super().__init__(shape.lanes)
         self.shape, self.memory = shape, memory
 
     def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`: the parts of a head follow each other."""
+        """Emit workgroup `number`; the workgroups of a head are consecutive."""
         shape = self.shape
         head = arith.divui(number, self.index(shape.parts))
         first = self.times(arith.remui(number, self.index(shape.parts)), shape.together)
@@ -146,8 +146,8 @@ class AttentionEmitter(VectorEmitter):
             self.repeat(start, last, lambda at: block(at, rest))
 
     def start(self, head: ir.Value, first: int, strides: Sequence[int]) -> ir.Value:
-        """Where a head begins in memory, of which the first one begins at `first`, and those along
-        each leading axis are `strides` apart."""
+        """The start of a head in memory: the first head starts at `first`, and heads along the
+        leading axes are `strides` apart."""
         total, rest = self.index(first), head
         left = self.shape.heads
         for size, stride in zip(reversed(self.shape.lead), reversed(strides), strict=True):
@@ -177,7 +177,7 @@ class _Block:
         self.queries = emit.add(self.factors, shape.block)
 
     def _end(self) -> ir.Value:
-        """The keys that are seen are before this one."""
+        """The end of the visible keys."""
         keys = self.emit.index(self.shape.keys)
         if not self.shape.causal:
             return keys
@@ -191,7 +191,7 @@ class _Block:
         self._tiles(self.emit.index(self.count), rows, lambda row: self._results(row, rows))
 
     def _tiles(self, count: ir.Value, rows: int, body: Callable[[ir.Value], None]) -> None:
-        """Run `body` for tiles of `rows` rows, by their first one; the last one may overlap."""
+        """Emit `body` for each tile of `rows` rows, given its first row; the last may overlap."""
         emit = self.emit
         last = arith.subi(count, emit.index(rows))
         tiles = arith.ceildivui(count, emit.index(rows))
@@ -200,7 +200,7 @@ class _Block:
     # Queries
 
     def _lay_queries(self) -> None:
-        """The queries, scaled, to scratch memory: features by queries, zeros where these end."""
+        """Store the scaled queries to scratch as [features, queries], padded with zeros."""
         emit, shape = self.emit, self.shape
         stride = shape.q.strides[-2]
         start = emit.start(self.head, shape.q.start, shape.q.strides[:-2])
@@ -217,8 +217,7 @@ class _Block:
             tile(emit.index(whole * shape.lanes), rest)
 
     def _lay_tile(self, at: ir.Value, feature: ir.Value, first: int, features: int) -> None:
-        """As many queries as lanes, the one numbered `first` and those behind it, by as many
-        `features` as there are of these."""
+        """Transpose a tile: as many queries as lanes, from `first` on, by `features` features."""
         emit, shape = self.emit, self.shape
         mask, stride = emit.first_lanes(features), shape.q.strides[-2]
         there = range(min(shape.lanes, self.count - first))
@@ -233,7 +232,7 @@ class _Block:
     # Scores
 
     def _scores(self, key: ir.Value) -> None:
-        """The scores of a tile of keys from `key` on, to scratch memory."""
+        """Compute the scores of a tile of keys, from `key` on, into scratch."""
         emit, shape = self.emit, self.shape
         *lead, between, step = shape.k.strides
         start = emit.start(self.head, shape.k.start, lead)
@@ -250,11 +249,11 @@ class _Block:
                 emit.store(score, self.memory.scratch, emit.add(line, part * shape.lanes))
 
     def _line(self, key: ir.Value) -> ir.Value:
-        """Where the weights of a key are."""
+        """The offset of a key's weights in scratch."""
         return self.emit.add(self.scratch, self.emit.times(key, self.shape.block))
 
     def _added(self, key: ir.Value) -> Callable[[ir.Value, ir.Value, int], ir.Value]:
-        """What to do with the scores of a key, for the queries of one vector."""
+        """A function that masks the scores of a key for the queries of one vector."""
         start = self._mask_start()
 
         def added(score: ir.Value, at: ir.Value, part: int) -> ir.Value:
@@ -265,7 +264,7 @@ class _Block:
         return added
 
     def _mask_start(self) -> ir.Value | None:
-        """Where the mask of this head begins, None if there is none."""
+        """The start of this head's mask; None if there is no mask."""
         emit, shape = self.emit, self.shape
         if shape.mask is None:
             return None
@@ -276,7 +275,7 @@ class _Block:
         return emit.start(self.head, 0, strides[::-1])
 
     def _mask_of(self, start: ir.Value, key: ir.Value, part: int) -> ir.Value:
-        """What is added to the scores of a key."""
+        """The mask values to add to the scores of a key."""
         emit, shape = self.emit, self.shape
         assert shape.mask is not None
         assert self.memory.mask is not None
@@ -288,7 +287,7 @@ class _Block:
         return emit.load(self.memory.mask, emit.add(at, part * shape.lanes), mask)
 
     def _causal(self, score: ir.Value, key: ir.Value, part: int) -> ir.Value:
-        """The scores of a key, minus infinity for the queries before it."""
+        """Set the scores of a key to minus infinity for the queries before it."""
         emit, shape = self.emit, self.shape
         i32 = ir.IntegerType.get_signless(32)
         integers = ir.VectorType.get([shape.lanes], i32)
@@ -301,9 +300,9 @@ class _Block:
     # Weights
 
     def _weigh(self) -> None:
-        """Turn scores into exponentials, and keep what is to divide their sums of values.
+        """Turn scores into exponentials, and store the reciprocals of their sums.
 
-        NaN need not win the maximum: what is taken from a NaN stays one.
+        The maximum may ignore NaN: a NaN minus the maximum is still a NaN.
         """
         emit, shape = self.emit, self.shape
         flags = ir.Attribute.parse("#arith.fastmath<nnan>")
@@ -339,7 +338,7 @@ class _Block:
     # Results
 
     def _results(self, query: ir.Value, rows: int) -> None:
-        """The results of `rows` queries of the block, from `query` on."""
+        """Compute the results of `rows` queries of the block, from `query` on."""
         emit, shape = self.emit, self.shape
         *lead, between, _ = shape.v.strides
         left = Rows(
@@ -363,7 +362,7 @@ class _Block:
                     emit.store(value, self.memory.y, at)
 
     def _panels(self) -> list[tuple[int, int]]:
-        """The features of a value, in panels: where each begins, and its vectors."""
+        """The panels of a value's features: the start of each, and its number of vectors."""
         vectors = self.shape.width // self.shape.lanes
         most = self.shape.vectors
         return [
@@ -373,6 +372,6 @@ class _Block:
 
 
 def memory_of(mask: bool, buffers: list[Any]) -> Memory:
-    """The buffers as a kernel receives them: operands, result, scratch."""
+    """The buffers from the arguments of a kernel: operands, result, scratch."""
     q, k, v, *given, y, scratch = buffers
     return Memory(q, k, v, given[0] if mask else None, y, scratch)

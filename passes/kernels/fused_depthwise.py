@@ -1,14 +1,15 @@
-"""What is before a depthwise convolution, that, and the product after it, strip by strip.
+"""A depthwise convolution fused with the step before it and the matmul after it, strip by strip.
 
-A piece of work is a band of rows of the result of one image. It goes through strips of these: the
-rows that a strip reads are computed by the first product or convolution, then some rows at a time
-are convolved and multiplied. What is between the steps lies in scratch memory that the piece has
-for itself, and that stays in the L2. The first or the last step may be missing.
+A workgroup computes a band of result rows of one image, in strips: the first matmul or convolution
+computes the rows that a strip reads; then some rows at a time are convolved and multiplied. The
+intermediates are in scratch memory of the workgroup, which stays in the L2. The first or the last
+step may be missing.
 
-Or it is a panel of channels of one image, all rows of which are multiplied, then convolved.
+Alternatively a workgroup computes a panel of channels of one image: all rows are multiplied, then
+convolved.
 
-All strips compute as many rows, so that borders are nothing special: a strip at the end of a band
-overlaps the one before it.
+All strips compute the same number of rows, so that borders need no special case: the last strip of
+a band overlaps the one before it.
 """
 
 import math
@@ -24,7 +25,7 @@ from .packed_matmul import MatmulEmitter, Product
 
 @dataclass(frozen=True)
 class Block(Product):
-    """A product of a block of rows by so many panels."""
+    """A matmul of one block of rows by `group` panels."""
 
     group: int = 1
 
@@ -35,20 +36,20 @@ class Block(Product):
 
 @dataclass(frozen=True)
 class StripsShape:
-    """The numbers of a kernel."""
+    """The sizes of a kernel."""
 
     depthwise: direct_convolution.Shape
     first: Block | direct_convolution.Shape | None
-    """What computes the rows that a strip reads: a product of so many, or a convolution."""
+    """The step that computes the rows that a strip reads: a matmul or a convolution."""
     last: Block | None
-    """The product of `inner` rows of the result."""
+    """The matmul of `strips.inner` rows of the depthwise result."""
     strips: graph.Strips
     read: int
     """Rows of the image that a strip reads, at most."""
 
     @property
     def by_channels(self) -> bool:
-        """Whether pieces of work are panels of channels."""
+        """True if workgroups are panels of channels."""
         return self.strips.split == "channels"
 
     @property
@@ -58,7 +59,7 @@ class StripsShape:
 
     @property
     def flops(self) -> int:
-        """Of what the ops compute; rows that strips share count once."""
+        """FLOPs of the ops; rows that strips share count once."""
         flops = self.depthwise.flops
         if isinstance(self.first, direct_convolution.Shape):
             flops += self.first.flops
@@ -68,7 +69,7 @@ class StripsShape:
 
     @property
     def scratch(self) -> tuple[int, ...]:
-        """Elements of the scratch memory of a band, between the steps."""
+        """Scratch elements of a band, for each intermediate between two steps."""
         _, _, width, depth = self.depthwise.image
         _, _, places, features = self.depthwise.result
         return (
@@ -78,20 +79,20 @@ class StripsShape:
 
 
 def _flops(product: Block, image: tuple[int, int, int, int]) -> int:
-    """Of the product of all places of an image."""
+    """FLOPs of the matmul of all pixels of the batch."""
     return 2 * math.prod(image[:3]) * product.depth * product.columns
 
 
 @dataclass(frozen=True)
 class Step:
-    """The weights of a step, and what follows its sums."""
+    """The weights of a step, and its epilogue."""
 
     weights: ir.Value
     finish: Finish
 
 
 class StripsEmitter(VectorEmitter):
-    """Writes the kernel, between the memory of the image and that of the result."""
+    """Emits the kernel, from the buffer of the image to that of the result."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class StripsEmitter(VectorEmitter):
         steps: list[Step],
         memory: list[ir.Value],
     ):
-        """`memory` is that of the result, then scratch memory."""
+        """`memory` holds the result buffer, then the scratch buffers."""
         super().__init__(shape.depthwise.lanes)
         self.shape = shape
         self.first = self.last = None
@@ -118,7 +119,7 @@ class StripsEmitter(VectorEmitter):
             self.last = MatmulEmitter(shape.last, target, step.weights, result, step.finish)
 
     def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`."""
+        """Emit workgroup `number`."""
         if self.shape.by_channels:
             panels = self.index(self.shape.depthwise.panels)
             self._panel(arith.divui(number, panels), arith.remui(number, panels))
@@ -126,8 +127,8 @@ class StripsEmitter(VectorEmitter):
             self._band(number)
 
     def _panel(self, batch: ir.Value, panel: ir.Value) -> None:
-        """A panel of the channels of an image. Scratch memory has all of them, side by side, but no
-        rows at the end that the convolution does not read."""
+        """Emit a panel of the channels of an image. Scratch holds all channels side by side, but
+        not the rows at the end that the convolution does not read."""
         _, height, width, _ = self.shape.depthwise.image
         image = self.times(batch, self.shape.read)
         assert isinstance(self.first, MatmulEmitter)
@@ -141,7 +142,7 @@ class StripsEmitter(VectorEmitter):
         self.repeat(0, self.shape.strips.rows, line)
 
     def _band(self, number: ir.Value) -> None:
-        """The band `number` of all images: its strips follow each other."""
+        """Emit band `number`, counted over all images, strip by strip."""
         shape, bands = self.shape, self.index(self.shape.strips.bands)
         height = shape.depthwise.result[1]
         batch, band = arith.divui(number, bands), arith.remui(number, bands)
@@ -156,7 +157,7 @@ class StripsEmitter(VectorEmitter):
         self.loop((low, high), [], strip, step=shape.strips.rows)
 
     def _strip(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> None:
-        """The strip from row `start` of the result of an image on."""
+        """Emit the strip that begins at result row `start` of an image."""
         origin = self.times(batch, self.shape.depthwise.image[1])
         if self.first is not None:
             origin = self._compute(number, batch, start)
@@ -169,7 +170,7 @@ class StripsEmitter(VectorEmitter):
         self.repeat(0, strips.rows // strips.inner, rows)
 
     def _compute(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> ir.Value:
-        """The first step. The result is where row 0 of the image would be in scratch memory."""
+        """Emit the first step. Returns the row of scratch at which row 0 of the image would be."""
         shape, depthwise = self.shape, self.shape.depthwise
         top = self.add(self.times(start, depthwise.strides[0]), -depthwise.low[0])
         latest = self.index(depthwise.image[1] - shape.read)
@@ -186,7 +187,7 @@ class StripsEmitter(VectorEmitter):
         return arith.subi(scratch, top)
 
     def _rows(self, number: ir.Value, batch: ir.Value, origin: ir.Value, place: ir.Value) -> None:
-        """Convolve `inner` rows from row `place` of the result of an image on, and multiply."""
+        """Convolve and multiply `inner` result rows of an image, from row `place` on."""
         shape, depthwise = self.shape, self.shape.depthwise
         row = self.add(self.times(batch, depthwise.result[1]), place)
         target = row if self.last is None else self.times(number, shape.strips.inner)
@@ -200,7 +201,7 @@ class StripsEmitter(VectorEmitter):
 def _step(
     shape: Block | direct_convolution.Shape, x: ir.Value, step: Step, result: ir.Value
 ) -> MatmulEmitter | direct_convolution.Emitter:
-    """What computes rows of an image."""
+    """The emitter of the first step, which computes rows of an image."""
     if isinstance(shape, Block):
         return MatmulEmitter(shape, x, step.weights, result, step.finish)
     return direct_convolution.Emitter(shape, x, step.weights, result, step.finish)

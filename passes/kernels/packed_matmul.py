@@ -1,10 +1,9 @@
-"""Matrix products by packed weights: a kernel that keeps a tile of the result in registers.
+"""Matmul by packed weights: a kernel that keeps an MR x NR tile of the result in registers.
 
-A piece of work is a block of rows by some panels of columns. It goes through the depth in blocks
-that leave the weights of a panel in the L1 while all rows of the block are
-multiplied by them; between blocks of the depth the sums wait in the result. Rows are cut into
-tiles of at most as many as the registers hold, of which the smallest and the largest differ by one;
-where run time counts the rows, full tiles are followed by ever smaller ones.
+A workgroup computes a block of rows by some panels of columns. It iterates over K in blocks (KC)
+that keep the weights of a panel in the L1 while all rows of the block are multiplied by them;
+between K blocks, the partial sums are in the result buffer. Rows are cut into register tiles whose
+heights differ by at most one; for dynamic rows, full tiles are followed by ever smaller ones.
 """
 
 from collections.abc import Sequence
@@ -28,16 +27,16 @@ L1_WEIGHTS_SHARE = 1
 L2_ROWS_SHARE = 1 / 2
 """Share of the L2 for a block of rows."""
 MIN_PIECES = 16
-"""Pieces of work that a product should split into, for threads to share."""
+"""Workgroups that a matmul should split into, for threads to share."""
 FEW_PIECES = 8
-"""The same where more would cost reading: the more panels a block of rows is multiplied by, the
-less often it is read, and the more rows it has, the less often the weights are."""
+"""The same if more would cost memory traffic: the more panels a block of rows is multiplied by, the
+less often the block is read; the more rows it has, the less often the weights are read."""
 FULL_TILES = 4
-"""With fewer in a block of rows, weights are read too often."""
+"""Register tiles that a block of rows should have: with fewer, weights are read too often."""
 FEW_TILES = 8
-"""In a block of rows, where run time counts them: what weights are fetched ahead for."""
+"""Register tiles assumed in a block of dynamic rows, over which prefetches are spread."""
 PIECE_PRODUCTS = 1 << 18
-"""Multiplications that a piece of work has at least, if it can: starting one costs time too."""
+"""Multiplications of a workgroup, at least, if possible: starting a workgroup costs time."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +44,24 @@ class Product:
     """``[rows, depth] x [depth, columns]``, in panels of `width` columns."""
 
     rows: int | None
-    """None where run time counts them."""
+    """None if dynamic."""
     depth: int
     columns: int
     width: int
     lanes: int
     tile: int
-    """Most rows of a register tile."""
+    """Maximum rows of a register tile (MR)."""
     cpu: CpuModel
-    """The CPU, of whose caches the operands have shares."""
+    """The CPU whose caches bound the blocks."""
 
     @property
     def weights_bytes(self) -> int:
-        """Budget for the weights of a block of the depth."""
+        """Budget for the weights of a panel's K block, in bytes."""
         return int(self.cpu.l1_bytes * L1_WEIGHTS_SHARE)
 
     @property
     def rows_bytes(self) -> int:
-        """Budget for a block of rows."""
+        """Budget for a block of rows, in bytes."""
         return int(self.cpu.l2_bytes * L2_ROWS_SHARE)
 
     @property
@@ -80,7 +79,7 @@ class Product:
 
     @property
     def block(self) -> int:
-        """Rows in a piece of work: a divisor of all, or what they are at most."""
+        """Rows in a workgroup: a divisor of all rows, or the maximum if they are dynamic."""
         most = self.rows_bytes // 4 // self.depth_block
         if self.rows is None:
             return max(1, most // self.tile) * self.tile
@@ -93,12 +92,12 @@ class Product:
 
     @property
     def blocks(self) -> int:
-        """Blocks of rows; where run time counts these, one."""
+        """Blocks of rows; one if rows are dynamic."""
         return 1 if self.rows is None else self.rows // self.block
 
     @property
     def group(self) -> int:
-        """Panels in a piece of work: a divisor of all."""
+        """Panels in a workgroup: a divisor of all panels."""
         one = self.block * self.depth * self.width
         if self.block * self.depth * 4 > self.rows_bytes:
             wanted = self.blocks * self.panels // FEW_PIECES
@@ -115,8 +114,8 @@ class Product:
         return self.blocks * self.groups
 
     def count_block(self, rows: ir.Value) -> ir.Value:
-        """The rows in a piece of work where there are `rows`: as many tiles as leave pieces for
-        threads to share, and no more than `block`."""
+        """The rows in a workgroup for `rows` dynamic rows: whole tiles, few enough that there are
+        workgroups for threads to share, and at most `block`."""
         wanted = -(-MIN_PIECES // self.groups)
         share = arith.ceildivui(rows, _index(wanted))
         tiles = arith.ceildivui(share, _index(self.tile))
@@ -124,28 +123,28 @@ class Product:
         return arith.minui(even, _index(self.block))
 
     def count_pieces(self, rows: ir.Value) -> ir.Value:
-        """`pieces`, where there are `rows`."""
+        """The number of workgroups for `rows` dynamic rows."""
         return arith.muli(arith.ceildivui(rows, self.count_block(rows)), _index(self.groups))
 
     @property
     def depth_blocks(self) -> int:
-        """Blocks of the depth: the weights of one stay in their cache."""
+        """K blocks: the weights of one stay in their cache."""
         most = max(1, self.weights_bytes // (self.line * 4))
         return -(-self.depth // most)
 
     @property
     def depth_block(self) -> int:
-        """Lines in a block of the depth; the last may have fewer."""
+        """Lines in a K block (KC); the last may have fewer."""
         return -(-self.depth // self.depth_blocks)
 
     @property
     def tiles(self) -> list[tuple[int, int]]:
-        """How many register tiles of how many rows make a block."""
+        """The register tiles of a block of rows: (number, rows)."""
         return even_tiles(self.block, self.tile)
 
 
 class MatmulEmitter(VectorEmitter):
-    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+    """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
@@ -160,7 +159,7 @@ class MatmulEmitter(VectorEmitter):
         self.finish = finish
 
     def piece(self, number: ir.Value, rows: ir.Value | None = None) -> None:
-        """The piece of work `number`: groups of panels of a block of rows follow each other."""
+        """Emit workgroup `number`; the groups of panels of a block of rows are consecutive."""
         product = self.product
         block = arith.divui(number, self.index(product.groups))
         group = arith.remui(number, self.index(product.groups))
@@ -169,8 +168,8 @@ class MatmulEmitter(VectorEmitter):
         self._blocks(first, lines)
 
     def rows(self, first: ir.Value, result: ir.Value, panel: ir.Value) -> None:
-        """A block of rows from row `first` on, by a group of panels from `panel` on, to the rows
-        from `result` on."""
+        """Multiply a block of rows, from row `first` on, by a group of panels, from `panel` on,
+        into the result rows from `result` on."""
         self._blocks(panel, _Lines(first, self._even_tiles(), result))
 
     def _blocks(self, first: ir.Value, lines: "_Lines") -> None:
@@ -179,7 +178,7 @@ class MatmulEmitter(VectorEmitter):
         self.repeat(0, blocks, lambda at: self._panels(self._depth(at), first, lines))
 
     def _even_lines(self, block: ir.Value) -> "_Lines":
-        """The rows of a block, all blocks being equal."""
+        """The rows of a block; all blocks are equal."""
         return _Lines(self.times(block, self.product.block), self._even_tiles())
 
     def _even_tiles(self) -> list["_Tiles"]:
@@ -190,8 +189,8 @@ class MatmulEmitter(VectorEmitter):
         return tiles
 
     def _lines(self, block: ir.Value, rows: ir.Value) -> "_Lines":
-        """The rows of a block, the last of which ends with the rows: in full tiles, and in ever
-        smaller ones."""
+        """The dynamic rows of a block, of which the last block may have fewer: in full tiles, then
+        in ever smaller ones."""
         product, zero = self.product, self.index(0)
         size = product.count_block(rows)
         first = arith.muli(block, size)
@@ -207,7 +206,7 @@ class MatmulEmitter(VectorEmitter):
             height = 1 << (height - 1).bit_length() - 1  # the next smaller power of two
 
     def _depth(self, number: ir.Value) -> "_Depth":
-        """The block `number` of the depth."""
+        """K block `number`."""
         product = self.product
         block, blocks = product.depth_block, product.depth_blocks
         if blocks == 1:
@@ -223,7 +222,7 @@ class MatmulEmitter(VectorEmitter):
         )
 
     def _panels(self, depth: "_Depth", first: ir.Value, lines: "_Lines") -> None:
-        """Multiply a block of rows by a block of the depth of each panel of a group."""
+        """Multiply a block of rows by one K block of each panel of a group."""
         product = self.product
 
         def whole(panel: ir.Value) -> None:
@@ -242,7 +241,7 @@ class MatmulEmitter(VectorEmitter):
         return self.repeat(full, last, partial)
 
     def _rows(self, depth: "_Depth", panel: ir.Value, lines: "_Lines", columns: int) -> None:
-        """Multiply a block of rows by a block of the depth of one panel."""
+        """Multiply a block of rows by one K block of one panel."""
         product = self.product
         weights = self.add(
             self.times(panel, product.depth * product.line),
@@ -266,8 +265,8 @@ class MatmulEmitter(VectorEmitter):
             self.repeat(0, tiles.count, tile)
 
     def _ahead(self, line: ir.Value, weights: ir.Value) -> Ahead:
-        """The part of the next block of weights that is fetched while the tile from `line` of a
-        block of rows on is multiplied."""
+        """The part of the next weights to prefetch while the tile at row `line` of a block is
+        multiplied."""
         product = self.product
         if product.rows is None:
             tiles, lines = FEW_TILES, FEW_TILES * product.tile
@@ -280,13 +279,13 @@ class MatmulEmitter(VectorEmitter):
         return Ahead(self.add(next_, self.times(line, per_line)), step)
 
     def parts(self, columns: int) -> list[Part]:
-        """The vectors that hold so many columns of a panel."""
+        """The vectors that hold `columns` columns of a panel."""
         return long_vectors(columns, self.lanes)
 
     def _places(
         self, row: ir.Value, size: int, feature: ir.Value, parts: Sequence[Part]
     ) -> list[Place]:
-        """Where the registers of a tile belong, which hold `parts` of a panel."""
+        """Result positions of the registers of a tile, which hold `parts` of a panel."""
         product = self.product
         offset = self.add(self.times(row, product.columns), feature)
         masks = [self.first_lanes(part.count) for part in parts]
@@ -298,7 +297,7 @@ class MatmulEmitter(VectorEmitter):
         ]
 
     def _start(self, places: Sequence[Place], zeros: Registers, depth: "_Depth") -> Registers:
-        """Zeros, or the sums so far."""
+        """The initial accumulators: zeros, or the partial sums of earlier K blocks."""
         if depth.continues is None:
             return zeros
 
@@ -310,7 +309,7 @@ class MatmulEmitter(VectorEmitter):
         return self.when(depth.continues, so_far, zeros)
 
     def _finish(self, places: list[Place], sums: Registers, depth: "_Depth") -> None:
-        """Store the sums, and behind the last block what follows them."""
+        """Store the accumulators, after the epilogue if this is the last K block."""
         values = (
             self.finish(places, sums)
             if depth.ends is None
@@ -322,8 +321,8 @@ class MatmulEmitter(VectorEmitter):
 
 @dataclass(frozen=True)
 class _Depth:
-    """A block of the depth: its first line and their number; whether there are blocks before it,
-    and whether it is the last. Both are None where it is the only one."""
+    """A K block: its first line and its length; whether blocks precede it (`continues`), and
+    whether it is the last (`ends`). Both flags are None if it is the only block."""
 
     start: ir.Value
     length: ir.Value
@@ -333,7 +332,7 @@ class _Depth:
 
 @dataclass(frozen=True)
 class _Tiles:
-    """Register tiles of `size` rows, the first of which begins at line `first` of a block."""
+    """`count` register tiles of `size` rows, from row `first` of a block on."""
 
     count: int | ir.Value
     size: int
@@ -342,8 +341,8 @@ class _Tiles:
 
 @dataclass(frozen=True)
 class _Lines:
-    """A block of rows: its first row, the tiles that make it, and its first row of the result, if
-    that is another."""
+    """A block of rows: its first row, its register tiles, and its first row of the result, if that
+    differs."""
 
     first: ir.Value
     tiles: list[_Tiles]

@@ -1,10 +1,10 @@
 """Recurrent cells over time: a kernel that runs all steps of some sequences of the batch.
 
-In a step, panels of the state are computed, by one thread after each other or by a team of them:
-the sums of all gates stay in registers while the state of the step before is multiplied by their
-columns of the recurrence; the cell makes of them the panel's next state. Between steps the states
-lie in memory: that of the outputs in two halves, which are read and written in turns. Gates that
-others wait for come first, in a phase of their own.
+In each step the panels of the state are computed, one after the other by one thread or shared by a
+team of threads. The accumulators of all gates stay in registers while the previous state is
+multiplied by their columns of the recurrence; the cell turns them into the panel's next state.
+Between steps the states are in memory; the output state is double-buffered. Gates that other gates
+depend on come first, in a phase of their own.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,21 +15,21 @@ from .emitter import Registers, VectorEmitter
 from .thread_team import Alone, Team
 
 LANES = 16
-"""Elements in a vector; narrower machines take several registers for one."""
+"""Elements in a vector; CPUs with narrower registers use several for one."""
 ROWS = 2
-"""Sequences at a time."""
+"""Sequences that are computed together."""
 
 Cell = Callable[[Registers, Registers, Registers, Registers], Registers]
-"""One vector: from what the gates hold, the products of the state, the states before (the output
-first) and the vectors beside, to the next states. Of early gates: to what is kept of them, of
-which the last is multiplied by the recurrence for the others."""
+"""Computes one vector: from the gate inputs, the products of the state, the previous states (the
+output first) and the additional vectors to the next states. For early gates: to the kept values, of
+which the last is multiplied by the recurrence of the other gates."""
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The numbers of a layer: `gates` of a state of `hidden` elements; `early` of them come first,
-    of which so many vectors are `kept`. Panels are `width` elements of the state, a multiple of
-    `LANES`; where the recurrence is `packed`, it lies in such panels (`graph.pack_recurrence`)."""
+    """The sizes of a layer: `gates` gates of a state of `hidden` elements. `early` gates come
+    first, and `kept` vectors of theirs are stored. A panel is `width` elements of the state, a
+    multiple of `LANES`; a `packed` recurrence is stored in panels (`graph.pack_recurrence`)."""
 
     gates: int
     hidden: int
@@ -45,22 +45,22 @@ class Recurrence:
 
     @property
     def phases(self) -> int:
-        """Of a step: in each, what was written in the one before is read."""
+        """Phases of a step; each reads the values written by the one before."""
         return 2 if self.early else 1
 
     @property
     def line(self) -> int:
-        """Elements of the recurrence that one of the state is multiplied by, in one place."""
+        """Contiguous elements of the recurrence by which one element of the state is multiplied."""
         return self.gates * (self.width if self.packed else self.hidden)
 
     @property
     def gate(self) -> int:
-        """Elements of the recurrence between those of two gates."""
+        """Stride between the columns of two gates in the recurrence, in elements."""
         return self.width if self.packed else self.hidden
 
     @property
     def elements(self) -> int:
-        """Of the recurrence."""
+        """Elements of the recurrence."""
         return self.hidden * self.line * (self.panels if self.packed else 1)
 
 
@@ -68,16 +68,16 @@ class Recurrence:
 class RecurrentMemory:
     """The buffers of a layer.
 
-    Gates [T, N, gates * H]; the recurrence; the initial states [N, H]; vectors of [H] beside, side
-    by side; the lengths [N] of sequences, if they differ; outputs [T, N, H]; the last states
-    [N, H]; scratch memory, [2, N, H] for the output of two steps and [kept, N, H].
+    Gates [T, N, gates * H]; the recurrence; the initial states [N, H]; additional vectors [H], side
+    by side; the lengths [N] of the sequences, if they differ; outputs [T, N, H]; the last states
+    [N, H]; scratch, [2, N, H] for the output of two steps and [kept, N, H].
     """
 
     gates: ir.Value
     recurrence: ir.Value
     initial: Sequence[ir.Value]
     beside: Sequence[tuple[ir.Value, int]]
-    """Vectors, and which part of a buffer each is."""
+    """Additional vectors: a buffer, and the index of the vector in it."""
     lengths: ir.Value | None
     outputs: ir.Value
     last: Sequence[ir.Value]
@@ -86,7 +86,7 @@ class RecurrentMemory:
 
 @dataclass(frozen=True)
 class _Step:
-    """The place in time, and the halves of the scratch memory that are read and written."""
+    """The time step, and the halves of scratch that are read (`before`) and written (`after`)."""
 
     time: ir.Value
     before: ir.Value
@@ -95,8 +95,8 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Panel:
-    """A panel: its number, its first element, and of each of its vectors which lanes it has, if not
-    all."""
+    """A panel: its number, its first element, and the mask of each of its vectors, None for all
+    lanes."""
 
     number: ir.Value
     element: ir.Value
@@ -104,7 +104,7 @@ class _Panel:
 
 
 class RecurrentEmitter(VectorEmitter):
-    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+    """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class RecurrentEmitter(VectorEmitter):
         cell: Cell,
         early: Cell | None = None,
     ):
-        """`counts` are the steps and the sequences."""
+        """`counts` are the numbers of steps and of sequences."""
         super().__init__(LANES)
         self.shape, self.memory, self.cell, self.early = shape, memory, cell, early
         self.steps, self.batch = counts
@@ -124,20 +124,20 @@ class RecurrentEmitter(VectorEmitter):
     # The kernel, from the outside in
 
     def sequences(self, number: ir.Value) -> None:
-        """The piece of work `number`: all steps of `ROWS` sequences, or of those that are left."""
+        """Emit workgroup `number`: all steps of `ROWS` sequences, or of the remaining ones."""
         first = self.times(number, ROWS)
         end = arith.minui(self.add(first, ROWS), self.batch)
         self._run(Alone(self, self.shape.panels), first, end)
 
     def together(self, number: ir.Value, threads: int, counters: ir.Value) -> None:
-        """The piece of work `number`, of one for each thread: a seat in the team that runs all
-        steps of all sequences."""
+        """Emit workgroup `number` of `threads`: a seat in the team that runs all steps of all
+        sequences."""
         panels = self.shape.panels
         first = arith.divui(self.times(number, panels), self.index(threads))
         self._run(Team(self, panels, counters, first), self.index(0), self.batch)
 
     def _run(self, team: Alone | Team, first: ir.Value, end: ir.Value) -> None:
-        """All steps of the sequences from `first` to before `end`, by the panels of a team."""
+        """Emit all steps of the sequences in [`first`, `end`), whose panels `team` shares."""
         phases = self.shape.phases
 
         def phase(number: ir.Value, body: Callable[[Sequence[ir.Value], _Panel], None]) -> None:
@@ -166,7 +166,7 @@ class RecurrentEmitter(VectorEmitter):
         return _Step(time, before, after)
 
     def _panel(self, number: ir.Value, body: Callable[[_Panel], None]) -> None:
-        """Write `body` for a panel; for the last one, which may be less, once more."""
+        """Emit `body` for a full panel, and once more for the last one if it is narrower."""
         shape, element = self.shape, self.times(number, self.shape.width)
         left = shape.hidden - (shape.panels - 1) * shape.width
         starts = range(0, shape.width, self.lanes)
@@ -188,7 +188,7 @@ class RecurrentEmitter(VectorEmitter):
     def _rows(
         self, first: ir.Value, end: ir.Value, body: Callable[[Sequence[ir.Value]], None]
     ) -> None:
-        """Write `body` for `ROWS` sequences together, and for those that are left one by one."""
+        """Emit `body` for `ROWS` sequences together, and for the remaining ones one by one."""
         together = arith.divui(arith.subi(end, first), self.index(ROWS))
         alone = arith.addi(first, self.times(together, ROWS))
 
@@ -200,7 +200,7 @@ class RecurrentEmitter(VectorEmitter):
         self.repeat(alone, end, lambda row: body([row]))
 
     def _start(self, rows: Sequence[ir.Value], panel: _Panel) -> None:
-        """Copy the initial states to where the first step, and the caller, look for them."""
+        """Copy the initial states to scratch, for the first step, and to the last states."""
         memory = self.memory
         for row in rows:
             for part, mask in enumerate(panel.masks):
@@ -211,7 +211,7 @@ class RecurrentEmitter(VectorEmitter):
                     self.store(value, target, at, mask)
 
     def _early(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
-        """Compute the early gates of a panel, and keep what the cell makes of them."""
+        """Compute the early gates of a panel, and store the kept values."""
         assert self.early is not None
         gates = range(self.shape.early)
         sources = [arith.addi(step.before, self._row(row)) for row in rows]
@@ -240,17 +240,17 @@ class RecurrentEmitter(VectorEmitter):
             self._store(step, place, self.cell(given, products, states, beside), states)
 
     def _kept(self, number: int, at: ir.Value) -> ir.Value:
-        """Where a state that is kept lies in the scratch memory."""
+        """The offset of a kept value in scratch."""
         return arith.addi(self.times(self.size, 2 + number), at)
 
     def _row(self, row: ir.Value) -> ir.Value:
-        """Where a sequence lies in a state."""
+        """The offset of a sequence in a state."""
         return self.times(row, self.shape.hidden)
 
     def _given(
         self, step: _Step, gates: range, place: "_Place"
     ) -> tuple[Registers, Registers, Registers]:
-        """What the gates hold for a vector, its products, and its states before."""
+        """The gate inputs of a vector, its products, and its previous states."""
         shape, memory, mask = self.shape, self.memory, place.mask
         line = arith.addi(arith.muli(step.time, self.batch), place.row)
         start = self.add(self.times(line, shape.gates * shape.hidden), place.element)
@@ -278,7 +278,7 @@ class RecurrentEmitter(VectorEmitter):
     def _products(
         self, rows: Sequence[ir.Value], sources: Sequence[ir.Value], gates: range, panel: _Panel
     ) -> list["_Place"]:
-        """Rows of the scratch memory from `sources` on, times the recurrence for `gates`."""
+        """Multiply the rows of scratch at `sources` by the recurrence of `gates`."""
         shape, memory = self.shape, self.memory
         columns = [(gate, part) for gate in gates for part in range(len(panel.masks))]
         start = self._weights(panel)
@@ -317,7 +317,7 @@ class RecurrentEmitter(VectorEmitter):
         return places
 
     def _weights(self, panel: _Panel) -> ir.Value:
-        """Where the recurrence of a panel begins."""
+        """The start of a panel's recurrence."""
         if not self.shape.packed:
             return panel.element
         return self.times(panel.number, self.shape.hidden * self.shape.line)
@@ -325,8 +325,8 @@ class RecurrentEmitter(VectorEmitter):
 
 @dataclass(frozen=True)
 class _Place:
-    """A vector of the state of a sequence: its first element, where it lies among those of all
-    sequences, the lanes it has, if not all, and its products with the recurrence by gate."""
+    """A vector of a sequence's state: its first element, its offset in the state of all sequences
+    (`at`), its mask, None for all lanes, and its products with the recurrence, by gate."""
 
     row: ir.Value
     element: ir.Value

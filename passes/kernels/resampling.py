@@ -1,8 +1,8 @@
-"""Interpolation of f32 along one axis: a kernel of our own, a vector at a time.
+"""A kernel for the interpolation of f32 along one axis, a vector at a time.
 
-Where vectors fit behind the axis, a line there is a sum of lines of the input. Where they do not,
-the last two axes are one row, and each vector of it gathers its elements from the input's row;
-places and weights are read once for all rows of a piece.
+If the inner axes hold whole vectors, a line of the result is a weighted sum of lines of the input.
+Otherwise the last two axes form one row, and each vector of it gathers its elements from the
+input's row; positions and weights are read once for all rows of a workgroup.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from ...mlir import arith, ir, memref, vector
 from .emitter import Registers, VectorEmitter
 
 LANES = 16
-"""Elements in a vector; narrower machines take several registers for one."""
+"""Elements in a vector; CPUs with narrower registers use several for one."""
 
 _PIECE = 16384
-"""Elements of the result in a piece of work, about."""
+"""Approximate number of result elements in a workgroup."""
 
 
 @dataclass(frozen=True)
 class Interpolation:
-    """Of x [outer, extent, inner] to [outer, size, inner], by `taps` places and weights [size,
-    taps]."""
+    """Interpolation of x [outer, extent, inner] to [outer, size, inner], by positions and weights
+    [size, taps]."""
 
     outer: int
     extent: int
@@ -34,17 +34,17 @@ class Interpolation:
 
     @property
     def gathers(self) -> bool:
-        """Whether the axes behind are too short for vectors."""
+        """True if the inner axes are too short for vectors."""
         return self.inner < LANES
 
     @property
     def lines(self) -> int:
-        """What pieces are made of: rows [size, inner] where it gathers, else lines [inner]."""
+        """Lines to distribute: rows [size, inner] if it gathers, else lines [inner]."""
         return self.outer if self.gathers else self.outer * self.size
 
     @property
     def chunk(self) -> int:
-        """Lines in a piece."""
+        """Lines in a workgroup."""
         length = self.size * self.inner if self.gathers else self.inner
         return min(self.lines, max(1, _PIECE // length))
 
@@ -55,7 +55,7 @@ class Interpolation:
 
 @dataclass(frozen=True)
 class InterpolationMemory:
-    """The buffers of a kernel, flat."""
+    """The flat buffers of a kernel."""
 
     x: ir.Value
     places: ir.Value
@@ -64,7 +64,7 @@ class InterpolationMemory:
 
 
 class InterpolationEmitter(VectorEmitter):
-    """Writes the kernel of an `Interpolation`."""
+    """Emits the kernel of an `Interpolation`."""
 
     def __init__(self, shape: Interpolation, memory: InterpolationMemory):
         super().__init__(LANES)
@@ -72,7 +72,7 @@ class InterpolationEmitter(VectorEmitter):
         self._memory = memory
 
     def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`."""
+        """Emit workgroup `number`."""
         shape = self._shape
         first = self.times(number, shape.chunk)
         end = arith.minsi(self.add(first, shape.chunk), self.index(shape.lines))
@@ -84,7 +84,8 @@ class InterpolationEmitter(VectorEmitter):
         )
 
     def _vectors(self, length: int, body: Callable[[ir.Value, ir.Value | None], None]) -> None:
-        """Run `body` for each vector of a row: its place, and the lanes it has, if not all."""
+        """Emit `body` for each vector of a row, given its offset and its mask, None for all
+        lanes."""
         whole = length // LANES * LANES
 
         def run(at: ir.Value, registers: Registers) -> Registers:
@@ -97,7 +98,7 @@ class InterpolationEmitter(VectorEmitter):
             body(self.index(whole), self.first_lanes(length - whole))
 
     def _line(self, line: ir.Value) -> None:
-        """A line of the result, which is a sum of lines of x."""
+        """Emit a line of the result: a weighted sum of lines of x."""
         shape, memory = self._shape, self._memory
         before = arith.divui(line, self.index(shape.size))
         at = arith.subi(line, self.times(before, shape.size))
@@ -121,7 +122,7 @@ class InterpolationEmitter(VectorEmitter):
     def _gathered(
         self, at: ir.Value, mask: ir.Value | None, first: ir.Value, end: ir.Value
     ) -> None:
-        """A vector of the rows from `first` to before `end`."""
+        """Emit one vector of each row in [`first`, `end`)."""
         shape, memory = self._shape, self._memory
         entries, behind = self._entries(at, mask)
         every = self._every() if mask is None else mask
@@ -149,8 +150,8 @@ class InterpolationEmitter(VectorEmitter):
         self.repeat(first, end, row)
 
     def _entries(self, at: ir.Value, mask: ir.Value | None) -> tuple[ir.Value, ir.Value]:
-        """For each lane of a vector of the row: where its places begin, and its place behind the
-        axis. Lanes that are not there are those of the first one."""
+        """For each lane of a vector of the row: the start of its positions, and its offset within
+        the inner axes. Masked-off lanes are those of element 0."""
         shape = self._shape
         lane = vector.broadcast(self._index_vector, at)
         lane = arith.addi(lane, self._constant(np.arange(LANES)))

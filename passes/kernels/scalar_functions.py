@@ -1,11 +1,11 @@
-"""Elementary functions of one float, f32 or f64, from what the backend computes well.
+"""Elementary functions of a float, f32 or f64, built on the functions that the backend does well.
 
 The backend has good polynomials for exp, log, sqrt and, in f32, for expm1, log1p, tanh, erf, asin
 and acos. Its other functions lose accuracy (sin beyond a few periods, atan, powers of negative
 numbers) or do not exist in f64. Each function here keeps the signs of zeros, gives NaN and
-infinities as C does, and errs by a few units in the last place.
+infinities as C does, and has an error of a few ulp.
 
-Subnormal numbers count as 0: the runtime sets the processor so.
+Subnormal numbers count as 0, because the runtime sets the CPU to flush them.
 """
 
 import functools
@@ -21,7 +21,7 @@ Function = Callable[[Scalar], Scalar]
 
 
 def like(value: float, x: Scalar) -> Scalar:
-    """A constant of `x`'s type, which may be a vector of f32."""
+    """A constant of the type of `x`, which may be a vector of f32."""
     if isinstance(x.type, ir.VectorType):
         element = ir.FloatAttr.get(x.type.element_type, float(value))
         return arith.constant(x.type, ir.DenseElementsAttr.get_splat(x.type, element))
@@ -33,21 +33,21 @@ def is_double(x: Scalar) -> bool:
 
 
 def compare(predicate: str, a: Scalar, b: Scalar | float) -> Scalar:
-    """``a < b`` and the like; `predicate` is MLIR's, "OLT"."""
+    """Compare `a` with `b` by an MLIR predicate, as "OLT" for ``a < b``."""
     b = like(b, a) if isinstance(b, float | int) else b
     return arith.cmpf(getattr(arith.CmpFPredicate, predicate), a, b)
 
 
 def round_half_even(x: Scalar) -> Scalar:
-    """To the nearest integer, halves to even; keeps the sign of zeros, infinities and NaN."""
+    """Round to the nearest integer, halves to even; keeps the sign of zeros, infinities and NaN."""
     return math.roundeven(x)
 
 
 def product(a: Scalar, b: Scalar) -> Scalar:
-    """``a * b``, rounded before anything is added to it, as what one op hands to another is.
+    """``a * b``, rounded before anything is added to it, as between two graph ops.
 
-    The backend lets processors round a product and a sum that takes it as one (``contract``), but
-    only `arith.mulf`. Adding ``-0.0`` changes no product, and costs nothing: LLVM leaves it out.
+    The backend allows a product and a following sum to be contracted to an FMA (``contract``), but
+    only for `arith.mulf`. Adding ``-0.0`` changes no product and is free: LLVM removes it.
     """
     return math.fma(a, b, like(-0.0, a))
 
@@ -57,7 +57,7 @@ def with_sign_of(x: Scalar, magnitude: Scalar) -> Scalar:
 
 
 def odd(function: Function) -> Function:
-    """An odd function, from its values at 0 and above."""
+    """Extend a function on nonnegative numbers to an odd function."""
     return lambda x: with_sign_of(x, function(math.absf(x)))
 
 
@@ -83,7 +83,7 @@ def fit(
 
 
 def expm1(x: Scalar) -> Scalar:
-    """``exp(x) - 1``. In f64 the rounding of ``exp(x)`` is taken back out: (e - 1) * x / log(e)."""
+    """``exp(x) - 1``. In f64 the rounding of ``exp(x)`` is compensated: (e - 1) * x / log(e)."""
     if not is_double(x):
         return math.expm1(x)
     e = math.exp(x)
@@ -94,7 +94,7 @@ def expm1(x: Scalar) -> Scalar:
 
 
 def log1p(x: Scalar) -> Scalar:
-    """``log(1 + x)``. In f64 the rounding of ``1 + x`` is taken back out."""
+    """``log(1 + x)``. In f64 the rounding of ``1 + x`` is compensated."""
     if not is_double(x):
         return math.log1p(x)
     one = like(1, x)
@@ -105,7 +105,7 @@ def log1p(x: Scalar) -> Scalar:
 
 
 def softplus(x: Scalar) -> Scalar:
-    """``max(x, 0) + log1p(exp(-|x|))``, which does not overflow."""
+    """``max(x, 0) + log1p(exp(-|x|))``, a form that does not overflow."""
     tail = log1p(math.exp(arith.negf(math.absf(x))))
     return arith.addf(arith.maximumf(x, like(0, x)), tail)
 
@@ -150,7 +150,7 @@ def cosh(x: Scalar) -> Scalar:
 
 
 def _is_huge(x: Scalar) -> Scalar:
-    """Whether ``x**2 + 1`` and ``x**2`` are the same, or overflow."""
+    """True if ``x**2 + 1`` rounds to ``x**2``, or overflows."""
     return compare("OGT", x, 1e9 if is_double(x) else 1e5)
 
 
@@ -188,10 +188,10 @@ def atanh(x: Scalar) -> Scalar:
 
 
 def _quarter_turns(x: Scalar) -> tuple[Scalar, Scalar]:
-    """How many quarter turns are nearest to `x` (i32, modulo 4), and what is left, in `x`'s type.
+    """The number of quarter turns nearest to `x` (i32, modulo 4), and the rest, in the type of `x`.
 
     Computed in f64 with pi / 2 in three parts, the first two short enough for exact products.
-    What is left is right to f32's precision up to |x| of about 1e9, and small for every `x`.
+    The rest is accurate to f32 precision for |x| up to about 1e9, and small for every `x`.
     """
     narrow = x.type
     f64 = ir.F64Type.get()
@@ -216,7 +216,7 @@ _HALF_PI = (
 
 
 def _sin_cos(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """The quarter turns in `x`, and sine and cosine of what is left, by their Taylor series."""
+    """The quarter turns in `x`, and the sine and cosine of the rest, by their Taylor series."""
     turns, rest = _quarter_turns(x)
     square = arith.mulf(rest, rest)
     terms = 9 if is_double(rest) else 6
@@ -230,7 +230,7 @@ def _sin_cos(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def is_bit_set(number: Scalar, bit: int) -> Scalar:
-    """Whether bit `bit` of an integer is 1."""
+    """True (an i1) if bit `bit` of an integer is 1."""
     mask, zero = (arith.constant(number.type, value) for value in (1 << bit, 0))
     return arith.cmpi(arith.CmpIPredicate.ne, arith.andi(number, mask), zero)
 
@@ -269,7 +269,8 @@ def _atan_slope(square: float) -> float:
 
 @odd
 def atan(x: Scalar) -> Scalar:
-    """Brought below tan(pi / 8) by ``pi/2 - atan(1/x)`` and ``pi/4 + atan((x-1) / (x+1))``."""
+    """A polynomial below tan(pi / 8), after reduction by ``pi/2 - atan(1/x)`` and
+    ``pi/4 + atan((x-1) / (x+1))``."""
     one = like(1, x)
     inverted = compare("OGT", x, 1)
     x = arith.select(inverted, arith.divf(one, x), x)
@@ -308,7 +309,7 @@ def acos(x: Scalar) -> Scalar:
 
 
 def power(a: Scalar, b: Scalar) -> Scalar:
-    """``a ** b`` as C's pow, for f32 or f64: ``exp(b * log|a|)`` in f64, and the special cases."""
+    """``a ** b`` as C's pow, for f32 or f64: ``exp(b * log|a|)`` in f64, plus the special cases."""
     exponent = _constant(b)
     if exponent in _PRODUCTS:
         return _PRODUCTS[exponent](a)
@@ -320,7 +321,7 @@ def power(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _constant(x: Scalar) -> float | None:
-    """The value of a scalar constant."""
+    """The value of a scalar constant; None for other values."""
     op = x.owner
     if isinstance(op, ir.Block) or op.operation.name != "arith.constant":
         return None
@@ -376,7 +377,7 @@ def remainder(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _exact_product(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
-    """``a * b`` in f64 as a rounded product and what the rounding lost."""
+    """``a * b`` in f64 as a rounded product and its rounding error."""
     product = arith.mulf(a, b)
     (a_high, a_low), (b_high, b_low) = map(_halves, (a, b))
     lost = arith.subf(arith.mulf(a_high, b_high), product)
@@ -386,7 +387,7 @@ def _exact_product(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _halves(x: Scalar) -> tuple[Scalar, Scalar]:
-    """A f64 as the sum of two with at most 26 bits each."""
+    """Split an f64 into a sum of two with at most 26 bits each."""
     i64 = ir.IntegerType.get_signless(64)
     mask = arith.constant(i64, -(1 << 27))
     high = arith.bitcast(x.type, arith.andi(arith.bitcast(i64, x), mask))

@@ -1,4 +1,4 @@
-"""Softmax along the last axis of f32: a kernel of our own, row by row."""
+"""A kernel for softmax along the last axis of f32, row by row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from ...mlir import arith, ir, scf, vector
 from .vector_functions import exp_below_zero
 
 LANES = 16
-"""Elements in a vector; narrower machines take several registers for one."""
+"""Elements in a vector; CPUs with narrower registers use several for one."""
 
 
 @dataclass(frozen=True)
 class SoftmaxRows:
-    """Rows of `length` elements, `chunk` of them in a piece of work."""
+    """Rows of `length` elements, `chunk` of them in a workgroup."""
 
     rows: int
     length: int
 
     @property
     def chunk(self) -> int:
-        """A divisor of the number of rows."""
+        """Rows in a workgroup: a divisor of the number of rows."""
         wanted = max(1, 16384 // self.length)
         return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
 
@@ -28,7 +28,7 @@ class SoftmaxRows:
         return self.rows // self.chunk
 
     def write(self, number: ir.Value, source: ir.Value, target: ir.Value) -> None:
-        """The piece of work `number`."""
+        """Emit workgroup `number`."""
         first = arith.muli(number, _index(self.chunk))
         loop = scf.ForOp(first, arith.addi(first, _index(self.chunk)), _index(1))
         with ir.InsertionPoint(loop.body):
@@ -37,7 +37,7 @@ class SoftmaxRows:
             scf.YieldOp([])
 
     def _row(self, x: "_Row", y: "_Row") -> None:
-        """NaN need not win the maximum: what is taken from a NaN stays one."""
+        """Emit one row. The maximum may ignore NaN: a NaN minus the maximum is still a NaN."""
         lowest = float("-inf")
         flags = ir.Attribute.parse("#arith.fastmath<nnan>")
         best = x.fold(
@@ -62,7 +62,7 @@ class SoftmaxRows:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a vector lies: the index of its first element, and the lanes it has, if not all."""
+    """Position of a vector: the index of its first element, and its mask, None for all lanes."""
 
     index: ir.Value
     mask: ir.Value | None
@@ -82,7 +82,7 @@ class _Row:
         missing: float,
         step: Callable[[_Place, ir.Value, ir.Value], ir.Value],
     ) -> ir.Value:
-        """Run `step` on each vector of the row; `missing` stands in the last one's empty lanes."""
+        """Fold `step` over the vectors of the row; `missing` fills the empty lanes of the last."""
         whole = self.length // LANES * LANES
         loop = scf.ForOp(_index(0), _index(whole), _index(LANES), [_splat(initial)])
         with ir.InsertionPoint(loop.body):
@@ -101,7 +101,7 @@ class _Row:
         return step(_Place(at, mask), value, total)
 
     def store(self, place: _Place, value: ir.Value) -> None:
-        """Write a vector to its place."""
+        """Store a vector at its position."""
         if place.mask is None:
             vector.store(value, self.memory, [place.index])
         else:

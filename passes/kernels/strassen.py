@@ -1,8 +1,8 @@
-"""Products of matrices in blocks by fewer multiplications: sums of blocks, products, sums of those.
+"""Strassen-like matmul with fewer multiplications: sums of blocks, their products, sums of these.
 
-A piece of work is a block of rows by some panels of columns. Panel after panel, the sums of rows
-are multiplied by those of weights, product by product; these lie in scratch memory that the piece
-has for itself. Then blocks of the result are sums of them.
+A workgroup computes a block of rows by some panels of columns. For each panel, the sums of row
+blocks are multiplied by the sums of weight blocks, product by product, into scratch memory of the
+workgroup. The blocks of the result are sums of these products.
 """
 
 import math
@@ -26,17 +26,17 @@ from .epilogue import Finish, Place
 SCRATCH_SHARE = 7 / 16
 """Share of the L2 for the products of a block of rows by a panel."""
 WEIGHTS_SHARE = 1 / 16
-"""Share of the L2 for what is read of a panel again and again: that of a block of the depth."""
+"""Share of the L2 for the part of a panel that is read repeatedly, its K block."""
 FEW_ROWS = 32
-"""With fewer in a piece of work, weights are read too often."""
+"""Rows that a workgroup should have: with fewer, weights are read too often."""
 LANES = 16
-"""Elements in a vector of sums of rows; narrower machines take several registers for one."""
+"""Elements in a vector of sums of rows; CPUs with narrower registers use several for one."""
 TERM_ELEMENTS = 1 << 15
-"""Of a factor, in a piece of the work of summing its blocks."""
+"""Elements of a factor in a workgroup of the kernel that sums its blocks."""
 
 
 class InBlocks:
-    """`rows` that an algorithm of `blocks` cuts."""
+    """`rows` cut into blocks by the algorithm named `blocks`."""
 
     rows: int
     blocks: str
@@ -71,7 +71,7 @@ class TermsShape(InBlocks):
 
     @property
     def chunk(self) -> int:
-        """Rows of blocks in a piece of work, at most."""
+        """Rows of a block in a workgroup, at most."""
         return min(self.height, max(1, TERM_ELEMENTS // (self.algorithm.rows * self.depth)))
 
     @property
@@ -80,28 +80,28 @@ class TermsShape(InBlocks):
 
     @property
     def chunks(self) -> int:
-        """Pieces of work for a copy."""
+        """Workgroups per copy."""
         return -(-self.height // self.chunk)
 
     @property
     def product(self) -> int:
-        """Elements from the sums of one product to those of the next."""
+        """Stride from the sums of one product to those of the next, in elements."""
         return terms_size(self.height, self.width)
 
     def write(self, number: ir.Value, x: ir.Value, result: ir.Value) -> None:
-        """The piece of work `number`."""
+        """Emit workgroup `number`."""
         TermsEmitter(self, x, result).piece(number)
 
 
 class TermsEmitter(VectorEmitter):
-    """Writes the kernel that sums blocks of rows. Indices are of elements."""
+    """Emits the kernel that sums blocks of rows. Indices count elements."""
 
     def __init__(self, shape: TermsShape, x: ir.Value, result: ir.Value):
         super().__init__(shape.lanes)
         self.shape, self.x, self.result = shape, x, result
 
     def piece(self, number: ir.Value) -> None:
-        """Some rows of all sums. The last of them may be that of blocks which lack one."""
+        """Emit workgroup `number`: some rows of all sums. The last blocks may lack the last row."""
         shape = self.shape
         copy = arith.divui(number, self.index(shape.chunks))
         target = self.times(copy, shape.algorithm.products * shape.product)
@@ -115,7 +115,7 @@ class TermsEmitter(VectorEmitter):
             self.repeat(full, last, lambda row: self._row(row, present, target))
 
     def _row(self, row: ir.Value, present: int, target: ir.Value) -> None:
-        """One row of each sum, of which the first `present` rows of blocks have one."""
+        """Emit one row of each sum; only the first `present` rows of blocks have that row."""
         shape, algorithm = self.shape, self.shape.algorithm
         starts = [
             self.add(self.times(self.add(row, down * shape.height), shape.depth), across)
@@ -139,7 +139,7 @@ class TermsEmitter(VectorEmitter):
 
 @dataclass(frozen=True)
 class StrassenShape(InBlocks):
-    """``[rows, depth] x [depth, columns]``, where `depth` is that of a block."""
+    """``[rows, depth] x [depth, columns]``, where `depth` is the K of a block."""
 
     rows: int
     depth: int
@@ -148,12 +148,12 @@ class StrassenShape(InBlocks):
     width: int
     lanes: int
     tile: int
-    """Most rows of a register tile."""
+    """Maximum rows of a register tile (MR)."""
     wanted: int
-    """Pieces of work, for threads to share."""
+    """Workgroups wanted, for threads to share."""
     cpu: CpuModel
     copies: int = 1
-    """Of the sums of rows: each share of the pieces reads its own."""
+    """Copies of the sums of rows; each share of the workgroups reads its own."""
 
     @property
     def breadth(self) -> int:
@@ -166,17 +166,17 @@ class StrassenShape(InBlocks):
 
     @property
     def flops(self) -> int:
-        """Of the products; the sums are not counted."""
+        """FLOPs of the products, without the sums."""
         return 2 * self.algorithm.products * self.height * self.depth * self.breadth
 
     @property
     def terms(self) -> int:
-        """Elements from the sums of rows of one product to those of the next."""
+        """Stride from the sums of rows of one product to those of the next, in elements."""
         return terms_size(self.height, self.depth)
 
     @property
     def block(self) -> int:
-        """Rows in a piece of work: a divisor of a block's, with which pieces are many."""
+        """Rows in a workgroup: a divisor of the rows of a block that gives enough workgroups."""
         held = int(self.cpu.l2_bytes * SCRATCH_SHARE)
         most = max(1, held // (self.algorithm.products * self.width * 4))
         divisors = [n for n in range(min(most, self.height), 0, -1) if self.height % n == 0]
@@ -185,12 +185,12 @@ class StrassenShape(InBlocks):
 
     @property
     def row_blocks(self) -> int:
-        """Blocks of rows that pieces of work have."""
+        """Row blocks over which the workgroups are split."""
         return self.height // self.block
 
     @property
     def group(self) -> int:
-        """Panels in a piece of work: a divisor of all."""
+        """Panels in a workgroup: a divisor of all panels."""
         wanted = max(1, self.row_blocks * self.panels // self.wanted)
         return next(n for n in range(wanted, 0, -1) if self.panels % n == 0)
 
@@ -204,30 +204,30 @@ class StrassenShape(InBlocks):
 
     @property
     def depth_blocks(self) -> int:
-        """Blocks of the depth, which are equal."""
+        """K blocks, all of equal size."""
         most = max(1, int(self.cpu.l2_bytes * WEIGHTS_SHARE) // (self.width * 4))
         wanted = -(-self.depth // most)
         return next(n for n in range(wanted, self.depth + 1) if self.depth % n == 0)
 
     @property
     def depth_block(self) -> int:
-        """Lines in a block of the depth."""
+        """Lines in a K block (KC)."""
         return self.depth // self.depth_blocks
 
     @property
     def product(self) -> int:
-        """Elements of one product's sums. A vector more than there are: what lies a power of two
-        apart shares too few sets of the caches."""
+        """Elements of one product, padded by a vector: buffers a power of two apart would compete
+        for too few cache sets."""
         return self.block * self.width + self.lanes
 
     @property
     def scratch(self) -> int:
-        """Elements of scratch memory for a piece of work."""
+        """Scratch elements of a workgroup."""
         return self.algorithm.products * self.product
 
 
 class StrassenEmitter(VectorEmitter):
-    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+    """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class StrassenEmitter(VectorEmitter):
         self.scratch, self.finish = scratch, finish
 
     def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`: groups of panels of a block of rows follow each other."""
+        """Emit workgroup `number`; the groups of panels of a block of rows are consecutive."""
         shape = self.shape
         block = arith.divui(number, self.index(shape.groups))
         group = arith.remui(number, self.index(shape.groups))
@@ -264,13 +264,13 @@ class StrassenEmitter(VectorEmitter):
         self.repeat(start, self.add(start, shape.group), panel)
 
     def _share(self, number: ir.Value) -> ir.Value:
-        """Which of equal shares of all pieces `number` is in, as those of `schedule-affinity`."""
+        """The share of workgroup `number`, of equal shares as those of `schedule-affinity`."""
         shape = self.shape
         end = self.add(self.times(number, shape.copies), shape.copies - 1)
         return arith.divui(end, self.index(shape.pieces))
 
     def _multiply(self, product: ir.Value, panel: ir.Value, rows: ir.Value, held: ir.Value) -> None:
-        """One product: the elements from `rows` on by a panel, to scratch memory from `held` on."""
+        """Emit one product: the rows at `rows` by a panel, into scratch from `held` on."""
         shape = self.shape
         number = arith.addi(self.times(panel, shape.algorithm.products), product)
         weights = self.times(number, shape.depth * shape.width)
@@ -289,8 +289,8 @@ class StrassenEmitter(VectorEmitter):
     def _tiles(
         self, rows: ir.Value, weights: ir.Value, target: ir.Value, continues: ir.Value | None
     ) -> None:
-        """Multiply a block of the depth, the elements from `rows` and from `weights` on, and add
-        that to what is there from `target` on where it `continues`."""
+        """Multiply one K block, the elements at `rows` and at `weights`, into scratch at `target`,
+        accumulating where `continues` holds."""
         shape = self.shape
         parts, done = long_vectors(shape.width, shape.lanes), 0
         for count, size in even_tiles(shape.block, shape.tile):
@@ -311,15 +311,15 @@ class StrassenEmitter(VectorEmitter):
             done += count * size
 
     def _start(self, place: ir.Value, zeros: Registers, continues: ir.Value | None) -> Registers:
-        """Zeros, or the sums so far, which are those from `place` on."""
+        """The initial accumulators: zeros, or the partial sums from `place` on."""
         if continues is None:
             return zeros
         lanes = [lanes_of(zero) for zero in zeros]
         return self.when(continues, lambda: self.load_all(self.scratch, place, lanes), zeros)
 
     def _ahead(self, weights: ir.Value, line: ir.Value) -> Ahead:
-        """The part of the next block of weights that is fetched while the tile from `line` of the
-        block of rows on is multiplied."""
+        """The part of the next weights to prefetch while the tile at row `line` of the block is
+        multiplied."""
         shape = self.shape
         next_ = self.add(weights, shape.depth_block * shape.width)
         tiles = sum(count for count, _ in even_tiles(shape.block, shape.tile))
@@ -328,7 +328,7 @@ class StrassenEmitter(VectorEmitter):
         return Ahead(start, max(1, -(-shape.width // tiles)))
 
     def _combine(self, row: ir.Value, panel: ir.Value, first: ir.Value, held: ir.Value) -> None:
-        """A row of each block of the result, as far as a panel goes."""
+        """Emit one row of each block of the result, for the columns of a panel."""
         shape, algorithm = self.shape, self.shape.algorithm
         line = arith.addi(held, self.times(row, shape.width))
 
@@ -348,8 +348,8 @@ class StrassenEmitter(VectorEmitter):
         self.loop((self.index(0), self.index(shape.width)), [], vectors, step=self.lanes)
 
     def _store(self, down: int, row: ir.Value, feature: ir.Value, sums: Registers) -> None:
-        """What follows `sums`, each of which belongs to a block of the result of those `down`
-        there, unless these lack the row."""
+        """Apply the epilogue to `sums`, one for each block in block row `down` of the result, and
+        store them, unless the result lacks that row."""
         shape = self.shape
         line = self.add(row, down * shape.height)
         places = []
@@ -369,7 +369,7 @@ class StrassenEmitter(VectorEmitter):
         return self.choose(there, store, lambda: None)
 
     def _mask(self, across: int, feature: ir.Value) -> ir.Value | None:
-        """The lanes from `feature` of a block on that the block has."""
+        """The mask of the lanes from `feature` on that lie within block column `across`."""
         shape = self.shape
         columns = min(shape.breadth, shape.columns - across * shape.breadth)
         if columns == shape.panels * shape.width:

@@ -1,4 +1,4 @@
-"""Functions of vectors of f32 that need not serve every argument, and so are quick."""
+"""Fast functions of f32 vectors with a restricted domain."""
 
 import math as pymath
 
@@ -6,16 +6,16 @@ from ...mlir import arith, ir, math
 from .scalar_functions import like
 
 _SMALLEST = -87.0
-"""Below, ``exp`` is less than the smallest normal number: 0."""
+"""Below this, ``exp`` is less than the smallest normal number, and 0 here."""
 _ROUND = 1.5 * 2.0**23
-"""Added to a small number and taken away again, it rounds to an integer, which is in the low bits
-of the sum."""
+"""Adding and subtracting this rounds a small number to an integer, which is in the low bits of the
+sum."""
 _DEGREE = 7
-"""Of the Taylor polynomial of ``exp``: up to ``log(2) / 2`` its error is 5e-9."""
+"""Degree of the Taylor polynomial of ``exp``: up to ``log(2) / 2`` its error is 5e-9."""
 
 
 def exp_below_zero(x: ir.Value) -> ir.Value:
-    """``exp`` of a vector of numbers of which none is positive; NaN stays NaN.
+    """``exp`` of a vector of nonpositive numbers; NaN stays NaN.
 
     ``exp(n log(2) + r)`` is the polynomial of ``r`` with ``n`` added to its exponent.
     """

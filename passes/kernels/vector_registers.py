@@ -1,4 +1,4 @@
-"""Register tiles of products, for the vectors of a CPU."""
+"""Register tiles of matmuls, for the vectors of a CPU."""
 
 from dataclasses import dataclass
 
@@ -7,23 +7,23 @@ from ...cpu_model import CpuModel
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """A tile of a product in registers: `rows` by `vectors`."""
+    """A register tile of a matmul: `rows` (MR) by `vectors`."""
 
     rows: int
     vectors: int
 
 
 WIDEST = {128: 4, 256: 2, 512: 4}
-"""Vectors of a tile of a product, where the result is wide enough, by the width of vectors."""
+"""Vectors of a register tile, if the result is wide enough, by the bits of a vector."""
 EFFICIENCY = {1: 0.7, 2: 0.95, 3: 1.0, 4: 1.0}
-"""Of a tile, by its vectors: narrow ones load more for each product (measured, AVX-512)."""
+"""Efficiency of a tile by its vectors: narrow tiles load more per product (measured, AVX-512)."""
 
 
 def product_tile(cpu: CpuModel, wide: int | None = None) -> RegisterTile:
-    """The tile for a product of `wide` vectors, or of very many.
+    """The register tile for a matmul of `wide` vectors of columns, or of very many.
 
-    As many sums as there are registers for, beside a vector of each column and one of the rows;
-    few vectors in the last tile that nothing needs.
+    It has as many accumulators as fit beside the vectors of a line of weights and one broadcast
+    element of a row, and few unused vectors in the last tile.
     """
     widest = WIDEST[cpu.vector_bits]
 
@@ -43,8 +43,8 @@ class Tile:
 
 
 def choose_tile(rows: int | None, columns: int, cpu: CpuModel) -> Tile | None:
-    """The tile for a product of so many rows, None where run time counts them, and columns; None
-    when too few columns fill one."""
+    """The tile for a matmul of `rows` rows (None if dynamic) and `columns` columns; None if the
+    columns do not fill a vector."""
     lanes = cpu.lanes
     if columns < lanes:
         return None
@@ -53,11 +53,11 @@ def choose_tile(rows: int | None, columns: int, cpu: CpuModel) -> Tile | None:
 
 
 SUMS = {128: 4, 256: 4, 512: 8}
-"""Vectors of 16 sums of a row that hide the latency of multiply-adds, and leave registers for
-another row's; by the width of vectors."""
+"""Vectors of 16 accumulators of a row that hide the latency of FMAs and leave registers for another
+row, by the bits of a vector."""
 
 
 def state_width(gates: int, vector_bits: int) -> int:
-    """Elements of the state in a panel of a recurrence with so many `gates`, whose sums are in
-    registers together."""
+    """Elements of the state in a panel of a recurrence with `gates` gates, all of whose
+    accumulators are in registers."""
     return 16 * max(1, SUMS[vector_bits] // gates)

@@ -1,9 +1,9 @@
-"""Winograd's convolution: a kernel that goes through all of its steps for some tiles at a time.
+"""Winograd convolution: a kernel that runs all of its steps for some tiles at a time.
 
-A piece of work is a block of tiles of the image by some panels of features. The tiles are
+A workgroup computes a block of tiles of the image by some panels of features. The tiles are
 transformed, channel by channel, into one matrix [tiles, channels] for each of the products of a
-tile; each is multiplied by its panel of the weights, and the sums are transformed into places of
-the result. What is between the steps lies in scratch memory that the piece has for itself.
+tile; each is multiplied by its panel of the weights, and the accumulators are transformed into
+pixels of the result. The intermediates are in scratch memory of the workgroup.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,39 +26,38 @@ from .emitter import (
 from .epilogue import Finish, Place
 
 SCRATCH_SHARE = 3 / 8
-"""Share of the L2 for the scratch memory of a piece of work."""
+"""Share of the L2 for the scratch memory of a workgroup."""
 LONG_SCRATCH_SHARE = 3 / 4
-"""The same where the L2 does not hold the weights: the larger the blocks, the less often they are
-read."""
+"""The same if the weights exceed the L2: the larger the blocks, the less often weights are read."""
 MIN_PIECES = 4
-"""Pieces of work that a convolution should split into, for threads to share."""
+"""Workgroups that a convolution should split into, for threads to share."""
 
 
 @dataclass(frozen=True)
 class WinogradShape:
-    """The numbers of a convolution."""
+    """The sizes of a convolution and of its tiles."""
 
     image: tuple[int, int, int, int]
     result: tuple[int, int, int, int]
     low: tuple[int, int]
     tile: int
     depth: int
-    """Channels in a group: those that a panel's features are sums of."""
+    """Channels in a group, over which the features of a panel are summed (K)."""
     width: int
     """Features in a panel."""
     lanes: int
     rows: int
-    """Tiles that are multiplied at a time, in registers."""
+    """Tiles that are multiplied at a time, in registers (MR)."""
     cpu: CpuModel
 
     @property
     def flops(self) -> int:
-        """Of the products; the transforms are not counted."""
+        """FLOPs of the products, without the transforms."""
         return 2 * self.products * self.tiles * self.depth * self.result[3]
 
     @property
     def size(self) -> int:
-        """Places of the image in a tile, along an axis."""
+        """Pixels of the image in a tile, along an axis."""
         return self.tile + KERNEL - 1
 
     @property
@@ -90,7 +89,7 @@ class WinogradShape:
 
     @property
     def block(self) -> int:
-        """Tiles in a piece of work: as many as the scratch memory holds, blocks being even."""
+        """Tiles in a workgroup: as many as the scratch budget holds, in even blocks."""
         weights = self.products * self.depth * self.result[3] * 4
         share = SCRATCH_SHARE if weights <= self.cpu.l2_bytes else LONG_SCRATCH_SHARE
         held = int(self.cpu.l2_bytes * share) // (self.products * (self.channels + self.width) * 4)
@@ -103,7 +102,7 @@ class WinogradShape:
 
     @property
     def groups(self) -> int:
-        """Groups of panels: more than one where there are few blocks."""
+        """Groups of panels: more than one if there are few blocks."""
         wanted = -(-MIN_PIECES // self.blocks)
         return next(n for n in range(min(wanted, self.panels), 0, -1) if self.panels % n == 0)
 
@@ -113,23 +112,23 @@ class WinogradShape:
 
     @property
     def entering(self) -> int:
-        """Elements of one product's matrix of the image, [tiles, channels]. A vector more than
-        there are: matrices a power of two apart would share too few sets of the caches."""
+        """Elements of one product's matrix of the image, [tiles, channels], padded by a vector:
+        matrices a power of two apart would compete for too few cache sets."""
         return self.block * self.channels + self.lanes
 
     @property
     def leaving(self) -> int:
-        """Elements of one product's sums, [tiles, width]."""
+        """Elements of one product's result, [tiles, width], padded by a vector."""
         return self.block * self.width + self.lanes
 
     @property
     def scratch(self) -> int:
-        """Elements of scratch memory for a piece of work."""
+        """Scratch elements of a workgroup."""
         return self.products * (self.entering + self.leaving)
 
 
 class WinogradEmitter(VectorEmitter):
-    """Writes the kernel. Indices are of elements, from the start of a buffer."""
+    """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
@@ -146,7 +145,7 @@ class WinogradEmitter(VectorEmitter):
         self.transforms = winograd_transforms(shape.tile)
 
     def piece(self, number: ir.Value) -> None:
-        """The piece of work `number`: groups of panels of a block of tiles follow each other."""
+        """Emit workgroup `number`; the groups of panels of a block of tiles are consecutive."""
         shape = self.shape
         block = arith.divui(number, self.index(shape.groups))
         group = arith.remui(number, self.index(shape.groups))
@@ -182,7 +181,7 @@ class WinogradEmitter(VectorEmitter):
             scf.YieldOp([])
 
     def _channels(self, read: Callable[[ir.Value], list[Registers]], target: ir.Value) -> None:
-        """Transform what `read` gives of a tile, for all of its channels."""
+        """Transform a tile, whose vectors `read` loads, for all of its channels."""
         shape = self.shape
 
         def step(channel: ir.Value, registers: Registers) -> Registers:
@@ -197,7 +196,7 @@ class WinogradEmitter(VectorEmitter):
     def _inner(
         self, batch: ir.Value, corner: Sequence[ir.Value], channel: ir.Value
     ) -> list[Registers]:
-        """The vectors of a tile that lies within the image."""
+        """Load the vectors of a tile that lies within the image."""
         shape = self.shape
         start = self.add(self._pixel(batch, corner[0], corner[1]), channel)
         _, _, width, depth = shape.image
@@ -212,7 +211,7 @@ class WinogradEmitter(VectorEmitter):
     def _border(
         self, batch: ir.Value, corner: Sequence[ir.Value]
     ) -> Callable[[ir.Value], list[Registers]]:
-        """How to read a tile of which a part lies outside the image, where there are zeros."""
+        """A function that loads a tile partly outside the image, with zeros there."""
         shape, zero = self.shape, self.index(0)
         axes = []
         for start, extent in zip(corner, shape.image[1:3], strict=True):
@@ -246,7 +245,7 @@ class WinogradEmitter(VectorEmitter):
         return read
 
     def _pixel(self, batch: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
-        """Where the channels of a place of the image begin."""
+        """The offset of a pixel of the image."""
         _, height, width, depth = self.shape.image
         line = self.add(self.times(batch, height), row)
         return self.times(self.add(self.times(line, width), column), depth)
@@ -286,7 +285,7 @@ class WinogradEmitter(VectorEmitter):
     # Tiles of the result
 
     def _leave(self, first: ir.Value, tile: ir.Value, panel: ir.Value, sums: ir.Value) -> None:
-        """Transform the sums of a tile into places of the result."""
+        """Transform the products of a tile into pixels of the result."""
         shape = self.shape
         spot = self._spot(first, tile)
         inside = self._all_inside(spot.corner, shape.tile, shape.result[1:3])
@@ -306,7 +305,7 @@ class WinogradEmitter(VectorEmitter):
         source: ir.Value,
         guard: Callable[[int, int, Callable[[], None]], None],
     ) -> None:
-        """Write the places of a tile, each as `guard` lets it, for all vectors of a panel."""
+        """Store the pixels of a tile, each under `guard`, for all vectors of a panel."""
         shape = self.shape
         _, height, width, depth = shape.result
         line = self.add(self.times(spot.batch, height), spot.corner[0])
@@ -336,7 +335,7 @@ class WinogradEmitter(VectorEmitter):
         self.loop((self.index(0), self.index(shape.width)), [], step, shape.lanes)
 
     def _where_inside(self, spot: "_Spot") -> Callable[[int, int, Callable[[], None]], None]:
-        """Write only what falls into the result."""
+        """A guard that stores only the pixels inside the result."""
         shape = self.shape
         below = arith.CmpIPredicate.slt
         inside = [
@@ -358,7 +357,7 @@ class WinogradEmitter(VectorEmitter):
     # What both ends share
 
     def _spot(self, first: ir.Value, tile: ir.Value) -> "_Spot":
-        """Where a tile of a block lies. The last one stands in for those that are too many."""
+        """The position of a tile of a block. Excess tiles repeat the last one."""
         shape = self.shape
         rows, columns = shape.grid
         at = arith.minui(arith.addi(first, tile), self.index(shape.tiles - 1))
@@ -371,7 +370,7 @@ class WinogradEmitter(VectorEmitter):
     def _all_inside(
         self, corner: Sequence[ir.Value], size: int, extents: Sequence[int]
     ) -> ir.Value:
-        """Whether `size` places along both axes, from `corner` on, exist."""
+        """True (an i1) if `size` pixels along both axes, from `corner` on, lie within `extents`."""
         parts = []
         for start, extent in zip(corner, extents, strict=True):
             end = self.add(start, size)
@@ -387,7 +386,7 @@ class WinogradEmitter(VectorEmitter):
         ]
 
     def _along(self, matrix: np.ndarray, values: Registers) -> Registers:
-        """``matrix values``, where what two results share is computed once."""
+        """``matrix values``, with the common part of two results computed once."""
         if _mirrored(matrix):
             return self._from_sums(matrix, values)
         results: dict[int, ir.Value] = {}
@@ -402,7 +401,7 @@ class WinogradEmitter(VectorEmitter):
         return [results[row] for row in range(len(matrix))]
 
     def _from_sums(self, matrix: np.ndarray, values: Registers) -> Registers:
-        """``matrix values`` where columns of the matrix are equal but for signs: their values are
+        """``matrix values`` for a matrix with columns that are equal up to signs: their values are
         added and subtracted once."""
         pairs = _mirrored(matrix)
         single = set(range(len(values))) - {i for pair in pairs for i in pair}
@@ -418,7 +417,7 @@ class WinogradEmitter(VectorEmitter):
         return results
 
     def _combine(self, terms: Sequence[tuple[float, ir.Value]]) -> ir.Value:
-        """The sum of values times factors."""
+        """The sum of values times their factors."""
         result: ir.Value | None = None
         for factor, value in sorted((t for t in terms if t[0]), key=lambda term: abs(term[0]) != 1):
             if result is None:
@@ -433,7 +432,7 @@ class WinogradEmitter(VectorEmitter):
 
 @dataclass(frozen=True)
 class _Spot:
-    """Where a tile lies: its image, and its first row and column of the result."""
+    """The position of a tile: its image, and its first row and column of the result."""
 
     batch: ir.Value
     corner: list[ir.Value]
