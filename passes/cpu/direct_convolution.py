@@ -1,4 +1,4 @@
-"""Convolutions computed by kernels of our own."""
+"""Selection of the direct convolution kernel."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,22 +18,22 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 
 MIN_PLACES = 4
-"""Along shorter rows of the result, tiles cannot fill the registers."""
+"""Minimum length of a result row: in shorter ones, tiles cannot fill the registers."""
 
 PLANES = 4
-"""So many channels of an image are read as well where they lie as next to each other."""
+"""Up to this many channels, a channels-first image is read as fast as a channels-last one."""
 
 DEPTHWISE_TAPS = 9
 """Depthwise kernels of fewer taps are left to the backend. MobileNetV2, with nine, takes 0.75 times
-the processor time of the backend's own kernels behind copies with padding."""
+the CPU time of the backend's own kernels, which need padded copies."""
 
 STREAMED_SHARE = 1 / 2
-"""Weights that take more of the L3 come from memory."""
+"""Share of the L3 above which weights are assumed to stream from memory."""
 STREAMED_PLACES = 128
-"""So many rows of windows stay in the caches beside them."""
+"""Rows of windows that stay in the caches beside streamed weights."""
 
 MIN_PIECES = 2
-"""Rows by panels: what threads can share."""
+"""Minimum number of rows times panels, which threads share."""
 
 
 @register
@@ -62,7 +62,7 @@ class GraphDirectConv(Pass):
 
 @dataclass(frozen=True)
 class Tile:
-    """What is computed in registers: `places` along a row by `vectors` of features."""
+    """A register tile: `places` pixels of a row by `vectors` vectors of features."""
 
     places: int
     vectors: int
@@ -126,12 +126,12 @@ class DirectConv(Rewrite):
         )  # fmt: skip
 
     def _streams(self, weights: np.ndarray, places: Sequence[int]) -> bool:
-        """True if weights are too large for the caches, and multiplied by few places only."""
+        """Return whether weights exceed the caches and are multiplied by few pixels only."""
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
         return large and math.prod(places) <= STREAMED_PLACES
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
-        """The weights and the number of groups that are computed with."""
+        """The weights and the number of groups after joining small groups."""
         if _is_depthwise(weights, attrs):
             return weights, attrs["groups"]
         joined = _join_groups(weights, attrs["groups"], self.lanes)
@@ -159,16 +159,16 @@ class DirectConv(Rewrite):
         return Tile(min(self.registers // 2 // vectors, places), vectors)
 
     def _tiles(self) -> Iterator[Tile]:
-        """Every tile that could be worth it: some spill a few registers."""
+        """The candidate tiles, of which some spill a few registers."""
         for vectors in (4, 3, 2, 1):
             for places in range(1, self.registers // vectors):
                 yield Tile(places, vectors)
 
     def _cost(self, tile: Tile, places: int, depth: int) -> float:
-        """Of a row of `places`, for each vector of features; a place of a full tile costs 1.
+        """Cost of a row of `places` pixels per vector of features; a pixel of a full tile costs 1.
 
-        Measured with AVX-512: the efficiency of a tile by its width, the time that a tile takes at
-        least, what spilling costs, and waiting for panels of weights that the L2 does not hold.
+        Measured with AVX-512: the efficiency of a tile by its width, the minimum time of a tile,
+        the cost of spills, and the stalls on panels of weights that exceed the L2.
         """
         full, rest = divmod(places, tile.places)
         streams = depth * tile.vectors * self.lanes * 4 > self.cpu.l2_bytes
@@ -183,7 +183,7 @@ class DirectConv(Rewrite):
 
 
 def _image(x: ir.Value) -> tuple[ir.Value, str]:
-    """The image `x`, or the one that it is a transpose of, and its layout."""
+    """The image `x`, or the channels-first image of which it is a transpose, and its layout."""
     transposed = producer(x, graph.TransposeOp)
     if transposed is None or graph.type_of(x).static_shape[-1] > PLANES:
         return x, "channels_last"
@@ -193,12 +193,13 @@ def _image(x: ir.Value) -> tuple[ir.Value, str]:
 
 
 def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
-    """Whether each of several channels has one kernel."""
+    """Return whether the convolution is depthwise, with one kernel for each of several channels."""
     return weights.shape[-2] == 1 and weights.shape[-1] == attrs["groups"] > 1
 
 
 def _join_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:
-    """Weights and number of groups so that the features of each fill vectors, or why not."""
+    """Join groups until their features fill vectors: the weights and the number of groups, or the
+    reason why that fails."""
     features = w.shape[-1] // groups
     for joined in (n for n in range(1, groups + 1) if groups % n == 0):
         if joined * features % lanes == 0:

@@ -1,4 +1,4 @@
-"""Attention computed by a kernel of our own."""
+"""Selection of the fused attention kernel."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from ..infra.rewrite import Rewrite
 from ..kernels.vector_registers import product_tile
 
 MAX_KEYS = 4096
-"""Weights of more keys than this, for a block of queries, would not stay in the caches."""
+"""Maximum number of keys: with more, the weights of a block of queries exceed the caches."""
 
 
 @register
@@ -100,7 +100,7 @@ class DirectAttention(Rewrite):
 
 class ReadInPlace(Rewrite):
     """``direct_attention(transpose(x), k, v)  -->  direct_attention(x, k, v)``, which reads the
-    queries where they lie in ``x``; so with keys, values, and with slices and reshapes. Exact."""
+    queries in place from ``x``; likewise for keys and values, slices and reshapes. Exact."""
 
     name = "attention-read-in-place"
     root = graph.DirectAttentionOp
@@ -125,8 +125,8 @@ class ReadInPlace(Rewrite):
 def _source(
     x: ir.Value, view: graph.View, features_together: bool
 ) -> tuple[ir.Value, graph.View] | None:
-    """The farthest tensor of which `x`, all of which is seen, is a view, and that view; None where
-    there is none but `x`."""
+    """The farthest tensor of which `x` is a view, and that view; None if there is none but `x`, or
+    if `view` is not the whole of `x`."""
     if not view.is_whole:
         return None
     movements, found = [], None
@@ -144,7 +144,7 @@ def _source(
 
 class StoreInOrder(Rewrite):
     """``transpose(direct_attention(q, k, v))  -->  direct_attention(q, k, v)``, which stores its
-    result in that order. Exact."""
+    result in transposed order. Exact."""
 
     name = "attention-store-in-order"
     root = graph.TransposeOp

@@ -1,4 +1,4 @@
-"""Which depthwise convolutions are computed with the products beside them, and in what strips."""
+"""Selection of the depthwise convolutions to fuse with adjacent matmuls, and of their strips."""
 
 import math
 from collections.abc import Iterator
@@ -15,19 +15,22 @@ from ..infra.registry import register
 from ..infra.report import RewriteStatistics
 
 SCRATCH_SHARE = 1 / 2
-"""Share of the L2 for what lies between the steps."""
+"""L2 budget for one workgroup's intermediates, as a share."""
 WEIGHTS_SHARE = 1 / 2
-"""Share of the L2 for the weights: more are better split between threads than read by each."""
+"""L2 budget for the weights, as a share: larger weights are better split between threads than read
+by each."""
 INNER_PLACES = 48
-"""Rows of a product that are computed at a time, if there are so many: its weights are read for
-each time."""
+"""Rows of a matmul that are computed at a time, if there are as many: its weights are read each
+time."""
 MAX_COST = 1.3
-"""Of strips, in parts of what the ops cost one by one: what is gained is reading from the caches of
-other processors, or from memory, and starting three kernels."""
+"""Maximum cost of strips relative to the separate ops. Fusion saves reads from the caches of other
+cores or from memory, and the launches of three kernels."""
 START_COST = 0.1
-"""Of a thread's share, for the thread that starts late: the fewer bands, the more others wait."""
+"""Cost of a thread that starts late, relative to a workgroup: the fewer workgroups, the longer the
+other threads wait."""
 MAX_BANDS = 2
-"""For each thread: each band has scratch memory of its own, which a cache holds little of."""
+"""Maximum number of bands per thread: each band has its own scratch, and a cache holds few of
+them."""
 
 Root = graph.PackedMatmulOp | graph.DirectConvOp
 Stage = list[graph.GraphOp]
@@ -53,7 +56,7 @@ class GraphFuseStrips(Pass):
     anchor = FUNCTION
     cpu: CpuModel = GENERIC_CPU
     threads: int = 0
-    """What shares the work; with 0 the pass does nothing."""
+    """Threads that share the work; with 0 the pass does nothing."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.threads < 1:
@@ -64,7 +67,7 @@ class GraphFuseStrips(Pass):
             self._fuse(view, statistics)
 
     def _fuse(self, depthwise: graph.GraphOp, statistics: RewriteStatistics) -> None:
-        """Fuse `depthwise`, a convolution or a group of it, with what is before and after it."""
+        """Fuse `depthwise`, a convolution or its fused group, with the steps before and after."""
         node = node_name(depthwise.operation)
         before, after = _before(depthwise), _after(depthwise)
         for wanted in ((before, depthwise, after), (before, depthwise), (depthwise, after)):
@@ -103,22 +106,23 @@ def choose_strips(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.Str
 
 @dataclass(frozen=True)
 class _Work:
-    """What the steps cost, and what lies between them."""
+    """The cost of the steps, and the size of their intermediates."""
 
     batch: int
     window: graph.Window
     places: int
-    """In a row of the result."""
+    """Pixels in a row of the result."""
     first: int
-    """Multiplications of what is before the convolution for a row of the image."""
+    """Multiplications of the step before the convolution, per row of the image."""
     others: int
-    """Multiplications of all others for a row of the result."""
+    """Multiplications of the other steps, per row of the result."""
     image_row: int
-    """Bytes of a row between what is before the convolution and that, if there is any."""
+    """Bytes per row between the step before the convolution and the convolution, 0 if there is no
+    such step."""
     result_row: int
-    """Bytes of a row between the convolution and the last product, if there is that product."""
+    """Bytes per row between the convolution and the last matmul, 0 if there is no such matmul."""
     panels: int
-    """Of channels of the convolution."""
+    """Panels of channels of the convolution."""
     threads: int
 
     @staticmethod
@@ -147,13 +151,13 @@ class _Work:
                 yield graph.Strips(bands, rows, chosen)
 
     def scratch(self, strips: graph.Strips) -> int:
-        """Bytes of scratch memory of a piece of work."""
+        """Bytes of scratch memory per workgroup."""
         if strips.split == "channels":
             return self.window.image * self.image_row // self.panels
         return strips.read(self.window) * self.image_row + strips.inner * self.result_row
 
     def cost(self, strips: graph.Strips) -> float:
-        """Of what the ops cost one by one, if threads shared that evenly."""
+        """Cost relative to the separate ops, whose work threads are assumed to share evenly."""
         height, count = self.window.result, len(strips.starts(self.window.result))
         computed = count * (strips.read(self.window) * self.first + strips.rows * self.others)
         plain = self.window.image * self.first + height * self.others
@@ -165,7 +169,7 @@ class _Work:
 
 
 def _place_products(root: Root) -> int:
-    """Multiplications of a product or a convolution for a place of its result."""
+    """Multiplications of a matmul or a convolution per pixel of its result."""
     if isinstance(root, graph.PackedMatmulOp):
         return graph.type_of(root.x).static_shape[-1] * root.attrs["columns"]
     return math.prod(graph.type_of(root.w).static_shape)
@@ -186,12 +190,12 @@ def _root(stage: Stage) -> Root:
 
 
 def _is_depthwise(op: graph.GraphOp) -> TypeGuard[graph.DirectConvOp]:
-    """Whether `op` is a depthwise convolution of images."""
+    """Return whether `op` is a depthwise convolution of images."""
     return graph.is_depthwise(op) and graph.type_of(op.x).rank == 4
 
 
 def _before(depthwise: graph.GraphOp) -> graph.GraphOp | None:
-    """The product or convolution of which nothing but `depthwise` uses the result."""
+    """The matmul or convolution whose result only `depthwise` uses."""
     x = _root(_stage(depthwise)).x
     op = graph.graph_op(x.owner)
     if op is None or not has_one_use(x) or graph.is_depthwise(_stage(op)[0]):
@@ -200,7 +204,7 @@ def _before(depthwise: graph.GraphOp) -> graph.GraphOp | None:
 
 
 def _after(depthwise: graph.GraphOp) -> graph.GraphOp | None:
-    """The product that alone uses the result of `depthwise`, as its rows."""
+    """The matmul that is the only user of the result of `depthwise`, as its rows."""
     result = depthwise.operation.results[0]
     if not has_one_use(result):
         return None
@@ -213,7 +217,7 @@ def _after(depthwise: graph.GraphOp) -> graph.GraphOp | None:
 
 
 def _is_per_feature(stage: Stage) -> bool:
-    """Whether what is beside the sums is one number, or one per feature."""
+    """Return whether every operand of the epilogue is one number, or one per feature."""
     inside = {op.operation.results[0] for op in stage}
     features = graph.type_of(stage[0].operation.results[0]).shape[-1]
     used = [value for op in stage[1:] for value in op.operation.operands]
@@ -222,7 +226,7 @@ def _is_per_feature(stage: Stage) -> bool:
 
 
 def _replace(ops: list[graph.GraphOp], strips: graph.Strips) -> None:
-    """Build the strips where the last of `ops` stands, and erase these."""
+    """Build the strips in place of the last of `ops`, and erase `ops`."""
     last = ops[-1].operation
     with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in ops]):
         fused = graph.strips(ops, strips)

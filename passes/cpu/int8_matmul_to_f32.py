@@ -1,4 +1,4 @@
-"""Products of small integers, computed with floats."""
+"""Matmuls and convolutions of 8-bit integers, computed in f32."""
 
 import functools
 import math
@@ -17,7 +17,7 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 
 EXACT = 1 << 24
-"""Up to this size, f32 holds every integer."""
+"""Magnitude up to which f32 holds every integer."""
 
 _F32 = np.dtype(np.float32)
 
@@ -51,12 +51,13 @@ def _magnitude(dtype: np.dtype) -> int:
 
 
 def exact_terms(a: np.dtype, b: np.dtype) -> int:
-    """How many products of elements of types `a` and `b` f32 sums without rounding."""
+    """The number of products of elements of types `a` and `b` that f32 sums without rounding."""
     return EXACT // (_magnitude(a) * _magnitude(b))
 
 
 def _check(a: ir.Value, b: ir.Value, terms: Any, step: int) -> str | None:
-    """Why the products are not summed as f32, if so; `terms` are summed, `step` at least."""
+    """The reason not to sum the products in f32, or None. `terms` products are summed, in parts of
+    at least `step`."""
     types = [graph.type_of(value).dtype for value in (a, b)]
     if any(dtype not in (np.int8, np.uint8) for dtype in types):
         return "only integers of 8 bits are multiplied as floats"
@@ -71,7 +72,7 @@ def _as_float(x: ir.Value) -> ir.Value:
 
 
 def _part(x: ir.Value, axis: int, start: int, size: int) -> ir.Value:
-    """`size` places of `x` along `axis`."""
+    """The slice of `x` along `axis`, `size` elements from `start` on."""
     array = constant_array(x)
     shape = graph.type_of(x).shape
     axis %= len(shape)
@@ -87,7 +88,7 @@ def _part(x: ir.Value, axis: int, start: int, size: int) -> ir.Value:
 def _summed(
     length: int, most: int, build: Callable[[int, int], ir.Value], to: np.dtype
 ) -> ir.Value:
-    """The sum of what `build` gives for pieces of `length`, each of `most` places or fewer."""
+    """The sum of the results of `build` for the parts of `length`, each of at most `most`."""
     parts = [
         graph.cast(build(start, min(most, length - start)), to=to)
         for start in range(0, length, most)

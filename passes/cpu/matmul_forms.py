@@ -1,4 +1,4 @@
-"""The forms in which products by constant weights are computed."""
+"""The forms in which matmuls by constant weights are computed."""
 
 from dataclasses import dataclass
 
@@ -14,45 +14,47 @@ from .strassen import best_blocks, by_blocks
 TILES_WIDTH = 32
 """Columns of two tiles of AMX."""
 COMPACT_BOUND = 5e-5
-"""What factors in steps of 2^-16 change a sum of their products by, with some room for sums that
-cancel."""
+"""Relative error of a sum of products whose factors are rounded to steps of 2^-16, with some margin
+for sums that cancel."""
 BF16_BOUND = 2e-2
-"""What factors in steps of 2^-8 change a sum of their products by, of the largest."""
+"""Error of a sum of products whose factors are rounded to steps of 2^-8, relative to the largest
+sum."""
 SPLIT_BOUND = 5e-5
-"""The same for factors in steps of 2^-16, with some room for sums that cancel."""
+"""The same for steps of 2^-16, with some margin for sums that cancel."""
 SPLIT_DEPTH = 128
-"""Shorter sums are no quicker as three products of bf16 than as one of f32."""
+"""Minimum K for three bf16 matmuls to be faster than one f32 matmul."""
 SPLIT_ROWS = 16
-"""Of a tile; fewer leave the unit idle."""
+"""Rows of a tile; fewer leave the unit idle."""
 SPLIT_PRODUCTS = 1 << 26
-"""Multiplications of a product for which it pays to write the terms of its rows to memory."""
+"""Minimum multiplications of a matmul for which writing the terms of its rows to memory pays."""
 SPLIT_COLUMNS = 256
-"""Where there are fewer, writing the terms is more of the work, and as much more work is needed."""
+"""Columns below which writing the terms is a larger share of the work, and `SPLIT_PRODUCTS` grows
+in proportion."""
 COMPACT_ROWS = 4
-"""More are more work than reading the weights."""
+"""Maximum rows for which a matmul is bound by reading its weights."""
 LARGEST_BF16 = float(ml_dtypes.finfo(graph.BF16).max)
-"""What is larger would round to infinity."""
+"""Largest finite bf16; larger factors would round to infinity."""
 LIKELY_ROWS = 128
-"""Where run time counts them."""
+"""Rows assumed if they are dynamic."""
 
 
 @dataclass(frozen=True)
 class PackedProducts:
-    """Products in f32, by vectors of `cpu`."""
+    """f32 matmuls on the vectors of `cpu`."""
 
     cpu: CpuModel
     bound: float | None = None
-    """How far results move, relative to the largest; None where the order of sums alone changes."""
+    """Error of the results, relative to the largest; None if only the order of sums changes."""
     compact: bool = False
-    """Whether large weights of few rows may be rounded to 24 bits."""
+    """True if large weights of matmuls with few rows may be rounded to 24 bits."""
     strassen: bool = False
-    """Whether large products may be computed by blocks, with fewer multiplications."""
+    """True if large matmuls may be computed by blocks, with fewer multiplications."""
     threads: int = 1
-    """That will share the work."""
+    """Threads that will share the work."""
 
     @property
     def lanes(self) -> int:
-        """Of a vector."""
+        """Lanes of a vector."""
         return self.cpu.lanes
 
     def tile(self, rows: int | None, columns: int) -> Tile | None:
@@ -60,7 +62,7 @@ class PackedProducts:
         return choose_tile(rows, columns, self.cpu)
 
     def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
-        """The product of `x`, of so many rows, by `weights` [K, N], for which there is a tile."""
+        """Build the matmul of `x`, of `rows` rows, by `weights` [K, N], which must have a tile."""
         tile = self.tile(rows, weights.shape[1])
         assert tile is not None
         if rows is not None and self.compact and self._is_mostly_read(rows, weights):
@@ -76,8 +78,8 @@ class PackedProducts:
         )
 
     def _is_mostly_read(self, rows: int, weights: np.ndarray) -> bool:
-        """True if a product is little more than reading its weights, which the L2 does not hold,
-        and these have 24 bits."""
+        """Return whether a matmul is bound by reading its weights, which exceed the L2, and these
+        can be rounded to 24 bits."""
         if rows > COMPACT_ROWS or weights.nbytes < self.cpu.l2_bytes:
             return False
         wide = weights.shape[1] >= graph.COMPACT_WIDTH
@@ -86,7 +88,7 @@ class PackedProducts:
 
 @dataclass(frozen=True)
 class NarrowProducts(PackedProducts):
-    """Products of factors rounded to bf16, by a unit that multiplies it."""
+    """Matmuls of factors rounded to bf16, on a unit that multiplies bf16."""
 
     bound: float | None = BF16_BOUND
     unit: str = "amx"
@@ -104,7 +106,7 @@ class NarrowProducts(PackedProducts):
 
 @dataclass(frozen=True)
 class SplitProducts(PackedProducts):
-    """Products in f32, the larger ones as three of bf16 by the tiles of AMX."""
+    """f32 matmuls, the larger ones as three bf16 matmuls on the tiles of AMX."""
 
     bound: float | None = SPLIT_BOUND
 
@@ -118,7 +120,8 @@ class SplitProducts(PackedProducts):
 
     @staticmethod
     def pays(rows: int, weights: np.ndarray) -> bool:
-        """Whether `rows` rows by `weights` are a large product, of weights that have terms."""
+        """Return whether `rows` rows by `weights` are a large matmul, of weights that bf16 terms
+        can represent."""
         if rows < SPLIT_ROWS or weights.shape[0] < SPLIT_DEPTH:
             return False
         share = min(weights.shape[1] / SPLIT_COLUMNS, 1)
@@ -128,7 +131,7 @@ class SplitProducts(PackedProducts):
 
 
 def _filled_up(x: ir.Value, weights: np.ndarray, unit: str) -> tuple[ir.Value, np.ndarray]:
-    """The factors with zeros, so that the depth is what `unit` multiplies."""
+    """The factors, zero-padded along K to a multiple of the step of `unit`."""
     missing = -weights.shape[0] % graph.DEPTH_STEPS[unit]
     if not missing:
         return x, weights

@@ -12,15 +12,16 @@ from ..infra.rewrite import Rewrite
 from ..kernels.vector_registers import state_width
 
 MIN_SHARE = 2
-"""Times the L1: less is in the nearest cache, however it lies."""
+"""Minimum size in multiples of the L1: smaller weights stay in the L1 in any layout."""
 MAX_SHARE = 1
-"""Times the L3: more is read once a step for many sequences, by products that are no kernel's."""
+"""Maximum size in multiples of the L3: larger weights are read once per step for many sequences, by
+matmuls outside of the recurrent kernel."""
 FEW = 8
-"""Sequences for which a step is little more than reading the recurrence."""
+"""Number of sequences up to which a step is bound by reading the recurrence."""
 
 
 class PackRecurrence(Rewrite):
-    """``lstm(gates, constant, ..)  -->  lstm(gates, panels, ..)``, and so for others."""
+    """``lstm(gates, constant, ..)  -->  lstm(gates, panels, ..)``, likewise for rnn and gru."""
 
     name = "pack-recurrence"
     root = (graph.RnnOp, graph.GruOp, graph.LstmOp)

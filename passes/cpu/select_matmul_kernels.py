@@ -1,4 +1,4 @@
-"""Constant weights laid out for the registers of the target."""
+"""Selection of matmul kernels, with constant weights packed for the registers of the target."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,9 +19,9 @@ from .recurrent import PackRecurrence
 from .strassen import BLOCK_BOUND
 
 IM2COL_ROWS = 1024
-"""A convolution with more places than this is left alone: rows of windows would fill the caches."""
+"""Maximum result pixels of a convolution: rows of more windows would fill the caches."""
 MIN_DEPTH = 16
-"""Shorter sums do not pay."""
+"""Minimum K for which packing pays."""
 
 
 @register
@@ -54,16 +54,16 @@ class GraphPackWeights(Pass):
     split: Literal["none", "amx"] = "none"
     """The unit that multiplies factors of f32 as two of bf16."""
     compact: bool = False
-    """Whether large weights that few rows are multiplied by are rounded to 24 bits."""
+    """True if large weights of matmuls with few rows are rounded to 24 bits."""
 
     strassen: bool = False
-    """Whether large products of f32 are computed by blocks, with fewer multiplications."""
+    """True if large f32 matmuls are computed by blocks, with fewer multiplications."""
     threads: int = 1
-    """That will share the work."""
+    """Threads that will share the work."""
 
     @property
     def bound(self) -> float | None:
-        """Of what factors are rounded to."""
+        """Error bound that results from the rounding of factors; None if nothing is rounded."""
         return self._products().bound if self.cpu.has_vectors else None
 
     def run(self, op: Any, state: PassState) -> None:
@@ -83,14 +83,15 @@ class GraphPackWeights(Pass):
 
 
 class _Pack(Rewrite):
-    """Base of rewrites to packed products; holds their form."""
+    """Base of the rewrites to packed matmuls; holds their form."""
 
     def __init__(self, products: PackedProducts):
         self.products = products
         self.bound = products.bound
 
     def _reason_against(self, x: ir.Value, rows: Any, weights: np.ndarray) -> str | None:
-        """Why `rows` rows of or from `x` by `weights` [K, N] are not packed, if they are not."""
+        """The reason not to pack `rows` rows, of or derived from `x`, by `weights` [K, N], or
+        None."""
         if not isinstance(graph.type_of(x).shape[-1], int):
             return "the length of the sums has a name"
         if rows == 0:
@@ -152,7 +153,7 @@ class PackConv(_Pack):
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:
-    """The data of a constant matrix, or of one that is transposed, as tied embeddings are."""
+    """The data of a constant matrix, or of a transposed one, as with tied embeddings."""
     transposed = producer(x, graph.TransposeOp)
     array = constant_array(x if transposed is None else transposed.x)
     if array is None or array.ndim != 2:

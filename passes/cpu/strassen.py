@@ -1,4 +1,4 @@
-"""Which products by constant weights are computed by blocks, with fewer multiplications."""
+"""Selection of the matmuls by constant weights to compute by Strassen-like algorithms."""
 
 import math
 
@@ -11,30 +11,31 @@ from ..kernels.strassen import StrassenShape
 from ..kernels.vector_registers import choose_tile
 
 BLOCK_BOUND = 1e-5
-"""What sums of blocks change a sum of products by, of the largest, with some room."""
+"""Error that sums of blocks add to a sum of products, relative to the largest, with some margin."""
 BLOCK_ROWS = 32
-"""Of a block; fewer are read and stored about as often as they are multiplied."""
+"""Minimum rows of a block; fewer are read and stored about as often as they are multiplied."""
 BLOCK_SIZE = 256
-"""Of the depth and of the columns of a block: in smaller ones sums are much of the work, and what
-they write to memory costs more than they gain where others use the caches, too."""
+"""Minimum K and columns of a block. In smaller blocks, sums are a large part of the work, and their
+memory traffic outweighs the gain if other workloads use the caches too."""
 BLOCK_PANEL = 64
-"""Columns in a piece of work, of so many rows; fewer pieces than threads leave some idle."""
+"""Columns of a workgroup of `BLOCK_ROWS` rows; fewer workgroups than threads leave some idle."""
 BLOCK_PRODUCTS = 1 << 26
-"""Multiplications of a product for which it pays to sum its blocks."""
+"""Minimum multiplications of a matmul for which it pays to sum its blocks."""
 MOST_COPIES = 2
-"""Of sums of rows. More threads would be longer at making them than at reading those of others."""
+"""Maximum copies of the sums of rows. For more threads, computing the copies takes longer than
+reading those of others."""
 MIN_PIECES = 4
-"""Of work: two for each thread, but for very few threads."""
+"""Minimum number of workgroups; with more than two threads, there are two per thread."""
 LARGEST_SUMMAND = float(np.finfo(np.float32).max) / 16
-"""Sums of as many blocks as algorithms add are finite."""
+"""Largest weight for which all sums of blocks in the algorithms are finite."""
 
 
 def best_blocks(
     x: graph.TensorType, weights: np.ndarray, lanes: int, threads: int = 1
 ) -> str | None:
-    """The algorithm with the fewest products that pays for all rows of `x` by `weights` [K, N], if
-    one does: rows must be known, blocks even in depth, and large enough for `threads` to share, and
-    their sums finite."""
+    """The paying algorithm with the fewest products for all rows of `x` by `weights` [K, N], or
+    None. Rows must be static, K must split evenly, blocks must be large enough for `threads` to
+    share, and their sums must be finite."""
     if not x.is_static:
         return None
     rows, (depth, columns) = math.prod(x.static_shape[:-1]), weights.shape
@@ -56,7 +57,7 @@ def best_blocks(
 def by_blocks(
     x: ir.Value, weights: np.ndarray, blocks: str, cpu: CpuModel, threads: int
 ) -> ir.Value:
-    """All rows of `x` by `weights` [K, N], by the algorithm called `blocks`."""
+    """Build the matmul of all rows of `x` by `weights` [K, N] with the algorithm named `blocks`."""
     lead, algorithm = graph.type_of(x).static_shape[:-1], graph.ALGORITHMS[blocks]
     depth, columns = weights.shape
     tile = choose_tile(
@@ -81,5 +82,6 @@ def by_blocks(
 
 
 def _copies(shape: StrassenShape, threads: int) -> int:
-    """Of the sums of rows: a few threads have their own where all read the same rows."""
+    """The number of copies of the sums of rows: one per thread if few threads all read the same
+    rows."""
     return threads if shape.row_blocks < threads <= MOST_COPIES else 1

@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's algorithm, where it is less work."""
+"""Selection of Winograd convolutions where they are less work."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +16,13 @@ from ..infra.rewrite import Rewrite
 from ..kernels.vector_registers import product_tile
 
 TILES = (4, 2)
-"""Places of the result along an axis: 36 products for 16 places, or 16 for 4, which directly take
-144 and 36. Larger ones would lose digits."""
+"""Result pixels of a tile along an axis: 36 products for 16 pixels, or 16 for 4; a direct
+convolution takes 144 and 36. Larger tiles would lose digits."""
 GAIN = 1.25
-"""How many times as fast it must be, by the estimate, to be worth its rounding."""
+"""Minimum estimated speedup that is worth the rounding."""
 
 TRANSFORM_CYCLES = 4
-"""Of each product of a tile, for each vector of channels on either side: counted, not measured."""
+"""Cycles per product of a tile and vector of channels, on either side: counted, not measured."""
 
 
 @register
@@ -85,7 +85,7 @@ class WinogradConv(Rewrite):
         return max(self.tiles, key=lambda tile: self._gain(tile, shape))
 
     def _gain(self, tile: int, shape: "_Sizes") -> float:
-        """How many times as fast as a direct convolution it should be."""
+        """The estimated speedup over a direct convolution."""
         batch, height, width, features = shape.result
         channels, all_channels = shape.channels, shape.groups * shape.channels
         products = (tile + 2) ** 2
@@ -98,8 +98,8 @@ class WinogradConv(Rewrite):
         return direct / ours
 
     def _cycles(self, products: float, weights: int) -> float:
-        """Cycles of so many multiply-adds of vectors by so many weights, which stay in the L2 if it
-        is large enough."""
+        """Cycles of `products` vector FMAs by `weights` weights, which stay in the L2 if they
+        fit."""
         streamed = weights * 4 if weights * 4 > self.cpu.l2_bytes else 0
         return max(products / self.cpu.fma_units, streamed / self.cpu.memory_bytes_per_cycle)
 
@@ -119,7 +119,7 @@ class WinogradConv(Rewrite):
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Of a convolution: its result [N, H, W, F], the channels of a group, and the groups."""
+    """Sizes of a convolution: its result [N, H, W, F], the channels of a group, and the groups."""
 
     result: tuple[int, ...]
     channels: int
