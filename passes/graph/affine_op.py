@@ -1,4 +1,4 @@
-"""Ops that are linear in constant weights: convolutions and matrix products, with their bias."""
+"""Ops that are linear in constant weights: convolutions and matmuls, with their bias."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +35,7 @@ class Linear:
 
     @property
     def channels(self) -> int:
-        """The size of that axis; weights are constant, so it is known."""
+        """The number of channels, which is static because weights are constant."""
         size = self.type.shape[self.axis]
         assert isinstance(size, int)
         return size
@@ -48,13 +48,13 @@ class Linear:
         return array
 
     def problem(self) -> str | None:
-        """Why the weights must stay as they are, or None."""
+        """The reason to leave the weights unchanged, or None."""
         if not has_one_use(self.weights):
             return "the weights are shared"
         return self.use_problem()
 
     def use_problem(self) -> str | None:
-        """Why what follows cannot be taken in, or None."""
+        """The reason not to fold the following op, or None."""
         if not has_one_use(self.op.result) or not has_one_use(self.outer):
             return "what it is applied to is used elsewhere"
         return None
@@ -76,7 +76,7 @@ class Linear:
         return factor  # channels are the last axis
 
     def rebuilt(self, weights: np.ndarray, bias: np.ndarray | None) -> ir.Value:
-        """The op with other weights, and a bias unless that is None."""
+        """Build the op with other weights, and with a bias unless that is None."""
         shift = None if bias is None else channel_constant(bias, self.type, self.axis)
         w = graph.constant(value=weights)
         if isinstance(self.op, graph.MatmulOp):
@@ -122,7 +122,7 @@ def channel_constant(vector: np.ndarray, type_: graph.TensorType, axis: int) -> 
 
 
 def in_range(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`array` rounded to `dtype`. Decline where that makes it infinite or NaN."""
+    """Round `array` to `dtype`. Raises Decline if an element becomes infinite or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = array.astype(dtype)
     if not np.isfinite(rounded.astype(np.float64, copy=False)).all():

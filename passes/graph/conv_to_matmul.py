@@ -1,4 +1,4 @@
-"""Convolutions as matrix products on windows laid out as rows."""
+"""Convolutions as matmuls on windows laid out as rows (im2col)."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 
 MAX_BYTES = 1 << 28
-"""Of the windows of an image, where they are laid out."""
+"""Maximum bytes of the windows of one image that are laid out as rows."""
 FEW_ELEMENTS = 1 << 19
-"""Of all windows. Measured on an H200 in f16, in microseconds, for the backend's convolution and
-for windows and matmul: 3x3x256 at 14x14, 40 and 19; 3x3x128 at 28x28, 27 and 29; 3x3x64 at 56x56,
-14 and 47."""
+"""Elements of all windows up to which they count as few. Measured on an H200 in f16, in
+microseconds, for the backend's convolution and for im2col and matmul: 3x3x256 at 14x14, 40 and 19;
+3x3x128 at 28x28, 27 and 29; 3x3x64 at 56x56, 14 and 47."""
 FEW_POSITIONS = 64
-"""Of an image, for which the backend's tiles are mostly empty: 3x3x512 at 7x7, 65 and 15, and 305
-and 254 for 32 images."""
+"""Output positions of an image up to which the backend's tiles are mostly empty: 3x3x512 at 7x7
+takes 65 and 15 microseconds, and 305 and 254 for 32 images."""
 
 
 @register
@@ -43,10 +43,10 @@ class GraphConvToMatmul(Pass):
     name = "graph-conv-to-matmul"
     anchor = FUNCTION
     narrow: str = "all"
-    """Which convolutions of floats of 16 bits are taken, too: ``none``, ``few`` (whose windows do
-    not overlap, or are few: `FEW_ELEMENTS`) or ``all``."""
+    """The 16-bit float convolutions to convert as well: ``none``, ``few`` (with windows that do not
+    overlap, or few of them: `FEW_ELEMENTS`) or ``all``."""
     pointwise: bool = False
-    """Whether those of one position and no strides are taken, whose rows are there already."""
+    """True to convert 1x1 kernels without strides as well, whose rows need no copy."""
 
     def run(self, op: Any, state: PassState) -> None:
         apply_rewrites(op, [ConvToMatmul(self.narrow, self.pointwise)], state)

@@ -25,7 +25,7 @@ PRODUCTS = (
     graph.ConvTransposeOp,
     graph.AttentionOp,
 )
-"""What gains most; their sums are f32."""
+"""Ops that gain most from 16 bits; their accumulators are f32."""
 
 FOLLOWING = (
     graph.AbsOp, graph.NegOp, graph.ReluOp, graph.LeakyReluOp, graph.PreluOp, graph.EluOp,
@@ -37,8 +37,8 @@ FOLLOWING = (
     graph.ExpandOp, graph.ConcatOp, graph.SliceOp, graph.DynamicSliceOp, graph.PadOp,
     graph.GatherOp, graph.TriluOp,
 )  # fmt: skip
-"""What stays in few bits between products. Sums inside these are f32, too, and their results are
-no larger than what they are computed from, or not much."""
+"""Ops that stay in 16 bits between matmuls and convolutions. Their accumulators are f32, too, and
+their results are hardly larger than their operands."""
 
 
 @register
@@ -66,7 +66,7 @@ class ConvertPrecision(Pass):
 
     @property
     def bound(self) -> float | None:
-        """Of what is rounded many times, with steps of 2^-11 in f16 and 2^-8 in bf16."""
+        """Error bound of repeated rounding, in steps of 2^-11 for f16 and 2^-8 for bf16."""
         return {"f16": 2e-2, "bf16": 8e-2}.get(self.to)
 
     def run(self, op: Any, state: PassState) -> None:
@@ -75,7 +75,7 @@ class ConvertPrecision(Pass):
 
 
 class _Converter:
-    """Converts op after op, in order; a value has one type, and a cast where the other is read."""
+    """Converts ops in program order. Each value has one type, and a cast for uses in the other."""
 
     def __init__(self, to: np.dtype, state: PassState):
         self.to = to
@@ -91,7 +91,7 @@ class _Converter:
                     self.visit(inner.operation)
 
     def visit(self, operation: Any) -> None:
-        """Narrow one op, or give it the operands of f32 that it had."""
+        """Narrow one op, or restore its f32 operands."""
         op = graph.graph_op(operation)
         reason = self.reason_to_stay(op) if op is not None else ""
         if op is not None and reason is None:
@@ -105,7 +105,8 @@ class _Converter:
                 operation.operands[index] = self.widened(value)
 
     def reason_to_stay(self, op: graph.GraphOp) -> str | None:
-        """None if `op` is to be narrowed; "" where there is nothing to say."""
+        """The reason to leave `op` in f32: None if it is to be narrowed, "" if there is no reason
+        worth a report."""
         values = [v for v in op.operation.operands if self.is_wide(v) or v in self.narrowed]
         if isinstance(op, PRODUCTS):
             return None if values else ""
@@ -126,7 +127,7 @@ class _Converter:
         return isinstance(value.type, ir.RankedTensorType) and graph.type_of(value).dtype == _F32
 
     def holds(self, array: np.ndarray) -> bool:
-        """Whether no element of `array` becomes infinite, nor a lone one 0."""
+        """Return whether no element of `array` becomes infinite, and a single element not 0."""
         with np.errstate(over="ignore"):
             narrow = array.astype(self.to).astype(_F32)
         if np.any(np.isfinite(array) & ~np.isfinite(narrow)):
@@ -145,15 +146,15 @@ class _Converter:
                 self.narrowed.add(result)
 
     def narrow(self, value: ir.Value) -> ir.Value:
-        """`value`, which is f32, in few bits."""
+        """Narrow the f32 `value` to `to`."""
         return self.cast(value, self._narrow_constant if _is_constant(value) else self._narrow)
 
     def widened(self, value: ir.Value) -> ir.Value:
-        """A narrowed value as f32."""
+        """Widen a narrowed value to f32."""
         return self.cast(value, lambda x: graph.cast(x, to=_F32))
 
     def cast(self, value: ir.Value, build: Callable[[ir.Value], ir.Value]) -> ir.Value:
-        """What `build` makes of `value`, right behind it; once."""
+        """The cast of `value`, which `build` creates once, immediately after `value`."""
         if value not in self.casts:
             with _behind(value):
                 self.casts[value] = build(value)
@@ -187,7 +188,7 @@ def _is_constant(value: ir.Value) -> bool:
 
 @contextmanager
 def _behind(value: ir.Value) -> Iterator[None]:
-    """Build right behind the op, or at the start of the block, that `value` comes from."""
+    """Set the insertion point after the op that defines `value`, or at the start of its block."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         with ir.InsertionPoint.at_block_begin(owner), owner.owner.location:

@@ -97,7 +97,7 @@ def _is_foldable(op: graph.GraphOp) -> bool:
 
 
 def _gives_nothing(op: graph.GraphOp) -> bool:
-    """Whether no result has an element."""
+    """Return whether no result has an element."""
     return all(map(_is_empty, op.operation.results))
 
 
@@ -114,7 +114,7 @@ def _is_empty(value: ir.Value) -> bool:
 
 
 def _compute(op: graph.GraphOp) -> tuple[np.ndarray, ...]:
-    """The results of an op that is foldable."""
+    """Compute the results of a foldable op."""
     if _gives_nothing(op):
         return tuple(map(_no_elements, op.operation.results))
     groups = op.operand_groups.values()
@@ -148,7 +148,7 @@ def _dies_with(op: graph.GraphOp, value: ir.Value) -> bool:
 
 
 def _replace(op: graph.GraphOp, arrays: tuple[np.ndarray, ...]) -> None:
-    """Put constants in the place of `op`, and erase it and the constants only it used."""
+    """Replace `op` by constants, and erase it and the constants that only it used."""
     operation = op.operation
     constants = {
         ir.OpResult(v).owner.operation: None for v in operation.operands if _is_constant(v)

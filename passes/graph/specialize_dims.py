@@ -43,7 +43,7 @@ class SpecializeDims(Pass):
 
 
 def parse_dims(entries: Iterable[str], known: Iterable[str]) -> Sizes:
-    """Read entries like ``batch=4``. InvalidDimError lists all that do not fit `known` names."""
+    """Parse entries like ``batch=4``. InvalidDimError lists all that do not fit `known` names."""
     known = sorted(known)
     sizes: dict[str, int | Dim] = {}
     problems: list[str] = []
@@ -60,7 +60,7 @@ def parse_dims(entries: Iterable[str], known: Iterable[str]) -> Sizes:
 
 
 def _resolved(sizes: Sizes) -> Sizes:
-    """`sizes` with what they say about each other put in: ``a=b, b=4`` gives ``a=4, b=4``."""
+    """Substitute `sizes` into each other: ``a=b, b=4`` gives ``a=4, b=4``."""
     for _ in sizes:
         sizes = {name: _substitute(size, sizes) for name, size in sizes.items()}
     for name, size in sizes.items():
@@ -124,7 +124,7 @@ def _substitute_attributes(op: graph.GraphOp, sizes: Sizes) -> None:
 
 
 def _infer_again(op: graph.GraphOp) -> None:
-    """Give the results the types that the type rule derives from the new operand types."""
+    """Set the result types that the type rule derives from the new operand types."""
     if type(op).infer is graph.GraphOp.infer:  # an op without a type rule
         return
     types = [graph.map_group(graph.type_of, group) for group in op.operand_groups.values()]

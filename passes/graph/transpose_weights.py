@@ -43,7 +43,7 @@ def _check(weights: np.ndarray) -> str | None:
 
 
 def _transposed(weights: np.ndarray, order: list[int]) -> ir.Value:
-    """`weights`, as the transpose of a constant whose axes are in `order`."""
+    """`weights` as the transpose of a constant with its axes in `order`."""
     constant = graph.constant(value=np.ascontiguousarray(weights.transpose(order)))
     return graph.transpose(constant, perm=[order.index(axis) for axis in range(weights.ndim)])
 

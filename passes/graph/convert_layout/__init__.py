@@ -1,8 +1,8 @@
 """Channels-last layout through the whole graph.
 
 Three steps, all of them rewrites: convolutions and pools take channels-last operands between a
-pair of transposes; transposes sink through everything that can do without them; those that meet
-their inverse vanish. Reshapes that split leading axes sink as well.
+pair of transposes; transposes sink through the ops that work on the untransposed operand as well;
+transposes that meet their inverse cancel. Reshapes that split leading axes sink as well.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class GraphLayout(Pass):
     name = "graph-layout"
     anchor = FUNCTION
     conv: Literal["nhwc", "nchw"] = "nhwc"
-    """``nchw`` leaves convolutions as they are and only cancels transposes."""
+    """Layout of convolutions; ``nchw`` leaves them unchanged and only cancels transposes."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.conv == "nhwc":

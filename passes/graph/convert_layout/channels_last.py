@@ -9,7 +9,7 @@ from .permutation import to_channels_first, to_channels_last, transposed
 
 
 class _ChannelsLast(Rewrite):
-    """Base: an op with a ``layout`` attribute that is channels first."""
+    """Base of the rewrites of ops whose ``layout`` attribute is channels first."""
 
     def pattern(self, op: Any) -> dict[str, Any] | None:
         return {} if op.attrs["layout"] == "channels_first" else None

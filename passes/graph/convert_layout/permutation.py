@@ -1,4 +1,4 @@
-"""Permutations of axes, and transposing without moving data."""
+"""Permutations of axes, and transposes that move no data."""
 
 from collections.abc import Sequence
 
@@ -36,13 +36,13 @@ def is_identity(perm: Sequence[int]) -> bool:
 
 
 def moves_only_units(shape: Sequence[object], perm: Sequence[int]) -> bool:
-    """Whether transposing `shape` by `perm` keeps the order of all axes longer than 1."""
+    """Return whether transposing `shape` by `perm` keeps the order of all axes longer than 1."""
     kept = [axis for axis in perm if shape[axis] != 1]
     return kept == sorted(kept)
 
 
 def transposed(value: ir.Value, perm: Sequence[int]) -> ir.Value:
-    """`value` transposed: a new constant, a reshape, or a `graph.transpose`, whichever is least."""
+    """Transpose `value`, as a new constant, a reshape or a `graph.transpose`: the cheapest one."""
     if is_identity(perm):
         return value
     array = constant_array(value)
@@ -55,5 +55,5 @@ def transposed(value: ir.Value, perm: Sequence[int]) -> ir.Value:
 
 
 def transposes_freely(value: ir.Value, perm: Sequence[int]) -> bool:
-    """Whether `transposed` moves no data at run time."""
+    """Return whether `transposed` moves no data at run time."""
     return constant_array(value) is not None or moves_only_units(graph.type_of(value).shape, perm)

@@ -1,7 +1,7 @@
 """Reshapes that only split leading axes sink towards the results.
 
-A product of rows, as exporters of ``Gemm`` write it, works on [rows, columns], and what follows it
-on [batch, length, columns]. Done on rows, that can be computed where the product is.
+A matmul exported as ``Gemm`` works on [rows, columns], and the ops that follow it on
+[batch, length, columns]. On [rows, columns], these ops can be fused into the matmul.
 """
 
 from typing import Any
@@ -16,8 +16,8 @@ _Shape = tuple[Any, ...]
 
 
 def _split(value: ir.Value) -> Any:
-    """The reshape that makes `value` of at least two axes, of which the last stay, by splitting
-    others; or None."""
+    """The reshape that makes `value` from at least two axes by splitting leading axes and keeping
+    the last ones; or None."""
     op = producer(value, graph.ReshapeOp)
     if op is None:
         return None
@@ -26,7 +26,7 @@ def _split(value: ir.Value) -> Any:
 
 
 def _common(source: _Shape, shape: _Shape) -> int:
-    """How many of the last axes are equal."""
+    """The number of equal trailing axes."""
     count = 0
     while count < min(len(source), len(shape)) and source[-1 - count] == shape[-1 - count]:
         count += 1
@@ -36,7 +36,7 @@ def _common(source: _Shape, shape: _Shape) -> int:
 class SinkReshapeThroughElementwise(Rewrite):
     """``f(reshape(a), b)  -->  reshape(f(a, reshape(b)))``.
 
-    Every other operand must be of the same shape, or vary along the axes that stay alone.
+    Every other operand must have the same shape, or vary only along the axes that are kept.
     """
 
     name = "sink-reshape-through-elementwise"
@@ -66,7 +66,7 @@ class SinkReshapeThroughElementwise(Rewrite):
         return graph.reshape(rebuild(op, operands), shape=shape)
 
     def _on_rows(self, value: ir.Value, rows: _Shape, shape: _Shape) -> _Shape | None:
-        """The shape in which an operand goes with `rows`, if there is one."""
+        """The shape in which an operand is compatible with `rows`; None if there is none."""
         given = graph.type_of(value).shape
         if given == shape:
             return rows
@@ -76,7 +76,7 @@ class SinkReshapeThroughElementwise(Rewrite):
 
 
 def _reshaped(value: ir.Value, shape: _Shape | None) -> ir.Value:
-    """`value` in `shape`: what it was reshaped from, if that is so."""
+    """`value` in `shape`, which is the operand of its reshape if that has `shape`."""
     assert shape is not None
     if graph.type_of(value).shape == shape:
         return value
@@ -94,7 +94,7 @@ def _is_product(value: ir.Value) -> bool:
 def sink_reshape_through_last_axes(
     op: graph.LayerNormOp | graph.RmsNormOp | graph.SoftmaxOp | graph.LogSoftmaxOp,
 ):
-    """``f(reshape(x), axis)  -->  reshape(f(x, axis'))``, where `f` works along axes that stay."""
+    """``f(reshape(x), axis)  -->  reshape(f(x, axis'))``, if `f` works along axes that are kept."""
     split = _split(op.operation.operands[0])
     if split is None:
         return None

@@ -41,7 +41,7 @@ ALONG_ONE_AXIS = (graph.SoftmaxOp, graph.LogSoftmaxOp, graph.LrnOp, graph.BatchN
 
 
 def _perm(value: ir.Value) -> Perm | None:
-    """The permutation when `value` is a transpose's result."""
+    """The permutation of the transpose that makes `value`; None if no transpose does."""
     op = producer(value, graph.TransposeOp)
     return None if op is None else op.attrs["perm"]
 
@@ -51,12 +51,12 @@ def _source(value: ir.Value) -> ir.Value:
 
 
 def rebuild(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
-    """`op` on other operands, with some attributes changed."""
+    """Build `op` on other operands, with some attributes changed."""
     return graph.build(type(op), operands, {**op.attrs, **changed})
 
 
 def _unpermuted(values: Sequence[Any], perm: Perm) -> list[Any]:
-    """A list over the axes of the transposed tensor as one over the axes of its source."""
+    """Reorder a list over the axes of a transposed tensor to one over the axes of its source."""
     result: list[Any] = [None] * len(perm)
     for axis, value in zip(perm, values, strict=True):
         result[axis] = value
@@ -75,7 +75,7 @@ def merge_transposes(op: graph.TransposeOp):
 
 @rewrite(graph.TransposeOp)
 def transpose_of_units(op: graph.TransposeOp):
-    """``transpose(x)  -->  reshape(x)`` where only axes of size 1 change places."""
+    """``transpose(x)  -->  reshape(x)`` if only axes of size 1 move."""
     type_, perm = graph.type_of(op.x), op.attrs["perm"]
     if is_identity(perm) or not moves_only_units(type_.shape, perm):
         return None
@@ -85,7 +85,7 @@ def transpose_of_units(op: graph.TransposeOp):
 class SinkThroughElementwise(Rewrite):
     """``f(transpose(a, p), b)  -->  transpose(f(a, transpose(b, p^-1)), p)``.
 
-    Every other operand must be transposed likewise, or be transposable without moving data.
+    Every other operand must be transposed by `p` too, or be transposable without moving data.
     """
 
     name = "sink-through-elementwise"
@@ -205,7 +205,7 @@ def sink_through_expand(op: graph.ExpandOp):
 def sink_through_reshape(op: graph.ReshapeOp):
     """``reshape(transpose(x, p))  -->  transpose(reshape(x), q)``.
 
-    Where each run of axes that the reshape merges or splits is a run of `x` as well.
+    This requires that each run of axes that the reshape merges or splits is a run of `x` as well.
     """
     perm = _perm(op.x)
     if perm is None:

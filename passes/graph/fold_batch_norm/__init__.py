@@ -3,4 +3,4 @@
 from . import affine, normalization
 
 REWRITES = (*normalization.REWRITES, *affine.REWRITES)
-"""In the order in which they are tried."""
+"""The rewrites, in the order in which they are tried."""

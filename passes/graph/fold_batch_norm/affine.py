@@ -71,7 +71,7 @@ REWRITES = (ScaleIntoWeights, MergeBiases)
 
 
 def _operand_orders(op: Any) -> list[tuple[ir.Value, ir.Value]]:
-    """The operands in the orders in which they may be taken, if the first has the result's type."""
+    """The possible orders of the operands whose first operand has the type of the result."""
     commutes = isinstance(op, graph.MulOp | graph.AddOp)
     orders = [(op.a, op.b), (op.b, op.a)] if commutes else [(op.a, op.b)]
     return [(a, b) for a, b in orders if a.type == op.result.type]

@@ -1,4 +1,4 @@
-"""Passes that gather ops into `graph.fused` groups: one kernel each."""
+"""Passes that group ops into `graph.fused`: one kernel for each group."""
 
 from dataclasses import dataclass
 from typing import Any

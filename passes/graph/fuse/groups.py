@@ -1,7 +1,7 @@
-"""Growing groups of ops from a root along its uses.
+"""Groups of ops that grow from a root along its uses.
 
-Ops are told apart by their results: an op of a group has one, and Python objects for ops are not
-unique in the bindings.
+Ops are identified by their results: an op of a group has exactly one, and the Python objects of ops
+are not unique in the bindings.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ def fuse_groups(
 
 
 class _Grower:
-    """Where every value of a block is defined, and which ops have joined a group."""
+    """The positions of all values of a block, and the ops that have joined a group."""
 
     def __init__(self, operations: Iterable[Any], max_operands: int):
         self.max_operands = max_operands
@@ -51,7 +51,7 @@ class _Grower:
                 self.position[result] = index
 
     def group(self, root: graph.GraphOp) -> Group:
-        """The root and the longest run of elementwise ops on its result that one value leaves."""
+        """The root and the longest run of elementwise ops on its result with a single live-out."""
         return _trim(self._grow(root))
 
     def replace(self, group: Group, fused: ir.Value) -> None:
@@ -87,7 +87,7 @@ class _Grower:
         return found
 
     def _is_before(self, value: ir.Value, start: int) -> bool:
-        """Whether `value` is there when the root runs, or is a constant."""
+        """Return whether `value` is available at the root, or is a constant."""
         if isinstance(value.owner, ir.Block):
             return True
         return value.owner.name == "graph.constant" or self.position.get(value, start) < start
@@ -98,7 +98,7 @@ def _result(op: graph.GraphOp) -> ir.Value:
 
 
 def _users(op: graph.GraphOp) -> list[Any]:
-    """The ops beside `op` that use it, themselves or in their regions."""
+    """The ops in the block of `op` that use it, directly or in their regions."""
     level = op.operation.parent
     return [_enclosing(use.owner.operation, level) for use in _result(op).uses]
 
@@ -115,7 +115,7 @@ def _captured(members: dict[ir.Value, graph.GraphOp]) -> set[ir.Value]:
 
 
 def _trim(group: Group) -> Group:
-    """The longest beginning of `group` of which only the last value is used outside."""
+    """The longest prefix of `group` of which only the last value is used outside."""
     for length in range(len(group), 1, -1):
         members = {_result(op) for op in group[:length]}
         inner = group[: length - 1]
@@ -131,7 +131,7 @@ def _results(user: Any) -> list[ir.Value | None]:
 
 
 def _replace(group: Group, kind: str) -> ir.Value:
-    """Build the fused op where the last op of `group` stands; the members are erased later."""
+    """Build the fused op in place of the last op of `group`; the members are erased later."""
     last = group[-1].operation
     with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in group]):
         fused = graph.fuse(group, kind=kind)

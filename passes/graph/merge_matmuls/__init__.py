@@ -1,1 +1,1 @@
-"""Matrix products with one left operand, as one product; and heads taken from it."""
+"""Matmuls that share a left operand merged to one matmul, and attention heads sliced from it."""

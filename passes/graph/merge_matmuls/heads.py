@@ -1,8 +1,8 @@
-"""Heads of attention, taken from a product whose last axis holds several parts.
+"""Heads of attention, sliced from a matmul whose last axis holds several parts.
 
     [B, S, 3 * H * D] -> 3 x (slice -> [B, S, H, D] -> [B, H, S, D])
 
-copies each part twice: slices of the last axis are not contiguous. Slices of the first are.
+copies each part twice, because slices of the last axis are not contiguous. Slices of the first are.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Heads:
 
 
 def heads_of(x: ir.Value) -> Heads | None:
-    """How `x` is split into heads, if that is all that is done with it."""
+    """The split of `x` into heads, if that is its only use; else None."""
     reshape = _only_user(x, graph.ReshapeOp)
     transpose = None if reshape is None else _only_user(reshape.result, graph.TransposeOp)
     if reshape is None or transpose is None:
@@ -106,7 +106,7 @@ def _take_parts(first: graph.SliceOp, y: ir.Value, parts: list[Part]) -> None:
 
 
 def _chain(part: Part) -> list[ir.OpView]:
-    """Transpose, reshape and slice, the last op first."""
+    """The transpose, reshape and slice of a part, in this order (the last op first)."""
     transpose = ir.OpResult(part.result).owner
     reshape = ir.OpResult(transpose.operands[0]).owner
     return [transpose, reshape, ir.OpResult(reshape.operands[0]).owner]
@@ -141,7 +141,7 @@ def _unequal_parts(y: ir.Value, parts: list[Part]) -> list[ir.Value]:
 
 
 def part_of_last_axis(op: Any) -> tuple[int, int] | None:
-    """Start and size of a slice that takes a run of the last axis and all of the others."""
+    """The start and size of a slice of the last axis alone; None for other slices."""
     attrs = op.attrs
     *before, last = zip(
         attrs["starts"], attrs["sizes"], attrs["steps"], graph.type_of(op.x).shape, strict=True

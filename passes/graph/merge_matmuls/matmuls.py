@@ -1,4 +1,4 @@
-"""Products of one left operand with several constant matrices."""
+"""Matmuls of one left operand by several constant matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +17,12 @@ REWRITE = "merge-matmuls"
 
 
 def merge_matmuls(block: ir.Block, statistics: RewriteStatistics) -> None:
-    """Merge what can be in `block`.
+    """Merge the matmuls of `block` that share a left operand.
 
         %0 = matmul(%x, %a) + %c                 %0 = matmul(%x, %a_and_b) + %c_and_d
         %1 = matmul(%x, %b) + %d        -->      %1 = slice(%0), %2 = slice(%0)
 
-    Exact, but for the order in which the backend sums up.
+    Exact up to the order of sums.
     """
     groups: dict[ir.Value, list[Linear]] = {}
     for operation in block.operations:
@@ -35,7 +35,7 @@ def merge_matmuls(block: ir.Block, statistics: RewriteStatistics) -> None:
 
 
 def _product(operation: Any) -> Linear | None:
-    """The op as a product with a constant matrix, with the bias that follows it."""
+    """Read the op as a matmul by a constant matrix, with the bias that follows it."""
     op = graph.graph_op(operation)
     if not isinstance(op, graph.MatmulOp):
         return None
@@ -50,7 +50,7 @@ def _product(operation: Any) -> Linear | None:
 
 
 def _merge_group(products: Sequence[Linear], statistics: RewriteStatistics) -> None:
-    """Merge those of `products` whose results are used alike."""
+    """Merge the `products` whose results are used in the same way."""
     alike: dict[Any, list[Linear]] = {}
     for product in products:
         reason, use = _how_used(product)
@@ -67,7 +67,7 @@ def _merge_group(products: Sequence[Linear], statistics: RewriteStatistics) -> N
 
 
 def _how_used(product: Linear) -> tuple[str | None, Any]:
-    """Why a part of a larger result would not do, and what tells apart uses that do not mix."""
+    """The reason not to merge `product`, or None, and a key that is equal for compatible uses."""
     if not has_one_use(product.weights):
         return "the weights are shared", None
     heads = heads_of(product.outer)

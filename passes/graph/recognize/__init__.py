@@ -23,4 +23,4 @@ REWRITES = (
     *grouped_heads.REWRITES,
     *rotary.REWRITES,
 )
-"""All that recognise composites, in the order in which they are tried."""
+"""All rewrites that recognise composites, in the order in which they are tried."""

@@ -23,7 +23,7 @@ _ROOT_HALF = float(np.sqrt(1 / 2))
 _TANH = float(np.sqrt(2 / np.pi))
 _CUBIC = 0.044715
 _REACH = 5
-"""How many arithmetic ops may stand between the last op of an activation and its core."""
+"""Maximum number of arithmetic ops between the last op of an activation and its core."""
 
 _BOUNDS = (graph.MinOp, graph.MaxOp, graph.ReluOp)
 _HALVES: Polynomial = {(1, 0): 0.5, (1, 1): 0.5}  # in x and the core: 0.5 * x + 0.5 * x * core
@@ -31,7 +31,7 @@ _PRODUCT: Polynomial = {(1, 1): 1.0}  # x * core
 
 
 class _Activation(Rewrite):
-    """A function of `x` that is arithmetic around one costly value, `core`."""
+    """A function of `x` that consists of arithmetic around one expensive value, `core`."""
 
     def check(self, op: Any, *, x: ir.Value, core: ir.Value, **captures: Any) -> str | None:
         del captures
@@ -41,11 +41,11 @@ class _Activation(Rewrite):
 
 
 class Gelu(_Activation):
-    """``x * 0.5 * (1 + erf(x / sqrt(2)))``, however written, ``-->  gelu(x)``.
+    """``x * 0.5 * (1 + erf(x / sqrt(2)))``, in any algebraic form, ``-->  gelu(x)``.
 
-    Likewise its approximation ``x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``, and
-    that as ``x * sigmoid(2 * sqrt(2 / pi) * (x + 0.044715 * x**3))``. Exact but for rounding;
-    constants may differ from these by 1e-5, or by two units in the last place.
+    Likewise its approximation ``x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``, also
+    as ``x * sigmoid(2 * sqrt(2 / pi) * (x + 0.044715 * x**3))``. Exact but for rounding; constants
+    may differ from these by 1e-5, or by two ulp.
     """
 
     name = "recognize-gelu"
@@ -56,7 +56,8 @@ class Gelu(_Activation):
         (graph.TanhOp, _HALVES, {(1,): _TANH, (3,): _TANH * _CUBIC}, "tanh"),
         (graph.SigmoidOp, _PRODUCT, {(1,): 2 * _TANH, (3,): 2 * _TANH * _CUBIC}, "tanh"),
     )
-    """Class of the core, the whole in x and the core, the core's operand in x, approximation."""
+    """Class of the core, the whole as a polynomial in x and the core, the core's operand as a
+    polynomial in x, and the approximation."""
 
     def pattern(self, op: graph.BinaryOp):
         dtype = graph.type_of(op.result).dtype
@@ -217,7 +218,7 @@ REWRITES = (Sigmoid, Softplus, Gelu, Swish, Mish, HardSigmoid)
 
 
 def _cores(op: Any, classes: tuple[type[graph.GraphOp], ...]) -> Iterator[Any]:
-    """The ops of `classes` whose results the arithmetic of the float op `op` is made of."""
+    """The ops of `classes` whose results enter the arithmetic of the float op `op`."""
     if not graph.is_float(graph.type_of(op.result).dtype):
         return
     for value in operands_within(op.result, _REACH):

@@ -1,7 +1,7 @@
-"""Scalar algebra on the graph: forms that do not depend on how an expression was written.
+"""Scalar algebra on the graph: canonical forms of expressions.
 
-``(x * 0.5) * (1 + erf(x / 1.41))``, ``0.5 * x + x * erf(0.707 * x) / 2`` and a dozen others mean
-one thing, and have one form here: a polynomial in some values, or a product of powers.
+``(x * 0.5) * (1 + erf(x / 1.41))``, ``0.5 * x + x * erf(0.707 * x) / 2`` and a dozen others are
+equivalent, and have one form here: a polynomial in some values, or a product of powers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _ARITHMETIC = (graph.AddOp, graph.SubOp, graph.MulOp, graph.DivOp, graph.NegOp, 
 
 
 def polynomial(value: ir.Value, *variables: ir.Value, depth: int = MAX_DEPTH) -> Polynomial | None:
-    """`value` as a polynomial in `variables` with scalar coefficients; None when it is not one."""
+    """Read `value` as a polynomial in `variables` with scalar coefficients; None if it is none."""
     if value in variables:
         return {tuple(int(v == value) for v in variables): 1.0}
     op: Any = graph.graph_op(value.owner)
@@ -59,23 +59,23 @@ def _combined(op: graph.GraphOp, parts: list[Polynomial], constant: Degrees) -> 
 
 
 def constant_number(value: ir.Value) -> float | None:
-    """The element of a constant that holds exactly one."""
+    """The element of a constant that holds exactly one; else None."""
     number = constant_scalar(value)
     return None if number is None else float(number)
 
 
 def tolerance(dtype: np.dtype) -> float:
-    """By how much, relatively, a formula's constant may be off: it is rounded, or cut short."""
+    """The relative error allowed for a constant of a formula, which may be rounded or truncated."""
     return max(1e-5, 2 * float(ml_dtypes.finfo(dtype).eps))
 
 
 def is_number(found: float, wanted: float, dtype: np.dtype) -> bool:
-    """Whether `found` is the formula's constant `wanted`, but for its rounding."""
+    """Return whether `found` is the formula's constant `wanted` up to rounding."""
     return abs(found - wanted) <= tolerance(dtype) * abs(wanted)
 
 
 def is_close(found: Polynomial | None, wanted: Polynomial, dtype: np.dtype) -> bool:
-    """Whether `found` is the polynomial `wanted`, but for the rounding of constants."""
+    """Return whether `found` is the polynomial `wanted` up to the rounding of constants."""
     return found is not None and all(
         is_number(found.get(degrees, 0.0), wanted.get(degrees, 0.0), dtype)
         for degrees in found.keys() | wanted.keys()
@@ -83,7 +83,7 @@ def is_close(found: Polynomial | None, wanted: Polynomial, dtype: np.dtype) -> b
 
 
 def operands_within(value: ir.Value, depth: int = MAX_DEPTH) -> Iterator[ir.Value]:
-    """`value` and what the arithmetic behind it is made of, without constants, nearest first."""
+    """`value` and the operands of the arithmetic behind it, without constants, nearest first."""
     seen: set[ir.Value] = set()
     level = [value]
     for _ in range(depth + 1):
@@ -108,9 +108,9 @@ class Product:
 
 
 def product(value: ir.Value, *atoms: ir.Value, through_casts: bool = False) -> Product:
-    """`value` as a product of values that are not products themselves, or are among `atoms`.
+    """Read `value` as a product of values that are not products themselves, or are in `atoms`.
 
-    With `through_casts`, conversions between float types do not count.
+    With `through_casts`, conversions between float types are looked through.
     """
     result = Product()
     stack = [(value, 1.0)]
@@ -130,7 +130,7 @@ def product(value: ir.Value, *atoms: ir.Value, through_casts: bool = False) -> P
 def _factors(
     value: ir.Value, through_casts: bool
 ) -> tuple[float, list[tuple[ir.Value, float]]] | None:
-    """A coefficient and powers whose product `value` is, one op deep."""
+    """A coefficient and powers with product `value`, one op deep; None if it is no product."""
     op: Any = graph.graph_op(value.owner)
     if isinstance(op, graph.ConstantOp):
         number = constant_number(value)
@@ -156,7 +156,7 @@ def _factors(
 
 
 def without_casts(value: ir.Value) -> ir.Value:
-    """`value` before conversions between float types."""
+    """`value` without the conversions between float types that precede it."""
     op: Any = graph.graph_op(value.owner)
     while isinstance(op, graph.CastOp) and graph.is_float(graph.type_of(op.x).dtype):
         value = op.x

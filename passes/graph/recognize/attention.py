@@ -1,4 +1,4 @@
-"""Scaled dot-product attention that exporters write out."""
+"""Scaled dot-product attention that exporters decompose."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,26 +17,26 @@ from .views import swapped
 
 @dataclass(frozen=True)
 class Scores:
-    """``matmul(q, k_transposed) * scale``, and what hides some of the products."""
+    """``matmul(q, k_transposed) * scale``, and the mask of the products."""
 
     q: ir.Value
     k_transposed: ir.Value
     scale: float
     products: ir.Value
     bias: ir.Value | None = None
-    """What is added."""
+    """Mask that is added to the scores."""
     condition: ir.Value | None = None
     keeps: bool = True
-    """Scores are kept where the condition is this, and `filler` elsewhere."""
+    """Value of the condition for which scores are kept; elsewhere they are `filler`."""
     filler: ir.Value | None = None
 
 
 class Attention(Rewrite):
     """``softmax(q @ transpose(k) * scale + mask) @ v  -->  attention(q, k, v, mask) {scale}``.
 
-    The scale may stand before or after the product, on one side or both; the mask may be added,
-    or chosen by ``where``; the softmax may be guarded, ``where(isnan(p), 0, p)``, and converted.
-    Constant masks that hide nothing are dropped, causal ones become the attribute.
+    The scale may be applied before or after the matmul, on one side or both; the mask may be added,
+    or selected by ``where``; the softmax may be guarded, ``where(isnan(p), 0, p)``, and converted.
+    Constant masks that hide nothing are dropped; causal ones become the attribute.
 
     Exact but for rounding: scores and weights stay in f32. A hidden position has no weight at
     all, which differs from a mask of -10000 only where scores are that far apart. Rows whose
@@ -78,7 +78,7 @@ REWRITES = (Attention,)
 
 
 def _softmax(weights: ir.Value) -> graph.SoftmaxOp | None:
-    """The softmax behind conversions and a guard against NaN."""
+    """The softmax before conversions and a guard against NaN."""
     value = without_casts(weights)
     guard = producer(value, graph.WhereOp)
     if guard is not None and constant_number(guard.a) == 0:
@@ -90,7 +90,7 @@ def _softmax(weights: ir.Value) -> graph.SoftmaxOp | None:
 
 
 def _read_scores(value: ir.Value) -> Scores | None:
-    """Read what softmax is taken of."""
+    """Read the operand of the softmax."""
     value = without_casts(value)
     op: Any = graph.graph_op(value.owner)
     if isinstance(op, graph.AddOp):
@@ -120,7 +120,7 @@ def _read_products(value: ir.Value) -> Scores | None:
 
 
 def _without_scale(value: ir.Value) -> tuple[float, ir.Value]:
-    """A scalar constant and a value of the same type whose product `value` is."""
+    """Split `value` into a scalar constant and a value of the same type."""
     scale = 1.0
     while True:
         op: Any = graph.graph_op(value.owner)
@@ -138,7 +138,7 @@ def _without_scale(value: ir.Value) -> tuple[float, ir.Value]:
 
 
 def _type_problem(op: Any, scores: Scores, v: ir.Value) -> str | None:
-    """Why the types of the parts do not make an attention of the type of `op`."""
+    """The reason why the types do not form an attention of the type of `op`, or None."""
     q, k_transposed = graph.type_of(scores.q), graph.type_of(scores.k_transposed)
     k = k_transposed.with_shape((*k_transposed.shape[:-2], *k_transposed.shape[:-3:-1]))
     mask = _mask_type(scores)
@@ -162,9 +162,9 @@ def _mask_type(scores: Scores) -> graph.TensorType | None:
 
 
 def _mask(scores: Scores) -> ir.Value | None:
-    """The mask, built from the condition if that is what there is.
+    """The mask, built from the condition if there is one.
 
-    Where a finite number is put it is added instead: both differ in rows hidden as a whole only.
+    A finite `filler` is added instead of selected: the two differ only in fully hidden rows.
     """
     if scores.bias is not None or scores.condition is None or scores.filler is None:
         return scores.bias

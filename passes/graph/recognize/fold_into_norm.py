@@ -1,4 +1,4 @@
-"""What stands around a normalisation and can be taken in: scale, bias, conversions."""
+"""Folding of scale, bias and conversions into an adjacent normalisation."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ REWRITES = (NormScale, NormBias, NormInNarrowType)
 
 
 def fitted(array: np.ndarray, inner: graph.Shape) -> np.ndarray | None:
-    """`array` without leading axes of size 1, or None when it does not broadcast to `inner`."""
+    """`array` without leading axes of size 1, or None if it does not broadcast to `inner`."""
     extra = max(array.ndim - len(inner), 0)
     if any(size != 1 for size in array.shape[:extra]):
         return None
@@ -115,7 +115,7 @@ def _norm_and_constant(op: Any, classes: Any) -> dict[str, Any] | None:
 
 
 def _fit_problem(op: Any, norm: Any, c: ir.Value) -> str | None:
-    """Why a constant cannot be taken in by `norm`."""
+    """The reason why a constant cannot be folded into `norm`, or None."""
     inner = graph.type_of(norm.x).shape[norm.attrs["axis"] :]
     array = constant_array(c)
     if op.result.type != norm.result.type or array is None or fitted(array, inner) is None:
@@ -155,7 +155,7 @@ def _rebuilt(
     bias: ir.Value | None,
     x: ir.Value | None = None,
 ) -> ir.Value:
-    """`norm` with other operands."""
+    """Build `norm` with other operands."""
     x = norm.x if x is None else x
     if isinstance(norm, graph.LayerNormOp):
         return graph.layer_norm(x, scale, bias, **norm.attrs)

@@ -10,7 +10,7 @@ from ...infra.rewrite import Rewrite
 
 @dataclass(frozen=True)
 class Repeated:
-    """``reshape(expand(reshape(x)))``: each of `groups` heads of `x` `count` times in a row."""
+    """``reshape(expand(reshape(x)))``: each of `groups` heads of `x` repeated `count` times."""
 
     x: ir.Value
     groups: int
@@ -21,7 +21,7 @@ class GroupedHeads(Rewrite):
     """``attention(q, repeat(k), repeat(v))  -->  reshape(attention(reshape(q), k, v))``.
 
     Queries [..., G * R, S, D] and keys [..., G, T, D], each repeated R times, become queries
-    [..., G, R, S, D] and keys [..., G, 1, T, D]: the repeated ones are never stored. Exact.
+    [..., G, R, S, D] and keys [..., G, 1, T, D]. The repeated keys are not materialized. Exact.
     """
 
     name = "recognize-grouped-heads"
@@ -71,6 +71,6 @@ def _repeated(value: ir.Value) -> Repeated | None:
 
 
 def _with_groups(x: ir.Value, groups: int, count: int) -> ir.Value:
-    """``[..., groups * count, S, D]`` as ``[..., groups, count, S, D]``."""
+    """Reshape ``[..., groups * count, S, D]`` to ``[..., groups, count, S, D]``."""
     *leading, _, rows, size = graph.type_of(x).shape
     return graph.reshape(x, shape=[*leading, groups, count, rows, size])

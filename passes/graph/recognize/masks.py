@@ -1,4 +1,4 @@
-"""Attention masks that are known at compile time, and fillers of masks that are not."""
+"""Attention masks that are known at compile time, and the fillers of those that are not."""
 
 import numpy as np
 
@@ -7,34 +7,32 @@ from ...infra.query import constant_array
 from .algebra import constant_number
 
 HIDDEN = -1e4
-"""An added value of at most this hides a position: models write anything from here to -inf."""
+"""Added values up to this hide a position: models use anything from here to -inf."""
 
 
 def is_hidden(value: ir.Value) -> bool:
-    """Whether `value` is a scalar constant that hides a position."""
+    """Return whether `value` is a scalar constant that hides a position."""
     number = constant_number(value)
     return number is not None and number <= HIDDEN
 
 
 def is_minus_infinity(value: ir.Value) -> bool:
-    """Whether `value` is the scalar constant minus infinity."""
+    """Return whether `value` is the scalar constant minus infinity."""
     return constant_number(value) == -np.inf
 
 
 def hides_nothing(mask: ir.Value, keeps: bool = True) -> bool:
-    """Whether `mask` is a constant that changes no score.
+    """Return whether `mask` is a constant that changes no score.
 
-    A boolean mask shows the positions where it is `keeps`.
+    A boolean mask keeps the positions at which it equals `keeps`.
     """
     array = constant_array(mask)
     return array is not None and bool((array == (array.dtype == np.bool_ and keeps)).all())
 
 
 def is_causal(mask: ir.Value, keeps: bool = True) -> bool:
-    """Whether `mask` is a constant that shows positions up to each row's own, and hides the rest.
-
-    It is so for all batches and heads, if it has such axes.
-    """
+    """Return whether `mask` is a constant causal mask, which hides the positions after each row's
+    own, in all batches and heads if it has such axes."""
     array = constant_array(mask)
     if array is None or array.ndim < 2 or array.shape[-2] < 2:
         return False

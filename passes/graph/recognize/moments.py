@@ -1,4 +1,4 @@
-"""Means and deviations as exporters write them. Conversions between float types do not count."""
+"""Means and deviations as exporters write them, looking through conversions between float types."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of `x` over `axes`, which stay with size 1."""
+    """The mean of `x` over `axes`, which are kept with size 1."""
 
     x: ir.Value
     axes: tuple[int, ...]
 
 
 def scaled_by_deviation(value: ir.Value) -> Scaled | None:
-    """Read `value` as something divided by the root of `d`'s mean square; degree is 0 or 1."""
+    """Read `value` as a quotient by the root mean square of `d`; the degree of `d` is 0 or 1."""
     if not graph.is_float(graph.type_of(value).dtype):
         return None
     roots = [v for v, e in product(value, through_casts=True).powers.items() if e == -0.5]
@@ -65,7 +65,7 @@ def mean_of(value: ir.Value) -> Mean | None:
 
 
 def centred_operand(value: ir.Value, axes: tuple[int, ...]) -> tuple[ir.Value, ir.Value] | None:
-    """``x`` and ``mean(x)`` where `value` is ``x - mean(x)`` over `axes`."""
+    """``x`` and ``mean(x)`` if `value` is ``x - mean(x)`` over `axes`; else None."""
     sub = producer(without_casts(value), graph.SubOp)
     mean = None if sub is None else mean_of(sub.b)
     if sub is None or mean is None or mean.axes != axes:
@@ -75,7 +75,7 @@ def centred_operand(value: ir.Value, axes: tuple[int, ...]) -> tuple[ir.Value, i
 
 
 def _root_of(value: ir.Value) -> ir.Value | None:
-    """``d`` where `value` is ``d * d``."""
+    """``d`` if `value` is ``d * d``; else None."""
     value = without_casts(value)
     mul = producer(value, graph.MulOp)
     if mul is not None and without_casts(mul.a) == without_casts(mul.b):
@@ -87,7 +87,7 @@ def _root_of(value: ir.Value) -> ir.Value | None:
 
 
 def _without_epsilon(value: ir.Value) -> tuple[ir.Value, float]:
-    """``v + epsilon`` as its two parts; epsilon is 0 when it is not there."""
+    """Split ``v + epsilon`` into its two parts; epsilon is 0 if there is none."""
     value = without_casts(value)
     for v, other in _operand_orders(producer(value, graph.AddOp)):
         number = constant_number(without_casts(other))

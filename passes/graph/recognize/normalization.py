@@ -1,7 +1,7 @@
-"""Layer and RMS normalisation that exporters write out.
+"""Layer and RMS normalisation that exporters decompose.
 
-Only the core is recognised here; scale and bias are taken in one by one (`fold_into_norm`), so
-that every mixture of the parts is covered.
+Only the core is recognised here; scale and bias are folded one by one (`fold_into_norm`), so that
+every combination of the parts is covered.
 """
 
 from typing import Any
@@ -139,5 +139,5 @@ def _scale(scaled: Scaled, x: graph.TensorType) -> np.ndarray | None:
 
 
 def _other(op: Any, operand: ir.Value) -> ir.Value | None:
-    """The operand of a binary op beside `operand`, if that is one."""
+    """The other operand of a binary op, if `operand` is one of the two; else None."""
     return op.b if op.a == operand else op.a if op.b == operand else None

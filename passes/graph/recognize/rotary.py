@@ -1,4 +1,4 @@
-"""Rotary position embeddings that exporters write out."""
+"""Rotary position embeddings that exporters decompose."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from .uses import used_elsewhere
 class RotaryEmbedding(Rewrite):
     """``x * cos + concat(-x2, x1) * sin  -->  rotary_embedding(x, cos1, sin1)``.
 
-    Here ``x = concat(x1, x2)``, and both halves of ``cos`` and of ``sin`` are alike, as constants
-    or because they were computed of a concatenation of something with itself. Exact but for
-    rounding: f16 and bf16 are computed in f32.
+    Here ``x = concat(x1, x2)``, and the two halves of ``cos`` and of ``sin`` are equal, as
+    constants or because they are computed from the concatenation of a value with itself. Exact but
+    for rounding: f16 and bf16 are computed in f32.
     """
 
     name = "recognize-rotary-embedding"
@@ -52,7 +52,7 @@ REWRITES = (RotaryEmbedding,)
 
 
 def _turned_by_half(value: ir.Value) -> ir.Value | None:
-    """``x`` where `value` is ``concat(-x2, x1)`` of its halves along the last axis."""
+    """``x`` if `value` is ``concat(-x2, x1)`` of its halves along the last axis; else None."""
     concat = producer(value, graph.ConcatOp)
     if concat is None or concat.attrs["axis"] != graph.type_of(value).rank - 1:
         return None
@@ -67,7 +67,7 @@ def _turned_by_half(value: ir.Value) -> ir.Value | None:
 
 
 def _half(value: ir.Value) -> tuple[ir.Value, int] | None:
-    """What `value` is a half of along the last axis, and from where on."""
+    """The tensor of which `value` is a half along the last axis, and the start of that half."""
     op = producer(value, graph.SliceOp)
     if op is None:
         return None
@@ -111,5 +111,5 @@ def _first_half(value: ir.Value) -> ir.Value:
 
 
 def _other(op: Any, operand: ir.Value) -> ir.Value | None:
-    """The operand of a binary op beside `operand`, if that is one."""
+    """The other operand of a binary op, if `operand` is one of the two; else None."""
     return op.b if op.a == operand else op.a if op.b == operand else None

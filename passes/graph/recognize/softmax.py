@@ -1,4 +1,4 @@
-"""Softmax that exporters write out."""
+"""Softmax that exporters decompose."""
 
 from ....dialects import graph
 from ....mlir import ir
@@ -11,7 +11,8 @@ from .uses import used_elsewhere
 class Softmax(Rewrite):
     """``exp(x - max(x)) / sum(exp(x - max(x)))  -->  softmax(x)``, also without the maximum.
 
-    Exact but for rounding; where ``exp`` overflows for want of the maximum, the result is right.
+    Exact but for rounding. If ``exp`` overflows because there is no maximum, the new result is the
+    correct one.
     """
 
     name = "recognize-softmax"
@@ -42,7 +43,7 @@ REWRITES = (Softmax,)
 
 
 def _without_maximum(x: ir.Value, axes: tuple[int, ...]) -> ir.Value:
-    """``x`` of ``x - max(x)`` over `axes`; other values stay."""
+    """``x`` if the value is ``x - max(x)`` over `axes`; otherwise the value itself."""
     sub = producer(x, graph.SubOp)
     largest = None if sub is None else producer(sub.b, graph.ReduceMaxOp)
     if sub is None or largest is None or largest.x != sub.a:

@@ -1,4 +1,4 @@
-"""Who else uses what a composite would swallow."""
+"""Uses of the intermediate values that a composite would replace."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,10 +11,10 @@ from ....mlir import ir
 def used_elsewhere(
     root: Any, leaves: Collection[ir.Value], start: ir.Value | None = None
 ) -> str | None:
-    """A reason when something between the values `leaves` and the op `root` has other users.
+    """A reason if a value between `leaves` and the op `root` has other users; else None.
 
-    That would be computed twice: inside the composite and for the others. With `start`, only what
-    is computed from this value counts, the rest being cheap.
+    Such a value would be computed twice: inside the composite and for the other users. With
+    `start`, only values computed from it count, because the others are cheap.
     """
     inside = _inside(root.operation, leaves)
     if start is not None:
@@ -27,7 +27,7 @@ def used_elsewhere(
 
 
 def _inside(root: Any, leaves: Collection[ir.Value]) -> dict[Any, None]:
-    """`root` and the ops behind it up to `leaves`, constants left out (an ordered set)."""
+    """`root` and the ops before it back to `leaves`, without constants (an ordered set)."""
     found: dict[Any, None] = {}
     stack = [root]
     while stack:
@@ -44,7 +44,7 @@ def _inside(root: Any, leaves: Collection[ir.Value]) -> dict[Any, None]:
 
 
 def _downstream(start: ir.Value, inside: dict[Any, None]) -> dict[Any, None]:
-    """Those of `inside` that are computed from `start`, its own op included."""
+    """The ops of `inside` that are computed from `start`, including its own op."""
     found: dict[Any, None] = {ir.OpResult(start).owner.operation: None}
     stack = [start]
     while stack:

@@ -6,7 +6,7 @@ from ...infra.query import producer
 
 
 def swapped(value: ir.Value) -> ir.Value:
-    """`value` with its last two axes exchanged, made of what it was made of where possible.
+    """`value` with its last two axes exchanged, undoing its own transpose if possible.
 
     Exporters write the transpose of a [B, H, S, D] tensor in [B * H, S, D], between reshapes.
     """
@@ -25,7 +25,7 @@ def swapped(value: ir.Value) -> ir.Value:
 
 
 def _reshaped(value: ir.Value, shape: graph.Shape) -> ir.Value:
-    """`value` in another shape, or what it was reshaped from if that has it."""
+    """Reshape `value` to `shape`, or return the operand of its reshape if that has `shape`."""
     inner = producer(value, graph.ReshapeOp)
     source = value if inner is None else inner.x
     return source if graph.type_of(source).shape == shape else graph.reshape(source, shape=shape)

@@ -1,7 +1,7 @@
-"""Algebraic simplifications, one idea per rewrite, grouped by what they are about.
+"""Algebraic simplifications, one idea per rewrite, grouped by subject.
 
-Each docstring says when a rewrite is exact. *Exact* means bit for bit; the other ones keep every
-finite result within one rounding, and never make a NaN or an infinity where there was none.
+Each docstring says when a rewrite is exact. *Exact* means bit for bit; the other rewrites keep
+every finite result within one rounding, and introduce no NaN or infinity.
 """
 
 from . import (

@@ -1,4 +1,4 @@
-"""Integer tensors whose elements follow from where they are: what exporters index with."""
+"""Integer tensors whose elements are affine in their position, as exporters use for indices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,18 +27,19 @@ class Affine:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all elements are one and the same."""
+        """True if all elements are equal."""
         return all(stride == 0 for stride in self.strides)
 
     @property
     def minimum(self) -> int | None:
-        """A lower bound of all elements, or None where the form shows none."""
+        """A lower bound of all elements, or None if the form gives none."""
         lowest = [_minimum(stride) for stride in self.strides]
         rises = all(bound is not None and bound >= 0 for bound in lowest)
         return _minimum(self.offset) if rises else None
 
     def numbers(self, shape: Sequence[Size]) -> bool:
-        """Whether the elements are 0, 1, 2, ... in row-major order, as many as `shape` has."""
+        """Return whether the elements are 0, 1, 2, ... in row-major order, as many as `shape`
+        has."""
         expected: Size = 1
         for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if size == 1:
@@ -50,7 +51,7 @@ class Affine:
 
 
 def affine(value: ir.Value) -> Affine | None:
-    """The form of a tensor of i64, or None where it is not known to have one."""
+    """The affine form of a tensor of i64, or None if none is known."""
     type_ = graph.type_of(value)
     if type_.dtype != np.int64:
         return None
@@ -65,7 +66,7 @@ def affine(value: ir.Value) -> Affine | None:
 
 
 def difference(a: ir.Value, b: ir.Value) -> Affine | None:
-    """The form of ``a - b``, broadcast."""
+    """The affine form of ``a - b``, broadcast; None if none is known."""
     left, right = affine(a), affine(b)
     return None if left is None or right is None else _added(left, _scaled(right, -1))
 
@@ -98,7 +99,7 @@ def _of_sizes(op: graph.SizesOp, shape: Shape) -> Affine | None:
 
 
 def _of_reshape(op: graph.ReshapeOp, shape: Shape) -> Affine | None:
-    """The axes that are longer than 1 must stay as they are."""
+    """The affine form of a reshape, which must keep the axes longer than 1."""
     inner = affine(op.x)
     if inner is None:
         return None

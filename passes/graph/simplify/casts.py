@@ -22,7 +22,7 @@ def cast_to_same(op: graph.CastOp) -> Any:
 class CastChain(Rewrite):
     """``cast(cast(x : A) to B) to C  -->  cast(x) to C`` where B holds every value of A. Exact.
 
-    Not where what A has and C has not is kept within the range of C by way of B, and not without.
+    Declined if values of A beyond the range of C saturate only by way of B.
     """
 
     name = "cast-chain"
@@ -47,7 +47,7 @@ class CastChain(Rewrite):
 
 
 def holds(wide: np.dtype, narrow: np.dtype) -> bool:
-    """Whether every value of `narrow` is a value of `wide`."""
+    """Return whether every value of `narrow` is a value of `wide`."""
     if wide == narrow:
         return True
     if narrow == np.bool_:

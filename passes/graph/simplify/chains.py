@@ -1,4 +1,4 @@
-"""Two constants in a row become one."""
+"""Merging of two consecutive constants."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Operands exchanged."""
+"""Common subexpressions with exchanged operands."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from ...infra.rewrite import rewrite
 def commuted(op: Any) -> Any:
     """``a + b, b + a  -->  a + b`` for every commutative op. Exact, but ``max(0.0, -0.0)``.
 
-    Common subexpressions are found by their operands in order, by `cse`; the backend, which finds
-    these in a kernel, cannot always store one result twice.
+    `cse` finds common subexpressions only with equal operand order. The backend, which finds these
+    in a kernel, cannot always store one result twice.
     """
     if op.a == op.b:
         return None
@@ -23,7 +23,7 @@ def commuted(op: Any) -> Any:
 
 
 def _is_commuted(op: Any, other: Any) -> bool:
-    """Whether `other` stands in the same block and is `op` with its operands exchanged."""
+    """Return whether `other` is `op` with its operands exchanged, in the same block."""
     other = other.operation
     return (
         other.name == op.operation.name

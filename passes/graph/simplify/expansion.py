@@ -1,4 +1,4 @@
-"""Broadcasts that wait until a consumer needs them, if any does. All are exact."""
+"""Broadcasts delayed until a consumer needs them, if any does. All are exact."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ...infra.rewrite import rewrite
 
 
 def unexpanded(value: ir.Value) -> ir.Value:
-    """What `value` is an expansion of, or `value`."""
+    """The operand of the expansion that makes `value`, or `value` itself."""
     expand = producer(value, graph.ExpandOp)
     return value if expand is None else expand.x
 
@@ -22,8 +22,8 @@ def as_result(op: Any, x: ir.Value) -> ir.Value:
 
 @rewrite(graph.AndOp, graph.OrOp, graph.NotOp, graph.WhereOp, graph.CastOp)
 def mask_of_expand(op: graph.BinaryOp | graph.UnaryOp | graph.WhereOp | graph.CastOp) -> Any:
-    """``where(expand(c), 0, 1)  -->  expand(where(c, 0, 1))``, likewise for what else masks are
-    computed with: fewer elements are computed, or the other operands expand anyway."""
+    """``where(expand(c), 0, 1)  -->  expand(where(c, 0, 1))``, likewise for the other ops that
+    compute masks: fewer elements are computed, or the other operands are broadcast anyway."""
     operands = list(op.operation.operands)
     smaller = [unexpanded(value) for value in operands]
     if smaller == operands:

@@ -1,4 +1,4 @@
-"""Indices that are known to visit everything in order, and sizes that are picked. All are exact.
+"""Indices that are known to visit everything in order, and picks of sizes. All are exact.
 
 Exporters write ``mask[batch, key]`` with ranges for the indices, and compare ranges with 0.
 """
@@ -17,7 +17,7 @@ from .expansion import as_result, unexpanded
 
 @rewrite(graph.GatherOp)
 def gather_of_sizes(op: graph.GatherOp) -> Any:
-    """``gather(sizes, c)  -->  sizes`` that are picked, in the shape of ``c``."""
+    """``gather(sizes, c)  -->  sizes`` of the picked entries, in the shape of ``c``."""
     inner, picked = producer(op.x, graph.SizesOp), constant_array(op.indices)
     if inner is None or picked is None or picked.size == 0:
         return None
@@ -30,7 +30,7 @@ def gather_of_sizes(op: graph.GatherOp) -> Any:
 
 @rewrite(graph.GatherOp)
 def gather_in_order(op: graph.GatherOp) -> Any:
-    """``gather(x, [0, 1, 2, ...])`` of all there is along the axis  -->  ``reshape(x)``."""
+    """``gather(x, [0, 1, 2, ...])`` of all elements of the axis  -->  ``reshape(x)``."""
     indices = affine(op.indices)
     if indices is None or not indices.numbers([graph.type_of(op.x).shape[op.attrs["axis"]]]):
         return None
@@ -39,7 +39,7 @@ def gather_in_order(op: graph.GatherOp) -> Any:
 
 @rewrite(graph.GatherOp)
 def gather_of_run(op: graph.GatherOp) -> Any:
-    """``gather(x, [i, i + 1, ...])  -->  reshape(slice(x))``, where constant indices are a run."""
+    """``gather(x, [i, i + 1, ...])  -->  reshape(slice(x))`` if constant indices are a run."""
     indices, axis = constant_array(op.indices), op.attrs["axis"]
     shape = list(graph.type_of(op.x).shape)
     extent = shape[axis]
@@ -56,7 +56,7 @@ def gather_of_run(op: graph.GatherOp) -> Any:
 
 @rewrite(graph.GatherNdOp)
 def gather_nd_in_order(op: graph.GatherNdOp) -> Any:
-    """``gather_nd(x, concat(i, j))`` with ``i`` and ``j`` the places themselves  -->
+    """``gather_nd(x, concat(i, j))``, with ``i`` and ``j`` the positions themselves,  -->
     ``reshape(x)``."""
     columns = producer(op.indices, graph.ConcatOp)
     places = graph.type_of(op.indices)
@@ -77,7 +77,7 @@ def gather_nd_in_order(op: graph.GatherNdOp) -> Any:
 
 
 def _own_axis(form: Affine | None, size: Any) -> int | None:
-    """The axis along which `form` counts from 0 to `size`, and varies along no other."""
+    """The only axis along which `form` varies, if it counts from 0 to `size` there; else None."""
     if form is None or form.offset != 0:
         return None
     axes = [axis for axis, stride in enumerate(form.strides) if stride != 0]
@@ -88,7 +88,7 @@ def _own_axis(form: Affine | None, size: Any) -> int | None:
 
 @rewrite(graph.GreaterOrEqualOp, graph.GreaterOp, graph.LessOrEqualOp, graph.LessOp)
 def comparison_decided(op: graph.BinaryOp) -> Any:
-    """``range >= 0  -->  true``, and whatever else shows by the lowest of the differences."""
+    """``range >= 0  -->  true``, and other comparisons that the least difference decides."""
     rises = isinstance(op, graph.GreaterOrEqualOp | graph.GreaterOp)
     form = difference(op.a, op.b) if rises else difference(op.b, op.a)
     lowest = None if form is None else form.minimum
@@ -101,7 +101,7 @@ def comparison_decided(op: graph.BinaryOp) -> Any:
 
 @rewrite(graph.AndOp, graph.OrOp)
 def logical_constant(op: graph.BinaryOp) -> Any:
-    """``true and x  -->  x``, ``false or x  -->  x``; expanded where they broadcast."""
+    """``true and x  -->  x``, ``false or x  -->  x``; expanded if they broadcast."""
     neutral = isinstance(op, graph.AndOp)
     for x, other in ((op.a, op.b), (op.b, op.a)):
         if _is_all(other, neutral):

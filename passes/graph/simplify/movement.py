@@ -1,4 +1,4 @@
-"""Movements that do nothing, and two that are one. All are exact."""
+"""Data movements that do nothing, and two in a row that become one. All are exact."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def transpose_of_transpose(op: graph.TransposeOp) -> Any:
 
 @rewrite(graph.TransposeOp)
 def transpose_of_unit_axes(op: graph.TransposeOp) -> Any:
-    """A transpose that leaves the order of all axes longer than 1 is a reshape."""
+    """``transpose(x)  -->  reshape(x)`` if the order of all axes longer than 1 stays."""
     shape = graph.type_of(op.x).shape
     kept = [axis for axis in op.attrs["perm"] if shape[axis] != 1]
     if kept != sorted(kept):

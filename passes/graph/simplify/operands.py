@@ -1,4 +1,4 @@
-"""What the simplifications ask about operands."""
+"""Queries of the simplifications about operands."""
 
 from typing import Any
 
@@ -28,12 +28,12 @@ def scalar_operand(op: Any) -> tuple[ir.Value, Any] | None:
 
 
 def scalar_constant(value: Any, like: ir.Value) -> ir.Value:
-    """A scalar constant of `like`'s element type."""
+    """A scalar constant of the element type of `like`."""
     return graph.constant(value=np.asarray(value).astype(graph.type_of(like).dtype))
 
 
 def is_finite_normal(value: Any) -> bool:
-    """Whether a float scalar is neither zero, subnormal, infinite nor NaN."""
+    """Return whether a float scalar is neither zero, subnormal, infinite nor NaN."""
     value = np.asarray(value)
     smallest = float(ml_dtypes.finfo(value.dtype).smallest_normal)
     return bool(np.isfinite(value)) and abs(float(value)) >= smallest

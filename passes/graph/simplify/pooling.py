@@ -16,16 +16,16 @@ _BUILDERS = {
 
 @rewrite(*_BUILDERS)
 def clip_pool_window(op: Any) -> Any:
-    """``pool(x, kernel=[1280])  -->  pool(x, kernel=[7])`` where `x` has 7 places and the result
-    one: padding never wins, or adds nothing."""
+    """``pool(x, kernel=[1280])  -->  pool(x, kernel=[7])`` if `x` has 7 positions and the result
+    one: padding is never the maximum, or adds nothing."""
     kept = _kept(op)
     return None if kept is None else _BUILDERS[type(op)](op.x, **_clipped(op, kept))
 
 
 @rewrite(graph.AveragePoolOp)
 def clip_average_window(op: graph.AveragePoolOp) -> Any:
-    """The same for ``average_pool``, times the share that the image has where padding counts, to
-    within one rounding."""
+    """The same for ``average_pool``, times the image's share of the window if padding counts; exact
+    up to one rounding."""
     kept = _kept(op)
     if kept is None:
         return None
@@ -47,7 +47,7 @@ REWRITES = (clip_pool_window, clip_average_window)
 
 
 def _image(op: Any) -> tuple[Any, ...]:
-    """The sizes along which `op` pools."""
+    """The spatial sizes of the operand of `op`."""
     return _spatial(op, graph.type_of(op.x).shape)
 
 
@@ -56,7 +56,7 @@ def _spatial(op: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _kept(op: Any) -> dict[int, int] | None:
-    """For each axis with one window that is larger than the image, as much as is in both."""
+    """The size of the overlap with the image, for each axis with a single, larger window."""
     attrs, places = op.attrs, _spatial(op, graph.type_of(op.operation.results[0]).shape)
     kept = {}
     for axis, (size, count) in enumerate(zip(_image(op), places, strict=True)):
@@ -69,7 +69,7 @@ def _kept(op: Any) -> dict[int, int] | None:
 
 
 def _clipped(op: Any, kept: dict[int, int]) -> dict[str, Any]:
-    """The attributes of `op` with windows of so many places, and no padding, along some axes."""
+    """The attributes of `op` with windows of size `kept`, and no padding, along these axes."""
     attrs = dict(op.attrs)
     for name in ("kernel", "low", "high", "extra"):
         if name in attrs:

@@ -1,4 +1,4 @@
-"""Choices that are made at compile time, and bounds in a row. All are exact."""
+"""Selections that are decided at compile time, and consecutive bounds. All are exact."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from .operands import scalar_constant, scalar_operand
 
 @rewrite(graph.WhereOp)
 def where_decided(op: graph.WhereOp) -> Any:
-    """``where(true, a, b)  -->  a``, ``where(false, a, b)  -->  b``, expanded where they
-    broadcast; and ``where(c, a, a)  -->  a``."""
+    """``where(true, a, b)  -->  a``, ``where(false, a, b)  -->  b``, expanded if they broadcast;
+    and ``where(c, a, a)  -->  a``."""
     if op.a == op.b:
         return _as_result(op, op.a)
     condition = constant_array(op.condition)

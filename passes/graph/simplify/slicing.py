@@ -1,4 +1,4 @@
-"""Slices, joins and padding that do nothing, and two that are one. All are exact."""
+"""Slices, concats and pads that do nothing, and two in a row that become one. All are exact."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def slice_of_slice(op: graph.SliceOp) -> Any:
 
 @rewrite(graph.ConcatOp)
 def concat_of_one(op: graph.ConcatOp) -> Any:
-    """``concat(x)  -->  x``, and operands of no elements are left out."""
+    """``concat(x)  -->  x``; empty operands are dropped."""
     axis = op.attrs["axis"]
     operands = op.operand_groups["xs"]
     kept = [x for x in operands if graph.type_of(x).shape[axis] != 0] or operands[:1]
@@ -63,7 +63,7 @@ def concat_of_concat(op: graph.ConcatOp) -> Any:
 
 
 def _joined(op: Any, operands: list[Any]) -> Any:
-    """The concat of `operands` in place of `op`; None where symbolic sizes would change name."""
+    """The concat of `operands` in place of `op`; None if symbolic sizes would change name."""
     attrs = op.attrs
     type_ = graph.ConcatOp.infer([graph.type_of(x) for x in operands], **attrs)
     same = type_ == graph.type_of(op.operation.results[0])
