@@ -1,4 +1,4 @@
-"""What the backend might compute in the memory of."""
+"""Tensors that IREE may update in place, and the copies that prevent it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,11 +18,11 @@ _VIEWS = (
 )
 _READERS = ("func.return", "hal.tensor.export", "tensor.concat", "tensor.dim", "tensor.extract")
 _BRANCHES = ("scf.condition", "scf.if", "scf.while", "scf.yield")
-"""Outside of kernels, what these hand on is exported."""
+"""Ops that pass on their operands, which outside of kernels are exported."""
 
 
 def is_written(x: ir.Value, within: ir.Block | None = None) -> bool:
-    """Whether the backend may compute a use of the tensor `x`, one `within`, in its memory."""
+    """Return whether IREE may compute a use of the tensor `x`, one in `within`, in place."""
     return any(
         _writes(use.owner.operation, use.operand_number)
         for use in x.uses
@@ -31,10 +31,10 @@ def is_written(x: ir.Value, within: ir.Block | None = None) -> bool:
 
 
 def keep_arguments(block: ir.Block) -> None:
-    """Have the backend copy what it would write of the arguments of `block`, a whole function.
+    """Make IREE copy the arguments of `block`, a whole function, that it would update in place.
 
-    It takes the memory of an argument, which is the caller's, for its own after the last use. A use
-    at the end, for which nothing waits, comes after all others.
+    IREE reuses the buffer of an argument, which belongs to the caller, after the last use. A
+    barrier at the end of the function is a later use than all others.
     """
     *_, end = block.operations
     with ir.InsertionPoint(end), end.operation.location:
@@ -44,10 +44,10 @@ def keep_arguments(block: ir.Block) -> None:
 
 
 def copy_what_others_read(block: ir.Block) -> None:
-    """Have scatters within `block` go to copies of tensors that are read elsewhere.
+    """Let the scatters in `block` update copies of tensors that are read elsewhere.
 
-    The backend makes none where the others come before; but in which order they run then depends
-    only on what is computed from their results.
+    IREE makes no copy if the other uses come first in the program; but the order in which they run
+    depends only on the uses of their results.
     """
     for op in list(all_ops(block)):
         if op.name == "iree_linalg_ext.scatter" and _is_read_elsewhere(op.operands[2]):
@@ -56,7 +56,7 @@ def copy_what_others_read(block: ir.Block) -> None:
 
 
 def _is_read_elsewhere(x: ir.Value) -> bool:
-    """Whether `x`, in this shape or another, has several uses. Of arguments there are copies."""
+    """Return whether `x`, in any shape, has several uses. Arguments are copied already."""
     if isinstance(x.owner, ir.Block) or x.owner.operation.name in _NUMBERS:
         return False
     if sum(use.owner.operation.name != "tensor.dim" for use in x.uses) > 1:
@@ -69,7 +69,7 @@ _NUMBERS = ("arith.constant", "linalg.fill", "tensor.empty")
 
 
 def kernel_of(op: ir.Operation) -> ir.Operation | None:
-    """The dispatch that `op` is in."""
+    """The dispatch region that contains `op`, or None."""
     outer: ir.Operation | None = op
     while outer is not None and outer.name != "flow.dispatch.region":
         outer = outer.parent
@@ -77,21 +77,21 @@ def kernel_of(op: ir.Operation) -> ir.Operation | None:
 
 
 def captured(block: ir.Block) -> list[ir.Value]:
-    """The tensors from outside of `block` that its ops, and those within them, use."""
+    """The tensors from outside of `block` that its ops, including nested ones, use."""
     operands = [operand for op in all_ops(block) for operand in op.operands]
     tensors = {x: None for x in operands if isinstance(x.type, ir.RankedTensorType)}
     return [x for x in tensors if not _is_from(x, block)]
 
 
 def all_ops(block: ir.Block) -> Iterator[ir.Operation]:
-    """The ops of `block`, and those within them."""
+    """The ops of `block`, including nested ones."""
     for op in block.operations:
         yield op.operation
         yield from ops_within(op.operation)
 
 
 def ops_within(op: ir.Operation) -> Iterator[ir.Operation]:
-    """The ops of all blocks of `op`, and those within them."""
+    """The ops in the regions of `op`, including nested ones."""
     for region in op.regions:
         for block in region.blocks:
             yield from all_ops(block)
@@ -105,7 +105,7 @@ def _is_from(x: ir.Value, block: ir.Block) -> bool:
 
 
 def is_within(op: ir.Operation, block: ir.Block) -> bool:
-    """Whether `op` is one of `block`, or within one of them."""
+    """Return whether `op` is in `block`, directly or nested."""
     outer: ir.Operation | None = op
     while outer is not None and outer.name != "func.func":
         if outer.block == block:
@@ -129,15 +129,15 @@ def _writes(op: ir.Operation, position: int) -> bool:
 
 
 def copy(x: ir.Value) -> ir.Value:
-    """The tensor `x` in memory of its own."""
+    """Copy the tensor `x` to a buffer of its own."""
     sizes = iree.dynamic_sizes(x)
     zero = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(32), 0))
     return iree.dispatch_region(ir.RankedTensorType(x.type), sizes, lambda: _copied(x, sizes, zero))
 
 
 def _copied(x: ir.Value, sizes: Sequence[ir.Value], zero: ir.Value) -> ir.Value:
-    """Elements of `x` as `zero` tells, an i32 that nobody knows: without a choice there would be no
-    copy, and of copies of equal constants no more than one."""
+    """The elements of `x`, selected by `zero`, an opaque i32. Without the select, IREE would elide
+    the copy, and merge the copies of equal constants."""
     type_ = ir.RankedTensorType(x.type)
     dynamic = iter(sizes)
     extents = [
@@ -153,7 +153,7 @@ def _copied(x: ir.Value, sizes: Sequence[ir.Value], zero: ir.Value) -> ir.Value:
 
 
 def _converted(number: ir.Value, type_: ir.Type) -> ir.Value:
-    """An i32 as an element of `type_`."""
+    """Convert an i32 to the element type `type_`."""
     if isinstance(type_, ir.FloatType):
         return integer_to_float(number, type_)
     width, given = ir.IntegerType(type_).width, ir.IntegerType(number.type).width

@@ -1,7 +1,7 @@
 """Attention, decomposed, and rotary embeddings.
 
-The backend's own attention op is many times slower on processors than a batched product, a
-softmax and a batched product.
+The backend's own attention op is many times slower on CPUs than a batched matmul, a softmax and a
+batched matmul.
 """
 
 import math as pymath
@@ -34,9 +34,9 @@ def attention(
     """``exp(q k' - max) v / sum``: the sum divides the result, which is smaller than the weights.
 
     Measured on 12 heads of 128x64, one thread: 0.95 ms with the division on the weights, 0.72 ms
-    so. The keys are copied transposed, the scale with them: the backend would read them across
-    rows, and the first product take 0.91 ms instead of 0.22. Odd lengths stay as they are: padding
-    197 queries and keys to 208, 224 or 256 costs what it saves.
+    with it on the result. The keys are copied transposed and scaled: otherwise the backend would
+    read them across rows, and the first matmul take 0.91 ms instead of 0.22 ms. Odd lengths are not
+    padded: padding 197 queries and keys to 208, 224 or 256 costs what it saves.
     """
     result = graph.type_of(op.result)
     wide = accumulator(result.dtype)
@@ -83,7 +83,7 @@ def attention(
 
 @uses_scratch(graph.AttentionOp)
 def attention_scratch(op: graph.AttentionOp, cpu: CpuModel) -> list[Type]:
-    """The scores, and what their softmax makes of them."""
+    """The scores, and their softmax."""
     del cpu
     wide = accumulator(graph.type_of(op.result).dtype)
     scores = Type((*graph.type_of(op.q).shape[:-1], graph.type_of(op.k).shape[-2]), wide)
@@ -91,7 +91,8 @@ def attention_scratch(op: graph.AttentionOp, cpu: CpuModel) -> list[Type]:
 
 
 def _widened(ctx: Lowering, value: Value, type_: Type) -> tuple[Value, Type]:
-    """Narrow floats as f32, in memory: converted within the product they would be often."""
+    """Widen narrow floats to f32, materialized: within the matmul they would be converted
+    repeatedly."""
     wide = type_.with_dtype(accumulator(type_.dtype))
     if wide == type_ or _is_narrow(ctx, type_):
         return value, type_
@@ -99,7 +100,7 @@ def _widened(ctx: Lowering, value: Value, type_: Type) -> tuple[Value, Type]:
 
 
 def _is_narrow(ctx: Lowering, type_: Type) -> bool:
-    """Whether the operands of the products stay floats of 16 bits, for tensor cores."""
+    """Return whether the operands of the matmuls stay 16-bit floats, for tensor cores."""
     return ctx.mma_sync and graph.is_float(type_.dtype) and type_.dtype.itemsize == 2
 
 
@@ -112,7 +113,7 @@ def _transposed(ctx: Lowering, k: Value, type_: Type) -> tuple[Value, Type]:
 def _lead_of_keys(op: graph.AttentionOp) -> tuple[Size, ...]:
     """The leading axes of the queries along which keys differ.
 
-    Those behind them count as more queries: heads in a group look at the same keys.
+    The leading axes behind them count as more queries: heads in a group share their keys.
     """
     lead = graph.type_of(op.q).shape[:-2]
     count = len(lead)
@@ -124,7 +125,7 @@ def _lead_of_keys(op: graph.AttentionOp) -> tuple[Size, ...]:
 def _with_lead(
     ctx: Lowering, value: Value, lowered: Value, lead: tuple[Size, ...]
 ) -> tuple[Value, Type]:
-    """Keys or values as ``[batch, T, D]``, repeated for the leading axes they lack."""
+    """Keys or values as ``[batch, T, D]``, repeated along the leading axes they lack."""
     type_ = graph.type_of(value)
     ones = [1] * (type_.rank - 2 - len(lead))
     full = type_.with_shape((*lead, *ones, *type_.shape[-2:]))
@@ -135,7 +136,7 @@ def _with_lead(
 
 
 def _with_length(ctx: Lowering, x: Value, type_: Type, length: Size) -> tuple[Value, Type]:
-    """Keys or values, ``[batch, T, D]``, as many as `length` says, if it is a number."""
+    """Keys or values, ``[batch, T, D]``, with the static `length`, if it is a number."""
     if not isinstance(length, int):
         return x, type_
     known = type_.with_shape((type_.shape[0], length, type_.shape[2]))
@@ -154,7 +155,7 @@ def _scaled(ctx: Lowering, q: Value, type_: Type, scale: float) -> Value:
 
 
 def _laid_across(ctx: Lowering, k: Value, type_: Type, scale: float) -> tuple[Value, Type]:
-    """``[batch, T, D] -> [batch, D, T]``; narrow floats become f32."""
+    """``[batch, T, D] -> [batch, D, T]``, times `scale`; narrow floats become f32."""
     batch, keys, depth = type_.shape
     wide = accumulator(type_.dtype)
 
@@ -174,7 +175,7 @@ def _masked(
     mask: Value | None,
     scale: float,
 ) -> Elements:
-    """Scores times `scale`, with -inf for the keys that a query does not see."""
+    """Scores times `scale`, with -inf for the keys that are masked from a query."""
     causal = op.attrs["causal"]
     inputs, maps = [s], [ir.AffineMap.get_identity(type_.rank)]
     choose = None
@@ -207,7 +208,7 @@ def _masked(
 
 
 def _divided(ctx: Lowering, y: Value, type_: Type, total: Value) -> Value:
-    """`y` over the total weight of each row, and zeros where no key has any."""
+    """`y` divided by the total weight of each row; zeros if no key has any weight."""
     wide = accumulator(type_.dtype)
 
     def element(scalar: Value, total: Value) -> Value:
@@ -223,7 +224,7 @@ def _divided(ctx: Lowering, y: Value, type_: Type, total: Value) -> Value:
 def rotary_embedding(
     ctx: Lowering, op: graph.RotaryEmbeddingOp, x: Value, cos: Value, sin: Value
 ) -> Value:
-    """Both elements of each pair are read for either: one loop, which writes in order."""
+    """One loop that writes in order; it reads both elements of a pair for each of the two."""
     type_ = graph.type_of(op.x)
     half = graph.type_of(op.cos).shape[-1]
     pair_axis = type_.rank if op.attrs["interleaved"] else type_.rank - 1
@@ -239,7 +240,7 @@ def rotary_embedding(
 
 
 def _members(ctx: Lowering, x: Value, type_: Type, pair_axis: int) -> list[Value]:
-    """The first and the second elements of the pairs, without the axis of the pairs."""
+    """The first and the second elements of the pairs, without the pair axis."""
     one = type_.with_shape(1 if i == pair_axis else s for i, s in enumerate(type_.shape))
     flat = type_.with_shape(s for i, s in enumerate(type_.shape) if i != pair_axis)
     members = []

@@ -1,13 +1,12 @@
 """Loops and conditions outside of kernels, as branches between blocks.
 
-The backend places what an iteration computes in one piece of memory. Where in it a tensor lies it
-does not always hand on right between iterations of ``scf.while``. Between blocks it does, but its
-virtual machine loses one of two operands that are in the same register, as tensors in one piece of
-memory are, and a 32-bit operand, as conditions are, in half of a 64-bit register that the branch
-writes. So a branch hands on one list of all tensors, and scalars of 64 bits.
+The backend allocates the tensors of an iteration in one buffer. Between iterations of
+``scf.while``, it does not always pass on their offsets in it correctly. Between blocks it does, but
+its virtual machine loses one of two operands that are in the same register, as tensors in one
+buffer are, and a 32-bit operand, as conditions are, in half of a 64-bit register that the branch
+writes. So a branch passes one list of all tensors, and scalars of 64 bits.
 
-MLIR's own ``convert-scf-to-cf`` would take the loops within kernels too, which are to stay as they
-are.
+MLIR's own ``convert-scf-to-cf`` would convert the loops within kernels too, which must stay.
 """
 
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ from .aliasing import captured, copy, is_within, is_written
 def branches_from_loops(function: Any) -> None:
     """Turn the ``scf.if`` and ``scf.while`` ops of `function` into branches, except in kernels.
 
-    Only blocks of the function itself are looked at: a kernel is a region of an op there, and the
-    regions of what is turned become such blocks in their turn, in the order in which they run.
+    Only blocks of the function itself are visited: a kernel is a region of an op there, and the
+    regions of converted ops become blocks of the function, in the order in which they run.
     """
     waiting = list(function.operation.regions[0].blocks)
     while waiting:
@@ -78,7 +77,7 @@ def _convert_while(op: ir.Operation) -> list[ir.Block]:
 
 
 def _keep_captured(block: ir.Block) -> None:
-    """Let each run of `block` compute in copies: the next finds what it captures as it was."""
+    """Copy the captured tensors that `block` updates, so that its next run finds them unchanged."""
     for x in captured(block):
         if is_written(x, block):
             uses = [use for use in x.uses if is_within(use.owner.operation, block)]
@@ -92,7 +91,7 @@ CONVERSIONS = {"scf.if": _convert_if, "scf.while": _convert_while}
 
 
 def _split_after(op: ir.Operation) -> ir.Block:
-    """Move what follows `op` to a block of its own."""
+    """Move the ops after `op` to a block of their own."""
     operations = list(op.block.operations)
     position = next(at for at, each in enumerate(operations) if each.operation == op)
     after = op.block.create_after()
@@ -101,7 +100,7 @@ def _split_after(op: ir.Operation) -> ir.Block:
 
 
 def _moved(block: ir.Block, *, before: ir.Block) -> ir.Block:
-    """A block with the operations of `block`, which takes no arguments, in front of another."""
+    """Move the operations of `block`, which takes no arguments, to a new block before another."""
     moved = before.create_before()
     _fill(moved, list(block.operations))
     return moved
@@ -113,13 +112,13 @@ def _fill(block: ir.Block, operations: Sequence[Any]) -> None:
 
 
 def _handed_on(values: Sequence[ir.Value]) -> list[ir.Value]:
-    """`values` as they go to another block: scalars in 64 bits, and a list of the tensors."""
+    """The operands that pass `values` to another block: 64-bit scalars, and a list of tensors."""
     tensors, scalars = _apart(values)
     return [*map(_widened, scalars), *([iree.tensor_list(tensors)] if tensors else [])]
 
 
 def _receive(block: ir.Block, values: Sequence[ir.Value]) -> None:
-    """Let what the empty-handed `block` is to be given stand for `values`."""
+    """Add the arguments for `values` to `block`, which has none, and replace `values` by them."""
     tensors, scalars = _apart(values)
     with ir.InsertionPoint.at_block_begin(block):
         index, location = ir.IndexType.get(), ir.Location.current
@@ -140,7 +139,7 @@ def _apart(values: Sequence[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
 
 
 def _widened(value: ir.Value) -> ir.Value:
-    """A condition or a number of the host as an ``index``."""
+    """Convert a condition or a number of the host to ``index``."""
     index = ir.IndexType.get()
     return value if value.type == index else arith.index_castui(index, value)
 
@@ -150,7 +149,7 @@ def _narrowed(value: ir.Value, type_: ir.Type) -> ir.Value:
 
 
 def _branch_instead(terminator: ir.Operation, target: ir.Block) -> None:
-    """Go to `target`, with what `terminator` hands on, in its place."""
+    """Replace `terminator` by a branch to `target` with its operands."""
     with ir.InsertionPoint(terminator), terminator.location:
         cf.br(_handed_on(terminator.operands), target)
     terminator.erase()

@@ -1,4 +1,4 @@
-"""Columns of blocks put together to an image: a sum over the taps of a block."""
+"""Columns of blocks combined to an image: a sum over the taps of a block."""
 
 import functools
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def col2im(ctx: Lowering, op: graph.Col2ImOp, x: ir.Value) -> ir.Value:
         return apply_number_rule(graph.AddOp, wide, total, selected)
 
     def element() -> ir.Value:
-        """A loop over taps: as a reduction, its vectors would be gathered element by element."""
+        """Loop over the taps: in a reduction, vectors would be gathered element by element."""
         here = [loop_index(i) for i in range(rank)]
         total = for_each(taps, nothing, functools.partial(share, here))
         return convert_scalar(total, wide, result.dtype)

@@ -1,7 +1,7 @@
-"""Contractions: a named op of linalg where one fits, else a generic one.
+"""Contractions: a named op of linalg if one fits, else a generic one.
 
-The backend reads a transposed operand through the maps of the contraction, without a copy. That
-is what is wanted, but for the right operand of a matrix product: see `_columns_in_rows`.
+The backend reads a transposed operand through the maps of the contraction, without a copy. This is
+desired except for the right operand of a matmul: see `_columns_in_rows`.
 """
 
 import functools
@@ -27,10 +27,10 @@ from .reduction import accumulator
 
 @lowers(graph.MatmulOp)
 def matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Value:
-    """A matrix on the right serves all rows of the left operand at once.
+    """Multiply all rows of the left operand by a matrix on the right at once.
 
-    ``[..., M, K] x [K, N]`` is one product of a matrix of ``[... * M, K]``; equal batches are one
-    batch; batches that broadcast are read through the maps of a generic contraction.
+    ``[..., M, K] x [K, N]`` is one matmul of ``[... * M, K]``; equal batches are one batch; batches
+    that broadcast are read through the maps of a generic contraction.
     """
     left, right, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
     b = _columns_in_rows(ctx, op, b)
@@ -46,7 +46,7 @@ def _flat_product(
     types: Sequence[graph.TensorType],
     result: graph.TensorType,
 ) -> ir.Value:
-    """A product whose batches are equal, or whose right operand has none, as one of rank 2 or 3."""
+    """Build a matmul with equal batches, or without a batch on the right, as rank 3 or 2."""
     left, right = types
     if all(size == 1 for size in right.shape[:-2]):
         rows = graph.element_count(left.shape[:-1])
@@ -63,15 +63,15 @@ def _flat_product(
 
 
 def is_few(rows: Size) -> bool:
-    """Whether so few rows are multiplied that a matrix is not worth a copy before."""
+    """Return whether `rows` is too small for a prior copy of the matrix to pay."""
     return isinstance(rows, int) and rows < 8
 
 
 def _columns_in_rows(ctx: Lowering, op: graph.MatmulOp, b: ir.Value) -> ir.Value:
-    """`b`, copied before the product when its rows are the columns of what was computed.
+    """`b`, materialized before the matmul if its rows are the columns of a computed tensor.
 
     Otherwise vectors would be gathered across rows. Measured for 12x128x64x128: 1.1 ms, and with
-    the copy 0.32 ms. For a few rows of `a` the copy costs more than it saves.
+    the copy 0.32 ms. For few rows of `a`, the copy costs more than it saves.
     """
     transpose = graph.graph_op(op.b.owner)
     left, right = (graph.type_of(v).shape for v in (op.a, op.b))
@@ -98,7 +98,7 @@ def multiply(
     right: graph.TensorType,
     result: graph.TensorType,
 ) -> ir.Value:
-    """``[M, K] x [K, N]``, or a batch of such; narrow floats are summed in f32."""
+    """Build ``[M, K] x [K, N]``, or a batch of these; narrow floats are accumulated in f32."""
     if ctx.row_tile and has_unknown_rows(left, right):
         return multiply_by_tiles(ctx, a, left, b, right, result)
     y = multiply_in_tiles(ctx, a, left, b, right, result)
@@ -135,7 +135,7 @@ def _multiply(
 def contract(
     ctx: Lowering, build: Callable[..., Any], a: ir.Value, b: ir.Value, type_: graph.TensorType
 ) -> ir.Value:
-    """A named contraction that gives `type_`; narrow floats are summed in f32."""
+    """Build a named contraction of type `type_`; narrow floats are accumulated in f32."""
     wide = type_.with_dtype(accumulator(type_.dtype))
     product = build(a, b, outs=[ctx.filled(wide, 0)])
     y = product if isinstance(product, ir.Value) else product.operation.results[0]
@@ -164,9 +164,9 @@ def _broadcast_product(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Val
 def decide_broadcast(
     ctx: Lowering, value: ir.Value, lowered: ir.Value, wanted: graph.TensorType
 ) -> tuple[ir.Value, graph.TensorType]:
-    """`lowered` with axes that are 1 or those of `wanted`: others are repeated at run time.
+    """`lowered` with axes that are 1 or those of `wanted`; other axes are broadcast at run time.
 
-    In memory: within a product, the backend may compile without end what is gathered so.
+    The result is materialized: the backend may never finish compiling such a gather in a matmul.
     """
     type_ = graph.type_of(value)
     if all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True)):

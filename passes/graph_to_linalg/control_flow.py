@@ -1,8 +1,8 @@
 """Branches and loops, on tensors.
 
-The program's host side runs them: a condition is read from its tensor, what an iteration computes
-are kernels. Collected values are written into a tensor of the full size where that is known before
-the loop, and otherwise into one that doubles when it is full.
+The host side of the program runs them: a condition is read from its tensor, and an iteration
+launches kernels. Collected values are written into a tensor of the full size if that is known
+before the loop, and otherwise into one that doubles when it is full.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from .lowering import Lowering, Size, lower_op, lowers, plain_type
 from .movement import extract_slice, insert_slice
 
 INITIAL_CAPACITY = 16
-"""Places for collected values before it is known how many there will be."""
+"""Initial capacity for collected values whose number is not known."""
 
 
 @lowers(graph.IfOp)
@@ -31,7 +31,7 @@ def if_(ctx: Lowering, op: graph.IfOp, condition: ir.Value) -> list[ir.Value]:
 
 
 def lower_block(ctx: Lowering, block: ir.Block) -> list[ir.Value]:
-    """Lower the ops of a region at the current insertion point; gives what it yields."""
+    """Lower the ops of a region at the current insertion point; returns the yielded values."""
     *operations, terminator = list(block.operations)
     for operation in operations:
         with operation.operation.location:
@@ -45,7 +45,7 @@ def bind_axes(
     values: Sequence[ir.Value],
     types: Sequence[graph.TensorType],
 ) -> None:
-    """Give the names that `op` binds the extents of the axes that have them as sizes."""
+    """Bind the size names that `op` introduces to the extents of the axes with these sizes."""
     for value, type_ in zip(values, types, strict=True):
         for axis, size in enumerate(type_.shape):
             if str(size) in op.own_names and not ctx.knows(str(size)):
@@ -79,7 +79,7 @@ def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Val
 def while_(
     ctx: Lowering, op: graph.WhileOp, condition: ir.Value, carried: list[ir.Value]
 ) -> list[ir.Value]:
-    """The state begins with the number of the iteration, and whether it is to be run."""
+    """Lower a while loop. Its state begins with the iteration number and the condition."""
     one, limit = ctx.index(1), ctx.index(op.attrs["count"])
     state = _State(ctx, op, ctx.index(INITIAL_CAPACITY))
 
@@ -97,7 +97,7 @@ def while_(
 
 
 class _State:
-    """What a loop hands from one iteration to the next: carried values, then stacks."""
+    """The loop-carried state: carried values, then stacks."""
 
     def __init__(self, ctx: Lowering, op: graph.LoopOp, capacity: ir.Value):
         self.ctx, self.op = ctx, op
@@ -120,7 +120,8 @@ class _State:
     def iterate(
         self, index: ir.Value, state: Sequence[ir.Value]
     ) -> tuple[list[ir.Value], list[ir.Value]]:
-        """Lower the body: what it yields before the carried values, and the next state."""
+        """Lower the body; returns the values yielded before the carried ones, and the next
+        state."""
         ctx, count = self.ctx, len(self.types)
         ctx.bind(self.op.attrs["index"], index)
         ctx.values.update(zip(self.op.body.arguments, state, strict=False))
@@ -146,9 +147,9 @@ class _State:
 class _Stack:
     """A tensor that collects one element per iteration, along a first axis.
 
-    It has its final size from the start, unless the op gives a name to a part of that size: then
-    it grows from nothing, to `capacity` places first. Where there is no iteration, elements are as
-    large as `first` says, as far as that is known.
+    It has its final size from the start, unless the op names a part of that size: then it grows
+    from nothing, first to `capacity` elements. If there is no iteration, elements have the sizes
+    `first`, as far as these are known.
     """
 
     def __init__(
@@ -179,18 +180,18 @@ class _Stack:
         return self.ctx.cast(self.ctx.filled(self.result.with_shape(start), 0), self.type)
 
     def _known(self, size: Size) -> Size:
-        """`size`, or 0 where no value is known before the loop."""
+        """`size`, or 0 if its value is not known before the loop."""
         return size if isinstance(size, int) or all(map(self.ctx.knows, size.symbols())) else 0
 
     def put(self, stack: ir.Value, value: ir.Value, index: ir.Value) -> ir.Value:
-        """`stack` with `value` as its element `index`, in the scope of an iteration."""
+        """Set element `index` of `stack` to `value`, in the scope of an iteration."""
         if self.changing:
             stack = self._with_room(stack, index)
         offsets: list[Size] = [self.index, *[0] * self.element.rank]
         return insert_slice(self.ctx, value, stack, offsets, [1, *self.element.shape])
 
     def _with_room(self, stack: ir.Value, index: ir.Value) -> ir.Value:
-        """`stack`, or a copy that is twice as large if it is full."""
+        """`stack`, or a copy of twice its size if it is full."""
         ctx = self.ctx
         with ctx.scope():
             for axis in self.changing:
@@ -222,7 +223,7 @@ class _Stack:
         return ctx.cast(copy, self.type)
 
     def finish(self, stack: ir.Value, count: ir.Value) -> ir.Value:
-        """The `count` elements that were collected."""
+        """The `count` collected elements."""
         ctx, shape = self.ctx, self.result.shape
         for axis in self.unknown:
             ctx.bind(str(shape[axis]), tensor.dim(stack, ctx.index(axis)) if axis else count)

@@ -1,7 +1,7 @@
 """Conversions of one element between element types, ONNX's Cast.
 
-Types that no machine computes with are bit patterns in bytes (`minifloat` converts the floats
-among them).
+Types without hardware arithmetic are bit patterns in bytes (`minifloat` converts the floats among
+them).
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ def convert_scalar(
     saturate: bool = True,
     round_mode: str = "up",
 ) -> Scalar:
-    """`x`, of element type `source`, as `target`; the attributes are those of ``cast_float8``."""
+    """Convert `x` from `source` to `target`; the attributes are those of ``cast_float8``."""
     if source == target:
         return x
     x, source = computable(x, source)
@@ -42,7 +42,7 @@ def convert_scalar(
 
 
 def computable(x: Scalar, dtype: np.dtype) -> tuple[Scalar, np.dtype]:
-    """`x` in a type that arithmetic is defined for, and that type: f32 or 8 bits for others."""
+    """`x` in a type with arithmetic, and that type: f32 or 8-bit integers for bit patterns."""
     if graph.is_minifloat(dtype):
         return minifloat.decode(x, dtype), _F32
     if not graph.is_sub_byte_integer(dtype):
@@ -83,8 +83,8 @@ def _convert(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
 
 
 def integer_to_float(x: Scalar, wanted: ir.Type, *, unsigned: bool = False) -> Scalar:
-    """`x` rounded to the float type `wanted`; to bf16 by way of f32, since processors without it
-    would call a function for the conversion, which no kernel is linked with.
+    """Round `x` to the float type `wanted`; to bf16 by way of f32, since CPUs without bf16 would
+    call a library function for the conversion, which no kernel is linked with.
     """
     convert = arith.uitofp if unsigned else arith.sitofp
     if isinstance(wanted, ir.BF16Type):
@@ -93,7 +93,7 @@ def integer_to_float(x: Scalar, wanted: ir.Type, *, unsigned: bool = False) -> S
 
 
 def _float_to_float(x: Scalar, wanted: ir.Type) -> Scalar:
-    """`x` rounded to the float type `wanted`, or as it is if that holds it; to bf16 by way of
+    """Convert `x` to the float type `wanted`, rounding if that is narrower; to bf16 by way of
     f32."""
     if x.type == wanted:
         return x
@@ -108,10 +108,10 @@ def _float_to_float(x: Scalar, wanted: ir.Type) -> Scalar:
 
 
 def _rounded_to_odd(x: Scalar) -> Scalar:
-    """`x` of f64 as f32, cut off and made odd where that loses something.
+    """Round the f64 `x` to f32 to odd: truncate, and set the last bit if that is inexact.
 
-    What is then rounded to f16 is so as if it had been rounded once (Boldo and Melquiond, 2008);
-    the backend would round to the nearest f32 between.
+    Rounding the result to f16 is then equivalent to rounding once (Boldo and Melquiond, 2008); the
+    backend would round to the nearest f32 in between.
     """
     i64 = ir.IntegerType.get_signless(64)
     bits = arith.bitcast(i64, x)
@@ -128,7 +128,7 @@ def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
 
 
 def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
-    """Cut towards zero, within the range of `target`: outside, MLIR's conversions are poison."""
+    """Truncate towards zero and saturate to `target`: out of range, MLIR's casts are poison."""
     info = np.iinfo(target)
     if str(x.type) in ("f16", "bf16"):
         x = arith.extf(ir.F32Type.get(), x)

@@ -29,13 +29,13 @@ class ConvertGraphToLinalg(Pass):
     name = "convert-graph-to-linalg"
     anchor = FUNCTION
     gpu: bool = False
-    """Whether it is for a graphics processor: our kernels, and our tiles, are for others."""
+    """True for GPUs, which use none of the compiler's own kernels and CPU tiles."""
     row_tile: int = 0
-    """Rows that only the run counts are multiplied so many at a time, unless 0."""
+    """Dynamic rows that are multiplied at a time; 0 for all."""
     mma_sync: bool = False
-    """Whether it is for a GPU of NVIDIA's, for which tiles are chosen here (`gpu_tiles`)."""
+    """True for NVIDIA GPUs, for which tiles are chosen here (`gpu_tiles`)."""
     threads: int = 1
-    """How many will run the program."""
+    """Threads that will run the program."""
     cpu: CpuModel = GENERIC_CPU
     """The CPU that kernels are planned for."""
 
@@ -46,10 +46,9 @@ class ConvertGraphToLinalg(Pass):
 
 
 def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:
-    """Lower every graph op of `function` in place, and its signature with them.
+    """Lower every graph op of `function` in place, and its signature.
 
-    LoweringError names the node, its op and operand types, for an op without a rule and for a
-    rule that fails.
+    LoweringError names the node, its op and operand types, if an op has no rule or a rule fails.
     """
     load_rules()
     iree.load()
@@ -73,7 +72,7 @@ def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:
 
 
 def _lower_arguments(ctx: Lowering, block: ir.Block) -> None:
-    """Give arguments plain types; a size named by an axis of an argument is that axis' extent."""
+    """Give arguments plain types, and bind the sizes that name their axes to the extents."""
     for argument in block.arguments:
         if not isinstance(argument.type, ir.RankedTensorType):
             continue
@@ -110,7 +109,7 @@ _loaded = False
 
 
 def load_rules() -> None:
-    """Import the rule files beside this one, which fill the table."""
+    """Import the rule files of this folder, which register their rules."""
     global _loaded
     if not _loaded:
         package = __package__ or ""

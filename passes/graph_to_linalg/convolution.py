@@ -1,8 +1,8 @@
-"""Convolutions, channels last, as matrix products and named convolutions of the backend.
+"""Channels-last convolutions as matmuls and named convolutions of linalg.
 
-The backend computes two-dimensional convolutions well, and no others. Where a kernel extends along
-one axis only, a convolution is a sum of matrix products, one for each of its taps; with three axes
-or more, a sum of convolutions with an axis less. Groups are convolved one by one.
+The backend compiles only two-dimensional convolutions well. A kernel that extends along one axis
+only becomes a sum of matmuls, one for each tap; a convolution with three or more axes becomes a sum
+of convolutions with one axis less. Groups are convolved one by one.
 """
 
 import itertools
@@ -22,26 +22,26 @@ from .reduced_products import converted
 from .reduction import accumulator
 
 MAX_TAPS = 16
-"""Longer kernels along one axis are gathered before one matrix product."""
+"""Maximum taps for a sum of matmuls; windows of longer kernels are gathered for one matmul."""
 
 BLOCK = 16
-"""Channels that a group must have to be worth a convolution of its own."""
+"""Minimum channels of a group for a separate convolution to pay."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Where the kernel lands: one entry per spatial axis, padding left out."""
+    """The strides and dilations of a kernel, one entry per spatial axis, without padding."""
 
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
 
     @property
     def inner(self) -> "Windows":
-        """Without the first axis."""
+        """The windows without the first axis."""
         return Windows(self.strides[1:], self.dilations[1:])
 
     def named(self, build: Callable[..., Any], *operands: Operand, output: ir.Value) -> ir.Value:
-        """A named convolution of linalg that adds to `output`."""
+        """Build a named convolution of linalg that accumulates into `output`."""
         inputs = [each.value for each in operands]
         op = build(*inputs, outs=[output], strides=self.strides, dilations=self.dilations)
         return op if isinstance(op, ir.Value) else op.operation.results[0]
@@ -61,9 +61,9 @@ def conv(ctx: Lowering, op: graph.ConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
 
 
 def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
-    """`x` [N, spatial..., C] with `w` [kernel..., C/groups, F]; `attrs` as those of `graph.conv`.
+    """Convolve `x` [N, spatial..., C] with `w` [kernel..., C/groups, F]; `attrs` as `graph.conv`.
 
-    The result is of type `result`; narrow floats are summed in f32.
+    The result is of type `result`; narrow floats are accumulated in f32.
     """
     ctx, groups, pads = x.ctx, attrs["groups"], (attrs["low"], attrs["high"])
     if isinstance(w.shape[-2], int):  # the weights know what an image may leave open
@@ -115,7 +115,7 @@ def _add_dense(
 def _add_products(
     x: Operand, w: Operand, windows: Windows, total: graph.TensorType, output: ir.Value
 ) -> ir.Value:
-    """Sum over all taps: one matrix product for each."""
+    """Accumulate one matmul for each tap."""
     kernel = [graph.static_size(size) for size in w.shape[:-2]]
     matrices = w.reshaped([math.prod(kernel), *w.shape[-2:]])
     for index, tap in enumerate(itertools.product(*[range(taps) for taps in kernel])):
@@ -128,7 +128,7 @@ def _add_products(
 
 
 def _add_product(x: Operand, w: Operand, total: graph.TensorType, output: ir.Value) -> ir.Value:
-    """`output` plus one matrix product over all places."""
+    """`output` plus one matmul over all output positions."""
     channels, features = w.shape[-2:]
     places = graph.element_count(x.shape[:-1])
     x, w = x.reshaped([places, channels]), w.reshaped([channels, features])
@@ -145,7 +145,7 @@ def _add_taps(
     total: graph.TensorType,
     output: ir.Value,
 ) -> ir.Value:
-    """Sum over the kernel's first axis, whose places join the batch."""
+    """Sum over the kernel's first axis; its output positions become part of the batch."""
     places = total.shape[1]
     batch = x.shape[0] * places
     inner = total.with_shape([batch, *total.shape[2:]])
@@ -158,7 +158,7 @@ def _add_taps(
 
 
 def _gathered(x: Operand, taps: int, windows: Windows, places: Size) -> Operand:
-    """[N, L, C] -> [N, places, taps * C]: what each place of a kernel along one axis covers."""
+    """[N, L, C] -> [N, places, taps * C]: the window at each output position along one axis."""
     batch, _, channels = x.shape
     type_ = x.type.with_shape([batch, places, taps, channels])
     n, place, tap, channel = (ir.AffineExpr.get_dim(i) for i in range(4))
@@ -184,7 +184,7 @@ def _add_depthwise(
 
 
 def _repeat_channels(x: Operand, features: int) -> Operand:
-    """Each channel as often in a row as a depthwise convolution makes features of it."""
+    """Repeat each channel consecutively, once for each of its features."""
     channels = graph.static_size(x.shape[-1])
     times = features // channels
     if times == 1:
@@ -201,7 +201,7 @@ def _repeat_channels(x: Operand, features: int) -> Operand:
 def _convolve_groups(
     x: Operand, w: Operand, groups: int, windows: Windows, total: graph.TensorType
 ) -> ir.Value:
-    """One dense convolution after the other, each into its place among the features."""
+    """Emit one dense convolution per block of groups, each into its slice of the features."""
     ctx, (per_group, features) = x.ctx, map(graph.static_size, w.shape[-2:])
     together = _groups_together(groups, per_group) if w.array is not None else 1
     if w.array is not None:
@@ -219,6 +219,6 @@ def _convolve_groups(
 
 
 def _groups_together(groups: int, per_group: int) -> int:
-    """How many small groups to compute as one dense convolution, with zeros between them."""
+    """The number of small groups to compute as one dense convolution, padded with zeros."""
     divisors = (n for n in range(1, groups + 1) if groups % n == 0)
     return next(n for n in divisors if n * per_group >= BLOCK or n == groups)

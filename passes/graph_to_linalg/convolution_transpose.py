@@ -39,10 +39,10 @@ def conv_transpose(ctx: Lowering, op: graph.ConvTransposeOp, x: ir.Value, w: ir.
 def _interleaved(
     x: Operand, w: np.ndarray, result: graph.TensorType, attrs: dict[str, Any]
 ) -> Operand:
-    """One convolution gives, at each place, all results that a stride sets apart.
+    """Compute all results within a stride as the features of one convolution.
 
-    Along an axis, result ``q * stride + r`` is the sum over ``j`` of place ``q - j`` times tap
-    ``r + stride * j``: for each ``r`` a convolution of its own, here in the features.
+    Along an axis, result ``q * stride + r`` is the sum over ``j`` of input ``q - j`` times tap
+    ``r + stride * j``: a separate convolution for each ``r``, here in the features.
     """
     groups, strides = attrs["groups"], attrs["strides"]
     axes = len(strides)
@@ -66,7 +66,7 @@ def _interleaved(
 
 
 def _phases(w: np.ndarray, groups: int, strides: Any, taps: list[int]) -> np.ndarray:
-    """[C, F, kernel...] -> [taps..., C/groups, groups * strides... * F], taps in reverse."""
+    """[C, F, kernel...] -> [taps..., C/groups, groups * strides... * F], with reversed taps."""
     axes = len(strides)
     wanted = [tap * stride for tap, stride in zip(taps, strides, strict=True)]
     behind = [(0, more - k) for more, k in zip(wanted, w.shape[2:], strict=True)]
@@ -79,7 +79,7 @@ def _phases(w: np.ndarray, groups: int, strides: Any, taps: list[int]) -> np.nda
 
 
 def _stuffed(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
-    """A convolution of `x` with zeros between its places, by the kernel in reverse."""
+    """Convolve `x`, with zeros inserted between its positions, with the reversed kernel."""
     strides, dilations, axes = attrs["strides"], attrs["dilations"], len(attrs["strides"])
     kernel, groups = w.shape[2:], attrs["groups"]
     spans = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
@@ -105,7 +105,7 @@ def _stuffed(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
 
 
 def _spread(x: Operand, strides: tuple[int, ...]) -> Operand:
-    """`x` with ``stride - 1`` zeros behind each place of each axis."""
+    """Insert ``stride - 1`` zeros after each position of each spatial axis of `x`."""
     if all(stride == 1 for stride in strides):
         return x
     batch, *spatial, channels = x.shape
@@ -120,7 +120,7 @@ def _spread(x: Operand, strides: tuple[int, ...]) -> Operand:
 
 
 def _reversed(w: Operand, groups: int) -> Operand:
-    """[C, F, kernel...] -> [kernel..., C/groups, groups * F], taps from last to first."""
+    """[C, F, kernel...] -> [kernel..., C/groups, groups * F], with reversed taps."""
     channels, features, *kernel = w.shape
     axes = len(kernel)
     split = w.reshaped([groups, channels // groups, features, *kernel])
@@ -141,7 +141,7 @@ def _reversed(w: Operand, groups: int) -> Operand:
 
 
 def _cropped(x: Operand, low: Any, result: graph.TensorType) -> Operand:
-    """The part of `x` from `low` on that has the sizes of `result`."""
+    """Slice `x` from `low` on to the sizes of `result`."""
     for axis, start in enumerate(low, start=1):
         x = x.sliced(axis, start, result.shape[axis])
     return x

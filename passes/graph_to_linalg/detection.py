@@ -1,4 +1,4 @@
-"""Selecting boxes: one after the other, each against those that were taken before."""
+"""Non-maximum suppression: boxes one after the other, each against those selected before."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def non_max_suppression(
 
 
 class _Suppression:
-    """Builds one dispatch: the selected boxes are listed in the result itself, then -1."""
+    """Builds one dispatch, which lists the selected boxes in the result itself, then -1."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class _Suppression:
         return for_each([self.batches, self.classes], empty, self._class)
 
     def _class(self, outer: list[ir.Value], listed: ir.Value) -> ir.Value:
-        """Go through the candidates of one batch and class."""
+        """Visit the candidates of one batch and class."""
         batch, class_ = outer
         row = arith.addi(arith.muli(batch, self.classes), class_)
         first = arith.muli(row, self.count)
@@ -114,7 +114,7 @@ class _Suppression:
     def _is_free(
         self, listed: ir.Value, batch: ir.Value, box: ir.Value, first: ir.Value, taken: ir.Value
     ) -> ir.Value:
-        """Whether `box` overlaps none of the `taken` ones, listed from `first` on."""
+        """True (an i1) if `box` overlaps none of the `taken` boxes, listed from `first` on."""
         own = self._corners(batch, box)
 
         def more(slot: ir.Value, free: ir.Value) -> ir.Value:

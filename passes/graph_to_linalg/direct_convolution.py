@@ -1,4 +1,4 @@
-"""Direct convolutions, alone or with the elementwise ops that follow: kernels of our own."""
+"""Calls of the direct convolution kernel, with or without an epilogue."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ def direct_conv(ctx: Lowering, op: graph.DirectConvOp, x: ir.Value, w: ir.Value)
 
 
 def direct_epilogue(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
-    """A direct convolution and its `epilogue`."""
+    """Compute a direct convolution and its `epilogue`."""
     return compute(ctx, Emitter, "direct_conv", shape_of(op), op, epilogue)
 
 
 def shape_of(op: graph.DirectConvOp) -> Shape:
-    """The numbers of a direct convolution."""
+    """The kernel shape of a direct convolution."""
     attrs = op.attrs
     planar = attrs["layout"] == "channels_first"
     batch, *sizes = graph.type_of(op.x).static_shape

@@ -1,7 +1,7 @@
-"""What is one dispatch, and what is not computed within it.
+"""Dispatch regions, and compute barriers between them.
 
-The backend computes cheap operands of a scatter or a scan within it: all of them, on its stack,
-which overflows. Such ops stand apart, on operands that are in memory before.
+The backend fuses cheap operands of a scatter or a scan into it: all of their elements, on the
+stack, which overflows. Such ops get a dispatch of their own, on materialized operands.
 """
 
 from collections.abc import Callable, Container
@@ -13,14 +13,14 @@ from .lowering import Lowering, plain_type
 
 
 def apart(ctx: Lowering, type_: graph.TensorType, build: Callable[[], ir.Value]) -> ir.Value:
-    """What `build` gives, of `type_`, as a dispatch of its own."""
+    """Build a value of `type_` in a dispatch region of its own."""
     return iree.dispatch_region(plain_type(type_), ctx.dynamic_sizes(type_), build)
 
 
 def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`x`, of `type_`, from memory: copied there if the backend might compute it again.
+    """Materialize `x`, of `type_`, by a copy dispatch, if the backend might compute it again.
 
-    For graphics processors the backend fails where nothing is left of that but the copy.
+    On GPUs this is a compute barrier: there the backend fails at a dispatch with only the copy.
     """
     if _is_in_memory(x):
         return x
@@ -33,12 +33,12 @@ def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
 
 
 def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`x`, of `type_`, computed and stored before what uses it."""
+    """Materialize `x`, of `type_`, before its uses, by a compute barrier."""
     return iree.compute_barrier(x, ctx.dynamic_sizes(type_))
 
 
 def read_in_loops(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`x`, of `type_`, for loops in a body that read from it here and there.
+    """Materialize `x`, of `type_`, for loops in a body that read scattered elements of it.
 
     IREE clones casts that widen elements, such as u8 to f32, into the dispatches that use them
     (`CloneProducersIntoDispatchRegions.cpp`), which then need all of them on the stack.
@@ -47,7 +47,7 @@ def read_in_loops(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Val
 
 
 def updated_in_place(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`x`, of `type_`, for a scatter that updates it.
+    """Materialize `x`, of `type_`, for a scatter that updates it in place.
 
     As in `read_in_loops`; a cloned slice, which may not be written, is copied to the stack as well.
     """
@@ -57,26 +57,26 @@ def updated_in_place(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.
 def _stored_if(
     ctx: Lowering, x: ir.Value, type_: graph.TensorType, makers: Container[str]
 ) -> ir.Value:
-    """`x`, of `type_`: stored before it is used if an op called as in `makers` computes it."""
+    """Materialize `x`, of `type_`, if an op with a name in `makers` computes it."""
     owner = origin(x, VIEWS).owner
     is_cloned = not isinstance(owner, ir.Block) and owner.operation.name in makers
     return stored(ctx, x, type_) if is_cloned else x
 
 
 def share_memory(x: ir.Value, y: ir.Value) -> bool:
-    """Whether `x` and `y` are one tensor, in other shapes maybe."""
+    """Return whether `x` and `y` are the same tensor, possibly in different shapes."""
     return origin(x, SAME_MEMORY) == origin(y, SAME_MEMORY)
 
 
 def _is_in_memory(x: ir.Value) -> bool:
-    """Whether `x` is an argument or a dispatch, in another shape maybe."""
+    """Return whether `x` is an argument or the result of a dispatch, possibly reshaped."""
     owner = origin(x, VIEWS).owner
     return isinstance(owner, ir.Block) or owner.operation.name == "flow.dispatch.region"
 
 
 def is_windowed(x: ir.Value) -> bool:
-    """Whether `x` is a reduction, or a convolution or pool with an op of linalg's own, or computed
-    from one element by element, its axes in another order maybe."""
+    """Return whether `x` is a reduction or a named convolution or pool of linalg, or computed
+    elementwise from one, possibly transposed."""
     return _comes_from(x, lambda op: has_reduction(op) or op.name.startswith(_WINDOWED))
 
 
@@ -84,12 +84,13 @@ _WINDOWED = ("linalg.conv_", "linalg.depthwise_conv_", "linalg.pooling_")
 
 
 def has_reduction(op: ir.Operation) -> bool:
-    """Whether it is a ``linalg.generic`` that reduces."""
+    """Return whether `op` is a ``linalg.generic`` with a reduction loop."""
     return op.name == "linalg.generic" and "reduction" in str(op.attributes["iterator_types"])
 
 
 def _comes_from(x: ir.Value, wanted: Callable[[ir.Operation], bool]) -> bool:
-    """Whether an op of linalg is as `wanted` that `x` is, or is computed from in others."""
+    """Return whether `wanted` holds for a linalg op that makes `x`, directly or through generics
+    and transposes."""
     seen: set[ir.Value] = set()
     waiting = [x]
     while waiting:
@@ -108,13 +109,13 @@ def _comes_from(x: ir.Value, wanted: Callable[[ir.Operation], bool]) -> bool:
 
 
 def origin(x: ir.Value, through: Container[str]) -> ir.Value:
-    """What the ops called as in `through` made `x` of."""
+    """The source of `x` before the ops with a name in `through`."""
     while not isinstance(x.owner, ir.Block) and x.owner.operation.name in through:
         x = x.owner.operation.operands[0]
     return x
 
 
 VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
-"""Ops that move nothing."""
+"""Ops that move no data."""
 SAME_MEMORY = (*VIEWS, "iree_tensor_ext.compute_barrier.end")
-"""Ops whose result is their operand, in another shape maybe."""
+"""Ops whose result is their operand, possibly reshaped."""

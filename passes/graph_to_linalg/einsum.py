@@ -1,4 +1,4 @@
-"""Einsum: products of two factors at a time, as products of matrices where they are such."""
+"""Einsum: products of two factors at a time, as matmuls where they are matmuls."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class _Factor:
 
 @lowers(graph.EinsumOp)
 def einsum(ctx: Lowering, op: graph.EinsumOp, xs: Sequence[ir.Value]) -> ir.Value:
-    """Products of two factors at a time, first those that leave the fewest axes.
+    """Multiply two factors at a time, first those that leave the fewest axes.
 
     All factors at once would be one loop nest over every letter, slow to run and to compile.
     """
@@ -53,7 +53,7 @@ def einsum(ctx: Lowering, op: graph.EinsumOp, xs: Sequence[ir.Value]) -> ir.Valu
 def _factor(
     ctx: Lowering, value: ir.Value, lowered: ir.Value, term: str, sizes: Mapping[str, Size]
 ) -> _Factor:
-    """An operand with each letter once, in its full size; axes that are repeated are dropped."""
+    """An operand with each letter once, in its full size; broadcast axes are dropped."""
     wanted = graph.type_of(value).with_shape(sizes[letter] for letter in term)
     lowered, type_ = decide_broadcast(ctx, value, lowered, wanted)
     if len(set(term)) < len(term):
@@ -66,7 +66,7 @@ def _factor(
 
 
 def _letters_left(factors: Sequence[_Factor], pair: tuple[int, int], letters: str) -> str:
-    """The letters of two factors that the result, or another factor, has as well."""
+    """The letters of two factors that also occur in the result or in another factor."""
     others = "".join(f.letters for i, f in enumerate(factors) if i not in pair)
     both = dict.fromkeys("".join(factors[i].letters for i in pair))
     return "".join(letter for letter in both if letter in letters + others)
@@ -75,10 +75,10 @@ def _letters_left(factors: Sequence[_Factor], pair: tuple[int, int], letters: st
 def _multiplied(
     ctx: Lowering, factors: Sequence[_Factor], letters: str, result: graph.TensorType
 ) -> ir.Value:
-    """The product of one or two factors, summed over what `letters` leaves out.
+    """The product of one or two factors, summed over the letters that are not in `letters`.
 
-    What only one of several factors sums over is summed before: the backend fails at some
-    products along a loop that only one operand has.
+    Letters of only one of two factors are summed first: the backend fails at some products with a
+    reduction loop that only one operand has.
     """
     if len(factors) > 1:
         factors = [
@@ -94,7 +94,7 @@ def _multiplied(
 
 
 def _without_ones(ctx: Lowering, factor: _Factor) -> _Factor:
-    """`factor` without its axes of one element."""
+    """`factor` without its unit axes."""
     kept = [i for i, size in enumerate(factor.type.shape) if size != 1]
     type_ = factor.type.with_shape(factor.type.shape[i] for i in kept)
     value = reshape_tensor(ctx, factor.value, factor.type, type_)
@@ -103,12 +103,12 @@ def _without_ones(ctx: Lowering, factor: _Factor) -> _Factor:
 
 @dataclass(frozen=True)
 class _Matrices:
-    """Two factors as ``[batch, rows, depth] x [batch, depth, columns]``, in groups of letters."""
+    """Two factors as ``[batch, rows, depth] x [batch, depth, columns]``, groups of letters."""
 
     a: _Factor
     b: _Factor
     letters: str
-    """Of the result."""
+    """Letters of the result."""
 
     @property
     def batch(self) -> str:
@@ -128,12 +128,12 @@ class _Matrices:
 
     @property
     def form(self) -> str:
-        """The letters of the result as the product gives them."""
+        """The letters of the result in the order of the matmul."""
         return self.batch + self.rows + self.columns
 
     @property
     def copies(self) -> int:
-        """How much is transposed; the right factor is even stored so."""
+        """Cost of the transposes; the right factor counts double, since it is materialized."""
         left = self.a.letters != self.batch + self.rows + self.depth
         right = self.b.letters != self.batch + self.depth + self.columns
         return left + 2 * right + (self.form != self.letters)
@@ -142,7 +142,7 @@ class _Matrices:
 def _two_multiplied(
     ctx: Lowering, factors: Sequence[_Factor], letters: str, result: graph.TensorType
 ) -> ir.Value:
-    """A batch of products of matrices, where both factors have letters of their own."""
+    """Multiply two factors as a batch matmul, if both have letters of their own."""
     if factors[0].type.dtype != factors[1].type.dtype:  # one is a sum of narrow floats
         factors = [_widened(ctx, factor) for factor in factors]
     choices = [_Matrices(a, b, letters) for a, b in (factors, factors[::-1])]
@@ -168,7 +168,7 @@ def _widened(ctx: Lowering, factor: _Factor) -> _Factor:
 
 
 def _grouped(ctx: Lowering, factor: _Factor, groups: Sequence[str]) -> Operand:
-    """`factor` with an axis for each group of letters that is not empty."""
+    """`factor` with one axis for each nonempty group of letters."""
     letters = "".join(groups)
     x = Operand(ctx, factor.type, factor.value)
     x = x.transposed([factor.letters.index(c) for c in letters])
@@ -179,7 +179,7 @@ def _grouped(ctx: Lowering, factor: _Factor, groups: Sequence[str]) -> Operand:
 def _in_one(
     ctx: Lowering, factors: Sequence[_Factor], letters: str, result: graph.TensorType
 ) -> ir.Value:
-    """One generic: a parallel loop per letter of the result, a reduction loop per other letter."""
+    """One generic with a parallel loop per letter of the result and a reduction loop per other."""
     order = letters + "".join(sorted({*"".join(f.letters for f in factors)} - {*letters}))
     return generic_product(
         ctx,
@@ -192,7 +192,7 @@ def _in_one(
 
 
 def _summed(ctx: Lowering, factor: _Factor, wanted: str) -> _Factor:
-    """`factor` without the letters that are not wanted."""
+    """`factor` summed over the letters that are not in `wanted`."""
     axes = tuple(i for i, letter in enumerate(factor.letters) if letter not in wanted)
     if not axes:
         return factor
@@ -207,7 +207,7 @@ def _summed(ctx: Lowering, factor: _Factor, wanted: str) -> _Factor:
 def _diagonal(
     ctx: Lowering, x: ir.Value, type_: graph.TensorType, term: str
 ) -> tuple[ir.Value, graph.TensorType, str]:
-    """The elements of `x` at equal places of the axes that share a letter."""
+    """The elements of `x` at equal positions of the axes that share a letter."""
     letters = "".join(dict.fromkeys(term))
     diagonal = type_.with_shape(type_.shape[term.index(letter)] for letter in letters)
     last = [ctx.index(size - 1) for size in type_.shape]

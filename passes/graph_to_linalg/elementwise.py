@@ -43,7 +43,8 @@ def lower_elementwise(
 
 
 def broadcast_map(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:
-    """The indexing map that broadcasts `value` to `type_`, or None if run time decides."""
+    """The indexing map that broadcasts `value` to `type_`, or None if that is decided at run
+    time."""
     shape = graph.type_of(value).shape
     axes: list[int | None] = []
     for size, loop in zip(shape, range(type_.rank - len(shape), type_.rank), strict=True):
@@ -59,10 +60,10 @@ def broadcast_map(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | No
 def index_choices(
     ctx: Lowering, value: ir.Value, type_: graph.TensorType
 ) -> Callable[[], list[ir.Value]]:
-    """How to index `value` inside a loop over `type_`.
+    """A function that builds the indices of `value` inside a loop over `type_`.
 
-    The last element serves every position behind it: that broadcasts an axis of one element, and
-    keeps every access inside the tensor whatever the sizes are at run time.
+    Positions are clamped to the last element: this broadcasts an axis of one element, and keeps
+    every access inside the tensor whatever the sizes are at run time.
     """
     shape = graph.type_of(value).shape
     last = [ctx.index(size - 1) for size in shape]
@@ -86,7 +87,7 @@ def evaluate_scalars(
 
 
 def lower_op(ctx: Lowering, op: graph.GraphOp, *operands: ir.Value) -> ir.Value:
-    """One elementwise op."""
+    """Lower one elementwise op."""
     leaves = dict(zip(op.operation.operands, operands, strict=True))
     result = op.operation.results[0]
     return lower_elementwise(

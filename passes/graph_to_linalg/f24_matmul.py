@@ -1,4 +1,4 @@
-"""Products by weights of 24 bits, alone or with the elementwise ops that follow."""
+"""Calls of the kernel for matmuls by 24-bit weights, with or without an epilogue."""
 
 import math
 
@@ -19,7 +19,7 @@ def compact_matmul(ctx: Lowering, op: graph.CompactMatmulOp, x: ir.Value, w: ir.
 def compact_epilogue(
     ctx: Lowering, op: graph.CompactMatmulOp, epilogue: VectorEpilogue
 ) -> ir.Value:
-    """A product and its `epilogue`."""
+    """Compute a matmul and its `epilogue`."""
     shape = graph.type_of(op.x).static_shape
     product = CompactProduct(
         math.prod(shape[:-1]), shape[-1], op.attrs["columns"],

@@ -1,4 +1,4 @@
-"""Attention by a kernel of our own."""
+"""Calls of the fused attention kernel."""
 
 from ...cpu_model import CpuModel
 from ...dialects import graph, iree
@@ -33,14 +33,14 @@ def direct_attention(
 
 @uses_scratch(graph.DirectAttentionOp)
 def direct_attention_scratch(op: graph.DirectAttentionOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """The weights of a block of queries, for all pieces of work."""
+    """The weights of a block of queries, for all workgroups."""
     del cpu
     shape = _shape(op)
     return [floats(shape.pieces * shape.scratch)]
 
 
 def _mask(ctx: Lowering, op: graph.DirectAttentionOp, mask: Value, shape: AttentionShape) -> Value:
-    """The mask with the queries innermost, where it differs from one to the next."""
+    """The mask, with the queries innermost if it differs between them."""
     assert op.mask is not None
     assert shape.mask is not None
     if not shape.mask.per_query:

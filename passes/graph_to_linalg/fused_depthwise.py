@@ -1,4 +1,4 @@
-"""Products and the depthwise convolution between them, strip by strip: a kernel of our own."""
+"""Calls of the kernel that fuses a depthwise convolution with adjacent matmuls, in strips."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from .scratch import floats, scratch_of, uses_scratch
 
 @lowers(graph.StripsOp)
 def strips(ctx: Lowering, op: graph.StripsOp) -> ir.Value:
-    """All in one kernel; where it is not for vectors, one after the other."""
+    """Lower all stages as one kernel, or one after the other if an epilogue does not vectorise."""
     epilogues = _epilogues(op, ctx.cpu)
     if epilogues is None:
         for root, *steps in op.stages:
@@ -31,7 +31,7 @@ def strips(ctx: Lowering, op: graph.StripsOp) -> ir.Value:
 
 @uses_scratch(graph.StripsOp)
 def strips_scratch(op: graph.StripsOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """What is between the steps of all bands; of one after the other, the tensors between them."""
+    """The intermediates of all bands in the kernel, or the tensors between separate stages."""
     if _epilogues(op, cpu) is None:
         return [graph.type_of(_last(root, steps)) for root, *steps in op.stages[:-1]]
     shape = _shape(op, cpu)
@@ -40,7 +40,7 @@ def strips_scratch(op: graph.StripsOp, cpu: CpuModel) -> list[graph.TensorType]:
 
 
 def _epilogues(op: graph.StripsOp, cpu: CpuModel) -> list[VectorEpilogue] | None:
-    """What follows each step; None where they are not for one kernel."""
+    """The epilogue of each step; None if the steps cannot be one kernel."""
     epilogues = [epilogue_of(root, steps, cpu) for root, *steps in op.stages]
     known = [epilogue for epilogue in epilogues if epilogue is not None]
     if len(known) < len(epilogues) or any(each.reads_whole for each in known[:-1]):
@@ -107,7 +107,7 @@ def _first(
     rows: int,
     cpu: CpuModel,
 ) -> Block | Shape:
-    """What computes so many rows, for all places or for a panel of channels."""
+    """The first step: a convolution, or a matmul of `rows` rows by all or one of its panels."""
     if isinstance(root, graph.DirectConvOp):
         return shape_of(root)
     block = _block(root, rows, cpu)

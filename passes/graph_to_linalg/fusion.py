@@ -1,4 +1,4 @@
-"""Fused groups: the contraction, if there is one, then one generic for all that follows it."""
+"""Fused groups: one kernel, or the contraction and one generic for the ops that follow it."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,7 +26,7 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
 
 @uses_scratch(graph.FusedOp)
 def fused_scratch(op: graph.FusedOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """That of the contraction, and its sums where no kernel of ours finishes them."""
+    """The scratch of the contraction, and its result if its kernel does not run the epilogue."""
     root, *steps = op.ops
     scratch = scratch_of(root, cpu)
     if _kernel_of(root) is not None and epilogue_of(root, steps, cpu) is None:
@@ -35,7 +35,7 @@ def fused_scratch(op: graph.FusedOp, cpu: CpuModel) -> list[graph.TensorType]:
 
 
 def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> ir.Value:
-    """The contraction `root`, and `steps` on its result: one kernel, if there is one for both."""
+    """Lower the contraction `root` and `steps` on its result, as one kernel if possible."""
     kernel = _kernel_of(root)
     epilogue = epilogue_of(root, steps, ctx.cpu) if kernel is not None else None
     if kernel is not None and epilogue is not None:
@@ -54,7 +54,7 @@ def _elementwise(ctx: Lowering, steps: Sequence[graph.GraphOp]) -> ir.Value:
 def epilogue_of(
     root: graph.GraphOp, steps: Sequence[graph.GraphOp], cpu: CpuModel
 ) -> VectorEpilogue | None:
-    """What follows the sums of `root` in registers; where the last step rounds, storing does."""
+    """The epilogue of `root`, or None. A final cast is done by the store, if the kernel can."""
     stored = F32
     if steps and isinstance(steps[-1], graph.CastOp) and _may_round(root, cpu):
         *steps, cast = steps
@@ -68,12 +68,12 @@ def epilogue_of(
 
 
 def _may_round(root: graph.GraphOp, cpu: CpuModel) -> bool:
-    """Whether the kernel of `root` may store what is not f32."""
+    """Return whether the kernel of `root` may store other types than f32."""
     return isinstance(root, graph.NarrowMatmulOp) and holds_sums(root, cpu)
 
 
 def _outside(steps: Sequence[graph.GraphOp]) -> list[ir.Value]:
-    """What `steps` use and do not compute."""
+    """The values that `steps` use and do not compute."""
     inside = {each.operation.results[0] for each in steps}
     used = dict.fromkeys(value for each in steps for value in each.operation.operands)
     return [value for value in used if value not in inside]
@@ -84,7 +84,8 @@ def _body(steps: Sequence[graph.GraphOp], result: ir.Value) -> Body:
 
 
 def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
-    """What computes `root` with an epilogue on vectors, if a kernel of ours does."""
+    """The function that computes `root` and a vector epilogue by one kernel; None if no kernel
+    does."""
     match root:
         case graph.DirectConvOp():
             return direct_epilogue

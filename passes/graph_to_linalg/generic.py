@@ -16,7 +16,7 @@ def generic(
     iterators: Sequence[str],
     body: Body,
 ) -> list[ir.Value]:
-    """A ``linalg.generic``; `body` maps the scalars of inputs and outputs to one per output.
+    """Build a ``linalg.generic``; `body` maps the scalars of inputs and outputs to the results.
 
     `iterators` holds ``parallel`` and ``reduction``, one per loop.
     """
@@ -50,10 +50,10 @@ def linalg_inputs(generic: ir.Operation) -> Sequence[ir.Value]:
 
 
 def _is_uniform(x: ir.Value) -> bool:
-    """Whether `x` is computed from constants alone, whatever it is given beside them.
+    """Return whether `x` is computed from splats alone, ignoring operands that are not read.
 
     The backend turns such operands into scalars. A reduction with no other operand then has no
-    extent left to loop over, and is wrongly run once.
+    extent left to loop over, and is incorrectly run once.
     """
     if isinstance(x.owner, ir.Block):
         return False
@@ -70,7 +70,7 @@ def _is_uniform(x: ir.Value) -> bool:
 
 
 def _stored(x: ir.Value) -> ir.Value:
-    """`x` by way of memory: a copy in a dispatch of its own."""
+    """Materialize `x` by a copy in a dispatch of its own."""
     type_ = ir.RankedTensorType(x.type)
     index = ir.IndexType.get()
     sizes = [
@@ -94,7 +94,7 @@ def _stored(x: ir.Value) -> ir.Value:
 def parallel(
     inputs: Sequence[ir.Value], maps: Sequence[ir.AffineMap], output: ir.Value, body: Body
 ) -> ir.Value:
-    """A generic with parallel loops over `output`, whose own element `body` does not receive."""
+    """Build a generic with parallel loops over `output`; `body` receives only the inputs."""
     rank = len(ir.ShapedType(output.type).shape)
     identity = ir.AffineMap.get_identity(rank)
     count = len(inputs)
@@ -105,7 +105,7 @@ def parallel(
 
 
 def fill(scalar: ir.Value, output: ir.Value) -> ir.Value:
-    """`output` with every element set to `scalar`."""
+    """Fill `output` with `scalar`."""
     return linalg.fill(scalar, outs=[output])
 
 
@@ -119,5 +119,5 @@ def projection(rank: int, axes: Sequence[int | None]) -> ir.AffineMap:
 
 
 def loop_index(axis: int) -> ir.Value:
-    """Inside a body: the position along loop `axis`, an index."""
+    """The position along loop `axis`, an index. To be called inside a body."""
     return linalg.IndexOp(axis).result

@@ -1,4 +1,4 @@
-"""Matmuls in tiles of our choice on NVIDIA GPUs (`gpu_tiles`); a long K is split."""
+"""Matmuls on NVIDIA GPUs in tiles that are chosen here (`gpu_tiles`); a long K is split."""
 
 from ...dialects import graph
 from ...mlir import arith, ir
@@ -17,7 +17,7 @@ def multiply_in_tiles(
     right: graph.TensorType,
     result: graph.TensorType,
 ) -> ir.Value | None:
-    """``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``; None where nothing is planned for it.
+    """Build ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``; None if there is no plan for it.
 
     A transposed right operand is read as it is.
     """
@@ -41,7 +41,7 @@ def _tiled(ctx: Lowering, factors: list[Factor], result: graph.TensorType, tile:
 def _in_parts(
     ctx: Lowering, factors: list[Factor], result: graph.TensorType, plan: Plan
 ) -> ir.Value:
-    """Split-K: the products of the parts of K, then their sum."""
+    """Build a split-K matmul: the products of the parts of K, then their sum."""
     k = result.rank
     loops: dict[int | None, int] = {0: 1, 1: 2, k: 0, k + 1: 3}  # part, M, N, K within the part
     split = [factor.split(ctx, k, plan.parts) for factor in factors]

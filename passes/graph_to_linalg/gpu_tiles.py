@@ -1,7 +1,7 @@
-"""Tiles of matmuls on NVIDIA's GPUs: the attribute ``compilation_info`` of a contraction.
+"""Tiles of matmuls on NVIDIA GPUs: the attribute ``compilation_info`` of a contraction.
 
-The backend's own choice is made for large matrices: 64x64 at least on tensor cores, so that a
-sentence of 128 tokens occupies 24 of 132 multiprocessors; and without shared memory for f32.
+The backend's own choice suits large matrices: at least 64x64 on tensor cores, so that a sentence of
+128 tokens occupies 24 of 132 multiprocessors; and no shared memory for f32.
 """
 
 import math
@@ -25,27 +25,27 @@ INTRINSICS = {
     np.dtype(ml_dtypes.bfloat16): "NV_MMA_SYNC_F32_16x8x16_BF16",
 }
 SHARED_STAGES = 2
-"""Steps along K whose operands are in shared memory or on their way there."""
+"""Stages of the software pipeline: steps along K with operands in shared memory or in flight."""
 
 VECTOR_BYTES = 16
-"""What a thread loads and stores at once."""
+"""Bytes that a thread loads and stores at once."""
 COPY_THREADS = 256
-"""Of a workgroup that copies, at most."""
+"""Maximum threads of a workgroup that copies."""
 
 ENOUGH_WORKGROUPS = 256
-"""About two for each multiprocessor of a data-centre GPU: fewer, and K is split among several."""
+"""About two workgroups per multiprocessor of a data-centre GPU; if there are fewer, K is split."""
 LONG = 512
-"""K of a matmul that makes enough workgroups by the backend's own tiles, from which on ours are
-faster: 25088x512x256 (M, K, N) takes 49 microseconds, and 72 by those; 25088x128x512, 68 and 42."""
+"""K from which on these tiles beat the backend's own, if those give enough workgroups:
+25088x512x256 (M, K, N) takes 49 microseconds here, and 72 there; 25088x128x512, 68 and 42."""
 MIN_STEPS = 2
-"""Steps along K that a workgroup makes at least, when K is split."""
+"""Minimum steps along K of a workgroup if K is split."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows` by `columns` of the result, in steps of `depth` along K, by one workgroup.
+    """The tile of a workgroup: `rows` by `columns` of the result, in steps of `depth` along K.
 
-    `across` is its grid of subgroups for tensor cores, or what one thread computes, for f32.
+    `across` is the grid of subgroups for tensor cores, or the tile of one thread for f32.
     """
 
     rows: int
@@ -54,7 +54,7 @@ class Tile:
     depth: int
 
     def workgroups(self, m: int, n: int) -> int:
-        """How many compute a matrix of `m` by `n`."""
+        """The number of workgroups for a result of `m` by `n`."""
         return -(-m // self.rows) * -(-n // self.columns)
 
 
@@ -63,17 +63,17 @@ MMA_TILES = (
     Tile(64, 64, (2, 2), 64),
     Tile(32, 32, (2, 2), 128),
 )
-"""Each for matrices of which the next larger one makes too few workgroups. Measured on an H200
-with all data in the L2, in microseconds, for the backend's choice and the tile that is taken here:
-4096x4096x4096 (M, K, N), 577 for 128x128; 6272x1024x256, 28 and 27; 784x512x128, 10.8 and 4.7;
-128x768x768, 14.9 and 6.0."""
+"""Tiles for tensor cores; each is for matrices for which the next larger one gives too few
+workgroups. Measured on an H200 with all data in the L2, in microseconds, for the backend's choice
+and the tile chosen here: 4096x4096x4096 (M, K, N), 577 for 128x128; 6272x1024x256, 28 and 27;
+784x512x128, 10.8 and 4.7; 128x768x768, 14.9 and 6.0."""
 BACKEND_TILE = 64
 """Rows and columns of the smallest tile that the backend chooses."""
 SPLIT_TILE = Tile(32, 64, (2, 2), 128)
-"""Where K is split: 64x2048x512 takes 24 microseconds whole, and 4.0 in eight parts."""
+"""Tile for split K: 64x2048x512 takes 24 microseconds unsplit, and 4.0 in eight parts."""
 MIN_SPLIT = 1024
-"""A shorter K is not split. A step takes about a microsecond if the weights come from memory, and
-the sum of the parts three or four."""
+"""Minimum K to split. A step takes about a microsecond if the weights come from memory, and the sum
+of the parts three or four."""
 
 F32_TILES = (
     Tile(64, 64, (8, 4), 32),
@@ -81,12 +81,13 @@ F32_TILES = (
     Tile(32, 32, (2, 4), 32),
     Tile(32, 32, (2, 4), 16),
 )
-"""By preference, of those that divide the matrix. 6272x2304x256: 1,823 and 214."""
+"""Tiles for f32, by preference; they must divide the matrix. 6272x2304x256 takes 1,823 microseconds
+by the backend's choice, and 214."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A tile, and the number of parts along K, which are summed at the end."""
+    """A tile, and the number of parts of a split K, which are summed at the end."""
 
     tile: Tile
     parts: int
@@ -95,8 +96,8 @@ class Plan:
 def matmul_plan(
     left: graph.TensorType, right: graph.TensorType, result: graph.TensorType
 ) -> Plan | None:
-    """How ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]`` is computed; None for what has no tiles
-    here: unknown sizes, vectors, integers, f64."""
+    """The plan for ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``; None for matmuls without tiles
+    here: dynamic sizes, vectors, integers, f64."""
     sizes = [size for size in (*left.shape, right.shape[-1]) if isinstance(size, int)]
     if right.dtype != left.dtype or len(sizes) <= left.rank or 0 in sizes:
         return None
@@ -134,7 +135,7 @@ def _f32_plan(batch: int, m: int, k: int, n: int, *, can_split: bool) -> Plan | 
 
 
 def _parts(tile: Tile, m: int, k: int, n: int) -> int:
-    """Parts along K: as few as make enough workgroups, or as many as there may be."""
+    """The parts of a split K: as few as give enough workgroups, or as many as possible."""
     workgroups, steps = tile.workgroups(m, n), k // tile.depth
     if k < MIN_SPLIT or k % tile.depth or workgroups >= ENOUGH_WORKGROUPS:
         return 1
@@ -144,8 +145,8 @@ def _parts(tile: Tile, m: int, k: int, n: int) -> int:
 
 
 def tile_attribute(dtype: np.dtype, tile: Tile, outer: int, sizes: Sequence[int]) -> ir.Attribute:
-    """``compilation_info`` of a contraction of `dtype` with `outer` loops in front of those of M, N
-    and K, which have `sizes`."""
+    """``compilation_info`` of a contraction of `dtype` with `outer` loops before those of M, N and
+    K, which have `sizes`."""
     ones, zeros = [1] * outer, [0] * outer
     config: dict[str, Any] = {"workgroup": [*ones, tile.rows, tile.columns, 0]}
     config["promote_operands"] = [0, 1]  # to shared memory
@@ -174,8 +175,8 @@ def tile_attribute(dtype: np.dtype, tile: Tile, outer: int, sizes: Sequence[int]
 def im2col_attribute(windows: graph.TensorType, spatial: int) -> ir.Attribute | None:
     """``compilation_info`` of the copy of `windows`, ``[N, out..., kernel..., C]`` or without N.
 
-    A workgroup copies the last row of the kernel at neighbouring positions; None where channels are
-    no whole vectors, or loops have one step, which the backend drops.
+    A workgroup copies the last row of the kernel at neighbouring positions. None if channels are no
+    whole vectors, or a loop has one step, which the backend drops.
     """
     sizes, vector = windows.shape, VECTOR_BYTES // windows.dtype.itemsize
     if any(not isinstance(size, int) or size < 2 for size in sizes):

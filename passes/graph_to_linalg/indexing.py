@@ -1,4 +1,4 @@
-"""Reads and writes at computed places. Nothing outside of a tensor is touched: see `graph`."""
+"""Reads and writes at computed positions. Accesses stay inside of tensors: see `graph`."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ _NOWHERE = np.iinfo(np.int64).max
 
 
 class Axis:
-    """An axis that is indexed at run time. Made outside of a body, used inside.
+    """An axis that is indexed at run time. Created outside of a body, used inside.
 
-    `reads` says how many elements are taken: an empty axis has none to take.
+    `reads` is the number of elements read, which must be 0 for an empty axis.
     """
 
     def __init__(self, ctx: Lowering, extent: Size, dtype: np.dtype, reads: Size):
@@ -33,7 +33,7 @@ class Axis:
         self._zero = ctx.index(0)
 
     def position(self, index: ir.Value) -> ir.Value:
-        """`index` (an integer) as an index that counts from the front; it may be outside."""
+        """Convert `index` (an integer) to a position from the front, possibly out of range."""
         if self._unsigned:
             return arith.index_castui(ir.IndexType.get(), index)
         position = arith.index_cast(ir.IndexType.get(), index)
@@ -41,11 +41,11 @@ class Axis:
         return arith.select(negative, arith.addi(position, self._extent), position)
 
     def clamped(self, position: ir.Value) -> ir.Value:
-        """`position`, or the nearest on the axis."""
+        """Clamp `position` to the axis."""
         return arith.maxsi(arith.minsi(position, self._last), self._zero)
 
     def holds(self, position: ir.Value) -> ir.Value:
-        """Whether `position` is on the axis."""
+        """True (an i1) if `position` is on the axis."""
         return arith.cmpi(arith.CmpIPredicate.ult, position, self._extent)
 
 
@@ -100,7 +100,7 @@ def take_elements(
     places: graph.TensorType,
     axis: int,
 ) -> ir.Value:
-    """For each place in `indices`, of type `places`, the element of `x` that many along `axis`."""
+    """The elements of `x` at `indices`, of type `places`, along `axis`, and in place otherwise."""
     _require_within(ctx, source, places, axis)
     zero = scalar_constant(0, source.dtype)
     along = Axis(ctx, source.shape[axis], places.dtype, graph.element_count(places.shape))
@@ -116,15 +116,15 @@ def take_elements(
 
 
 def _gathered(ctx: Lowering, y: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`y`, of `type_`; for graphics processors stored, as the threads of a reduction that computes
-    it would hand each other positions, for which the backend has no memory."""
+    """`y`, of `type_`, materialized on GPUs: otherwise the threads of a reduction that fuses it
+    would exchange positions, for which the backend has no memory."""
     return stored(ctx, y, type_) if ctx.gpu else y
 
 
 def _require_within(
     ctx: Lowering, source: graph.TensorType, places: graph.TensorType, axis: int
 ) -> None:
-    """`places` are no more than those of `source` but along `axis`."""
+    """Require that `places` is no larger than `source` except along `axis`."""
     for i, (have, wanted) in enumerate(zip(source.shape, places.shape, strict=True)):
         if i != axis:
             ctx.require_at_least(have, wanted, f"has {wanted} indices along axis {i} of {have}")
@@ -132,7 +132,7 @@ def _require_within(
 
 @lowers(graph.GatherNdOp)
 def gather_nd(ctx: Lowering, op: graph.GatherNdOp, x: ir.Value, indices: ir.Value) -> ir.Value:
-    """Number the indexed axes through, and take rows of what they collapse to."""
+    """Collapse the indexed axes to one, and gather along it by linear indices."""
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     batch, depth = op.attrs["batch_dims"], places.shape[-1]
     for have, wanted in zip(source.shape[:batch], places.shape[:batch], strict=True):
@@ -148,7 +148,7 @@ def gather_nd(ctx: Lowering, op: graph.GatherNdOp, x: ir.Value, indices: ir.Valu
 def _as_rows(
     ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: int
 ) -> tuple[ir.Value, graph.TensorType]:
-    """`x` with its first `axes` axes as one."""
+    """`x` with its first `axes` axes collapsed to one."""
     count = graph.element_count(type_.shape[:axes])
     rows = type_.with_shape((count, *type_.shape[axes:]))
     return reshape_tensor(ctx, x, type_, rows), rows
@@ -162,10 +162,10 @@ def _row_numbers(
     batch: int,
     outside: int | None,
 ) -> ir.Value:
-    """The number, among all places of axes of `extents`, of each entry of `indices` (i64).
+    """The linear index, over axes of `extents`, of each entry of `indices` (i64).
 
-    The first `batch` extents are counted through by the loops, the others by the last axis of
-    `indices`. An entry outside gives `outside`, or the nearest place when that is None.
+    The loops index the first `batch` extents, the last axis of `indices` the others. An entry out
+    of range gives `outside`, or is clamped if that is None.
     """
     shape = places.shape[:-1]
     result = graph.TensorType(shape, _I64)
@@ -218,7 +218,7 @@ def _element_numbers(
     extents: Sequence[Size],
     axis: int,
 ) -> ir.Value:
-    """The number of the element that each of `indices`, along `axis`, stands for (i64)."""
+    """The linear index of the element that each of `indices`, along `axis`, refers to (i64)."""
     along = Axis(ctx, extents[axis], places.dtype, graph.element_count(places.shape))
     sizes = [ctx.index(extent) for extent in extents]
     zero, element = ctx.index(0), plain_element(_I64)
@@ -253,9 +253,9 @@ def scatter_nd(
 def _as_static_as(
     ctx: Lowering, numbers: ir.Value, type_: graph.TensorType, updates: graph.TensorType
 ) -> tuple[ir.Value, graph.TensorType]:
-    """`numbers` with sizes that only `updates`, which begin with the same, state as numbers.
+    """`numbers` with the static sizes of `updates`, which has the same leading axes.
 
-    The backend wants a scatter's operands to agree on which sizes are known.
+    The backend requires that the operands of a scatter agree on which sizes are static.
     """
     shape = list(type_.shape)
     for axis, (size, stated) in enumerate(zip(type_.shape, updates.shape, strict=False)):
@@ -279,7 +279,7 @@ def _put(
     updates_type: graph.TensorType,
     reduction: str,
 ) -> ir.Value:
-    """`rows` with `updates` at the rows that `numbers` says, in order."""
+    """Scatter `updates` to the rows `numbers` of `rows`, in order."""
     numbers, numbers_type = _as_static_as(ctx, numbers, numbers_type, updates_type)
     count = graph.element_count(numbers_type.shape)
     if count == 0 or 0 in rows_type.shape:

@@ -1,4 +1,4 @@
-"""Kernels of our own: each is written once for each thing that it does."""
+"""Calls of the compiler's own kernels; each distinct kernel is emitted once."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class WeightedOp(Protocol):
 
 
 def flat(type_: ir.Type) -> iree.Buffer:
-    """A tensor's elements in a row, in memory; where run time counts its rows, so many for each."""
+    """A flat buffer of a tensor's elements; if its rows are dynamic, of one row per count."""
     tensor = ir.RankedTensorType(type_)
     if tensor.has_static_shape:
         return iree.Buffer(tensor.element_type, math.prod(tensor.shape))
@@ -38,10 +38,10 @@ def define(
     flops: int | None = 0,
     scalars: int = 0,
 ) -> str:
-    """The name of the kernel `key` of a family, which is written when first asked for.
+    """The name of the kernel `key` of a family, which is emitted on first use.
 
-    `flops` are the additions and multiplications of its products, `scalars` the numbers that it is
-    given beside its buffers.
+    `flops` are the additions and multiplications of its products, `scalars` the number of scalar
+    arguments beside its buffers.
     """
     if (family, key) not in ctx.kernels:
         name = f"{family}_{len(ctx.kernels)}"
@@ -52,7 +52,7 @@ def define(
 
 
 def _function() -> ir.Operation:
-    """The function that ops are inserted in."""
+    """The function that contains the insertion point."""
     op = ir.InsertionPoint.current.block.owner.operation
     while (outer := op.parent) is not None and outer.name != "builtin.module":
         op = outer
@@ -69,11 +69,11 @@ def compute(
     scratch: Sequence[graph.TensorType] = (),
     rows: Sequence[ir.Value] = (),
 ) -> ir.Value:
-    """The result of `op`, of its operands `x` and `w`, and of what follows it, by one kernel.
+    """Compute `op`, on its operands `x` and `w`, and its epilogue by one kernel.
 
-    An emitter is made of `shape`, the buffers of the operands, of the result and of `scratch`, and
-    a function that finishes sums; it writes a piece of work, of which `shape` has so many. Where
-    `rows` is a number that run time counts, it has so many as ``shape.count_pieces(*rows)`` says.
+    An emitter is created from `shape`, the buffers of the operands, the result and `scratch`, and a
+    function that applies the epilogue. It emits one workgroup. There are ``shape.pieces``
+    workgroups, or ``shape.count_pieces(*rows)`` for dynamic `rows`.
     """
     type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored)
     result = plain_type(type_)

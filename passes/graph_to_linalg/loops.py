@@ -40,7 +40,7 @@ def while_(
     condition: Callable[..., ir.Value],
     body: Callable[..., Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """``state = body(*state)`` for as long as ``condition(*state)``."""
+    """``state = body(*state)`` while ``condition(*state)`` holds."""
     types = [value.type for value in state]
     locations = [ir.Location.current] * len(types)
     loop = scf.WhileOp(types, list(state))
@@ -54,7 +54,7 @@ def while_(
 
 
 def if_(condition: ir.Value, state: ir.Value, body: Callable[[], ir.Value]) -> ir.Value:
-    """``body()`` where `condition` holds, else `state`."""
+    """``body()`` if `condition` holds, else `state`."""
     branch = scf.IfOp(condition, [state.type], has_else=True)
     with ir.InsertionPoint(branch.then_block):
         scf.YieldOp([body()])

@@ -1,15 +1,15 @@
-"""How `graph` ops become linalg: rules, and the context they work in.
+"""The lowering of `graph` ops to linalg: rules, and the context they work in.
 
 A rule is a function decorated with the op class it lowers. It receives the context, the op
 (for its types and attributes) and the lowered operands, and *returns* the lowered result(s);
-placing, locating, replacing and wrapping of errors is the driver's work (`convert`).
+the driver (`convert`) sets insertion points and locations, replaces ops and wraps errors.
 
     @lowers(graph.TransposeOp)
     def transpose(ctx, op, x):
         ...
         return value
 
-Lowered tensors have plain types: no encodings, signless integers. Sizes are asked for as
+Lowered tensors have plain types: no encodings, signless integers. Sizes are requested as
 `Dim` expressions (`ctx.index`), so no rule ever chains ``tensor.dim``.
 """
 
@@ -31,7 +31,7 @@ Size = int | Dim
 Rule = Callable[..., Any]
 
 MAX_ELEMENTS = 1 << 46
-"""Of a tensor whose sizes are computed from data: no memory holds more."""
+"""Maximum elements of a tensor whose sizes are computed from data: no memory holds more."""
 
 _rules: dict[str, Rule] = {}
 
@@ -53,13 +53,13 @@ def find_rule(op_name: str) -> Rule | None:
 
 
 def registered() -> list[Any]:
-    """The rules that are known so far."""
+    """The rules registered so far."""
     return list(_rules.values())
 
 
 def plain_element(dtype: np.dtype) -> ir.Type:
-    """The MLIR element type of `dtype` after lowering: integers are signless, and types that no
-    machine computes with are bytes."""
+    """The MLIR element type of `dtype` after lowering: integers are signless, and types without
+    hardware arithmetic are bytes."""
     if graph.is_bit_pattern(dtype):
         return ir.IntegerType.get_signless(8)
     element = graph.element_type(dtype)
@@ -87,18 +87,18 @@ class Lowering:
         mma_sync: bool = False,
     ) -> None:
         self.gpu = gpu
-        """Whether the program is for a graphics processor."""
+        """True for GPUs."""
         self.mma_sync = mma_sync
-        """Whether that is one of NVIDIA's, for which tiles are chosen here."""
+        """True for NVIDIA GPUs, for which tiles are chosen here."""
         self.row_tile = row_tile
-        """How many of the rows that only the run counts are multiplied at a time; 0 for all."""
+        """Dynamic rows that are multiplied at a time; 0 for all."""
         self.threads = threads
-        """How many will run the program."""
+        """Threads that will run the program."""
         self.cpu = cpu
         """The CPU that kernels are planned for."""
         self.values: dict[ir.Value, ir.Value] = {}
         self.kernels: dict[object, str] = {}
-        """Names of the kernels that have been written for this function, by what they do."""
+        """Names of the kernels emitted for this function, by family and key."""
         self._symbols: ChainMap[str, ir.Value] = ChainMap()
         self._computed: ChainMap[Size, ir.Value] = ChainMap()
         self._required: ChainMap[object, None] = ChainMap()
@@ -108,7 +108,7 @@ class Lowering:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Within it, sizes are bound and computed for the region that is being built, alone."""
+        """Open a scope in which sizes are bound and computed only for the region being built."""
         outer = self._symbols, self._computed, self._required
         self._symbols, self._computed = outer[0].new_child(), outer[1].new_child()
         self._required = outer[2].new_child()
@@ -118,11 +118,11 @@ class Lowering:
             self._symbols, self._computed, self._required = outer
 
     def bind(self, symbol: str, value: ir.Value) -> None:
-        """Say that the named size `symbol` is `value` (an index) from here on."""
+        """Bind the named size `symbol` to `value` (an index) from here on."""
         self._symbols.setdefault(symbol, value)
 
     def bind_given(self, symbol: str, value: ir.Value) -> None:
-        """`bind` a size of what the caller gives, for which there is memory."""
+        """`bind` a size of a tensor from the caller, which therefore fits into memory."""
         self._given.add(symbol)
         self.bind(symbol, value)
 
@@ -130,9 +130,9 @@ class Lowering:
         return symbol in self._symbols
 
     def index(self, size: Size) -> ir.Value:
-        """`size` as an index value; computed once, at the first place that asks for it.
+        """`size` as an index value, computed once, at its first use.
 
-        Must not be called while the body of a region op is being built, but in a `scope`.
+        While the body of a region op is being built, it must be called in a `scope`.
         """
         if size not in self._computed:
             self._computed[size] = self._compute(size)
@@ -143,31 +143,31 @@ class Lowering:
         return [size if isinstance(size, int) else self.index(size) for size in sizes]
 
     def require(self, condition: ir.Value, message: str) -> None:
-        """End the run with an error that says `message` unless `condition` (an i1) holds."""
+        """Abort the run with the error `message` unless `condition` (an i1) holds."""
         node = "+".join(location_names(ir.Location.current))
         cf.assert_(condition, f"{node}: {message}" if node else message)
 
     def require_equal(self, a: Size, b: Size, message: str) -> None:
-        """`require` that two sizes are equal, unless they are known to be."""
+        """`require` that two sizes are equal, unless that is known statically."""
         if a != b:
             equal = arith.cmpi(arith.CmpIPredicate.eq, self.index(a), self.index(b))
             self.require(equal, message)
 
     def require_at_least(self, a: Size, b: Size, message: str) -> None:
-        """`require` that ``a >= b``, unless that is known."""
+        """`require` that ``a >= b``, unless that is known statically."""
         if not at_least(a, b):
             enough = arith.cmpi(arith.CmpIPredicate.sge, self.index(a), self.index(b))
             self.require(enough, message)
 
     def require_agreement(self, agreement: graph.Agreement) -> None:
-        """`require` what a type rule left open, once."""
+        """`require`, once, an agreement of sizes that a type rule left open."""
         if agreement not in self._required:
             self._required[agreement] = None
             self.require(self._holds(agreement), str(agreement))
 
     def require_countable(self, shape: Sequence[Size]) -> None:
-        """`require`, once, that a tensor whose sizes are computed has not so many elements that the
-        number of its bytes wraps around."""
+        """`require`, once, that a tensor with computed sizes is not so large that its number of
+        bytes wraps around."""
         symbols = {s for size in shape if isinstance(size, Dim) for s in size.symbols()}
         if symbols <= self._given or shape in self._required:
             return
@@ -228,7 +228,7 @@ class Lowering:
         raise AssertionError(f"no lowering for {call}")
 
     def dynamic_sizes(self, type_: graph.TensorType) -> list[ir.Value]:
-        """The sizes of a tensor of `type_` that its MLIR type does not give."""
+        """The dynamic sizes of a tensor of `type_`."""
         return [size for size in self.mixed(type_.shape) if isinstance(size, ir.Value)]
 
     # Tensors
@@ -248,15 +248,15 @@ class Lowering:
         return scalar_constant(value, dtype)
 
     def cast(self, value: ir.Value, type_: graph.TensorType) -> ir.Value:
-        """`value` with exactly the static sizes that `type_` states."""
+        """Cast `value` to exactly the static sizes of `type_`."""
         wanted = plain_type(type_)
         return value if value.type == wanted else tensor.cast(wanted, value)
 
 
 def lower_op(ctx: Lowering, op: ir.OpView) -> None:
-    """Lower `op` at the current insertion point and location, and remember its results.
+    """Lower `op` at the current insertion point and location, and record its results.
 
-    LoweringError names the node, the op and its operand types, when there is no rule or it fails.
+    LoweringError names the node, the op and its operand types, if there is no rule or it fails.
     """
     rule = find_rule(op.operation.name)
     if rule is None:
@@ -278,7 +278,7 @@ def lower_op(ctx: Lowering, op: ir.OpView) -> None:
 
 
 def _require_agreements(ctx: Lowering, op: graph.GraphOp) -> None:
-    """Have that checked at run time which the type rules of what is computed here leave open."""
+    """Emit run-time checks of the agreements that the type rules of `op` leave open."""
     if isinstance(op, graph.GroupOp):
         for inner in op.ops:
             with inner.operation.location:
@@ -293,7 +293,7 @@ def _require_agreements(ctx: Lowering, op: graph.GraphOp) -> None:
 
 
 def describe(op: ir.OpView) -> str:
-    """`op` as errors name it: node, op, operand types."""
+    """The description of `op` in errors: node, op, operand types."""
     types = ", ".join(str(graph.type_of(v)) for v in op.operation.operands)
     return f"{op.operation.location}: {op.operation.name}({types})"
 

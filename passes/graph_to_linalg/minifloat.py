@@ -1,6 +1,6 @@
-"""Floating-point types of 8 bits and fewer, computed with as f32.
+"""Floating-point types of 8 bits and fewer, computed in f32.
 
-A value is the low bits of a byte: sign, exponent, fraction. All conversions are integer
+A value is in the low bits of a byte: sign, exponent, fraction. All conversions are integer
 arithmetic on the bits of f32, so that they vectorise on every target.
 """
 
@@ -21,16 +21,16 @@ _F32_BIAS = 127
 
 @dataclass(frozen=True)
 class _Format:
-    """Where the fields of a type lie, and the codes of its special values, sign left out."""
+    """The layout of a type's fields, and the codes of its special values, without sign."""
 
     bits: int
     fraction: int
     bias: int
     largest: int
     beyond: int
-    """The code of what is too large and not to be saturated."""
+    """The code of values that are too large, without saturation."""
     nan: int
-    """May have the sign bit, where the type has one NaN alone."""
+    """The code of NaN; it may have the sign bit if the type has only one NaN."""
     has_negative_zero: bool
 
     @property
@@ -60,7 +60,7 @@ def _format(dtype: np.dtype) -> _Format:
 
 
 def decode(x: Scalar, dtype: np.dtype) -> Scalar:
-    """The byte `x`, an element of `dtype`, as f32. Exact."""
+    """Convert the byte `x`, an element of `dtype`, to f32. Exact."""
     bits = arith.extui(ir.IntegerType.get_signless(32), x)
     if dtype == E8M0:
         return _decode_exponent(bits)
@@ -83,7 +83,7 @@ def decode(x: Scalar, dtype: np.dtype) -> Scalar:
 
 
 def _decode_special(value: Scalar, bits: Scalar, magnitude: Scalar, form: _Format) -> Scalar:
-    """`value`, the bits of an f32 without sign, where `bits` stand for a number."""
+    """`value`, the bits of an f32 without sign, or infinity or NaN if `bits` encode one."""
     nan, infinity = _i32(0x7FC00000), _i32(0x7F800000)
     if not form.has_negative_zero:
         is_nan = arith.cmpi(arith.CmpIPredicate.eq, bits, _i32(form.nan))
@@ -99,7 +99,7 @@ def _decode_special(value: Scalar, bits: Scalar, magnitude: Scalar, form: _Forma
 
 
 def _decode_exponent(bits: Scalar) -> Scalar:
-    """2 to the power of ``bits - 127``; the smallest of them is subnormal in f32."""
+    """2 to the power of ``bits - 127``; the smallest power is subnormal in f32."""
     value = arith.shli(bits, _i32(_F32_FRACTION))
     zero = arith.cmpi(arith.CmpIPredicate.eq, bits, _i32(0))
     value = arith.select(zero, _i32(1 << (_F32_FRACTION - 1)), value)
@@ -108,9 +108,9 @@ def _decode_exponent(bits: Scalar) -> Scalar:
 
 
 def encode(x: Scalar, dtype: np.dtype, saturate: bool) -> Scalar:
-    """The f32 `x`, rounded to nearest with halves to even, as the byte of an element of `dtype`.
+    """Convert the f32 `x` to the byte of an element of `dtype`, rounding to nearest even.
 
-    What is too large becomes the largest value with `saturate`, else infinity or NaN.
+    Values that are too large become the largest one with `saturate`, else infinity or NaN.
     """
     form = _format(dtype)
     bits = arith.bitcast(ir.IntegerType.get_signless(32), x)
@@ -131,15 +131,15 @@ def encode(x: Scalar, dtype: np.dtype, saturate: bool) -> Scalar:
 
 
 def _nan(sign: Scalar, form: _Format) -> Scalar:
-    """NaN keeps its sign where the type has two; a type that has none gives zero, the sign
-    inverted."""
+    """The code of NaN. It keeps the sign if the type has two NaNs; a type without NaN gives zero
+    with the inverted sign."""
     if form.nan == form.sign and form.has_negative_zero:
         return arith.xori(sign, _i32(form.sign))
     return arith.ori(sign, _i32(form.nan))
 
 
 def _round(magnitude: Scalar, form: _Format) -> Scalar:
-    """The code of an f32 without sign, as if exponents had no end."""
+    """The code of an f32 without sign, as if exponents were unbounded."""
     cut = _F32_FRACTION - form.fraction
     odd = arith.andi(arith.shrui(magnitude, _i32(cut)), _i32(1))
     carried = arith.addi(arith.addi(magnitude, _i32((1 << (cut - 1)) - 1)), odd)
@@ -158,7 +158,7 @@ def _round(magnitude: Scalar, form: _Format) -> Scalar:
 
 
 def encode_exponent(x: Scalar, saturate: bool, round_mode: str) -> Scalar:
-    """The f32 `x` as the byte of a power of two; its sign is dropped."""
+    """Convert the f32 `x` to the byte of a power of two; its sign is dropped."""
     bits = arith.bitcast(ir.IntegerType.get_signless(32), x)
     exponent = arith.andi(arith.shrui(bits, _i32(_F32_FRACTION)), _i32(0xFF))
     finite = arith.cmpi(arith.CmpIPredicate.ult, exponent, _i32(0xFF))
@@ -177,7 +177,8 @@ def encode_exponent(x: Scalar, saturate: bool, round_mode: str) -> Scalar:
 
 
 def _raises(fraction: Scalar, exponent: Scalar, round_mode: str) -> Scalar:
-    """Whether the exponent is rounded up; a half is, unless the exponent is the smallest."""
+    """True (an i1) if the exponent is rounded up; to nearest, a half is, unless the exponent is
+    the smallest."""
     compare = arith.CmpIPredicate
     if round_mode == "up":
         return arith.cmpi(compare.ugt, fraction, _i32(0))

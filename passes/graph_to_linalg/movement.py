@@ -26,9 +26,9 @@ def reshape(ctx: Lowering, op: graph.ReshapeOp, x: ir.Value) -> ir.Value:
 def reshape_tensor(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
 ) -> ir.Value:
-    """`x`, of type `source`, as `target`: collapse the axes that merge, expand those that split.
+    """Reshape `x` from `source` to `target`: collapse the axes that merge, expand those that split.
 
-    Both have equally many elements, which is not checked here.
+    Both types have the same number of elements, which is not checked here.
     """
     if source.shape == target.shape:
         return x
@@ -51,7 +51,7 @@ def reshape_tensor(
 def _reshape_scalar(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
 ) -> ir.Value:
-    """A reshape of one element, from or to rank 0."""
+    """Reshape a tensor of one element, from or to rank 0."""
     if source.rank:
         x = ctx.cast(x, source.with_shape([1] * source.rank))
         x = tensor.collapse_shape(plain_type(source.with_shape([])), x, [])
@@ -78,13 +78,13 @@ def transpose(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir.Value:
 def transpose_tensor(
     ctx: Lowering, x: ir.Value, type_: graph.TensorType, perm: Sequence[int]
 ) -> ir.Value:
-    """`x`, of `type_`, with its axis ``perm[i]`` as axis ``i``.
+    """Transpose `x`, of `type_`: axis ``i`` of the result is its axis ``perm[i]``.
 
-    A product whose columns become rows is stored before. The backend would turn round each tile
-    in registers, element by element. Measured for 256x256x256: 2 ms, and with the copy 0.7 ms;
-    with sizes that only the run knows, 17 s to compile and 1.7 ms to run, and with the copy 2 s
-    and 0.7 ms. So is what comes of a loop with two results, as that of a softmax: the backend would
-    transpose one of them within the loop, and fails.
+    A matmul whose columns become rows is materialized first. The backend would transpose each tile
+    in registers, element by element. Measured for 256x256x256: 2 ms, and with the copy 0.7 ms; with
+    dynamic sizes, 17 s to compile and 1.7 ms to run, and with the copy 2 s and 0.7 ms. The result
+    of a loop with two results, as in a softmax, is materialized too: the backend would transpose
+    one of them within the loop, and fails.
     """
     axes = list(perm)
     if axes == sorted(axes):
@@ -96,7 +96,8 @@ def transpose_tensor(
 
 
 def _is_from_two_results(x: ir.Value) -> bool:
-    """Whether `x` is one of several results of a loop, or made of one by generics and views."""
+    """Return whether `x` is one of several results of a loop, or computed from one by generics and
+    views."""
     seen, pending = set(), [x]
     while pending:
         x = pending.pop()
@@ -114,7 +115,7 @@ def _is_from_two_results(x: ir.Value) -> bool:
 
 
 def _is_product(x: ir.Value) -> bool:
-    """Whether `x` is a product of matrices, or what one generic makes of such."""
+    """Return whether `x` is a matmul, possibly followed by one generic."""
     epilogues = 0
     pending = [x]
     while pending:
@@ -139,8 +140,8 @@ def expand(ctx: Lowering, op: graph.ExpandOp, x: ir.Value) -> ir.Value:
 
 @lowers(graph.ConcatOp)
 def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value:
-    """Insert each operand at its place in the result, constants last: where they come first, the
-    backend keeps a result with them in it, and copies all of it in each run."""
+    """Insert each operand into the result, constants last: if they come first, the backend keeps a
+    result that contains them, and copies all of it in each run."""
     type_, axis = graph.type_of(op.result), op.attrs["axis"]
     parts: list[tuple[bool, ir.Value, list[Size], Sequence[Size]]] = []
     start: Size = 0
@@ -190,7 +191,7 @@ def _elements_at(
     strides: Sequence[ir.Value],
     type_: graph.TensorType,
 ) -> ir.Value:
-    """A tensor of `type_` of the elements of `x` from `first` on, each `strides` apart."""
+    """Build a tensor of `type_` from the elements of `x` from `first` on, `strides` apart."""
 
     def element() -> ir.Value:
         indices = []
@@ -213,7 +214,7 @@ def pad(ctx: Lowering, op: graph.PadOp, x: ir.Value, value: ir.Value) -> ir.Valu
 def dynamic_pad(
     ctx: Lowering, op: graph.DynamicPadOp, x: ir.Value, value: ir.Value, low: ir.Value
 ) -> ir.Value:
-    """Read from the nearest place that exists, and choose."""
+    """Read from the clamped position, and select between the element and the padding."""
     type_, extents = graph.type_of(op.result), graph.type_of(op.x).shape
     before, sizes = _entries(ctx, low, type_.rank), [ctx.index(extent) for extent in extents]
     last = [ctx.index(extent - 1) for extent in extents]
@@ -246,7 +247,7 @@ def _entries(ctx: Lowering, x: ir.Value, count: int) -> list[ir.Value]:
 
 
 def _split_sizes(ctx: Lowering, sizes: Sequence[Size]) -> tuple[list[ir.Value], list[int]]:
-    """Sizes as MLIR's pairs of dynamic operands and static attributes."""
+    """Split sizes into MLIR's dynamic operands and static attribute."""
     dynamic = ir.ShapedType.get_dynamic_size()
     static = [size if isinstance(size, int) else dynamic for size in sizes]
     return [ctx.index(size) for size in sizes if isinstance(size, Dim)], static
@@ -260,7 +261,7 @@ def extract_slice(
     strides: Sequence[int],
     type_: graph.TensorType,
 ) -> ir.Value:
-    """``tensor.extract_slice`` of `x`, of type `type_`; of nothing there is no slice."""
+    """``tensor.extract_slice`` of `x`, of type `type_`; an empty slice is an empty tensor."""
     if 0 in type_.shape:
         return ctx.empty(type_)
     offset_values, static_offsets = _split_sizes(ctx, offsets)
@@ -278,10 +279,10 @@ def insert_slice(
     offsets: Sequence[Size],
     sizes: Sequence[Size],
 ) -> ir.Value:
-    """``tensor.insert_slice`` of `x` into `into`; there is no place for nothing, nor in nothing.
+    """``tensor.insert_slice`` of `x` into `into`; with an empty tensor nothing is inserted.
 
-    Convolutions and reductions of unknown size are stored first: the backend computes them in
-    place, and writes beyond it.
+    Convolutions and reductions of dynamic size are materialized first: the backend computes them in
+    place, and writes out of bounds.
     """
     if 0 in sizes or 0 in ir.RankedTensorType(into.type).shape:
         return into
@@ -311,10 +312,10 @@ def pad_tensor(
     high: Sequence[Size],
     type_: graph.TensorType,
 ) -> ir.Value:
-    """`x` with `scalar` around it, of type `type_`.
+    """Pad `x` with `scalar` to type `type_`.
 
-    A copy: where sizes are not known the backend fails at a ``tensor.pad``, and where they are it
-    makes this of it.
+    This is a copy: with dynamic sizes the backend fails at a ``tensor.pad``, and with static ones
+    it turns that into a copy itself.
     """
     around = fill(scalar, ctx.empty(type_))
     shape = [s - a - b for s, a, b in zip(type_.shape, low, high, strict=True)]

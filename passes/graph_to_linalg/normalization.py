@@ -28,7 +28,7 @@ Body = Callable[..., Scalar]
 
 @dataclass(frozen=True)
 class Elements:
-    """Elements that are computed inside the loops, by `element` of the scalars of `inputs`."""
+    """Elements computed inside the loops: `element` of the scalars of `inputs`."""
 
     inputs: Sequence[Value]
     maps: Sequence[ir.AffineMap]
@@ -36,16 +36,16 @@ class Elements:
 
 
 _ROW_BYTES = 8192
-"""The backend keeps the exponentials of a few rows on the stack; of longer rows, or rows of
-unknown length, they are computed twice."""
+"""Maximum bytes of a row whose exponentials are computed once. The backend keeps those of a few
+rows on the stack; for longer rows, or rows of dynamic length, they are computed twice."""
 _STACK_BYTES = 65536
-"""The longest row that is left to the backend to keep on the stack."""
+"""Maximum bytes of a row that the backend may keep on the stack."""
 
 
 class Rows:
     """Loops over a tensor of `type_`, whose statistics over `axes` have one element per row.
 
-    Scalars are f32 at least inside the loops.
+    Inside the loops, scalars are at least f32.
     """
 
     def __init__(self, ctx: Lowering, type_: graph.TensorType, axes: Sequence[int]):
@@ -59,10 +59,10 @@ class Rows:
         self.count = graph.element_count([type_.shape[axis] for axis in axes])
 
     def stored(self, x: Value) -> Value:
-        """`x`, computed and stored before its rows are read several times, if they are long.
+        """`x`, materialized before its rows are read several times, if they are long.
 
         The backend would otherwise compute rows in the loops that read them, and keep them on the
-        stack, where rows of unknown length have no room.
+        stack, where rows of dynamic length do not fit.
         """
         if isinstance(self.count, int) and self.count * self.type.dtype.itemsize <= _STACK_BYTES:
             return x
@@ -71,7 +71,7 @@ class Rows:
         return stored(self.ctx, x, self.type)
 
     def widened(self, scalar: Scalar) -> Scalar:
-        """An element of the tensor in the type that is computed in."""
+        """Widen an element of the tensor to the accumulator type."""
         return convert_scalar(scalar, self.type.dtype, self.wide)
 
     def constant(self, value: float) -> Scalar:
@@ -84,7 +84,7 @@ class Rows:
     def reduced(
         self, initial: float, inputs: Sequence[Value], maps: Sequence[ir.AffineMap], body: Body
     ) -> Value:
-        """Each row combined by `body`, of the scalars of `inputs` and of what it has so far."""
+        """Reduce each row by `body`, on the scalars of `inputs` and the partial result."""
         outputs = [self.row_of(initial)]
         (result,) = generic(inputs, maps, outputs, [self.per_row], self.kinds, body)
         return complete(self.ctx, result, self.row_type, self.axes, self.type.rank)
@@ -92,7 +92,7 @@ class Rows:
     def largest(self, x: Elements, lowest: float) -> Value:
         """The largest element of each row, at least `lowest`.
 
-        NaN need not win here: whatever is taken from a NaN stays NaN. Saying so halves the time.
+        The maximum may ignore NaN: a NaN minus the maximum is still a NaN. This halves the time.
         """
         flags = ir.Attribute.parse("#arith.fastmath<nnan>")
 
@@ -102,7 +102,7 @@ class Rows:
         return self.reduced(lowest, x.inputs, x.maps, body)
 
     def total(self, x: Value, rows: Sequence[Value], term: Body) -> Value:
-        """The sum over each row of `term` of an element and its scalars of `rows`."""
+        """The sum over each row of `term`, on an element and the scalars of `rows`."""
         maps = [self.identity, *[self.per_row] * len(rows)]
         return self.reduced(
             0, [x, *rows], maps,
@@ -112,7 +112,7 @@ class Rows:
     def exponentials(self, x: Elements, top: Value, dtype: np.dtype) -> tuple[Value, Value]:
         """``exp(x - top)`` in `dtype`, and its sum over each row, in one loop.
 
-        Measured: 12x128x128 takes 0.17 ms, and 0.24 ms when the sum has a loop of its own.
+        Measured: 12x128x128 takes 0.17 ms, and 0.24 ms if the sum has a loop of its own.
         """
         outputs = [self.ctx.empty(self.type.with_dtype(dtype)), self.row_of(0)]
         maps, places = [*x.maps, self.per_row], [self.identity, self.per_row]
@@ -138,11 +138,11 @@ class Rows:
         return powers, total
 
     def elements(self, x: Value) -> Elements:
-        """The elements of `x` as they are."""
+        """The elements of `x`, widened but otherwise unchanged."""
         return Elements([x], [self.identity], self.widened)
 
     def mapped(self, inputs: Sequence[Value], maps: Sequence[ir.AffineMap], body: Body) -> Value:
-        """A tensor of the type from the scalars of `inputs`."""
+        """Build a tensor of `self.type` from the scalars of `inputs`."""
         output = self.ctx.empty(self.type)
 
         def element(*scalars: Scalar) -> Scalar:
@@ -151,7 +151,7 @@ class Rows:
         return parallel(inputs, maps, output, element)
 
     def mean_factor(self) -> Callable[[], Scalar]:
-        """What a sum over a row is multiplied by to give the mean; call it inside the loops."""
+        """A function for the factor from a row's sum to its mean, to be called inside the loops."""
         if isinstance(self.count, int):
             count = max(self.count, 1)
             return lambda: self.constant(1 / count)
@@ -184,10 +184,11 @@ def softmax(ctx: Lowering, op: graph.SoftmaxOp, x: Value) -> Value:
 
 
 def _is_for_kernel(op: graph.SoftmaxOp) -> bool:
-    """Whether rows are contiguous and end within a vector, where the backend computes element by
-    element; and nothing before them would be computed apart that the backend computes with them.
+    """Return whether the softmax kernel applies.
 
-    Measured: 12x197x197 takes 0.38 ms, and 0.68 ms from the backend.
+    Rows must be contiguous and end within a vector, which the backend computes element by element,
+    and must not follow an elementwise op, which the backend would fuse. Measured: 12x197x197 takes
+    0.38 ms, and 0.68 ms by the backend.
     """
     type_ = graph.type_of(op.x)
     before = graph.graph_op(op.x.owner)
@@ -229,7 +230,8 @@ def _scaled(
     parameters: Sequence[tuple[Value, Value]],
     normalised: Body,
 ) -> Value:
-    """`normalised` of an element and its rows, times the first parameter, plus the second.
+    """`normalised` of an element and its row statistics, times the first parameter, plus the
+    second.
 
     Parameters are pairs of a graph value, which broadcasts to the tensor, and its lowered form.
     """
@@ -255,7 +257,7 @@ def _scaled(
 
 @prepares(graph.LayerNormOp)
 def row_sums(op: graph.LayerNormOp) -> Prepared:
-    """The sum of each row, which the squares are summed with."""
+    """The sum of each row, which the sum of squares needs."""
     type_ = graph.type_of(op.x)
     sums = type_.with_shape(type_.shape[: op.attrs["axis"]])
     return Prepared(sums.with_dtype(accumulator(type_.dtype)))
@@ -265,7 +267,8 @@ def row_sums(op: graph.LayerNormOp) -> Prepared:
 def layer_norm(
     ctx: Lowering, op: graph.LayerNormOp, x: Value, scale: Value, bias: Value | None
 ) -> Value:
-    """Squares are summed of what is centred: the variance of large numbers does not cancel."""
+    """Sum the squares of centred elements, so that the variance of large numbers does not
+    cancel."""
     type_ = graph.type_of(op.x)
     rows = Rows(ctx, type_, range(op.attrs["axis"], type_.rank))
     x = rows.stored(x)
@@ -326,10 +329,10 @@ def batch_norm(ctx: Lowering, op: graph.BatchNormOp, x: Value, *parameters: Valu
 
 @lowers(graph.LrnOp)
 def lrn(ctx: Lowering, op: graph.LrnOp, x: Value) -> Value:
-    """Shifted views of the padded tensor, whose squares are added up in one elementwise loop.
+    """Sum the squares of shifted views of the padded tensor in one elementwise loop.
 
-    As a reduction over the window this takes three times as long, and the backend does not
-    compile it behind pooling.
+    A reduction over the window takes three times as long, and the backend does not compile it after
+    pooling.
     """
     attrs = op.attrs
     rows = Rows(ctx, graph.type_of(op.x), [])
@@ -346,7 +349,7 @@ def lrn(ctx: Lowering, op: graph.LrnOp, x: Value) -> Value:
 
 
 def _inverse_power(rows: Rows, base: Scalar, exponent: float) -> Scalar:
-    """``base ** -exponent``; the exponent that networks use needs square roots only."""
+    """``base ** -exponent``; the usual exponent, 0.75, needs only square roots."""
     if exponent == 0.75:
         root = math.rsqrt(base)
         return arith.mulf(root, math.sqrt(root))
@@ -356,7 +359,7 @@ def _inverse_power(rows: Rows, base: Scalar, exponent: float) -> Scalar:
 def _neighbours(
     ctx: Lowering, type_: graph.TensorType, x: Value, axis: int, size: int
 ) -> list[Value]:
-    """`x` shifted along `axis` so that each of the `size` elements around comes into place."""
+    """The views of `x` shifted along `axis`, one for each of the `size` elements of a window."""
     low, high, padded = _border(type_, axis, size)
     image = pad_tensor(ctx, x, scalar_constant(0, type_.dtype), low, high, padded)
     ones = [1] * type_.rank
@@ -371,7 +374,7 @@ def _neighbours(
 
 @prepares(graph.LrnOp)
 def image_with_border(op: graph.LrnOp) -> Prepared:
-    """The image with zeros before and behind its channels."""
+    """The image with zeros before and after its channels."""
     _, _, padded = _border(graph.type_of(op.x), op.attrs["axis"], op.attrs["size"])
     return Prepared(padded, is_border=True)
 
@@ -379,8 +382,8 @@ def image_with_border(op: graph.LrnOp) -> Prepared:
 def _border(
     type_: graph.TensorType, axis: int, size: int
 ) -> tuple[list[int], list[int], graph.TensorType]:
-    """How far a window of `size` elements along `axis` reaches before and behind an image, and the
-    type of the image with that."""
+    """The padding before and after an image for a window of `size` elements along `axis`, and the
+    type of the padded image."""
     low, high = (
         [count if i == axis else 0 for i in range(type_.rank)] for count in graph.lrn_window(size)
     )

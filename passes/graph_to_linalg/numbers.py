@@ -16,7 +16,7 @@ _PREDICATES = {"lt": "OLT", "le": "OLE", "gt": "OGT", "ge": "OGE", "eq": "OEQ"}
 
 @dataclass(frozen=True)
 class Number:
-    """A scalar with its element type; Python numbers meet it as constants of that type.
+    """A scalar with its element type; Python operands become constants of that type.
 
     Comparisons give an i1 and are false for NaN.
     """
@@ -58,11 +58,11 @@ class Number:
         return Number(math.ceil(self.value), self.dtype)
 
     def round(self) -> "Number":
-        """To the nearest integer, halves to even."""
+        """Round to the nearest integer, halves to even."""
         return Number(math.roundeven(self.value), self.dtype)
 
     def is_(self, comparison: str, other: "Number | float") -> ir.Value:
-        """``lt``, ``le``, ``gt``, ``ge`` or ``eq``."""
+        """Compare by ``lt``, ``le``, ``gt``, ``ge`` or ``eq``."""
         right = self._like(other).value
         if graph.is_float(self.dtype):
             predicate = getattr(arith.CmpFPredicate, _PREDICATES[comparison])
@@ -71,14 +71,14 @@ class Number:
         return arith.cmpi(getattr(arith.CmpIPredicate, sign + comparison), self.value, right)
 
     def where(self, condition: ir.Value, other: "Number | float") -> "Number":
-        """This number where `condition` holds, else `other`."""
+        """This number if `condition` holds, else `other`."""
         return Number(arith.select(condition, self.value, self._like(other).value), self.dtype)
 
     def to(self, dtype: np.dtype) -> "Number":
         return Number(convert_scalar(self.value, self.dtype, dtype), dtype)
 
     def index(self) -> ir.Value:
-        """As an index; floats are cut towards zero."""
+        """Convert to an index; floats are truncated towards zero."""
         return arith.index_cast(ir.IndexType.get(), self.to(_I64).value)
 
     def _like(self, other: "Number | float") -> "Number":
@@ -92,13 +92,13 @@ class Number:
 
 
 def from_index(value: ir.Value, dtype: np.dtype) -> Number:
-    """An index as a number."""
+    """Convert an index to a number of `dtype`."""
     wide = arith.index_cast(ir.IntegerType.get_signless(64), value)
     return Number(wide, _I64).to(dtype)
 
 
 def both(*conditions: ir.Value) -> ir.Value:
-    """Whether all of `conditions` hold."""
+    """True (an i1) if all of `conditions` hold."""
     total = conditions[0]
     for condition in conditions[1:]:
         total = arith.andi(total, condition)

@@ -1,4 +1,4 @@
-"""Tensors that a rule takes apart: their data where it is known, else the ops that move it."""
+"""Tensors that a rule rearranges: in numpy if the data is known, else by ops."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from .movement import extract_slice, reshape_tensor, transpose_tensor
 class Operand:
     """A lowered tensor with its type.
 
-    `array` is its data when that is known at compile time: moving it around then happens in
-    numpy, and only what comes out becomes a constant of the program.
+    `array` is its data if that is known at compile time: it is then rearranged in numpy, and only
+    the result becomes a constant of the program.
     """
 
     ctx: Lowering
@@ -44,7 +44,7 @@ class Operand:
         return Operand(self.ctx, type_, reshape_tensor(self.ctx, self.value, self.type, type_))
 
     def transposed(self, perm: Sequence[int]) -> "Operand":
-        """Axis ``i`` of the result is axis ``perm[i]``."""
+        """Transpose: axis ``i`` of the result is axis ``perm[i]``."""
         if list(perm) == sorted(perm):
             return self
         type_ = self.type.with_shape(self.shape[axis] for axis in perm)
@@ -53,7 +53,7 @@ class Operand:
         return Operand(self.ctx, type_, transpose_tensor(self.ctx, self.value, self.type, perm))
 
     def sliced(self, axis: int, start: Size, size: Size, step: int = 1) -> "Operand":
-        """`size` places along `axis`, from `start` on, each `step` apart."""
+        """Slice `size` elements along `axis`, from `start` on, `step` apart."""
         axis %= self.type.rank
         if (start, size, step) == (0, self.shape[axis], 1):
             return self
@@ -70,7 +70,7 @@ class Operand:
 
 
 def operand(ctx: Lowering, value: ir.Value, lowered: ir.Value) -> Operand:
-    """The operand `value` of a graph op, which is `lowered` by now."""
+    """The operand `value` of a graph op, with its `lowered` value."""
     op = graph.graph_op(value.owner)
     if isinstance(op, graph.ConstantOp):
         return known(ctx, op.attrs["value"])
@@ -78,7 +78,7 @@ def operand(ctx: Lowering, value: ir.Value, lowered: ir.Value) -> Operand:
 
 
 def known(ctx: Lowering, array: np.ndarray) -> Operand:
-    """An operand made of data."""
+    """An operand with known data."""
     return Operand(ctx, graph.TensorType(array.shape, array.dtype), None, array)
 
 
@@ -89,9 +89,9 @@ def within_reach(
     places: Sequence[Size],
     first: int = 1,
 ) -> Operand:
-    """`x`, whose spatial axes begin with `first`, without what lies behind the only window of one.
+    """Slice the spatial axes of `x`, from axis `first` on, that have one window to that window.
 
-    The backend drops loops of one place, and then takes the whole axis for that window.
+    The backend drops loops of one step, and then mistakes the whole axis for that window.
     """
     for axis, (taps, dilation, count) in enumerate(
         zip(kernel, dilations, places, strict=True), start=first
@@ -102,7 +102,7 @@ def within_reach(
 
 
 def constant_tensor(array: np.ndarray) -> ir.Value:
-    """`array` as a tensor of the program."""
+    """Build `array` as a constant tensor of the program."""
     wanted = plain_type(graph.TensorType(array.shape, array.dtype))
     if graph.is_unsigned(array.dtype) or graph.is_bit_pattern(
         array.dtype

@@ -1,4 +1,4 @@
-"""How far boxes overlap."""
+"""Overlap of boxes (intersection over union)."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ _BOOL = np.dtype(np.bool_)
 
 
 def is_apart(a: Sequence[ir.Value], b: Sequence[ir.Value], threshold: ir.Value) -> ir.Value:
-    """Whether the intersection of two boxes, over their union, is within `threshold` (an i1).
+    """True (an i1) if the intersection over union of two boxes is at most `threshold`.
 
-    Boxes are lowest y and x, highest y and x, f32 scalars.
+    A box is (lowest y, lowest x, highest y, highest x), f32 scalars.
     """
     nothing = scalar_constant(0, _F32)
     sides = [

@@ -1,4 +1,4 @@
-"""Products by packed weights, by kernels of our own; windows of an image as the rows of one."""
+"""Calls of the matmul kernels with packed weights; im2col."""
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
@@ -24,14 +24,14 @@ def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, x: ir.Value, w: ir.Va
 
 
 def matmul_epilogue(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
-    """A packed product and its `epilogue`."""
+    """Compute a packed matmul and its `epilogue`."""
     known, counted = _row_count(ctx, op)
     product = product_of(op, known, ctx.cpu)
     return compute(ctx, MatmulEmitter, "matmul", product, op, epilogue, rows=counted)
 
 
 def product_of(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> Product:
-    """The numbers of a packed product of so many rows."""
+    """The kernel shape of a packed matmul of `rows` rows, None if dynamic."""
     _, depth, width = graph.type_of(op.w).static_shape
     return Product(
         rows, depth, op.attrs["columns"],
@@ -46,7 +46,7 @@ def narrow_matmul(ctx: Lowering, op: graph.NarrowMatmulOp, x: ir.Value, w: ir.Va
 
 
 def narrow_epilogue(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
-    """A product of bf16 and its `epilogue`."""
+    """Compute a bf16 matmul and its `epilogue`."""
     if op.attrs["unit"] == "amx":
         return _by_tiles(ctx, op, epilogue, terms=1)
     return _by_pairs(ctx, op, epilogue)
@@ -59,7 +59,7 @@ def split_matmul(ctx: Lowering, op: graph.SplitMatmulOp, x: ir.Value, w: ir.Valu
 
 
 def split_epilogue(ctx: Lowering, op: graph.SplitMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
-    """A product of terms of bf16 and its `epilogue`."""
+    """Compute a matmul of bf16 terms and its `epilogue`."""
     return _by_tiles(ctx, op, epilogue, terms=2)
 
 
@@ -77,7 +77,7 @@ def _by_tiles(
 
 @lowers(graph.SplitTermsOp)
 def split_terms(ctx: Lowering, op: graph.SplitTermsOp, x: ir.Value) -> ir.Value:
-    """Both terms of each element; what is infinite has no second one."""
+    """Split each element into two bf16 terms; for infinities the second term is 0."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     apart = result.with_shape((*source.shape[:-1], 2, source.shape[-1]))
     loops = apart.rank
@@ -111,22 +111,22 @@ def _pairs_product(op: graph.NarrowMatmulOp, rows: int | None, cpu: CpuModel) ->
 
 
 def holds_sums(op: graph.NarrowMatmulOp, cpu: CpuModel) -> bool:
-    """Whether the kernel of a product of bf16 has its sums in registers from the first to the last,
+    """Return whether the kernel of a bf16 matmul keeps its accumulators in registers over all of K,
     so that the result need not be f32."""
     return op.attrs["unit"] == "amx" or _pairs_product(op, None, cpu).depth_blocks == 1
 
 
 def _row_count(ctx: Lowering, op: WeightedOp) -> tuple[int | None, list[ir.Value]]:
-    """The rows of `x`: their number if it is known, else what counts them."""
+    """The rows of `x`: their static number or None, and the index value of a dynamic one."""
     count = graph.element_count(graph.type_of(op.x).shape[:-1])
     return (count, []) if isinstance(count, int) else (None, [ctx.index(count)])
 
 
 @lowers(graph.Im2colOp)
 def im2col(ctx: Lowering, op: graph.Im2colOp, x: ir.Value) -> ir.Value:
-    """Copy every window; loops: batch, places, kernel, channels.
+    """Copy every window; loops: batch, output positions, kernel, channels.
 
-    Graphics processors read it from memory: what gathers its operands the backend does not tile.
+    On GPUs the result is materialized: the backend does not tile ops that gather their operands.
     """
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
     low, high = (0, *attrs["low"], 0), (0, *attrs["high"], 0)
@@ -142,8 +142,8 @@ def im2col(ctx: Lowering, op: graph.Im2colOp, x: ir.Value) -> ir.Value:
 def _without_rest(
     ctx: Lowering, x: ir.Value, padded: graph.TensorType, attrs, result: graph.TensorType
 ) -> ir.Value:
-    """`x` up to where the last window ends: where an axis has one window, the backend takes it for
-    the whole axis, and refuses one that is longer."""
+    """Slice `x` to the end of the last window: if an axis has one window, the backend takes it for
+    the whole axis, and rejects a longer axis."""
     window = zip(
         result.shape[1:-1], attrs["strides"], attrs["kernel"], attrs["dilations"], strict=True
     )

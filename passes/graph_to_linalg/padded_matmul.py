@@ -1,10 +1,10 @@
-"""Matrix products in sizes for which the backend has tiles on graphics processors.
+"""Matmuls padded to sizes for which the backend has tiles on GPUs.
 
-Other sizes it multiplies without tensor cores, or without sums in registers; and some it refuses.
-Counted in the code for CUDA (sm_80), multiplications in the innermost loop: 4 for rows that only
-the run counts and 512 in tiles of 64 rows; none that are fused with additions for 208x768x768, and
-512 for 224x768x768. For Vulkan (Ampere, f16): 128x64x1000 is refused, and 128x64x1024 is computed
-with cooperative matrices.
+The backend computes other sizes without tensor cores, or without accumulators in registers, and
+rejects some. Multiplications counted in the innermost loop of the code for CUDA (sm_80): 4 for
+dynamic rows, and 512 in tiles of 64 rows; no FMAs for 208x768x768, and 512 for 224x768x768. For
+Vulkan (Ampere, f16): 128x64x1000 is rejected, and 128x64x1024 is computed with cooperative
+matrices.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from .movement import extract_slice, pad_tensor, reshape_tensor
 from .reduced_products import generic_product
 
 MIN_ROWS, MIN_COLUMNS = 16, 8
-"""A product of fewer is not computed in tiles, whatever its other sizes."""
+"""Minimum sizes of a matmul for tiles, whatever its other sizes."""
 
 Product = Callable[..., ir.Value]
 
 
 def has_unknown_rows(left: graph.TensorType, right: graph.TensorType) -> bool:
-    """Whether nothing but the rows of a product of two matrices is left to the run."""
+    """Return whether the rows are the only dynamic size of a float matmul of two matrices."""
     known = left.rank == 2 and all(isinstance(size, int) for size in (left.shape[1], *right.shape))
     return known and graph.is_float(left.dtype) and not isinstance(left.shape[0], int)
 
@@ -36,7 +36,7 @@ def multiply_by_tiles(
     right: graph.TensorType,
     result: graph.TensorType,
 ) -> ir.Value:
-    """``[M, K] x [K, N]`` as ``[T, tile, K] x [K, N]``, rows of zeros behind."""
+    """Build ``[M, K] x [K, N]`` as ``[T, tile, K] x [K, N]``, with rows padded by zeros."""
     (rows, depth), columns, tile = left.shape, result.shape[1], ctx.row_tile
     count = (rows + tile - 1) // tile
     padded, tiles = left.with_shape((count * tile, depth)), left.with_shape((count, tile, depth))
@@ -48,7 +48,7 @@ def multiply_by_tiles(
 
 
 def sizes_on_grid(left: graph.TensorType, right: graph.TensorType) -> list[int] | None:
-    """What ``M``, ``K`` and ``N`` are extended to; None where they stay, or are not known."""
+    """The padded ``M``, ``K`` and ``N``; None if they need no padding, or are dynamic."""
     sizes = [size for size in (*left.shape[-2:], right.shape[-1]) if isinstance(size, int)]
     if len(sizes) < 3 or not graph.is_float(left.dtype):
         return None
@@ -70,9 +70,10 @@ def multiply_on_grid(
     right: graph.TensorType,
     result: graph.TensorType,
 ) -> ir.Value:
-    """What `multiply` gives for operands that zeros extend to `sizes`, cut to `result`.
+    """Build `multiply` of operands zero-padded to `sizes`, and slice it to `result`.
 
-    In memory, as the backend would move what cuts it before the product, and undo this.
+    The product is materialized: the backend would move the slice before the matmul, and so undo the
+    padding.
     """
     rows, depth, columns = sizes
     batch = result.shape[:-2]
@@ -90,7 +91,7 @@ def multiply_on_grid(
 def _extended(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
 ) -> ir.Value:
-    """`x` with zeros behind the elements of its axes."""
+    """Pad `x` with zeros at the end of its axes."""
     if source.shape == target.shape:
         return x
     high = [t - s for s, t in zip(source.shape, target.shape, strict=True)]
@@ -101,7 +102,7 @@ def _extended(
 def _cut(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
 ) -> ir.Value:
-    """The first elements of `x`."""
+    """Slice `x` to the sizes of `target`."""
     if source.shape == target.shape:
         return x
     rank = target.rank

@@ -1,4 +1,4 @@
-"""Values around images."""
+"""Padding of images."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,20 @@ from .operands import Operand
 def border_type(
     image: graph.TensorType, low: Sequence[int], high: Sequence[int]
 ) -> graph.TensorType:
-    """The type of `image` [N, spatial..., C] with a border around its spatial axes."""
+    """The type of `image` [N, spatial..., C] with padded spatial axes."""
     return _extended(image, (0, *low, 0), (0, *high, 0))
 
 
 def padded(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
-    """`x` [N, spatial..., C] with `value` around its spatial axes, in memory."""
+    """Pad the spatial axes of `x` [N, spatial..., C] with `value`, as a copy."""
     return padded_axes(x, (0, *low, 0), (0, *high, 0), value)
 
 
 def padded_axes(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
-    """`x` with `value` before and behind each of its axes, in memory.
+    """Pad each axis of `x` with `value`, before and after, as a copy.
 
-    The backend could read through a ``tensor.pad`` instead, and fails at, or never ends with, one
-    in seven of the pools and depthwise convolutions of small images that do.
+    With a fused ``tensor.pad`` instead, the backend fails at one in seven of the pools and
+    depthwise convolutions of small images, or never finishes.
     """
     if not any((*low, *high)):
         return x

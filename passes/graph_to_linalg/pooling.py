@@ -1,7 +1,7 @@
 """Pooling over windows, channels last.
 
-The backend computes pools over one and two axes well. Over more, the windows of the first axis
-are the places of several pools with an axis less, whose results are combined.
+The backend compiles pools over one and two axes well. With more axes, each tap of the first axis is
+a pool with one axis less, and the results are combined.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ Combine = type[graph.GraphOp]
 def image_with_border(
     op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp,
 ) -> Prepared | None:
-    """The image with its border, channels last; see `padded`."""
+    """The padded image, channels last; see `padded`."""
     attrs, image = op.attrs, graph.type_of(op.x)
     low, high = attrs["low"], attrs["high"]
     if isinstance(op, graph.AveragePoolOp):
@@ -44,7 +44,7 @@ def image_with_border(
 def _on_channels_last(
     rule: Callable[[Operand, graph.TensorType, dict[str, Any]], Operand],
 ) -> Callable[..., ir.Value]:
-    """The lowering rule of an op with a layout, from one that takes and gives channels last."""
+    """Make the lowering rule of an op with a layout from a rule for channels last."""
 
     def lower(
         ctx: Lowering, op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp, x: ir.Value
@@ -66,7 +66,7 @@ def _on_channels_last(
 @lowers(graph.MaxPoolOp)
 @_on_channels_last
 def max_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
-    """Narrow floats are compared as f32: on some of them the backend crashes."""
+    """Compare narrow floats as f32, because the backend crashes on some of them."""
     lowest = graph.lowest(result.dtype)
     wide = result.with_dtype(accumulator(result.dtype))
     x = padded(x, attrs["low"], attrs["high"], lowest)
@@ -77,7 +77,7 @@ def max_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Ope
 @lowers(graph.AveragePoolOp)
 @_on_channels_last
 def average_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
-    """Sums, times a table of shares: only at the borders do they differ."""
+    """Sum each window, and multiply by a table of shares, which differ only at the borders."""
     high = _with_extra(attrs)
     wide = result.with_dtype(accumulator(result.dtype))
     total = _pool(padded(x, attrs["low"], high, 0), attrs, wide, 0, graph.AddOp)
@@ -102,7 +102,7 @@ def _with_extra(attrs: dict[str, Any]) -> list[int]:
 
 
 def _is_uniform(attrs: dict[str, Any]) -> bool:
-    """Whether every window has as many elements as the kernel."""
+    """Return whether every window has as many elements as the kernel."""
     is_padded = any((*attrs["low"], *attrs["high"]))
     return not any(attrs["extra"]) and (attrs["count_include_pad"] or not is_padded)
 
@@ -110,7 +110,7 @@ def _is_uniform(attrs: dict[str, Any]) -> bool:
 def _shares(
     ctx: Lowering, spatial: graph.TensorType, result: graph.TensorType, attrs: dict[str, Any]
 ) -> Operand:
-    """One over what each window counts, [1, out..., 1]; from a pool over ones where sizes vary."""
+    """The reciprocal count of each window, [1, out..., 1]; for dynamic sizes by a pool of ones."""
     type_ = spatial.with_shape([1, *result.shape[1:-1], 1])
     if spatial.is_static:
         window = {name: attrs[name] for name in ("kernel", "strides", "dilations", "low", "high")}
@@ -167,7 +167,7 @@ def _each(x: Operand, type_: graph.TensorType, body: Callable[..., ir.Value]) ->
 def _pool(
     x: Operand, attrs: dict[str, Any], result: graph.TensorType, initial: float, combine: Combine
 ) -> Operand:
-    """Every window of `x` combined, as `result`."""
+    """Reduce every window of `x` by `combine`, to type `result`."""
     window = (attrs["kernel"], attrs["strides"], attrs["dilations"])
     return _pool_axes(x, window, result, initial, combine)
 
@@ -198,7 +198,7 @@ def _pool_axes(
 
 
 def _combined(parts: Sequence[Operand], combine: Combine) -> Operand:
-    """Element by element. (Pools that start from others' results the backend gets wrong.)"""
+    """Combine `parts` elementwise. (The backend miscompiles pools that accumulate into others.)"""
     if len(parts) == 1:
         return parts[0]
     ctx, type_ = parts[0].ctx, parts[0].type
@@ -244,7 +244,7 @@ _MOVING = (*VIEWS, "linalg.transpose", "tensor.extract_slice")
 
 
 def _is_filled(x: ir.Value) -> bool:
-    """Whether all elements of `x` are one number, whatever was computed with that."""
+    """Return whether `x` is computed from constants and fills alone."""
     if isinstance(x.owner, ir.Block):
         return False
     op = x.owner.operation

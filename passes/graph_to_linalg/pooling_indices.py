@@ -1,4 +1,4 @@
-"""Max pooling that also tells where each maximum stands."""
+"""Max pooling that also gives the position of each maximum."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from .padding import padded_axes
 def max_pool_with_indices(
     ctx: Lowering, op: graph.MaxPoolWithIndicesOp, x: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
-    """Loops over places and taps that carry the best element and its position; -1 is none yet."""
+    """Loop over output positions and taps, carrying the best element and its position, or -1."""
     attrs, source = op.attrs, graph.type_of(op.x)
     result, indices = graph.type_of(op.y), graph.type_of(op.indices)
     rank, axes = source.rank, source.rank - 2
@@ -52,7 +52,7 @@ def max_pool_with_indices(
 
 
 def _exceeds(element: ir.Value, best: ir.Value, dtype: np.dtype) -> ir.Value:
-    """Whether `element` takes the place of `best`; a NaN does, and keeps it."""
+    """True (an i1) if `element` replaces `best`; a NaN does, and is never replaced."""
     if graph.is_float(dtype):
         greater = arith.cmpf(arith.CmpFPredicate.UGT, element, best)
         return arith.andi(greater, arith.cmpf(arith.CmpFPredicate.ORD, best, best))
@@ -64,7 +64,8 @@ def _exceeds(element: ir.Value, best: ir.Value, dtype: np.dtype) -> ir.Value:
 def _position(
     ctx: Lowering, source: graph.TensorType, attrs: dict[str, Any]
 ) -> Callable[[], tuple[ir.Value, ir.Value]]:
-    """Inside the loops: whether a tap reads an element, and that element's number."""
+    """A function, for use inside the loops, that gives whether a tap reads an element, and the
+    element's linear index."""
     rank, axes = source.rank, source.rank - 2
     extents = [ctx.index(size) for size in source.shape]
     steps = [

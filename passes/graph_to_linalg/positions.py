@@ -1,4 +1,4 @@
-"""Ops whose elements depend on where they are: ranges, triangles, positions of what is true."""
+"""Ops whose elements depend on their position: ranges, triangles, positions of true elements."""
 
 from collections.abc import Callable, Sequence
 
@@ -47,9 +47,9 @@ def trilu(ctx: Lowering, op: graph.TriluOp, x: ir.Value) -> ir.Value:
 
 @lowers(graph.NonZeroOp)
 def non_zero(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Value:
-    """Number the true elements through; put the place of each into the slot of its number.
+    """Number the true elements, and scatter the position of each to the slot of its number.
 
-    What is false goes to one slot behind, which is cut off.
+    False elements go to an extra last slot, which is sliced off.
     """
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     if 0 in result.shape or 0 in source.shape:
@@ -71,10 +71,10 @@ def non_zero(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Value:
 
 
 def _positions(ctx: Lowering, type_: graph.TensorType) -> ir.Value:
-    """0, 1, ... in memory: counted where they are stored.
+    """Materialize 0, 1, ..., computed in the dispatch that stores them.
 
-    The backend counts once, when the module is loaded, what depends on no input. Where it was to
-    copy such numbers, beside others like them, the copy was found to hold zeros.
+    The backend computes values that depend on no input once, when the module is loaded. Copies of
+    such numbers, beside similar ones, were found to hold zeros.
     """
 
     def count() -> ir.Value:
@@ -88,7 +88,7 @@ def _position() -> ir.Value:
 
 
 def _slots(ctx: Lowering, mask: ir.Value, flat: graph.TensorType, count: Size) -> ir.Value:
-    """For each element of `mask`, how many before it are true, or `count` if it is not."""
+    """For each true element of `mask`, the number of true elements before it; else `count`."""
     identity = ir.AffineMap.get_identity(1)
     counts = flat.with_dtype(_I64)
     is_true = _truth(flat.dtype)

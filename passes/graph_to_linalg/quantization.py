@@ -16,7 +16,7 @@ _I32 = np.dtype(np.int32)
 
 @scalar_rule(graph.QuantizeOp)
 def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
-    """The range is cut off before the zero point is added, where floats still hold everything."""
+    """Quantize one element. It saturates before the zero point is added, while floats are exact."""
     dtype, target = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 2))
     wide = _F64 if dtype == _F64 else _F32
     quotient = arith.divf(convert_scalar(x, dtype, wide), convert_scalar(scale, dtype, wide))

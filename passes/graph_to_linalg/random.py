@@ -25,7 +25,7 @@ def random_bits(ctx: Lowering, op: graph.RandomBitsOp) -> ir.Value:
 
 
 def _philox(counter: ir.Value, seed: int) -> ir.Value:
-    """`graph.random.philox` of an i64. Words of 32 bits are held in 64, as products need them."""
+    """`graph.random.philox` of an i64. 32-bit words are held in 64 bits, as their products need."""
     half, mask, factor = (scalar_constant(v, _BITS) for v in (32, MASK_32, PHILOX_MULTIPLIER))
     low, high = arith.andi(counter, mask), arith.shrui(counter, half)
     for key in philox_keys(seed):

@@ -1,7 +1,7 @@
-"""Orders by counting: an element's place is the number of those that come before it.
+"""Sorting by rank: an element's position is the number of elements that come before it.
 
-Many more comparisons than a heap makes, and all of them independent: for graphics processors, for
-which the backend compiles no loops over a tensor that they change.
+This takes many more comparisons than a heap, but all of them are independent. It is for GPUs, for
+which the backend compiles no loops that update a tensor.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ _PLACE = np.dtype(np.int32)
 def select_by_rank(
     ctx: Lowering, keys: ir.Value, type_: graph.TensorType, result: graph.TensorType, axis: int
 ) -> ir.Value:
-    """Where along `axis` the elements with the largest `keys` are, of equal ones the first first.
+    """The positions along `axis` of the elements with the largest `keys`, in stable order.
 
-    `keys` are integers of `type_`; `result` has as many positions along `axis` as are wanted.
+    `keys` are integers of `type_`; `result` has as many positions along `axis` as are selected.
     """
     rank = type_.rank
     own = projection(rank + 1, list(range(rank)))
@@ -44,9 +44,9 @@ def select_by_rank(
 def order_rows_by_rank(
     ctx: Lowering, keys: ir.Value, type_: graph.TensorType, result: graph.TensorType
 ) -> ir.Value:
-    """The order of the rows of the matrix `keys`, which compare by the first that differ.
+    """The lexicographic order of the rows of the matrix `keys`.
 
-    Larger ones come first, and of equal ones the first.
+    Larger rows come first; the order is stable.
     """
     rows, columns = type_.shape
     pairs = graph.TensorType((rows, rows), _PLACE)
@@ -63,7 +63,7 @@ def order_rows_by_rank(
     )
 
     def before(column: ir.Value) -> ir.Value:
-        """Whether the second row of a pair comes before the first."""
+        """1 if the second row of a pair comes before the first, else 0."""
         predicate, index = arith.CmpIPredicate, ir.IndexType.get()
         inside = arith.index_cast(index, arith.minsi(column, last))
         key, other_key = (tensor.extract(keys, [loop_index(i), inside]) for i in (0, 1))
@@ -87,7 +87,7 @@ def order_rows_by_rank(
 
 
 def _positions(ctx: Lowering, ranks: ir.Value, result: graph.TensorType, axis: int) -> ir.Value:
-    """For each place along `axis` of `result`, where `ranks` is that place."""
+    """For each position along `axis` of `result`, the position at which `ranks` has that value."""
     rank = result.rank
     read = projection(rank + 1, [rank if i == axis else i for i in range(rank)])
     written = projection(rank + 1, list(range(rank)))
@@ -109,15 +109,15 @@ def _positions(ctx: Lowering, ranks: ir.Value, result: graph.TensorType, axis: i
 
 
 def _summed(rank: int) -> list[str]:
-    """Loops over `rank` axes, and one more that is summed over."""
+    """The iterators of `rank` parallel loops and one reduction loop."""
     return ["parallel"] * rank + ["reduction"]
 
 
 def _place(loop: int) -> ir.Value:
-    """Inside a body: where `loop` is."""
+    """The position of `loop`, inside a body."""
     return arith.index_cast(plain_element(_PLACE), loop_index(loop))
 
 
 def _plus(total: ir.Value, condition: ir.Value) -> ir.Value:
-    """`total`, and one more where `condition` holds."""
+    """`total`, incremented if `condition` holds."""
     return arith.addi(total, arith.extui(plain_element(_PLACE), condition))

@@ -1,8 +1,7 @@
-"""Recurrent cells: a kernel of our own where it serves, else a loop over time on the host side.
+"""Recurrent cells: the recurrent kernel if it applies, else a loop over time on the host side.
 
-A step of the loop is the product of the state with the recurrence, summed onto the gates of the
-step, and one generic for all that the cell does to an element. The gates side by side are read as
-slices.
+A step of the loop is the matmul of the state by the recurrence, added to the gates of the step, and
+one generic for all elementwise ops of the cell. The gates are side by side and read as slices.
 """
 
 import math as pymath
@@ -27,17 +26,17 @@ from .recurrent_dispatch import RecurrentDispatch
 Scalar = ir.Value
 Function = Callable[[Scalar], Scalar]
 Step = Callable[["_Layer", ir.Value, list[ir.Value]], list[ir.Value]]
-"""From the gates of a step [N, k*H] and the state to the output of the step and the next state."""
+"""Maps the gates of a step [N, k*H] and the state to the output of the step and the next state."""
 
 _STEP = "recurrence.step"
-"""The size that stands for the number of the step, in the scope of one."""
+"""The named size of the step number, in the scope of a step."""
 
 L3_SHARE = 1
-"""Recurrences that take more of the L3 are for threads to share: the kernel reads all of one in
-every step."""
+"""Share of the L3 up to which the kernel is used, which reads all of a recurrence in every step.
+Larger recurrences are for threads to share."""
 
 ROWS, COLUMNS = 0, 1
-"""The loops of a cell's generic: over the batch, and over the state."""
+"""The loops of a cell's generic, over the batch and over the state."""
 
 
 def _elu(x: Scalar, alpha: Scalar) -> Scalar:
@@ -78,11 +77,11 @@ ACTIVATIONS: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
     "tanh": lambda x, a, b: scalar_functions.tanh(x),
     "thresholded_relu": lambda x, a, b: _thresholded_relu(x, a),
 }
-"""Functions of ``x``, alpha and beta, as `graph.ACTIVATIONS` says them in numpy."""
+"""Functions of ``x``, alpha and beta, as `graph.ACTIVATIONS` defines them in numpy."""
 
 
 class _Layer:
-    """One recurrent op, and what all its steps use."""
+    """One recurrent op, and the values that all its steps use."""
 
     def __init__(
         self, ctx: Lowering, op: graph.RnnOp | graph.GruOp | graph.LstmOp, recurrence: ir.Value
@@ -95,14 +94,14 @@ class _Layer:
         self.hidden = graph.static_size(self.state.shape[1])
 
     def activation(self, index: int) -> Function:
-        """Activation `index` of an element; what goes in is not clipped."""
+        """Activation `index` of an element, whose input is not clipped."""
         name, alpha, beta = (self.attrs[k][index] for k in ("activations", "alphas", "betas"))
         return lambda x: ACTIVATIONS[name](
             x, scalar_functions.like(alpha, x), scalar_functions.like(beta, x)
         )
 
     def gate(self, index: int) -> Function:
-        """Activation `index` of a gate, clipped before."""
+        """Activation `index` of a gate, whose input is clipped."""
         function, bound = self.activation(index), self.attrs["clip"]
         if pymath.isinf(bound):
             return function
@@ -113,7 +112,7 @@ class _Layer:
         )
 
     def product(self, h: ir.Value, start: int, stop: int) -> ir.Value:
-        """``h`` times the recurrence of the gates from `start` to `stop`."""
+        """``h`` times the recurrence of the gates in [`start`, `stop`)."""
         wide = (stop - start) * self.hidden
         type_ = self.state.with_shape((self.hidden, wide))
         weights = graph.type_of(self.op.recurrence)
@@ -137,7 +136,7 @@ class _Layer:
     def elements(
         self, tensors: Sequence[ir.Value], count: int, body: Callable[..., Sequence[Scalar]]
     ) -> list[ir.Value]:
-        """`count` tensors [N, H], each element from those of `tensors` ([N, H], or [H])."""
+        """Compute `count` tensors [N, H] elementwise from `tensors` ([N, H], or [H])."""
         ranks = [ir.ShapedType(x.type).rank for x in tensors]
         axes = [[ROWS, COLUMNS] if rank == 2 else [COLUMNS] for rank in ranks]
         return generic(
@@ -152,7 +151,7 @@ class _Layer:
     def run(
         self, gates: ir.Value, states: Sequence[ir.Value], lengths: ir.Value | None, step: Step
     ) -> list[ir.Value]:
-        """All outputs, then the last states."""
+        """Run all steps; returns all outputs, then the last states."""
         ctx, now = self.ctx, Dim.symbol(_STEP)
         steps = ctx.index(self.gates.shape[0])
         states = self._fitting(states)
@@ -179,7 +178,7 @@ class _Layer:
 
     @property
     def is_for_kernel(self) -> bool:
-        """Whether the kernel serves, which runs all steps in one dispatch."""
+        """True if the recurrent kernel applies, which runs all steps in one dispatch."""
         if graph.type_of(self.op.recurrence).rank == 3:
             return True
         size = 4 * self.hidden * graph.static_size(self.gates.shape[2])
@@ -195,8 +194,9 @@ class _Layer:
         beside: ir.Value | None = None,
         early: tuple[int, int, Cell] | None = None,
     ) -> list[ir.Value]:
-        """`run`, by the kernel. `beside` holds vectors [H] side by side that `cell` is given;
-        `early` says how many gates come first, how many vectors are kept of them, and how."""
+        """`run` by the kernel. `beside` holds additional vectors [H] for `cell`, side by side;
+        `early` is the number of early gates, the number of vectors kept of them, and their
+        cell."""
         count = graph.static_size(self.gates.shape[2]) // self.hidden
         weights = graph.type_of(self.op.recurrence)
         packed = weights.rank == 3
@@ -210,7 +210,7 @@ class _Layer:
         return layer.run(self.ctx, key, self.outputs, cell, early_cell)
 
     def _fitting(self, states: Sequence[ir.Value]) -> list[ir.Value]:
-        """The initial states in the type of the last ones, their batch being that of the gates."""
+        """The initial states in the type of the last ones, after a check of their batch sizes."""
         batch = self.gates.shape[1]
         operands = [self.op.initial]
         if isinstance(self.op, graph.LstmOp):
@@ -235,7 +235,7 @@ class _Layer:
         before: list[ir.Value],
         after: list[ir.Value],
     ) -> tuple[ir.Value, list[ir.Value]]:
-        """The output, and the states, of sequences that have ended as they are behind their end."""
+        """The output and states, with zero output and unchanged states for ended sequences."""
         count = len(before)
         element = ir.ShapedType(lengths.type).element_type
         number = arith.index_cast(element, step)

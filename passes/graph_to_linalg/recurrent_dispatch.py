@@ -1,4 +1,4 @@
-"""Calling the kernel of a recurrent layer."""
+"""Calls of the recurrent kernel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from .kernel_calls import define
 from .lowering import Lowering, Size, plain_type
 
 IN_TIME, OF_BATCH = (0, 1), (1,)
-"""What buffers count by: steps and sequences, or sequences alone."""
+"""Dynamic counts that multiply a buffer's size: steps and sequences, or sequences alone."""
 
 
 @dataclass(frozen=True)
 class RecurrentDispatch:
     """A layer and its operands: gates [T, N, k*H], recurrence [H, k*H] or in panels, initial states
-    [N, H], and perhaps vectors [.., H] beside, and lengths [N]."""
+    [N, H], and optionally additional vectors [.., H] and lengths [N]."""
 
     shape: Recurrence
     gates: ir.Value
@@ -36,7 +36,8 @@ class RecurrentDispatch:
         cell: Cell,
         early: Cell | None,
     ) -> list[ir.Value]:
-        """All outputs, then the last states, of cells that are equal where `key` is."""
+        """Call the kernel; returns all outputs, then the last states. Equal keys mean equal
+        cells."""
         steps, batch, hidden = outputs.shape
         state = outputs.with_shape((batch, hidden))
         scratch = outputs.with_shape((2 + self.shape.kept, batch, hidden))
@@ -67,15 +68,15 @@ class RecurrentDispatch:
         return values[: 1 + len(self.states)]
 
     def _is_for_team(self, ctx: Lowering, batch: Size) -> bool:
-        """True if threads share the panels of every step, not the sequences: where these are few,
-        or the L2 of one core does not hold the recurrence."""
+        """Return whether threads share the panels of every step instead of the sequences: if these
+        are few, or the recurrence exceeds the L2 of one core."""
         if not self.shape.packed or self.shape.panels < ctx.threads:
             return False
         enough = isinstance(batch, int) and batch > ROWS * (ctx.threads - 1)
         return not enough or 4 * self.shape.elements > ctx.cpu.l2_bytes
 
     def _meeting(self, values: Sequence[ir.Value]) -> list[ir.Value]:
-        """The results of a dispatch that is also given the counters of a team."""
+        """The results of the dispatch after the counters of a team are added to its operands."""
         dispatch = Dispatch(ir.OpResult(values[0]).owner.operation)
         with ir.InsertionPoint(dispatch.op):
             zero = arith.constant(ir.IntegerType.get_signless(64), 0)
@@ -86,7 +87,8 @@ class RecurrentDispatch:
         return [x for x in (self.beside, self.lengths) if x is not None]
 
     def _buffers(self, team: bool) -> list[iree.Buffer]:
-        """Of all operands and results; counters behind the operands if a `team` shares the work."""
+        """The buffers of all operands and results, with counters after the operands for a
+        `team`."""
         shape, f32 = self.shape, ir.F32Type.get()
         states = [iree.Buffer(f32, shape.hidden, OF_BATCH)] * len(self.states)
         extras = []
@@ -109,7 +111,7 @@ class RecurrentDispatch:
         ]
 
     def _memory(self, left: list[ir.Value]) -> RecurrentMemory:
-        """The memory of all buffers but counters, by name."""
+        """All buffers except the counters, by name."""
         gates, recurrence = left.pop(0), left.pop(0)
         initial = [left.pop(0) for _ in self.states]
         beside: list[tuple[ir.Value, int]] = []

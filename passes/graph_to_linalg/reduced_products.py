@@ -15,9 +15,9 @@ from .scalar import convert_scalar
 from .tiles import tile_hint
 
 REGISTER_BYTES = 64
-"""Of a vector: one register where registers are widest, two or four elsewhere."""
+"""Bytes of a vector: one register on CPUs with the widest registers, two or four elsewhere."""
 BLOCK = 64
-"""Elements of the result that one piece of work computes."""
+"""Result elements that one workgroup computes."""
 
 Axes = Sequence[int | None]
 
@@ -30,7 +30,7 @@ def generic_product(
     result: graph.TensorType,
     loops: int,
 ) -> ir.Value:
-    """The product of `inputs` summed over the loops behind those of the result.
+    """The product of `inputs`, summed over the loops after those of the result.
 
     ``axes[i]`` holds the loop along which each axis of input ``i`` is read, None for its first
     element. The result's axes are the first loops.
@@ -52,13 +52,13 @@ class Factor:
     axes: Axes
 
     def refined(self, ctx: Lowering, sizes: Sequence[Size]) -> "Factor":
-        """With the sizes of the loops as those of the axes that are read along them."""
+        """The factor with the sizes of the loops for the axes that are read along them."""
         pairs = zip(self.type.shape, self.axes, strict=True)
         type_ = self.type.with_shape(s if loop is None else sizes[loop] for s, loop in pairs)
         return Factor(ctx.cast(self.value, type_), type_, self.axes)
 
     def split(self, ctx: Lowering, loop: int, parts: int) -> "Factor":
-        """With two axes for `loop`, whose size is known: `parts`, and the next loop within one."""
+        """The factor with the axis of `loop` split into `parts` and a new next loop within one."""
         at = self.axes.index(loop)
         size = graph.static_size(self.type.shape[at])
         shape = (*self.type.shape[:at], parts, size // parts, *self.type.shape[at + 1 :])
@@ -67,7 +67,7 @@ class Factor:
         return Factor(reshape_tensor(ctx, self.value, self.type, type_), type_, axes)
 
     def along(self, ctx: Lowering, runs: Sequence[Sequence[int]]) -> "Factor":
-        """With an axis for each run of loops that it is read along, whose number that is."""
+        """The factor with one axis for each run of loops that it is read along, in that loop."""
         found = [number for number, run in enumerate(runs) if run[0] in self.axes]
         order = sorted(found, key=lambda number: self.axes.index(runs[number][0]))
         sizes = [[self.type.shape[self.axes.index(loop)] for loop in runs[i]] for i in order]
@@ -82,7 +82,7 @@ def product(
     loops: int,
     hint: ir.Attribute | None = None,
 ) -> ir.Value:
-    """The product of `factors` as one generic, with `hint` as its ``compilation_info``."""
+    """Build the product of `factors` as one generic, with `hint` as its ``compilation_info``."""
     wide = result.with_dtype(accumulator(result.dtype))
     is_float = graph.is_float(wide.dtype)
     multiply_scalars, add = (arith.mulf, arith.addf) if is_float else (arith.muli, arith.addi)
@@ -112,11 +112,11 @@ def product(
 def _by_vectors(
     ctx: Lowering, factors: Sequence[Factor], result: graph.TensorType, loops: int
 ) -> ir.Value | None:
-    """A batch of matrices by one vector each, None if it is another product.
+    """Build a batch of matrix-vector products; None for other products.
 
-    The backend's own tiles are those of a matrix product, with the batch as one of its sides:
-    every element of a tile becomes code of its own. Measured for a batch of 12, 512x64 by 64, all
-    sizes dynamic: 20 s to compile and 0.5 ms to run, with the tiles given here 0.3 s and 0.15 ms.
+    The backend's own tiles are those of a matmul with the batch as one of its sides, and every
+    element of a tile is unrolled. Measured for a batch of 12, 512x64 by 64, all sizes dynamic: 20 s
+    to compile and 0.5 ms to run; with the tiles chosen here 0.3 s and 0.15 ms.
     """
     sizes = _loop_sizes(factors, loops)
     factors = [factor.refined(ctx, sizes) for factor in factors]
@@ -141,7 +141,7 @@ def _by_vectors(
 
 
 def _loop_sizes(factors: Sequence[Factor], loops: int) -> list[Size]:
-    """The size of each loop, a number where any factor knows it."""
+    """The size of each loop, static if it is static in any factor."""
     sizes: list[Size | None] = [None] * loops
     for factor in factors:
         for size, loop in zip(factor.type.shape, factor.axes, strict=True):
@@ -151,9 +151,9 @@ def _loop_sizes(factors: Sequence[Factor], loops: int) -> list[Size]:
 
 
 def _runs(loops: Sequence[int], rank: int, reads: Sequence[Axes]) -> list[list[int]]:
-    """`loops` in runs that are one axis wherever they are read, and in a result of `rank` axes.
+    """Group `loops` into runs that collapse to one axis in all `reads` and in the result of `rank`.
 
-    The backend makes one loop of each run, and forgets the tiles if there were several.
+    The backend collapses each run to one loop, and drops the tiles if a run has several loops.
     """
     runs: list[list[int]] = []
     for loop in loops:
@@ -173,7 +173,7 @@ def _runs(loops: Sequence[int], rank: int, reads: Sequence[Axes]) -> list[list[i
 def _tiles(
     matrix: Factor, vector: Factor, sizes: Sequence[Size], result: graph.TensorType
 ) -> ir.Attribute:
-    """Vectors along the last axis of `matrix`: of sums, or of what several sums add up."""
+    """Tiles with vectors along the last axis of `matrix`: of accumulators, or of their terms."""
     lanes = REGISTER_BYTES // accumulator(result.dtype).itemsize
     rows = [axis for axis in range(result.rank) if axis not in vector.axes]
     steps = [1] * len(sizes)
@@ -195,9 +195,9 @@ def _tiles(
 
 
 def untransposed(factor: Factor) -> Factor:
-    """What `factor` is a transpose of, read in another order.
+    """The operand of the transpose that makes `factor`, read in another order, or `factor`.
 
-    Batch axes may have been made one since, if the transpose left them where they were.
+    Batch axes may have been collapsed after the transpose, if it left them in order.
     """
     op = _defining(factor.value)
     groups = None
@@ -222,10 +222,9 @@ def untransposed(factor: Factor) -> Factor:
 
 
 def _in_memory(ctx: Lowering, factor: Factor) -> Factor:
-    """`factor`, stored when it is computed.
+    """`factor`, materialized unless it is in memory already.
 
-    The backend would compute it in the loops of the sums, and for what is gathered finds vectors
-    too large.
+    The backend would compute it in the reduction loops, and its vectors are too large for gathers.
     """
     op = _defining(factor.value)
     while op is not None and op.name in VIEWS:
@@ -239,20 +238,20 @@ _STORED = ("arith.constant", "iree_tensor_ext.compute_barrier.end")
 
 
 def is_constant(value: ir.Value) -> bool:
-    """Whether `value` is known before any run."""
+    """Return whether `value` is a compile-time constant."""
     op = _defining(value)
     return op is not None and op.name == "arith.constant"
 
 
 def _defining(value: ir.Value) -> ir.Operation | None:
-    """The op that gives `value`, None for an argument."""
+    """The op that defines `value`; None for an argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def converted(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
 ) -> ir.Value:
-    """`x` with the element type of `target`."""
+    """Convert `x` to the element type of `target`."""
     if source.dtype == target.dtype:
         return x
     return parallel(

@@ -1,4 +1,4 @@
-"""Reductions as ``linalg.generic`` with reduction loops; running sums as scans."""
+"""Reductions as ``linalg.generic`` with reduction loops; cumulative sums as scans."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
-    """The element type that sums of `dtype` are held in: narrow floats are summed in f32."""
+    """The accumulator type of `dtype`: narrow floats are accumulated in f32."""
     return _F32 if graph.is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
@@ -32,7 +32,7 @@ def reduce_axes(
     initial: Any,
     combine: Combine,
 ) -> ir.Value:
-    """`x`, of `type_`, combined over `axes`, which are left out of the result.
+    """Reduce `x`, of `type_`, over `axes`, which the result lacks.
 
     The result has the accumulator's element type.
     """
@@ -60,9 +60,9 @@ def reduce_axes(
 def complete(
     ctx: Lowering, reduced: ir.Value, type_: graph.TensorType, axes: Sequence[int], rank: int
 ) -> ir.Value:
-    """`reduced`, of `type_`, over `axes` of `rank`; for graphics processors it may be stored.
+    """`reduced`, of `type_`, over `axes` of `rank`; on GPUs it may be materialized.
 
-    Where it is read over again along axes that are not the last, the backend lets threads read what
+    If it is broadcast along axes that are not the last, the backend lets threads read elements that
     others have not written yet.
     """
     is_last = sorted(axes) == list(range(rank - len(axes), rank))
@@ -70,7 +70,7 @@ def complete(
 
 
 def keep_axes(ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: Sequence[int]) -> ir.Value:
-    """`x` as a tensor of `type_`, which has axes of size 1 at `axes` in addition."""
+    """Expand `x` to `type_`, which has additional axes of size 1 at `axes`."""
     if not axes:
         return x
     groups: list[list[int]] = []
@@ -95,7 +95,7 @@ def _each(
     type_: graph.TensorType,
     function: Callable[[ir.Value], ir.Value],
 ) -> ir.Value:
-    """`function` of each element of `x`, as a tensor of `type_`."""
+    """Apply `function` to each element of `x`, as a tensor of `type_`."""
     return parallel([x], [ir.AffineMap.get_identity(type_.rank)], ctx.empty(type_), function)
 
 
@@ -105,7 +105,7 @@ def _finish(
     reduced: ir.Value,
     function: Callable[[ir.Value], ir.Value] | None = None,
 ) -> ir.Value:
-    """Apply `function` to what was reduced, narrow it, and put the kept axes back."""
+    """Apply `function` to the reduced tensor, narrow it, and restore the kept axes."""
     source, result = graph.type_of(op.operation.operands[0]), graph.type_of(op.operation.results[0])
     axes, wide = op.attrs["axes"], accumulator(source.dtype)
     if function is not None or wide != source.dtype:
@@ -124,7 +124,7 @@ def _reduction(
     scalar_class: type[graph.GraphOp],
     initial: Callable[[np.dtype], Any],
 ) -> None:
-    """Lower `op_class` by combining with the scalar form of `scalar_class`."""
+    """Register the lowering of `op_class` as a reduction by the scalar rule of `scalar_class`."""
 
     @lowers(op_class)
     def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
@@ -171,7 +171,7 @@ def _arg(
     extreme: type[graph.GraphOp],
     initial: Callable[[np.dtype], Any],
 ) -> None:
-    """Lower `op_class` in two vectorisable steps: the extreme element, then where it is.
+    """Lower `op_class` in two vectorisable steps: the extreme element, then its position.
 
     The second step takes the smallest (or largest) position that holds the extreme element, or
     a NaN: the extreme element is NaN when there is one.
@@ -232,7 +232,7 @@ def _places(
 
 
 def is_same_or_nan(value: ir.Value, other: ir.Value, dtype: np.dtype) -> ir.Value:
-    """Inside a body: whether two scalars are equal, or the first is NaN."""
+    """True (an i1, inside a body) if two scalars are equal, or the first is NaN."""
     if not graph.is_float(dtype):
         return arith.cmpi(arith.CmpIPredicate.eq, value, other)
     same = arith.cmpf(arith.CmpFPredicate.OEQ, value, other)
@@ -252,10 +252,10 @@ def running(
     start: int,
     inclusive: bool = True,
 ) -> ir.Value:
-    """The running combination of `x`, of `type_`, along `axis`, from `start` on.
+    """The scan of `x`, of `type_`, along `axis` by `combine`, beginning with `start`.
 
-    The backend holds a tile of the totals, up to 64 along each axis, on its stack: one axis
-    before and one behind `axis` is as many as fit.
+    The backend holds a tile of the totals, up to 64 along each axis, on the stack, where at most
+    one axis before and one after `axis` fit.
     """
     if 0 in type_.shape:
         return ctx.empty(type_)
@@ -292,7 +292,7 @@ def _cumulative(op_class: type[graph.GraphOp], combine: type[graph.GraphOp], sta
 def _converted(
     ctx: Lowering, x: ir.Value, type_: graph.TensorType, dtype: np.dtype, flip: int | None
 ) -> ir.Value:
-    """`x` in another element type, with the order along axis `flip` reversed."""
+    """Convert `x` to `dtype`, and reverse axis `flip` unless that is None."""
     if flip is None:
         if dtype == type_.dtype:
             return x

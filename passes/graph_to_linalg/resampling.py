@@ -1,4 +1,4 @@
-"""Images read at places between their elements. What a place outside would read is clamped."""
+"""Images sampled at positions between their elements. Reads outside are clamped."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -20,17 +20,18 @@ from .reduction import accumulator
 from .scalar import convert_scalar
 
 Term = Callable[[Sequence[ir.Value], ir.Value], ir.Value]
-"""What a tap contributes to the element at a position."""
+"""Computes the contribution of a tap to the element at a position."""
 
 _FEW_TAPS = 8
-"""As many are written out, in vectors along the axes behind; more are a loop for each element."""
+"""Maximum taps that are unrolled, with vectors along the inner axes; more taps are a loop per
+element."""
 
 
 @lowers(graph.InterpolateOp)
 def interpolate(
     ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, places: ir.Value, weights: ir.Value
 ) -> ir.Value:
-    """One loop for all axes in front of the one that is resized, and one for all behind it."""
+    """Interpolate along one axis, with one loop for all axes before it and one for all after."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     axis = op.attrs["axis"]
     merged, size = _merged(source, axis), result.shape[axis]
@@ -58,7 +59,7 @@ def interpolate(
 
 
 def _is_for_kernel(op: graph.InterpolateOp) -> bool:
-    """Whether sizes are known, and taps few enough to be written out."""
+    """Return whether the kernel applies: f32, static sizes, and few enough taps to unroll."""
     types = [graph.type_of(value) for value in (op.x, op.places, op.weights, op.result)]
     return (
         all(type_.is_static and 0 not in type_.shape for type_ in types)
@@ -86,7 +87,7 @@ def _by_kernel(
 
 
 def _merged(type_: graph.TensorType, axis: int) -> graph.TensorType:
-    """`type_` with three axes, of which `axis` is the second."""
+    """`type_` collapsed to three axes, of which `axis` is the second."""
     outer, inner = type_.shape[:axis], type_.shape[axis + 1 :]
     count = graph.element_count
     return type_.with_shape((count(outer), type_.shape[axis], count(inner)))
@@ -125,7 +126,7 @@ def _sum_written_out(
 
 @lowers(graph.SampleOp)
 def sample(ctx: Lowering, op: graph.SampleOp, x: ir.Value, points: ir.Value) -> ir.Value:
-    """One loop nest over the result; the taps of a point are written out."""
+    """One loop nest over the result, with the taps of a point unrolled."""
     source, grid, result = (graph.type_of(v) for v in (op.x, op.points, op.result))
     wide = accumulator(source.dtype) if op.attrs["mode"] != "nearest" else source.dtype
     sampler = _Sampler(ctx, op)
@@ -148,11 +149,11 @@ def sample(ctx: Lowering, op: graph.SampleOp, x: ir.Value, points: ir.Value) -> 
 
 
 Tap = tuple[ir.Value, Number | None, ir.Value | None]
-"""A place on an axis, its weight (None for 1), and whether the tap is there (None for yes)."""
+"""A position on an axis, its weight (None for 1), and whether it is inside (None for yes)."""
 
 
 class _Sampler:
-    """Reads at points, as `graph.sample` says. Made outside of a body, used inside."""
+    """Samples at points as defined by `graph.sample`. Created outside of a body, used inside."""
 
     def __init__(self, ctx: Lowering, op: graph.SampleOp):
         self.mode, self.padding = op.attrs["mode"], op.attrs["padding"]
@@ -160,7 +161,7 @@ class _Sampler:
         self.extents = [ctx.index(size) for size in graph.type_of(op.x).shape[2:]]
 
     def sampled(self, coordinates: Sequence[Number], read, wide: np.dtype) -> Number:
-        """The sum over all taps of what `read` gives for their places."""
+        """The weighted sum over all taps of the elements that `read` gives for their positions."""
         axes = [
             self._taps(p.to(accumulator(p.dtype)), from_index(extent, accumulator(p.dtype)))
             for p, extent in zip(coordinates, self.extents, strict=True)
@@ -202,7 +203,7 @@ class _Sampler:
 
 
 def _reflected(p: Number, low: Number, high: Number) -> Number:
-    """`p` mirrored at `low` and `high` until it is between them."""
+    """Reflect `p` at `low` and `high` until it is between them."""
     period = (high - low) * 2
     way = p - low
     way = way - (way / period).floor() * period
@@ -210,7 +211,7 @@ def _reflected(p: Number, low: Number, high: Number) -> Number:
 
 
 def _weights(ratio: Number, mode: str) -> list[tuple[int, Number | None]]:
-    """Offsets and weights of the elements around a point that is `ratio` behind one."""
+    """Offsets and weights of the elements around a point at distance `ratio` after one."""
     if mode == "nearest":
         return [(0, None)]
     if mode == "linear":

@@ -81,7 +81,7 @@ def max_roi_pool(ctx: Lowering, op: graph.MaxRoiPoolOp, x: ir.Value, rois: ir.Va
 
 
 class _Regions:
-    """Reads of images and of the table of regions. Made outside of a body, used inside."""
+    """Reads of images and of the table of regions. Created outside of a body, used inside."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _Regions:
         self.extents = [ctx.index(size) for size in source.shape[2:]]
 
     def image(self, region: ir.Value) -> ir.Value:
-        """The number of the image that `region` is of."""
+        """The batch index of the image of `region`."""
         if self._batch is None:
             number = Number(tensor.extract(self._rois, [region, self._zero]), self._dtype)
         else:
@@ -119,7 +119,7 @@ class _Regions:
 
 
 class _Points:
-    """The points of one bin along one axis."""
+    """The sampling points of one bin along one axis."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class _Points:
         self._extent = from_index(extent, dtype)
 
     def neighbours(self, i: ir.Value) -> list[tuple[ir.Value, Number]]:
-        """The elements around point `i`, with their weights."""
+        """The two elements around point `i`, with their weights."""
         dtype = self._step.dtype
         p = self._first + (from_index(i, dtype) + 0.5) * self._step
         inside = both(p.is_("ge", -1), p.is_("le", self._extent))
@@ -157,7 +157,7 @@ class _Points:
 
 
 def _rounded(x: Number) -> Number:
-    """To the nearest integer, halves away from 0."""
+    """Round to the nearest integer, halves away from 0."""
     up = (x + 0.5).floor()
     down = (x - 0.5).ceil()
     return up.where(x.is_("ge", 0), down)
@@ -166,7 +166,7 @@ def _rounded(x: Number) -> Number:
 def _bin(
     start: Number, end: Number, place: ir.Value, bins: int, extent: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
-    """The first place of a bin and the one behind its last."""
+    """The first position of a bin, and the one after its last."""
     dtype = start.dtype
     size = (end - start + 1).max(1) / bins
     place_number, behind = from_index(place, dtype), from_index(extent, dtype)

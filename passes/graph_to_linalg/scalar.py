@@ -1,8 +1,8 @@
-"""What elementwise ops do to one element.
+"""Scalar rules: the lowering of elementwise ops for one element.
 
 A scalar rule receives the op and one lowered scalar per operand and returns the result scalar.
-Being free of loops, the same rules serve single ops, fused elementwise groups and the epilogues
-of contractions.
+Because the rules contain no loops, single ops, fused elementwise groups and the epilogues of
+contractions share them.
 """
 
 import math as pymath
@@ -38,7 +38,7 @@ def scalar_rule(*op_classes: type[graph.GraphOp]) -> Callable[[ScalarRule], Scal
 
 
 def registered() -> list[Any]:
-    """The rules that are known so far."""
+    """The rules registered so far."""
     return list(_rules.values())
 
 
@@ -70,7 +70,7 @@ def _in_f32(function: Callable[..., Scalar]) -> ScalarRule:
 
 
 def _computed_in_f32(function: Callable[..., Scalar], operands: Sequence[Scalar]) -> Scalar:
-    """`function` of `operands`, in f32 and rounded where these have 16 bits."""
+    """`function` of `operands`, computed in f32 and rounded if these have 16 bits."""
     narrow = operands[0].type
     if not isinstance(narrow, ir.F16Type | ir.BF16Type):
         return function(*operands)
@@ -126,9 +126,9 @@ _float(graph.SoftsignOp, lambda x: arith.divf(x, arith.addf(like(1, x), math.abs
 
 
 def _is_rounded(op: graph.GraphOp) -> bool:
-    """Whether `op` follows a product of bf16, which rounds it to bf16 when it stores it.
+    """Return whether `op` is in the epilogue of a bf16 matmul and its result is rounded to bf16.
 
-    Such products are there where that is asked for; a model's own conversions round what is exact.
+    Such matmuls exist only on request; a model's own conversions to bf16 round exact values.
     """
     group = graph.graph_op(op.operation.parent)
     if not isinstance(group, graph.FusedOp) or not isinstance(group.ops[0], graph.NarrowMatmulOp):
@@ -251,13 +251,13 @@ _number_rules: dict[type[graph.GraphOp], ScalarRule] = {}
 
 
 def apply_number_rule(op_class: type[graph.GraphOp], dtype: np.dtype, *operands: Scalar) -> Scalar:
-    """What `op_class`, an arithmetic op without attributes, does to scalars of `dtype`."""
+    """Apply `op_class`, an arithmetic op without attributes, to scalars of `dtype`."""
     return _number_rules[op_class](dtype, *operands)
 
 
 def multiply(dtype: np.dtype, a: Scalar, b: Scalar) -> Scalar:
-    """``a * b``, rounded. (Reductions take `apply_number_rule`'s: of products that are combined
-    with nothing else, which the backend has vectors for.)"""
+    """``a * b``, rounded. (Reductions use `apply_number_rule`: their products are combined with
+    nothing else, and the backend vectorises them.)"""
     return _product(a, b) if graph.is_float(dtype) else arith.muli(a, b)
 
 
@@ -275,9 +275,9 @@ def _sign_signed(x: Scalar) -> Scalar:
 
 
 def _rounded(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
-    """`function`, rounded to bf16 where its operands are: the backend would not (`bfloat16`).
+    """`function`, rounded to bf16 for bf16 operands, which the backend would not do (`bfloat16`).
 
-    f16 is rounded by the backend; whichever way, f32 holds what is needed to round once more.
+    The backend rounds f16 itself. In either case, f32 is precise enough to be rounded once more.
     """
 
     def call(*operands: Scalar) -> Scalar:
@@ -306,7 +306,7 @@ _number(
 
 
 def _guarded(divide: Callable[[Scalar, Scalar], Scalar], signed: bool) -> Callable[..., Scalar]:
-    """Integer division never traps: by 0 it gives 0, and MIN / -1 wraps to MIN."""
+    """Make an integer division that never traps: by 0 it gives 0, and MIN / -1 wraps to MIN."""
 
     def call(a: Scalar, b: Scalar) -> Scalar:
         zero, one = _intlike(0, b), _intlike(1, b)
@@ -328,7 +328,7 @@ def _guarded(divide: Callable[[Scalar, Scalar], Scalar], signed: bool) -> Callab
 
 
 def _remainder(truncated: Callable[..., Scalar]) -> Callable[..., Scalar]:
-    """The remainder that takes the sign of the divisor, from the one of C."""
+    """Make a remainder with the sign of the divisor from a truncated one, as in C."""
 
     def call(a: Scalar, b: Scalar) -> Scalar:
         rest = truncated(a, b)
@@ -386,9 +386,9 @@ def pow_(op, a, b):
 
 
 def _integer_power(a: Scalar, b: Scalar, signed: bool) -> Scalar:
-    """By squaring; negative powers are 0 except those of 1 and -1.
+    """Integer power by squaring; negative powers are 0 except those of 1 and -1.
 
-    Six squarings do: a larger exponent, unless it overflows, is one of 0, 1 or -1, where its
+    Six squarings suffice: a larger exponent overflows, unless the base is 0, 1 or -1, for which its
     parity decides.
     """
     one, zero = _intlike(1, a), _intlike(0, a)
@@ -481,4 +481,4 @@ _ON_BITS = (
     graph.CastOp, graph.CastFloat8Op, graph.BitCastOp, graph.WhereOp, graph.QuantizeOp,
     graph.DequantizeOp,
 )  # fmt: skip
-"""Ops whose rules take and give the bit patterns of small types."""
+"""Ops whose rules work on the bit patterns of small types."""

@@ -1,7 +1,7 @@
-"""Memory that an op needs while it is computed, beside its operands and its result.
+"""Scratch memory that an op needs while it is computed, beside its operands and its result.
 
-A rule says so for a class of ops, as types of tensors. The lowering of a kernel of ours hands it
-memory of just these types, and `passes.analysis.liveness` counts them before anything is lowered.
+A rule gives it for a class of ops, as types of tensors. The lowering passes buffers of exactly
+these types to the kernel, and `passes.analysis.liveness` counts them before anything is lowered.
 
     @uses_scratch(graph.WinogradConvOp)
     def winograd_scratch(op, cpu):
@@ -24,9 +24,9 @@ class Prepared:
 
     type_: graph.TensorType
     in_place_of_x: bool = False
-    """Whether it is read instead of `x`, or beside it."""
+    """True if it is read instead of `x`, False if beside it."""
     is_border: bool = False
-    """Whether it is `x` with a border, which is filled first."""
+    """True if it is `x` with a border, which is filled first."""
 
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
@@ -36,24 +36,24 @@ _prepared: dict[str, Callable[[Any], Prepared | None]] = {}
 
 
 def uses_scratch(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
-    """Register a function that says what `op_classes` need on a CPU beside operands and result."""
+    """Register a function that gives the scratch of `op_classes` on a CPU."""
     return _register(_scratch, op_classes)
 
 
 def prepares(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
-    """Register a function that says what `op_classes` compute before their result, None where they
-    compute it at once."""
+    """Register a function that gives the tensor that `op_classes` compute before their result, or
+    None."""
     return _register(_prepared, op_classes)
 
 
 def scratch_of(op: graph.GraphOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """Memory that `op` needs while `cpu` computes its result; the rules must be loaded."""
+    """The scratch that `op` needs while `cpu` computes its result; the rules must be loaded."""
     rule = _scratch.get(op.OPERATION_NAME)
     return [] if rule is None else list(rule(op, cpu))
 
 
 def prepared_by(op: graph.GraphOp) -> Prepared | None:
-    """What `op` computes before its result, the rules being loaded."""
+    """The tensor that `op` computes before its result, or None; the rules must be loaded."""
     rule = _prepared.get(op.OPERATION_NAME)
     return None if rule is None else rule(op)
 
@@ -68,5 +68,5 @@ def _register(rules: dict[str, Any], op_classes: Sequence[Any]) -> Callable[[Rul
 
 
 def floats(elements: int) -> graph.TensorType:
-    """So many elements of f32."""
+    """The type of a scratch buffer of `elements` f32 elements."""
     return graph.TensorType((elements,), np.dtype(np.float32))

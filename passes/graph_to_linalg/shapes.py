@@ -33,9 +33,9 @@ def sizes(ctx: Lowering, op: graph.SizesOp) -> ir.Value:
 
 @lowers(graph.BindSizesOp)
 def bind_sizes(ctx: Lowering, op: graph.BindSizesOp, x: ir.Value) -> ir.Value:
-    """Through memory: a size that becomes data again would be computed, and stored, with `x`.
+    """Bind sizes behind a barrier: a size that becomes data again would be fused with `x`.
 
-    That is a store of one element by many workgroups, which the backend refuses.
+    That would be a store of one element by many workgroups, which the backend rejects.
     """
     x = iree.optimization_barrier(x)
     for position, name in enumerate(op.attrs["names"]):

@@ -1,4 +1,4 @@
-"""The k first elements in order, and rows in order, by a heap."""
+"""Top-k and sorting of rows by a heap."""
 
 import functools
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def argsort_rows(ctx: Lowering, op: graph.ArgsortRowsOp, x: ir.Value) -> ir.Valu
 def _keys(
     ctx: Lowering, x: ir.Value, source: graph.TensorType, largest: bool
 ) -> tuple[ir.Value, graph.TensorType]:
-    """Sort keys of the elements of `x`, in memory, and their type."""
+    """The sort keys of the elements of `x`, materialized, and their type."""
     type_ = source.with_dtype(_key_dtype(source.dtype))
     identity = ir.AffineMap.get_identity(source.rank)
 
@@ -73,7 +73,7 @@ def _key_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def _key(x: ir.Value, dtype: np.dtype, largest: bool) -> ir.Value:
-    """Inside a body: an integer that is the larger, the earlier `x` comes in the order."""
+    """An integer, inside a body, that is larger the earlier `x` comes in the order."""
     key_dtype = _key_dtype(dtype)
     info = np.iinfo(key_dtype)
     if graph.is_float(dtype):
@@ -86,7 +86,7 @@ def _key(x: ir.Value, dtype: np.dtype, largest: bool) -> ir.Value:
 
 
 def _float_key(x: ir.Value, dtype: np.dtype, key_dtype: np.dtype) -> ir.Value:
-    """The bits of `x`, turned so that they compare as integers; NaN is the largest, -0 is 0."""
+    """The bits of `x`, mapped to compare as integers; NaN is the largest, and -0 equals 0."""
     info = np.iinfo(key_dtype)
     wide = np.dtype(f"f{key_dtype.itemsize}")
     x = convert_scalar(x, dtype, wide)
@@ -100,8 +100,9 @@ def _float_key(x: ir.Value, dtype: np.dtype, key_dtype: np.dtype) -> ir.Value:
 class _Selection:
     """Builds one dispatch that finds the positions of the first elements along an axis.
 
-    For each row, the positions found so far form a heap in the result itself, its root the one
-    that comes last; a better element replaces the root. In the end the heap is sorted in place.
+    For each row, the positions found so far form a heap in the result itself, whose root is the one
+    that comes last in the order; a better element replaces the root. In the end the heap is sorted
+    in place.
     """
 
     def __init__(
@@ -160,7 +161,7 @@ def _minus(count: ir.Value, i: ir.Value) -> ir.Value:
 
 
 class _Row:
-    """The heap of one row: ops on it give the changed tensor."""
+    """The heap of one row; its methods return the updated tensor."""
 
     def __init__(self, selection: _Selection, outer: Sequence[ir.Value]):
         self.all, self.outer = selection, list(outer)
@@ -191,14 +192,15 @@ class _Row:
         return tensor.extract(self.all.keys, self._at(position))
 
     def _later(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Whether element `a` comes after `b`: its key is less, or equal further back."""
+        """True (an i1) if element `a` comes after `b`: its key is less, or equal at a later
+        position."""
         predicate = arith.CmpIPredicate
         key_a, key_b = self._key(a), self._key(b)
         tie = arith.andi(arith.cmpi(predicate.eq, key_a, key_b), arith.cmpi(predicate.sgt, a, b))
         return arith.ori(arith.cmpi(predicate.slt, key_a, key_b), tie)
 
     def offer(self, position: ir.Value, heap: ir.Value) -> ir.Value:
-        """Let the element at `position` replace the root if it comes before it."""
+        """Replace the root by the element at `position` if that comes before it."""
         new, root = self.as_element(position), self.get(heap, self.all.zero)
         better = self._later(root, new)
         return if_(
@@ -208,13 +210,13 @@ class _Row:
         )
 
     def retire(self, heap: ir.Value, last: ir.Value) -> ir.Value:
-        """Move the root, the last in order, to slot `last`, behind what is then the heap."""
+        """Move the root, the last in the order, to slot `last`; the heap then ends before it."""
         root, other = self.get(heap, self.all.zero), self.get(heap, last)
         heap = self.put(self.put(heap, self.all.zero, other), last, root)
         return self.sift(heap, self.all.zero, last)
 
     def sift(self, heap: ir.Value, slot: ir.Value, end: ir.Value) -> ir.Value:
-        """Move the element in `slot` down until none below it, before `end`, comes later."""
+        """Sift the element in `slot` down until no child, before `end`, comes later."""
         predicate = arith.CmpIPredicate
 
         def left(slot: ir.Value) -> ir.Value:
@@ -240,7 +242,7 @@ class _Row:
 
 
 class _RowOfMatrix(_Row):
-    """A heap of rows of a matrix, which compare by the first elements that differ."""
+    """A heap of rows of a matrix, in lexicographic order."""
 
     def _later(self, a: ir.Value, b: ir.Value) -> ir.Value:
         predicate, one = arith.CmpIPredicate, self.all.one

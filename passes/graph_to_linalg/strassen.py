@@ -1,4 +1,4 @@
-"""Products with fewer multiplications, alone or with the elementwise ops that follow."""
+"""Calls of the Strassen-like matmul kernels, with or without an epilogue."""
 
 import math
 
@@ -33,14 +33,14 @@ def strassen_matmul(
 def strassen_epilogue(
     ctx: Lowering, op: graph.StrassenMatmulOp, epilogue: VectorEpilogue
 ) -> ir.Value:
-    """A product and its `epilogue`."""
+    """Compute a matmul and its `epilogue`."""
     shape, scratch = _shape(op, ctx.cpu), scratch_of(op, ctx.cpu)
     return compute(ctx, StrassenEmitter, "strassen", shape, op, epilogue, scratch)
 
 
 @uses_scratch(graph.StrassenMatmulOp)
 def strassen_scratch(op: graph.StrassenMatmulOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """The products of all pieces of work."""
+    """The products of all workgroups."""
     shape = _shape(op, cpu)
     return [floats(shape.pieces * shape.scratch)]
 

@@ -1,9 +1,9 @@
-"""Selecting boxes in rounds, each of which looks at all pairs at once.
+"""Non-maximum suppression in rounds, each of which compares all pairs at once.
 
-For graphics processors, for which the backend compiles no loops over a tensor that they change. A
-round keeps each box that overlaps no better one among those that the round before has kept. What
-is kept of the first k boxes is final after k rounds, so that these end: with the first that changes
-nothing, mostly one of the first few. The host reads whether one did.
+This is for GPUs, for which the backend compiles no loops that update a tensor. A round keeps each
+box that overlaps no better box among those kept by the previous round. The selection among the
+first k boxes is final after k rounds, so that the rounds terminate, with the first one that changes
+nothing, mostly one of the first few. The host reads whether a round changed anything.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ _I64 = np.dtype(np.int64)
 _F32 = np.dtype(np.float32)
 _BOOL = np.dtype(np.bool_)
 _FLAG = np.dtype(np.int32)
-"""What is 0 or 1, in a type that all devices have, and what is counted of it."""
+"""Type of 0/1 flags and of their counts, which all devices support."""
 _CORNERS = 4
 
 _EACH = ir.AffineMap.get_identity
 _OWN, _OTHER = [0, 1, 2], [0, 1, 3]
-"""The axes of pairs (batch, class, box, box) that a tensor [batch, class, n] is read along."""
+"""Axes of pairs (batch, class, box, box) along which a tensor [batch, class, n] is read."""
 
 
 def suppress_in_rounds(
@@ -37,7 +37,7 @@ def suppress_in_rounds(
     threshold: ir.Value,
     result: graph.TensorType,
 ) -> ir.Value:
-    """The result [batch, class, n], i64, of `graph.non_max_suppression` of these operands."""
+    """Build the result [batch, class, n], i64, of `graph.non_max_suppression`."""
     rounds = _Rounds(ctx, result)
     corners = rounds.ranked_corners(boxes, order)
     first = rounds.candidates(candidates)
@@ -57,14 +57,14 @@ def suppress_in_rounds(
 
 
 class _Rounds:
-    """Loops over the boxes of all batches and classes, best ones first, and over their pairs."""
+    """Loops over the boxes of all batches and classes, best first, and over pairs of boxes."""
 
     def __init__(self, ctx: Lowering, result: graph.TensorType):
         self.ctx, self.result = ctx, result
         self.flags = result.with_dtype(_FLAG)
 
     def ranked_corners(self, boxes: ir.Value, order: ir.Value) -> list[ir.Value]:
-        """Each of the four numbers of all boxes: f32 [batch, class, n]."""
+        """The four coordinates of all boxes in ranked order, each f32 [batch, class, n]."""
         type_ = self.result.with_dtype(_F32)
 
         def numbers(column: ir.Value) -> ir.Value:
@@ -77,7 +77,7 @@ class _Rounds:
         return [stored(self.ctx, numbers(self.ctx.index(i)), type_) for i in range(_CORNERS)]
 
     def candidates(self, counts: ir.Value) -> ir.Value:
-        """1 for the boxes that are looked at, as many as `counts` [batch, class] says."""
+        """1 for the candidate boxes, the first `counts` [batch, class] ones, else 0."""
 
         def element(count: ir.Value) -> ir.Value:
             return _flag(_is_less(_place(2, _I64), count))
@@ -90,7 +90,7 @@ class _Rounds:
     def free(
         self, kept: ir.Value, first: ir.Value, corners: list[ir.Value], threshold: ir.Value
     ) -> ir.Value:
-        """`first`, and 0 for what overlaps a better one that is `kept`."""
+        """`first`, with 0 for the boxes that overlap a better box in `kept`."""
         own, other = projection(4, _OWN), projection(4, _OTHER)
         maps = [other, *[own] * _CORNERS, *[other] * _CORNERS, projection(4, [])]
 
@@ -110,7 +110,7 @@ class _Rounds:
         return stored(self.ctx, now, self.flags)
 
     def differ(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Whether two tensors of flags differ (an i1 on the host)."""
+        """True (an i1 on the host) if two tensors of flags differ."""
         none = self.ctx.filled(graph.TensorType((), _FLAG), 0)
         (found,) = generic(
             [a, b], [_EACH(3)] * 2, [none], [projection(3, [])], ["reduction"] * 3,
@@ -119,7 +119,7 @@ class _Rounds:
         return _not(_is_zero(tensor.extract(found, [])))
 
     def listed(self, kept: ir.Value, order: ir.Value, limit: ir.Value) -> ir.Value:
-        """The boxes that are `kept`, at most `limit` of each class, and -1 behind them."""
+        """The `kept` boxes, at most `limit` per class, followed by -1."""
         other = projection(4, _OTHER)
 
         def count(kept: ir.Value, before: ir.Value) -> ir.Value:
@@ -138,7 +138,7 @@ class _Rounds:
         return self._boxes(stored(self.ctx, ranks, self.flags), order, limit)
 
     def _boxes(self, ranks: ir.Value, order: ir.Value, limit: ir.Value) -> ir.Value:
-        """The boxes of these `ranks`, counted from 1; -1 for rank 0 and from `limit` on."""
+        """The boxes of `ranks`, counted from 1; -1 for rank 0 and from slot `limit` on."""
         zero, none = self.ctx.index(0), scalar_constant(-1, _I64)
 
         def element(rank: ir.Value, limit: ir.Value) -> ir.Value:
@@ -153,14 +153,14 @@ class _Rounds:
         return parallel([ranks, limit], maps, self.ctx.empty(self.result), element)
 
     def _over_pairs(self, inputs: list[ir.Value], maps: list[ir.AffineMap], body) -> ir.Value:
-        """What `body` combines for each box, from 0, over all others."""
+        """Reduce by `body`, beginning with 0, over all boxes for each box."""
         kinds = ["parallel"] * 3 + ["reduction"]
         zeros = self.ctx.filled(self.flags, 0)
         return generic(inputs, maps, [zeros], [projection(4, _OWN)], kinds, body)[0]
 
 
 def _place(loop: int, dtype: np.dtype = _FLAG) -> ir.Value:
-    """Inside a body: where `loop` is."""
+    """The position of `loop`, inside a body."""
     return arith.index_cast(plain_element(dtype), loop_index(loop))
 
 

@@ -1,4 +1,4 @@
-"""Tile sizes handed to the backend with an op."""
+"""Tile sizes passed to the backend with an op."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from ...mlir import ir
 def tile_hint(
     pipeline: str, *, distribution: Sequence[int], parallel: Sequence[int], reduction: Sequence[int]
 ) -> ir.Attribute:
-    """The attribute ``compilation_info`` of an op: how the backend is to tile it.
+    """The attribute ``compilation_info`` of an op: its tile sizes for the backend.
 
-    `pipeline` is one of IREE's for processors; one size per loop: of the piece of work that goes
-    to a thread, of the register tile, and of a step of the reduction; 0 leaves a loop whole. The
-    attribute belongs to dialects that the bindings do not know, so it is parsed as opaque; the
-    backend reads it from the bytecode as its own, and reports what it does not understand.
+    `pipeline` is one of IREE's CPU pipelines. The sizes, one per loop, are those of a workgroup, of
+    the register tile, and of a step of the reduction; 0 leaves a loop untiled. The attribute
+    belongs to dialects that the bindings do not know, so it is parsed as opaque; the backend reads
+    it from the bytecode as its own, and reports entries that it does not understand.
     """
     levels = (
         ("distribution", distribution),
@@ -30,7 +30,7 @@ def tile_hint(
 
 
 def parse_opaque(text: str) -> ir.Attribute:
-    """An attribute of dialects that the bindings do not know."""
+    """Parse an attribute of dialects that the bindings do not know."""
     context = ir.Context.current
     allowed = context.allow_unregistered_dialects
     context.allow_unregistered_dialects = True

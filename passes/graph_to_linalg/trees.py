@@ -24,7 +24,7 @@ def tree_leaves(
     outcomes: ir.Value,
     children: ir.Value,
 ) -> ir.Value:
-    """Numbers of nodes and features are brought into range: no table is trusted."""
+    """Walk the trees. Node and feature numbers are clamped, because no table is trusted."""
     rows, nodes = graph.type_of(op.x).shape, graph.type_of(op.features).shape[0]
     ctx.require_at_least(rows[1], op.attrs["width"], f"has fewer features than {op.attrs['width']}")
     x = read_in_loops(ctx, x, graph.type_of(op.x))
@@ -64,7 +64,7 @@ def tree_leaves(
 
 
 def _comparison(value: ir.Value, threshold: ir.Value) -> ir.Value:
-    """The bit of the one comparison of two floats that is true (i8)."""
+    """The bit of the comparison that holds between two floats (i8)."""
     found = scalar_constant(UNORDERED, np.dtype(np.uint8))
     for predicate, bit in (("OLT", LESS), ("OEQ", EQUAL), ("OGT", GREATER)):
         holds = arith.cmpf(getattr(arith.CmpFPredicate, predicate), value, threshold)

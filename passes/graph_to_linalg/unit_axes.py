@@ -1,6 +1,6 @@
-"""Axes of one element, around what is inserted into a filled tensor.
+"""Unit axes of tensors that are inserted into a filled tensor.
 
-IREE drops them from what is inserted, and loses its way in the larger tensor, twice:
+IREE drops these axes from the inserted tensor, and then miscomputes the larger tensor in two cases:
 
 * A convolution or pool and the insertion of its result into a ``linalg.fill`` are one dispatch,
   which writes into the larger tensor. There an axis for the batch is added again and folded into
@@ -22,7 +22,7 @@ from .dispatch import VIEWS, is_windowed, origin
 
 
 def common_ones(x: ir.Value, into: ir.Value) -> list[int]:
-    """The axes of which `x` and the filled tensor `into` have one element; not all axes."""
+    """The common unit axes of `x` and the filled tensor `into`, but at least one axis is left."""
     if not _is_filled(into):
         return []
     ones = [axis for axis, sizes in enumerate(_sizes(x, into)) if sizes == (1, 1)]
@@ -30,7 +30,7 @@ def common_ones(x: ir.Value, into: ir.Value) -> list[int]:
 
 
 def is_stored_before(x: ir.Value, into: ir.Value) -> bool:
-    """True if `x` must be stored before it is inserted into the filled tensor `into`."""
+    """Return whether `x` must be materialized before its insertion into the filled `into`."""
     if not _is_filled(into):
         return False
     first = next(_sizes(x, into))
@@ -38,7 +38,7 @@ def is_stored_before(x: ir.Value, into: ir.Value) -> bool:
 
 
 def _is_inserted(x: ir.Value) -> bool:
-    """True if `x` is the result of an insertion; transposes that move unit axes count as views."""
+    """Return whether `x` is an insertion; transposes that move only unit axes count as views."""
     x = origin(x, VIEWS)
     while _is_from(x, "linalg.transpose") and _moves_ones(ir.OpResult(x).owner.operation):
         x = origin(ir.OpResult(x).owner.operands[0], VIEWS)
@@ -65,7 +65,7 @@ def _sizes(x: ir.Value, into: ir.Value) -> Iterator[tuple[int, int]]:
 
 
 def without_axes(x: ir.Value, axes: Sequence[int]) -> ir.Value:
-    """`x` without `axes`, of one element each."""
+    """`x` without the unit axes `axes`."""
     type_ = ir.RankedTensorType(x.type)
     shape = [size for axis, size in enumerate(type_.shape) if axis not in axes]
     inner = ir.RankedTensorType.get(shape, type_.element_type)
@@ -73,7 +73,7 @@ def without_axes(x: ir.Value, axes: Sequence[int]) -> ir.Value:
 
 
 def with_axes(x: ir.Value, axes: Sequence[int]) -> ir.Value:
-    """`x` with `axes` of one element each, at their places in the result."""
+    """`x` with unit axes inserted at `axes` of the result."""
     type_ = ir.RankedTensorType(x.type)
     shape = type_.shape
     for axis in axes:
@@ -84,7 +84,8 @@ def with_axes(x: ir.Value, axes: Sequence[int]) -> ir.Value:
 
 
 def _groups(axes: Sequence[int], rank: int) -> list[list[int]]:
-    """Each other axis, together with those of `axes` before it; the last with those behind it."""
+    """The reassociation that merges `axes` into the next other axis, or at the end into the
+    last."""
     kept = [axis for axis in range(rank) if axis not in axes]
     starts = [0, *(axis + 1 for axis in kept[:-1])]
     return [

@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's algorithm, alone or with the elementwise ops that follow."""
+"""Calls of the Winograd convolution kernel, with or without an epilogue."""
 
 from typing import cast
 
@@ -23,14 +23,14 @@ def winograd_conv(ctx: Lowering, op: graph.WinogradConvOp, x: ir.Value, w: ir.Va
 def winograd_epilogue(
     ctx: Lowering, op: graph.WinogradConvOp, epilogue: VectorEpilogue
 ) -> ir.Value:
-    """A convolution and its `epilogue`."""
+    """Compute a convolution and its `epilogue`."""
     shape, scratch = _shape(op, ctx.cpu), scratch_of(op, ctx.cpu)
     return compute(ctx, WinogradEmitter, "winograd", shape, op, epilogue, scratch)
 
 
 @uses_scratch(graph.WinogradConvOp)
 def winograd_scratch(op: graph.WinogradConvOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """What is between the steps of all pieces of work."""
+    """The intermediates of all workgroups."""
     shape = _shape(op, cpu)
     return [floats(shape.pieces * shape.scratch)]
 
