@@ -1,7 +1,7 @@
-"""How programs run: targets, the backend compiler, modules on disk, and models ready to run.
+"""The runtime: targets, the backend compiler, modules on disk, and models ready to run.
 
-Nothing is imported until it is asked for, so that a tool that only compiles does not load the
-runtime, and a program that only runs models does not load the compiler.
+Names are imported on first use, so that a tool that only compiles does not load the runtime, and a
+program that only runs models does not load the compiler.
 """
 
 import importlib

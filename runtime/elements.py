@@ -1,4 +1,4 @@
-"""Element types: numpy dtypes, and what they are called at the ABI of a compiled module."""
+"""Element types: numpy dtypes, and their names at the ABI of a compiled module."""
 
 from dataclasses import dataclass
 
@@ -19,15 +19,15 @@ BIT_PATTERNS = (
     ml_dtypes.int2,
     ml_dtypes.uint2,
 )
-"""Types that compiled code takes and gives as bytes, an element in the low bits of each."""
+"""Types that compiled code passes as bytes, with one element in the low bits of each byte."""
 
 
 @dataclass(frozen=True)
 class ElementType:
     """One element type.
 
-    `hal` is the name of the HAL element type in `iree.runtime.HalElementType`. Integers have no
-    sign at the ABI: what a bit pattern means is the operation's affair.
+    `hal` is the name of the HAL element type in `iree.runtime.HalElementType`. Integers are
+    signless at the ABI: each operation decides how to interpret the bits.
     """
 
     dtype: np.dtype
@@ -61,4 +61,4 @@ def _rows() -> dict[str, ElementType]:
 
 
 ELEMENT_TYPES: dict[str, ElementType] = _rows()
-"""Every element type that a compiled model takes and gives, by the name of its dtype."""
+"""The element types of inputs and outputs of compiled models, by dtype name."""

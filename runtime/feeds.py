@@ -1,4 +1,4 @@
-"""Checking what a caller feeds to a model, before anything runs."""
+"""Validation of feeds, before anything runs."""
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from .elements import ELEMENT_TYPES
 from .metadata import TensorSpec, format_shape
 
 _Looks = tuple[str, type, np.dtype, tuple[int, ...]]
-"""Name, kind, element type and shape of what is fed."""
+"""Name, class, element type and shape of a feed."""
 
 
 class FeedBinder:
     """Turns feeds by name into arrays in the order of the model's inputs.
 
-    What is in the memory of the device that `device` gives stays there; without one all come to
-    the host.
+    Tensors in the memory of the device that `device` returns stay there; without a device, all
+    feeds are brought to the host.
     """
 
     def __init__(
@@ -30,15 +30,15 @@ class FeedBinder:
         self._device = device
         self._inputs = tuple((spec, ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs)
         self._names = tuple(spec.name for spec in inputs)
-        # What the last accepted arrays looked like: who feeds the like again is not checked again.
+        # Types and shapes of the last accepted arrays: feeds that match skip the checks.
         self._accepted: tuple[list[_Looks], bool] | None = None
 
     def bind(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor]:
         """One array per input, of its dtype (in any byte order), its rank and its shape.
 
         The arrays may be strided or read-only, and are the caller's own wherever possible; tensors
-        are on the device or in the process's memory. Raises `FeedError` with everything that is
-        wrong, not only the first.
+        are on the device or in host memory. Raises `FeedError` that lists all problems, not only
+        the first.
         """
         arrays = self._like_the_last(feeds)
         if arrays is not None:
@@ -48,7 +48,7 @@ class FeedBinder:
         return arrays
 
     def _like_the_last(self, feeds: Mapping[str, Any]) -> list[np.ndarray | DeviceTensor] | None:
-        """The arrays, if they look like those that were accepted; None for all else."""
+        """The arrays, if they match the last accepted ones in type and shape; otherwise None."""
         accepted = self._accepted
         if accepted is None:
             return None
@@ -63,11 +63,11 @@ class FeedBinder:
                     return None
                 arrays.append(array)
         except (LookupError, TypeError):
-            return None  # `_check` says what is wrong
+            return None  # `_check` reports the problem
         return arrays if only_arrays or self._has(arrays) else None
 
     def _accept(self, feeds: Mapping[str, Any]) -> None:
-        """Remember what these looked like, if they were taken as they are."""
+        """Remember the types and shapes of these feeds, if they were used unconverted."""
         looks = []
         for name in self._names:
             array = feeds[name]
@@ -77,7 +77,7 @@ class FeedBinder:
         self._accepted = looks, all(kind is np.ndarray for _, kind, _, _ in looks)
 
     def _has(self, arrays: Sequence[Any]) -> bool:
-        """Whether all tensors among `arrays` are on the device."""
+        """Return whether all tensors among `arrays` are on the device."""
         tensors = [array for array in arrays if type(array) is DeviceTensor]
         if not tensors:
             return True
@@ -117,7 +117,7 @@ class FeedBinder:
         return problems
 
     def _check_dims(self, arrays: Sequence[np.ndarray | DeviceTensor]) -> None:
-        """Dimensions of one name must have one size."""
+        """Raise `FeedError` if dimensions of the same name differ in size."""
         problems, names = [], set()
         first: dict[str, tuple[int, str]] = {}
         for (spec, _), array in zip(self._inputs, arrays, strict=True):
@@ -140,7 +140,7 @@ class FeedBinder:
 def name_arguments(
     names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Arguments by position and by name as feeds. Raises `FeedError` for too many of them."""
+    """Positional and keyword arguments as feeds. Raises `FeedError` for too many or duplicates."""
     if len(args) > len(names):
         raise FeedError(
             f"the model has {len(names)} input(s) ({', '.join(names)}), {len(args)} were given"
@@ -184,7 +184,7 @@ def _convert(
 
 
 def as_array(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
-    """`value` as an array, or as a tensor on `device` if that is where it is."""
+    """`value` as an array, or as a tensor if it is on `device`."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     if isinstance(value, DeviceTensor) or hasattr(value, "__dlpack__"):
@@ -195,10 +195,10 @@ def as_array(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
 
 
 def _cast_literal(array: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """Python numbers have no width: they take the input's type where it can hold them."""
+    """Cast Python numbers, which have no width, to the input's type; None if they do not fit."""
     kind, wanted = array.dtype.kind, dtype.kind
     floating = wanted == "f" or dtype.name in ("bfloat16",) or dtype.name.startswith("float8")
-    if array.size == 0 and array.dtype == np.float64:  # what numpy makes of []
+    if array.size == 0 and array.dtype == np.float64:  # numpy's conversion of []
         return array.astype(dtype)
     if kind == "f" and (floating or wanted == "c"):
         return array.astype(dtype)

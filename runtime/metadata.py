@@ -1,8 +1,7 @@
-"""What a compiled module says about itself: its inputs, its outputs and how it was made.
+"""Metadata of a compiled module: its inputs, its outputs, and the options it was compiled with.
 
-The metadata travels inside the ``.vmfb``, as JSON in the reflection attributes of its entry
-function, so that it cannot be separated from the code it describes and IREE's own tools still run
-the file.
+The metadata is part of the ``.vmfb``, as JSON in the reflection attributes of the entry function.
+So it cannot be separated from the code that it describes, and IREE's own tools can run the file.
 """
 
 import json
@@ -16,7 +15,7 @@ from ..errors import ModuleFileError
 from .values import ValueSpec
 
 FORMAT_VERSION = 1
-"""Version of the JSON below. A reader accepts its own version only."""
+"""Version of the JSON format. A reader accepts its own version only."""
 
 REFLECTION_KEY = "graphc"
 """The key of the JSON in the ``iree.reflection`` dictionary of the entry function."""
@@ -25,22 +24,22 @@ ENTRY_FUNCTION = "main"
 """The function of the module that runs the model."""
 
 ASSUMED_KEY = "assumed"
-"""The option that says which equations between sizes the program takes for granted."""
+"""The option with the equations between sizes that the program assumes."""
 
 OVERRIDABLE_KEY = "overridable"
 """The option that names the inputs with defaults, which are constants of the program."""
 
 DESTINATION_ENTRY = "main_into"
-"""The one that small models have, too, where shapes of inputs decide the sizes of all outputs: it
-writes these to buffers that follow its inputs."""
+"""The second entry point, which small models have if the shapes of the inputs determine the sizes
+of all outputs: it writes these to preallocated buffers, which follow the inputs."""
 
 
 @dataclass(frozen=True)
 class TensorSpec:
     """Name, shape and element type of one input or output.
 
-    A dimension is a size, or a name (``"batch"``) where it is only known when the model runs.
-    An output may have an expression of names (``"2*h + 1"``), or ``""`` where nothing is known.
+    A dimension is a size, or a name (``"batch"``) if it is only known at run time. A dimension of
+    an output may be an expression of names (``"2*h + 1"``), or ``""`` if it is unknown.
     `dtype` is a numpy or ml_dtypes name, such as ``"float32"`` or ``"bfloat16"``.
     """
 
@@ -54,10 +53,10 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """The description that a module carries.
+    """The metadata that a module carries.
 
     `dims` holds the symbolic dimensions that were fixed when the model was compiled, `options` the
-    options of the compilation, `versions` the packages that took part in it.
+    options of the compilation, `versions` those of the packages involved.
     """
 
     name: str
@@ -74,10 +73,10 @@ class ModelMetadata:
 
     @classmethod
     def from_json(cls, text: str) -> "ModelMetadata":
-        """Reads what `to_json` wrote.
+        """Parse the result of `to_json`.
 
-        Raises `ModuleFileError` where `text` is no JSON, is of another format version, or lacks a
-        field, has one too many, or has one of the wrong type.
+        Raises `ModuleFileError` if `text` is not JSON, is of another format version, or has a
+        missing field, an unknown field or one of the wrong type.
         """
         try:
             raw = json.loads(text)
@@ -105,12 +104,13 @@ class ModelMetadata:
 
 
 def model_name(model: Any) -> str:
-    """What `model`, as `graphc.compile` takes it, is called: its file, without the suffix."""
+    """The name of `model`, an argument of `graphc.compile`: its file name without the suffix, or
+    ``model`` if it is not a path."""
     return Path(model).stem if isinstance(model, str | os.PathLike) else "model"
 
 
 def require_tensors(specs: Iterable[TensorSpec | ValueSpec]) -> tuple[TensorSpec, ...]:
-    """`specs`, of a compiled module. Raises `ModuleFileError` where one is no tensor."""
+    """`specs` of a compiled module as tensors. Raises `ModuleFileError` if one is not a tensor."""
     tensors = tuple(spec for spec in specs if isinstance(spec, TensorSpec))
     for spec in specs:
         if isinstance(spec, ValueSpec):
@@ -119,7 +119,7 @@ def require_tensors(specs: Iterable[TensorSpec | ValueSpec]) -> tuple[TensorSpec
 
 
 def format_shape(shape: tuple[int | str, ...]) -> str:
-    """``[batch, 3, ?]`` for ``("batch", 3, "")``."""
+    """Format a shape: ``[batch, 3, ?]`` for ``("batch", 3, "")``."""
     return "[" + ", ".join(str(dim) if dim != "" else "?" for dim in shape) + "]"
 
 
@@ -133,7 +133,7 @@ def _check_fields(where: str, raw: dict[str, Any], cls: type) -> None:
 
 
 def _is_a(value: object, kind: type) -> bool:
-    # bool is an int to Python, and never one here.
+    # bool is a subclass of int, but not valid as a number here.
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 

@@ -43,17 +43,17 @@ def load(
     threads: int | None = None,
     report: Any = None,
 ) -> "CompiledModel":
-    """Loads a ``.vmfb`` or ``.gcm`` that graphc made, from a path or from its bytes.
+    """Load a ``.vmfb`` or ``.gcm`` made by graphc, from a path or from its bytes.
 
-    Of a file for several targets that is taken which this machine can run, the first of ``cuda``,
-    ``rocm``, ``metal``, ``vulkan`` and ``cpu``, or that which `target` names;
-    `CompiledModel.target` says which. `threads` is the number of workers that share one call; by
-    default every processor that this process may use. Calls that are too short to gain by it stay
-    on the caller's thread. `report` is handed through to `CompiledModel.report`.
+    For a multi-target file, loads the first of ``cuda``, ``rocm``, ``metal``, ``vulkan`` and
+    ``cpu`` that this machine can run, or `target`; `CompiledModel.target` tells which. `threads` is
+    the number of workers that share one call, by default one for each CPU that this process may
+    use. Calls that are too short to benefit from several threads stay on the caller's thread.
+    `report` is passed on to `CompiledModel.report`.
 
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
-    `DeviceError` where this machine cannot run it, `UsageError` for impossible `threads` and a
-    `target` that the file is not for.
+    `DeviceError` if this machine cannot run it, `UsageError` for invalid `threads` or a `target`
+    that the file has no code for.
     """
     source = source if isinstance(source, (bytes, bytearray)) else Path(source)
     if is_hybrid(source):
@@ -128,7 +128,7 @@ def _load_hybrid(
 
 
 def _require_names(model: "CompiledModel", spec: PartSpec) -> "CompiledModel":
-    """`model`, if it takes and gives what the file says of it. Raises `ModuleFileError`."""
+    """`model`, if its inputs and outputs are those of `spec`. Raises `ModuleFileError`."""
     for specs, names in ((model.inputs, spec.inputs), (model.outputs, spec.outputs)):
         if {each.name for each in specs} != set(names):
             raise ModuleFileError(f"it has {', '.join(map(str, specs))}, the file says {names}")
@@ -152,19 +152,19 @@ def hybrid_model(
 
 
 class Invocable(Protocol):
-    """What runs a model whose inputs have been checked."""
+    """A session: runs a model on inputs that have been validated."""
 
     @property
     def device(self) -> Device | None:
-        """Where it computes; None where that is the host alone."""
+        """The device of the session; None if the model takes its feeds on the host."""
         ...
 
     def invoke(self, inputs: Sequence[Any], plan: Plan) -> list[Any]:
-        """One value for each output of `plan`."""
+        """Run the model; return one value for each output of `plan`."""
         ...
 
     def close(self) -> None:
-        """Free what it holds."""
+        """Free the resources of the session."""
         ...
 
 
@@ -187,8 +187,8 @@ class NativePart:
 class CompiledModel:
     """A compiled model: arrays in, arrays out.
 
-    A hybrid model, of which some nodes run on the host, also takes and gives arrays of strings,
-    lists (sequences), dicts (maps) and ``None`` (empty optionals); `parts` says what runs where.
+    A hybrid model, with nodes that run on the host, also takes and returns arrays of strings, lists
+    (sequences), dicts (maps) and ``None`` (empty optionals); `parts` tells what runs where.
 
     Made by `graphc.compile` and `graphc.load`. Runs from several threads overlap. Close it, or use
     it in a ``with`` statement, to free its memory before the garbage collector does.
@@ -202,9 +202,9 @@ class CompiledModel:
         report: Any = None,
     ):
         self.metadata = metadata
-        """What the module says about itself."""
+        """The module's metadata: inputs, outputs, options and versions."""
         self.report = report
-        """What happened while the model was compiled; ``None`` for a loaded model."""
+        """The report of the compilation; ``None`` for a loaded model."""
         self._session = session
         self._measured: tuple[ModuleFile, str] | None = None
         self._contents = contents
@@ -222,29 +222,30 @@ class CompiledModel:
 
     @property
     def parts(self) -> tuple[PartSpec, ...]:
-        """The parts of a hybrid model in the order they run; none for one compiled as a whole."""
+        """The parts of a hybrid model in execution order; empty for a model compiled as a whole."""
         return self._session.parts if isinstance(self._session, HybridSession) else ()
 
     @property
     def native(self) -> bool:
-        """Whether all of the model is compiled, and nothing runs on the host."""
+        """True if all of the model is compiled, and nothing runs on the host."""
         return all(part.native for part in self.parts)
 
     @property
     def target(self) -> str:
-        """What the code that runs is compiled for, such as ``cpu:host``."""
+        """Target that the code was compiled for, such as ``cpu:host``."""
         return str(self.metadata.options.get("target", "cpu"))
 
     @property
     def device(self) -> str:
-        """Where it computes, and where feeds are taken without a copy: ``cpu``, ``cuda:0``."""
+        """Device that the model runs on, and from which it takes feeds without a copy: ``cpu``,
+        ``cuda:0``."""
         return str(self._session.device or "cpu")
 
     @property
     def inputs(self) -> tuple[TensorSpec | ValueSpec, ...]:
         """Name, shape and element type of every input, in the order of positional arguments.
 
-        A `ValueSpec` describes what is no tensor.
+        A `ValueSpec` describes an input that is not a tensor.
         """
         return self.metadata.inputs
 
@@ -255,15 +256,15 @@ class CompiledModel:
 
     @property
     def overridable(self) -> tuple[str, ...]:
-        """Names of the inputs with defaults, which calls may give and need not.
+        """Names of the inputs with defaults, which calls may feed or omit.
 
-        A call that gives some runs with a program of its own, which is compiled when they are first
-        given. Of a loaded model they are constants.
+        A call that feeds some of them runs a program of its own, which is compiled at the first
+        such call. In a loaded model they are constants.
         """
         return tuple(self.metadata.options.get(OVERRIDABLE_KEY, ()))
 
     def compile_others(self, compile_: Compile["CompiledModel"], calls: Calls) -> None:
-        """Have `compile_` make the programs for calls that this one, for `calls`, is not for."""
+        """Use `compile_` for calls that this program, compiled for `calls`, does not cover."""
         self._variants = Variants(self.metadata, compile_, calls)
 
     def run(
@@ -273,19 +274,20 @@ class CompiledModel:
         *,
         on_device: bool | Sequence[str] = False,
     ) -> list[Any]:
-        """Runs the model on `feeds`, arrays by input name.
+        """Run the model on `feeds`, arrays by input name.
 
-        Gives one array per name in `output_names`, all outputs for ``None``. Feeds are numpy
+        Returns one array per name in `output_names`, or all outputs for ``None``. Feeds are numpy
         arrays, `DeviceTensor`, anything with ``__dlpack__`` (torch, JAX, CuPy) on the host or on
-        the model's own device, or Python numbers and lists of them. What is on the device is taken
-        where it lies, what is on the host is copied there if it has memory of its own.
+        the model's own device, or Python numbers and lists of them. Feeds on the device are used in
+        place; feeds on the host are copied to a device with memory of its own.
 
-        With `on_device` outputs stay on the device as `DeviceTensor`: all that are given for
-        ``True``, or those it names. Else the results are arrays that belong to the caller.
+        With `on_device` outputs stay on the device as `DeviceTensor`: all returned ones for
+        ``True``, or those that it names. Otherwise the results are arrays that belong to the
+        caller.
 
         Raises `FeedError` for feeds that do not fit, `UsageError` for unknown output names and
-        closed models, `ExecutionError` where the run fails, and its `OutOfMemoryError` and
-        `DeviceLostError`.
+        closed models, and `ExecutionError` if the run fails, or its subclasses `OutOfMemoryError`
+        and `DeviceLostError`.
         """
         if self._has_variants and (other := self._variants.other(feeds)) is not None:
             return other.run(output_names, feeds, on_device=on_device)
@@ -299,19 +301,19 @@ class CompiledModel:
         return self._session.invoke(bound, plan)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Runs the model on inputs by position, by name, or both.
+        """Run the model on positional inputs, keyword inputs, or both.
 
-        Gives the output of a model that has one, a tuple of all otherwise. Raises as `run` does.
+        Returns the output if there is one, otherwise a tuple of all outputs. Raises as `run` does.
         """
         outputs = self.run(None, name_arguments(self._input_names, args, kwargs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def to_device(self, value: Any) -> DeviceTensor:
-        """A copy of `value` on the model's device, to be fed without another: weights, a cache.
+        """Copy `value` to the model's device, to feed it without further copies: weights, a cache.
 
-        Takes what a feed can be, of any shape; gives back what is on that device already. Raises
-        `FeedError` for what is no array, `OutOfMemoryError`, and `UsageError` for closed models and
-        those of which a part runs on the host.
+        Accepts any value that a feed can be, of any shape; a tensor that is on the device already
+        is returned as it is. Raises `FeedError` if `value` is not an array, `OutOfMemoryError`, and
+        `UsageError` for closed models and hybrid models.
         """
         device = self._session.device
         if device is None:
@@ -331,7 +333,7 @@ class CompiledModel:
         return send(device, array)
 
     def bind(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """`feeds` in the order of the inputs, as compiled code takes them on the host.
+        """Validate `feeds`; return host arrays in the order of the inputs, for compiled code.
 
         Raises `FeedError`.
         """
@@ -339,10 +341,10 @@ class CompiledModel:
         return [each.numpy() if isinstance(each, DeviceTensor) else each for each in bound]
 
     def peak_memory(self, feeds: Mapping[str, Any]) -> int:
-        """The most bytes that a run on `feeds` allocates: intermediate tensors and outputs.
+        """Measure the peak memory of a run on `feeds`, in bytes: intermediate tensors and outputs.
 
-        Measured in one more run, on a device of its own; inputs and weights do not count. Raises as
-        `run` does, and `UsageError` for a hybrid model.
+        The measurement is an extra run on a device of its own; inputs and weights do not count.
+        Raises as `run` does, and `UsageError` for a hybrid model.
         """
         if self._contents is None:
             raise UsageError(f"model '{self.metadata.name}' is closed")
@@ -356,7 +358,10 @@ class CompiledModel:
         return peak_memory(file, accounting_device(driver), self._binder.bind(feeds), self._all)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the module to `path`, whole or not at all. Raises `OutputError`."""
+        """Write the module to `path` atomically.
+
+        Raises `OutputError`, and `UsageError` for closed and interpreted models.
+        """
         if self._closed:
             raise UsageError(f"model '{self.metadata.name}' is closed")
         if self._contents is None:
@@ -366,7 +371,7 @@ class CompiledModel:
         write_atomically(Path(path), self._contents)
 
     def close(self) -> None:
-        """Frees the model. Its arrays stay valid; running it is an error. May be called twice."""
+        """Free the model. Its arrays stay valid; running it is an error. May be called twice."""
         self._session.close()
         self._variants.close()
         self._has_variants = False
@@ -395,9 +400,9 @@ class CompiledModel:
         feeds: Mapping[str, Any],
         on_device: bool | Sequence[str],
     ) -> list[Any]:
-        """The results where nothing is wrong with `feeds` but that sizes of one name differ.
+        """Run `feeds` whose only problem is that dimensions of the same name differ in size.
 
-        `error`, which says so, where the model cannot run with such sizes.
+        Raises `error`, which reports that, if the model cannot run with such sizes.
         """
         if self._closed or not error.names or not self._variants.can_compile:
             raise error

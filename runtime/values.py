@@ -1,7 +1,7 @@
-"""Inputs and outputs that are no tensors of numbers: strings, sequences, optionals, maps.
+"""Inputs and outputs other than numeric tensors: strings, sequences, optionals, maps.
 
-Only models with parts on the host have them. Strings are arrays of Python strings, a sequence is
-a list, an optional is its value or ``None``, a map is a dict.
+Only hybrid models have them. Strings are arrays of Python strings, a sequence is a list, an
+optional is its value or ``None``, a map is a dict.
 """
 
 import re
@@ -20,7 +20,7 @@ _WRAPPED = re.compile(r"(seq|optional|map)\((.*)\)")
 
 @dataclass(frozen=True)
 class ValueSpec:
-    """Name and type of an input or output that is no tensor, or one of unknown rank.
+    """Name and type of an input or output that is not a numeric tensor, or is of unknown rank.
 
     `type` reads ``seq(float32[N, 3])``, ``optional(seq(int64[]))``, ``map(int64, float32)``, or
     ``float32`` for a tensor of any shape.
@@ -34,7 +34,7 @@ class ValueSpec:
 
 
 def bind_value(value: Any, type_: str, where: str) -> Any:
-    """`value` in the form in which the host takes a `type_`. Raises `FeedError`."""
+    """Convert `value` to the host's representation of `type_`. Raises `FeedError`."""
     wrapped = _WRAPPED.fullmatch(type_)
     if wrapped is None:
         return _bind_tensor(value, type_, where)
@@ -55,9 +55,9 @@ def _require(value: Any, kinds: type | tuple[type, ...], type_: str, where: str)
 
 
 def _bind_map(given: Mapping[Any, Any], type_: str, where: str) -> dict[Any, Any]:
-    """A dict with keys of Python and values of numpy, which say what type they are."""
+    """A dict of Python keys and numpy values, whose types are explicit."""
     key_type, value_type = type_[len("map(") : -1].split(", ", 1)
-    value_type = value_type.partition("[")[0]  # exporters declare axes that scalars have not
+    value_type = value_type.partition("[")[0]  # exporters declare axes that scalars do not have
     key_kind, kinds = (str, str) if key_type == "string" else (int, (int, np.integer))
     bound: dict[Any, Any] = {}
     for key, item in given.items():
@@ -84,7 +84,7 @@ def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:
 
 
 def _strings(value: Any, type_: str, where: str) -> np.ndarray:
-    """An array of ``str``; bytes are taken as UTF-8."""
+    """An array of ``str``; bytes are decoded as UTF-8."""
     array = np.asarray(value, object)
     if set(map(type, array.ravel().tolist())) <= {str}:
         return array

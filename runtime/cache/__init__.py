@@ -1,1 +1,1 @@
-"""Compiled modules and kernels on disk, by a digest of all that decides them."""
+"""Compiled modules and kernels on disk, keyed by a digest of everything that determines them."""

@@ -1,17 +1,17 @@
-"""What was compiled, kept in a folder by a digest of all that it was compiled from.
+"""On-disk cache of compiled code, in a folder, by cache key.
 
 ::
 
-    CACHEDIR.TAG             tells programs for backups that nothing here is worth keeping; written
-                             anew whenever what nothing refers to has been looked for
-    entries/<key>            what is kept under the key (`entry`); its time is its last use
-    contents/<digest>        a compiled file, named by its own digest: several keys may lead to it
-    partial/<random>         what is being written
+    CACHEDIR.TAG             tells backup programs to skip the folder; rewritten after each
+                             search for unreferenced files, so its mtime dates the last search
+    entries/<key>            the entry of the key (`entry`); its mtime is the last use
+    contents/<digest>        a compiled file, named by its digest: several keys may refer to it
+    partial/<random>         a file that is being written
 
-Any number of processes may share a folder, and none waits for another. A file is written beside,
-and takes its name when it is whole: whatever kills a process, what has a name is whole. What is
-read is held against its digest: damaged files, and others' under our names, count as none. A folder
-that cannot be written to is a warning, and never why a compilation fails.
+Any number of processes may share a folder without locks. A file is written to ``partial`` and then
+renamed, so a file with its final name is complete even if a process is killed. Each read verifies
+the digest: a damaged file, or a foreign one with a name like ours, counts as absent. A folder that
+cannot be written to causes a warning; it never makes a compilation fail.
 """
 
 import contextlib
@@ -27,10 +27,10 @@ from .digests import digest_of, digest_of_file
 from .entry import Entry, StoredEntry, is_own_name, new_name, read_entry, write_entry
 
 DEFAULT_LIMIT = 5 << 30
-"""Bytes that a folder may hold."""
+"""Default capacity of a folder, in bytes."""
 
 LEFT_OVER_SECONDS = 3600.0
-"""What nothing refers to, and nobody has written to for so long, a killed process has left."""
+"""Age from which an unreferenced file counts as left over by a killed process."""
 
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 # This is the cache of compiled models of graphc. gc-cache lists and clears it.
@@ -42,7 +42,7 @@ _warned: set[Path] = set()
 
 @dataclass(frozen=True)
 class Found:
-    """What is kept under a key: a file that is whole, and what belongs to it."""
+    """A cache hit: the path of a verified file, its entry and the details stored with it."""
 
     path: Path
     entry: Entry
@@ -51,7 +51,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Removed:
-    """What `CompileCache.prune` or `clear` removed."""
+    """Number of entries and bytes that `CompileCache.prune` or `clear` removed."""
 
     entries: int = 0
     bytes: int = 0
@@ -61,20 +61,19 @@ class Removed:
 
 
 class CompileCache:
-    """The entries in `folder`, which is made when there is something to keep.
+    """A cache in `folder`, which is created on the first write.
 
-    When they take more than `limit` bytes those go that were not used for longest. A `private`
-    folder is made for its user alone, and not used where another user owns it: what lies in a cache
-    is code that will run.
+    Beyond `limit` bytes the least recently used entries are evicted. A `private` folder is created
+    with mode 0700 and not used if another user owns it: a cache holds code that will be run.
     """
 
     def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT, *, private: bool = False):
         self.folder = folder
         self.limit = limit
         self.hits = 0
-        """How often something was found."""
+        """Number of cache hits."""
         self.taken = ""
-        """What of the last program came from here, in words for a report."""
+        """Part of the last program that came from the cache, as text for a report."""
         self._private = private
         self._entries = folder / "entries"
         self._contents = folder / "contents"
@@ -83,7 +82,7 @@ class CompileCache:
         self._last: tuple[bytes, str] | None = None
 
     def find(self, key: str) -> Found | None:
-        """What is kept under `key`, which counts as a use; None where there is nothing sound."""
+        """Look up `key` and mark its entry as used; None if there is no valid entry."""
         path = self._entries / key
         stored = None if self._is_foreign() else read_entry(path, details=True)
         if stored is None:
@@ -91,10 +90,10 @@ class CompileCache:
         contents = self._contents / stored.entry.contents
         try:
             whole = _is_whole(contents, stored.entry)
-        except OSError as error:  # which says nothing about what is in the file
+        except OSError as error:  # not a sign of damaged contents
             logger.info("cannot read '%s': %s", contents, error)
             return None
-        with contextlib.suppress(OSError):  # a folder that is only read keeps what it has
+        with contextlib.suppress(OSError):  # a read-only folder stays as it is
             if whole:
                 os.utime(path)
             else:
@@ -106,7 +105,7 @@ class CompileCache:
         return Found(contents, stored.entry, stored.details)
 
     def read(self, key: str) -> bytes | None:
-        """The contents kept under `key`, which counts as a use; None where there are none."""
+        """The contents stored under `key`, marked as used; None if there are none."""
         found = self.find(key)
         try:
             return None if found is None else found.path.read_bytes()
@@ -123,7 +122,7 @@ class CompileCache:
         target: str,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep `contents` under `key`, with `details`, plain values. Warns where it cannot."""
+        """Store `contents` under `key`, with `details` (JSON values). Warns if that fails."""
         self.put_all([key], contents, kind=kind, name=name, target=target, details=details)
 
     def put_all(
@@ -136,7 +135,7 @@ class CompileCache:
         target: str,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep `contents` under each of `keys`: `put`."""
+        """Store `contents` under each of `keys`, as `put` does."""
         if len(contents) > self.limit:
             logger.info("'%s' is larger than the cache '%s' may be", name, self.folder)
             return
@@ -146,7 +145,7 @@ class CompileCache:
             entry = Entry(kind, name, target, digest, len(contents), time.time())
             path = self._contents / entry.contents
             if path.is_file() and path.stat().st_size == entry.size:
-                os.utime(path)  # so that it is not taken for a left-over before it is referred to
+                os.utime(path)  # so that it does not count as left over before an entry names it
             else:
                 self._write(path, contents)
             for key in keys:
@@ -158,19 +157,19 @@ class CompileCache:
             self._warn(error)
 
     def entries(self) -> list[StoredEntry]:
-        """The entries that can be read, the last used one first."""
+        """The readable entries, most recently used first."""
         stored = map(read_entry, _files(self._entries))
         return sorted((each for each in stored if each), key=lambda each: -each.last_use)
 
     def bytes_held(self) -> int:
-        """Bytes that the files of the cache take."""
+        """Total size of the files of the cache, in bytes."""
         return sum(_size(each) for folder in self._folders() for each in _scan(folder))
 
     def prune(self, limit: int | None = None) -> Removed:
-        """Remove the entries that were not used for longest until what is left takes at most
-        `limit` bytes (those of the cache by default), and what killed processes left over.
+        """Evict the least recently used entries until the rest takes at most `limit` bytes.
 
-        Raises `OSError`.
+        `limit` defaults to that of the cache. Files that killed processes left over are removed,
+        too. Raises `OSError`.
         """
         limit = self.limit if limit is None else limit
         total, full = 0, False
@@ -187,7 +186,7 @@ class CompileCache:
         return removed + self._sweep(used, evicted - used)
 
     def clear(self) -> Removed:
-        """Remove everything that is graphc's; other files stay. Raises `OSError`."""
+        """Remove all files of the cache; other files in the folder stay. Raises `OSError`."""
         removed = Removed()
         for folder in self._folders():
             for path in _files(folder):
@@ -195,19 +194,23 @@ class CompileCache:
         return removed
 
     def _is_due(self) -> bool:
-        """Whether to `prune`, for which every entry is read: kernels are many."""
+        """Return whether to `prune`: the cache is over its limit, or the last search is too old.
+
+        Not done on every write, as `prune` reads all entries, and there are many kernels.
+        """
         return self.bytes_held() > self.limit or _is_older(
             self._tag, time.time() - LEFT_OVER_SECONDS
         )
 
     def _digest(self, contents: bytes) -> str:
-        """The digest of `contents`, which are often kept twice: as a program's and as a model's."""
+        """The digest of `contents`; memoized, as the same bytes are often stored twice in a row,
+        as a program and as a model."""
         if self._last is None or self._last[0] is not contents:
             self._last = contents, digest_of(contents)
         return self._last[1]
 
     def _sweep(self, used: set[str], evicted: set[str]) -> Removed:
-        """Remove contents that are `evicted`, and what has been of no use for long."""
+        """Remove the `evicted` contents, and old files that are unreadable or unreferenced."""
         removed, old = Removed(), time.time() - LEFT_OVER_SECONDS
         for folder in self._folders():
             for path in _files(folder):
@@ -253,7 +256,7 @@ class CompileCache:
             partial.unlink(missing_ok=True)
 
     def _warn(self, error: OSError) -> None:
-        if self.folder not in _warned:  # once in a process
+        if self.folder not in _warned:  # once per process
             _warned.add(self.folder)
             logger.warning(
                 "what is compiled cannot be kept in the cache '%s': %s (GRAPHC_CACHE names another "
@@ -275,7 +278,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    """The files in `folder` that are named as ours are; none where there is no such folder."""
+    """The files in `folder` with a name of the cache's form; none if there is no such folder."""
     try:
         with os.scandir(folder) as found:
             return [

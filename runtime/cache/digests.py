@@ -1,4 +1,4 @@
-"""Digests of large contents, by several threads."""
+"""Digests of large contents, computed by several threads."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -12,13 +12,13 @@ _MAX_THREADS = 8
 
 
 def digest_of(contents: bytes | memoryview) -> str:
-    """The digest of `contents`: SHA-256 of the digests of its pieces of 8 MiB, in hex."""
+    """The digest of `contents`: SHA-256 of the SHA-256 digests of its 8 MiB pieces, in hex."""
     view = memoryview(contents)
     return _combined(len(view), lambda at: hashlib.sha256(view[at : at + _CHUNK]).digest())
 
 
 def digest_of_file(path: Path) -> str:
-    """`digest_of` what the file holds. Raises `OSError`."""
+    """`digest_of` the contents of the file. Raises `OSError`."""
 
     def piece(at: int) -> bytes:
         with path.open("rb") as file:
@@ -29,7 +29,7 @@ def digest_of_file(path: Path) -> str:
 
 
 class StreamDigest:
-    """`digest_of` contents that come in parts."""
+    """`digest_of`, computed incrementally."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -47,7 +47,7 @@ class StreamDigest:
                 self._end_piece()
 
     def hexdigest(self) -> str:
-        """The digest of all parts, of which this was the last."""
+        """The digest of all parts; call it once, after the last part."""
         if self._room < _CHUNK:
             self._end_piece()
         return hashlib.sha256(b"".join(self._pieces)).hexdigest()
@@ -63,7 +63,7 @@ def _combined(size: int, piece: Callable[[int], bytes]) -> str:
     if threads <= 1:
         pieces = [piece(at) for at in positions]
     else:
-        with ThreadPoolExecutor(threads) as pool:  # hashing does not hold the interpreter's lock
+        with ThreadPoolExecutor(threads) as pool:  # hashing releases the GIL
             pieces = list(pool.map(piece, positions))
     return hashlib.sha256(b"".join(pieces)).hexdigest()
 

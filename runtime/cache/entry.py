@@ -1,6 +1,6 @@
-"""What an entry of the cache says about what is kept under its key.
+"""Entries of the cache: the file that describes the contents stored under a key.
 
-An entry is a file of two lines of JSON: what is listed, and what else belongs to it.
+An entry is a file of two lines of JSON: the fields of `Entry`, and the details.
 """
 
 import hashlib
@@ -13,21 +13,22 @@ from typing import Any
 
 FORMAT_VERSION = 1
 MAX_BYTES = 1 << 28
-"""Of an entry, which holds the report of a compilation; a larger one is none of ours."""
+"""Maximum size of an entry, which holds the report of a compilation; larger files are ignored."""
 
 _DIGITS = set("0123456789abcdef")
 _NAME_LENGTH = 64
 _END_OF_TIME = 1e11
-"""In seconds; what shows times takes no larger ones, nor infinity, nor what is no number."""
+"""Upper bound of valid times, in seconds: functions that format times reject larger ones, infinity
+and NaN."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that was compiled.
+    """A compilation result.
 
-    `contents` is the digest of what was kept, of `size` bytes; `kind` is ``model`` (of the file of
-    a model), ``program`` (of what the backend compiler read) or ``kernel`` (of one function of it,
-    which an object file has).
+    `contents` is the digest of the stored file, of `size` bytes; `kind` is ``model`` (keyed by a
+    model file), ``program`` (keyed by the input of the backend compiler) or ``kernel`` (keyed by
+    one function of a program, stored in an object file).
     """
 
     kind: str
@@ -41,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """An entry where it lies. `last_use` is in seconds since the epoch."""
+    """An entry and its file. `last_use` is in seconds since the epoch."""
 
     path: Path
     key: str
@@ -52,30 +53,30 @@ class StoredEntry:
 
 
 def is_own_name(name: str) -> bool:
-    """Whether a file in the cache that is called so is one of ours."""
+    """Return whether `name` has the form of a file name of the cache: 64 hex digits."""
     return len(name) == _NAME_LENGTH and _DIGITS.issuperset(name)
 
 
 def new_name() -> str:
-    """A name that no file has."""
+    """A random name that no other file has."""
     return secrets.token_hex(_NAME_LENGTH // 2)
 
 
 def write_entry(key: str, entry: Entry, details: Mapping[str, Any]) -> bytes:
-    """The bytes of the file. `details` must be plain values."""
+    """The bytes of an entry file. `details` must be JSON values."""
     body = json.dumps(details, separators=(",", ":"))
     head = {"format": FORMAT_VERSION, "key": key, **asdict(entry), "details": _digest(body)}
     return f"{json.dumps(head)}\n{body}".encode()
 
 
 def read_entry(path: Path, *, details: bool = False) -> StoredEntry | None:
-    """The entry in the file `path`, with its `details` where asked for.
+    """The entry in the file `path`, with its `details` if requested.
 
-    None where it is none: absent, damaged, of another version, or another's under this name.
+    None if there is no valid entry: the file is absent, damaged, of another version, or foreign.
     """
     key = path.name
     try:
-        if not path.is_file():  # nothing that would be waited for
+        if not path.is_file():  # a pipe, for instance, would block
             return None
         status = path.stat()
         if status.st_size > MAX_BYTES:

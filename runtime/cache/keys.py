@@ -1,4 +1,4 @@
-"""All that decides what is compiled, apart from the model: it makes the keys of the cache."""
+"""Cache keys: everything besides the model that determines the result of a compilation."""
 
 import functools
 import hashlib
@@ -26,17 +26,17 @@ _NAMES_FILES = re.compile(r"(?:^|-)(?:dump|print|trace|files?|filename|paths?|di
 
 
 def program_key(digest: str, flags: Sequence[str]) -> str:
-    """The key of what the backend compiler makes of the program with that `digest` here."""
+    """The cache key of the program with that `digest`, compiled with `flags` on this machine."""
     return digest_of_texts(["program", digest, *surroundings(), *flags])
 
 
 def kernel_key(symbol: str, flags: Sequence[str]) -> str:
-    """The key of what the backend compiler makes of the kernel `symbol` with `flags` here."""
+    """The cache key of the kernel `symbol`, compiled with `flags` on this machine."""
     return digest_of_texts(["kernel", symbol, *surroundings(), *flags])
 
 
 def is_self_contained(flags: Sequence[str]) -> bool:
-    """Whether `flags` alone say what they do: none of them seems to read, write or print more."""
+    """Return whether the result depends on `flags` alone: none seems to read, write or print."""
     return not any(map(_reaches_out, flags))
 
 
@@ -54,7 +54,7 @@ def _reaches_out(flag: str) -> bool:
 
 @functools.cache
 def surroundings() -> tuple[str, ...]:
-    """The versions and the processor that what is compiled here depends on."""
+    """The package versions, the platform and the CPU that compiled code depends on."""
     versions = [f"{name} {_version(name)}" for name in _PACKAGES]
     python = f"python {sys.version_info.major}.{sys.version_info.minor}"
     return (*versions, python, platform.system(), platform.machine(), *_processor())
@@ -68,7 +68,7 @@ def _version(package: str) -> str:
 
 
 def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str]:
-    """What tells this processor from others; where nothing does, the name of the machine."""
+    """The identity of this CPU from ``/proc/cpuinfo``, or the host name where it has none."""
     try:
         lines = cpuinfo.read_text().splitlines()
     except OSError:
@@ -80,10 +80,10 @@ def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str]:
 
 
 def digest_of_sources(since: int) -> str | None:
-    """The digest of graphc's own sources, which stand for the code that runs.
+    """The digest of graphc's own sources, as a proxy for the running code.
 
-    None where one was written after `since`, in ns since the epoch: then they do not. Raises
-    `OSError`.
+    None if a source file changed after `since`, in ns since the epoch: the running code may then
+    differ from the sources. Raises `OSError`.
     """
     statuses = (os.stat(path) for path in _source_files())
     if any(max(status.st_mtime_ns, status.st_ctime_ns) > since for status in statuses):
@@ -107,7 +107,7 @@ def _source_files() -> tuple[Path, ...]:
 
 
 def is_own_source(path: str | None) -> bool:
-    """Whether `digest_of_sources` covers the file."""
+    """Return whether `digest_of_sources` covers the file."""
     if path is None or not (file := Path(path)).is_relative_to(_PACKAGE_FOLDER):
         return False
     parts = file.relative_to(_PACKAGE_FOLDER).parts

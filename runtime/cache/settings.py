@@ -1,6 +1,6 @@
-"""Which cache is used: ``GRAPHC_CACHE`` and ``GRAPHC_CACHE_SIZE``, and what a caller says.
+"""Selection of the cache: ``GRAPHC_CACHE``, ``GRAPHC_CACHE_SIZE``, and the caller's argument.
 
-By default everything is kept in the user's cache folder, up to 5 GiB.
+The default is a folder in the user's cache folder, limited to 5 GiB.
 """
 
 import logging
@@ -23,10 +23,11 @@ logger = logging.getLogger("graphc")
 def find_cache(
     cache: "bool | str | os.PathLike[str] | CompileCache | None" = None,
 ) -> CompileCache | None:
-    """The cache that `cache` means: a folder, False for none, True for the default folder.
+    """The cache that `cache` selects: a folder, False for none, True for the default folder.
 
-    None leaves it to ``GRAPHC_CACHE``, a folder or ``off``; without it the default folder is used,
-    ``compiled`` in the user's cache folder. Gives None where there is to be none, or no home.
+    None defers to ``GRAPHC_CACHE``, a folder or ``off``; without it the default folder is used,
+    ``compiled`` in the user's cache folder. Returns None if caching is off, or the user has no
+    home. Raises `UsageError` for an empty name.
     """
     if isinstance(cache, CompileCache):
         return cache
@@ -50,13 +51,13 @@ def find_cache(
 
 
 def cache_limit() -> int:
-    """Bytes that a cache may hold: what ``GRAPHC_CACHE_SIZE`` says, 5 GiB by default."""
+    """Capacity of a cache in bytes: ``GRAPHC_CACHE_SIZE``, or 5 GiB if unset or malformed."""
     text = os.environ.get(SIZE_VARIABLE)
     if not text:
         return DEFAULT_LIMIT
     try:
         return parse_size(text)
-    except UsageError as error:  # a cache is never why a compilation fails
+    except UsageError as error:  # the cache never makes a compilation fail
         logger.warning("%s: %s; %s is used", SIZE_VARIABLE, error, format_size(DEFAULT_LIMIT))
         return DEFAULT_LIMIT
 
@@ -70,7 +71,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """``1.5 GiB``."""
+    """Format a number of bytes: ``1.5 GiB``."""
     value, unit = float(size), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if value < 1024 or unit == "TiB":

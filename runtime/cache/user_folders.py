@@ -1,4 +1,4 @@
-"""Where this system keeps what programs can make again."""
+"""The user's cache folder on this system."""
 
 import os
 import sys
@@ -6,14 +6,14 @@ from pathlib import Path
 
 
 def user_cache_folder() -> Path:
-    """The folder for what graphc keeps of a user's: it may be deleted at any time.
+    """graphc's folder for cached files of the user, which may be deleted at any time.
 
-    ``$XDG_CACHE_HOME/graphc`` where that is set; else ``~/.cache/graphc``, on macOS
+    ``$XDG_CACHE_HOME/graphc`` if that is set; else ``~/.cache/graphc``, on macOS
     ``~/Library/Caches/graphc``, on Windows ``graphc/Cache`` in ``%LOCALAPPDATA%``. Raises `OSError`
-    where the user has no home.
+    if the user has no home.
     """
     given = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(given):  # others are to be ignored, says the XDG specification
+    if os.path.isabs(given):  # the XDG specification has relative paths ignored
         return Path(given, "graphc")
     try:
         home = Path.home()

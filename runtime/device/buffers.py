@@ -1,7 +1,7 @@
-"""Buffers of a device: making them, and bringing arrays in and out.
+"""Device buffers: allocation, upload and download.
 
-Memory of the process's own is mapped; from and to other memory all goes by way of buffers that both
-sides see.
+Host memory is mapped. Transfers to and from device-local memory go through host-visible staging
+buffers.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ BETWEEN = "HOST_LOCAL|DEVICE_VISIBLE"
 
 
 def hal_type(dtype: np.dtype) -> int:
-    """The element type of `dtype` at the ABI of a module."""
+    """The HAL element type of `dtype` at the ABI of a module."""
     return int(getattr(import_runtime().HalElementType, ELEMENT_TYPES[dtype.name].hal))
 
 
 def allocate(device: Device, size: int, memory: str, usage: str) -> Any:
-    """A buffer of `size` bytes, of at least one."""
+    """Allocate a buffer of `size` bytes, at least 1."""
     runtime = import_runtime()
     return device.hal.allocator.allocate_buffer(
         memory_type=_flags(runtime.MemoryType, memory),
@@ -38,9 +38,10 @@ def _flags(kind: Any, names: str) -> int:
 
 
 def copy(device: Device, source: Any, target: Any) -> None:
-    """Copies all of the buffer `source` to the buffer `target`, and waits for it.
+    """Copy the whole buffer `source` to the buffer `target`, and wait for the copy.
 
-    The wait lets other threads run. Its semaphore is its own, so that it waits for nothing else.
+    The wait lets other threads run. The copy has a semaphore of its own, so it waits for nothing
+    else.
     """
     fence, semaphore = import_runtime().HalFence, device.hal.create_semaphore(0)
     done = fence.create_at(semaphore, 1)
@@ -54,7 +55,7 @@ def copy(device: Device, source: Any, target: Any) -> None:
 
 
 def same_buffer(first: Any, second: Any) -> bool:
-    """Whether two buffer views are of one buffer."""
+    """Return whether two buffer views share one buffer."""
     buffers = (view.get_buffer().__iree_vm_ref__ for view in (first, second))
     return next(buffers) == next(buffers)
 
@@ -69,37 +70,38 @@ def clone(device: Device, view: Any) -> Any:
 
 
 def map_array(view: Any, dtype: np.dtype) -> np.ndarray:
-    """The elements of `view` in the process's own memory, for whoever keeps the device."""
+    """An array over the mapped memory of `view`; the caller must keep the device alive."""
     return np.ndarray(view.shape, dtype, view.map())
 
 
 def keeping(device: Device, array: np.ndarray) -> np.ndarray:
-    """An array of `map_array` that keeps the device, too."""
+    """A view of `array`, made by `map_array`, that keeps the device alive, too."""
     layout = Layout(address(array), array.dtype, array.shape, None)
     return np.asarray(_DeviceMemory(layout, array, device)).view(array.dtype)
 
 
 class _DeviceMemory(Memory):
-    """Memory of a device; keeps buffer and device while arrays use it."""
+    """Memory of a device; keeps the buffer and the device alive while arrays use it."""
 
     def __init__(self, layout: Layout, mapped: np.ndarray, device: Device):
         super().__init__(layout, mapped, writeable=True)
         self._device = device
 
     def __del__(self) -> None:
-        # A buffer goes back to its device, so it must go first.
+        # A buffer is returned to its device, so it must be released first.
         self._owner = None
 
 
 class Staging:
-    """Memory that both sides see; `direction` says whether the device reads or writes it."""
+    """A host-visible staging buffer of `size` bytes; `direction` is ``SOURCE`` or ``TARGET``,
+    depending on whether the device reads or writes it."""
 
     def __init__(self, device: Device, size: int, direction: str):
         self.size = size
         self.buffer = allocate(device, size, BETWEEN, f"TRANSFER_{direction}|MAPPING")
 
     def array(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-        """The memory, mapped for as long as the array is there."""
+        """An array over the buffer, which stays mapped as long as the array exists."""
         return np.ndarray(shape, dtype, self.buffer.map())
 
 
@@ -122,7 +124,7 @@ def upload(device: Device, array: np.ndarray) -> Any:
 def download(
     device: Device, view: Any, dtype: np.dtype, between: Staging | None = None
 ) -> np.ndarray:
-    """The contents of `view` as an array of the caller's own."""
+    """Copy the contents of `view` to a new array that the caller owns."""
     buffer = view.get_buffer()
     if between is None:
         between = Staging(device, buffer.byte_length(), "TARGET")

@@ -16,8 +16,8 @@ from ..threads.usable_cpus import usable_cpus
 from .dlpack import HOST, DeviceType
 
 STACK_BYTES = 1 << 20
-"""Of each worker. The backend keeps tiles on the stack, and the spilled registers of unrolled
-loops come on top: more than the 128 KiB that a worker has by default."""
+"""Stack size of a worker. Generated code keeps tiles and the spilled registers of unrolled loops
+on the stack: more than the default of 128 KiB."""
 
 # Creating an instance, a driver, a context or an executable writes unguarded process-wide state
 # inside IREE, so that all of it happens under this lock. Running a model does not take it.
@@ -42,10 +42,10 @@ _HELP = {
 class Device:
     """An opened HAL device.
 
-    `threads` is the number of workers that share one call. Device memory dies with the device, so
-    whoever hands out memory of it keeps a reference to it. `is_local` says that it is the process's
-    own memory. `index` is the number that the driver gives the device. `polling` is to be told of
-    calls. `in_software` says that nothing but the processor works behind a device for graphics.
+    `threads` is the number of workers that share one call. Device memory is freed with the device,
+    so an object that exposes device memory must hold a reference to the device. `index` is the
+    driver's number of the device. `polling`, if any, must be notified of calls. `in_software` is
+    set for a GPU device that is implemented on the CPU.
     """
 
     hal: Any
@@ -60,16 +60,16 @@ class Device:
 
     @property
     def is_local(self) -> bool:
-        """Whether it works in the process's own memory."""
+        """True if the device works in host memory."""
         return self.driver.startswith("local-")
 
     @property
     def dlpack(self) -> tuple[DeviceType, int]:
-        """Where its memory is, as DLPack says it."""
+        """DLPack's type and index of the device that owns the memory."""
         return HOST if self.is_local else (_DLPACK_TYPES[self.driver], self.index)
 
     def require_working(self) -> None:
-        """Raises `DeviceError` in a forked child, and once the device is lost."""
+        """Raise `DeviceError` in a forked child, and `DeviceLostError` once the device is lost."""
         if self.forked:  # a call would wait for workers forever
             raise DeviceError(
                 "this process was forked after the model was loaded, and a device does not "
@@ -82,7 +82,7 @@ class Device:
             )
 
     def give_up(self) -> None:
-        """The device is lost: nothing runs on it again, and the next to open it gets a new one."""
+        """Mark the device as lost: nothing runs on it again, and `open_device` opens a new one."""
         with setup_lock:
             self.lost = True
             for devices in (_devices, _in_software):
@@ -90,7 +90,7 @@ class Device:
                     del devices[key]
 
     def pin(self) -> None:
-        """Keeps the device for good: others hold memory of it, for nobody knows how long."""
+        """Keep the device alive for good: other libraries hold its memory for an unknown time."""
         with setup_lock:
             if not self._pinned:
                 self._pinned = True
@@ -105,16 +105,16 @@ class Device:
 
 _instance: Any = None
 _devices: dict[tuple[str, int], Device] = {}
-"""Open for good: to open one again may take longer than to load a model."""
+"""Devices that stay open: opening one again may take longer than loading a model."""
 _in_software: MutableMapping[tuple[str, int], Device] = weakref.WeakValueDictionary()
-"""Open while somebody uses them: their threads keep processors busy even with no work."""
+"""Software GPU devices, open only while in use: their threads keep cores busy even when idle."""
 
 
 def _abandon_workers() -> None:
-    """In a forked child: the threads stayed behind, so no device can be used or even freed.
+    """Disable all devices in a forked child: their threads were not forked.
 
-    Every device has threads, that of ``local-sync`` too. Freeing it would wait for them to end, so
-    each gets a reference that nobody gives back.
+    Every device has threads, even that of ``local-sync``. Freeing a device would wait for its
+    threads to end, so each device gets a reference that is never released.
     """
     for device in [*_devices.values(), *_in_software.values()]:
         device.forked = True
@@ -139,9 +139,9 @@ def vm_instance() -> Any:
 def open_device(driver: str, threads: int | None = None) -> Device:
     """The device of `driver`, made at the first call and then shared.
 
-    `threads` counts for ``local-task`` alone and defaults to the processors this process may use.
-    Each count has its own set of workers, so that models opened with different counts live side by
-    side. One worker means ``local-sync``: the caller's own thread, with no hand-over.
+    `threads` applies to ``local-task`` only and defaults to the CPUs that this process may use.
+    Each thread count has its own set of workers, so models opened with different counts coexist.
+    One worker means ``local-sync``: the caller's own thread, with no hand-over.
 
     Raises `UsageError` for a count below 1, `DeviceError` where the device cannot be opened.
     """
@@ -163,8 +163,8 @@ def open_device(driver: str, threads: int | None = None) -> Device:
 
 
 def accounting_device(driver: str) -> Device:
-    """A device that nobody else has, and that keeps an account of what is allocated on it: with
-    workers the processor keeps none. Raises `DeviceError`."""
+    """Open an unshared device with allocator statistics. ``local-task`` keeps none, so
+    ``local-sync`` is opened instead. Raises `DeviceError`."""
     with setup_lock:
         return _create("local-sync" if driver == "local-task" else driver, 1)
 
@@ -175,7 +175,7 @@ def _create(driver: str, threads: int) -> Device:
     try:
         if driver == "local-task":
             # The worker count is a process-wide flag, read when a driver is created. So the driver
-            # must be new: the cached one keeps the count of whoever came first.
+            # must be new: the cached one keeps the count it was created with.
             runtime.flags.parse_flags(
                 f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
             )
@@ -188,8 +188,8 @@ def _create(driver: str, threads: int) -> Device:
 
 
 def _idle_polling(threads: int) -> IdlePolling | None:
-    """For several workers that have a processor each, if no control group counts how long those
-    are busy."""
+    """A poller for several workers with a core each, unless a control group limits CPU time; else
+    None."""
     processors = own_processors(threads)
     if threads == 1 or not processors or usable_cpus() < threads or not may_poll():
         return None
@@ -197,34 +197,34 @@ def _idle_polling(threads: int) -> IdlePolling | None:
 
 
 def _open_first(driver: Any, name: str) -> tuple[Any, int, str]:
-    """The first device, the number that the driver gives it, and what it calls itself."""
+    """Open the driver's first device; return it, its index, and its name."""
     devices = ranked_devices(driver)
     if not devices:
         raise ValueError("the driver finds no device")
     number = devices[0]["device_id"]
-    # The runtime's own number of a device of CUDA's or HIP's is one more: 0 stands for any.
+    # The runtime numbers CUDA and HIP devices from 1: its 0 stands for any device.
     index = number - 1 if name in ("cuda", "hip") else 0
     return driver.create_device(devices[0]), index, devices[0]["name"]
 
 
 def ranked_devices(driver: Any) -> list[dict[str, Any]]:
-    """What a driver of the runtime's finds, devices in software last."""
+    """The devices that a runtime driver finds, software devices last."""
     return sorted(driver.query_available_devices(), key=lambda each: is_software(each["name"]))
 
 
 def is_software(name: str) -> bool:
-    """Whether nothing but the processor itself works behind the device that calls itself so."""
+    """Return whether the device with that name is a GPU implemented in software, on the CPU."""
     return "llvmpipe" in name
 
 
 def brief(error: Exception) -> str:
-    """The first line of what the runtime says, without the place in its source."""
+    """The first line of a runtime error, without its source location."""
     first = str(error).split("\n")[0].strip().removesuffix(":")
     return re.sub(r"^([\w ]+: )?\S*/runtime/src/iree/\S+:\d+: ", "", first)
 
 
 def import_runtime() -> Any:
-    """`iree.runtime`, imported when it is first needed. Raises `DeviceError` if not installed."""
+    """Import `iree.runtime` on first use. Raises `DeviceError` if it is not installed."""
     try:
         import iree.runtime
     except ImportError as error:

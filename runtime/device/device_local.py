@@ -1,6 +1,6 @@
-"""Arrays in and out of a device with memory of its own, by way of memory that both sides see.
+"""Transfers of arrays to and from device-local memory, through host-visible staging buffers.
 
-The memory in between, and that of the inputs, is kept from call to call while sizes stay.
+The staging buffers and the input buffers are reused from call to call while sizes stay the same.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from .device_tensor import DeviceTensor
 
 
 class RemoteInput:
-    """Brings the arrays of one input to the device."""
+    """Uploads the arrays of one input to the device."""
 
     def __init__(self, device: Device, element_type: int):
         self._runtime = import_runtime()
@@ -24,14 +24,12 @@ class RemoteInput:
         self._view: Any = None
 
     def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, Any]:
-        """A buffer view with the contents of `value`, and once more if the next call writes to it.
-
-        Else None.
-        """
+        """A buffer view with the contents of `value`, and the same view again if the next call
+        overwrites it, else None."""
         if isinstance(value, DeviceTensor):
             if value.on(self._device):
                 return value.as_feed(self._element_type), None
-            value = value.numpy()  # of the processor's: others are refused as feeds
+            value = value.numpy()  # a CPU tensor: `read_tensor` refuses those of other devices
         if self._between is None or self._view.shape != list(value.shape):
             between = Staging(self._device, value.nbytes, "SOURCE")
             buffer = allocate(self._device, value.nbytes, LOCAL, "DEFAULT")
@@ -45,7 +43,7 @@ class RemoteInput:
 
 
 class RemoteOutput:
-    """Hands out the arrays of one output."""
+    """Returns the arrays of one output."""
 
     def __init__(self, device: Device, dtype: np.dtype):
         self._device = device
@@ -53,11 +51,11 @@ class RemoteOutput:
         self._between: Staging | None = None
 
     def take_small(self, view: Any) -> None:
-        """Nothing: all contents are copied the same way."""
+        """None: there is no shortcut for small outputs."""
         del view
 
     def take(self, view: Any, memory: "RemoteMemory") -> np.ndarray:
-        """The contents of `view` as an array of the caller's own."""
+        """Copy the contents of `view` to a new array that the caller owns."""
         del memory
         if 0 in view.shape:
             return np.empty(view.shape, self._dtype)
@@ -67,18 +65,18 @@ class RemoteOutput:
         return download(self._device, view, self._dtype, self._between)
 
     def keep(self, view: Any, memory: "RemoteMemory") -> DeviceTensor:
-        """The contents of `view` where they lie, or a copy if that is a borrowed buffer."""
+        """A tensor over the buffer of `view`, or over a copy if the buffer is a borrowed one."""
         if any(same_buffer(view, each) for each in memory.borrowed):
             view = clone(self._device, view)
         return DeviceTensor(self._device, view, self._dtype)
 
 
 class RemoteMemory:
-    """The buffers, as views, that a call has `borrowed`: the next one writes to them."""
+    """The buffers, as views, that a call has `borrowed`; the next call overwrites them."""
 
     def __init__(self, borrowed: Sequence[Any], feeds: Sequence[np.ndarray | DeviceTensor]):
-        del feeds  # tensors may share memory
+        del feeds  # output tensors may share memory with feeds
         self.borrowed = borrowed
 
     def add(self, value: np.ndarray | DeviceTensor) -> None:
-        """Nothing: arrays are the caller's own."""
+        """Do nothing: returned arrays are copies."""

@@ -1,4 +1,4 @@
-"""`DeviceTensor`: an array that stays where a model computes."""
+"""`DeviceTensor`: an array in the memory of a device."""
 
 import math
 from typing import Any
@@ -14,17 +14,17 @@ from .status_errors import STATUS_ERRORS, call_error
 
 
 class DeviceTensor:
-    """An array in the memory of a device: an output that stayed there, or what was sent there.
+    """An array in the memory of a device: an output that stayed there, or an uploaded array.
 
     Made by ``CompiledModel.run(..., on_device=...)`` and `CompiledModel.to_device`. Every model on
     the same device takes it as a feed without a copy, from any thread. It outlives the model it
     came from; its memory is freed when the last reference to it, and to the other outputs of the
     same run, is gone.
 
-    Its contents do not change. It may share memory with other tensors, such as a feed that a model
-    gives back: who writes to that memory by way of DLPack writes to all of them.
+    graphc never changes its contents. It may share memory with other tensors, such as a feed that a
+    model returns: a write to that memory through DLPack changes all of them.
 
-    Other libraries take it by DLPack, as ``torch.from_dlpack(tensor)``: from a processor, CUDA and
+    Other libraries import it by DLPack, as ``torch.from_dlpack(tensor)``: from the CPU, CUDA and
     ROCm without a copy, from other devices by ``numpy.from_dlpack(tensor, device="cpu")``.
     """
 
@@ -37,41 +37,42 @@ class DeviceTensor:
         self._shape = tuple(view.shape)
 
     def __del__(self) -> None:
-        # A buffer goes back to its device, so it must go first.
+        # A buffer is returned to its device, so it must be released first.
         self._view = None
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
+        """Sizes of the dimensions."""
         return self._shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of its elements, of numpy or ml_dtypes."""
+        """Element type, a dtype of numpy or ml_dtypes."""
         return self._dtype
 
     @property
     def ndim(self) -> int:
-        """The number of its dimensions."""
+        """Number of dimensions."""
         return len(self._shape)
 
     @property
     def size(self) -> int:
-        """The number of its elements."""
+        """Number of elements."""
         return math.prod(self._shape)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its elements."""
+        """Size of the elements in bytes."""
         return self.size * self._dtype.itemsize
 
     @property
     def device(self) -> str:
-        """Where it is, such as ``cpu`` or ``cuda:0``: that of a model is `CompiledModel.device`."""
+        """Name of the device, such as ``cpu`` or ``cuda:0``, to compare with that of
+        `CompiledModel.device`."""
         return str(self._device)
 
     def numpy(self) -> np.ndarray:
-        """The elements on the host: a copy, or for a processor a read-only view of them.
+        """The elements on the host: a copy, or for the CPU a read-only view.
 
         Raises `ExecutionError` if that fails, `DeviceLostError` if the device is lost.
         """
@@ -84,7 +85,7 @@ class DeviceTensor:
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """For `numpy.asarray`, which copies what it must."""
+        """Implement `numpy.asarray`. Raises `ValueError` if `copy` is False and one is needed."""
         same = dtype is None or np.dtype(dtype) == self._dtype
         if copy is False and not (same and self._device.is_local):
             raise ValueError(f"a tensor on {self.device} becomes no such array without a copy")
@@ -94,7 +95,7 @@ class DeviceTensor:
         return array.copy() if copy and not array.flags.writeable else array
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's device type, and the number of the device."""
+        """DLPack's device type and index."""
         kind, index = self._device.dlpack
         return int(kind), index
 
@@ -106,10 +107,11 @@ class DeviceTensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule over this memory, or over a copy where `copy` or `dl_device` ask for one.
+        """A DLPack capsule over this memory, or over a copy if `copy` or `dl_device` requires one.
 
-        A tensor is complete, so that no `stream` has to wait; the capsule has no version. Raises
-        `DLPackError` where the driver gives no memory away, or DLPack lacks the element type.
+        The work that computes a tensor has finished, so `stream` is ignored; the capsule is
+        unversioned. Raises `DLPackError` if the driver cannot export memory, or DLPack lacks the
+        element type.
         """
         del stream, max_version
         here = self._device.dlpack
@@ -124,15 +126,15 @@ class DeviceTensor:
         return tensor._export()
 
     def as_feed(self, element_type: int) -> Any:
-        """Its buffer view, for an input of `element_type` on the same device."""
+        """The buffer view, retyped for an input of `element_type` on the same device."""
         return _retyped(self._view, element_type)
 
     def on(self, device: Device) -> bool:
-        """Whether its memory is that of `device`."""
+        """Return whether the tensor is in the memory of `device`."""
         return self._device is device
 
     def require_there(self) -> None:
-        """Raises `DeviceError` where its memory is gone with its device."""
+        """Raise `DeviceError` if the memory was lost with the device."""
         self._device.require_working()
 
     def __repr__(self) -> str:
@@ -157,7 +159,8 @@ class DeviceTensor:
         except NotImplementedError as error:
             raise _not_given_away(self._device, error) from error
         except RuntimeError:
-            # Memory that CUDA gives out in the order of a stream: what is allocated is not.
+            # CUDA memory from a stream-ordered pool cannot be exported; explicitly allocated memory
+            # can.
             self._view = buffers.clone(self._device, self._view)
         try:
             return self._capsule()
@@ -166,7 +169,7 @@ class DeviceTensor:
 
     def _capsule(self) -> Any:
         types = import_runtime().HalElementType
-        unsigned = self._dtype.kind == "u"  # the ABI of modules has no sign
+        unsigned = self._dtype.kind == "u"  # integers are signless at the ABI of modules
         name = f"UINT_{8 * self._dtype.itemsize}" if unsigned else None
         element_type = int(getattr(types, name)) if name else buffers.hal_type(self._dtype)
         view = _retyped(self._view, element_type)
@@ -174,7 +177,7 @@ class DeviceTensor:
 
 
 def send(device: Device, array: np.ndarray) -> DeviceTensor:
-    """A copy of `array` on `device`. Raises `ExecutionError`."""
+    """Copy `array` to `device`. Raises `ExecutionError`."""
     device.require_working()
     try:
         view = buffers.upload(device, array)

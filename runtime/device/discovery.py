@@ -1,4 +1,4 @@
-"""What devices this machine has."""
+"""Discovery of the devices of this machine."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,16 +8,16 @@ from ..targets import Target, resolve_target
 from .device import brief, import_runtime, is_software, ranked_devices, setup_lock
 
 PREFERENCE = ("cuda", "rocm", "metal", "vulkan", "cpu")
-"""Of several targets that can run, the first of these does. Devices in software come last."""
+"""Targets in order of preference, for files with code for several. Software devices come last."""
 
 
 _UNWANTED = ("VK_", "path:")
-"""Lines that name extensions one by one, or this one piece of hardware."""
+"""Prefixes of lines to omit: lists of extensions, and identifiers of the individual device."""
 
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """A device that a driver has found."""
+    """A device found by a driver."""
 
     driver: str
     name: str
@@ -25,9 +25,9 @@ class DeviceInfo:
 
 
 def find_devices(driver: str) -> list[DeviceInfo]:
-    """The devices of `driver`, of which the first is the one that is used.
+    """The devices of `driver`; models run on the first.
 
-    Raises `DeviceError` where the driver or its library is missing.
+    Raises `DeviceError` if the driver or its library is missing.
     """
     with setup_lock:
         try:
@@ -38,9 +38,9 @@ def find_devices(driver: str) -> list[DeviceInfo]:
 
 
 def device_details(driver: str) -> list[str]:
-    """What `driver` says of the device that is used, such as the version of its own driver.
+    """The properties that `driver` reports for its first device, such as the driver version.
 
-    Raises `DeviceError` where there is none.
+    Raises `DeviceError` if there is no device.
     """
     with setup_lock:
         try:
@@ -56,7 +56,8 @@ def device_details(driver: str) -> list[str]:
 
 
 def on_this_machine(target: Target) -> Target:
-    """`target`; in place of ``host`` the variant of the device that is here, or ``portable``."""
+    """`target`, with the variant ``host`` replaced by that of this machine's device, or by
+    ``portable`` if its family is unknown."""
     if target.family_of is None or target.variant != "host":
         return target
     try:
@@ -68,7 +69,8 @@ def on_this_machine(target: Target) -> Target:
 
 
 def require_family(target: Target, origin: str) -> None:
-    """Raises `DeviceError` where `origin`, made for `target`, may be wrong on the device here."""
+    """Raise `DeviceError` if `origin`, compiled for `target`, may compute wrong results on the
+    device of this machine, because that is of another family."""
     variants = target.variants
     if target.family_of is None or variants[target.variant] == variants["portable"]:
         return
@@ -83,9 +85,9 @@ def require_family(target: Target, origin: str) -> None:
 
 
 def select_targets(names: Iterable[str], wanted: str | None, origin: str) -> list[str]:
-    """Those of the targets `names` that `wanted` names, all for None; what to try first in front.
+    """The targets in `names` that match `wanted` (all for None), in order of `PREFERENCE`.
 
-    Raises `UsageError` where there are none of these, `UnknownTargetError` for `wanted`.
+    Raises `UsageError` if none matches, `UnknownTargetError` if `wanted` is no target.
     """
     rows = {name: row for name in names if (row := _known(name)) is not None}
     if wanted is not None:
@@ -101,7 +103,7 @@ def _known(name: str) -> Target | None:
     try:
         return resolve_target(name)
     except UnknownTargetError:
-        return None  # to another version of graphc
+        return None  # a target of another version of graphc
 
 
 def _rank(target: Target) -> int:
@@ -109,7 +111,7 @@ def _rank(target: Target) -> int:
 
 
 def _is_in_software(target: Target) -> bool:
-    """Whether nothing but the processor itself would run what is compiled for `target`."""
+    """Return whether code for `target` would run on a software device, on the CPU."""
     if target.family_of is None:
         return False
     try:

@@ -1,7 +1,7 @@
-"""DLPack, by which array libraries hand each other memory without a copy.
+"""DLPack: zero-copy exchange of tensors between array libraries.
 
-What is read of a producer's capsule here is its `DLTensor` alone. A capsule that nobody consumes
-frees what it holds when it goes, so arrays on the host just keep it.
+Only the `DLTensor` of a producer's capsule is read. An unconsumed capsule frees its tensor when it
+is destroyed, so arrays on the host simply keep the capsule.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class DeviceType(IntEnum):
-    """`DLDeviceType`: what a pointer is an address of."""
+    """`DLDeviceType`: the kind of memory that a pointer refers to."""
 
     CPU = 1
     CUDA = 2
@@ -29,10 +29,10 @@ class DeviceType(IntEnum):
 HOST_TYPES = frozenset(
     {DeviceType.CPU, DeviceType.CUDA_HOST, DeviceType.ROCM_HOST, DeviceType.CUDA_MANAGED}
 )
-"""Memory that the processor reads, too."""
+"""Device types whose memory the CPU can read."""
 
 HOST = (DeviceType.CPU, 0)
-"""The processor as ``__dlpack_device__`` says it."""
+"""The CPU, as ``__dlpack_device__`` returns it."""
 
 _NAME = b"dltensor"
 _DTYPES: dict[tuple[int, int], np.dtype] = {
@@ -52,7 +52,7 @@ _DTYPES: dict[tuple[int, int], np.dtype] = {
     }.items()
     for kind in kinds
 }
-"""By `DLDataTypeCode` and bits."""
+"""Dtypes by `DLDataTypeCode` and width in bits."""
 
 
 class _DLTensor(ctypes.Structure):
@@ -77,7 +77,7 @@ _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the elements of a tensor lie. `strides` are in bytes; ``None`` says C order."""
+    """Address and layout of a tensor. `strides` are in bytes; ``None`` means C order."""
 
     pointer: int
     dtype: np.dtype
@@ -86,7 +86,7 @@ class Layout:
 
 
 def read_layout(capsule: Any) -> Layout:
-    """The layout of the tensor in `capsule`, which stays unconsumed.
+    """The layout of the tensor in `capsule`, without consuming the capsule.
 
     Raises `TypeError` for an element type that numpy and ml_dtypes do not have.
     """
@@ -106,7 +106,7 @@ def read_layout(capsule: Any) -> Layout:
 
 
 def _packed(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of C order; those of `strides` where the size, 1, leaves them open."""
+    """The strides of C order; for dimensions of size 1, where any stride fits, those given."""
     packed, step = [], dtype.itemsize
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         packed.append(stride if size == 1 else step)
@@ -115,14 +115,14 @@ def _packed(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -
 
 
 def device_of(value: Any) -> tuple[DeviceType | int, int]:
-    """What ``__dlpack_device__`` says; the processor for a producer that lacks it."""
+    """The result of ``__dlpack_device__``; the CPU if the producer lacks that method."""
     if not hasattr(value, "__dlpack_device__"):
         return HOST
     return place(*value.__dlpack_device__())
 
 
 def place(kind: int, index: int) -> tuple[DeviceType | int, int]:
-    """A device as DLPack says it, its type by name if it is known here."""
+    """A DLPack device, with its type as a `DeviceType` if known."""
     try:
         return DeviceType(int(kind)), int(index)
     except ValueError:
@@ -130,20 +130,20 @@ def place(kind: int, index: int) -> tuple[DeviceType | int, int]:
 
 
 def describe(device: tuple[DeviceType | int, int]) -> str:
-    """``CUDA device 0``"""
+    """The name of a device for messages: ``CUDA device 0``."""
     kind, index = device
     name = kind.name if isinstance(kind, DeviceType) else f"DLPack's type {kind}"
     return f"{name} device {index}"
 
 
 def host_array(value: Any) -> np.ndarray:
-    """A read-only array over the memory of a tensor on the host, of any strides.
+    """A read-only array over the memory of a host tensor with any strides.
 
-    `numpy.from_dlpack` knows no bfloat16.
+    `numpy.from_dlpack` does not support bfloat16.
     """
     try:
         capsule = value.__dlpack__()
-    except BufferError:  # of memory that is read-only, which only capsules with a version say
+    except BufferError:  # read-only memory, which only versioned capsules can express
         return np.from_dlpack(value)
     layout = read_layout(capsule)
     if 0 in layout.shape:
@@ -152,9 +152,9 @@ def host_array(value: Any) -> np.ndarray:
 
 
 class Memory:
-    """Memory as numpy sees it; `owner` keeps it while arrays use it.
+    """Memory with numpy's array interface; `owner` keeps it alive while arrays use it.
 
-    Its elements have no type: numpy knows those of ml_dtypes by `ndarray.view` alone.
+    The elements are untyped (void): numpy accepts the types of ml_dtypes only in `ndarray.view`.
     """
 
     def __init__(self, layout: Layout, owner: Any, *, writeable: bool):

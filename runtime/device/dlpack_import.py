@@ -1,4 +1,4 @@
-"""Tensors that come as feeds: ours, and those of other libraries by DLPack."""
+"""Import of tensors as feeds: graphc's own, and those of other libraries by DLPack."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from .producer_stream import LEGACY_STREAM, wait_for_producer
 from .status_errors import STATUS_ERRORS
 
 UNREADABLE = (TypeError, BufferError, *STATUS_ERRORS)
-"""What a value raises that is no array, or that its library or the driver does not hand over."""
+"""Exceptions of `read_tensor`: the value is not an array, or cannot be exported or imported."""
 
 
 def read_tensor(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
-    """`value` where it lies: on the host as an array, on `device` as a tensor.
+    """`value` without a copy: an array if it is on the host, a tensor if it is on `device`.
 
-    One of graphc's own on the host stays one, unless there is no `device`. Raises `TypeError` for
-    one in the memory of another device.
+    A `DeviceTensor` on the host is returned as it is, unless `device` is None. Raises `TypeError`
+    for a tensor in the memory of another device.
     """
     if isinstance(value, DeviceTensor):
         if device is None:
@@ -42,7 +42,7 @@ def _elsewhere(place: str, device: Device | None, instead: str) -> str:
 
 
 def _adopt(value: Any, device: Device) -> DeviceTensor:
-    """A tensor of another library, in the memory of `device`, without a copy if it is aligned."""
+    """Import another library's tensor in the memory of `device`, without a copy if aligned."""
     device.require_working()
     capsule = value.__dlpack__(stream=LEGACY_STREAM[device.dlpack[0]])
     layout = read_layout(capsule)
@@ -51,7 +51,7 @@ def _adopt(value: Any, device: Device) -> DeviceTensor:
     if layout.strides is not None:
         raise ValueError("its elements do not lie in C order: pass it contiguous")
     wait_for_producer(device)
-    # The release of the memory is the consumer's from here on: the buffer does it.
+    # From here on the consumer, the buffer, must release the memory.
     view = device.hal.from_dlpack_capsule(capsule)
     if layout.pointer % ALIGNMENT:  # generated code loads whole vectors from the start
         view = buffers.clone(device, view)

@@ -1,8 +1,8 @@
-"""Arrays in and out of a device that works in the process's own memory.
+"""Arrays in and out of a device that works in host memory.
 
-Most of the time of a small model is spent between the caller and the code. So small inputs are
-copied into buffers that are made once and bound once; large ones are used where they lie if they
-are aligned. Small outputs are copied out, large ones are handed out where the device wrote them.
+A call of a small model is dominated by call overhead. So small inputs are copied into buffers that
+are created and bound once; large inputs are used in place if they are aligned. Small outputs are
+copied out, large ones are returned in the memory that the device wrote.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from .dlpack import Layout, Memory
 from .memory import ALIGNMENT, address, aligned_empty, span
 
 _IN_PLACE = 1 << 15
-"""Bytes from which using memory where it lies is cheaper than copying it."""
+"""Size in bytes from which using memory in place is cheaper than copying it."""
 
 
 class LocalInput:
-    """Brings the arrays of one input to the device."""
+    """Makes the arrays of one input available to the device."""
 
     def __init__(self, device: Device, element_type: int):
         self._runtime = runtime = import_runtime()
@@ -33,12 +33,13 @@ class LocalInput:
         self.staging: np.ndarray | None = None
         self._staged: tuple[Any, Any] = (None, None)
         self._small_shape: tuple[int, ...] | None = None
-        """That of arrays which are always copied to where the last one was."""
+        """Shape of small arrays, which are always copied to the existing staging buffer."""
 
     def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, np.ndarray | None]:
-        """A buffer view with the contents of `value`, and the memory that it is of.
+        """A buffer view with the contents of `value`, and the array whose memory it borrows.
 
-        That is the caller's or the next call's: None where the view keeps its own.
+        That memory belongs to the caller, or is reused by the next call. None if the view owns its
+        memory.
         """
         if type(value) is np.ndarray and value.shape == self._small_shape:
             self._staged[1][...] = value
@@ -46,7 +47,7 @@ class LocalInput:
         if isinstance(value, DeviceTensor):
             if value.on(self._device):
                 return value.as_feed(self._element_type), None
-            value = value.numpy()  # of another set of workers
+            value = value.numpy()  # from a device with another set of workers
         if (
             value.nbytes >= _IN_PLACE
             and value.flags.c_contiguous
@@ -62,7 +63,7 @@ class LocalInput:
         return self._staged
 
     def _view(self, array: np.ndarray) -> Any:
-        if not array.flags.writeable:  # which importing asks for; nothing writes to an input
+        if not array.flags.writeable:  # the import requires it, but nothing writes to an input
             layout = Layout(address(array), array.dtype, array.shape, None)
             array = np.asarray(Memory(layout, array, writeable=True))
         buffer = self._allocator.import_host_allocation(array, self._memory_type, self._usage)
@@ -70,14 +71,14 @@ class LocalInput:
 
 
 class LocalOutput:
-    """Hands out the arrays of one output."""
+    """Returns the arrays of one output."""
 
     def __init__(self, device: Device, dtype: np.dtype):
         self._device = device
         self._dtype = dtype
 
     def take_small(self, view: Any) -> np.ndarray | None:
-        """The contents of `view` as an array of the caller's own, if they are few."""
+        """A copy of the contents of `view` if they are smaller than `_IN_PLACE`, else None."""
         shape = view.shape
         if 0 in shape:
             return np.empty(shape, self._dtype)
@@ -85,14 +86,14 @@ class LocalOutput:
         return array.copy() if array.nbytes < _IN_PLACE else None
 
     def take(self, view: Any, memory: "LocalMemory") -> np.ndarray:
-        """The contents of `view`, where they lie unless that is `memory`: a model may return its
-        input, or one value twice."""
+        """The contents of `view` in place, or a copy if they overlap `memory`: a model may return
+        its input, or one value twice."""
         array = map_array(view, self._dtype)
         return array.copy() if memory.shares(array) else keeping(self._device, array)
 
     def keep(self, view: Any, memory: "LocalMemory") -> DeviceTensor:
-        """The contents of `view` where they lie, or a copy if that is `memory` of arrays: whoever
-        has one may write to it."""
+        """A tensor over the buffer of `view`, or over a copy if it overlaps arrays in `memory`,
+        which the caller may write to."""
         if 0 not in view.shape and memory.shares(map_array(view, self._dtype), tensors=False):
             view = clone(self._device, view)
         return DeviceTensor(self._device, view, self._dtype)
@@ -102,7 +103,7 @@ class LocalMemory:
     """The memory that a call has `borrowed`, that of tensors among its `feeds`, and that of its
     outputs so far.
 
-    Where each lies is looked up once, and only if somebody asks: calls of small models do not.
+    Addresses are looked up once and lazily: calls of small models do not need them.
     """
 
     def __init__(self, borrowed: Sequence[np.ndarray], feeds: Sequence[np.ndarray | DeviceTensor]):
@@ -115,7 +116,8 @@ class LocalMemory:
         self._added.append(value)
 
     def shares(self, array: np.ndarray, tensors: bool = True) -> bool:
-        """Whether a C-contiguous array shares memory with an array, or with any of them all."""
+        """Return whether a C-contiguous array overlaps one of the arrays, or, with `tensors`, one
+        of the tensors."""
         if self._arrays is None:
             self._arrays = [*map(span, self._borrowed)]
             self._added = [*filter(_is_tensor, self._feeds), *self._added]

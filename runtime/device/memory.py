@@ -1,4 +1,4 @@
-"""Memory as compiled code wants it."""
+"""Aligned host memory, as compiled code requires it."""
 
 import math
 from typing import TYPE_CHECKING
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 ALIGNMENT = 64
-"""Bytes. Generated code loads whole vectors from the start of a buffer."""
+"""Alignment in bytes. Generated code loads whole vectors from the start of a buffer."""
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: "DTypeLike") -> np.ndarray:
     """An uninitialised C-contiguous array that a model takes without copying it.
 
-    It begins at a multiple of 64 bytes; numpy aligns to 16.
+    Its address is a multiple of 64 bytes; numpy aligns to 16.
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
@@ -30,6 +30,6 @@ def address(array: np.ndarray) -> int:
 
 
 def span(array: np.ndarray) -> tuple[int, int]:
-    """Where a C-contiguous array begins and ends."""
+    """The begin and end addresses of a C-contiguous array."""
     begin = address(array)
     return begin, begin + array.nbytes

@@ -1,7 +1,7 @@
-"""Waiting for who wrote a tensor, on devices whose work is in streams.
+"""Synchronization with the producer of a DLPack tensor, on devices with streams.
 
-DLPack has the producer order its work before a stream that the consumer names. The runtime keeps
-its streams to itself, so that is the default stream, and the host waits for it.
+In DLPack the producer orders its work before a stream that the consumer names. The runtime does not
+expose its streams, so that is the default stream, and the host waits for it.
 """
 
 import ctypes
@@ -18,13 +18,13 @@ _LIBRARIES = {"cuda": ("libcuda.so.1", "nvcuda.dll"), "hip": ("libamdhip64.so", 
 
 
 def wait_for_producer(device: Device) -> None:
-    """Waits for the default stream of `device`; other threads go on. Raises `RuntimeError`."""
+    """Wait for the default stream of `device`; other threads go on. Raises `RuntimeError`."""
     library = load_library(device.driver)
     (_wait_cuda if device.driver == "cuda" else _wait_hip)(library, device.index)
 
 
 def load_library(driver: str) -> Any:
-    """The driver's library, which the runtime has loaded before."""
+    """The driver's library, which the runtime has already loaded. Raises `RuntimeError`."""
     problems = []
     for name in _LIBRARIES[driver]:
         try:
@@ -35,7 +35,7 @@ def load_library(driver: str) -> Any:
 
 
 def _wait_cuda(cuda: Any, index: int) -> None:
-    """In the device's primary context, which the runtime and other libraries share."""
+    """Wait in the device's primary context, which the runtime and other libraries share."""
     call = _checked(cuda, "CUDA")
     context = ctypes.c_void_p()
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(index))
@@ -50,7 +50,7 @@ def _wait_cuda(cuda: Any, index: int) -> None:
 
 
 def _wait_hip(hip: Any, index: int) -> None:
-    """The current device is the thread's own, and is put back."""
+    """Wait with the thread's current device set to `index`, and restore it."""
     call = _checked(hip, "HIP")
     current = ctypes.c_int()
     call("hipGetDevice", ctypes.byref(current))

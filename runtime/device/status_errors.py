@@ -1,4 +1,4 @@
-"""What the runtime says when a call fails, as errors of graphc's."""
+"""Translation of the runtime's errors to graphc's."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from ...errors import (
 from .device import Device
 
 STATUS_ERRORS = (RuntimeError, IndexError, ValueError, MemoryError)
-"""What the runtime turns the status codes of a failed call into, and what numpy has for memory."""
+"""Exceptions for the status codes of the runtime, and numpy's `MemoryError`."""
 
 _LOST = re.compile(
     r"VK_ERROR_DEVICE_LOST"
@@ -32,7 +32,7 @@ _FOREIGN = re.compile(
 )
 _MEMORY = "RESOURCE_EXHAUSTED"
 _REQUIRED = re.compile(r"FAILED_PRECONDITION; (?P<node>[^:]+): (?P<problem>.*?);?\s*$", re.DOTALL)
-"""A check of the program's own, at a node of the model."""
+"""A failed run-time check of the program, at a node of the model."""
 _INPUT = re.compile(
     r"INVALID_ARGUMENT; input(?P<input>\d+) shape dimension (?P<axis>\d+) mismatch; "
     r"expected (?P<wanted>\d+) but have (?P<size>\d+)"
@@ -46,10 +46,10 @@ def call_error(
     inputs: Sequence[str] = (),
     needs: Callable[[], str] = str,
 ) -> GraphcError:
-    """The error of what has `failed` on `device`, such as "model 'x' failed".
+    """The graphc error for a failed call on `device`; `failed` reads "model 'x' failed".
 
-    A device that is lost is given up. `inputs` are the names of the model's, in order; `needs` says
-    how much memory it was predicted to take, if anything.
+    A lost device is given up. `inputs` are the names of the model's inputs, in order; `needs`
+    describes the predicted memory use, if known.
     """
     text = str(error)
     if _is_lost(device, text):
@@ -82,7 +82,7 @@ def _lost(failed: str, device: Device, text: str) -> DeviceLostError:
 
 
 def out_of_memory(device: Device, needs: str = "") -> str:
-    """That there is no memory, what is known of how much it takes, and what helps."""
+    """The message for exhausted memory: the device, what it `needs` if known, and a remedy."""
     known = f"; {needs}" if needs else ""
     return (
         f"there is no memory for it on {device}{known}: use smaller inputs, or close models and "
@@ -91,9 +91,9 @@ def out_of_memory(device: Device, needs: str = "") -> str:
 
 
 def setup_error(origin: str, device: Device, error: Exception) -> GraphcError:
-    """The error of a module of the file `origin` that cannot be set up on `device`.
+    """The graphc error for a module of the file `origin` that cannot be loaded on `device`.
 
-    A device that is lost is given up.
+    A lost device is given up.
     """
     text = str(error)
     if _is_lost(device, text):

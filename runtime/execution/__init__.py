@@ -1,1 +1,1 @@
-"""Calls of compiled modules."""
+"""Execution of compiled modules."""

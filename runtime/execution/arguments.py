@@ -1,4 +1,4 @@
-"""The arguments of a call: what is fed, where the program finds it."""
+"""The argument list of a call: feeds bound to buffer views."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from ..device.device_tensor import DeviceTensor
 from ..device.host_visible import LocalInput
 
 Slot = LocalInput | RemoteInput
-"""Brings what is fed to one input to the device."""
+"""Makes the feeds of one input available to the device."""
 
 
 class Arguments:
-    """Binds feeds by `slots`, for one call at a time; the buffers `more` follow them in each."""
+    """Binds feeds with `slots`, for one call at a time; the buffers `more` follow the inputs."""
 
     def __init__(self, slots: Sequence[Slot], more: Sequence[Any] = ()):
         self._new_list = import_runtime().VmVariantList
@@ -25,9 +25,9 @@ class Arguments:
         self._list = self._make([])
 
     def bind(self, feeds: Sequence[np.ndarray | DeviceTensor]) -> tuple[Any, list[Any]]:
-        """The argument list, and what memory it borrows.
+        """The argument list, and the memory that it borrows.
 
-        It is that of the last call where nothing moved.
+        The list of the last call is reused if no feed has moved.
         """
         placed, moved = [], False
         before = self._placed
@@ -40,7 +40,7 @@ class Arguments:
             return self._list, self._borrowed
         arguments = self._make(placed)
         borrowed = [memory for _, memory in placed if memory is not None]
-        if len(borrowed) == len(placed):  # the memory of a tensor is not kept beyond the call
+        if len(borrowed) == len(placed):  # a tensor's memory must not be held beyond the call
             self._placed, self._list, self._borrowed = placed, arguments, borrowed
         return arguments, borrowed
 

@@ -1,7 +1,7 @@
-"""A device that is lost costs a call some time, not the model.
+"""Recovery from a lost device.
 
-What a call was given on the host is still there, so that it can run again on the device opened
-anew; what was in the device's memory is gone. A call that loses its device twice has failed.
+Feeds on the host survive, so the call is repeated once on the reopened device; tensors in the
+device's memory are gone. A call that loses its device twice fails.
 """
 
 import logging
@@ -21,7 +21,7 @@ _LOGGER = logging.getLogger("graphc")
 
 
 def open_session(file: ModuleFile, driver: str) -> Session:
-    """`file` on the device of `driver`; once more where that is lost meanwhile.
+    """Open a session for `file` on the device of `driver`; try again once if the device is lost.
 
     Raises `ModuleFileError`, `DeviceError` and its `DeviceLostError`, and `OutOfMemoryError`.
     """
@@ -33,7 +33,7 @@ def open_session(file: ModuleFile, driver: str) -> Session:
 
 
 class RecoveringSession:
-    """Runs a module in the session that `open_` makes, and makes it anew when its device is lost.
+    """Runs a module in the session that `open_` makes, and reopens it if its device is lost.
 
     A call with tensors on the lost device fails, as they are gone.
     """
@@ -46,7 +46,7 @@ class RecoveringSession:
 
     @property
     def device(self) -> Device:
-        """Where it computes. One that was lost is opened anew. Raises as `open_session` does."""
+        """The device of the session; a lost one is reopened. Raises as `open_session` does."""
         return self._working().device
 
     def invoke(
@@ -69,8 +69,8 @@ class RecoveringSession:
 
     def _working(self, loss: DeviceLostError | None = None) -> Session:
         if self._session.device.lost:
-            with self._lock:  # one of many calls that failed together makes it for all
-                # A closed session says so itself.
+            with self._lock:  # of several calls that failed together, one reopens it for all
+                # A closed session reports that itself.
                 if self._session.device.lost and not self._closed:
                     what = loss or f"{self._session.device} was lost"
                     _LOGGER.warning("%s; it is opened anew", what)

@@ -1,4 +1,5 @@
-"""What one call at a time uses: buffers for inputs and outputs, kept from call to call."""
+"""Execution contexts: the buffers for inputs and outputs of one call at a time, reused from call
+to call."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from .preallocated_outputs import Destinations, are_small
 
 @dataclass(frozen=True)
 class Plan:
-    """What a call gives: `outputs` by number, in this order; `staying` ones stay on the device."""
+    """The results of a call: `outputs` by index, in this order; those in `staying` remain on the
+    device."""
 
     outputs: Sequence[int]
     staying: Collection[int] = ()
@@ -25,12 +27,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Program:
-    """What a lane runs: the `entry` function, with element types at the ABI for `inputs`.
+    """A loaded program: the `entry` function, with element types at the ABI for `inputs`.
 
-    `into` is the function that writes its outputs where it is told; None where there is none, or
-    where values of inputs decide the size of an output: two calls of the same shapes may differ.
-    `is_static` says that all inputs have one shape. `transients` are the bytes that the entry takes
-    for intermediate results, 0 where it allocates them itself.
+    `into` is the entry point that writes to preallocated outputs; None if there is none, or if
+    values of inputs determine the size of an output, so that two calls with the same shapes may
+    differ. `is_static` is set if all inputs have static shapes. `transients` is the size in bytes
+    of the buffer for intermediate results that the entry takes, 0 if it allocates them itself.
     """
 
     entry: Any
@@ -42,7 +44,7 @@ class Program:
 
 
 class Lane:
-    """Runs a program for one caller at a time."""
+    """An execution context: runs a program for one caller at a time."""
 
     def __init__(self, device: Device, program: Program):
         runtime = import_runtime()
@@ -60,15 +62,16 @@ class Lane:
             self._outputs = [RemoteOutput(device, dtype) for dtype in program.outputs]
             self._memory = RemoteMemory
         self._arguments: Arguments | None = None
-        """Made by the first call, which fails where their memory is not to be had."""
+        """Created by the first call, which fails if their memory cannot be allocated."""
         self._shapes: list[tuple[int, ...]] | None = []
-        """Of the feeds of the last call that had no destinations; None where all have one shape."""
+        """Shapes of the feeds of the last call without preallocated outputs; None for a static
+        program."""
         self._destinations: Destinations | None = None
 
     def run(
         self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
     ) -> list[np.ndarray | DeviceTensor]:
-        """One value for each output of `plan`."""
+        """Run the program; return one value for each output of `plan`."""
         program, destinations = self._program, self._destinations
         if destinations is not None and not plan.staying:
             copies = destinations.run(context, feeds, plan.outputs)
@@ -83,7 +86,8 @@ class Lane:
     def _note_sizes(
         self, shapes: list[tuple[int, ...]] | None, given: Sequence[Any], plan: Plan
     ) -> None:
-        """Outputs of two calls in a row are as large as these: the next ones know where to go."""
+        """Preallocate outputs like `given` if two calls in a row had the same `shapes`, asked for
+        all outputs, and these are small."""
         again, self._shapes, self._destinations = shapes == self._shapes, shapes, None
         if again and [*plan.outputs] == [*range(len(self._outputs))] and are_small(given):
             into = self._program.into
@@ -111,6 +115,6 @@ class Lane:
         return given
 
     def _transients(self) -> list[Any]:
-        """Memory for intermediate results, if the entry does not allocate it."""
+        """The buffer for intermediate results, if the entry does not allocate it."""
         size = self._program.transients
         return [allocate(self._device, size, LOCAL, "DEFAULT|MAPPING")] if size else []

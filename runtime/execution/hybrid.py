@@ -1,8 +1,8 @@
-"""Models of which a part runs on the host, between compiled parts.
+"""Hybrid models: parts that run on the host, between compiled parts.
 
-The parts run one after the other. What one leaves for a later one stays where it is: results of
-compiled parts are arrays over the memory of the device, which the next compiled part takes in
-place, unless a host part or the caller wants them.
+The parts run one after the other. Values passed between parts are not copied: results of compiled
+parts are arrays over device memory, which the next compiled part uses in place, unless a host part
+or the caller needs them.
 """
 
 import logging
@@ -20,16 +20,16 @@ from ..values import ValueSpec, bind_value
 from .execution_context import Plan
 
 SHOWN_REASONS = 8
-"""A warning names at most this many nodes."""
+"""Maximum number of nodes that a warning names."""
 
 logger = logging.getLogger("graphc")
 
 
 @dataclass(frozen=True)
 class PartSpec:
-    """One part of a model: where it runs, its nodes, and the values it takes and gives.
+    """One part of a model: where it runs, its nodes, and the names of its inputs and outputs.
 
-    `reasons` says, for nodes on the host, why they are not compiled.
+    `reasons` maps nodes on the host to the reason why they are not compiled.
     """
 
     native: bool
@@ -45,7 +45,7 @@ class PartSpec:
 
 
 def warn_of_host(name: str, parts: Sequence[PartSpec]) -> None:
-    """Say which nodes are not compiled: nothing falls back in silence."""
+    """Warn of the nodes that are not compiled: no fallback is silent."""
     total = sum(len(part.nodes) for part in parts)
     reasons = {node: why for part in parts for node, why in part.reasons.items()}
     shown = "; ".join(f"'{node}' ({why})" for node, why in list(reasons.items())[:SHOWN_REASONS])
@@ -63,15 +63,15 @@ class Runnable(Protocol):
         ...
 
     def close(self) -> None:
-        """Free what it holds."""
+        """Free the resources of the part."""
         ...
 
 
 class HybridSession:
-    """Runs the parts in their order; stands where a `Session` does in a `CompiledModel`."""
+    """Runs the parts in order; takes the place of a `Session` in a `CompiledModel`."""
 
     device = None
-    """Feeds come to the host."""
+    """None: feeds must be on the host."""
 
     def __init__(
         self,
@@ -88,7 +88,8 @@ class HybridSession:
         self._dead_after = [self._dead(index) for index in range(len(parts))]
 
     def invoke(self, inputs: Sequence[Any], plan: Plan) -> list[Any]:
-        """One value for each output of `plan`. `inputs` must fit the model."""
+        """Run all parts; return one value for each output of `plan`. `inputs` must fit the
+        model."""
         if not self._parts and self.parts:
             raise UsageError(f"model '{self._name}' is closed")
         if plan.staying:
@@ -111,14 +112,15 @@ class HybridSession:
         self._parts = []
 
     def _dead(self, index: int) -> list[str]:
-        """What no part after this one reads, and is no result."""
+        """The values that are dead after part `index`: no later part reads them, and they are not
+        outputs."""
         needed = set(self._outputs).union(*(spec.inputs for spec in self.parts[index + 1 :]))
         here = {*self.parts[index].inputs, *self.parts[index].outputs}
         return sorted((here | set(() if index else self._inputs)) - needed)
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[np.ndarray]:
-    """The arrays among `values`, and those in sequences."""
+    """The arrays in `values`, including those in sequences."""
     for value in values:
         if isinstance(value, np.ndarray):
             yield value
@@ -127,7 +129,7 @@ def _arrays(values: Iterable[Any]) -> Iterator[np.ndarray]:
 
 
 def _own(value: Any, given: set[int]) -> Any:
-    """A result that shares nothing with what the caller gave."""
+    """A result that is none of the caller's own arrays, whose ids are `given`."""
     if isinstance(value, list) and not (value and isinstance(value[0], dict)):
         return [_own(item, given) for item in value]
     return value.copy() if isinstance(value, np.ndarray) and id(value) in given else value
@@ -144,7 +146,7 @@ class HybridBinder:
         self._others = {spec.name: _type(spec) for spec in inputs if spec not in tensors}
 
     def bind(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """One value per input. Raises `FeedError` with everything that is wrong."""
+        """One value per input. Raises `FeedError` that lists all problems."""
         if not isinstance(feeds, Mapping):
             raise FeedError(
                 f"feeds must map input names to values, not be a {type(feeds).__name__}"
@@ -178,7 +180,7 @@ def _type(spec: TensorSpec | ValueSpec) -> str:
 
 
 def open_host_part(contents: bytes | memoryview) -> Runnable:
-    """A part for the host from its bytes. Raises `DeviceError` where `onnx` is not installed."""
+    """Load a host part from its bytes. Raises `DeviceError` if `onnx` is not installed."""
     return _host()(contents)
 
 

@@ -1,4 +1,4 @@
-"""The file of a hybrid model (``.gcm``): a zip archive of its parts and what it says about itself.
+"""The file of a hybrid model (``.gcm``): a zip archive of its parts and its metadata.
 
 ::
 
@@ -6,7 +6,7 @@
     part0.vmfb    a compiled part
     part1.onnx    a part for the host
 
-Nothing in it is compressed: weights hardly shrink, and code is read faster as it is.
+Entries are stored uncompressed: weights hardly shrink, and uncompressed code loads faster.
 """
 
 import io
@@ -31,7 +31,7 @@ _NAME = slice(30, 30 + len(MANIFEST))
 
 @dataclass(frozen=True)
 class HybridFile:
-    """What a file holds. `whole` is all of its bytes, `contents` those of each part."""
+    """The contents of a file. `whole` holds all of its bytes, `contents` those of each part."""
 
     metadata: ModelMetadata
     parts: tuple[PartSpec, ...]
@@ -40,13 +40,13 @@ class HybridFile:
 
 
 def is_hybrid(source: Path | bytes | bytearray) -> bool:
-    """Whether `source`, a path or the bytes themselves, is the file of a hybrid model."""
+    """Return whether `source`, a path or the bytes of a file, is a hybrid model."""
     if isinstance(source, Path):
         try:
             with source.open("rb") as file:
                 source = file.read(_NAME.stop)
         except OSError:
-            return False  # whoever reads it next says what is wrong
+            return False  # the next reader reports the problem
     return source[:4] == _BEGINNING and source[_NAME] == MANIFEST.encode()
 
 
@@ -68,7 +68,7 @@ def write_hybrid(
 
 
 def read_hybrid(source: Path | bytes | bytearray) -> HybridFile:
-    """Read the file. Raises `ModuleFileError` where it is damaged or of another version."""
+    """Read the file. Raises `ModuleFileError` if it is damaged or of another version."""
     origin = str(source) if isinstance(source, Path) else "<bytes>"
     try:
         whole = source.read_bytes() if isinstance(source, Path) else bytes(source)
@@ -92,7 +92,7 @@ def _read(whole: memoryview) -> HybridFile:
 
 
 def _check_values(metadata: ModelMetadata, parts: Sequence[PartSpec]) -> None:
-    """Raises ModuleFileError for a part that reads what none before it gives."""
+    """Raise ModuleFileError if a part reads, or the model returns, an undefined value."""
     known = {spec.name for spec in metadata.inputs}
     for index, part in enumerate(parts):
         if lost := set(part.inputs) - known:
@@ -114,7 +114,7 @@ def _check_version(manifest: Any) -> None:
 
 
 def read_part(raw: Mapping[str, Any]) -> PartSpec:
-    """A part from the plain values of its fields. Raises KeyError, TypeError or ValueError."""
+    """A part from the JSON values of its fields. Raises KeyError, TypeError or ValueError."""
     nodes, inputs, outputs = (tuple(raw[name]) for name in ("nodes", "inputs", "outputs"))
     reasons = dict(raw["reasons"])
     for text in (*nodes, *inputs, *outputs, *reasons, *reasons.values()):

@@ -1,9 +1,9 @@
-"""Short calls stay on the caller's thread.
+"""Inline execution: short calls stay on the caller's thread.
 
-Handing a call to workers and back costs some wake-ups, 20 us on one machine and 300 on another.
-What is gained depends on the model, the sizes and the machine, so it is measured: the first calls
-run on the workers, the next ones on the caller's own thread, and the faster way is kept. The
-results are the same bits either way: it is the same code.
+Handing a call to workers and back costs several wake-ups: 20 us on one machine, 300 us on another.
+The gain depends on the model, the sizes and the machine, so it is measured: the first calls run on
+the workers, the next ones on the caller's thread, and the faster way is kept. The results are
+bit-identical either way, as the code is the same.
 """
 
 import statistics
@@ -18,16 +18,16 @@ from .execution_context import Plan
 from .session import Session
 
 SHORT = 1e-3
-"""Seconds. Whoever always takes longer on the workers is not tried without them."""
+"""Duration in seconds. Models that always take longer on the workers are not tried inline."""
 
 _WARM_UP = 2
 _ROUNDS = 5
 _PATIENCE = 3
-"""So many long calls in a row, and the work has grown: a single one may be the machine's fault."""
+"""Number of long calls in a row that show that the work has grown; a single one may be noise."""
 
 
 class AdaptiveSession:
-    """Runs a module on the workers of `shared`, or alone in a session that `open_alone` makes."""
+    """Runs a module on the workers of `shared`, or inline in a session made by `open_alone`."""
 
     def __init__(self, shared: Session, open_alone: Callable[[], Session]):
         self.device = shared.device
@@ -45,7 +45,7 @@ class AdaptiveSession:
         if choice.settled_on_workers:
             return self._shared.invoke(inputs, plan)
         size = 0
-        for array in inputs:  # a call may take no longer than a few such lines
+        for array in inputs:  # a plain loop: a whole call may take only a few microseconds
             size += array.nbytes
         if size <= choice.alone_up_to and self._alone is not None:
             begin = perf_counter()
@@ -72,36 +72,37 @@ class AdaptiveSession:
     def _on_own_thread(self) -> Session:
         with self._opening:
             if self._alone is None:
-                # A closed session says so itself.
+                # A closed session reports that itself.
                 self._alone = self._open_alone() if self._open_alone else self._shared
             return self._alone
 
 
 class Choice:
-    """What a model's calls have shown so far.
+    """Measurements of a model's calls, and the choice that follows from them.
 
-    Calls are compared where their inputs have as many bytes as those of the first one; what is
-    found holds for those and smaller ones.
+    Only calls with inputs of the same total size as the first call's are compared; the result
+    applies to that size and smaller ones.
     """
 
     def __init__(self) -> None:
         self._size: int | None = None
         self._seconds: dict[bool, list[float]] = {False: [], True: []}
         self.long_calls = 0
-        """In a row, on the caller's thread, up to the last one."""
+        """Number of latest calls on the caller's thread that were long, in a row."""
         self.settled_on_workers = False
-        """Whether nothing is to be measured any more, and all calls go to the workers."""
+        """True once measuring is over and all calls go to the workers."""
         self.alone_up_to = -1
-        """Bytes of inputs up to which all calls stay on the caller's thread."""
+        """Total size of the inputs in bytes up to which calls stay on the caller's thread."""
 
     def alone(self, size: int) -> bool:
-        """Whether the next call, with inputs of `size` bytes, stays on the caller's thread."""
+        """Return whether the next call, with inputs of `size` bytes, runs on the caller's
+        thread."""
         if self._is_settled():
             return size <= self.alone_up_to
         return size == self._size and len(self._seconds[False]) >= _WARM_UP + _ROUNDS
 
     def note(self, alone: bool, size: int, seconds: float) -> None:
-        """A call has taken so many `seconds`."""
+        """Record a call that took `seconds`."""
         if self._is_settled():
             if alone:
                 self.watch(seconds)
@@ -116,9 +117,9 @@ class Choice:
             self._judge(alone)
 
     def watch(self, seconds: float) -> None:
-        """A call that stayed on the caller's thread for good has taken so long.
+        """Record a call on the caller's thread after that was chosen.
 
-        Loops may run longer for the same sizes: then the workers are wanted after all.
+        A model with loops may take longer for the same sizes: then calls return to the workers.
         """
         if seconds <= SHORT:
             self.long_calls = 0
@@ -133,7 +134,7 @@ class Choice:
     def _judge(self, tried_alone: bool) -> None:
         shared, alone = (self._seconds[way][_WARM_UP:] for way in (False, True))
         if not tried_alone:
-            if min(shared) > SHORT:  # any of them may have waited for a processor
+            if min(shared) > SHORT:  # the minimum, as any call may have waited for a core
                 self._settle_on_workers()
         elif statistics.median(alone) < statistics.median(shared):
             self.alone_up_to = self._size or 0

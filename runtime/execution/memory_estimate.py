@@ -1,4 +1,4 @@
-"""What a run takes at the moments at which it may take the most, as compiled modules carry it."""
+"""Estimate of peak memory: the live sets that may be largest, as compiled modules carry them."""
 
 import json
 from collections import Counter
@@ -12,33 +12,33 @@ from .size_expressions import evaluate
 MOMENTS_KEY = "graphc.moments"
 """The key of the JSON in the ``iree.reflection`` dictionary of the entry function."""
 NAMED = 3
-"""Tensors that a message tells apart, and nodes that it names for each."""
+"""Number of tensors that a message lists, and of nodes that it names for each."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment of a run: the bytes of its tensors by the nodes that compute them, the most first,
-    and the nodes of those of which only the data decide how large they are."""
+    """A live set: the sizes in bytes of its tensors, by the nodes that compute them, largest first;
+    and the nodes of tensors with data-dependent sizes."""
 
     tensors: Sequence[tuple[str, int]]
     unknown: Sequence[str]
 
     @property
     def bytes(self) -> int:
-        """Of the tensors whose sizes are known."""
+        """Total size of the tensors with known sizes."""
         return sum(size for _, size in self.tensors)
 
 
 def write_moments(moments: Iterable[Iterable[tuple[str, object]]]) -> str:
-    """Moments, each as tensors with the formulas of their bytes, as JSON."""
+    """Serialize moments to JSON: for each, its tensors with the formulas of their sizes."""
     rows = [[(name, str(size)) for name, size in moment] for moment in moments]
     return json.dumps(rows, separators=(",", ":"))
 
 
 def greatest_moment(text: str, sizes: Mapping[str, int]) -> Moment | None:
-    """That of what `write_moments` wrote which takes the most where named sizes are `sizes`.
+    """The largest of the moments in `text`, written by `write_moments`, for the named `sizes`.
 
-    Raises `ModuleFileError` for what it did not write.
+    None if there are no moments. Raises `ModuleFileError` for malformed text.
     """
     try:
         moments = [_moment(rows, sizes) for rows in json.loads(text)]
@@ -60,8 +60,8 @@ def _moment(rows: Sequence[tuple[str, str]], sizes: Mapping[str, int]) -> Moment
 
 
 def describe(moment: Moment, sizes: Mapping[str, int]) -> str:
-    """What is predicted for `moment` of a run with named `sizes`, and the nodes whose tensors take
-    most of it."""
+    """The message about the predicted memory of `moment` for the named `sizes`, with the nodes of
+    the largest tensors."""
     given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     parts = [f"{format_size(size)} for {_nodes(name)}" for name, size in moment.tensors[:NAMED]]
     if rest := moment.tensors[NAMED:]:
@@ -76,7 +76,8 @@ def describe(moment: Moment, sizes: Mapping[str, int]) -> str:
 
 
 def _nodes(name: str) -> str:
-    """The nodes that a tensor is computed for, or their weights: the first, and how many more."""
+    """The nodes of a tensor or of a weight, for a message: the first ones, and the number of
+    others."""
     names = name.split("+")
     listing = ", ".join(f"'{each}'" for each in names[:NAMED])
     return listing + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

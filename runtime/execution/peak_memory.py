@@ -1,4 +1,4 @@
-"""How much memory a run takes, by the account that the runtime's allocator keeps."""
+"""Measurement of peak memory, from the statistics of the runtime's allocator."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from .session import Session
 
 
 def peak_memory(file: ModuleFile, device: Device, inputs: Sequence[Any], plan: Plan) -> int:
-    """The most bytes that a run of `file` allocates at once on `device`, an `accounting_device`.
+    """The peak of allocated bytes during a run of `file` on `device`, an `accounting_device`.
 
-    What loading leaves there does not count. Raises as `Session.invoke` does.
+    Memory allocated by loading does not count. Raises as `Session.invoke` does.
     """
     allocator = device.hal.allocator
     session = Session(file, device)

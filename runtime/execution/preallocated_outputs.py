@@ -1,4 +1,4 @@
-"""Calls whose outputs go to memory that lives from call to call."""
+"""Calls with preallocated outputs, which are reused from call to call."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,19 +11,19 @@ from ..device.memory import aligned_empty
 from .arguments import Arguments, Slot
 
 _MOST_BYTES = 1 << 15
-"""Of all outputs: larger ones are handed out where they were computed, without a copy."""
+"""Maximum total size of the outputs; larger ones are returned in place, without a copy."""
 
 
 def are_small(outputs: Sequence[np.ndarray]) -> bool:
-    """Whether `outputs` like these are better copied; empty ones have no memory to go to."""
+    """Return whether to preallocate and copy `outputs`: they are small, and none is empty."""
     return sum(each.nbytes for each in outputs) <= _MOST_BYTES and all(map(np.size, outputs))
 
 
 class Destinations:
-    """Runs `function`, which takes feeds by `slots` and a buffer for each of its outputs.
+    """Runs `function`, whose arguments are the feeds, bound with `slots`, and the output buffers.
 
-    Those are as large as `outputs`, for feeds of `shapes`, or all that there are where that is
-    None. For a device that works in the process's own memory, and one call at a time.
+    The buffers have the shapes of `outputs`, which are valid for feeds of `shapes`, or for all
+    feeds if that is None. For a device that works in host memory, and one call at a time.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Destinations:
     ):
         self._function, self._shapes = function, shapes
         self._usual: Any = None
-        """The arguments of feeds that were seen to have these shapes."""
+        """The last argument list whose feeds were verified to have these shapes."""
         runtime = import_runtime()
         memory = runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE
         usage = runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING
@@ -47,14 +47,15 @@ class Destinations:
             [allocator.import_host_allocation(each, memory, usage) for each in self._arrays],
         )
         self._results = runtime.VmVariantList(len(outputs))
-        """Views of the arrays, which a call gives back, too."""
+        """Result list, which a call fills with views of the arrays."""
 
     def run(
         self, context: Any, feeds: Sequence[Any], outputs: Sequence[int]
     ) -> list[np.ndarray | DeviceTensor] | None:
-        """Copies of the `outputs` that are asked for; None for feeds of other shapes."""
+        """Run the function; return copies of the requested `outputs`, or None for feeds of other
+        shapes."""
         arguments, _ = self._arguments.bind(feeds)
-        if arguments is not self._usual:  # some feed is elsewhere, or of another shape
+        if arguments is not self._usual:  # a feed has another address or shape
             if self._shapes is not None and self._shapes != [feed.shape for feed in feeds]:
                 return None
             self._usual = arguments

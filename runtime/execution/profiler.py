@@ -1,6 +1,6 @@
-"""Running a compiled model under the runtime's profiler: when each dispatch began and ended.
+"""Runs of a compiled model under the runtime's profiler: start and end of each dispatch.
 
-The profiler belongs to the runtime's own tools, so that the runs happen in a child process.
+The profiler is part of the runtime's command-line tools, so the runs take place in a child process.
 """
 
 import json
@@ -26,10 +26,10 @@ _SHOWN = 2000  # characters of a failed tool's output
 
 @dataclass(frozen=True)
 class Event:
-    """One dispatch that ran. Times in seconds; `start` and `end` since the first event.
+    """One execution of a dispatch. Times are in seconds; `start` and `end` since the first event.
 
-    `busy` is the time that all workers together spent on its `pieces`: those that the runtime hands
-    out, of which each may be several of a kernel's own.
+    `busy` is the total time that all workers spent on its `pieces`: the runtime's units of work,
+    each of which may be several workgroups of the kernel.
     """
 
     kernel: str
@@ -44,9 +44,9 @@ class Event:
 def capture(
     contents: bytes | memoryview, inputs: Sequence[np.ndarray], threads: int, runs: int
 ) -> list[Event]:
-    """The dispatches of `runs` runs of a ``.vmfb``, in the order they began.
+    """The dispatches of `runs` runs of a ``.vmfb``, in order of their start.
 
-    Raises `ExecutionError` where the runs fail, `DeviceError` where there is no profiler.
+    Raises `ExecutionError` if the runs fail, `DeviceError` if there is no profiler.
     """
     with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
         module, bundle = Path(folder, "module.vmfb"), Path(folder, "runs.ireeprof")
@@ -89,7 +89,7 @@ def _input(array: np.ndarray, path: Path) -> str:
 
 
 def _transients(contents: bytes | memoryview) -> list[str]:
-    """Memory for intermediate results, where the module takes it."""
+    """The argument for the buffer of intermediate results, if the module takes one."""
     size = read_module(open_file(bytes(contents))).transients
     return [f"--input=&{size}xi8"] if size else []
 

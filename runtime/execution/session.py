@@ -1,4 +1,4 @@
-"""One compiled module on one device: arrays in, arrays out, and as little as possible between."""
+"""Sessions: one compiled module on one device, with minimal call overhead."""
 
 import contextlib
 import functools
@@ -22,15 +22,15 @@ from .memory_estimate import MOMENTS_KEY, describe, greatest_moment
 from .size_expressions import names
 
 _SPARE_LANES = 4
-"""Lanes that are kept for calls to come; more only while more calls run at once, and only one where
-a lane holds memory for intermediate results."""
+"""Maximum number of idle lanes that are kept; only one if a lane holds memory for intermediate
+results. More lanes exist only while more calls run at once."""
 
 
 class Session:
     """Runs the entry function of `file` on `device`.
 
-    Calls from several threads overlap. A VM context allows that where the program has no state but
-    what its initializers leave, as programs of graphc's; each call has buffers of its own.
+    Calls from several threads overlap. A VM context allows that if the program has no mutable
+    state beyond its initializers, as graphc's programs; each call has buffers of its own.
     """
 
     def __init__(self, file: ModuleFile, device: Device):
@@ -49,7 +49,7 @@ class Session:
         self._closed = False
         self._lanes: list[Lane] = []
         self._made = 0
-        """Lanes that are kept or in use."""
+        """Number of lanes, idle or in use."""
         with setup_lock:
             try:
                 hal_module = runtime.create_hal_module(vm_instance(), device.hal)
@@ -60,11 +60,11 @@ class Session:
     def invoke(
         self, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan
     ) -> list[np.ndarray | DeviceTensor]:
-        """One value for each output of `plan`. `inputs` must fit the module; nothing is checked.
+        """Run the module; return one value for each output of `plan`.
 
-        Arrays belong to the caller: they share no memory with the inputs, with each other or with a
-        later call. All outputs outlive the session. Raises `ExecutionError`, and `DeviceError`
-        where the device is of no use any more.
+        `inputs` must fit the module; nothing is checked. Returned arrays belong to the caller: they
+        share no memory with the inputs, with each other or with a later call. All outputs outlive
+        the session. Raises `ExecutionError`, and `DeviceError` if the device is unusable.
         """
         lane = self._enter()
         try:
@@ -79,7 +79,7 @@ class Session:
             self._leave(lane)
 
     def _run(self, lane: Lane, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan) -> list:
-        """A call that workers share."""
+        """Run a call that workers share: with `give_way`, and timed for idle polling."""
         start = time.perf_counter()
         gives_way = give_way()
         try:
@@ -92,7 +92,8 @@ class Session:
         return outputs
 
     def _needs(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> str:
-        """What a run on `inputs` is predicted to take; nothing where the module does not say."""
+        """The message about the predicted memory of a run on `inputs`; empty if the module has no
+        estimate."""
         text = self._reflection.get(MOMENTS_KEY)
         if text is None:
             return ""
@@ -106,7 +107,7 @@ class Session:
         return "" if moment is None else describe(moment, sizes)
 
     def close(self) -> None:
-        """Frees what the module holds. Waits for calls that are under way."""
+        """Free the module. Waits for running calls."""
         with self._lock:
             self._closed = True
             self._returned.wait_for(lambda: len(self._lanes) == self._made)
@@ -114,12 +115,12 @@ class Session:
             self._context = self._program = None
 
     def _enter(self) -> Lane:
-        """A lane for a call. To take one from a list, or to give it back, needs no lock."""
+        """Acquire a lane for a call. No lock is needed: list operations are atomic."""
         try:
             lane = self._lanes.pop()
         except IndexError:
             lane = self._make()
-        if self._closed:  # where that is set first, no lane is given out any more
+        if self._closed:  # once this is set, no lane is given out
             self._leave(lane)
             raise self._is_closed()
         return lane
@@ -145,10 +146,10 @@ class Session:
             self._settle()
 
     def _settle(self) -> None:
-        """Drop a lane that is too many, or say that one has come back."""
+        """Drop a surplus lane, and notify `close` of returned lanes."""
         with self._lock:
             if len(self._lanes) > self._spare_lanes and not self._closed:
-                with contextlib.suppress(IndexError):  # calls may have taken all of them meanwhile
+                with contextlib.suppress(IndexError):  # other calls may have taken all of them
                     self._lanes.pop()
                     self._made -= 1
             self._returned.notify_all()
@@ -168,7 +169,7 @@ def _program(file: ModuleFile) -> Program:
 
 
 def _are_sized_by_shapes(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> bool:
-    """Shapes of the inputs decide the sizes of all outputs, so that no call finds out another."""
+    """Return whether the shapes of the inputs determine the shapes of all outputs."""
     given = {size for spec in inputs for size in spec.shape}
     sizes = [size for spec in outputs for size in spec.shape if isinstance(size, str)]
     return all(size != "" and names(size) <= given for size in sizes)

@@ -1,4 +1,4 @@
-"""Formulas of named sizes, as compiled modules carry them: ``4*batch*floordiv(seq + 1, 2)``."""
+"""Formulas over named sizes, as compiled modules carry them: ``4*batch*floordiv(seq + 1, 2)``."""
 
 import ast
 import operator
@@ -16,14 +16,14 @@ _FUNCTIONS = {
 
 
 def names(formula: str) -> set[str]:
-    """The names of sizes in `formula`. Raises `ModuleFileError` for what is no formula."""
+    """The names of sizes in `formula`. Raises `ModuleFileError` if it is malformed."""
     return set(_names(_parse(formula)))
 
 
 def evaluate(formula: str, sizes: Mapping[str, int]) -> int | None:
-    """The value of `formula`; None where it has names that are not in `sizes`.
+    """The value of `formula`; None if it has names that are not in `sizes`.
 
-    Raises `ModuleFileError` for what is no formula.
+    Raises `ModuleFileError` if it is malformed.
     """
     try:
         return _value(_parse(formula), sizes)

@@ -1,9 +1,9 @@
-"""Other programs of a model, for calls that the one at hand was not compiled for.
+"""Variants: further programs of a model, for calls that the main program does not cover.
 
-A program may take for granted that equations between sizes hold or not, as the ranks of values
-depend on it (``Squeeze`` without axes); it has constants for inputs with defaults, and one size for
-each name. A call that is not so runs with a program of its own, which is compiled the first time
-that there is such a call.
+A program may assume that equations between sizes hold or not, as the ranks of values can depend on
+them (``Squeeze`` without axes). It has constants for inputs with defaults, and one size for each
+dimension name. A call that violates these assumptions runs a program of its own, which is compiled
+(JIT) at the first such call.
 """
 
 import logging
@@ -23,10 +23,11 @@ logger = logging.getLogger("graphc")
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls that a program is compiled for.
+    """The class of calls that a program is compiled for.
 
     They feed the inputs `overridden`, which have defaults. `equations` says which equations between
-    sizes hold and which do not. Sizes that share one of the names `apart` may differ.
+    sizes hold and which do not. Dimensions with the same name may differ in size if the name is in
+    `apart`.
     """
 
     overridden: frozenset[str] = frozenset()
@@ -59,9 +60,9 @@ Compile = Callable[[Calls], M]
 
 
 class Variants(Generic[M]):
-    """The programs beside the one that `metadata` describes, which is for `calls`.
+    """The programs besides the main one, which `metadata` describes and which covers `calls`.
 
-    `compile_` makes them; None where the model is not at hand.
+    `compile_` compiles them; it is None if the model is not available.
     """
 
     def __init__(
@@ -86,9 +87,9 @@ class Variants(Generic[M]):
         return self._compile is not None
 
     def other(self, feeds: Any) -> M | None:
-        """The program for `feeds`; None where it is the one at hand.
+        """The program for `feeds`; None if it is the main one.
 
-        Raises `FeedError` where it cannot be compiled here, and what compiling raises.
+        Raises `FeedError` if it cannot be compiled here, and the errors of compilation.
         """
         if not isinstance(feeds, Mapping):
             return None
@@ -105,7 +106,8 @@ class Variants(Generic[M]):
         return last[1]
 
     def apart(self, names: frozenset[str]) -> M:
-        """The program for sizes of `names` that differ. Raises what compiling raised, if it did."""
+        """The program for differing sizes of `names`. Raises the errors of compilation, the same
+        one again after a failure."""
         apart = self._calls.apart | names
         calls = replace(self._calls, apart=apart, equations=frozenset())
         if calls in self._failed:
@@ -126,12 +128,12 @@ class Variants(Generic[M]):
     def _for_shapes(self, shapes: Sequence[tuple[int, ...]]) -> M | None:
         holds = self._holds(shapes)
         if all(now in (self._assumed[text], self._known.get(text)) for text, now in holds.items()):
-            return None  # or no program suits such sizes, and this one says so
+            return None  # the main program, which also reports sizes that no program covers
         equations = frozenset({**self._known, **holds}.items())
         return self._find(replace(self._calls, equations=equations))
 
     def _holds(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, bool]:
-        """Which of the equations hold, as far as the shapes of the inputs tell."""
+        """The truth values of the equations that the shapes of the inputs determine."""
         sizes: dict[str, int] = {}
         for spec, shape in zip(self._tensors, shapes, strict=True):
             if len(shape) == len(spec.shape):
@@ -164,10 +166,10 @@ def _shape(value: Any) -> tuple[int, ...]:
     shape = getattr(value, "shape", None)
     try:
         return np.shape(value) if shape is None else tuple(shape)
-    except ValueError:  # what is no array is refused later
+    except ValueError:  # not an array, which is refused later
         return ()
 
 
 def has_variants(metadata: ModelMetadata) -> bool:
-    """True if calls are possible that the program of `metadata` was not compiled for."""
+    """True if there may be calls that the program of `metadata` does not cover."""
     return any(metadata.options.get(key) for key in (ASSUMED_KEY, OVERRIDABLE_KEY))

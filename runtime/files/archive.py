@@ -1,9 +1,9 @@
-"""The zip archive that every file of graphc is: is all of it there, and only that?
+"""Integrity check of the zip archive that every graphc file is.
 
-Nothing is taken from a file before this has read it: every byte of it lies in an entry whose
-checksum is right, in a header that agrees with the directory, or is padding. Entries are stored as
-they are, so that a few bytes of a file never become many, none lies over another, and no name is
-there twice. That finds damage. It does not tell who has written a file: checksums are no signature.
+Every file is checked before it is used: each byte must belong to an entry with a valid checksum, to
+a header that agrees with the directory, or to padding. Entries must be uncompressed (so no file
+expands), must not overlap, and must have distinct names. The check detects damage. It does not
+authenticate the author of a file: checksums are no signature.
 """
 
 import io
@@ -15,7 +15,8 @@ from typing import Any
 from ...errors import ModuleFileError
 
 MAX_ENTRIES = 4096
-"""More than any file of graphc has: one for each kernel, large constant, target or part."""
+"""Limit on entries, above the number in any graphc file: one per kernel, large constant, target or
+part."""
 
 _MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -25,9 +26,9 @@ _ENCRYPTED = 1
 
 
 def read_entries(contents: memoryview) -> dict[str, memoryview]:
-    """The entries of the archive by name, in the order in which they lie there, without copies.
+    """The entries of the archive by name, in file order, without copies.
 
-    Raises `ModuleFileError` with what is wrong.
+    Raises `ModuleFileError` that describes the damage.
     """
     if len(contents) == 0:
         raise ModuleFileError("the file is empty")
@@ -55,7 +56,7 @@ def read_entries(contents: memoryview) -> dict[str, memoryview]:
 
 
 def _read_directory(contents: memoryview) -> tuple[list[zipfile.ZipInfo], int]:
-    """What the directory lists, and where it begins."""
+    """The entries that the directory lists, and the offset of the directory."""
     try:
         with zipfile.ZipFile(_Reader(contents)) as archive:
             infos, directory, comment = archive.infolist(), archive.start_dir, archive.comment
@@ -63,7 +64,7 @@ def _read_directory(contents: memoryview) -> tuple[list[zipfile.ZipInfo], int]:
         raise ModuleFileError(f"the file is truncated or damaged ({error})") from None
     if len(infos) > MAX_ENTRIES:
         raise ModuleFileError(f"the file has {len(infos)} parts; {MAX_ENTRIES} are the most")
-    if infos and min(info.header_offset for info in infos) != 0:  # what was found is a part's
+    if infos and min(info.header_offset for info in infos) != 0:  # a nested archive's directory
         raise ModuleFileError("the file is truncated or damaged (its directory is missing)")
     if comment or contents[-_END_BYTES:][:4] != b"PK\x05\x06":
         raise ModuleFileError("the file is damaged (behind its directory)")
@@ -71,7 +72,7 @@ def _read_directory(contents: memoryview) -> tuple[list[zipfile.ZipInfo], int]:
 
 
 def _place(contents: memoryview, entry: zipfile.ZipInfo) -> tuple[int, int] | None:
-    """Where the bytes of `entry` lie; ``None`` where its two headers do not agree."""
+    """Begin and end offsets of the data of `entry`; ``None`` if its two headers disagree."""
     begin = entry.header_offset
     if begin < 0 or begin + _LOCAL_HEADER.size > len(contents):
         return None
@@ -97,7 +98,7 @@ def _damaged(entry: zipfile.ZipInfo) -> ModuleFileError:
 
 
 class _Reader(io.RawIOBase):
-    """A file over memory that, unlike `io.BytesIO`, does not copy all of it."""
+    """A file object over memory that, unlike `io.BytesIO`, makes no copy."""
 
     def __init__(self, contents: memoryview):
         self._contents = contents

@@ -1,12 +1,11 @@
-"""Reading a ``.vmfb``: is it whole, is it ours, and what does it say about itself?
+"""Reading and validation of a ``.vmfb``: integrity, origin, metadata.
 
-IREE checks the structure of a module but not its contents, and runs the machine code in it as it
-finds it. A damaged file must therefore be found before IREE sees it. A module is a zip archive too
-(IREE calls the form polyglot), whose entries hold all code and all constants, so the checksums
-are there already: `archive` verifies every one of them.
+IREE checks the structure of a module but not its contents, and runs its machine code unverified. A
+damaged file must therefore be rejected before IREE loads it. A module is also a zip archive (IREE
+calls the form polyglot), whose entries hold all code and all constants, so checksums exist already:
+`archive` verifies all of them.
 
-What a file holds runs as code of this process, with its rights. No check makes a file safe that
-somebody made to do harm.
+The code in a file runs in this process, with its rights. No check makes a malicious file safe.
 """
 
 import importlib.metadata
@@ -37,13 +36,13 @@ from .multi_target_file import find_modules
 _BUFFER = "!hal.buffer"
 _TRANSIENTS = "iree.abi.transients.size.constant"
 _LONGEST_SIZE = 18
-"""Digits of a number of bytes."""
+"""Maximum number of digits of a size in bytes."""
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
 
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """A module that passed every check, mapped or copied into memory."""
+    """A module that passed all checks, mapped or copied into memory."""
 
     origin: str
     contents: memoryview
@@ -51,21 +50,21 @@ class ModuleFile:
     module: Any
     function: Any
     into: Any = None
-    """The function that writes its outputs where it is told; None where there is none."""
+    """The entry point that writes to preallocated outputs, if there is one."""
     transients: int = 0
-    """Bytes of memory for intermediate results that `function` takes from its caller."""
+    """Size in bytes of the buffer for intermediate results that the caller passes to `function`."""
 
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """A file that is whole: its bytes, and those of the entries of its archive."""
+    """An intact file: its bytes, and those of the entries of its archive."""
 
     origin: str
     contents: memoryview
     entries: dict[str, memoryview]
 
     def modules(self) -> dict[str, memoryview]:
-        """The modules by target; none where the file is a single one. Raises `ModuleFileError`."""
+        """The modules by target; empty for a single-module file. Raises `ModuleFileError`."""
         try:
             return find_modules(self.contents, self.entries)
         except ModuleFileError as error:
@@ -77,9 +76,9 @@ class OpenedFile:
 
 
 def open_file(source: str | Path | bytes) -> OpenedFile:
-    """Opens a file by its path (it is mapped, not read) or its bytes (they are copied).
+    """Open a file by its path (it is mapped, not read) or its bytes (they are copied).
 
-    Raises `ModuleFileError`, with the path and the reason, where it is not a whole archive.
+    Raises `ModuleFileError`, with the path and the reason, if it is not an intact archive.
     """
     return _checked(*_open(source))
 
@@ -92,10 +91,10 @@ def _checked(origin: str, contents: memoryview) -> OpenedFile:
 
 
 def read_module(file: OpenedFile) -> ModuleFile:
-    """Reads the module that `file` begins with.
+    """Read the module that `file` begins with.
 
-    Raises `ModuleFileError`, with the path and the reason, where it is not a module of graphc's
-    that this version can run, and `DeviceError` where the processor cannot run it.
+    Raises `ModuleFileError`, with the path and the reason, if it is not a graphc module that this
+    version can run, and `DeviceError` if this CPU cannot run it.
     """
     origin, contents = file.origin, file.contents
     try:
@@ -171,11 +170,11 @@ def _read_transients(function: Any) -> int:
 
 
 def _check_signature(metadata: ModelMetadata, function: Any, buffers: int = 0) -> None:
-    """Holds the metadata against the signature that IREE recorded, in which so many `buffers` of
-    the caller's follow the inputs.
+    """Raise `ModuleFileError` if the metadata disagrees with the signature that IREE recorded, in
+    which `buffers` buffer arguments follow the inputs.
 
-    The compiled code trusts its arguments, so what feeds are checked against must be the truth.
-    The signature reads like ``sync func @main(%x: tensor<?x4xf32>) -> (%y: tensor<4xf32>)``.
+    Compiled code trusts its arguments, so the metadata that feeds are validated against must be
+    right. A signature reads ``sync func @main(%x: tensor<?x4xf32>) -> (%y: tensor<4xf32>)``.
     """
     declaration = function.reflection.get("iree.abi.declaration", "")
     arguments, arrow, results = declaration.partition(" -> ")

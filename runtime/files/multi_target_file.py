@@ -1,11 +1,11 @@
-"""One file with code for several targets.
+"""Multi-target files: one file with code for several targets.
 
-A ``.vmfb`` is a zip archive, too. The modules for further targets are entries of the archive that
-the first one is; IREE's own tools, which look for no such entries, run the first::
+A ``.vmfb`` is also a zip archive. The first module is the archive, and the modules for further
+targets are entries of it; IREE's own tools ignore these entries and run the first module::
 
     ...                      the entries of the first module
-    targets/cpu:host         empty: the target of these
-    targets/vulkan:ampere    another module, whole
+    targets/cpu:host         empty: the target of the first module
+    targets/vulkan:ampere    another complete module
 """
 
 import io
@@ -18,7 +18,7 @@ from ..device.memory import ALIGNMENT
 _FOLDER = "targets/"
 _HEADER_BYTES = 30
 _PADDING = b"\xfe\xca"
-"""The kind of an extra field that only fills space, as other zip tools write it."""
+"""Header id of an extra field that is only padding, as other zip tools write it."""
 
 
 def bundle(modules: Mapping[str, bytes]) -> bytes:
@@ -30,20 +30,20 @@ def bundle(modules: Mapping[str, bytes]) -> bytes:
         archive.writestr(zipfile.ZipInfo(_FOLDER + first), b"")
         for target, module in others:
             entry = zipfile.ZipInfo(_FOLDER + target)
-            # The archive's directory, which is written over, begins where the entry will.
+            # The entry overwrites the directory of the archive, so it begins where that began.
             entry.extra = _padding(archive.start_dir + _HEADER_BYTES + len(entry.filename.encode()))
             archive.writestr(entry, module)
     return buffer.getvalue()
 
 
 def _padding(begin: int) -> bytes:
-    """An extra field behind which, if it begins at `begin`, memory is aligned."""
+    """An extra field at offset `begin`, sized so that the data after it is aligned."""
     size = -(begin + 4) % ALIGNMENT
     return _PADDING + size.to_bytes(2, "little") + bytes(size)
 
 
 def find_modules(contents: memoryview, entries: Mapping[str, memoryview]) -> dict[str, memoryview]:
-    """The modules in a file by target, in order; none where the file is a single module.
+    """The modules in a file by target, in order; empty for a single-module file.
 
     `entries` are those of the archive. Raises `ModuleFileError`.
     """

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Atomic writes of files."""
 
 import os
 from pathlib import Path
@@ -7,13 +7,13 @@ from ...errors import OutputError
 
 
 def write_atomically(path: Path, contents: bytes | memoryview) -> None:
-    """Writes `contents` to `path`: into a file beside it, which then takes its name.
+    """Write `contents` to a temporary file beside `path`, and rename it to `path`.
 
-    Whoever has the old file open or mapped keeps it. Raises `OutputError`, and then leaves `path`
-    as it was.
+    Processes that have the old file open or mapped keep it. Raises `OutputError`; `path` is then
+    unchanged.
     """
     try:
-        # Through a symbolic link, the file that it names is replaced, not the link.
+        # For a symbolic link, replace its target, not the link.
         path = path.resolve()
         if path.exists() and not path.is_file():
             raise OutputError(f"cannot write {path}: it is not a regular file")

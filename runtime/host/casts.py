@@ -1,4 +1,4 @@
-"""Numbers as strings and strings as numbers, spelled as ONNX Runtime does."""
+"""Casts between numbers and strings, spelled as in ONNX Runtime."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
 
 @host_op("Cast", since=6)
 def cast(*, to: int, **others: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """Casts from strings and to strings; `onnx.reference` computes all others."""
+    """Cast from strings and to strings; `onnx.reference` computes all other casts."""
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))
     evaluate = load_op("", "Cast", onnx.defs.onnx_opset_version()).eval
 
@@ -49,7 +49,7 @@ def _spell(value: float) -> str:
 
 
 def _read(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The number that each string begins with."""
+    """Parse the number at the beginning of each string."""
     if dtype.kind == "b":
         return np.array([_integer(text) != 0 for text in x.ravel()], dtype).reshape(x.shape)
     if dtype.kind in "iu":

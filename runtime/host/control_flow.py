@@ -1,6 +1,6 @@
-"""Branches and loops over values of any kind, and the mapping of sequences.
+"""Branches and loops over values of any kind, and maps over sequences.
 
-What they hold are graphs, which see the values around the node: `scope`.
+Their bodies are graphs, which see the values of the enclosing graph in `scope`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from .registry import HostError, host_op
 
 @host_op("If")
 def if_(*, then_branch: Body, else_branch: Body) -> Callable[..., tuple[Any, ...]]:
-    """One of two graphs, which may give anything."""
+    """Run one of two graphs, whose outputs may be of any kind."""
 
     def run(scope: Scope, cond: np.ndarray) -> tuple[Any, ...]:
         return tuple((then_branch if np.asarray(cond).item() else else_branch).run((), scope))
@@ -25,7 +25,7 @@ def if_(*, then_branch: Body, else_branch: Body) -> Callable[..., tuple[Any, ...
 
 @host_op("Loop")
 def loop(*, body: Body) -> Callable[..., tuple[Any, ...]]:
-    """Values carried from round to round, which may be anything, and tensors stacked."""
+    """Run a loop: carried values may be of any kind, scan outputs are stacked tensors."""
     count = len(body.inputs) - 2
 
     def run(scope: Scope, trips: Any = None, cond: Any = None, *initial: Any) -> tuple[Any, ...]:
@@ -47,7 +47,7 @@ def loop(*, body: Body) -> Callable[..., tuple[Any, ...]]:
 
 
 def _stacked(values: Sequence[Any], type_: onnx.TypeProto | None, axis: int = 0) -> np.ndarray:
-    """The values of all rounds; what no rounds leave follows from the declared type of one's."""
+    """The stacked values of all iterations; for none, an empty array of the declared type."""
     if values:
         return np.stack(values, axis)
     if type_ is None or not type_.tensor_type.elem_type:
@@ -60,7 +60,7 @@ def _stacked(values: Sequence[Any], type_: onnx.TypeProto | None, axis: int = 0)
 
 @host_op("Scan")
 def scan_8(**_: Any) -> Callable[..., Any]:
-    """Scan of batches, before opset 9."""
+    """Reject Scan over batches, from before opset 9."""
     raise HostError("Scan before opset 9 does not run on the host")
 
 
@@ -74,7 +74,7 @@ def scan(
     scan_output_axes: Sequence[int] = (),
     scan_output_directions: Sequence[int] = (),
 ) -> Callable[..., tuple[Any, ...]]:
-    """Values carried from slice to slice of some tensors, and tensors stacked."""
+    """Run a body for each slice of the scanned tensors, with carried values and stacked outputs."""
     count = len(body.inputs) - num_scan_inputs
     stacked = len(body.outputs) - count
     in_axes, backward = (
@@ -109,7 +109,10 @@ def scan(
 
 @host_op("SequenceMap")
 def sequence_map(*, body: Body) -> Callable[..., tuple[Any, ...]]:
-    """A graph for each element; of further inputs, each element of sequences and all of tensors."""
+    """Run a graph for each element of a sequence.
+
+    Of the further inputs, sequences are passed element by element, tensors whole.
+    """
 
     def run(scope: Scope, first: list[Any], *others: Any) -> tuple[Any, ...]:
         lengths = {len(x) for x in (first, *others) if isinstance(x, list)}

@@ -1,6 +1,7 @@
-"""Graphs run node by node: subgraphs see what lies around them, functions only what they are given.
+"""Node-by-node evaluation of graphs.
 
-Each function is run against the opsets that it imports itself.
+Subgraphs see the enclosing scope, functions only their inputs. Each function is evaluated with the
+opsets that it imports itself.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,13 +16,13 @@ from .reference import FunctionBody, find_operator
 from .registry import HostError, find_factory
 
 MAX_DEPTH = 64
-"""Functions and subgraphs, one within another."""
+"""Maximum nesting depth of functions and subgraphs."""
 
 Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
 
 
 class Scope(dict[str, Any]):
-    """Values by name; what is not here is looked for in the scope around."""
+    """Values by name; lookups of other names go to the enclosing scope."""
 
     def __init__(self, outer: "Scope | None" = None):
         super().__init__()
@@ -43,7 +44,7 @@ class Context:
     depth: int = 0
 
     def within(self, **changes: Any) -> "Context":
-        """The context of what lies within a node."""
+        """The context of a body within a node."""
         if self.depth >= MAX_DEPTH:
             raise HostError("functions or subgraphs are nested too deeply")
         return Context(**{**vars(self), **changes, "depth": self.depth + 1})
@@ -71,7 +72,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Step:
-    """One node. `compute` takes its inputs, None where one is left out, and what it may see."""
+    """One node. `compute` takes its inputs, None for omitted ones, and the enclosing scope."""
 
     name: str
     op_type: str
@@ -80,13 +81,13 @@ class Step:
     compute: Callable[[list[Any], Scope], Sequence[Any]]
 
     def run(self, scope: Scope) -> None:
-        """Put the outputs in `scope`. Raises `ExecutionError`, which names the node."""
+        """Compute the outputs into `scope`. Raises `ExecutionError`, which names the node."""
         try:
             given = [scope[name] if name else None for name in self.inputs]
             results = self.compute(given, scope)
         except ExecutionError:
-            raise  # a node of a subgraph, which it names
-        except Exception as error:  # whatever numpy or Python had against the values
+            raise  # from a node of a subgraph, which it names
+        except Exception as error:  # any error of numpy or Python about the values
             raise ExecutionError(
                 f"node '{self.name}' ({self.op_type}), which runs on the host, "
                 f"failed: {error.__cause__ or error}"
@@ -135,13 +136,13 @@ def _operator(
 
 
 def _own(factory: Callable[..., Any], node: onnx.NodeProto, context: Context) -> Any:
-    """`node` by an entry of the table; those with graphs among their attributes see the scope."""
+    """`node` implemented by an entry of the table, which gets the scope if it has subgraphs."""
     attributes = {a.name: _value(a, context) for a in node.attribute}
     try:
         compute = factory(**attributes)
     except (HostError, ImportError):
         raise
-    except Exception as error:  # whatever Python had against the attributes
+    except Exception as error:  # any error of Python about the attributes
         raise HostError(f"its attributes do not fit it: {error}") from error
     if any(isinstance(value, Body) for value in attributes.values()):
         return lambda inputs, scope: _as_sequence(compute(scope, *inputs))
@@ -166,7 +167,7 @@ def _value(attribute: onnx.AttributeProto, context: Context) -> Any:
 
 
 def _resolved(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> onnx.NodeProto:
-    """`node` with the attributes that refer to those of the function around it filled in."""
+    """`node` with references to attributes of the enclosing function replaced by their values."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     resolved = onnx.NodeProto()

@@ -1,4 +1,4 @@
-"""Labels, categories and maps of ``ai.onnx.ml``: look-ups in tables that are built once."""
+"""Labels, categories and maps of ``ai.onnx.ml``: lookups in tables that are built once."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ _STRING = np.dtype(object)
 def _look_up(
     keys: Sequence[Any], values: Sequence[Any], default: Any, dtype: np.dtype
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """For each element the value of the key that it is equal to, or `default`.
+    """A function that maps each element to the value of the equal key, or to `default`.
 
-    Of equal keys the last counts.
+    Of equal keys the last one wins.
     """
     table = dict(zip(keys, values, strict=True))
 
@@ -43,7 +43,7 @@ def category_mapper(
     default_int64: int = -1,
     default_string: str = "_Unused",
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Strings as their numbers, and numbers as their strings."""
+    """Map strings to their numbers, and numbers to their strings."""
     _require_as_many(cats_int64s, cats_strings)
     to_int = _look_up(cats_strings, cats_int64s, default_int64, _INT)
     to_string = _look_up(cats_int64s, cats_strings, default_string, _STRING)
@@ -62,7 +62,7 @@ def label_encoder_1(
     default_int64: int = -1,
     default_string: str = "_Unused",
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Strings as their places among the classes, and places as strings."""
+    """Map strings to their indices among the classes, and indices to strings."""
     places = range(len(classes_strings))
     return category_mapper(
         cats_int64s=places,
@@ -81,7 +81,7 @@ def label_encoder(
     default_tensor: np.ndarray | None = None,
     **given: Any,
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The value of the key that an element is, or the default. Of equal keys the first counts."""
+    """Map each element to the value of its key, or to the default. Of equal keys the first wins."""
     keys, _ = _column(given, "keys")
     values, dtype = _column(given, "values")
     if given:
@@ -104,7 +104,7 @@ def label_encoder(
 
 
 def _column(given: dict[str, Any], kind: str) -> tuple[list[Any], np.dtype]:
-    """The one of four attributes that there is, and the type of its elements."""
+    """The one of four possible attributes that is present, and its element type."""
     dtypes = {"strings": _STRING, "int64s": _INT, "floats": _FLOAT}
     found = {
         name: given.pop(f"{kind}_{name}")
@@ -124,7 +124,7 @@ def _column(given: dict[str, Any], kind: str) -> tuple[list[Any], np.dtype]:
 def zip_map(
     *, classlabels_int64s: Sequence[int] = (), classlabels_strings: Sequence[str] = ()
 ) -> Callable[[np.ndarray], list[dict[Any, float]]]:
-    """For each row a map from labels to its elements."""
+    """Turn each row into a map from labels to its elements."""
     labels = list(classlabels_strings or classlabels_int64s)
     count = len(labels)
 
@@ -143,7 +143,7 @@ def zip_map(
 def dict_vectorizer(
     *, int64_vocabulary: Sequence[int] = (), string_vocabulary: Sequence[str] = ()
 ) -> Callable[[Mapping[Any, Any]], np.ndarray]:
-    """One row with the values of a map in the order of a vocabulary, zero where there is none."""
+    """Turn a map into a row of its values in vocabulary order, with zeros for missing keys."""
     vocabulary = list(string_vocabulary or int64_vocabulary)
 
     def vectorize(x: Mapping[Any, Any]) -> np.ndarray:
@@ -155,7 +155,7 @@ def dict_vectorizer(
 
 
 def _dtype_of(x: Mapping[Any, Any]) -> np.dtype:
-    """The type of the values, for which those of Python stand that ONNX Runtime gives."""
+    """The numpy type of the values; maps from ONNX Runtime hold Python values."""
     value = next(iter(x.values()), 0.0)
     if isinstance(value, np.generic):
         return value.dtype
@@ -166,7 +166,7 @@ def _dtype_of(x: Mapping[Any, Any]) -> np.dtype:
 def cast_map(
     *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1
 ) -> Callable[[Mapping[int, Any]], np.ndarray]:
-    """The values of a map in the order of its keys, or each at the place that its key says."""
+    """Turn a map into a row: values in key order (dense), or each at the index of its key."""
     dtype, convert, missing = _conversion(cast_to)
     if map_form not in ("DENSE", "SPARSE"):
         raise HostError(f"map_form '{map_form}' is unknown")
@@ -194,7 +194,7 @@ def _conversion(cast_to: str) -> tuple[np.dtype, Callable[[Any], Any], Any]:
 
 @host_op("ArrayFeatureExtractor", domain=_DOMAIN)
 def array_feature_extractor() -> Callable[..., np.ndarray]:
-    """Columns by their places; a vector is one row."""
+    """Select columns by index; a vector is one row."""
 
     def extract(x: np.ndarray, places: np.ndarray) -> np.ndarray:
         taken = x[..., places.ravel()]

@@ -1,4 +1,4 @@
-"""MurmurHash3 of strings and numbers, the variant of 32 bits for x86."""
+"""MurmurHash3 of strings and numbers, the 32-bit variant for x86."""
 
 from collections.abc import Callable
 

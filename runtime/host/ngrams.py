@@ -1,4 +1,4 @@
-"""Counts of n-grams among strings."""
+"""Counts of n-grams in rows of tokens."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -23,10 +23,10 @@ def tf_idf_vectorizer(
     pool_strings: Sequence[str] = (),
     weights: Sequence[float] = (),
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """How often each n-gram of the pool is in a row, or whether it is, times its weight.
+    """Count each n-gram of the pool in a row, or its presence (IDF), times its weight.
 
-    The elements of an n-gram may lie apart, all equally far. Weights are in the order of the pool,
-    not of the columns.
+    The elements of an n-gram may be spaced apart, at equal distances. Weights are in the order of
+    the pool, not of the columns.
     """
     if mode not in ("TF", "IDF", "TFIDF"):
         raise HostError(f"mode '{mode}' is unknown")
@@ -58,7 +58,7 @@ def tf_idf_vectorizer(
 
 
 def _read_pool(pool: Sequence[Any], starts: Sequence[int]) -> dict[Gram, int]:
-    """The n-grams of `pool` with their numbers; `starts` says where those of each length begin."""
+    """The n-grams of `pool` with their numbers; `starts` holds the offset of each length."""
     found: dict[Gram, int] = {}
     for size, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
         for at in range(start, end - size + 1, size):
@@ -67,6 +67,7 @@ def _read_pool(pool: Sequence[Any], starts: Sequence[int]) -> dict[Gram, int]:
 
 
 def _grams(row: Sequence[Any], length: int, skipped: int) -> Iterator[Gram]:
-    """The n-grams of `length` elements in `row`, with up to `skipped` elements between two."""
+    """The n-grams of `length` elements in `row`, with up to `skipped` elements between adjacent
+    ones."""
     for apart in range(1, 2 if length == 1 else skipped + 2):
         yield from zip(*(row[k * apart :] for k in range(length)), strict=False)

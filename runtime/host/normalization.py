@@ -1,4 +1,4 @@
-"""Normalization of tensors, where `onnx.reference` has other values than ONNX Runtime."""
+"""Normalization of tensors, for which `onnx.reference` and ONNX Runtime differ."""
 
 import functools
 import math
@@ -28,7 +28,7 @@ def _hardmax(x: np.ndarray) -> np.ndarray:
 
 
 def _from(x: np.ndarray, axis: int) -> tuple[int, ...]:
-    """`axis` and all behind it, over which these operators went before opset 13."""
+    """`axis` and all later axes, over which these operators normalized before opset 13."""
     return tuple(range(axis % x.ndim, x.ndim))
 
 
@@ -75,7 +75,7 @@ def hardmax(*, axis: int = -1) -> Callable[[np.ndarray], np.ndarray]:
 def local_response_normalization(
     *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Each channel by the squares of those around it."""
+    """Normalize each channel by the squares of neighbouring channels."""
     below, above = (size - 1) // 2, size // 2
 
     def normalize(x: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ def local_response_normalization(
 
 @host_op("LpNormalization")
 def lp_normalization(*, axis: int = -1, p: int = 2) -> Callable[[np.ndarray], np.ndarray]:
-    """Vectors divided by their norm; those of zeros stay."""
+    """Divide vectors by their norm; zero vectors stay zero."""
     if p not in (1, 2):
         raise HostError(f"p is {p}, neither 1 nor 2")
 
@@ -104,7 +104,7 @@ def lp_normalization(*, axis: int = -1, p: int = 2) -> Callable[[np.ndarray], np
 def batch_normalization_9(
     *, epsilon: float = 1e-5, momentum: float = 0.9
 ) -> Callable[..., np.ndarray]:
-    """With the given mean and variance, whatever `momentum` says of training."""
+    """Normalize with the given mean and variance; `momentum` applies to training only."""
     del momentum
     return functools.partial(_batch_normalized, epsilon=epsilon)
 
@@ -119,7 +119,7 @@ def batch_normalization(
     def train(
         x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """With mean and variance of the batch, and those of all so far."""
+        """Normalize with the statistics of the batch, and update the running statistics."""
         axes = (0, *range(2, x.ndim))
         here = x.mean(axes, dtype=mean.dtype), x.var(axes, dtype=var.dtype)
         running = (

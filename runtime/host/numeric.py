@@ -1,4 +1,4 @@
-"""Operators on numbers that `onnx.reference` lacks in some version, or computes otherwise."""
+"""Numeric operators that `onnx.reference` lacks in some version, or computes differently."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def gather_elements(*, axis: int = 0) -> Callable[..., np.ndarray]:
 
 @host_op("Scatter", since=9)
 def scatter(*, axis: int = 0) -> Callable[..., np.ndarray]:
-    """ScatterElements, by the name that it had before opset 11."""
+    """ScatterElements, under its name before opset 11."""
 
     def put(x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
         result = x.copy()
@@ -39,7 +39,7 @@ def scatter(*, axis: int = 0) -> Callable[..., np.ndarray]:
 
 
 def _places(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
-    """Each place of `indices` itself, but for `axis`, which they give."""
+    """Index arrays for each position of `indices`, with `indices` themselves along `axis`."""
     places: list[Any] = list(np.indices(indices.shape, sparse=True))
     places[axis] = indices
     return tuple(places)
@@ -79,7 +79,7 @@ def _cut(
     axes: Sequence[int] | None,
     steps: Sequence[int] | None,
 ) -> np.ndarray:
-    """Starts and ends beyond the axis are at its border, also where steps are negative."""
+    """Slice `x`, with starts and ends clamped to the axis, for negative steps, too."""
     places = [slice(None)] * x.ndim
     axes = [*range(len(starts))] if axes is None else axes
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
@@ -95,7 +95,7 @@ def _cut(
 
 @host_op("OneHot")
 def one_hot(*, axis: int = -1) -> Callable[..., np.ndarray]:
-    """An axis with the second of `values`, which may be strings, where each index says."""
+    """Add a one-hot axis: `values[1]` at each index, `values[0]` elsewhere; they may be strings."""
 
     def encode(indices: np.ndarray, depth: np.ndarray, values: np.ndarray) -> np.ndarray:
         size = int(depth.item())
@@ -110,7 +110,8 @@ def one_hot(*, axis: int = -1) -> Callable[..., np.ndarray]:
 
 @host_op("Unique")
 def unique(*, axis: int | None = None, **others: Any) -> Callable[..., tuple[np.ndarray, ...]]:
-    """`onnx.reference` has no order of rows of Python's strings, but of numpy's."""
+    """Convert strings to numpy's fixed-width type, as `onnx.reference` cannot sort rows of Python
+    strings."""
     given = others if axis is None else {**others, "axis": axis}
     compute = _by_version("Unique", 11, n_outputs=4, **given)
 
@@ -143,7 +144,7 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 @host_op("GridSample", since=16)
 def grid_sample(*, mode: str = "linear", **others: Any) -> Callable[..., np.ndarray]:
-    """The modes have other names from opset 20 on."""
+    """Translate the names of modes, which changed in opset 20."""
     return _by_version("GridSample", 20, mode=_MODES.get(mode, mode), **others)
 
 
@@ -157,7 +158,7 @@ def upsample(*, mode: str = "nearest") -> Callable[..., np.ndarray]:
 
 @host_op("ConvTranspose")
 def conv_transpose(*, group: int = 1, **others: Any) -> Callable[..., np.ndarray]:
-    """Group by group: `onnx.reference` knows one."""
+    """Compute group by group: `onnx.reference` supports a single group."""
     compute = _by_version("ConvTranspose", 22, group=1, **others)
 
     def run(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
@@ -169,6 +170,6 @@ def conv_transpose(*, group: int = 1, **others: Any) -> Callable[..., np.ndarray
 
 
 def _by_version(op_type: str, version: int, **attributes: Any) -> Callable[..., Any]:
-    """`op_type` as `onnx.reference` has it in `version`."""
+    """The implementation of `op_type` in `onnx.reference` for opset `version`."""
     evaluate = load_op("", op_type, version).eval
     return lambda *inputs: evaluate(*inputs, **attributes)

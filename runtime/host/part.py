@@ -8,7 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 
 from ...errors import DeviceError, ModuleFileError
-from . import (  # noqa: F401  they fill the table
+from . import (  # noqa: F401  imported to fill the table
     casts,
     control_flow,
     features,
@@ -28,9 +28,9 @@ from .registry import HostError
 class HostPart:
     """Runs the nodes of an ONNX model, given as its bytes, on the host.
 
-    Calls from several threads may overlap. Raises `DeviceError` for a model whose operators are
-    not there, and `ModuleFileError` for one that is damaged, or refers to other files: a part is
-    whole, and reads nothing.
+    Calls from several threads may overlap. Raises `DeviceError` for a model with unsupported
+    operators, and `ModuleFileError` for one that is damaged or refers to other files: a part is
+    self-contained.
     """
 
     def __init__(self, contents: bytes | memoryview):
@@ -65,7 +65,7 @@ def _context(model: onnx.ModelProto) -> Context:
 
 
 def _require_whole(message: Message) -> None:
-    """Raises ValueError where the data of a tensor lies in a file."""
+    """Raise ValueError if the data of a tensor is in another file."""
     if isinstance(message, onnx.TensorProto) and message.data_location:
         raise ValueError(f"the data of tensor '{message.name}' lies in another file")
     for field, value in message.ListFields():
@@ -75,7 +75,7 @@ def _require_whole(message: Message) -> None:
 
 
 def why_not(contents: bytes) -> str | None:
-    """Why the model of these bytes, of one node, cannot run on the host; None where it can."""
+    """The reason why a serialized model of one node cannot run on the host; None if it can."""
     model = onnx.ModelProto.FromString(contents)
     try:
         make_step(model.graph.node[0], _context(model))

@@ -1,4 +1,4 @@
-"""Encoded pictures."""
+"""Decoding of images."""
 
 import io
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from .registry import host_op
 
 @host_op("ImageDecoder")
 def image_decoder(*, pixel_format: str = "RGB") -> Callable[[np.ndarray], np.ndarray]:
-    """A picture in any format that Pillow reads, as height x width x channels."""
+    """Decode an image in any format that Pillow reads to height x width x channels."""
     try:
         import PIL.Image
     except ImportError as error:

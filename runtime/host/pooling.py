@@ -1,6 +1,6 @@
-"""Maxima of windows, with their places.
+"""Max pooling, with the indices of the maxima.
 
-`onnx.reference` fails or finds other windows where pads differ from side to side.
+`onnx.reference` fails or uses wrong windows for asymmetric pads.
 """
 
 import math
@@ -14,7 +14,7 @@ from .registry import HostError, host_op
 
 @dataclass(frozen=True)
 class _Windows:
-    """The windows along one axis: `count` of them from `-begin` on."""
+    """The windows along one axis: `count` windows, the first at `-begin`."""
 
     begin: int
     count: int
@@ -24,12 +24,12 @@ class _Windows:
 
     @property
     def reach(self) -> int:
-        """The elements from the first to the last of a window."""
+        """Extent of a dilated window, in elements."""
         return (self.kernel - 1) * self.dilation + 1
 
     @property
     def places(self) -> np.ndarray:
-        """Where the elements of each window lie, ``[count, kernel]``."""
+        """Positions of the elements of each window, ``[count, kernel]``."""
         starts = np.arange(self.count) * self.stride - self.begin
         return starts[:, None] + np.arange(self.kernel) * self.dilation
 
@@ -47,7 +47,7 @@ def _windows(
     if room < 0:
         raise HostError(f"a window of {reach} elements on {size + begin + end}")
     count = (-(-room // stride) if ceil else room // stride) + 1
-    if ceil and (count - 1) * stride >= size + begin:  # begins behind the last element
+    if ceil and (count - 1) * stride >= size + begin:  # begins after the last element
         count -= 1
     return _Windows(begin, count, kernel, stride, dilation)
 
@@ -102,7 +102,7 @@ def max_pool(
 def _flat_places(
     sizes: Sequence[int], windows: Sequence[_Windows], order: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each window the places of its elements in one plane, and which lie in it."""
+    """The flat positions of the elements of each window in a plane, and a mask of those inside."""
     strides = np.cumprod([1, *(sizes if order == "F" else sizes[::-1])])[:-1]
     strides = strides if order == "F" else strides[::-1]
     total, inside = np.zeros((1, 1), np.int64), np.ones((1, 1), np.bool_)

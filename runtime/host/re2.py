@@ -1,7 +1,7 @@
-"""Regular expressions of RE2, in which ONNX has them, as those of Python.
+"""Translation of RE2's regular expressions, which ONNX specifies, to Python's.
 
-RE2's classes ``\\d``, ``\\w``, ``\\s`` and ``\\b`` know ASCII alone; where case is ignored, it is
-that of all of Unicode.
+RE2's classes ``\\d``, ``\\w``, ``\\s`` and ``\\b`` are ASCII only, but case-insensitive matches
+cover all of Unicode.
 """
 
 import re
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 def compile_re2(pattern: str) -> re.Pattern[str]:
-    """`pattern` compiled. Raises `HostError` for what Python has no equal of."""
+    """Compile `pattern`. Raises `HostError` if it has no equivalent in Python."""
     try:
         return re.compile("".join(_Translation().pieces(pattern)))
     except re.error as error:
@@ -32,7 +32,7 @@ def compile_re2(pattern: str) -> re.Pattern[str]:
 
 
 class _Translation:
-    """Walks a pattern; within brackets or not."""
+    """Translates a pattern token by token; `inside` is set within brackets."""
 
     def __init__(self) -> None:
         self.inside = False

@@ -1,4 +1,4 @@
-"""Operators by their definition in `onnx.reference`, or by the function body that ONNX ships."""
+"""Operators from `onnx.reference`, or from the function bodies that ONNX ships."""
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ UNKNOWN = "ONNX has no reference implementation of it that could run on the host
 
 @dataclass(frozen=True)
 class FunctionBody:
-    """A function body that ONNX ships; of some operators it depends on the types of the inputs."""
+    """A function body that ONNX ships; for some operators it depends on the input types."""
 
     node: onnx.NodeProto
     schema: Any
@@ -65,7 +65,7 @@ def find_operator(
 
 
 def _clean(value: Any) -> Any:
-    """Arrays for numbers, and strings as Python has them."""
+    """`value` with numpy scalars as arrays, and strings as Python strings."""
     if isinstance(value, np.ndarray):
         return value.astype(object) if value.dtype.kind in "US" else value
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def _clean(value: Any) -> Any:
 
 
 def _without_trailing(inputs: list[Any]) -> list[Any]:
-    """Without what is left out at the end, for which `onnx.reference` has defaults."""
+    """`inputs` without omitted trailing ones, for which `onnx.reference` has defaults."""
     count = len(inputs)
     while count and inputs[count - 1] is None:
         count -= 1
@@ -97,7 +97,7 @@ _MODULES = {
 
 
 def _implementation(node: onnx.NodeProto, opsets: Mapping[str, int]) -> OpRun | None:
-    """The implementation of `node`, or None where there is only a function body, or nothing."""
+    """The implementation of `node` in `onnx.reference`, or None if it has none."""
     if node.domain not in _MODULES:
         return None
     parameters = {
@@ -111,5 +111,5 @@ def _implementation(node: onnx.NodeProto, opsets: Mapping[str, int]) -> OpRun | 
     try:
         load = importlib.import_module(_MODULES[node.domain]).load_op
         return load(node.domain, node.op_type, opsets[node.domain])(node, parameters)
-    except Exception:  # `onnx.reference` has many ways to say so
+    except Exception:  # `onnx.reference` signals this in many ways
         return None

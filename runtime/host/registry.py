@@ -1,18 +1,18 @@
 """The table of operators that run on the host by an implementation of our own.
 
 An entry is a factory: it takes the attributes of a node as keyword arguments, with ONNX's
-defaults, and gives a function from the node's inputs to its output, or to a tuple of its outputs.
-Tables of keys are thereby built when a model is loaded, not in each call.
+defaults, and returns a function from the node's inputs to its output, or to a tuple of its outputs.
+So lookup tables are built when a model is loaded, not in each call.
 
     @host_op("CategoryMapper", domain="ai.onnx.ml")
     def category_mapper(*, cats_strings, cats_int64s, default_string="_Unused", default_int64=-1):
         ...
         return look_up
 
-An entry serves every opset from `since` on until another of the same operator with a larger one.
-What is not in the table runs by its definition in `onnx.reference`, or by the function body that
-ONNX ships: the table has what ONNX defines in prose alone, and what `onnx.reference` gives other
-values for than the prose or ONNX Runtime.
+An entry serves every opset from `since` on, up to the next entry of the same operator. Operators
+without an entry use their definition in `onnx.reference`, or the function body that ONNX ships. The
+table holds operators that ONNX defines in prose only, and those for which `onnx.reference` computes
+other values than the prose or ONNX Runtime.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _table: dict[tuple[str, str], list[tuple[int, Factory]]] = {}
 
 
 class HostError(Exception):
-    """Why a node cannot run on the host, or not on these values."""
+    """The reason why a node cannot run on the host, or not on these values."""
 
 
 def host_op(op_type: str, domain: str = "", since: int = 1) -> Callable[[Factory], Factory]:

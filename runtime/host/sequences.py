@@ -1,4 +1,4 @@
-"""Sequences, which are lists, and optionals, which are their value or None."""
+"""Operators on sequences (lists) and optionals (the value or None)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def optional_get_element() -> Callable[[Any], Any]:
 
 @host_op("Identity")
 def identity() -> Callable[[Any], Any]:
-    """The value itself; nothing here changes a value in place."""
+    """Return the value itself; no operator here changes a value in place."""
     return lambda x: x
 
 
@@ -77,7 +77,10 @@ def sequence_insert() -> Callable[..., list[Any]]:
 
 
 def _index(position: Any, last: int, sequence: list[Any]) -> int:
-    """`position`, which counts from the end where it is negative, if it is not beyond `last`."""
+    """The index for `position`, where negative ones count from the end.
+
+    Raises `HostError` if it is out of range, that is, beyond `last`.
+    """
     index, size = int(np.asarray(position).item()), len(sequence)
     if not -size <= index <= last:
         raise HostError(f"position {index} is out of range for a sequence of {size}")
@@ -96,7 +99,7 @@ def split_to_sequence(*, axis: int = 0, keepdims: int = 1) -> Callable[..., list
 
 
 def _ends(split: np.ndarray, size: int) -> Sequence[int]:
-    """Where the parts end, of which `split` is the length of each, or of all but the last."""
+    """The end of each part; `split` is the length of each part, or of all but the last."""
     if split.ndim == 0:
         length = int(split)
         if length < 1:

@@ -1,4 +1,4 @@
-"""Tensors of strings, which are arrays of Python's own."""
+"""Operators on tensors of strings: arrays of Python strings."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from .registry import HostError, host_op
 
 
 def as_strings(texts: Sequence[str], shape: Sequence[int]) -> np.ndarray:
-    """An array of `shape`."""
+    """An array of `shape` that holds `texts`."""
     array = np.empty(len(texts), object)
     array[:] = texts
     return array.reshape(shape)
@@ -23,9 +23,10 @@ def string_concat() -> Callable[..., np.ndarray]:
 
 @host_op("StringSplit")
 def string_split(*, delimiter: str = "", maxsplit: int | None = None) -> Callable[..., Any]:
-    """Substrings along a last axis, as many as there are most of, and how many there are.
+    """Split each string into substrings along a new last axis, and count them.
 
-    At whitespace where there is no delimiter, as ONNX has it and `str.split` does.
+    Rows are padded to the longest. Without a delimiter, strings are split at whitespace, as by
+    `str.split`.
     """
     most = -1 if maxsplit is None else maxsplit
 
@@ -41,7 +42,7 @@ def _lengths(parts: Sequence[Sequence[str]], shape: Sequence[int]) -> np.ndarray
 
 
 def _padded(parts: Sequence[list[str]], shape: Sequence[int], pad: str) -> np.ndarray:
-    """An array of `shape` and the length of the longest of `parts`."""
+    """An array of `shape` plus an axis of the length of the longest of `parts`."""
     most = max(map(len, parts), default=0)
     texts = [text for part in parts for text in (*part, *[pad] * (most - len(part)))]
     return as_strings(texts, (*shape, most))
@@ -66,10 +67,10 @@ def string_normalizer(
     locale: str = "en_US",
     stopwords: Sequence[str] = (),
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Elements that are stop words left out, and the case of the others changed.
+    """Remove stop words, and change the case of the other elements.
 
-    A letter is changed by itself, whatever the `locale`: none has other rules for one letter than
-    Unicode has, but for the dotted and the dotless i.
+    Case is changed letter by letter, independent of `locale`: for single letters all locales follow
+    Unicode, except for the dotted and the dotless i.
     """
     del locale
     changes = {"NONE": str, "LOWER": _lower, "UPPER": _upper}
@@ -108,10 +109,11 @@ def tokenizer(
     separators: Sequence[str] = (),
     tokenexp: str = "",
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Tokens along a last axis: characters, what matches, or what lies between separators.
+    """Split strings into tokens along a new last axis: characters, matches of an expression, or
+    the text between separators.
 
-    With `mark` those of each string stand between 0x02 and 0x03. No tokens at all leave an axis
-    of no elements.
+    With `mark` the tokens of each string are enclosed in 0x02 and 0x03. If there are no tokens at
+    all, the axis is empty.
     """
     if bool(separators) == bool(tokenexp):
         raise HostError("needs either separators or tokenexp")
@@ -147,7 +149,7 @@ def _between(separators: Sequence[str]) -> Callable[[str], Sequence[str]]:
 
 
 def _cut(separator: Any, text: str) -> list[str]:
-    """The pieces of `text` between matches of `separator`, whose groups do not matter."""
+    """The pieces of `text` between matches of `separator`; groups in it have no effect."""
     pieces, start = [], 0
     for match in separator.finditer(text):
         pieces.append(text[start : match.start()])

@@ -1,4 +1,4 @@
-"""Running a child process that can be watched, cancelled and timed out, and leaves nothing."""
+"""Child processes with progress events, cancellation, timeouts and complete cleanup."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _HEARTBEAT = 0.2  # seconds between two progress events
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """A sign of life: what is being done, and for how long (in seconds)."""
+    """A progress event: the current stage, and the elapsed time in seconds."""
 
     stage: str
     elapsed: float
@@ -31,19 +31,19 @@ def run_child(
     progress: Callable[[ProgressEvent], None] | None = None,
     temporary: Path | None = None,
 ) -> int | None:
-    """Runs `command` with its output in `log`. Answers with its exit code, ``None`` on a timeout.
+    """Run `command` with its output in `log`; return its exit code, or ``None`` on a timeout.
 
-    It keeps temporary files in the folder `temporary`: those of a process that was killed stay.
+    The process keeps its temporary files in the folder `temporary`, where those of a killed process
+    remain.
 
-    The code is negative where a signal ended the process. Whatever ends the wait, an exception
-    raised by `progress` and Ctrl-C included, on return the process has ended and its children are
-    killed.
+    The code is negative if a signal ended the process. However the wait ends, also by an exception
+    of `progress` or Ctrl-C, on return the process has ended and its children are killed.
     """
     start, environment = time.monotonic(), dict(os.environ)
     if temporary is not None:
         environment |= dict.fromkeys(_TEMPORARY, str(temporary))
-    # Output goes to a file: no pipe that can fill up, no memory that can run out. The process leads
-    # a group of its own, so that what it started (a linker) can be ended with it.
+    # Output goes to a file: a pipe could fill up, memory could run out. The process leads a process
+    # group of its own, so that its children (a linker) can be killed with it.
     with log.open("wb") as sink:
         process = subprocess.Popen(
             command,
@@ -69,9 +69,9 @@ def run_child(
 
 
 def _wait(process: subprocess.Popen, seconds: float) -> int | None:
-    """The exit code of `process`; None where it has not ended within `seconds`."""
+    """The exit code of `process`; None if it has not ended within `seconds`."""
     try:
-        handle = os.pidfd_open(process.pid)  # `Popen.wait` would look only every 50 ms
+        handle = os.pidfd_open(process.pid)  # `Popen.wait` would poll only every 50 ms
     except (AttributeError, OSError):  # not Linux, an old one, or a sandbox that forbids it
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(seconds)
@@ -86,7 +86,7 @@ def _wait(process: subprocess.Popen, seconds: float) -> int | None:
 
 
 def describe_exit(code: int) -> str:
-    """``crashed (SIGSEGV)`` or ``failed (exit code 1)``."""
+    """Describe an exit code: ``crashed (SIGSEGV)`` or ``failed (exit code 1)``."""
     if code >= 0:
         return f"failed (exit code {code})"
     try:

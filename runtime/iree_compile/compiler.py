@@ -1,7 +1,7 @@
-"""Bytecode in, ``.vmfb`` out: the backend compiler as a child process.
+"""Calls of the backend compiler as a child process: bytecode in, ``.vmfb`` out.
 
-A crash, an abort or a runaway compile of the backend is an exception here, never the death of the
-caller, and nothing of it is left behind.
+A crash, an abort or a hang of the backend raises an exception in the caller instead of ending it,
+and leaves no files or processes behind.
 """
 
 import logging
@@ -26,7 +26,7 @@ from .temporary_folder import temporary_folder
 
 _UNVERIFIED = "--verify=false"
 _ROOM = 1 << 20
-"""A disk with fewer bytes than that is full."""
+"""Number of free bytes below which a disk counts as full."""
 
 logger = logging.getLogger("graphc")
 
@@ -45,21 +45,22 @@ def compile_module(
     cache: CompileCache | None = None,
     name: str = "module",
 ) -> bytes:
-    """Compiles MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
+    """Compile MLIR (bytecode or text, or the path of a file of it) to the bytes of a ``.vmfb``.
 
-    `threads` is the number of workers that the code is laid out for, `opt_level` runs from 0 to 3,
+    `threads` is the number of workers that the code is optimized for, `opt_level` runs from 0 to 3,
     `extra_flags` come last and so override all others, `timeout` is in seconds. `progress` is
     called about five times a second in the calling thread; an exception that it raises stops the
     compilation and reaches the caller, and so does Ctrl-C. With `save_temps` the input, the
-    command, the diagnostics and the output are kept in that folder (`OutputError` if they cannot).
-    What `cache` has is taken from there, unless `save_temps` asks for all that; what it has not is
-    put there as `name`, and so are kernels that are functions of their own. It is not used with
-    `extra_flags` that read or write files.
+    command, the diagnostics and the output are kept in that folder (`OutputError` if that fails).
 
-    Raises `BackendError` where the backend fails: the message holds its first errors with the names
-    of the nodes they are about, `command` repeats it, and `reproducer` is the folder that keeps the
-    input. Raises `BackendTimeoutError` (the same, for a compile that did not end in time) and
-    `UsageError`.
+    `cache` is looked up first, unless `save_temps` is given. New programs are stored in it under
+    the listing `name`, and so are kernels that are functions of their own. The cache is not used
+    with `extra_flags` that read or write files.
+
+    Raises `BackendError` if the backend fails: the message holds its first errors with the names of
+    the nodes concerned, `command` repeats the compilation, and `reproducer` is the folder that
+    keeps the input. Raises `BackendTimeoutError` (with the same attributes) if the compilation did
+    not end in time, and `UsageError` for invalid `opt_level` or `threads`.
     """
     if opt_level not in range(4):
         raise UsageError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
@@ -94,9 +95,9 @@ def compile_module(
 
 
 def find_compiler() -> Path:
-    """The ``iree-compile`` of the installed compiler package, which is not imported.
+    """The path of ``iree-compile`` in the installed compiler package, which is not imported.
 
-    Raises `BackendError` where there is none.
+    Raises `BackendError` if there is none.
     """
     path = find_executable("iree.compiler", "_mlir_libs", "iree-compile")
     if path is None:
@@ -109,12 +110,12 @@ def find_compiler() -> Path:
 
 @dataclass
 class _Call:
-    """One compilation: how the backend is called, and within which time from the first run on."""
+    """One compilation: the settings of the backend, and a timeout that covers all of its runs."""
 
     compiler: Path
     flags: tuple[str, ...]
     fallback: Flags
-    """Flags for a program that fails without them."""
+    """Flags to retry with after a failure."""
     folder: Path
     save_temps: Path | None
     timeout: float | None
@@ -126,7 +127,7 @@ class _Call:
         return self.folder / "module.vmfb"
 
     def compile_with(self, kernels: KernelCache, program: Program) -> bytes:
-        """What comes of `program`, with kernels from `kernels`, where its others are put."""
+        """Compile `program` with cached kernels from `kernels`, and store its new kernels there."""
         shared = program.kernels if self.save_temps is None else ()
         if not shared:
             return self.compile(program.file(self.folder))
@@ -143,8 +144,10 @@ class _Call:
         return self.compile(source, has_failed=is_whole)
 
     def compile(self, source: Path, has_failed: bool = False) -> bytes:
-        """What comes of the program in `source`, which `has_failed` unverified; of it with the
-        `fallback` where it fails without."""
+        """Compile the program in `source`, after a failure again with the `fallback` flags.
+
+        `has_failed` says that an unverified compilation of it has failed already.
+        """
         run = self._reproduction(source, self.flags)
         code = self._run(run, has_failed)
         if code and self.fallback:
@@ -164,8 +167,10 @@ class _Call:
         raise self._failure(run, code)
 
     def _compile_shared(self, source: Path, is_linked: bool) -> bytes | None:
-        """What comes of the program in `source`, whose object files are left; None where that
-        fails: the program alone says why."""
+        """Compile the program in `source`, and keep its object files.
+
+        None if that fails: compiling the program without shared kernels gives the diagnosis.
+        """
         self._objects.mkdir()
         flags = (*self.flags, KEEP_OBJECTS, f"{SEARCH_PATH}{self.folder}")
         run = self._reproduction(source, flags)
@@ -191,11 +196,10 @@ class _Call:
         return Reproduction(self.compiler, source, flags, self.folder / log)
 
     def _run(self, run: Reproduction, has_failed: bool = False) -> int | None:
-        """The exit status, None where the time is over.
+        """Run the backend; return its exit status, None on a timeout.
 
-        To verify the program after each of the backend's passes takes a third of the time, and
-        changes nothing of what it makes. So that is done where it fails without: for a message
-        that says more.
+        Verifying the program after each of the backend's passes takes a third of the time, and does
+        not affect the output. So it is done only after a failure, for a better message.
         """
         code = None
         for first in [[]] if has_failed else [[_UNVERIFIED], []]:
@@ -229,7 +233,7 @@ class _Call:
 
 
 def _full_disk(folder: Path) -> str:
-    """A line that says so where there is no room left in `folder`: the backend does not always."""
+    """A line that reports a full disk for `folder`, else empty: the backend often omits this."""
     if shutil.disk_usage(folder).free >= _ROOM:
         return ""
     return f"\n  no space is left in {folder.parent}, where temporary files lie (see TMPDIR)"

@@ -1,13 +1,13 @@
-"""The backend's diagnostics, cut down to what a person wants to read."""
+"""Summaries of the backend's diagnostics for users."""
 
 import re
 from pathlib import Path
 
-_HEAD = 1 << 18  # bytes of the log that are looked at, from its beginning
+_HEAD = 1 << 18  # bytes read from the beginning of the log
 _MAX_ERRORS = 5
 _MAX_WIDTH = 300  # of one line: a diagnostic may quote an operation with all its constants
 
-# ``<unknown>:0: error: loc("node"): text``, where a location of another kind may stand in front.
+# ``<unknown>:0: error: loc("node"): text``, or with another kind of location in front.
 _ERROR = re.compile(r"^(?:(?P<where>.*?): )?error: (?:loc\((?P<loc>.*?)\): )?(?P<what>.*)$")
 _NODE = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _FATAL = re.compile(r"LLVM ERROR|Assertion .* failed|out of memory|bad_alloc|^iree-lld: error")
@@ -15,15 +15,15 @@ _NOISE = re.compile(r"^(Please report issues|PLEASE submit|Stack dump| ?#\d+ |\s
 
 
 def summarize(log: Path) -> str:
-    """The first errors in `log`, each with the node it is about, as indented lines.
+    """The first errors in `log`, each with the node concerned, as indented lines.
 
-    Begins with ``:`` and a newline, or is empty where the log says nothing.
+    Begins with ``:`` and a newline, or is empty if the log has no messages.
     """
     with log.open("rb") as file:
         lines = file.read(_HEAD).decode("utf-8", "replace").splitlines()
     errors = [text for line in lines if (text := _read_error(line))]
     if not errors:
-        # No diagnostic: a crash. What was said before the stack trace is the best there is.
+        # No diagnostic: a crash. The output before the stack trace is the best information.
         errors = [line.strip() for line in lines if not _NOISE.match(line)]
     shown = list(dict.fromkeys(errors))
     more = len(shown) - _MAX_ERRORS

@@ -1,4 +1,4 @@
-"""The programs that come with the packages of the backend, which need not be imported."""
+"""Executables in the packages of the backend, found without importing these."""
 
 import importlib.util
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def find_executable(package: str, *path: str) -> Path | None:
-    """The program at `path` below an installed package (``iree.compiler``), None without one."""
+    """The executable at `path` below an installed package (``iree.compiler``), None if absent."""
     parent = package.partition(".")[0]
     spec = importlib.util.find_spec(package) if importlib.util.find_spec(parent) else None
     *folders, name = path

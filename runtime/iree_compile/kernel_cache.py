@@ -1,7 +1,8 @@
-"""Compiled kernels, shared by the programs that hold equal ones.
+"""Cache of compiled kernels, shared by programs with equal kernels.
 
-A program whose kernels are functions of their own leaves an object file that has these functions.
-It is kept once, and each kernel leads to it; the linker takes from it what is asked for.
+Compiling a program whose kernels are functions of their own produces an object file with these
+functions. The file is stored once, under the cache keys of all its kernels; the linker extracts the
+functions that a program needs.
 """
 
 import logging
@@ -14,29 +15,26 @@ from .object_file import export_functions
 from .program import SharedKernel
 
 KEEP_OBJECTS = "--iree-llvmcpu-keep-linker-artifacts"
-"""Makes the backend leave its object files in its folder for temporary files."""
+"""Flag that makes the backend keep its object files in its folder for temporary files."""
 SEARCH_PATH = "--iree-hal-executable-object-search-path="
 
 logger = logging.getLogger("graphc")
 
 
 class KernelCache:
-    """The kernels in `cache` that were compiled with `flags`. `name` and `target` are what new ones
-    are listed with."""
+    """The kernels in `cache` compiled with `flags`; new ones get `name` and `target`."""
 
     def __init__(self, cache: CompileCache, flags: Sequence[str], *, name: str, target: str):
         self._cache, self._flags = cache, flags
         self._name, self._target = name, target
         self.linked = 0
-        """How many kernels were linked."""
+        """Number of kernels that were linked from the cache."""
         self.taken = ""
-        """That, in words for a report."""
+        """The same as text for a report."""
 
     def link(self, kernels: Sequence[SharedKernel], folder: Path) -> list[str]:
-        """Link what is kept of `kernels`, from object files in `folder`; the symbols of the others.
-
-        Raises `OSError`.
-        """
+        """Link the cached ones of `kernels`, from object files copied to `folder`; return the
+        symbols of the others. Raises `OSError`."""
         files: dict[str, str] = {}
         new = []
         for kernel in kernels:
@@ -47,7 +45,8 @@ class KernelCache:
                 continue
             digest = found.entry.contents
             if digest not in files:
-                # A copy: others may remove what is kept, and the linker splits paths at blanks.
+                # A copy, as other processes may evict the file, and the linker splits paths at
+                # spaces.
                 files[digest] = f"kernels_{len(files)}.o"
                 (folder / files[digest]).write_bytes(contents)
             kernel.link(files[digest])
@@ -57,7 +56,7 @@ class KernelCache:
         return new
 
     def keep(self, symbols: Sequence[str], folder: Path) -> None:
-        """Keep those of `symbols` that an object file in `folder` has."""
+        """Store the kernels of `symbols` that are in object files in `folder`."""
         wanted = set(symbols)
         for path in sorted(folder.glob("*.o")):
             if not wanted:
@@ -72,7 +71,7 @@ class KernelCache:
             wanted -= set(names)
 
     def forget(self) -> None:
-        """What was linked is of no use."""
+        """Reset the counts, after linking failed."""
         self.linked, self.taken = 0, ""
 
     def _key(self, symbol: str) -> str:

@@ -1,32 +1,31 @@
-"""Object files, in which functions are made known to the linker.
+"""ELF object files: export of local functions.
 
-The backend leaves one for each module that it compiles, whose functions only the file itself knows.
+The backend writes an object file per module, in which all kernels are local symbols.
 """
 
 import struct
 from collections.abc import Callable
 
 _MAGIC = b"\x7fELF\x02\x01"
-"""ELF, of 64 bits, the low byte first."""
+"""Magic number of 64-bit little-endian ELF."""
 _RELOCATABLE = 1
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOLS, _SECTION_NUMBERS = 2, 18
-"""Kinds of sections."""
+"""Section types."""
 _LOCAL, _GLOBAL, _WEAK, _FUNCTION, _HIDDEN = 0, 1, 2, 2, 2
-"""Bindings, a kind and a visibility of symbols."""
+"""Symbol bindings, a symbol type and a visibility."""
 _UNDEFINED, _RESERVED = 0, 0xFF00
 
 
 def export_functions(contents: bytes, wanted: Callable[[str], bool]) -> tuple[bytes, list[str]]:
-    """The object file `contents` with the functions that are `wanted` known to the linker, and
-    the names of these, in order.
+    """The object file `contents` with the `wanted` functions exported, and their names in order.
 
-    All that the file defines for others is weak in it: another file with the same kernel may be
-    linked, and what a program defines itself, as its table of contents, is what it gets.
+    All exported symbols of the result are weak: another file with the same kernel may be linked as
+    well, and a program's own definitions, such as its executable library table, take precedence.
 
-    Raises `ValueError` where it is no object file of a known kind.
+    Raises `ValueError` if it is not a supported object file.
     """
     try:
         return _export(contents, wanted)
@@ -62,7 +61,7 @@ def _export(contents: bytes, wanted: Callable[[str], bool]) -> tuple[bytes, list
         if not wanted(name):
             continue
         found.append(name)
-        if binding == _LOCAL:  # its own symbol stays: what is numbered after it keeps its number
+        if binding == _LOCAL:  # the local symbol stays, so that symbol indices do not change
             exported = (_WEAK << 4) | _FUNCTION
             added.append(_SYMBOL.pack(name_at, exported, _HIDDEN, section, value, length))
     place = -(-len(contents) // 8) * 8

@@ -1,4 +1,4 @@
-"""What the backend compiler is given."""
+"""Input programs of the backend compiler."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,21 +8,20 @@ from ..cache.digests import digest_of, digest_of_file
 
 
 class SharedKernel(Protocol):
-    """A kernel of a program, for which compiled code can stand."""
+    """A kernel of a program that can be replaced by compiled code."""
 
     @property
     def symbol(self) -> str:
-        """Says all that it does."""
+        """Name of the function, which includes a digest of the kernel's contents."""
         ...
 
     def link(self, file: str) -> None:
-        """Have its code taken from the object file `file`, where it is called `symbol`."""
+        """Replace the kernel by the function `symbol` in the object file `file`."""
         ...
 
 
 class Program(Protocol):
-    """A program of MLIR, which may be large: it is written when it is known what of it to
-    compile."""
+    """An MLIR program, which may be large: it is written once the kernels to link are known."""
 
     @property
     def kernels(self) -> Sequence[SharedKernel]:
@@ -34,19 +33,19 @@ class Program(Protocol):
         ...
 
     def file(self, folder: Path) -> Path:
-        """The file of the program as it stands, in `folder` if it is not one already.
+        """Write the program in its current state to a file in `folder`, unless it is a file.
 
-        Nothing is asked of it after that but `unlink`.
+        Afterwards only `unlink` may be called.
         """
         ...
 
     def unlink(self, source: Path) -> None:
-        """Make `source`, its `file`, what it was before any of its `kernels` was linked."""
+        """Rewrite `source`, the result of `file`, without linked kernels."""
         ...
 
 
 class PlainProgram:
-    """A `Program` that is there: MLIR bytecode or text, or the path of a file of it."""
+    """A fixed `Program`: MLIR bytecode or text, or the path of a file of it."""
 
     kernels: Sequence[SharedKernel] = ()
 
@@ -66,4 +65,4 @@ class PlainProgram:
         return source
 
     def unlink(self, source: Path) -> None:
-        """It has no kernels."""
+        """Do nothing: there are no shared kernels."""

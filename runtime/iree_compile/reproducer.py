@@ -1,7 +1,7 @@
-"""Keeping what is needed to repeat a compilation.
+"""Reproducers: everything needed to repeat a run of the backend compiler.
 
-Reproducers of failures live in the user's cache (``~/.cache/graphc/reproducers`` on Linux), one
-folder per distinct failure, the last few of them.
+Reproducers of failures are kept in the user's cache (``~/.cache/graphc/reproducers`` on Linux), one
+folder per distinct failure, the newest 8 of them.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _KEPT = 8  # reproducers hold all weights of a model, so only the newest stay
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One run of the backend compiler: what it read, how it was called, what it said."""
+    """One run of the backend compiler: its input, its flags, and its log."""
 
     compiler: Path
     source: Path
@@ -30,9 +30,9 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class KeptReproducer:
-    """Where a run is kept: `command` repeats it, `note` tells the user.
+    """The copy of a run: `command` repeats the run, `note` is a message for the user.
 
-    `folder` is ``None`` where it could not be kept.
+    `folder` is ``None`` if no copy could be kept.
     """
 
     folder: str | None
@@ -41,14 +41,14 @@ class KeptReproducer:
 
 
 def reproducer_root() -> Path:
-    """The folder of all reproducers. Raises `OSError` where the user has no home."""
+    """The folder of all reproducers. Raises `OSError` if the user has no home."""
     return user_cache_folder() / "reproducers"
 
 
 def keep_reproducer(
     run: Reproduction, folder: Path | None, output: Path | None = None
 ) -> KeptReproducer:
-    """Copies a run into `folder`, or into one of its own below `reproducer_root`."""
+    """Copy a run to `folder`, or to a folder of its own below `reproducer_root`."""
     try:
         if folder is None:
             root = reproducer_root()
@@ -68,7 +68,7 @@ def keep_reproducer(
         if output is not None:
             shutil.copyfile(output, folder / "module.vmfb")
     except OSError as error:
-        # The failure itself matters more than the copy of it.
+        # The failure itself matters more than its copy.
         command = shlex.join(run.command(run.source, Path("module.vmfb")))
         return KeptReproducer(None, command, f"(no reproducer could be kept: {error})")
     return KeptReproducer(str(folder), command, f"reproducer: {folder} (run command.sh there)")

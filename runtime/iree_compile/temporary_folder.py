@@ -1,4 +1,4 @@
-"""A folder for as long as it is needed."""
+"""Temporary folders."""
 
 import tempfile
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from ...errors import OutputError
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A new folder, which is removed in the end with all that is in it.
+    """A context with a new folder, which is removed with its contents on exit.
 
-    Raises `OutputError` where there is no room for one.
+    Raises `OutputError` if it cannot be created.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix="graphc-", ignore_cleanup_errors=True)

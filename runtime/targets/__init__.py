@@ -1,6 +1,6 @@
-"""The table of targets. Adding a target is adding a file with its row.
+"""The table of targets. To add a target, add a file with its row.
 
-A target is written ``name`` or ``name:variant``; without a variant it is the first of its row.
+A target is written ``name`` or ``name:variant``; the first variant of a row is the default.
 """
 
 import difflib
@@ -25,7 +25,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
 
 
 def resolve_target(target: str | Target) -> Target:
-    """The row that `target` names. Raises `UnknownTargetError` with the names there are."""
+    """The row that `target` names. Raises `UnknownTargetError`, which lists the known names."""
     if isinstance(target, Target):
         return target
     name, colon, variant = target.partition(":")

@@ -1,4 +1,4 @@
-"""What a target is."""
+"""Definition of targets: `Target`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,37 +8,37 @@ from ...cpu_model import CpuModel
 Flags = tuple[str, ...]
 
 COMMON_FLAGS: Flags = (
-    # Sizes that only the run knows are checked; code relies on them.
+    # Keep the checks of dynamic sizes; generated code relies on them.
     "--iree-opt-strip-assertions=false",
     # float64 models stay float64.
     "--iree-input-demote-f64-to-f32=false",
 )
-"""What every target is compiled with."""
+"""Backend flags of all targets."""
 
 SPIRV_FLAGS: Flags = (
-    # With it, a layer normalisation of 2x3x4x5 would be refused: vectors of eight.
+    # With it, a layer normalisation of 2x3x4x5 would be rejected for its vectors of 8 elements.
     "--iree-dispatch-creation-enable-aggressive-fusion=false",
-    # Cooperative matrices refuse operands that were transposed; our own passes place transposes.
+    # Cooperative matrices reject transposed operands; our own passes place transposes.
     "--iree-global-opt-propagate-transposes=false",
 )
-"""What is compiled to SPIR-V is compiled with beside them."""
+"""Additional backend flags of targets with SPIR-V code."""
 
 WITHOUT_SHARED_ROWS: Flags = (
-    # Rows that several threads reduce together: the backend fails at some of those that are
-    # computed on the way, by products with one number and in i64.
+    # Reductions of a row by several threads: the backend fails for some rows that are computed
+    # in the same dispatch, by products with a scalar, and in i64.
     "--iree-codegen-llvmgpu-use-reduction-vector-distribution=false",
 )
-"""With them each thread reduces rows of its own, which takes longer, and compiles."""
+"""Flags with which each thread reduces rows of its own: slower, but it compiles."""
 
 SPIRV_NARROW_FLOATS = ("f16",)
-"""The backend computes bf16 as f32 there, and then confuses their bits."""
+"""16-bit floats for SPIR-V, without bf16: the backend computes it as f32, and confuses the bits."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a module runs, and what the backend compiler must be told to make it.
+    """A target: its pass pipeline, its backend flags, and the driver that runs its modules.
 
-    `pipeline` names the pass pipeline, `driver` the HAL driver that runs the module (empty where
+    `pipeline` names the pass pipeline, `driver` the HAL driver that runs the module (empty if
     nothing is compiled), `variant` the row of `variants` in use. The first variant is the default.
     """
 
@@ -49,50 +49,51 @@ class Target:
     variants: Mapping[str, Flags] = field(repr=False, compare=False)
     variant: str
     threads_flag: str | None = None
-    """The flag that tells the backend how many workers will share the work; ``None`` if none do."""
+    """Flag for the number of workers that will share a call; ``None`` if the target has none."""
     find_cpu_model: Callable[[str], CpuModel] | None = field(
         default=None, repr=False, compare=False
     )
-    """Gives the model of the CPU that a variant names; ``None`` where kernels are not ours."""
+    """Function from a variant to its CPU model; ``None`` if graphc has no kernels of its own."""
     find_bf16_unit: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
-    """Gives the unit of the processor that a variant means which multiplies bf16."""
+    """Function from a variant to the unit of its CPU that multiplies bf16."""
     asks_processor: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
-    """Says whether code for a variant can ask which processor it is on."""
+    """Function that tells whether code for a variant can query the CPU it runs on."""
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
-    """Gives the variant for the device that calls itself so, None where the name says nothing."""
+    """Function from a device name to its variant, None if the family is unknown."""
     narrow_floats: tuple[str, ...] = ("f16", "bf16")
-    """The floats of 16 bits that the backend compiles products of."""
+    """16-bit float types whose products the backend can compile."""
     fallback: Flags = ()
-    """What the backend is told beside all that where it fails without."""
+    """Additional flags to retry with if the backend fails."""
     shares_kernels: bool = False
-    """Whether its code is linked, so that kernels can be which were compiled for other programs."""
+    """True if code is linked, so that kernels compiled for other programs can be reused."""
 
     def __str__(self) -> str:
         return self.name if self.variant == next(iter(self.variants)) else self.spelling
 
     @property
     def spelling(self) -> str:
-        """The full spelling, ``cpu:host``."""
+        """Full spelling, such as ``cpu:host``."""
         return f"{self.name}:{self.variant}"
 
     @property
     def is_compiled(self) -> bool:
-        """Whether there is code to compile; what is not compiled is interpreted."""
+        """True if programs are compiled; otherwise they are interpreted."""
         return bool(self.driver)
 
     @property
     def cpu(self) -> CpuModel:
-        """The CPU that kernels are planned for; one without vectors where that means nothing."""
+        """The CPU that kernels are planned for; one without vectors for targets without a CPU
+        model."""
         return CpuModel() if self.find_cpu_model is None else self.find_cpu_model(self.variant)
 
     @property
     def bf16_unit(self) -> str:
-        """What multiplies bf16 on the processor, ``none`` where that means nothing."""
+        """The unit of the CPU that multiplies bf16; ``none`` for targets without one."""
         return "none" if self.find_bf16_unit is None else self.find_bf16_unit(self.variant)
 
     @property
     def knows_its_processor(self) -> bool:
-        """Whether compiled code can ask which processor it is on."""
+        """True if compiled code can query the CPU it runs on."""
         return self.asks_processor is not None and self.asks_processor(self.variant)
 
     def flags(self, *, threads: int, opt_level: int, data_tiling: bool) -> list[str]:

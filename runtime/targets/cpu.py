@@ -1,7 +1,7 @@
-"""Processors.
+"""The target ``cpu``.
 
-``cpu`` compiles for the processor of this machine, ``cpu:x86-64-v3`` for any with AVX2,
-``cpu:arm64`` for another architecture.
+``cpu`` compiles for the CPU of this machine, ``cpu:x86-64-v3`` for any with AVX2, ``cpu:arm64`` for
+another architecture.
 """
 
 import platform
@@ -20,7 +20,7 @@ _X86_CPUS = (
     "znver1", "znver2", "znver3", "znver4", "znver5",
 )
 _X86_64 = ("x86_64", "AMD64")
-"""What systems call the architecture."""
+"""Names of the architecture on different systems."""
 _ARM_CPUS = (
     "cortex-a53", "cortex-a55", "cortex-a72", "cortex-a76", "cortex-a78", "apple-m1",
     "neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2",
@@ -40,7 +40,7 @@ def _cpu_variants() -> Mapping[str, Flags]:
 
 
 def _is_x86(variant: str) -> bool:
-    """Whether a variant is of an architecture whose ``rdtscp`` says the processor's number."""
+    """Return whether a variant is x86-64, whose ``rdtscp`` returns the number of the CPU."""
     return variant in _X86_CPUS or (variant == "host" and platform.machine() in _X86_64)
 
 
@@ -51,18 +51,18 @@ CPU = Target(
     backend_flags=(
         "--iree-hal-target-device=local",
         "--iree-hal-local-target-device-backends=llvm-cpu",
-        # A reduction that others use too, fused into another of its own result, would
-        # be summed up again for every vector of that: a mean twice as large.
+        # A reduction with several uses, fused into a reduction of its own result, would be
+        # accumulated again for every vector of that: a mean twice as large.
         "--iree-dispatch-creation-fuse-multi-use=false",
         # Odd sizes end in a scalar loop, not in masked vectors: measured with AVX-512,
         # a 197x768x768 matmul takes 2.6 ms instead of 8.6, a softmax of 2364 rows of
         # 197 takes 0.7 ms instead of 4.5, and no op tried became slower.
         "--iree-llvmcpu-vector-pproc-strategy=peel",
-        # The default of 32 KiB refuses attention blocks that run well.
+        # The default of 32 KiB rejects attention blocks that run well.
         "--iree-llvmcpu-stack-allocation-limit=262144",
-        # The default of 512 refuses the backend's own tiles of products of float64.
+        # The default of 512 rejects the backend's own tiles for products of float64.
         "--iree-llvmcpu-max-allowed-number-of-native-vectors=1024",
-        # With them, no two compilations of a model give the same bytes.
+        # With debug symbols, compilation is not reproducible byte for byte.
         "--iree-llvmcpu-debug-symbols=false",
     ),
     variants=_cpu_variants(),

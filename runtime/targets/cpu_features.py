@@ -1,7 +1,7 @@
-"""Does this processor have the instructions that a module uses?
+"""CPU features: the check that this CPU has the instructions that a module uses.
 
-Running a module on a lesser processor than it was compiled for ends the process with an illegal
-instruction. IREE compares architectures but not features, so features are compared here.
+A module that was compiled for a newer CPU ends the process with an illegal instruction. IREE
+compares architectures but not features, so features are compared here.
 """
 
 import ctypes
@@ -11,10 +11,10 @@ import sys
 from collections.abc import Set
 from pathlib import Path
 
-# What the compiler records in a module for each target, such as "+avx,+avx2,-avx512f".
+# The compiler's record in a module for each target, such as "+avx,+avx2,-avx512f".
 _RECORDED = re.compile(rb'cpu_features = "([^"]*)"')
 
-# The features that code generation makes use of, by LLVM's name, with Linux's name for each.
+# The features that code generation uses, by LLVM's name, with Linux's name for each.
 _LINUX_NAMES = {
     "sse3": "pni",
     "ssse3": "ssse3",
@@ -52,9 +52,9 @@ _LINUX_NAMES = {
 
 
 def missing_features(code: bytes | memoryview, cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str]:
-    """The features that `code` was compiled for and this processor lacks, by LLVM's names.
+    """The features that `code` was compiled for and this CPU lacks, by LLVM's names.
 
-    None where either side does not say: on other systems and other architectures.
+    Empty if either side is unknown: on other systems and other architectures.
     """
     available = _available(cpuinfo)
     if not available:
@@ -63,7 +63,7 @@ def missing_features(code: bytes | memoryview, cpuinfo: Path = Path("/proc/cpuin
 
 
 def host_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str]:
-    """The features of this processor that Linux names, in order; none on other systems."""
+    """The features of this CPU as named by Linux, sorted; empty on other systems."""
     return sorted(_available(cpuinfo))
 
 
@@ -71,7 +71,7 @@ def _required(code: bytes | memoryview) -> list[str]:
     enabled: dict[str, bool] = {}
     for recorded in _RECORDED.findall(code):
         for feature in recorded.decode("ascii", "replace").split(","):
-            enabled[feature[1:]] = feature[:1] == "+"  # the last mention counts
+            enabled[feature[1:]] = feature[:1] == "+"  # the last mention wins
     return [name for name in _LINUX_NAMES if enabled.get(name)]
 
 
@@ -91,10 +91,10 @@ _BF16_UNIT_OF = {
 
 
 def bf16_unit(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """What multiplies bf16 on the processor that a variant of the target ``cpu`` names.
+    """The unit that multiplies bf16 on the CPU of a variant of the target ``cpu``.
 
-    ``amx`` are Intel's tiles, ``avx512bf16`` AMD's vectors; ``none`` where nothing is faster than
-    products of f32, which Intel's vectors of bf16 are not.
+    ``amx`` is Intel's tile unit, ``avx512bf16`` AMD's vectors; ``none`` if no unit is faster than
+    products of f32. Intel's bf16 vectors are not faster.
     """
     if variant != "host":
         return _BF16_UNIT_OF.get(variant, "none")
@@ -106,13 +106,15 @@ def bf16_unit(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def has_tiles(code: bytes | memoryview) -> bool:
-    """Whether what `code` was compiled for has no tiles, or this process may use them."""
+    """Return whether `code` was compiled without AMX tiles, or this process may use them."""
     return "amx-tile" not in _required(code) or request_tiles()
 
 
 def request_tiles() -> bool:
-    """Whether Linux lets this process use the tiles of AMX: it must be asked
-    (``Documentation/arch/x86/xstate.rst``)."""
+    """Request permission from Linux to use AMX tiles; return whether it is granted.
+
+    See ``Documentation/arch/x86/xstate.rst``.
+    """
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return False
     return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0
@@ -122,7 +124,7 @@ _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 
 def host_vector_bits(cpuinfo: Path = Path("/proc/cpuinfo")) -> int:
-    """The width of the vector registers of this machine's CPU; 128 where Linux names none that are
-    wider, as on Arm and on other systems."""
+    """The width in bits of the vector registers of this CPU; 128 if Linux reports no wider ones, as
+    on Arm, and on other systems."""
     features = _available(cpuinfo)
     return 512 if "avx512f" in features else 256 if "avx2" in features else 128

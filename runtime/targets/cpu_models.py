@@ -12,13 +12,13 @@ _VECTOR_BITS = {
     "skylake": 256, "skylake-avx512": 512, "cascadelake": 512, "cooperlake": 512,
     "icelake-server": 512, "sapphirerapids": 512, "emeraldrapids": 512, "graniterapids": 512,
 }  # fmt: skip
-"""Vector widths in bits; 128 for variants that are not here (Arm's)."""
+"""Vector widths in bits; 128 for variants that are not listed (Arm's)."""
 
 
 def cpu_model(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> CpuModel:
-    """The model of the CPU that a variant of the target ``cpu`` names.
+    """The model of the CPU of a variant of the target ``cpu``.
 
-    Caches are those of the default model for all of them: no kernel has been measured with others.
+    All have the caches of the default model: no kernel has been measured with others.
     """
     if variant == "host":
         return CpuModel(vector_bits=host_vector_bits(cpuinfo))

@@ -1,7 +1,7 @@
-"""NVIDIA's graphics processors by way of CUDA.
+"""NVIDIA GPUs through CUDA.
 
-The code is PTX, which the driver finishes: a variant runs on its own architecture and on all that
-came later. The backend knows no sm_90, so that one takes PTX for sm_89.
+The code is PTX, which the driver compiles further: a variant runs on its own architecture and on
+all later ones. The backend does not support sm_90, so that variant uses PTX for sm_89.
 """
 
 from types import MappingProxyType
@@ -12,7 +12,7 @@ _ARCHITECTURES = {
     "sm_80": "sm_80", "sm_75": "sm_75", "sm_86": "sm_86", "sm_89": "sm_89", "sm_90": "sm_89",
     "sm_120": "sm_120",
 }  # fmt: skip
-"""What the backend is told, by what the processor is."""
+"""Value of the backend's target flag, by GPU architecture."""
 
 CUDA = Target(
     name="cuda",

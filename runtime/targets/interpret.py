@@ -1,4 +1,4 @@
-"""No device and no code: programs evaluated in numpy, op by op."""
+"""The target ``interpret``: programs evaluated in numpy, op by op, without code or device."""
 
 from types import MappingProxyType
 

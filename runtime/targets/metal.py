@@ -1,4 +1,4 @@
-"""Apple's graphics processors by way of Metal."""
+"""Apple GPUs through Metal."""
 
 from types import MappingProxyType
 
@@ -11,7 +11,7 @@ METAL = Target(
     backend_flags=(
         *SPIRV_FLAGS,
         "--iree-hal-target-device=metal",
-        # Apple's own compiler, which exists on its systems alone, runs when the module is loaded.
+        # Apple's compiler, which exists only on its own systems, runs when the module is loaded.
         "--iree-metal-compile-to-metallib=false",
     ),
     variants=MappingProxyType({"apple": ()}),

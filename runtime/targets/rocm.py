@@ -1,4 +1,4 @@
-"""AMD's graphics processors by way of HIP."""
+"""AMD GPUs through HIP."""
 
 from types import MappingProxyType
 

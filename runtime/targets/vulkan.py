@@ -1,9 +1,9 @@
-"""Graphics processors by way of Vulkan 1.3.
+"""GPUs through Vulkan 1.3.
 
-``vulkan`` compiles for the device of this machine, where its name tells the family it is of, and
-for any device otherwise, as ``vulkan:portable`` does. A family's code knows how wide a subgroup is
-and which types are computed with: on a device of another it may give wrong numbers.
-``vulkan:llvmpipe`` is Mesa's device in software.
+``vulkan`` compiles for the device of this machine if its name identifies the family, and otherwise
+for any device, as ``vulkan:portable`` does. Code for a family assumes its subgroup size and its
+arithmetic types: on a device of another family it may compute wrong results. ``vulkan:llvmpipe`` is
+Mesa's software device.
 """
 
 import re
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from .base import SPIRV_FLAGS, SPIRV_NARROW_FLOATS, Flags, Target
 
 _PORTABLE = "vp_android_baseline_2022"
-"""The backend's profile of what all devices have: 32 bits, no subgroups."""
+"""The backend's profile of features that all devices have: 32-bit types, no subgroups."""
 
 # fmt: off
 _FAMILIES: Mapping[str, str] = MappingProxyType({
@@ -34,18 +34,18 @@ _FAMILIES: Mapping[str, str] = MappingProxyType({
     "adreno": r"Adreno",
     "videocore_vii": r"V3D 7",
 })
-"""Patterns of what the devices of each family call themselves."""
+"""Patterns of the device names of each family."""
 # fmt: on
 
 
 def family_of(device: str) -> str | None:
-    """The variant for the device that calls itself so, None where the name says nothing."""
+    """The variant for the device with that name, None if the family is unknown."""
     found = [name for name, own in _FAMILIES.items() if re.search(own, device, re.IGNORECASE)]
     return found[0] if found else None
 
 
 _OF_NO_FAMILY = ("host", "portable", "intel", "moltenvk")
-"""What gets the code for any device: the backend has no profile of Intel's, or of Apple's."""
+"""Variants with code for any device: the backend has no profiles of Intel's or Apple's devices."""
 
 
 def _vulkan_variants() -> Mapping[str, Flags]:
@@ -62,7 +62,7 @@ VULKAN = Target(
     backend_flags=(
         *SPIRV_FLAGS,
         "--iree-hal-target-device=vulkan",
-        "--iree-hal-memoization=false",  # recorded commands copied what the first call had
+        "--iree-hal-memoization=false",  # memoized command buffers reused the first call's data
     ),
     variants=_vulkan_variants(),
     variant="host",

@@ -1,1 +1,1 @@
-"""The threads that run a model, and the CPUs that they run on."""
+"""Threads that run a model, and the CPUs that they run on."""

@@ -1,8 +1,8 @@
-"""Workers on processors: one each where there are as many, and never outside what we may use.
+"""Affinity of workers: one core each if there are enough, and never outside the affinity mask.
 
-The runtime lets its workers run anywhere, beyond the affinity mask of the process, too. Left to
-themselves two of them often share a processor for a while, for a scheduler takes threads that
-sleep between dispatches for light ones: a model then runs as fast as on one thread.
+The runtime lets its workers run anywhere, even outside the affinity mask of the process. Unpinned,
+two workers often share a core for a while, as the scheduler takes threads that sleep between
+dispatches for light ones: a model then runs no faster than on one thread.
 """
 
 import os
@@ -14,15 +14,14 @@ from pathlib import Path
 _TASKS = Path("/proc/self/task")
 _NAME = "iree-worker-"
 _PATIENCE = 0.5
-"""Seconds within which a new thread must have come to rest."""
+"""Maximum time in seconds to wait for new threads to sleep."""
 
 
 @contextmanager
 def placed_workers(count: int) -> Iterator[None]:
-    """Gives each of the `count` workers created inside its place.
+    """A context that pins each of the `count` workers created inside it.
 
-    Where the system does not say what threads there are, or lets nobody place them, the scheduler
-    goes on to choose.
+    If the system does not list threads, or forbids pinning, placement is left to the scheduler.
     """
     if not hasattr(os, "sched_setaffinity") or not _TASKS.is_dir():
         yield
@@ -37,10 +36,10 @@ def placed_workers(count: int) -> Iterator[None]:
 
 
 def own_processors(workers: int) -> list[int]:
-    """A processor for each of `workers` threads; none where there are not as many.
+    """A CPU for each of `workers` threads; empty unless there are exactly as many CPUs.
 
-    Fewer workers are left to the scheduler: another process would choose the same processors, and
-    leave the rest idle. So are all of them on systems that have no affinity masks.
+    Fewer workers are left to the scheduler: another process would choose the same CPUs, and leave
+    the others idle. On systems without affinity masks all workers are left to it.
     """
     cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     return cpus if workers == len(cpus) else []
@@ -53,8 +52,8 @@ def _threads() -> list[int]:
 def _await_rest(before: set[int], count: int) -> list[int]:
     """The `count` workers that are not among `before`, once all of them sleep.
 
-    On its way to its first sleep each sets its affinity itself, to all processors. Those that take
-    longer than `_PATIENCE` are left where they are.
+    Before its first sleep each worker resets its own affinity to all CPUs. Workers that are not
+    asleep after `_PATIENCE` are left out.
     """
     deadline = time.monotonic() + _PATIENCE
     while True:
@@ -65,9 +64,9 @@ def _await_rest(before: set[int], count: int) -> list[int]:
 
 
 def _rests(tid: int) -> bool:
-    """Whether a thread is a worker, and asleep (`proc(5)`)."""
+    """Return whether a thread is a sleeping worker (`proc(5)`)."""
     try:
         name, _, fields = (_TASKS / str(tid) / "stat").read_text().rpartition(")")
-    except OSError:  # the thread has ended: no worker does
+    except OSError:  # the thread has ended, so it is no worker
         return False
     return f"({_NAME}" in name and fields.split()[0] == "S"

@@ -1,13 +1,13 @@
-"""A caller that waits for workers, and does not take their processors from them.
+"""Scheduling class of a caller, so that it does not preempt the workers it waits for.
 
-The worker that ends a call wakes the caller, on its own processor where no other is free. The
-scheduler lets a thread which slept that long run at once, in the middle of what the worker does;
-and the runtime's wait then polls until the worker has done it (``iree_async_semaphore_multi_wait``,
-its timepoints), which cannot go on before the scheduler's next tick: milliseconds, in a twentieth
-to a half of all calls where workers have all processors (Linux 6.18).
+The worker that ends a call wakes the caller, on its own core if no other is free. The scheduler
+lets a thread that has slept that long preempt the worker in the middle of its signalling. The
+runtime's wait then polls until the worker has finished (``iree_async_semaphore_multi_wait``, its
+timepoints), but the worker cannot go on before the next scheduler tick: milliseconds, in 5 % to
+50 % of all calls if the workers occupy all cores (Linux 6.18).
 
-Threads of the class `SCHED_BATCH` interrupt nobody when they wake (`sched(7)`). So a caller is one
-while its call lasts.
+Threads of the class `SCHED_BATCH` preempt no other thread when they wake (`sched(7)`). So a caller
+has this class during its call.
 """
 
 import os
@@ -16,8 +16,11 @@ _CLASSES = hasattr(os, "SCHED_BATCH")
 
 
 def give_way() -> bool:
-    """Let the calling thread interrupt no other when it wakes. Says whether it did before: not
-    where it has a class that somebody chose, nor where the system has none or refuses."""
+    """Set the calling thread to `SCHED_BATCH`. Return whether it was changed.
+
+    It is not changed if it has a class other than the default, or if the system lacks scheduling
+    classes or refuses.
+    """
     try:
         if not _CLASSES or os.sched_getscheduler(0) != os.SCHED_OTHER:
             return False
@@ -28,5 +31,5 @@ def give_way() -> bool:
 
 
 def stop_giving_way() -> None:
-    """The end of that."""
+    """Set the calling thread back to `SCHED_OTHER`."""
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

@@ -1,19 +1,18 @@
-"""Processors that stay awake while short calls follow each other.
+"""Idle polling: cores are kept awake between consecutive short calls.
 
-A processor that has nothing to do halts. To wake it takes an interrupt and its way back from there:
-some microseconds, on virtual machines tens of them, and milliseconds where the host has given the
-processor to somebody else. A call wakes its workers, between kernels some of them again, and at its
-end the caller.
+An idle core halts. Waking it takes an inter-processor interrupt and the exit from the halt: some
+microseconds, tens of them on virtual machines, and milliseconds if the host has given the core to
+another guest. A call wakes its workers, some of them again between kernels, and the caller at its
+end.
 
-So from one short call to the next each processor of the workers has a thread that polls a lock, as
-Linux does for virtual machines (``haltpoll``) and the workers of other runtimes do. It has the
-class of threads that run where no other wants to (``SCHED_IDLE``, `sched(7)`): it gives way to
-workers, callers and other processes when they wake.
+So from one short call to the next each worker's core runs a thread that polls a lock, as Linux does
+for virtual machines (``haltpoll``), and the workers of other runtimes do. Its scheduling class is
+``SCHED_IDLE`` (`sched(7)`): workers, callers and other processes preempt it when they wake.
 
-Whether that makes calls shorter depends on the machine, so it is tried. Where waking is quick it
-only harms: the scheduler lets a thread go on for a while undisturbed if it is alone on its
-processor, and with a poller there none is. The end of a call may then find caller and worker in
-each other's way until the next tick (Linux 6.18: one call in seven 4 to 10 ms longer).
+The benefit depends on the machine, so it is measured. If wake-ups are fast, polling only harms: the
+scheduler lets a thread run undisturbed for a while if it is alone on its core, but with a poller
+it never is. At the end of a call, the caller and a worker may then block each other until the next
+tick (Linux 6.18: one call in seven takes 4 to 10 ms longer).
 """
 
 import ctypes
@@ -26,35 +25,37 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 SHORT = 10e-3
-"""Seconds. What a longer call would gain, some tenths of a millisecond, it loses again: kernels
-take up to 3 % longer where the other processors never rest (docs/performance.md)."""
+"""Maximum duration in seconds of calls that poll. A longer call would gain some tenths of a
+millisecond and lose them again: kernels take up to 3 % longer if the other cores never rest
+(docs/performance.md)."""
 
 LINGER = 20e-3
-"""Seconds that processors stay awake after a call. Calls follow each other if they end within so
-many of each other."""
+"""Time in seconds that cores stay awake after a call. Calls count as consecutive if their ends are
+less than that apart."""
 
 WINDOW = 16
-"""Calls in a row that are tried the same way, with polling or without."""
+"""Number of consecutive calls measured the same way, with polling or without."""
 
 _SETTLING = 2
-"""Of a window, whose time says nothing: pollers may still be starting or ending."""
+"""Number of calls ignored at the start of a window, while pollers may be starting or ending."""
 _WINDOWS = 8
-"""Of a trial, in turns."""
+"""Number of windows in a trial, alternately without and with polling."""
 HOLD = 4096
-"""Calls that are made the better way, until it is tried anew: machines change."""
+"""Number of calls made the better way before a new trial, as the load of a machine changes."""
 
 POLICY_VARIABLE = "OMP_WAIT_POLICY"
-"""``passive`` in it forbids polling, as it does in OpenMP (specification 5.2, section 21.2.7)."""
+"""Environment variable: ``passive`` disables polling, as in OpenMP (specification 5.2, section
+21.2.7)."""
 
 _LOCK_BYTES = 64
-"""Of a lock: no two of them in a cache line."""
+"""Size and alignment of a lock: one per cache line."""
 
 logger = logging.getLogger("graphc")
 
 
 class IdlePolling:
-    """Keeps `processors` awake for `LINGER` seconds after a short call that follows another, where
-    calls are shorter on average if it does."""
+    """Keeps `processors` awake for `LINGER` seconds after consecutive short calls, if that makes
+    calls shorter on average."""
 
     def __init__(self, processors: Sequence[int]):
         self._pollers = [_Poller(processor) for processor in processors]
@@ -65,7 +66,7 @@ class IdlePolling:
         threading.Thread(target=self._keep_awake, name="graphc-idle-polling", daemon=True).start()
 
     def note_call(self, seconds: float) -> None:
-        """A call of so many `seconds` has ended."""
+        """Record the end of a call that took `seconds`."""
         with self._changed:
             before, self._latest = self._latest, time.monotonic()
             if seconds >= SHORT or self._latest - before >= LINGER:
@@ -76,7 +77,7 @@ class IdlePolling:
                 self._changed.notify()
 
     def _keep_awake(self) -> None:
-        """For good, in a thread of its own: callers need not wait until others are made."""
+        """Run forever in a thread of its own, so that callers do not wait for thread creation."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._wanted)
@@ -84,7 +85,7 @@ class IdlePolling:
                 for poller in self._pollers:
                     poller.start()
                 self._await_end()
-            except OSError as error:  # no more threads, or not of this class: calls go on
+            except OSError as error:  # no more threads, or the class is refused: polling ends
                 logger.info("processors are not kept awake: %s", error)
                 return
             finally:
@@ -92,7 +93,7 @@ class IdlePolling:
                     poller.stop()
 
     def _await_end(self) -> None:
-        """Until calls do not follow each other any more, or are made without."""
+        """Wait until calls stop being consecutive, or polling is switched off."""
         with self._changed:
             while self._wanted:
                 rest = self._latest + LINGER - time.monotonic()
@@ -103,11 +104,10 @@ class IdlePolling:
 
 
 class Trial:
-    """Finds the way to make calls, with polling or without, that takes less time on average.
+    """Finds out whether calls take less time on average with polling or without.
 
-    Windows of calls take turns, so that what slows the machine down for a while slows both ways
-    down. On average, not in the median: what polling is for, and what it may cost, are rare long
-    calls.
+    Windows of calls alternate, so that a temporary slowdown of the machine affects both ways. The
+    mean is compared, not the median: both the benefit and the cost of polling are rare long calls.
     """
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Trial:
         self._seconds = {False: 0.0, True: 0.0}
 
     def note(self, seconds: float) -> bool:
-        """A call has taken so many `seconds`. Whether to poll from now on."""
+        """Record a call that took `seconds`; return whether to poll from now on."""
         tried = self._calls
         self._calls += 1
         if tried < WINDOW * _WINDOWS and tried % WINDOW >= _SETTLING:
@@ -133,15 +133,15 @@ class Trial:
 
 
 def may_poll() -> bool:
-    """Whether the system has threads that give way to all others, and the user allows them."""
+    """Return whether the system has `SCHED_IDLE`, and the user has not disabled polling."""
     passive = os.environ.get(POLICY_VARIABLE, "").strip().lower() == "passive"
     return hasattr(os, "SCHED_IDLE") and not passive
 
 
 class _Poller:
-    """A thread of C's alone, which never waits for Python's interpreter, nor makes it wait.
+    """A thread that runs only C code, so it neither needs the GIL nor blocks it.
 
-    It does nothing but take a lock, which is taken already whenever nobody has let go of it.
+    It spins on a lock, which `stop` releases.
     """
 
     def __init__(self, processor: int):
@@ -154,7 +154,7 @@ class _Poller:
         _call("pthread_spin_lock", self._lock)
 
     def start(self) -> None:
-        """Poll. Raises OSError."""
+        """Start polling. Raises OSError."""
         if _c("pthread_spin_trylock")(self._lock) == 0:  # the last thread has not taken it yet
             self._runs = True
             return
@@ -165,13 +165,13 @@ class _Poller:
         _call("pthread_setaffinity_np", thread, ctypes.c_size_t(len(self._places)), self._places)
 
     def stop(self) -> None:
-        """Let go of the lock: the thread takes it and ends."""
+        """Release the lock: the thread takes it and ends."""
         if self._runs:
             self._runs = False
             _call("pthread_spin_unlock", self._lock)
 
     def _create(self) -> ctypes.c_ulong:
-        """The thread; it leaves signals to others."""
+        """Create the thread, with all signals blocked."""
         thread = ctypes.c_ulong()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
@@ -182,7 +182,7 @@ class _Poller:
 
 
 def _mask(processor: int) -> bytes:
-    """The set of `processor` alone, as `sched_setaffinity(2)` takes it."""
+    """The CPU mask with `processor` alone, in the format of `sched_setaffinity(2)`."""
     return (1 << processor).to_bytes(-(-(processor + 1) // 64) * 8, "little")
 
 
@@ -194,7 +194,7 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def _c(name: str) -> Callable[..., int]:
-    """A function of the C library. Raises OSError if it has none of that name."""
+    """Look up a function of the C library. Raises OSError if there is none of that name."""
     try:
         return getattr(ctypes.CDLL(None), name)
     except AttributeError as error:

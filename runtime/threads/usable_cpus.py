@@ -1,4 +1,4 @@
-"""How many processors this process may use."""
+"""The number of CPUs that this process may use."""
 
 import math
 import os
@@ -8,10 +8,10 @@ _CGROUP_ROOT = Path("/sys/fs/cgroup")
 
 
 def usable_cpus() -> int:
-    """Logical processors that this process may use, at least 1.
+    """Number of logical CPUs that this process may use, at least 1.
 
-    The smallest of what the machine has, what the affinity mask leaves (``taskset``) and what the
-    control groups grant (``docker run --cpus=2``).
+    The minimum of the number in the machine, of those in the affinity mask (``taskset``), and of
+    the quota of the control groups (``docker run --cpus=2``), rounded up.
     """
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
@@ -24,7 +24,7 @@ def usable_cpus() -> int:
 def cgroup_cpus(
     root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")
 ) -> float | None:
-    """Processors granted by the control groups of this process, or ``None`` where unlimited.
+    """CPU quota of the control groups of this process, in CPUs, or ``None`` if unlimited.
 
     A group is bound by its ancestors too, so the smallest quota on the way up counts. Inside a
     container the path in `membership` may not exist below `root`; the walk then begins at `root`.
@@ -59,7 +59,7 @@ def _quota_v1(folder: Path) -> float | None:
 
 
 def _read(path: Path) -> str:
-    # These files are absent on other systems and in many containers: nothing is then limited.
+    # These files are absent on other systems and in many containers: there is then no limit.
     try:
         return path.read_text()
     except OSError:
