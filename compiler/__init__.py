@@ -1,1 +1,1 @@
-"""From a model to something that runs: what users call, and the driver below it."""
+"""The compiler: the public functions, and the driver below them."""

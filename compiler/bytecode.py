@@ -1,4 +1,4 @@
-"""Modules as MLIR bytecode, for the backend: weights straight from where they lie in memory."""
+"""MLIR bytecode of modules, for the backend; weights are written from memory without a copy."""
 
 from pathlib import Path
 from typing import Protocol
@@ -8,8 +8,8 @@ from ..mlir import ir
 from ..runtime.cache.digests import StreamDigest
 
 BYTECODE_VERSION = 4
-"""The last in which properties of ops go by name: later ones have them in the order of the ops'
-definitions, which differs between the MLIR of the bindings and that of the backend."""
+"""Last bytecode version that stores op properties by name. Later versions store them in definition
+order, which differs between the MLIR of the bindings and that of the backend."""
 
 
 class _Writable(Protocol):
@@ -17,7 +17,7 @@ class _Writable(Protocol):
 
 
 def write_bytecode(module: ir.Module, path: Path) -> int:
-    """Write `module` to the file, and count its bytes. Raises `OutputError`."""
+    """Write `module` to the file; return its size in bytes. Raises `OutputError`."""
     try:
         with path.open("wb") as file:
             return _write(module, file)
@@ -26,8 +26,7 @@ def write_bytecode(module: ir.Module, path: Path) -> int:
 
 
 def digest_bytecode(module: ir.Module) -> tuple[str, int]:
-    """The digest of what `write_bytecode` would write, and how many bytes that are. Raises
-    `OutputError`."""
+    """The digest and the size in bytes of the output of `write_bytecode`. Raises `OutputError`."""
     digest = StreamDigest()
     size = _write(module, digest)
     return digest.hexdigest(), size
@@ -45,8 +44,8 @@ def _write(module: ir.Module, target: _Writable) -> int:
 
 
 class _Sink:
-    """What MLIR writes to. Left to write to a file by itself, MLIR ends the process when the disk
-    is full, and an exception cannot pass it: `error` keeps the first one."""
+    """The file object that MLIR writes to. `error` keeps the first exception, as exceptions cannot
+    pass through MLIR; if MLIR wrote to a file itself, a full disk would end the process."""
 
     def __init__(self, target: _Writable):
         self._target = target

@@ -1,4 +1,4 @@
-"""What would become of a model. Apart from `driver`, which loads all that it takes to compile."""
+"""Preflight check of a model. Separate from `driver`, which imports the whole compiler."""
 
 import os
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ def check(
     dims: Mapping[str, int] | None = None,
     one_program: bool = False,
 ) -> Preflight:
-    """Say for every node of an ONNX model whether it would be compiled, run on the host, or
-    cannot run, and why; without compiling anything.
+    """Determine for every node of an ONNX model, without compiling, whether it can be compiled,
+    would run on the host, or cannot run, and why.
 
-    `graphc.compile` has further programs for calls in which ranks are others; with `one_program`,
-    as in a file that gc-compile writes, nodes whose ranks depend on sizes run on the host.
+    `graphc.compile` makes further programs for calls with other ranks; with `one_program`, as in a
+    file written by gc-compile, nodes whose ranks depend on sizes run on the host.
     """
     return check_nodes(model, dims=dims, why_not=_why_not, one_program=one_program)
 
 
 def _why_not(contents: bytes) -> str | None:
-    from ..runtime.host.part import why_not  # loads `onnx.reference`: few models have such nodes
+    from ..runtime.host.part import why_not  # loads `onnx.reference`, which few models need
 
     return why_not(contents)

@@ -1,4 +1,4 @@
-"""From a model to something that runs, through the cache of what was compiled before."""
+"""Compilation of models, with a cache of earlier results."""
 
 import logging
 import os
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ..passes.infra.report import Report
 
 _KEPT_BYTES = 64 << 20
-"""A model in memory that has more is not kept beside what was compiled of it, unless it must be."""
+"""Maximum size of an in-memory model that is retained with its compiled form; larger ones are
+retained only if the model has variants."""
 
 logger = logging.getLogger("graphc")
 
@@ -50,43 +51,46 @@ def compile(
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
 
-    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a row of the
-    table of targets (``cpu``, ``cpu:x86-64-v3``, ``vulkan``), whose device must be here, or
-    several, for one file that runs on any of them (see `load`). ``interpret`` compiles nothing: the
-    program runs in numpy, as it was imported or after `pipeline`. `dims` fixes symbolic dimensions
-    (``{"batch": 4}``). `outputs` names the values to compute, any of the graph's, in place of the
-    model's outputs. `threads` is the number of workers, by default the usable processors.
-    `pipeline` replaces the default graph pipeline (see ``gc-opt --list-passes``). With `precision`
-    ``strict``, nothing but the order of sums differs from the model; with ``f32``, the default,
-    convolutions may also be computed with fewer products, and products as three of bf16, whose
-    results lie some 1e-6 and 5e-6 of the largest element apart; with ``f16`` and ``bf16``, products
-    and what lies between them are computed in these, from f32 and to f32, and summed in f32;
-    processors take ``bf16`` where they multiply it faster than f32, and for factors alone.
-    `opt_level` (0 to 3) and `data_tiling` steer the backend, `extra_flags` are handed to it,
-    `timeout` (seconds) bounds it. `progress` is called with a `ProgressEvent` now and then; an
-    exception it raises stops the compilation. `save_temps` names a folder for the program after
-    every stage.
+    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a target
+    (``cpu``, ``cpu:x86-64-v3``, ``vulkan``) whose device must be present, or several targets, for
+    one file that runs on any of them (see `load`). ``interpret`` compiles nothing: the program runs
+    in numpy, as imported or after `pipeline`. `dims` fixes symbolic dimensions (``{"batch": 4}``).
+    `outputs` names values of the graph to compute instead of the model's outputs. `threads` is the
+    number of workers, by default the number of usable CPUs. `pipeline` replaces the default graph
+    pipeline (see ``gc-opt --list-passes``).
 
-    Nodes that cannot be compiled (strings, sequences, pictures, what is not supported) run on the
+    `precision` selects the arithmetic. With ``strict``, only the order of sums differs from the
+    model. With ``f32``, the default, convolutions may also be computed with fewer multiplications
+    (differences of about 1e-6 of the largest element), and products as three bf16 products (about
+    5e-6). With ``f16`` and ``bf16``, products and the ops between them are computed in that type,
+    converted from and to f32, with sums in f32; CPUs use ``bf16`` only if they multiply it faster
+    than f32, and only for the factors of products.
+
+    `opt_level` (0 to 3) and `data_tiling` control the backend, `extra_flags` are passed to it,
+    `timeout` (seconds) limits it. `progress` is called with a `ProgressEvent` from time to time; an
+    exception that it raises stops the compilation. `save_temps` names a folder for the program
+    after every stage.
+
+    Nodes that cannot be compiled (strings, sequences, images, unsupported operators) run on the
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
-    report say why. With ``host=False`` a model that has such nodes is refused.
+    report give the reasons. With ``host=False`` a model with such nodes is rejected.
 
-    What was compiled is kept, and a model that was compiled before, with the same options and the
-    same graphc on such a processor, is not compiled again: `cache` names a folder for that; without
-    it, it is that of ``GRAPHC_CACHE`` or one in the user's cache folder, and False is for none.
-    ``docs/caching.md`` tells more.
+    Compiled models are cached: a model that was compiled before, with the same options and the same
+    graphc on the same kind of CPU, is not compiled again. `cache` names the folder, False disables
+    the cache; the default is ``GRAPHC_CACHE`` or a folder in the user's cache folder.
+    ``docs/caching.md`` has the details.
 
-    Inputs with a default (initializers that are inputs, too) are constants in what is compiled. A
-    call that gives some of them (`CompiledModel.overridable`) runs with a program of its own,
-    compiled at the first such call; `overridden` names those that every call gives. Likewise where
-    the rank of a value depends on sizes, as behind a ``Squeeze`` without axes: the program assumes
-    that these are not 1, and calls with others have their own. `assume` says of equations between
-    sizes whether they hold: ``{"batch == 1": True}``. And a call in which sizes of one name differ,
-    which ONNX Runtime does not look at, has a program of its own if the model can run so; `apart`
-    gives names that are none.
+    Inputs with a default (initializers that are also inputs) are constants of the compiled program.
+    A call that feeds some of them (`CompiledModel.overridable`) runs a program of its own, compiled
+    (JIT) at the first such call; `overridden` names those that every call feeds. The same holds if
+    the rank of a value depends on sizes, as after a ``Squeeze`` without axes: the program assumes
+    that these are not 1, and other calls have programs of their own. `assume` states whether
+    equations between sizes hold: ``{"batch == 1": True}``. A call in which dimensions of the same
+    name differ in size, which ONNX Runtime does not check, has a program of its own if the model
+    can run that way; `apart` lists names whose dimensions may differ.
 
-    With `check_rewrites` each rewrite that fires is evaluated in numpy on inputs drawn at random,
-    before and after; one that changes the result raises RewriteCheckError.
+    With `check_rewrites` each rewrite that fires is evaluated in numpy on random inputs, before and
+    after; one that changes the result raises RewriteCheckError.
 
     Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
     InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
@@ -106,14 +110,14 @@ def compile(
 def _compile(model: Any, options: Sequence[Options], calls: Calls) -> CompiledModel:
     made = _ready(Job(model, [replace(each, **calls.options) for each in options]))
     if has_variants(made.metadata) or _is_at_hand(model):
-        # Who watches or keeps files does so for this program.
+        # Progress and saved files are for the main program only.
         later = [replace(each, progress=None, save_temps=None) for each in options]
         made.compile_others(partial(_compile, model, later), calls)
     return made
 
 
 def _is_at_hand(model: Any) -> bool:
-    """True if `model` may be kept for later calls: a file, or a model that takes little memory."""
+    """True if `model` may be retained for later calls: a file, or a small model in memory."""
     if isinstance(model, str | os.PathLike):
         return True
     size = model.ByteSize() if hasattr(model, "ByteSize") else len(model)
@@ -121,7 +125,7 @@ def _is_at_hand(model: Any) -> bool:
 
 
 def _ready(job: "Job") -> CompiledModel:
-    """Make the model of `job`, or load it from the cache."""
+    """Load the model of `job` from the cache, or compile it."""
     if not job.is_compiled:
         return job.interpret()
     found = job.find()
@@ -137,9 +141,10 @@ def _ready(job: "Job") -> CompiledModel:
 def compile_to_file(
     model: Any, target: str | Target | Sequence[str | Target], **options: Any
 ) -> tuple[bytes, "Report"]:
-    """The contents of a ``.vmfb``, or of a ``.gcm`` where parts run on the host, and the report.
+    """Compile `model` ahead of time (AOT); return the contents of a ``.vmfb``, or of a ``.gcm`` if
+    parts run on the host, and the report.
 
-    The arguments are those of `compile`, and so are the errors; no device need be here.
+    Arguments and errors are those of `compile`; no device needs to be present.
     """
     job = Job(model, Options.of_all(target, **options))
     found = job.find()
@@ -154,7 +159,7 @@ def compile_to_file(
 class Job:
     """One model to be compiled for one or more targets, with options for each.
 
-    Nothing that compiles is imported before the cache was asked.
+    The compiler is not imported until the cache has been searched.
     """
 
     def __init__(self, model: Any, options: Sequence[Options]):
@@ -167,7 +172,7 @@ class Job:
         self._kept = ModelCache(store, model, options)
 
     def find(self) -> CachedModel | None:
-        """The model as it was compiled before, None where it was not."""
+        """The model from the cache, or None."""
         found = self._kept.find()
         if found is None:
             return None
@@ -176,7 +181,7 @@ class Job:
         return found._replace(report=CompilationReport.of(found.report))
 
     def interpret(self) -> CompiledModel:
-        """The model, to be run in numpy."""
+        """The model, interpreted in numpy."""
         from .driver import interpret
 
         (options,) = self._options
@@ -185,12 +190,12 @@ class Job:
         return made
 
     def make(self, *, for_here: bool = False) -> tuple[bytes, "Report"]:
-        """Compile the model, `for_here` only if its device is here."""
+        """Compile the model. With `for_here`, raise `DeviceError` first if its device is absent."""
         from ..passes.infra.pipeline import Pipeline
         from .driver import to_file
 
         first, *others = self._options
-        Pipeline.parse(first.pipeline)  # if that fails, before the work is done, as with devices
+        Pipeline.parse(first.pipeline)  # fail before any work is done, as for devices
         if for_here and not others and first.target.name != "cpu":
             open_device(first.target.driver)
         self._kept.before_compiling()

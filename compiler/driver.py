@@ -1,4 +1,4 @@
-"""From a model to something that runs: the one place that knows frontend, passes and runtime."""
+"""The driver of a compilation: the only module that depends on frontend, passes and runtime."""
 
 import functools
 import importlib.metadata
@@ -65,7 +65,7 @@ _VERSIONED = ("graphc", "torch-mlir", "iree-base-compiler", "iree-base-runtime",
 
 @dataclass
 class Compilation:
-    """A model on its way: the module as it stands, and what has happened to it."""
+    """A model being compiled: its module in the current state, and the report so far."""
 
     module: ir.Module
     name: str
@@ -81,7 +81,7 @@ class Compilation:
         self._run("graph", self.options.pipeline, [recorder])
 
     def lower(self) -> None:
-        """Lower to linalg and put the metadata where the compiled module will carry it."""
+        """Lower to linalg, and attach the metadata that the compiled module will carry."""
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
         target = self.options.target
@@ -112,7 +112,7 @@ class Compilation:
                     del function.attributes[name]
 
     def backend(self) -> bytes:
-        """Compile the lowered module to the contents of a ``.vmfb``; the end of `module`."""
+        """Compile the lowered module to the contents of a ``.vmfb``, and free `module`."""
         options = self.options
         shared = options.target.shares_kernels and is_self_contained(options.extra_flags)
         kernels = outline_kernels(self.module) if shared and options.cache is not None else []
@@ -125,7 +125,7 @@ class Compilation:
 
     @contextmanager
     def handed_over(self) -> Iterator[Path]:
-        """The lowered module as a file of bytecode; the end of `module`."""
+        """A context with the lowered module as a bytecode file; frees `module`."""
         program = LoweredProgram(self.module)
         del self.module
         with temporary_folder() as folder:
@@ -134,7 +134,7 @@ class Compilation:
             yield source
 
     def compile_program(self, program: Path | Program) -> bytes:
-        """Compile the lowered module, or what was `handed_over`, to the contents of a ``.vmfb``."""
+        """Compile the lowered module, or the file of `handed_over`, to a ``.vmfb``."""
         cache, start = self.options.cache, time.perf_counter()
         contents = self.call_backend(program, save_temps=self.options.save_temps)
         taken = cache.taken if cache else ""
@@ -148,7 +148,7 @@ class Compilation:
         more_flags: Sequence[str] = (),
         save_temps: Path | None = None,
     ) -> bytes:
-        """What the backend makes of `program`, with the options of this compilation."""
+        """Run the backend on `program`, with the options of this compilation."""
         options = self.options
         return compile_module(
             program,
@@ -165,12 +165,12 @@ class Compilation:
         )
 
     def text(self) -> str:
-        """The program as it stands, with locations; large constants elided."""
+        """The program in its current state, with locations; large constants are elided."""
         asm = self.module.operation.get_asm
         return asm(large_elements_limit=32, large_resource_limit=32, enable_debug_info=True)
 
     def save_text(self, stage: str) -> None:
-        """With `save_temps`, keep the program as text, constants elided."""
+        """Write the program as text to the folder `save_temps`, if set; constants are elided."""
         folder = self.options.save_temps
         if folder is None:
             return
@@ -200,11 +200,11 @@ class Compilation:
 
 
 def compile_with(model: Any, options: Options) -> CompiledModel:
-    """`compile` for one target, with options that were made before."""
+    """`compile` for one target, with existing options and without the model cache."""
     if not options.target.is_compiled:
         return interpret(model, options)
     if options.target.name != "cpu":
-        open_device(options.target.driver)  # if that fails, before the work is done
+        open_device(options.target.driver)  # fail before any work is done
     contents, report = to_module(model, options)
     return load(contents, threads=options.threads, report=report)
 
@@ -212,7 +212,7 @@ def compile_with(model: Any, options: Options) -> CompiledModel:
 def to_file(model: Any, options: Sequence[Options]) -> tuple[bytes, Report]:
     """The contents of one file for all targets of `options`, and the report of the first.
 
-    Raises `UsageError` where there are several and parts of `model` run on the host.
+    Raises `UsageError` for several targets if parts of `model` run on the host.
     """
     for each in options:
         require_compiled(each)
@@ -228,7 +228,7 @@ def to_file(model: Any, options: Sequence[Options]) -> tuple[bytes, Report]:
 
 
 def to_module(model: Any, options: Options) -> tuple[bytes, Report]:
-    """The contents of a ``.vmfb``, or of a ``.gcm`` where parts of `model` run on the host."""
+    """The contents of a ``.vmfb``, or of a ``.gcm`` if parts of `model` run on the host."""
     try:
         compilation = begin(model, options)
     except UnsupportedModelError:
@@ -251,7 +251,7 @@ def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
 
 
 def interpret(model: Any, options: Options) -> CompiledModel:
-    """`model` as it was imported, or after a pipeline, to be run in numpy."""
+    """`model` as imported, or after a pipeline, interpreted in numpy."""
     try:
         return _interpreted(begin(model, options))
     except UnsupportedModelError:
@@ -277,7 +277,8 @@ def _interpreted(compilation: Compilation) -> CompiledModel:
 def _make_parts(
     model: Any, options: Options, report: Report, finish: Callable[[Compilation], T]
 ) -> tuple[ModelMetadata, list[bytes | T]]:
-    """The parts of `model`: the bytes of those for the host, the others as `finish` makes them."""
+    """The metadata and the parts of `model`: bytes for host parts, results of `finish` for
+    others."""
     plan = plan_parts(model, options, report)
     made: list[bytes | T] = [
         finish(piece) if isinstance(piece, Compilation) else piece
@@ -290,7 +291,7 @@ def _make_parts(
 
 
 def plan_parts(model: Any, options: Options, report: Report) -> Plan:
-    """Divide a model that cannot be compiled as a whole."""
+    """Partition a model that cannot be compiled as a whole."""
     from ..runtime.host.part import why_not
 
     start = time.perf_counter()
@@ -307,9 +308,11 @@ def plan_parts(model: Any, options: Options, report: Report) -> Plan:
 
 
 def pieces(plan: Plan, options: Options, report: Report) -> Iterator[Compilation | bytes]:
-    """What is to be compiled, and the contents of the parts for the host; each is let go of before
-    the next, and with it its weights."""
-    part_options = replace(options, dims={})  # which the plan has taken account of
+    """The parts of `plan`: compilations, and the contents of host parts.
+
+    Each part is freed before the next one is made, with its weights.
+    """
+    part_options = replace(options, dims={})  # the plan has applied `dims` already
     started = time.monotonic()
     for number in range(len(plan.pieces)):
         piece = plan.pieces.pop(0)
@@ -333,14 +336,14 @@ def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
 
 
 def make_options(target: str | Target, **given: Any) -> Options:
-    """`Options.of`, for who compiles in any case: a bad pipeline shows before any work is done."""
+    """`Options.of` for callers that always compile: an invalid pipeline is reported early."""
     options = Options.of(target, **given)
     Pipeline.parse(options.pipeline)
     return options
 
 
 def require_compiled(options: Options) -> None:
-    """Raises `UsageError` for a target that nothing is compiled for."""
+    """Raise `UsageError` for a target without compilation."""
     if not options.target.is_compiled:
         raise UsageError(
             f"for {options.target} nothing is compiled: name another target, or run the model"
@@ -349,7 +352,7 @@ def require_compiled(options: Options) -> None:
 
 def begin(model: Any, options: Options) -> Compilation:
     """Import `model`."""
-    Pipeline.parse(options.pipeline)  # a bad one shows before any work is done
+    Pipeline.parse(options.pipeline)  # fail before any work is done
     if options.progress is not None:
         options.progress(ProgressEvent("import", 0.0))
     start = time.perf_counter()
@@ -369,7 +372,7 @@ def begin(model: Any, options: Options) -> Compilation:
 
 
 def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
-    """What the compiled module will say about itself; read from the `graph` program."""
+    """The metadata for the compiled module, read from the `graph` program."""
     function = main_function(module)
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     inputs = specs(function, "arg_attrs", signature.inputs)
@@ -385,11 +388,11 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of graphc, and of the packages that what it compiles depends on."""
+    """The versions of graphc, and of the packages that its output depends on."""
     return {package: _version(package) for package in _VERSIONED}
 
 
-# Each is parsed from a text file: milliseconds.
+# Cached, as each is parsed from a text file, which takes milliseconds.
 _version = functools.cache(importlib.metadata.version)
 
 

@@ -1,4 +1,4 @@
-"""What the passes make of a model, without a backend."""
+"""Run of the graph passes over a model, without a backend."""
 
 import os
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ def explain(
     host: bool = True,
     check_rewrites: bool = False,
 ) -> CompilationReport:
-    """Run the passes over the graph of an ONNX model, and compile nothing: the report says what
-    they did, and shows the graph after each of them (`CompilationReport.html`).
+    """Run the passes over the graph of an ONNX model, without compiling: the report lists their
+    effects, and shows the graph after each of them (`CompilationReport.html`).
 
-    The arguments are those of `graphc.compile`, and so are the errors.
+    Arguments and errors are those of `graphc.compile`.
     """
     options = make_options(
         target, dims=dims, pipeline=pipeline, precision=precision, host=host,

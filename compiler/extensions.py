@@ -1,4 +1,4 @@
-"""What others have added to the compiler in this process."""
+"""Extensions that other modules have registered with the compiler in this process."""
 
 import sys
 from typing import Any
@@ -14,9 +14,9 @@ _REGISTRIES = (
 
 
 def extensions() -> set[str]:
-    """The modules that are not graphc's and have registered passes, ops, converters or rules.
+    """The foreign modules that have registered passes, ops, converters or rules.
 
-    Imports nothing: where nothing was imported yet, nothing was registered.
+    Imports nothing: a registry that is not imported yet has no extensions.
     """
     parts: list[Any] = []
     for name in _REGISTRIES:

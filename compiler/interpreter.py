@@ -1,4 +1,4 @@
-"""Programs that run as they stand: op by op, on the numpy meanings of the graph dialect."""
+"""Interpretation of programs: op by op, with the numpy semantics of the graph dialect."""
 
 import threading
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from ..runtime.execution.execution_context import Plan
 
 
 class InterpretedSession:
-    """Runs the function `function` of `module`; stands where a `Session` does in a CompiledModel.
+    """Runs the function `function` of `module`; takes the place of a `Session` in a CompiledModel.
 
-    Calls from several threads take turns.
+    Calls from several threads are serialized.
     """
 
     device = None
-    """Feeds come to the host."""
+    """None: feeds must be on the host."""
 
     def __init__(self, name: str, module: ir.Module, function: Any):
         self._name = name
@@ -28,7 +28,7 @@ class InterpretedSession:
         self._lock = threading.Lock()
 
     def invoke(self, inputs: Sequence[np.ndarray], plan: Plan) -> list[np.ndarray]:
-        """One array for each output of `plan`, which belongs to the caller.
+        """Run the program; return one array for each output of `plan`, owned by the caller.
 
         Raises `ExecutionError`, which names the node, and `FeedError`.
         """

@@ -1,4 +1,4 @@
-"""A lowered module, as the backend compiler asks for it."""
+"""A lowered module as an input program of the backend compiler."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ _LARGE = 16 << 20
 class LoweredProgram:
     """`module` with its outlined `kernels`: a `runtime.iree_compile.program.Program`.
 
-    Weights of some size are freed as soon as it is written: the backend takes as much again.
+    Large weights are freed as soon as it is written: the backend needs the same amount again.
     """
 
     def __init__(self, module: ir.Module, kernels: Sequence[OutlinedKernel] = ()):
@@ -25,7 +25,7 @@ class LoweredProgram:
         self._texts = {kernel.symbol: kernel.text for kernel in kernels}
         self.kernels = list(kernels)
         self.size = 0
-        """Bytes of its bytecode, once that was written or its digest asked for."""
+        """Size of the bytecode, set by `file` and `digest`."""
 
     def digest(self) -> str:
         assert self._module is not None
@@ -33,7 +33,7 @@ class LoweredProgram:
         return digest
 
     def file(self, folder: Path) -> Path:
-        """Raises `OutputError`."""
+        """Write the program to a file, and free the module. Raises `OutputError`."""
         assert self._module is not None
         source = folder / "module.mlir"
         size = write_bytecode(self._module, source)
@@ -42,7 +42,7 @@ class LoweredProgram:
         return source
 
     def unlink(self, source: Path) -> None:
-        """Raises `OutputError`."""
+        """Rewrite `source` with all kernels defined in place. Raises `OutputError`."""
         context = ir.Context()
         context.allow_unregistered_dialects = True
         with context:
@@ -54,16 +54,19 @@ class LoweredProgram:
         _give_memory_back(source.stat().st_size)
 
     def end(self) -> None:
-        """Let go of the module."""
+        """Free the module."""
         self._module = None
-        self.kernels.clear()  # they would keep it
+        self.kernels.clear()  # they hold references to it
         _give_memory_back(self.size)
 
 
 def _give_memory_back(size: int) -> None:
-    """After a program of so many bytes: free what reference cycles hold, and with glibc the memory
-    it keeps for later, packed weights, hundreds of megabytes. It takes 30 ms, in a process that
-    holds a million objects 150: more than all passes do with a small program."""
+    """Return memory to the system after a program of `size` bytes, unless that is small.
+
+    Collects reference cycles, and with glibc trims the heap, which retains hundreds of megabytes of
+    packed weights. This takes 30 ms, or 150 ms in a process with a million objects: more than all
+    passes over a small program.
+    """
     if size < _LARGE:
         return
     gc.collect()

@@ -1,7 +1,7 @@
-"""Which models were compiled before: found by their files, without importing them.
+"""Cache of compiled models, looked up by their files, without importing them.
 
-The key is made of the bytes of the model, of the files that its weights lie in, all options, the
-versions and sources of the compiler, and the processor.
+The cache key covers the bytes of the model and of its external weight files, all options, the
+versions and sources of the compiler, and the CPU.
 """
 
 import json
@@ -25,7 +25,7 @@ from ..runtime.metadata import model_name
 from .extensions import extensions
 from .options import Options
 
-_LOOKED_AT = re.compile(r"\b(print|view|dump)-")  # passes that are run for what they show
+_LOOKED_AT = re.compile(r"\b(print|view|dump)-")  # passes that are run for their printed output
 
 logger = logging.getLogger("graphc")
 
@@ -38,11 +38,11 @@ class CachedModel(NamedTuple):
 
 
 class ModelCache:
-    """What `store` keeps of one compilation.
+    """The cached result of one compilation in `store`.
 
-    `options` are those for each of its targets. Nothing is found or kept where they ask to see the
-    compiler at work, or where what it does cannot be told beforehand: it was extended by somebody's
-    passes or ops, or its sources have changed since they were imported.
+    `options` holds the options for each target. The cache is bypassed if they ask to observe the
+    compiler, or if its behaviour is not determined by the key: foreign passes or ops have been
+    registered, or its sources have changed since they were imported.
     """
 
     def __init__(self, store: CompileCache | None, model: Any, options: Sequence[Options]):
@@ -53,11 +53,11 @@ class ModelCache:
         self._target = ",".join(each.target.spelling for each in options)
         self._key: str | None = None
         self._files: list[str] = []
-        """Names of the files beside the model that it consists of."""
+        """Names of the model's external data files."""
         self._key_of_all: str | None = None
-        """The key with the contents of these, too."""
+        """Key that also covers the contents of these files."""
         self._read: dict[Path, tuple[int, ...]] = {}
-        """What was read for the key, and how it was then."""
+        """Files that were read for the key, with their state at that time."""
         if store is None or not all(map(_is_repeatable, options)) or extensions():
             return
         try:
@@ -69,16 +69,16 @@ class ModelCache:
                 [each.decisive() for each in options], sort_keys=True, default=repr
             )
             contents = self._digest_of_model()
-        except (OSError, TypeError, ValueError) as error:  # the import says what is wrong with it
+        except (OSError, TypeError, ValueError) as error:  # the import will report the problem
             logger.info("'%s' is not looked for in the cache: %s", self._name, error)
             return
         texts = ["model", self._name, contents, code, described, *surroundings()]
         self._key = digest_of_texts(texts)
 
     def find(self) -> CachedModel | None:
-        """The model as it was compiled before; None where it was not.
+        """The cached model, or None.
 
-        One of which parts run on the host counts as none where the options refuse such models.
+        A hybrid model counts as absent if the options reject hybrid models.
         """
         if self._store is None or self._key is None:
             return None
@@ -91,7 +91,7 @@ class ModelCache:
                 return None
             values = found.details["report"]
             report = Report.from_dict(values, map(read_part, values["parts"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:  # somebody else's
+        except (KeyError, TypeError, ValueError, AttributeError) as error:  # a foreign entry
             logger.info("the cache has an entry that is not as graphc writes them: %s", error)
             return None
         report.title = self._name
@@ -102,7 +102,7 @@ class ModelCache:
         return CachedModel(found.path, report)
 
     def before_compiling(self) -> None:
-        """Note what the model's other files hold, before they are read."""
+        """Compute the key of the model's external data files, before the import reads them."""
         if self._key is None or not isinstance(self._model, str | os.PathLike):
             return
         from ..frontend.onnx import external_files  # which loads `onnx`
@@ -110,15 +110,15 @@ class ModelCache:
         try:
             self._files = external_files(Path(self._model))
         except InvalidModelError:
-            self._key = None  # the import will say what is wrong
+            self._key = None  # the import will report the problem
         if self._files:
             self._key_of_all = self._key_with(self._files)
             self._key = self._key if self._key_of_all else None
 
     def keep(self, contents: bytes, report: Report) -> None:
-        """Keep what was compiled, unless the model's files were changed meanwhile."""
+        """Store the compiled model, unless files have changed since the key was computed."""
         if self._store is None or self._key is None or self._was_changed():
-            return  # what was compiled may be another model than the key's, or by another compiler
+            return  # the model or the compiler may differ from those of the key
         key, described = self._key, {"name": self._name, "target": self._target}
         if self._key_of_all is not None:
             details = {"files": self._files}
@@ -140,9 +140,9 @@ class ModelCache:
         return digest_of_file(path)
 
     def _key_with(self, files: Sequence[str]) -> str | None:
-        """The key with the contents of `files`, too; None where one is missing."""
+        """The key that also covers the contents of `files`; None if one is missing."""
         if self._key is None or not isinstance(self._model, str | os.PathLike):
-            return None  # the model has come without its folder
+            return None  # a model in memory has no folder
         folder = Path(self._model).resolve().parent
         try:
             digests = [self._digest(folder / name) for name in files]
@@ -159,12 +159,13 @@ class ModelCache:
 
 
 def _running_code() -> str | None:
-    """The digest of the sources of the code that runs; None where they have changed since."""
+    """The digest of the sources of the running code; None if they have changed since."""
     return digest_of_sources(sys.modules["graphc"]._IMPORTED)
 
 
 def _serialized(model: Any) -> bytes:
-    """The bytes of a ModelProto. Raises TypeError, or ValueError where it is too large for one."""
+    """The bytes of a ModelProto. Raises TypeError for other types, ValueError if it is too
+    large."""
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"a {type(model).__name__} is no model")
     from google.protobuf.message import EncodeError
@@ -176,7 +177,7 @@ def _serialized(model: Any) -> bytes:
 
 
 def _is_repeatable(options: Options) -> bool:
-    """Whether the options ask for nothing but the result, and alone decide it."""
+    """Return whether the options determine the result, and ask for no other output."""
     return (
         not options.shows_the_compiler()
         and _LOOKED_AT.search(options.pipeline) is None
@@ -185,7 +186,8 @@ def _is_repeatable(options: Options) -> bool:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What changes when the file does. Raises `OSError` for what can be read but once."""
+    """Inode, size and times of the file, to detect changes. Raises `OSError` for a file that is not
+    regular, as it may be readable only once."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"'{path}' is not a regular file")

@@ -1,4 +1,4 @@
-"""What a program takes and gives, in the words of the runtime."""
+"""The signature of a program, as `TensorSpec` and `ValueSpec` of the runtime."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,8 @@ def main_function(module: ir.Module) -> func.FuncOp:
 
 
 def specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpec, ...]:
-    """The arguments (`kind` is ``arg_attrs``) or the results (``res_attrs``) of `function`."""
+    """The specs of the arguments (`kind` is ``arg_attrs``) or results (``res_attrs``) of
+    `function`."""
     names = [ir.StringAttr(ir.DictAttr(a)[NAME]).value for a in function.attributes[kind]]
     return tuple(
         _tensor_spec(name, type_)
@@ -31,7 +32,7 @@ def specs(function: Any, kind: str, types: Sequence[ir.Type]) -> tuple[TensorSpe
 
 
 def data_dependent_sizes(function: Any) -> set[str]:
-    """Names of sizes of the results that values decide: no shape of an argument has them."""
+    """Names of data-dependent sizes of the results: no shape of an argument has them."""
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     return _size_names(signature.results) - _size_names(signature.inputs)
 
@@ -42,7 +43,7 @@ def _size_names(types: Sequence[ir.Type]) -> set[str]:
 
 
 def without_names(attributes: ir.Attribute) -> ir.ArrayAttr:
-    """The attributes of arguments or of results but for names."""
+    """The attributes of arguments or results without names."""
     return ir.ArrayAttr.get(
         [
             ir.DictAttr.get({each.name: each.attr for each in one if each.name != NAME})
@@ -54,7 +55,7 @@ def without_names(attributes: ir.Attribute) -> ir.ArrayAttr:
 def value_specs(
     values: Sequence[tuple[str, graph.TensorType | str]],
 ) -> list[TensorSpec | ValueSpec]:
-    """The same for names and types; a text stands for what is no tensor."""
+    """The specs for names and types; a string is the type of a value that is not a tensor."""
     return [
         ValueSpec(name, type_) if isinstance(type_, str) else _tensor_spec(name, type_)
         for name, type_ in values

@@ -1,9 +1,9 @@
-"""How a model is compiled, as one value: made at the edge of the API, and handed down unchanged.
+"""Options of a compilation, as one value: created at the edge of the API, passed down unchanged.
 
     Options.of("cpu:znver4", threads=2, precision="strict")
 
-Each field says for itself whether the result depends on it, what the command-line tools call it
-and what it is for: the cache key, the metadata of modules and the tools' flags follow from that.
+Each field declares whether the result depends on it, its command-line flags and its help: the cache
+key, the metadata of modules and the tools' flags are derived from that.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ Progress = Callable[[ProgressEvent], None]
 
 
 class Effect(enum.Enum):
-    """How an option bears on what is compiled."""
+    """Effect of an option on the result."""
 
     RESULT = "decides the result: part of the key that it is cached by"
     OBSERVED = "shows the compiler at work: nothing is then taken from the cache"
@@ -34,7 +34,7 @@ class Effect(enum.Enum):
 
 
 class Group(enum.Enum):
-    """Which tools have flags for an option."""
+    """Group of tools that have flags for an option."""
 
     GRAPH = "all that run the graph passes"
     COMPILE = "those that compile, too"
@@ -42,25 +42,25 @@ class Group(enum.Enum):
 
 @dataclass(frozen=True)
 class Flag:
-    """A command-line flag of an option: its spelling, and what `argparse` is told of it."""
+    """A command-line flag of an option: its spelling, and its settings for `argparse`."""
 
     name: str
     settings: Mapping[str, Any]
     doc: str | None = None
-    """Help of its own, where the option has several flags."""
+    """Separate help text, if the option has several flags."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """The facts about an option, which its field holds as metadata."""
+    """Description of an option, stored in the metadata of its field."""
 
     doc: str
     flags: tuple[Flag, ...]
     group: Group | None
-    """None where no tool has a flag for it."""
+    """Group of tools with flags for the option; None if there is none."""
     effect: Effect
     recorded: bool
-    """True if the metadata of compiled modules has its value."""
+    """True if the metadata of compiled modules records its value."""
 
 
 def _flag(name: str, doc: str | None = None, **settings: Any) -> Flag:
@@ -74,13 +74,13 @@ def _option(
     effect: Effect = Effect.RESULT,
     recorded: bool = False,
 ) -> Mapping[str, Option]:
-    """The metadata of a field; what has no flag is of no group."""
+    """The metadata of a field; an option without flags has no group."""
     return {"option": Option(doc, flags, group, effect, recorded)}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile; `graphc.compile` says at length what each option means."""
+    """Options of a compilation; the docstring of `graphc.compile` describes each in detail."""
 
     target: Target = field(
         metadata=_option(
@@ -232,12 +232,11 @@ class Options:
         assume: Mapping[str, bool] | None = None,
         **rest: Any,
     ) -> "Options":
-        """The options for one target from arguments of `graphc.compile`, of which names are looked
-        up and defaults filled in.
+        """The options for one target from arguments of `graphc.compile`, with names resolved and
+        defaults filled in.
 
-        Raises `UsageError` and `UnknownTargetError` for values that cannot be, and TypeError for
-        names that there are not. Whether the passes of `pipeline` exist is not known before they
-        are loaded.
+        Raises `UsageError` and `UnknownTargetError` for invalid values, and TypeError for unknown
+        names. The passes of `pipeline` are not checked, as they are not loaded yet.
         """
         row = on_this_machine(resolve_target(target))
         _check(row, threads, precision)
@@ -261,7 +260,7 @@ class Options:
     def of_all(
         cls, targets: str | Target | Sequence[str | Target], **given: Any
     ) -> "tuple[Options, ...]":
-        """`of` each of one or more targets. Raises `UsageError` where one is there twice."""
+        """`of` for each of one or more targets. Raises `UsageError` for none or duplicates."""
         listed = [targets] if isinstance(targets, str | Target) else targets
         found = tuple(cls.of(target, **given) for target in listed)
         names = [each.target.spelling for each in found]
@@ -270,31 +269,31 @@ class Options:
         return found
 
     def decisive(self) -> dict[str, Any]:
-        """The options that decide the result, as plain values."""
+        """The options that determine the result, as plain values."""
         found = {name: getattr(self, name) for name, _ in self._having(Effect.RESULT)}
         return {**found, "target": _described(self.target)}
 
     def shows_the_compiler(self) -> bool:
-        """True if something is asked for that only a compiler at work can show."""
+        """True if an option asks to observe the compiler, which a cached result cannot satisfy."""
         return any(
             getattr(self, name) != default for name, default in self._having(Effect.OBSERVED)
         )
 
     def recorded(self) -> dict[str, Any]:
-        """The options that the metadata of a compiled module holds."""
+        """The options that the metadata of a compiled module records."""
         names = [each.name for each in dataclasses.fields(self) if option_of(each).recorded]
         return {name: getattr(self, name) for name in names} | {"target": self.target.spelling}
 
     @classmethod
     def _having(cls, effect: Effect) -> Iterator[tuple[str, Any]]:
-        """The names and defaults of the options with an `effect`."""
+        """The names and defaults of the options with the given `effect`."""
         for each in dataclasses.fields(cls):
             if option_of(each).effect is effect:
                 yield each.name, each.default
 
 
 def option_of(entry: "dataclasses.Field[Any]") -> Option:
-    """The facts about the option that a field of `Options` holds."""
+    """The description of the option in a field of `Options`."""
     return entry.metadata["option"]
 
 
@@ -312,7 +311,7 @@ def _check(target: Target, threads: Any, precision: Any) -> None:
 
 
 def _described(target: Target) -> list[Any]:
-    """All of a target that decides what is compiled for it."""
+    """The properties of a target that determine the result."""
     return [
         target.spelling, target.pipeline, target.driver, dataclasses.asdict(target.cpu),
         target.bf16_unit, target.threads_flag, target.backend_flags,
