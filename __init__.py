@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _IMPORTED = time.time_ns()
 aliases.install()
 
-"""When the code that runs was, at the earliest, read from its sources; in ns since the epoch."""
+"""`_IMPORTED`: earliest time at which running code was read from its sources, in ns since the
+epoch."""
 
 _EXPORTS = {
     "CompiledModel": ".runtime",

@@ -1,7 +1,7 @@
-"""Old names of modules, which still work and say what the new one is.
+"""Deprecated aliases of moved modules.
 
-A module that moved is found under its old name for one release: importing it there gives the module
-of today, and warns once (``DeprecationWarning``).
+A moved module can be imported under its old name for one release: the import returns the module
+under its new name, and warns once (``DeprecationWarning``).
 """
 
 import importlib
@@ -33,11 +33,11 @@ MODULES = {
     "preflight": "compiler.check",
     "signature": "compiler.model_signature",
 }
-"""Old name to new one, without ``graphc.`` in front."""
+"""New names of modules by old name, without the prefix ``graphc.``."""
 
 
 class _OldNames(MetaPathFinder, Loader):
-    """A finder and loader of modules by their old names."""
+    """Finder and loader of modules under their old names."""
 
     def __init__(self) -> None:
         self._specs: dict[str, ModuleSpec | None] = {}
@@ -45,12 +45,12 @@ class _OldNames(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for every other name."""
+        """A spec for an old name; None for every other name."""
         package, _, rest = fullname.partition(".")
         return ModuleSpec(fullname, self) if package == __package__ and rest in MODULES else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module by its new name."""
+        """Import the module under its new name, with a warning."""
         new = f"{__package__}.{MODULES[spec.name.partition('.')[2]]}"
         message = f"{spec.name} is now called {new}"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
@@ -59,11 +59,11 @@ class _OldNames(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has run already; importlib has just given it another spec."""
+        """Restore the spec, which importlib has replaced; the module has been executed already."""
         assert module.__spec__ is not None
         module.__spec__ = self._specs.pop(module.__spec__.name)
 
 
 def install() -> None:
-    """Have old names found, before any folder is searched for them."""
+    """Install the finder in front of all others."""
     sys.meta_path.insert(0, _OldNames())

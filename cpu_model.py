@@ -1,4 +1,4 @@
-"""A CPU core as kernels and cost models plan with it: vector registers, units, caches."""
+"""Model of a CPU core for kernels and cost models: vector registers, units, caches."""
 
 from dataclasses import dataclass
 
@@ -18,35 +18,36 @@ class CpuModel:
     """
 
     vector_bits: int = 0
-    """Width of a vector register; 0 where no kernels for vectors are wanted."""
+    """Width of a vector register in bits; 0 disables vector kernels."""
     vector_registers: int = 0
-    """Number of them; 0 for that of the instruction set with vectors of this width."""
+    """Number of vector registers; 0 for that of the instruction set with this vector width."""
     fma_units: int = 2
-    """Multiply-adds of vectors that start in a cycle."""
+    """Vector multiply-adds issued per cycle."""
     l1_bytes: int = 32 << 10
-    """L1 data cache."""
+    """Size of the L1 data cache."""
     l2_bytes: int = 1 << 20
-    """L2 cache of the core."""
+    """Size of the core's L2 cache."""
     l3_bytes: int = 8 << 20
-    """Share of the core in the last-level cache."""
+    """The core's share of the last-level cache."""
     memory_bytes_per_cycle: int = 2
-    """Read bandwidth of one core beyond its L2, measured in the middle of ResNet-50."""
+    """Read bandwidth of one core beyond its L2, in bytes per cycle, measured in the middle of
+    ResNet-50."""
 
     @property
     def has_vectors(self) -> bool:
-        """True if there are kernels for vectors of this width."""
+        """True if there are vector kernels for this width."""
         return self.vector_bits in _REGISTERS
 
     @property
     def lanes(self) -> int:
-        """Elements of f32 in a vector."""
+        """Number of f32 elements in a vector."""
         return self.vector_bits // 32
 
     @property
     def registers(self) -> int:
-        """Vector registers."""
+        """Number of vector registers."""
         return self.vector_registers or _REGISTERS[self.vector_bits]
 
 
 GENERIC_CPU = CpuModel()
-"""The CPU where none is named: no kernels for vectors, caches as they usually are."""
+"""CPU model without vector kernels and with typical caches, for targets that name no CPU."""

@@ -1,4 +1,4 @@
-"""Every error a user of graphc can meet.
+"""Errors that graphc raises.
 
 All derive from `GraphcError`, so one ``except`` catches them; the tools print them as one
 ``error: ...`` line. An exception of another type is a bug in graphc.
@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 
 class GraphcError(Exception):
-    """Base of every error that graphc raises on purpose."""
+    """Base class of all errors that graphc raises deliberately."""
 
     code: ClassVar[str] = "graphc"
-    """What ``--explain`` calls this kind of error: ``invalid-model`` for `InvalidModelError`."""
+    """Code of the error for ``--explain``: ``invalid-model`` for `InvalidModelError`."""
     remedy: ClassVar[str] = "The message says what went wrong."
-    """What helps, in general."""
+    """General advice."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -25,25 +25,25 @@ class GraphcError(Exception):
 
 
 class UsageError(GraphcError):
-    """The call is at fault, not the model: an unknown option, target, pass or dimension."""
+    """An error in the call, not in the model: an unknown option, target, pass or dimension."""
 
     remedy = "Correct the argument that the message names; --help lists what there is."
 
 
 class UnknownTargetError(UsageError):
-    """No such target, or a target that this build cannot serve."""
+    """An unknown target, or one that this build does not support."""
 
     remedy = "`gc-compile --list-targets` shows the targets and their variants."
 
 
 class InvalidDimError(UsageError):
-    """A ``dims=`` entry that names no dimension of the model, or gives it an impossible size."""
+    """A ``dims=`` entry that names no dimension of the model, or has an invalid size."""
 
     remedy = "The message lists the dimensions that the model has."
 
 
 class PipelineError(UsageError):
-    """A pipeline text that does not parse: unknown passes or options, all of them listed."""
+    """A pipeline string that does not parse. All unknown passes and options are listed."""
 
     remedy = (
         "`gc-opt --list-passes` shows the passes with their options; a pipeline reads like "
@@ -52,7 +52,7 @@ class PipelineError(UsageError):
 
 
 class OutputError(GraphcError):
-    """A result cannot be written to the path asked for."""
+    """A result that cannot be written to the requested path."""
 
     remedy = (
         "Look at the path, the rights on its folder, and the room that is left on the disk. "
@@ -61,7 +61,7 @@ class OutputError(GraphcError):
 
 
 class InvalidModelError(GraphcError):
-    """The input is not a model: unreadable, truncated, or at odds with itself."""
+    """An input that is not a valid model: unreadable, truncated, or inconsistent."""
 
     remedy = (
         "Export the model again, or hold it against onnx.checker.check_model; a file that was "
@@ -70,7 +70,7 @@ class InvalidModelError(GraphcError):
 
 
 class LimitError(InvalidModelError):
-    """A model asks for more than a limit allows: nodes, nesting, bytes of constants, sizes."""
+    """A model that exceeds a limit: nodes, nesting, bytes of constants, sizes."""
 
     remedy = (
         "Where a model is meant to be so large GRAPHC_LIMITS raises the limit that the message "
@@ -79,8 +79,8 @@ class LimitError(InvalidModelError):
 
 
 class ConversionError(InvalidModelError):
-    """A node that its converter fails on: one that breaks its operator's rules in a way that
-    nothing looks for by name, or a bug in graphc. The cause is chained.
+    """A node whose converter fails: it violates the operator's specification in a way that no check
+    covers, or it reveals a bug in graphc. The cause is chained.
     """
 
     remedy = (
@@ -90,7 +90,7 @@ class ConversionError(InvalidModelError):
 
 
 class ExternalDataError(InvalidModelError):
-    """External tensor data is missing, truncated, or lies outside the model's folder."""
+    """External tensor data that is missing, truncated, or outside the model's folder."""
 
     remedy = (
         "Keep the files of external data beside the model, under the names that it gives, in "
@@ -100,7 +100,7 @@ class ExternalDataError(InvalidModelError):
 
 @dataclass(frozen=True)
 class UnsupportedNode:
-    """One node that cannot be imported, and why."""
+    """A node that cannot be imported, and the reason."""
 
     name: str
     domain: str
@@ -114,7 +114,7 @@ class UnsupportedNode:
 
 
 class UnsupportedModelError(GraphcError):
-    """The model uses operators that graphc does not support. `nodes` lists all of them."""
+    """A model with operators that graphc does not support. `nodes` lists all nodes concerned."""
 
     remedy = (
         "Without --no-host such nodes run on the host, between compiled parts. A converter "
@@ -128,7 +128,7 @@ class UnsupportedModelError(GraphcError):
 
 
 class VerificationError(GraphcError):
-    """A program breaks a rule of its dialect, or a contract between stages."""
+    """A program that violates a rule of its dialect, or a contract between stages."""
 
     remedy = (
         "A program that was written or edited by hand: the message names the op and the rule. "
@@ -137,12 +137,12 @@ class VerificationError(GraphcError):
 
 
 class PassError(GraphcError):
-    """A pass failed. `pass_name` says which; the cause is chained.
+    """A failure of the pass `pass_name`; the cause is chained.
 
     `reproducer` holds the program from before the pass and the rest of the pipeline: its text is
     ``str(error.reproducer)``, and ``error.reproducer.save(stem)`` writes it to a file and returns
-    the command that runs it. None when the failure happened outside a pipeline. `rewrite` and
-    `node` say which rewrite failed and where; they are empty where none did.
+    the command that runs it. It is None if the failure happened outside a pipeline. `rewrite` and
+    `node` name the rewrite that failed, and its node; they are empty if no rewrite failed.
     """
 
     remedy = (
@@ -160,8 +160,8 @@ class PassError(GraphcError):
 
 
 class RewriteCheckError(PassError):
-    """A rewrite changed what the program computes. `rewrite` and `node` say which one, and where;
-    `difference` is how much, relative to the largest value.
+    """A rewrite that changed the results of the program. `rewrite` names it, `node` its location;
+    `difference` is the change, relative to the largest value.
     """
 
     remedy = (
@@ -177,7 +177,7 @@ class RewriteCheckError(PassError):
 
 
 class LoweringError(PassError):
-    """A `graph` op could not be lowered. The message names the node and its operand types."""
+    """A `graph` op that cannot be lowered. The message names the node and its operand types."""
 
     remedy = (
         "The op has no lowering for such operands. Compile without --no-host, or report the "
@@ -186,9 +186,10 @@ class LoweringError(PassError):
 
 
 class BackendError(GraphcError):
-    """The backend compiler failed.
+    """A failure of the backend compiler.
 
-    `command` is the line that reproduces it, `reproducer` the folder it runs in (or ``None``).
+    `command` is the command line that reproduces it, `reproducer` the folder with the input (or
+    ``None``).
     """
 
     remedy = (
@@ -204,13 +205,13 @@ class BackendError(GraphcError):
 
 
 class BackendTimeoutError(BackendError):
-    """The backend compiler did not finish in the time allowed."""
+    """A backend compilation that exceeded its timeout."""
 
     remedy = "Give it longer with --timeout, or less to do with a smaller --opt-level."
 
 
 class CompilationCancelledError(GraphcError):
-    """The caller's progress callback, or Ctrl-C, stopped the compilation."""
+    """A compilation stopped by the caller's progress callback, or by Ctrl-C."""
 
     remedy = "Nothing is left behind: start it again."
 
@@ -227,11 +228,11 @@ class FeedError(GraphcError):
     remedy = "`model.inputs` says which names, shapes and element types are taken."
 
     names: frozenset[str] = frozenset()
-    """The names that have several sizes, where nothing else is wrong."""
+    """Names of dimensions with conflicting sizes, if that is the only problem."""
 
 
 class DeviceError(GraphcError):
-    """No device or driver for a target, or one that lacks what the module needs."""
+    """A missing device or driver for a target, or one that lacks features of the module."""
 
     remedy = (
         "`gc-run --list-devices` shows what is here. Install the driver that the message "
@@ -240,7 +241,7 @@ class DeviceError(GraphcError):
 
 
 class ExecutionError(GraphcError):
-    """A compiled model failed while it ran."""
+    """A failure of a compiled model at run time."""
 
     remedy = (
         'The message names the node where it is known. target="interpret" and graphc.trace '
@@ -249,7 +250,7 @@ class ExecutionError(GraphcError):
 
 
 class OutOfMemoryError(ExecutionError):
-    """A device has no memory for a model, its data, or what it computes."""
+    """Device memory exhausted by a model, its data, or its intermediate results."""
 
     remedy = (
         "Use smaller inputs or batches, close models and drop tensors that are no longer "
@@ -258,9 +259,9 @@ class OutOfMemoryError(ExecutionError):
 
 
 class DeviceLostError(ExecutionError, DeviceError):
-    """A device stopped in mid-run, or has stopped before; what was in its memory is gone.
+    """A device that stopped during this run or an earlier one; the contents of its memory are lost.
 
-    A call that takes nothing from there runs once more before it fails.
+    A call without feeds in that memory is retried once before it fails.
     """
 
     remedy = (
@@ -270,16 +271,16 @@ class DeviceLostError(ExecutionError, DeviceError):
 
 
 class DLPackError(GraphcError, BufferError):
-    """A tensor cannot be handed to another library by DLPack.
+    """A tensor that cannot be exported to another library by DLPack.
 
-    It is a `BufferError`, too, which DLPack asks for.
+    It is also a `BufferError`, as the DLPack protocol requires.
     """
 
     remedy = "Take a copy on the host: tensor.numpy(), or dl_device=(1, 0)."
 
 
 class ReferenceRunError(GraphcError):
-    """What a model is compared with cannot run it, or is not installed."""
+    """A reference that cannot run the model, or is not installed."""
 
     remedy = (
         "Choose the other reference with --reference, install onnxruntime, or give --predicate."
@@ -287,6 +288,6 @@ class ReferenceRunError(GraphcError):
 
 
 class ReductionError(GraphcError):
-    """There is nothing to bisect or to reduce: what was asked for does not show."""
+    """Nothing to bisect or to reduce: the problem does not occur."""
 
     remedy = "Give the inputs, the tolerance or the options under which it shows."

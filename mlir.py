@@ -1,7 +1,7 @@
-"""The one place that names the MLIR Python bindings.
+"""Import of the MLIR Python bindings.
 
-The rest of graphc writes ``from .mlir import ir``; exchanging the wheel that carries the bindings
-means editing this file alone.
+The rest of graphc writes ``from .mlir import ir``, so another wheel with the bindings requires a
+change to this file only.
 """
 
 import importlib
@@ -11,8 +11,8 @@ from torch_mlir import ir
 from torch_mlir._mlir_libs._mlir import globals as _globals
 from torch_mlir.dialects import ext, func
 
-# Where the bindings look for the op classes of a dialect: ours stand here. Without this they
-# search the file system again at each op they hand to Python.
+# The package in which the bindings find the op classes of our dialects. Without this they search
+# the file system again for each op that is passed to Python.
 _globals.append_dialect_search_prefix(f"{__package__}.dialects")
 
 _WHEN_WANTED = {
@@ -22,8 +22,8 @@ _WHEN_WANTED = {
         "torch_mlir.dialects",
     ),
 }
-"""Modules that are imported when they are first asked for: `linalg` alone takes a tenth of a
-second, and who only reads models asks for none of them."""
+"""Modules that are imported on first use: `linalg` alone takes 0.1 s, and reading models needs none
+of them."""
 
 __all__ = ["ext", "func", "ir"]
 

@@ -1,4 +1,4 @@
-"""graphc as a backend of ONNX: `prepare`, `run_model`, `run_node`, `supports_device`.
+"""ONNX's backend interface: `prepare`, `run_model`, `run_node`, `supports_device`.
 
 ``onnx.backend.test`` and the ONNX backend scoreboard run every backend through this interface::
 
@@ -22,7 +22,7 @@ from .errors import DeviceError
 from .runtime import CompiledModel, find_devices, resolve_target
 
 DEVICES = {"CPU": "cpu", "CUDA": "cuda", "VULKAN": "vulkan"}
-"""Targets by ONNX's names of devices."""
+"""Targets by ONNX device name."""
 
 
 class GraphcBackendRep(BackendRep):
@@ -32,9 +32,9 @@ class GraphcBackendRep(BackendRep):
         self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs, by position and by name, for `inputs`.
+        """Run the model; return its outputs as a named tuple.
 
-        These are one array, arrays in the order of the model's inputs, or arrays by name.
+        `inputs` is one array, arrays in the order of the model's inputs, or arrays by name.
         """
         if isinstance(inputs, np.ndarray):
             inputs = [inputs]
@@ -47,13 +47,13 @@ class GraphcBackendRep(BackendRep):
 
 
 class GraphcBackend(Backend):
-    """What ONNX asks of a backend. Errors are those of `graphc.compile` and of running."""
+    """ONNX's backend interface. Raises the errors of `graphc.compile` and `CompiledModel.run`."""
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        """Compile `model` for `device`; what else is given goes to `graphc.compile`.
+        """Compile `model` for `device`; other arguments are passed to `graphc.compile`.
 
-        A ``target`` among that (``vulkan:ampere``) says more than a device can.
+        An argument ``target`` (``vulkan:ampere``) takes precedence over `device`.
         """
         target = kwargs.pop("target", None) or DEVICES[_kind(device)]
         return GraphcBackendRep(compile(model, target, **kwargs))
@@ -67,9 +67,9 @@ class GraphcBackend(Backend):
         outputs_info: Sequence[tuple[np.dtype, tuple[int, ...]]] | None = None,
         **kwargs: Any,
     ) -> tuple[Any, ...]:
-        """Run a single node on arrays, one for each input that is not left out.
+        """Run a single node on arrays, one for each input that is not omitted.
 
-        ``opset_version`` chooses the opset of the node's domain, the newest by default.
+        ``opset_version`` is the opset of the node's domain, by default the newest.
         """
         del outputs_info
         opset = kwargs.pop("opset_version", None)
@@ -79,14 +79,14 @@ class GraphcBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether models can be compiled for `device`, such as ``CPU``, and run here."""
+        """Return whether models can be compiled for `device`, such as ``CPU``, and run here."""
         target = DEVICES.get(_kind(device))
         return target is not None and _is_here(resolve_target(target).driver)
 
 
 @cache
 def _is_here(driver: str) -> bool:
-    """Whether `driver` has a device. ONNX's runner asks for every test, and looking takes time."""
+    """Return whether `driver` has a device; cached, as ONNX's runner asks for every test."""
     try:
         return bool(find_devices(driver))
     except DeviceError:
