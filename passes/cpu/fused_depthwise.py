@@ -47,9 +47,9 @@ class GraphFuseStrips(Pass):
     -->
     %3 = "graph.strips"() ({ packed_matmul; relu; direct_conv; relu; packed_matmul; add })
 
-    What lies between them, the widest tensors of an inverted residual (Sandler et al.: MobileNetV2,
-    2018), stays in the caches. Rows at the borders of strips are computed twice. Where nothing
-    follows the convolution, threads may share panels of channels, and none are.
+    The intermediates, the widest tensors of an inverted residual (Sandler et al.: MobileNetV2,
+    2018), stay in the caches. Rows at the borders of strips are computed twice. If nothing follows
+    the convolution, threads may share panels of channels instead, and no rows are.
     """
 
     name = "graph-fuse-strips"

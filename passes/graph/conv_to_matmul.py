@@ -36,8 +36,8 @@ class GraphConvToMatmul(Pass):
     %0 = "graph.im2col"(%x) : 1x56x56x576
     %1 = "graph.matmul"(%0, %w') : 1x56x56x576, 576x64
 
-    For targets whose backend has tiles in registers for products alone. Exact up to the order of
-    sums. Kernels must be constant, of more than one place or with strides, and without groups.
+    For targets whose backend has register tiles for matmuls alone. Exact up to the order of sums.
+    Kernels must be constant, of more than one position or with strides, and without groups.
     """
 
     name = "graph-conv-to-matmul"

@@ -52,10 +52,10 @@ class ConvertPrecision(Pass):
         %1 = "graph.matmul"(%0, %w') : 128x768xf16, 768x768xf16
         %2 = "graph.cast"(%1) : 128x768xf32
 
-    Products are converted always; what lies between them (activations, normalisations, movement of
-    data) where all that it computes from has been; everything else (exponentials, powers, sums of
-    many elements, quantisation, control flow) stays f32, as in automatic mixed precision
-    (Micikevicius et al., 2018). So does what adds or multiplies a constant that `to` cannot hold.
+    Matmuls and convolutions are always converted; the ops between them (activations,
+    normalisations, data movement) if all of their operands have been; all other ops (exponentials,
+    powers, sums of many elements, quantisation, control flow) stay f32, as in automatic mixed
+    precision (Micikevicius et al., 2018). So do ops with a constant operand that `to` cannot hold.
     For f16, whose largest number is 65504, conversions saturate.
     """
 

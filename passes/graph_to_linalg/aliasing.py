@@ -124,7 +124,7 @@ def _writes(op: ir.Operation, position: int) -> bool:
     if op.name == "tensor.insert_slice":
         return position == 1
     if op.name.startswith(("linalg.", "iree_linalg_ext.")):
-        return position >= len(op.operands) - len(op.results)  # what is computed into comes last
+        return position >= len(op.operands) - len(op.results)  # outputs come last
     return True
 
 

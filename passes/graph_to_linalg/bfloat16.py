@@ -30,7 +30,7 @@ def _carried(x: Scalar, computed: bool = False) -> Scalar:
     carried = arith.addi(bits, arith.addi(odd, _i32(0x7FFF)))
     if computed:
         return carried
-    quiet = arith.ori(bits, _i32(0x400000))  # what is carried could make NaN infinite, or 0
+    quiet = arith.ori(bits, _i32(0x400000))  # a carry could make NaN infinite, or 0
     return arith.select(compare("UNO", x, x), quiet, carried)
 
 

@@ -66,7 +66,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
     The result is of type `result`; narrow floats are accumulated in f32.
     """
     ctx, groups, pads = x.ctx, attrs["groups"], (attrs["low"], attrs["high"])
-    if isinstance(w.shape[-2], int):  # the weights know what an image may leave open
+    if isinstance(w.shape[-2], int):  # weights are static where an image may be dynamic
         x = x.sliced(-1, 0, groups * w.shape[-2])
     windows = Windows(attrs["strides"], attrs["dilations"])
     total = result.with_dtype(accumulator(result.dtype))
@@ -99,7 +99,7 @@ def _add_dense(
     extended = sum(size != 1 for size in kernel)
     strided = any(stride != 1 for stride in windows.strides)
     if len(kernel) == 2 and (extended == 2 or (extended == 0 and strided)):
-        if x.ctx.mma_sync and w.type.dtype.itemsize == 2:  # what tensor cores read has K innermost
+        if x.ctx.mma_sync and w.type.dtype.itemsize == 2:  # tensor cores need K innermost
             return windows.named(
                 linalg.conv_2d_nhwc_fhwc, x, w.transposed([3, 0, 1, 2]), output=output
             )

@@ -297,8 +297,8 @@ def _put(
         return apply_number_rule(_COMBINE[reduction], rows_type.dtype, element, update)
 
     numbers = settled(ctx, numbers, column)
-    # Of rows that are updates, too, the backend would keep a copy on its stack, or, where the two
-    # differ in what is known of their sizes, none: it would read what it has written.
+    # If the rows are also the updates, the backend would copy them to its stack, or, if their
+    # static sizes differ, not at all: it would then read elements that it has already written.
     updates = copy(updates) if share_memory(updates, rows) else settled(ctx, updates, flat)
     rows = updated_in_place(ctx, rows, rows_type)
     return apart(ctx, rows_type, lambda: iree.scatter(updates, numbers, rows, [0], combine))

@@ -44,7 +44,7 @@ def reshape_tensor(
     if all(len(new) == 1 for _, new in groups):
         return ctx.cast(x, target)
     counts = [graph.element_count([target.shape[a] for a in new]) for _, new in groups]
-    x = ctx.cast(x, target.with_shape(counts))  # as static as what it expands to
+    x = ctx.cast(x, target.with_shape(counts))  # as static as its expansion
     return _expand(ctx, x, target, [new for _, new in groups])
 
 

@@ -121,7 +121,7 @@ def _shares(
             **window,
         )
         return known(ctx, (1 / counts.astype(spatial.dtype)).reshape(type_.static_shape))
-    # Stored, as a slice of the padded ones may be all of them: see `_named_pool`.
+    # Materialized, because a slice of the padded ones may be all ones: see `_named_pool`.
     ones = Operand(ctx, spatial, stored(ctx, ctx.filled(spatial, 1), spatial))
     if attrs["count_include_pad"]:
         ones = padded(ones, attrs["low"], attrs["high"], 1)
@@ -193,7 +193,7 @@ def _pool_axes(
     y = _combined(parts, combine).reshaped(result.shape)
     if result.is_static:
         return y
-    # Or the backend has no sizes of vectors for what is computed from it.
+    # Otherwise the backend finds no vector sizes for the ops that use it.
     return replace(y, lowered=stored(y.ctx, y.value, result))
 
 
@@ -226,7 +226,7 @@ def _named_pool(
     one, unsigned = len(kernel) == 1, graph.is_unsigned(result.dtype)
     if combine is graph.AddOp:
         if _is_filled(x.value):
-            # The backend would take the number for what is to be added up, and add it once.
+            # The backend would take the splat for the sum, and add it only once.
             x = replace(x, lowered=stored(x.ctx, x.value, x.type))
         build = linalg.pooling_nwc_sum if one else linalg.pooling_nhwc_sum
     elif unsigned:

@@ -101,7 +101,7 @@ def _positions(ctx: Lowering, ranks: ir.Value, result: graph.TensorType, axis: i
     (positions,) = generic([ranks], [read], [ctx.filled(places, 0)], [written], _summed(rank), find)
     identity = ir.AffineMap.get_identity(rank)
     return parallel(
-        [stored(ctx, positions, places)],  # or what is looked up there would be in its loops
+        [stored(ctx, positions, places)],  # or lookups would be fused into its loops
         [identity],
         ctx.empty(result),
         lambda place: convert_scalar(place, _PLACE, result.dtype),

@@ -26,8 +26,8 @@ def sizes(ctx: Lowering, op: graph.SizesOp) -> ir.Value:
     values = [arith.index_cast(element, ctx.index(size)) for size in op.attrs["sizes"]]
     type_ = graph.type_of(op.result)
     listed = tensor.from_elements(plain_type(type_), values)
-    # Stored as they are: of a list in rows, as which they may be read, the backend writes each to
-    # more than one place, the last one behind the tensor.
+    # Materialized in this shape: of a list that is reshaped to rows, the backend writes each
+    # element to several positions, the last one out of bounds.
     return stored(ctx, listed, type_) if len(values) > 1 else listed
 
 

@@ -119,8 +119,8 @@ class _Selection:
         extent, k = keys_type.shape[axis], result.shape[axis]
         self.ctx, self.keys, self.result, self.axis = ctx, keys, result, axis
         self.extent, self.k = ctx.index(extent), ctx.index(k)
-        # The backend takes unit axes out of results, wrongly where loops build them: be flat,
-        # and of more than one element.
+        # The backend drops unit axes of results, incorrectly if loops build them. So the result is
+        # flat, and has more than one element.
         count = graph.element_count(result.shape)
         self.flat = result.with_shape((2 if count == 1 else count,))
         self.sizes = ctx.mixed(self.flat.shape)
@@ -136,7 +136,7 @@ class _Selection:
         dynamic = [size for size in self.sizes if isinstance(size, ir.Value)]
         flat = iree.dispatch_region(plain_type(self.flat), dynamic, self._all_rows)
         if graph.element_count(self.result.shape) == 1:
-            # Read at a place that is not known: the backend fails at reshapes of slices of one.
+            # Read at an opaque position: the backend fails at reshapes of one-element slices.
             first, empty = iree.optimization_barrier(self.zero), self.ctx.empty(self.result)
             return parallel([], [], empty, lambda: tensor.extract(flat, [first]))
         return reshape_tensor(self.ctx, flat, self.flat, self.result)

@@ -119,7 +119,7 @@ def sigmoid(x: Scalar) -> Scalar:
 
 
 def tanh(x: Scalar) -> Scalar:
-    """In f64 from ``t = expm1(-2|x|)``: ``-t / (t + 2)``."""
+    """``tanh(x)``; in f64 ``-t / (t + 2)`` with ``t = expm1(-2|x|)``."""
     if not is_double(x):
         return math.tanh(x)
     t = expm1(arith.mulf(like(-2, x), math.absf(x)))
@@ -288,7 +288,7 @@ def _degree(x: Scalar, single: int, double: int) -> int:
 
 
 def asin(x: Scalar) -> Scalar:
-    """In f64 ``atan(x / sqrt(1 - x**2))``."""
+    """``asin(x)``; in f64 ``atan(x / sqrt(1 - x**2))``."""
     if not is_double(x):
         return math.asin(x)
     one = like(1, x)
@@ -297,7 +297,7 @@ def asin(x: Scalar) -> Scalar:
 
 
 def acos(x: Scalar) -> Scalar:
-    """In f64 ``2 * atan(sqrt((1 - x) / (1 + x)))``."""
+    """``acos(x)``; in f64 ``2 * atan(sqrt((1 - x) / (1 + x)))``."""
     if not is_double(x):
         return math.acos(x)
     one = like(1, x)

@@ -13,8 +13,8 @@ from ..affine_op import Linear, channel_constant, channel_vector, linear
 class ScaleIntoWeights(Rewrite):
     """``(conv(x, w) + b) * c  -->  conv(x, w * c) + b * c``.
 
-    For constants `c` along the channels only, also as divisors; for convolutions, transposed ones
-    and matrix products with constant weights. Exact but for rounding: the new constants are
+    For constants `c` along the channels only, also as divisors; for convolutions, transposed
+    convolutions and matmuls with constant weights. Exact but for rounding: the new constants are
     computed in f64 and rounded once.
     """
 

@@ -15,8 +15,8 @@ class BatchNormIntoWeights(Rewrite):
     """``batch_norm(conv(x, w) + b, scale, bias, mean, variance)  -->  conv(x, w * f) + b'``.
 
     With ``f = scale / sqrt(variance + epsilon)`` and ``b' = (b - mean) * f + bias``, for
-    convolutions, transposed ones and matrix products with constant weights. Exact but for
-    rounding: the new constants are computed in f64 and rounded once.
+    convolutions, transposed convolutions and matmuls with constant weights. Exact but for rounding:
+    the new constants are computed in f64 and rounded once.
     """
 
     name = "batch-norm-into-weights"
