@@ -1,4 +1,4 @@
-"""Where the time of a run goes, by the nodes of the ONNX model."""
+"""Profiles of models: the time of a run by node of the ONNX model."""
 
 from .measure import profile, profile_compiled
 from .model_profile import Profile

@@ -1,4 +1,4 @@
-"""Which dispatch that ran is which dispatch of the program."""
+"""Attribution of executed dispatches to dispatches of the program."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -8,10 +8,11 @@ from .sites import Site
 
 
 def attribute(events: Sequence[Event], stretches: Sequence[Sequence[Site]]) -> list[Site]:
-    """The site of each of `events`, as `dispatch_sites` gives them.
+    """The site of each of `events`, from `dispatch_sites`.
 
-    A command buffer is known by the kernels that it runs. Stretches that run the same ones take
-    turns, in the order of the program. What fits nothing is a site of its kernel, without names.
+    A command buffer is identified by the kernels that it runs. Stretches with the same kernels are
+    assigned in turn, in program order. Events that match no stretch get a site with their kernel
+    and without node names.
     """
     buffers: dict[int, list[int]] = defaultdict(list)
     for number, event in enumerate(events):
@@ -34,7 +35,7 @@ def attribute(events: Sequence[Event], stretches: Sequence[Sequence[Site]]) -> l
 
 
 def _fits(kernels: Sequence[str], stretch: Sequence[Site]) -> bool:
-    """Whether `kernels` are those of `stretch`, as often as it ran."""
+    """Return whether `kernels` are those of one or more runs of `stretch`."""
     times, rest = divmod(len(kernels), len(stretch))
     expected = Counter(site.kernel for site in stretch)
     return not rest and Counter(kernels) == {name: times * n for name, n in expected.items()}
@@ -43,8 +44,8 @@ def _fits(kernels: Sequence[str], stretch: Sequence[Site]) -> bool:
 def _positions(
     numbers: Sequence[int], events: Sequence[Event], stretch: Sequence[Site]
 ) -> list[int]:
-    """Where in `stretch` the events `numbers` stand: by their indices in the command buffer, or in
-    the order they began, which is that of the program where one thread runs it."""
+    """The positions of the events `numbers` in `stretch`: by their indices in the command buffer,
+    or else by start order, which is program order if one thread runs it."""
     indices = sorted({events[number].index for number in numbers})
     if len(indices) == len(stretch):
         return [indices.index(events[number].index) for number in numbers]

@@ -1,4 +1,4 @@
-"""What a kernel of a compiled program computes, and how much memory it is handed."""
+"""Cost of a kernel of a compiled program: arithmetic operations, and bytes of its buffers."""
 
 import math
 import re
@@ -15,7 +15,7 @@ _UNCOUNTED += ("arith.select", "arith.bitcast", "arith.sitofp", "arith.uitofp", 
 
 @dataclass(frozen=True)
 class Cost:
-    """Arithmetic operations, and bytes of the operands and results; None where the run decides."""
+    """Arithmetic operations, and bytes of operands and results; None if known only at run time."""
 
     flops: int | None = None
     bytes: int | None = None
@@ -47,7 +47,7 @@ def _sum(a: int | None, b: int | None) -> int | None:
 
 
 def _type_bytes(text: str) -> int | None:
-    """Bytes of a memref, or of the tensor that a type of the backend wraps."""
+    """Size in bytes of a memref, or of the tensor within a type of the backend."""
     found = _TENSOR.search(text)
     if found is None or "?" in found[1]:
         return None
@@ -62,7 +62,7 @@ def _bits(type_: Any) -> int:
 
 
 def _linalg_flops(op: ir.Operation) -> int | None:
-    """Iterations times the arithmetic of the body."""
+    """Number of iterations times the arithmetic operations of the body."""
     per_point = sum(map(_is_arithmetic, op.regions[0].blocks[0].operations)) if op.regions else 0
     if not per_point:
         return 0
@@ -85,7 +85,7 @@ def _iterations(op: ir.Operation) -> int | None:
             continue
         for size, expression in zip(operand.type.shape, map_.results, strict=True):
             if not isinstance(expression, ir.AffineDimExpr):
-                continue  # the places of a window, which its other operands count
+                continue  # a window; other operands give the extents of its dimensions
             if size == ir.ShapedType.get_dynamic_size():
                 return None
             extents[expression.position] = size

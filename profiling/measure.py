@@ -1,4 +1,4 @@
-"""Compile a model, run it under the profiler, and say which node takes how long."""
+"""Profile a model: compile it, run it under the profiler, and attribute the time to nodes."""
 
 import os
 import time
@@ -39,10 +39,10 @@ def profile(
 
     `feeds` are arrays by input name, or a function that makes them for the compiled model. The
     other arguments are those of `graphc.compile`. The backend runs twice: once for the code, once
-    to say which node is computed where.
+    to find the dispatch of each node.
 
-    Raises `UsageError` for another target than ``cpu``, and for a model of which some nodes run on
-    the host; and what `graphc.compile` and `CompiledModel.run` raise.
+    Raises `UsageError` for targets other than ``cpu`` and for hybrid models, and the errors of
+    `graphc.compile` and `CompiledModel.run`.
     """
     if runs < 1:
         raise UsageError(f"runs must be a positive number, not {runs}")
@@ -64,7 +64,7 @@ def profile(
 
 
 def profile_compiled(contents: bytes, feeds: Feeds, *, threads: int, runs: int = RUNS) -> Profile:
-    """The same of a ``.vmfb``, which does not know which kernel computes which node."""
+    """Profile a ``.vmfb``, which has no record of the nodes that a kernel computes."""
     with load(contents, threads=threads) as compiled:
         _require_processor(resolve_target(compiled.target))
         return _measure(compiled, contents, feeds, threads, runs, [])
@@ -101,7 +101,7 @@ def _measure(
 
 def _latency(model: CompiledModel, feeds: Mapping[str, np.ndarray], runs: int) -> float:
     times = []
-    for _ in range(runs + 1):  # the first is slower
+    for _ in range(runs + 1):  # the first run is slower, and dropped
         start = time.perf_counter()
         model.run(None, feeds)
         times.append(time.perf_counter() - start)

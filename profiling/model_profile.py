@@ -1,4 +1,4 @@
-"""Where the time of a run goes, dispatch by dispatch."""
+"""The profile of a model, dispatch by dispatch."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from .trace import to_trace
 
 
 class Profile(Measurements):
-    """Where the time of a model's runs goes; `graphc.profile` makes it."""
+    """The profile of a model's runs, made by `graphc.profile`."""
 
     def table(self, most: int | None = None) -> str:
-        """A line for each of the `most` slowest dispatches, all of them by default."""
+        """A table with a line for each of the `most` slowest dispatches, by default all."""
         return format_profile(self, most)
 
     def trace(self) -> dict[str, Any]:
-        """The events in the format of Chrome's traces, which Perfetto opens."""
+        """The events in Chrome's trace format, which Perfetto opens."""
         return to_trace(self)
 
     def __str__(self) -> str:

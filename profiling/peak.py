@@ -1,4 +1,4 @@
-"""What this machine can do: multiply-adds of f32 in registers, on so many threads."""
+"""Measurement of peak performance: f32 multiply-adds in registers, on a number of threads."""
 
 import time
 
@@ -10,13 +10,13 @@ from ..mlir import arith, func, ir, scf, vector
 from ..runtime import load
 
 CHAINS = 16
-"""Of dependent multiply-adds, side by side: enough to hide the latency of each."""
+"""Number of independent chains of multiply-adds: enough to hide the latency of each."""
 STEPS = 1 << 20
 ROUNDS = 20
 
 
 def peak_gflops(threads: int) -> float:
-    """The most that `threads` threads do, in 10^9 operations a second: the best of some rounds."""
+    """Peak performance of `threads` threads in 10^9 operations per second: the best of `ROUNDS`."""
     options = driver.make_options("cpu", threads=threads)
     lanes = options.target.cpu.lanes
     compilation = driver.Compilation(_program(lanes, threads), "peak", options)
@@ -32,7 +32,7 @@ def peak_gflops(threads: int) -> float:
 
 
 def _program(lanes: int, pieces: int) -> ir.Module:
-    """A kernel that does nothing but multiply and add, called once for each of `pieces`."""
+    """A program with a kernel of multiply-adds only, with `pieces` workgroups."""
     with ir.Context(), ir.Location.unknown():
         graph.Graph.load()
         iree.load()
@@ -58,7 +58,7 @@ def _body(number: ir.Value, x: ir.Value, y: ir.Value) -> None:
     zero, one, steps, width = (arith.constant(index, n) for n in (0, 1, STEPS, lanes))
     factor = vector.load(ir.VectorType.get([lanes], ir.F32Type.get()), x, [zero])
     chains = [factor]
-    for _ in range(1, CHAINS):  # chains that differ, or the backend would make one of them
+    for _ in range(1, CHAINS):  # chains that differ, or the backend would merge them
         chains.append(arith.addf(chains[-1], factor))
     loop = scf.ForOp(zero, steps, one, chains)
     with ir.InsertionPoint(loop.body):

@@ -1,4 +1,4 @@
-"""The data of a profile: dispatches, and how long each took."""
+"""The data of a profile: dispatches and their times."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +12,11 @@ from .sites import Site
 
 @dataclass(frozen=True)
 class Row:
-    """A dispatch. `seconds` are those of one run, in which it is called `calls` times.
+    """A dispatch. `seconds` is its time per run, in which it is called `calls` times.
 
-    `workers` is how many threads worked on it, on average. `flops` are the additions and
-    multiplications of a call, `bytes` the operands and results that it reads and writes; None where
-    the sizes are known at run time alone.
+    `workers` is the average number of threads that worked on it. `flops` is the number of additions
+    and multiplications of a call, `bytes` the size of the operands and results that it reads and
+    writes; None if sizes are known only at run time.
     """
 
     kernel: str
@@ -32,12 +32,12 @@ class Row:
 
     @property
     def gflops(self) -> float | None:
-        """10^9 operations a second."""
+        """Throughput in 10^9 operations per second."""
         return self._rate(self.flops)
 
     @property
     def gigabytes(self) -> float | None:
-        """10^9 bytes a second."""
+        """Bandwidth in 10^9 bytes per second."""
         return self._rate(self.bytes)
 
     def _rate(self, count: int | None) -> float | None:
@@ -46,11 +46,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The runs of a model that were profiled.
+    """Measurements of profiled runs of a model.
 
-    `latency` is the median time of a run without the profiler, in seconds, and `peak_gflops` what
-    the threads can do at most. `peak_bytes` are the most that a run allocates at once, for
-    intermediate tensors and outputs. `rows` are the dispatches, slowest first.
+    `latency` is the median time of a run without the profiler, in seconds; `peak_gflops` is the
+    peak performance of the threads. `peak_bytes` is the peak memory of a run, for intermediate
+    tensors and outputs. `rows` are the dispatches, slowest first.
     """
 
     model: str
@@ -61,11 +61,11 @@ class Measurements:
     peak_bytes: int
     rows: tuple[Row, ...]
     events: tuple[tuple[Event, Site], ...]
-    """Each dispatch that ran, in the order they began."""
+    """Executed dispatches, in order of their start."""
 
     @property
     def seconds(self) -> float:
-        """Time of all dispatches of a run together."""
+        """Total time of the dispatches of a run."""
         return sum(row.seconds for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,8 +86,8 @@ class Measurements:
 def make_rows(
     events: Iterable[tuple[Event, Site]], runs: int, rewrites: Mapping[str, Sequence[str]]
 ) -> tuple[Row, ...]:
-    """The rows of `events` of so many `runs`; `rewrites` has the names of those that fired at a
-    node."""
+    """The rows for the `events` of `runs` runs; `rewrites` maps nodes to the names of the rewrites
+    that fired there."""
     by_site: dict[Site, list[Event]] = defaultdict(list)
     for event, site in events:
         by_site[site].append(event)

@@ -1,7 +1,7 @@
-"""Which nodes of the model a dispatch of the compiled program stands for.
+"""Mapping from the dispatches of a compiled program to nodes of the model.
 
-The backend stops half-way and prints the program in which the order of all dispatches is decided.
-Its ops still have the names of nodes as their locations.
+The backend stops half-way and prints the program with the final order of dispatches. The ops still
+have node names as locations.
 """
 
 from collections import Counter
@@ -20,12 +20,12 @@ FLAGS = (
     "--mlir-elide-resource-strings-if-larger=32",
     "--mlir-elide-elementsattrs-if-larger=32",
 )
-"""Of the backend, to print that program."""
+"""Backend flags to print that program."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A dispatch in the program: the kernel it calls, the nodes it computes, what that costs."""
+    """A dispatch in the program: the kernel that it calls, the nodes that it computes, its cost."""
 
     kernel: str
     nodes: tuple[str, ...] = ()
@@ -33,9 +33,9 @@ class Site:
 
 
 def dispatch_sites(program: str, nodes: Collection[str]) -> list[list[Site]]:
-    """The dispatches in the order they run, a list for each stretch between two stops of the host.
+    """The dispatches in execution order, as a list per stretch between two waits of the host.
 
-    `program` is what the backend prints with `FLAGS`; names that are not in `nodes` are left out.
+    `program` is the output of the backend with `FLAGS`; names that are not in `nodes` are omitted.
     """
     context = ir.Context()
     context.allow_unregistered_dialects = True
@@ -49,7 +49,7 @@ def dispatch_sites(program: str, nodes: Collection[str]) -> list[list[Site]]:
         def site(op: ir.Operation) -> Site:
             executable, kernel = _kernel(op)
             names = location_names(op.location)
-            if calls[executable] == 1:  # else it stands for other nodes at its other calls
+            if calls[executable] == 1:  # otherwise other calls compute other nodes
                 names += _names_within(executables[executable])
             return Site(kernel, namer.choose(names, costs[executable]), costs[executable])
 
@@ -62,7 +62,7 @@ def _collect(module: ir.Module) -> tuple[dict[str, ir.Operation], list[list[ir.O
     stretches: list[list[ir.Operation]] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "util.initializer" or _is_second_entry(op):  # no part of a run of @main
+        if op.name == "util.initializer" or _is_second_entry(op):  # not part of a run of @main
             return ir.WalkResult.SKIP
         if op.name == "stream.executable":
             executables[ir.StringAttr(op.attributes["sym_name"]).value] = op
@@ -83,7 +83,7 @@ def _is_second_entry(op: ir.Operation) -> bool:
 
 
 def _kernel(op: ir.Operation) -> tuple[str, str]:
-    """The executable that a dispatch calls, and which function of it."""
+    """The executable that a dispatch calls, and the function in it."""
     executable, kernel = ir.SymbolRefAttr(ir.ArrayAttr(op.attributes["entry_points"])[0]).value
     return executable, kernel
 
@@ -100,10 +100,10 @@ def _names_within(executable: ir.Operation) -> tuple[str, ...]:
 
 
 class _Namer:
-    """Names each dispatch by what comes first in it.
+    """Selects the nodes that each dispatch is named after: those that occur in it first.
 
-    A name comes first twice: in the dispatch that begins with the node, and in the one that does
-    its arithmetic. Further on are those to which a rewrite has handed it.
+    A node counts twice: for the first dispatch with it, and for the first one that does its
+    arithmetic. Later dispatches carry its name only because a rewrite passed it on.
     """
 
     def __init__(self, nodes: Collection[str]):
@@ -112,7 +112,7 @@ class _Namer:
         self._computed: set[str] = set()
 
     def choose(self, names: Iterable[str], cost: Cost) -> tuple[str, ...]:
-        """Those of `names` that are the dispatch's own; all of them where none is."""
+        """The known `names` that occur first in this dispatch, or all known ones if none does."""
         known = [name for name in dict.fromkeys(names) if name in self._nodes]
         arithmetic = cost.flops != 0
         own = [
@@ -127,7 +127,7 @@ class _Namer:
 
 
 def node_names(module: ir.Module) -> frozenset[str]:
-    """The names of the nodes of a program that was imported just now, without constants."""
+    """The node names of a freshly imported program, without constants."""
     names: set[str] = set()
 
     def visit(op: ir.Operation) -> ir.WalkResult:

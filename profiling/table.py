@@ -3,12 +3,12 @@
 from .rows import Measurements, Row
 
 SHOWN_NODES = 3
-"""A line names at most this many nodes."""
+"""Maximum number of nodes that a line names."""
 HEADER = ("share", "ms", "calls", "threads", "GFLOP/s", "of peak", "GB/s", "kernel")
 
 
 def format_profile(profile: Measurements, most: int | None = None) -> str:
-    """The `most` slowest dispatches; below them the sums."""
+    """A table of the `most` slowest dispatches, followed by the totals."""
     shown = profile.rows[:most]
     lines = [HEADER, *(_cells(profile, row) for row in shown)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

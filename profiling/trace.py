@@ -1,6 +1,6 @@
-"""A profile as a trace of events: Chrome's format, which https://ui.perfetto.dev opens.
+"""A profile as a trace of events, in Chrome's format, which https://ui.perfetto.dev opens.
 
-The format: "Trace Event Format", complete events (``"ph": "X"``), times in microseconds.
+The format is "Trace Event Format", with complete events (``"ph": "X"``) and times in microseconds.
 """
 
 from typing import Any
@@ -9,8 +9,8 @@ from .rows import Measurements
 
 
 def to_trace(profile: Measurements) -> dict[str, Any]:
-    """The trace; dispatches that overlap lie on tracks of their own."""
-    tracks: list[float] = []  # when the last event of each ends
+    """The trace of a profile; overlapping dispatches are on separate tracks."""
+    tracks: list[float] = []  # end time of the last event of each
     events: list[dict[str, Any]] = []
     for event, site in profile.events:
         free = next((i for i, end in enumerate(tracks) if end <= event.start), len(tracks))
