@@ -1,3 +1,3 @@
-"""A compilation as a page for the browser: the graph at every stage, its memory, what was done."""
+"""HTML reports of a compilation: the graph at every stage, its memory, and the rewrites."""
 
 from .compilation_report import CompilationReport

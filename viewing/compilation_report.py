@@ -1,4 +1,4 @@
-"""The report of a compilation, which shows itself as a page."""
+"""The report of a compilation, which can be rendered as an HTML page."""
 
 import html
 from collections.abc import Mapping
@@ -13,24 +13,24 @@ FRAME_HEIGHT = 720
 
 @dataclass
 class CompilationReport(Report):
-    """A `Report` whose programs were recorded between passes, so that they can be shown."""
+    """A `Report` that can be rendered: its programs were recorded between passes."""
 
     @classmethod
     def of(cls, report: Report) -> Self:
-        """The same report, to be shown: it shares the data of `report`."""
+        """A view of `report`, which shares its data."""
         return cls(**{each.name: getattr(report, each.name) for each in fields(Report)})
 
     def html(
         self, *, profile: Mapping[str, Any] | None = None, sizes: Mapping[str, int] | None = None
     ) -> str:
-        """A page that needs nothing else: the graph at each stage, memory, rewrites, placement.
+        """A self-contained page: the graph at each stage, memory, rewrites, placement.
 
-        `profile` is what ``gc-profile --json`` writes (`Profile.to_dict`) for the same model and
-        options, for each node's share of the time. `sizes` are those of symbolic dimensions that
-        memory is computed for; 1 where one is missing. UsageError for what is no profile, and for
-        a model that was taken from the cache.
+        `profile` is the output of ``gc-profile --json`` (`Profile.to_dict`) for the same model and
+        options, for each node's share of the time. `sizes` gives the sizes of symbolic dimensions
+        for the memory estimate; missing ones are 1. Raises UsageError for an invalid profile, and
+        for a model that was taken from the cache.
         """
-        from .page import make_page  # with MLIR, which a model from the cache does without
+        from .page import make_page  # loads MLIR, which a model from the cache does not need
 
         if not self.stages:
             raise UsageError(
@@ -40,7 +40,7 @@ class CompilationReport(Report):
         return make_page(self, profile, sizes or {})
 
     def _repr_html_(self) -> str:
-        """The page in a frame, for Jupyter; of a model from the cache the text."""
+        """The page in a frame, for Jupyter; for a model from the cache the text."""
         if not self.stages:
             return f"<pre>{html.escape(str(self))}</pre>"
         page = html.escape(self.html())

@@ -1,9 +1,9 @@
-"""Where on its layer each node stands: in line with its neighbours, and never over another.
+"""Horizontal coordinates: nodes are aligned with their neighbours, and never overlap.
 
-Layer by layer, down and up in turns, each node goes to the median of its neighbours on the layer
-before; where that brings nodes too near to each other, they stand side by side at the median of
-where they would all be (isotonic regression by pooling adjacent violators). Lines weigh more than
-nodes, so that they stay straight.
+In alternating downward and upward sweeps over the layers, each node moves to the median of its
+neighbours on the previous layer. Nodes that would come too close to each other are placed side by
+side, at the median of their desired positions (isotonic regression by pooling adjacent violators).
+Lines have more weight than nodes, so that they stay straight.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ LINE_WEIGHT = 4
 def place_nodes(
     graph: Layered, layers: Sequence[Sequence[int]], widths: Sequence[float], gap: float
 ) -> list[float]:
-    """The x of the middle of each node and bend; neighbours on a layer stand `gap` apart."""
+    """The x of the centre of each node and bend; neighbours on a layer are at least `gap` apart."""
     offsets = [_offsets(layer, widths, gap) for layer in layers]
     x = [0.0] * len(graph.rank)
     for layer, places in zip(layers, offsets, strict=True):
@@ -38,13 +38,13 @@ def place_nodes(
 
 
 def _offsets(layer: Sequence[int], widths: Sequence[float], gap: float) -> list[float]:
-    """How far right of the first node each stands, when they stand as near as they may."""
+    """The distance of each node from the first one, if nodes are packed as closely as allowed."""
     steps = [(widths[a] + widths[b]) / 2 + gap for a, b in pairwise(layer)]
     return list(accumulate(steps, initial=0.0))
 
 
 def _wish(graph: Layered, node: int, near: Sequence[int], x: Sequence[float]) -> tuple[float, int]:
-    """Where `node` would stand were it alone, and how much that weighs."""
+    """The desired x of `node`, regardless of others, and its weight."""
     if not near:
         return x[node], 1
     lines = node >= graph.count and any(other >= graph.count for other in near)
@@ -52,7 +52,7 @@ def _wish(graph: Layered, node: int, near: Sequence[int], x: Sequence[float]) ->
 
 
 def _fit(wishes: Sequence[tuple[float, int]], offsets: Sequence[float]) -> list[float]:
-    """Places near the wishes, at least as far apart as the offsets."""
+    """Positions close to the desired ones, at least as far apart as the offsets."""
     pools: list[list[tuple[float, int]]] = []
     values: list[float] = []
     for (wish, weight), offset in zip(wishes, offsets, strict=True):

@@ -1,21 +1,21 @@
-"""Nodes of a graph on layers, and the places on each where long edges pass through."""
+"""Assignment of nodes to layers, with bends where long edges pass through a layer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 BENDS_PER_NODE, FREE_BENDS = 3, 300
 NEAR = 4
-"""Layers that an edge may pass whatever the others do."""
+"""Number of layers that any edge may cross, regardless of the total."""
 
 
 @dataclass
 class Layered:
     """A graph whose edges all go from one layer to the next.
 
-    Nodes from `count` on are bends: places that edges pass through on their way over several
-    layers. All edges that leave a node share one line of bends. `up` and `down` are the neighbours
-    of each node and bend; `bends` those of each node, from the layer below it downwards. `remote`
-    edges have none: there would be too many lines to follow one, and to place in good time.
+    Nodes from `count` on are bends: points on edges that cross several layers. All edges that leave
+    a node share one line of bends. `up` and `down` are the neighbours of each node and bend;
+    `bends` are the bends of each node, from the layer below it downwards. `remote` edges have no
+    bends: the lines would be too many to follow, and too slow to place.
     """
 
     count: int
@@ -48,7 +48,7 @@ def layered(count: int, edges: Sequence[tuple[int, int]]) -> Layered:
 
 
 def _longest(rank: Sequence[int], edges: Iterable[tuple[int, int]]) -> int:
-    """How many bends an edge may have, so that all together are not too many."""
+    """The maximum number of bends of an edge, so that the total stays within the budget."""
     needed: dict[int, set[int]] = {}
     for source, target in edges:
         needed.setdefault(source, set()).add(rank[target] - rank[source] - 1)
@@ -82,8 +82,8 @@ def _link(graph: Layered, above: int, below: int) -> None:
 
 
 def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The length of the longest path to each node; what has as many users as operands, or more,
-    moves down to where it is used."""
+    """The length of the longest path to each node; nodes with at least as many users as operands
+    move down to their first user."""
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:

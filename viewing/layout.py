@@ -1,7 +1,7 @@
-"""A picture of a graph: nodes on layers, from top to bottom.
+"""Layered layout of a graph, from top to bottom.
 
-Sugiyama's method: layers by longest paths, an order with few crossings, then places. The time it
-takes grows with the number of nodes and of the layers that edges cross.
+Sugiyama's method: layers by longest paths, an order with few crossings, then coordinates. The run
+time grows with the number of nodes and the number of layers that edges cross.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Layout:
     """Top left corners of the nodes and lines of the edges, in the order they were given.
 
     A line goes from the lower edge of its source, through points, to the upper edge of its target.
-    `remote` edges go straight, over what is between: a picture has their ends alone.
+    `remote` edges are straight lines across other nodes, of which only the ends are drawn.
     """
 
     nodes: list[Point]

@@ -1,4 +1,4 @@
-"""The order of nodes on their layers, so that few edges cross."""
+"""Order of nodes on their layers, with few edge crossings."""
 
 from bisect import bisect_right, insort
 
@@ -6,14 +6,14 @@ from .layering import Layered
 
 SWEEPS = 8
 PATIENCE = 2
-"""Sweeps without an improvement before the search ends."""
+"""Number of sweeps without improvement after which the search ends."""
 
 
 def order_layers(graph: Layered) -> list[list[int]]:
     """The layers, each in order from left to right.
 
-    Nodes go to the mean place of their neighbours, layer by layer, down and up in turns; the order
-    with the fewest crossings wins.
+    In alternating downward and upward sweeps, nodes are sorted by the mean position of their
+    neighbours; the order with the fewest crossings wins.
     """
     layers = _first_order(graph)
     best, fewest, waited = [list(layer) for layer in layers], crossings(graph, layers), 0
@@ -34,7 +34,7 @@ def order_layers(graph: Layered) -> list[list[int]]:
 
 
 def crossings(graph: Layered, layers: list[list[int]]) -> int:
-    """How many pairs of edges cross."""
+    """The number of pairs of edges that cross."""
     place = _places(layers)
     total = 0
     for layer in layers[:-1]:
@@ -50,7 +50,7 @@ def crossings(graph: Layered, layers: list[list[int]]) -> int:
 
 
 def _first_order(graph: Layered) -> list[list[int]]:
-    """The order in which a walk along the edges meets them."""
+    """The order of a depth-first walk along the edges."""
     layers: list[list[int]] = [[] for _ in graph.layers()]
     seen = [False] * len(graph.rank)
     for start in range(graph.count):

@@ -1,4 +1,4 @@
-"""The page: what the browser draws, and the file it is in."""
+"""The HTML page of a report, and the data that it displays."""
 
 import base64
 import gzip
@@ -32,7 +32,7 @@ SCRIPTS = (
 
 
 def make_page(report: Report, profile: Mapping[str, Any] | None, sizes: Mapping[str, int]) -> str:
-    """The page as one text of HTML that loads nothing."""
+    """The page as self-contained HTML."""
     if profile is not None:
         profile = check_profile(profile)
     data = page_data(report, profile, sizes)
@@ -53,7 +53,7 @@ def make_page(report: Report, profile: Mapping[str, Any] | None, sizes: Mapping[
 def page_data(
     report: Report, profile: Mapping[str, Any] | None, sizes: Mapping[str, int]
 ) -> dict[str, Any]:
-    """What the page shows, as plain values."""
+    """The data of the page, as JSON values."""
     stages: dict[str, list[Any]] = {}
     for stage in report.stages:
         stages.setdefault(stage.program, []).append(stage)

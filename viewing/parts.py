@@ -1,4 +1,4 @@
-"""The parts of a model of which some nodes run on the host, as a graph of their own."""
+"""The parts of a hybrid model, as a graph."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from .stage import draw_graph
 
 
 def parts_program(parts: Sequence[Any]) -> dict[str, Any]:
-    """The program whose nodes are `parts` (`PartSpec`), in one stage."""
+    """A program with one stage, whose nodes are `parts` (`PartSpec`)."""
     found = Graph("parts")
     makers: dict[str, int] = {}
     produced = {name for part in parts for name in part.outputs}

@@ -17,9 +17,12 @@ SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
 @dataclass
 class Node:
-    """An op, an input or an output. `origin` are nodes of the ONNX model, `inner` the ops of a
-    fusion, `inputs` (number of the node, or None for weights; type), `bodies` graphs by number,
-    `position` that of the op in its block."""
+    """An op, an input or an output.
+
+    `origin` holds nodes of the ONNX model, `inner` the ops of a fused group, `inputs` pairs of the
+    node number (None for weights) and the type, `bodies` graphs by number, `position` the index of
+    the op in its block.
+    """
 
     op: str
     family: str
@@ -33,7 +36,7 @@ class Node:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells nodes of two stages apart."""
+        """Identity of the node, for comparison between stages."""
         return (
             self.op,
             self.origin,
@@ -46,7 +49,7 @@ class Node:
 
 @dataclass
 class Graph:
-    """The ops of a block, in their order; a source has a smaller number than its target."""
+    """The ops of a block, in order; the source of an edge has a smaller number than its target."""
 
     title: str
     nodes: list[Node] = field(default_factory=list)
@@ -55,7 +58,7 @@ class Graph:
 
 @dataclass
 class Program:
-    """The graphs of a program, that of ``main`` first. Its ops live as long as `module`."""
+    """The graphs of a program, that of ``main`` first. The ops live as long as `module`."""
 
     graphs: list[Graph]
     module: ir.Module
@@ -63,10 +66,10 @@ class Program:
 
 
 def read_program(text: str) -> Program:
-    """Read what a `Stage` holds.
+    """Parse the text of a `Stage`.
 
-    Ops are read as they are printed, without the dialect, whose rules need the constants that the
-    text lacks.
+    Ops are parsed as unregistered, without the dialect, whose rules need the constants that are
+    elided in the text.
     """
     context = ir.Context()
     context.allow_unregistered_dialects = True
@@ -144,7 +147,7 @@ def _connect(
     owners: dict[ir.Value, int],
     constants: dict[ir.Value, str],
 ) -> None:
-    """Add `node` with an edge from each op of the graph that it uses."""
+    """Add `node`, with an edge from each op of the graph that it uses."""
     number = len(found.nodes)
     found.nodes.append(node)
     for value in operands:
@@ -155,7 +158,7 @@ def _connect(
 
 
 def _captured(op: ir.Operation) -> list[ir.Value]:
-    """What `op` uses, itself and within its regions, of what is defined outside of it."""
+    """The values defined outside of `op` that it uses, including uses within its regions."""
     if not op.regions:
         return list(op.operands)
     inside = set(_defined(op))
@@ -188,7 +191,7 @@ def _argument_names(function: ir.Operation, kind: str) -> list[str]:
 
 
 def _spell(type_: ir.Type) -> str:
-    """A shape and an element type; named sizes by their names."""
+    """Format a shape, with named sizes, and an element type."""
     found = graph.from_mlir(type_)
     return f"{TIMES.join(map(str, found.shape))} {graph.types.dtype_name(found.dtype)}".strip()
 

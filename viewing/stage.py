@@ -1,4 +1,4 @@
-"""One stage of a program, as plain values for the page."""
+"""One stage of a program, as JSON values for the page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,10 @@ def make_stage(
     sizes: Mapping[str, int],
     cpu: CpuModel,
 ) -> tuple[dict[str, Any], Counter[Any]]:
-    """The stage, and its nodes to compare the next one with; `before` are those of the last."""
+    """The data of a stage, and the keys of its nodes, for comparison with the next stage.
+
+    `before` holds the keys of the previous stage.
+    """
     program = read_program(stage.text)
     graphs, memory = program.graphs, liveness(program.main, sizes, cpu=cpu)
     drawn = [draw_graph(found) for found in graphs]
@@ -48,7 +51,7 @@ def make_stage(
 
 
 def draw_graph(found: Graph) -> dict[str, Any]:
-    """A graph with the places of its nodes and the lines of its edges, in pixels."""
+    """A graph with the positions of its nodes and the lines of its edges, in pixels."""
     shown = [_node(node) for node in found.nodes]
     boxes = [(node["w"], node["h"]) for node in shown]
     layout = lay_out(boxes, found.edges)
@@ -89,7 +92,7 @@ def _node(node: Node) -> dict[str, Any]:
 
 
 def short_name(origin: Sequence[str]) -> str:
-    """The first name's end, with how many more there are."""
+    """The end of the first name, and the number of other names."""
     if not origin:
         return ""
     more = f" +{len(origin) - 1}" if len(origin) > 1 else ""
@@ -100,7 +103,7 @@ def short_name(origin: Sequence[str]) -> str:
 def _add_times(
     graphs: Sequence[Graph], drawn: Sequence[dict[str, Any]], profile: Mapping[str, Any] | None
 ) -> float:
-    """Give nodes the rows of the profile that are theirs; the share of all others."""
+    """Add the rows of the profile to their nodes; return the share of all other rows."""
     if profile is None:
         return 0.0
     placed, lost = place_rows(profile, graphs)
@@ -110,7 +113,7 @@ def _add_times(
 
 
 def _memory(found: Liveness, graph: Graph, allocated: int) -> dict[str, Any]:
-    """What the page draws of memory; a step is a node of the graph."""
+    """The memory data of the page; a step is a node of the graph."""
     offsets, arena = place_buffers(found.buffers)
     at = {node.position: number for number, node in enumerate(graph.nodes) if node.position >= 0}
     return {

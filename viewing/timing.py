@@ -1,4 +1,4 @@
-"""The rows of a profile on the nodes of a graph."""
+"""Assignment of the rows of a profile to the nodes of a graph."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ SHOWN = ("kernel", "seconds", "share", "calls", "workers", "gflops", "gigabytes"
 
 
 def check_profile(profile: Any) -> Mapping[str, Any]:
-    """`profile` if it is one. UsageError says what it lacks."""
+    """Return `profile` if it is valid. Raises UsageError that names the missing field."""
     if not isinstance(profile, Mapping) or not isinstance(profile.get("rows"), list):
         raise UsageError("the profile has no rows: gc-profile --json writes such a file")
     for row in profile["rows"]:
@@ -23,9 +23,9 @@ def check_profile(profile: Any) -> Mapping[str, Any]:
 def place_rows(
     profile: Mapping[str, Any], graphs: Sequence[Graph]
 ) -> tuple[dict[tuple[int, int], list[int]], float]:
-    """For (graph, node) the numbers of its rows, and the share of rows that no node has.
+    """The row numbers of each (graph, node), and the share of rows without a node.
 
-    A row goes to the node that shares most names with it, the first of several.
+    A row is assigned to the node that shares most names with it, the first of several.
     """
     by_name: dict[str, list[tuple[int, int]]] = {}
     for g, graph in enumerate(graphs):
