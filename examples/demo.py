@@ -1,7 +1,7 @@
-"""What graphc does, in a minute: ``python examples/demo.py`` (or ``make demo``).
+"""Demo of graphc in one minute: ``python examples/demo.py`` (or ``make demo``).
 
-First a classifier of handwritten digits, compiled and asked about images it has not learned from;
-then ResNet-50, compared with ONNX Runtime: same answer, and how long both take. Needs graphc and
+The first part compiles a classifier of handwritten digits and runs it on held-out images. The
+second part compares ResNet-50 with ONNX Runtime, in results and in time. Needs graphc and
 onnxruntime; nothing is downloaded.
 """
 
@@ -29,7 +29,7 @@ SHOWN = 6
 
 
 def digits(threads: int) -> None:
-    """Compile the digits classifier and ask it about every held-out image."""
+    """Compile the digits classifier and run it on all held-out images."""
     path = EXAMPLES / "digits.onnx"
     print("1. Handwritten digits\n")
     model = compiled(path, threads)
@@ -96,7 +96,7 @@ def comparison(timings: Mapping[str, Timing], difference: float) -> str:
 
 
 def compiled(path: Path, threads: int) -> graphc.CompiledModel:
-    """Compile the model at `path`; on a terminal, the stage it is in shows meanwhile."""
+    """Compile the model at `path`; on a terminal, show the current stage."""
 
     def show(event) -> None:
         if sys.stdout.isatty():
@@ -108,7 +108,7 @@ def compiled(path: Path, threads: int) -> graphc.CompiledModel:
 
 
 def onnxruntime_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
-    """ONNX Runtime on the CPU, all optimisations, as many threads as graphc has."""
+    """An ONNX Runtime session on the CPU, with all optimisations and as many threads as graphc."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -131,7 +131,7 @@ def _word(answer: int, truth: int) -> str:
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
-    """Say what is going on, then how long it took."""
+    """Print the current step, then its duration."""
     print(f"  {what} ...", end="", flush=True)
     start = time.perf_counter()
     yield

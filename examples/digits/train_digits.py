@@ -21,7 +21,7 @@ SEED = 7
 HELD_OUT = 0.25
 EPOCHS = 60
 BATCH = 64
-# Pixels of this data set count the dark ones of a 4x4 block: 0 to 16.
+# A pixel of this data set is the number of dark pixels in a 4x4 block: 0 to 16.
 BRIGHTEST = 16.0
 
 
@@ -49,7 +49,7 @@ def _convolution(channels: int, filters: int) -> nn.Module:
 
 
 def split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Images and labels to learn from, then those held out; the same ones every time."""
+    """Images and labels for training, then those held out; deterministic."""
     digits = load_digits()
     images = digits.images.astype(np.uint8)[:, None]
     learn, held_out, learn_labels, held_out_labels = train_test_split(
@@ -59,7 +59,7 @@ def split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def train(images: np.ndarray, labels: np.ndarray) -> DigitNet:
-    """Fit a fresh network; every image is shifted by up to a pixel each time it is seen."""
+    """Train a new network; every batch is shifted randomly by up to one pixel."""
     torch.manual_seed(SEED)
     model = DigitNet()
     inputs, targets = torch.from_numpy(images).float(), torch.from_numpy(labels).long()
@@ -89,14 +89,14 @@ def _shifted(images: torch.Tensor) -> torch.Tensor:
 
 
 def accuracy(model: nn.Module, images: np.ndarray, labels: np.ndarray) -> float:
-    """Share of `images` that `model` names rightly."""
+    """Share of `images` that `model` classifies correctly."""
     with torch.no_grad():
         answers = model(torch.from_numpy(images).float()).argmax(dim=1)
     return float((answers.numpy() == labels).mean())
 
 
 def export(model: nn.Module, path: Path) -> None:
-    """Write the model with a symbolic batch."""
+    """Export the model with a symbolic batch size."""
     with warnings.catch_warnings():
         # The exporter warns of its own deprecation.
         warnings.simplefilter("ignore", DeprecationWarning)
