@@ -1,5 +1,5 @@
-"""Side-by-side measurements, and the models they run on.
+"""Comparative benchmarks, and the models that they run on.
 
-Nothing here is an assertion about time: every script prints what it measured, with the options it
-measured under. The scripts need the ``bench`` extra; the package itself needs none of them.
+No script asserts times: each prints its measurements and the options they were taken with. The
+scripts need the ``bench`` extra; the package itself needs none of them.
 """

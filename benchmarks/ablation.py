@@ -1,12 +1,13 @@
-"""What each optimisation is worth: models compiled without it, timed beside the default.
+"""Ablation study: the gain from each optimisation, from models compiled with and without it.
 
 ::
 
     python -m graphc.benchmarks.ablation models/resnet50.onnx models/bert.onnx
 
-A cell is time without the pass over time with it, both in turns, the median over rounds: 1.3 says
-that the model takes 1.3 times as long without. Passes that change nothing are left out (-), and
-``split=amx`` where the processor lacks AMX. Rows such as that are options of `graph-pack-weights`.
+A cell is the time without the pass over the time with it, measured in turns, as the median over
+rounds: 1.3 means that the model takes 1.3 times as long without. Passes that change nothing are
+skipped (-), and so is ``split=amx`` if the CPU lacks AMX. Rows such as that are options of
+`graph-pack-weights`.
 """
 
 import argparse
@@ -44,13 +45,13 @@ OPTIMISATIONS = (
     "strassen=true",
     "schedule-affinity",
 )
-"""Passes of the default pipelines that a model runs right without, and options of one."""
+"""Optional passes of the default pipelines, and options of one of them."""
 OFF = {"amx": "none", "true": "false"}
-"""What an option is without that value."""
+"""Value of an option that switches it off, by the value that switches it on."""
 
 
 def without(pipeline: str, name: str) -> str:
-    """The text of `pipeline` but for the pass called `name`, or with that option off."""
+    """The text of `pipeline` without the pass `name`, or with that option off."""
     option, given, value = name.partition("=")
     if given:
         return pipeline.replace(name, f"{option}={OFF[value]}")
@@ -61,7 +62,7 @@ def without(pipeline: str, name: str) -> str:
 def ablate(
     path: Path, threads: int, plan: Plan, dims: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, str]:
-    """For each of the optimisations the ratio, as text."""
+    """The ratio for each of the optimisations `names`, as text."""
     feed = example_inputs(path, dims=dims)
     pipeline = make_options("cpu", threads=threads).pipeline
     compile_ = partial(compile_to_file, str(path), "cpu", threads=threads, cache=False)
@@ -79,7 +80,7 @@ def ablate(
         except GraphcError as error:
             cells[name] = f"fails: {type(error).__name__}"
             continue
-        if programs[name] == whole:  # of a pass of which nobody has noted what it changes
+        if programs[name] == whole:  # a pass for which no changes were recorded
             cells[name] = "-"
             del programs[name]
     with ExitStack() as stack:
@@ -92,7 +93,7 @@ def ablate(
 
 
 def _may_change(report: Report, name: str) -> bool:
-    """Whether the pass called `name` changed the program, as far as anybody looked."""
+    """Return whether the pass `name` changed the program, or this was not recorded."""
     return any(record.name == name and record.changed is not False for record in report.passes)
 
 

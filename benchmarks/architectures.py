@@ -1,4 +1,4 @@
-"""The models that are measured: published architectures with random weights.
+"""The benchmark models: published architectures with random weights.
 
 Nothing is downloaded: each model is built from a configuration class of ``transformers``.
 """
@@ -20,7 +20,7 @@ DynamicAxes = Mapping[str, Mapping[int, str]]
 
 @dataclass(frozen=True)
 class Architecture:
-    """A model ready to be exported: the module, what goes in, and how its ends are called."""
+    """A model to export: the module, example inputs by name, and the names of its outputs."""
 
     module: nn.Module
     inputs: Mapping[str, torch.Tensor]
@@ -74,7 +74,7 @@ def bert(batch: int = 1, dynamic: bool = False, **config: int) -> Architecture:
 
 
 def gpt2(batch: int = 1, dynamic: bool = False, **config: int) -> Architecture:
-    """GPT-2 (124 M), a whole prompt at once without a cache, logits of every position."""
+    """GPT-2 (124 M), prefill of a prompt without a cache, with logits of every position."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     model = GPT2LMHeadModel(GPT2Config(use_cache=False, **config))
@@ -119,7 +119,7 @@ def bart() -> Architecture:
 
 
 class DecoderStep(nn.Module):
-    """One step of a decoder: keys and values of the tokens before go in, those of all come out."""
+    """One decoding step: takes the keys and values of earlier tokens, returns those of all."""
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -139,7 +139,7 @@ class DecoderStep(nn.Module):
 
 
 def gpt2_step() -> Architecture:
-    """GPT-2 (124 M), one token after 127 others, whose keys and values are kept."""
+    """GPT-2 (124 M), one decoding step after 127 tokens, with a key-value cache."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     config = GPT2Config()
@@ -185,7 +185,7 @@ BERT_TINY = {
     "intermediate_size": 64,
     "max_position_embeddings": 128,
 }
-"""For tests: a few kilobytes of what exporters write for the real ones."""
+"""Configuration for tests: the same graph as the full model, in a few kilobytes."""
 GPT2_TINY = {
     "vocab_size": 40,
     "n_embd": 32,
@@ -230,7 +230,7 @@ def _text_model(
     model: nn.Module, names: tuple[str, ...], outputs: tuple[str, ...], batch: int, dynamic: bool
 ) -> Architecture:
     randomise(model, SEED, calibration=None)
-    # Traces and exports bake a size of one in: an example of a symbolic batch has two rows.
+    # Exporters specialize a size of one: the example of a symbolic batch has two rows.
     shape = (2 if dynamic else batch, TOKENS)
     generator = torch.Generator().manual_seed(SEED)
     vocabulary = model.config.vocab_size

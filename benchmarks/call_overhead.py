@@ -1,10 +1,10 @@
-"""What a call costs where there is next to nothing to compute.
+"""Call overhead: the time of a call of a model with almost no computation.
 
     python -m graphc.benchmarks.call_overhead
 
-Graphs of one small addition after the other, by their inputs of 8 elements each, of a known batch
-or a named one: the time of a call from Python, ours and ONNX Runtime's in turns on the same arrays,
-with one thread and with two.
+The models are chains of small additions, with a varying number of inputs of 8 elements each, and a
+static or a symbolic batch. The table has the time of a call from Python, for graphc and ONNX
+Runtime in turns on the same arrays, with one and two threads.
 """
 
 import itertools
@@ -29,7 +29,7 @@ ELEMENTS = 8
 
 
 def tiny_model(inputs: int, batch: int | str = 1) -> onnx.ModelProto:
-    """The sum of so many inputs, in one addition each, and a Relu."""
+    """A model that sums `inputs` inputs, one addition each, followed by a Relu."""
     shape = [batch, ELEMENTS]
     names = [f"x{i}" for i in range(inputs)]
     sums = [names[0], *(f"s{i}" for i in range(1, inputs))]
@@ -57,7 +57,7 @@ def call_time(call: Callable[[], object]) -> float:
 
 
 def compare(inputs: int, batch: int | str, threads: int) -> tuple[float, float]:
-    """Microseconds of a call: ours, ONNX Runtime's."""
+    """The time of a call in microseconds, for graphc and ONNX Runtime."""
     model = tiny_model(inputs, batch)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

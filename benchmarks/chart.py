@@ -1,4 +1,4 @@
-"""Draws what ``compare`` measured: ``python -m graphc.benchmarks.chart results.json chart.svg``."""
+"""Chart of ``compare`` results: ``python -m graphc.benchmarks.chart results.json chart.svg``."""
 
 import argparse
 import json
@@ -14,11 +14,11 @@ COLOURS = {
     "iree": "#81c995",
 }
 LONGEST = 3.0
-"""Bars of runtimes that are slower, in times of the best peer, are cut off and say so."""
+"""Maximum length of a bar, as a multiple of the best peer's time; the label has the true value."""
 
 
 def draw(record: Mapping[str, Any], path: Path) -> None:
-    """A bar for each runtime and model: its time over that of the best peer."""
+    """Draw a bar for each runtime and model: its time over that of the best peer."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -5,16 +5,16 @@
     python -m graphc.benchmarks.check_accuracy models/*.onnx
     python -m graphc.benchmarks.check_accuracy --all
 
-``--all`` takes whatever lies in ``models/`` (see `graphc.benchmarks.models`), the models that come
-with the onnx package, as they are and with random weights, and the digits of the examples.
+``--all`` checks all models in ``models/`` (see `graphc.benchmarks.models`), the models of the onnx
+package, as they are and with random weights, and the digits model of the examples.
 
-The figure is the largest difference over the largest value of the output. A model in half
-precision is compared with the same model in single precision where that lies beside it: ONNX
-Runtime's own distance from it stands in the next column, and twice that is allowed.
+The figure is the largest difference over the largest value of the output. A half-precision model is
+compared with the single-precision model next to it, if there is one: the next column has ONNX
+Runtime's difference from that, and twice that is allowed.
 
-Models with symbolic sizes are compiled once and run with several; masks are also tried with the
-last third hidden. The exit status is 1 when a difference is above the tolerance. Each model has a
-process of its own, so that memory does not add up.
+Models with symbolic sizes are compiled once and run with several sizes; masks are also tested with
+the last third hidden. The exit status is 1 if a difference is above the tolerance. Each model runs
+in a process of its own, so that memory does not accumulate.
 """
 
 import argparse
@@ -40,12 +40,12 @@ TOLERANCE = 1e-4
 HALF_TOLERANCE = 2e-2
 HALF_SUFFIX = "-f16"
 SIZES = ((1, 128), (2, 7), (3, 65), (1, 1))
-"""Of ``batch`` and ``seq``, where a model leaves them open."""
+"""Sizes of ``batch`` and ``seq``, for models in which they are symbolic."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One feed, and what it is called in the table."""
+    """One feed, and its name in the table."""
 
     name: str
     feed: Feed
@@ -53,7 +53,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """How far one model is off on one feed, its outputs together; or why there is nothing."""
+    """The difference for one model and feed, over all outputs; or a note why there is none."""
 
     model: str
     case: str
@@ -61,7 +61,7 @@ class Finding:
     tolerance: float
     reference: str = "ONNX Runtime"
     theirs: float | None = None
-    """How far ONNX Runtime is from a reference that is not itself."""
+    """Difference of ONNX Runtime from the reference, if that is another model."""
     note: str = ""
 
     @property
@@ -70,7 +70,7 @@ class Finding:
 
 
 def cases(path: Path, seed: int, dims: Mapping[str, int]) -> Iterator[Case]:
-    """The feeds that the model at `path` is tried on."""
+    """The feeds for the model at `path`."""
     sizes = [{**dict(zip(("batch", "seq"), pair, strict=True)), **dims} for pair in SIZES]
     seen = set()
     for given in sizes if _has_symbols(path) else [dict(dims)]:
@@ -149,7 +149,7 @@ def _largest(results: Sequence[np.ndarray], references: Sequence[np.ndarray]) ->
 
 
 def all_models(folder: Path) -> Iterator[Path]:
-    """Everything there is to check, small models first. What is made for it goes to `folder`."""
+    """All models to check, small ones first; generated ones are written to `folder`."""
     yield DEFAULT_FOLDER.parent / "examples" / "digits.onnx"
     for name in light_names():
         yield light_file(name)

@@ -5,11 +5,11 @@
     python -m graphc.benchmarks.check_architectures              # all, from both exporters
     python -m graphc.benchmarks.check_architectures llama swin --exporter torchscript
 
-A model with open sizes is compiled once and run with several, and with several values of each, in
-three rounds; sizes that both runtimes refuse, because the exporter fixed them after all, are not
-compared. The table has a line per model and
-exporter: its nodes, the seconds taken to compile, and the largest difference over the largest
-value. The exit status is 1 when one is missing or above the tolerance.
+A model with symbolic sizes is compiled once and run with several sizes, and several values for
+each, in three rounds; sizes that both runtimes reject, because the exporter fixed them, are not
+compared. The table has a line per model and exporter: the number of nodes, the compile time in
+seconds, and the largest difference over the largest value. The exit status is 1 if a difference is
+missing or above the tolerance.
 """
 
 import argparse
@@ -32,14 +32,14 @@ from .table import format_table
 TOLERANCE = 1e-4
 OPSETS = {"torchscript": 17, "dynamo": 20}
 SIZES = ((2, 8), (1, 5), (3, 11))
-"""Of batch and length; the first is what is exported."""
+"""Sizes of batch and length; models are exported with the first."""
 ROUNDS = 3
-"""How often there is a call with each input."""
+"""Number of calls with each input."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one model from one exporter."""
+    """The result for one model from one exporter."""
 
     model: str
     exporter: str
@@ -54,7 +54,7 @@ class Finding:
 
 
 def export(name: str, exporter: str, path: Path) -> list[dict[str, np.ndarray]]:
-    """Write model `name` to `path`; gives feeds of the sizes that it takes."""
+    """Write model `name` to `path`; return feeds of different sizes."""
     import torch
 
     from .small_models import SMALL_MODELS
@@ -87,7 +87,7 @@ def export(name: str, exporter: str, path: Path) -> list[dict[str, np.ndarray]]:
 
 
 def _shuffled(feed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Other values of the same sizes."""
+    """A feed with other values of the same sizes."""
     random = np.random.default_rng(0)
     return {
         name: random.permutation(array.reshape(-1)).reshape(array.shape)
@@ -97,7 +97,7 @@ def _shuffled(feed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def _silence():
-    """Exporters print and log at length."""
+    """Suppress the output and the logs of exporters."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -138,7 +138,7 @@ def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
 
 
 def _outputs(run: Callable[[], Sequence[np.ndarray]]) -> Sequence[np.ndarray] | Exception:
-    """What a run gives, or its refusal: exporters bake sizes in that a feed then has not."""
+    """The outputs of a run, or its exception: exporters may fix sizes that a feed does not have."""
     try:
         return run()
     except Exception as error:
@@ -148,7 +148,7 @@ def _outputs(run: Callable[[], Sequence[np.ndarray]]) -> Sequence[np.ndarray] | 
 def _difference(
     result: Sequence[np.ndarray] | Exception, expected: Sequence[np.ndarray] | Exception
 ) -> float:
-    """The largest of the outputs; none where neither runs, infinity where one alone does."""
+    """The largest difference of the outputs; 0 if neither runs, infinity if only one does."""
     if isinstance(result, Exception) or isinstance(expected, Exception):
         both = isinstance(result, Exception) and isinstance(expected, Exception)
         return 0.0 if both else float("inf")

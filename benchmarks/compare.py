@@ -5,9 +5,9 @@
     python -m graphc.benchmarks.compare models/resnet50.onnx --threads 2
     gc-bench models/resnet50.onnx --compare onnxruntime,openvino
 
-Every runtime has a process of its own, and they take turns. Ratios are time over time, below 1
-being faster, each the median over rounds. The share of the peak is that of the multiply-adds which
-the threads can do in registers, with the operations of the model as it is written.
+Every runtime has a process of its own, and they take turns. Ratios are time over time, so values
+below 1 are faster; each is the median over rounds. The share of the peak is relative to the
+multiply-adds that the threads can do in registers, for the operations of the model as written.
 """
 
 import argparse
@@ -52,7 +52,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Row:
-    """What one runtime did with one model."""
+    """Results of one runtime with one model."""
 
     runtime: str
     options: Mapping[str, object]
@@ -68,7 +68,7 @@ class Row:
     run_peak_bytes: int
 
     def cells(self) -> tuple[str, ...]:
-        """The row as `HEADER` names it."""
+        """The cells of the row, in the order of `HEADER`."""
         return (
             self.runtime,
             f"{self.median_ms:.4g}",
@@ -86,7 +86,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All runtimes on one model, and those that could not take it."""
+    """The results of all runtimes with one model, and the errors of those that failed."""
 
     model: str
     inputs: Mapping[str, str]
@@ -95,20 +95,20 @@ class Comparison:
     failures: Mapping[str, str]
 
     def of(self, runtime: str) -> Row | None:
-        """The row of `runtime`, if it could take the model."""
+        """The row of `runtime`, or None if it failed."""
         return next((row for row in self.rows if row.runtime == runtime), None)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all models are compared under."""
+    """Settings that are the same for all models."""
 
     runtimes: Sequence[str]
     terms: Terms
     plan: Plan
     dims: Mapping[str, int]
     peak: float | None
-    """Of the processor, in 10^9 operations a second; None where another device computes."""
+    """Peak of the CPU in 10^9 operations per second; None for other devices."""
 
 
 def compare(path: Path, setting: Setting) -> Comparison:
@@ -178,20 +178,20 @@ def _difference(
 
 
 def machine() -> dict[str, object]:
-    """Where the numbers come from, and how busy it was before."""
+    """Description of the machine, and its load before the measurement."""
     return {
         "processor": processor(),
         "cpus": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
-        # Above zero before anything is measured, the machine is shared, which hurts the runtimes
-        # whose idle threads spin more than the others: ratios are then not worth quoting.
+        # A load above zero before the measurement means that the machine is shared, which hurts
+        # runtimes with spinning idle threads most: such ratios should not be quoted.
         "load average": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
     }
 
 
 def show(comparison: Comparison) -> str:
-    """One model's table, with the options every runtime ran under."""
+    """The table of one model, with the options of every runtime."""
     inputs = ", ".join(f"{name}: {kind}" for name, kind in comparison.inputs.items())
     size = "" if comparison.flops is None else f", {comparison.flops / 1e9:.3g} GFLOP"
     lines = [f"{comparison.model} ({inputs}{size})", ""]
@@ -205,7 +205,7 @@ def show(comparison: Comparison) -> str:
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
-    """Our ratios to the best peer, and their geometric mean."""
+    """graphc's ratios to the best peer, and their geometric mean."""
     ours = {comparison.model: comparison.of(OURS) for comparison in comparisons}
     ratios = {
         model: row.ratio_to_best_peer
@@ -224,7 +224,7 @@ def _optional(value: float | None, format_spec: str) -> str:
 
 
 def _progress(text: str) -> None:
-    """One line on a terminal that the next one replaces; nothing elsewhere."""
+    """Print a progress line on a terminal, which the next one replaces."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -255,7 +255,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line. The exit status says whether every runtime took every model."""
+    """The command line. The exit status is 1 if a runtime failed with a model."""
     parser = _parser()
     options = parser.parse_args(arguments)
     peers = [name for name in options.compare.split(",") if name]

@@ -1,11 +1,11 @@
-"""What compiling costs: time until the backend takes over, and memory of the whole.
+"""Cost of compilation: time up to the backend, and peak memory of the whole.
 
 ::
 
     python -m graphc.benchmarks.compile_cost models/gpt2.onnx
 
-Every figure comes from a fresh process. Memory is the most that the process and the backend it
-starts held at once, as a multiple of the weights in the file.
+Every figure comes from a fresh process. Memory is the peak of the process and its backend together,
+as a multiple of the weights in the file.
 """
 
 import argparse
@@ -53,7 +53,7 @@ graphc.compile(sys.argv[1], target="cpu", dims=json.loads(sys.argv[2]), cache=Fa
 
 
 def weight_bytes(path: Path) -> int:
-    """Bytes of all initialisers of the model at `path`."""
+    """Total size in bytes of the initialisers of the model at `path`."""
     initializers = onnx.load(path, load_external_data=False).graph.initializer
     return sum(
         int(np.prod(tensor.dims)) * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
@@ -67,7 +67,7 @@ def run(program: str, path: Path, dims: Mapping[str, int]) -> Usage:
 
 
 def report(path: Path, runs: int, dims: Mapping[str, int]) -> str:
-    """Measure `path`, `runs` times, and say what was found."""
+    """Measure `path` `runs` times; return the report."""
     weights = weight_bytes(path)
     lowered, compiled = [], []
     for _ in range(runs):

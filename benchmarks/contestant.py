@@ -1,7 +1,7 @@
-"""A runtime with a model, in a process of its own.
+"""Contestants: runtimes with a model, each in a process of its own.
 
-Nothing that one runtime does to its process (threads that spin, flags for all of it, memory that
-it keeps) touches another.
+Side effects of a runtime on its process (spinning threads, global flags, retained memory) do not
+affect the others.
 """
 
 import multiprocessing
@@ -20,12 +20,12 @@ from .memory import family_bytes, forget_peak, peak_bytes
 from .peers import PeerError, Terms
 
 SAMPLE_SECONDS = 0.1
-"""Between looks at the memory of a process that compiles; one takes milliseconds."""
+"""Interval between memory samples of a compiling process; a sample takes milliseconds."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a runtime says of itself once the model is ready."""
+    """Facts that a runtime reports once the model is ready."""
 
     options: Mapping[str, object]
     compile_seconds: float
@@ -34,7 +34,7 @@ class Loaded:
 
 
 class Contestant:
-    """`runtime` with the model at `path`, warm. PeerError where it cannot take it."""
+    """`runtime` with the model at `path`, warmed up. Raises PeerError if it cannot run it."""
 
     def __init__(
         self, runtime: str, path: Path, terms: Terms, feed: Mapping[str, np.ndarray], plan: Plan
@@ -53,7 +53,7 @@ class Contestant:
         self.loaded: Loaded = self._receive()
 
     def burst(self) -> tuple[float, ...]:
-        """Milliseconds of the runs of one burst."""
+        """Run one burst; return the times of its runs in milliseconds."""
         self._connection.send("burst")
         return self._receive()
 
@@ -85,11 +85,11 @@ def _serve(
     try:
         peer = LOADERS[runtime](path, terms)
         forget_peak()
-        # Copied, since some runtimes hand out views that the next run overwrites.
+        # Copied, since some runtimes return views that the next run overwrites.
         results = [np.array(output) for output in peer.run(feed)]
         warm_up(lambda: peer.run(feed), plan)
         loaded = Loaded(peer.options, peer.compile_seconds, peak_bytes(), results)
-    except Exception as error:  # whatever a runtime raises, the others go on
+    except Exception as error:  # any error of a runtime: the others go on
         text = str(error) if isinstance(error, PeerError) else f"{type(error).__name__}: {error}"
         connection.send(PeerError(text.splitlines()[0] if text else type(error).__name__))
         return
@@ -98,5 +98,5 @@ def _serve(
         try:
             connection.recv()
         except EOFError:
-            os._exit(0)  # of which nobody wants anything any more
+            os._exit(0)  # the parent has closed the connection
         connection.send(burst(lambda: peer.run(feed), plan))

@@ -5,8 +5,8 @@
     python -m graphc.benchmarks.families            # all of them, worst first
     python -m graphc.benchmarks.families resize lstm
 
-Two threads or what ``--threads`` says, single precision unless the operator asks for another.
-Ratios are time over time, below 1 being faster. Each case has both runtimes in turns.
+Cases run with two threads or ``--threads``, in single precision unless the operator requires
+another. Ratios are time over time, so values below 1 are faster. The runtimes take turns.
 """
 
 import argparse
@@ -28,15 +28,15 @@ from .table import format_table
 
 HEADER = ("family", "case", "/onnxruntime", "graphc ms", "onnxruntime ms", "difference")
 SLOW = 3.0
-"""A ratio above this wants a line that says why; see `FamilyCase.note`."""
+"""Ratio above which a case needs an explanation; see `FamilyCase.note`."""
 
 
 def measure(
     case: FamilyCase, threads: int, plan: Plan, aligned: bool = False
 ) -> tuple[float, tuple[str, ...]]:
-    """The ratio to ONNX Runtime (infinite where graphc cannot run it), and the row.
+    """The ratio to ONNX Runtime (infinite if graphc cannot run the case), and the row.
 
-    Inputs lie where numpy puts them, or, if `aligned`, where both runtimes take them as they are.
+    Inputs are allocated by numpy, or, if `aligned`, so that both runtimes use them in place.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{case.name}.onnx")
@@ -62,7 +62,7 @@ def measure(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line. The exit status is 1 where a case is slow and its note says nothing."""
+    """The command line. The exit status is 1 if a case is slow without an explanation."""
     parser = argparse.ArgumentParser(description="Time one operator of each family.")
     parser.add_argument("cases", nargs="*", help="parts of names of families and cases")
     parser.add_argument("--threads", type=int, default=2)
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _outside(case: FamilyCase, plan: Plan) -> str:
-    """Why `case` is slow, if its code is not: for what goes on around it."""
+    """The explanation if `case` is slow because of call overhead, not of its code; else empty."""
     ratio, (_, _, _, ours, theirs, _) = measure(case, 1, plan, aligned=True)
     if ratio > SLOW:
         return ""

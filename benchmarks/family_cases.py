@@ -1,4 +1,4 @@
-"""What `graphc.benchmarks.families` times: an operator or a few, and their inputs."""
+"""Cases of `graphc.benchmarks.families`: one or a few operators, and their inputs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class FamilyCase:
     opset: int = 21
     output_type: int = onnx.TensorProto.FLOAT
     note: str = ""
-    """Why it is slow, where it is."""
+    """Explanation for a slow case."""
 
     def feed(self) -> Inputs:
-        """The inputs, the same every time."""
+        """The inputs, deterministic."""
         return self.inputs(np.random.default_rng(0))
 
     def model(self) -> onnx.ModelProto:
-        """The model."""
+        """The ONNX model of the case."""
         inputs = [
             helper.make_tensor_value_info(
                 name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
@@ -83,7 +83,7 @@ def _integers(low: int, high: int, dtype: Any = np.int64, **shapes: Sequence[int
 
 
 def _node(op_type: str, inputs: str, **attributes: Any) -> onnx.NodeProto:
-    """A node from `inputs`, separated by spaces (``-`` is left out), to ``y``."""
+    """A node from `inputs`, separated by spaces (``-`` for an omitted one), to ``y``."""
     names = ["" if name == "-" else name for name in inputs.split()]
     return helper.make_node(op_type, names, ["y"], **attributes)
 

@@ -1,4 +1,4 @@
-"""Inputs for any ONNX model: seeded, of the right shapes, and within the bounds the model sets."""
+"""Random inputs for any ONNX model: seeded, with the right shapes, and within valid ranges."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,15 +12,15 @@ from graphc import aligned_empty
 from graphc.errors import UsageError
 
 DEFAULT_DIMS: Mapping[str, int] = {"batch": 1, "seq": 128}
-# Through these a token id reaches the embedding table unchanged.
+# Ops through which a token id reaches the embedding table unchanged.
 _FORWARDING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"})
-# Through these an embedding table keeps its shape.
+# Ops through which an embedding table keeps its shape.
 _STORAGE = frozenset({"Cast", "Identity", "DequantizeLinear"})
 _GATHERS = frozenset({"Gather", "GatherElements"})
 
 
 class FeedSpecError(UsageError):
-    """An input that cannot be made up without help: the message says what is missing."""
+    """An input that cannot be generated without more information, which the message names."""
 
 
 def example_inputs(
@@ -28,9 +28,9 @@ def example_inputs(
 ) -> dict[str, np.ndarray]:
     """Make one feed for the ONNX model at `path`.
 
-    Floats are standard normal, integers that index a table stay inside that table, masks are ones.
-    `dims` gives sizes to symbolic dimensions by name; ``batch`` and ``seq`` have defaults. Arrays
-    begin where any runtime takes them without a copy, as do those that an earlier step gave.
+    Floats are standard normal, integers that index a table stay within it, masks are ones. `dims`
+    gives sizes to symbolic dimensions by name; ``batch`` and ``seq`` have defaults. Arrays are
+    aligned, so that any runtime uses them without a copy, as it would outputs of a previous step.
     """
     model = load_structure(path)
     graph = model.graph
@@ -51,7 +51,7 @@ def _aligned(array: np.ndarray) -> np.ndarray:
 
 
 def load_structure(path: str | Path) -> onnx.ModelProto:
-    """The model at `path` without data of other files. FeedSpecError where it is none."""
+    """The model at `path` without external data. Raises FeedSpecError if it is not a model."""
     try:
         return onnx.load(path, load_external_data=False)
     except DecodeError as error:
@@ -99,12 +99,12 @@ def _shape(value: onnx.ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, .
 
 
 def _bound(name: str, graph: onnx.GraphProto) -> int:
-    """The smallest table that input `name` indexes, or 2 (a flag) where it indexes none."""
+    """The size of the smallest table that input `name` indexes, or 2 (a flag) if there is none."""
     return min((size for size in _tables(name, graph) if size > 0), default=2)
 
 
 def _tables(name: str, graph: onnx.GraphProto) -> Iterator[int]:
-    """Sizes of all tables that `name`, or a reshaped copy of it, is the index into."""
+    """The sizes of all tables that are indexed by `name` or a reshaped copy of it."""
     same = {name}
     for node in graph.node:
         if node.op_type in _FORWARDING and node.input and node.input[0] in same:
@@ -117,7 +117,7 @@ def _tables(name: str, graph: onnx.GraphProto) -> Iterator[int]:
 
 
 def _constant_shape(name: str, graph: onnx.GraphProto) -> tuple[int, ...] | None:
-    """Shape of a constant, also when it is stored in another type and converted on the way."""
+    """The shape of a constant, including one that is stored in another type and converted."""
     for tensor in graph.initializer:
         if tensor.name == name:
             return tuple(tensor.dims)

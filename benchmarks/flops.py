@@ -1,4 +1,4 @@
-"""How much a model computes: the operations of its products and convolutions."""
+"""FLOP count of a model: the operations of its products and convolutions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,11 +16,10 @@ Shape = Callable[[ir.Value], tuple[int, ...]]
 
 
 def count_flops(path: Path, feed: Mapping[str, np.ndarray]) -> int | None:
-    """Multiplications and additions of the model at `path` on `feed`, directly computed.
+    """Number of multiplications and additions of the model at `path` on `feed`.
 
-    Contractions, convolutions and recurrent layers count, and nothing else; what an algorithm
-    saves is not taken off. None where the model cannot be imported as a whole, or where a size
-    depends on data.
+    Only contractions, convolutions and recurrent layers count, all by their direct algorithm. None
+    if the model cannot be imported as a whole, or if a size depends on data.
     """
     try:
         module = graphc.import_onnx(str(path))
@@ -50,7 +49,7 @@ def count_flops(path: Path, feed: Mapping[str, np.ndarray]) -> int | None:
 
 
 def _sizes(module: ir.Module, feed: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """What the symbolic sizes of the inputs are in `feed`."""
+    """The values of the symbolic sizes of the inputs in `feed`."""
     main = module.body.operations[0]
     pairs = [
         (dim, size)
@@ -97,4 +96,4 @@ _MULTIPLICATIONS: Mapping[str, Callable[[Any, Shape], int]] = {
     "graph.gru": _recurrent,
     "graph.lstm": _recurrent,
 }
-"""Of the ops that the importer writes, whose convolutions have the channels first."""
+"""Number of multiplications of each op, as imported: convolutions have channels first."""

@@ -1,11 +1,11 @@
-"""What it costs to import graphc, and what a deployment that only loads and runs pulls in.
+"""Import time of graphc, and the modules that a deployment imports to load and run a model.
 
 ::
 
     python -m graphc.benchmarks.import_time
 
 Every figure comes from fresh interpreters, in turns with ``import numpy``, which graphc needs
-anyway. The exit status is 1 when loading and running a compiled model imports a compiler.
+anyway. The exit status is 1 if loading and running a compiled model imports a compiler.
 """
 
 import argparse
@@ -41,7 +41,7 @@ print(json.dumps([name for name in sys.argv[2:] if name in sys.modules]))
 
 
 def import_seconds(runs: int) -> dict[str, list[float]]:
-    """Seconds of each of `STATEMENTS`, `runs` times each, in turns."""
+    """The times of `STATEMENTS` in seconds, each measured `runs` times, in turns."""
     seconds: dict[str, list[float]] = {statement: [] for statement in STATEMENTS}
     for _ in range(runs):
         for statement, times in seconds.items():
@@ -50,7 +50,7 @@ def import_seconds(runs: int) -> dict[str, list[float]]:
 
 
 def modules_of_a_deployment() -> tuple[str, ...]:
-    """Which of `HEAVY` are there after a compiled model was loaded and run."""
+    """The modules in `HEAVY` that are imported after a compiled model was loaded and run."""
     import graphc
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """JAX as a peer: the module that a file was exported from, traced by torchax, compiled by XLA.
 
-torchax (https://google.github.io/torchax) runs modules of torch on JAX's arrays.
+torchax (https://google.github.io/torchax) runs torch modules on JAX arrays.
 """
 
 import os
@@ -17,8 +17,8 @@ _PLATFORMS = {"cpu": "cpu", "cuda": "cuda", "rocm": "rocm"}
 
 
 def load_jax(path: Path, terms: Terms) -> Peer:
-    """The module as one function of JAX, ``jax.jit``; products of f32 in full precision."""
-    _keep_to(terms.threads)  # before JAX counts them
+    """The module as one JAX function, with ``jax.jit`` and f32 products in full precision."""
+    _keep_to(terms.threads)  # before JAX counts the CPUs
     import jax
     import torchax
     from torchax.ops.mappings import t2j_dtype
@@ -64,7 +64,7 @@ def _require_device(jax: Any, terms: Terms) -> Any:
 
 
 def _keep_to(processors: int) -> None:
-    """Stay on so many processors: JAX has a thread for each that it may use, and no option."""
+    """Restrict the process to so many CPUs: JAX uses a thread per usable CPU, without an option."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:processors])
 

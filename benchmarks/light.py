@@ -1,9 +1,9 @@
-"""The small classics that come with the onnx package, with weights put in.
+"""The small classic models of the onnx package, with random weights.
 
-``light_*.onnx`` has the graphs of ResNet-50, VGG-19, DenseNet-121 and others, but all weights in
-them are one and the same number: the answer is 0.001 for each of 1000 classes whatever goes in,
-and a runtime may be badly wrong and still agree. Here each tensor gets seeded random values that
-keep activations alive to the last layer.
+``light_*.onnx`` has the graphs of ResNet-50, VGG-19, DenseNet-121 and others, but all their weights
+are the same number: the output is 0.001 for each of 1000 classes for any input, so a wrong runtime
+may still agree. Here each tensor gets seeded random values that keep activations alive up to the
+last layer.
 """
 
 import os
@@ -16,7 +16,7 @@ from onnx import numpy_helper
 
 SCALE, RESIDUAL_SCALE, SHIFT = "scale", "residual scale", "shift"
 WEIGHT, CLASSIFIER = "weight", "classifier"
-# What an operand is for, by the operator that uses it and its position there.
+# The role of an operand, by the operator that uses it and its position there.
 ROLES: Mapping[tuple[str, int], str] = {
     ("Conv", 1): WEIGHT,
     ("Conv", 2): SHIFT,
@@ -32,17 +32,17 @@ ROLES: Mapping[tuple[str, int], str] = {
 
 
 def light_names() -> tuple[str, ...]:
-    """``light_resnet50`` and the others that the installed onnx package has."""
+    """The names of the models in the installed onnx package, such as ``light_resnet50``."""
     return tuple(sorted(path.stem for path in _folder().glob("light_*.onnx")))
 
 
 def light_file(name: str) -> Path:
-    """Where the onnx package keeps the model `name`."""
+    """The path of the model `name` in the onnx package."""
     return _folder() / f"{name}.onnx"
 
 
 def light_model(name: str, seed: int = 0) -> onnx.ModelProto:
-    """The model `name`, as the onnx package has it but for its weights."""
+    """The model `name` of the onnx package, with random weights."""
     model = onnx.load(light_file(name))
     rng = np.random.default_rng(seed)
     graph = model.graph
@@ -65,7 +65,7 @@ def light_model(name: str, seed: int = 0) -> onnx.ModelProto:
         del field[:]
         field.extend(survivors)
     for tensor in graph.initializer:
-        # Small parameters are stored, but belong to weights that are gone.
+        # Small parameters are stored, but belong to weights that were replaced.
         if tensor.name in initial and tensor.name in roles:
             values = _values(roles[tensor.name], tuple(tensor.dims), rng)
             tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
@@ -73,7 +73,7 @@ def light_model(name: str, seed: int = 0) -> onnx.ModelProto:
 
 
 def write_light_model(name: str, path: Path, seed: int = 0) -> Path:
-    """Write `light_model` to `path`, whole or not at all."""
+    """Write `light_model` to `path` atomically."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         onnx.save(light_model(name, seed), partial)
@@ -88,7 +88,7 @@ def _folder() -> Path:
 
 
 def _roles(graph: onnx.GraphProto) -> dict[str, str]:
-    """What each tensor is for; one that is reshaped first is for what its reshaped form is for."""
+    """The role of each tensor; one that is reshaped first has the role of its reshaped form."""
     roles: dict[str, str] = {}
     summed = {name for node in graph.node if node.op_type == "Sum" for name in node.input}
     for node in reversed(graph.node):
@@ -107,7 +107,7 @@ def _values(role: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.n
     if role == SCALE:
         return rng.uniform(0.5, 1.1, shape).astype(np.float32)
     if role == RESIDUAL_SCALE:
-        # Blocks add up: what each of them adds is small, or values grow with depth.
+        # Residual blocks accumulate: each must add little, or values grow with depth.
         return rng.uniform(0.1, 0.4, shape).astype(np.float32)
     std = {
         SHIFT: 0.1,

@@ -1,4 +1,4 @@
-"""The runtimes by name."""
+"""Loaders of the runtimes, by name."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Fair timing on a machine that is never quite idle.
 
-What is compared runs interleaved: rounds of short bursts, one burst for each contestant in each
-round, the order turning from round to round. Ratios are taken within a round, so that what slows
-the machine down for a while slows all contestants down alike.
+Contestants run interleaved: in rounds of short bursts, one burst for each contestant per round, in
+an order that rotates from round to round. Ratios are computed within a round, so that a temporary
+slowdown of the machine affects all contestants alike.
 """
 
 import time
@@ -18,7 +18,7 @@ PAUSE_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to measure."""
+    """The extent of a measurement: rounds, bursts and warm-up."""
 
     rounds: int = 10
     burst_seconds: float = 0.5
@@ -28,13 +28,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds of every run, grouped by round."""
+    """Times of all runs in milliseconds, grouped by round."""
 
     rounds: tuple[tuple[float, ...], ...]
 
     @property
     def median(self) -> float:
-        """The middle one of all runs."""
+        """The median of all runs."""
         return median(self._all)
 
     @property
@@ -44,12 +44,12 @@ class Timing:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The tenth and the ninetieth percentile of all runs."""
+        """The 10th and the 90th percentile of all runs."""
         low, high = np.percentile(self._all, (10, 90))
         return float(low), float(high)
 
     def ratio(self, other: "Timing") -> float:
-        """Time of this over time of `other`: the median over rounds of the ratio of medians."""
+        """This time over that of `other`: the median over rounds of the ratio of medians."""
         pairs = zip(self.rounds, other.rounds, strict=True)
         return median(median(mine) / median(theirs) for mine, theirs in pairs)
 
@@ -63,7 +63,7 @@ def in_turns(
     plan: Plan,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Timing]:
-    """Time functions of this process against each other, warm."""
+    """Time functions in this process against each other, after a warm-up."""
     for run in contestants.values():
         warm_up(run, plan)
     bursts = {name: partial(burst, run, plan) for name, run in contestants.items()}
@@ -75,16 +75,16 @@ def interleave(
     rounds: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Timing]:
-    """Time all `contestants` against each other; `progress` is told of each finished round.
+    """Time all `contestants` against each other; `progress` is called after each round.
 
-    Each is a function that runs one burst and gives the milliseconds of its runs.
+    Each is a function that runs one burst and returns the times of its runs in milliseconds.
     """
     names = list(contestants)
     bursts: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
     for round_number in range(rounds):
         turn = round_number % max(len(names), 1)
         for name in names[turn:] + names[:turn]:
-            # Lets the worker threads of the one before fall asleep.
+            # Let the worker threads of the previous contestant fall asleep.
             time.sleep(PAUSE_SECONDS)
             bursts[name].append(contestants[name]())
         progress(round_number + 1)
@@ -92,13 +92,13 @@ def interleave(
 
 
 def warm_up(run: Callable[[], object], plan: Plan) -> None:
-    """Run what will be timed, so that nothing is done for the first time."""
+    """Run the function several times, so that first-time effects are not measured."""
     for _ in range(plan.warmup_runs):
         run()
 
 
 def burst(run: Callable[[], object], plan: Plan) -> tuple[float, ...]:
-    """Milliseconds of one burst; its first run, which finds the caches cold, does not count."""
+    """Run one burst; return times in milliseconds, without the first run, whose caches are cold."""
     run()
     times: list[float] = []
     end = time.perf_counter() + plan.burst_seconds
@@ -112,7 +112,7 @@ def burst(run: Callable[[], object], plan: Plan) -> tuple[float, ...]:
 def largest_difference(result: np.ndarray, reference: np.ndarray) -> float:
     """Largest difference, relative to the largest value of `reference`.
 
-    Infinite where shapes differ, or where one is finite (or of another sign) and the other not.
+    Infinite if shapes differ, or if non-finite elements differ.
     """
     if result.shape != reference.shape:
         return float("inf")

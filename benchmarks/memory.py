@@ -13,16 +13,16 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Usage:
-    """What a command took."""
+    """Output, time and peak memory of a command."""
 
     stdout: str
     seconds: float
     peak_bytes: int
-    """Resident memory of all its processes together, at the worst sampled moment."""
+    """Peak of the sampled resident memory of all its processes together."""
 
 
 def measure(command: Sequence[str]) -> Usage:
-    """Run `command` to its end. Raises `CalledProcessError` where it fails."""
+    """Run `command` and measure it. Raises `CalledProcessError` if it fails."""
     if not (PROC / "self" / "smaps_rollup").exists():
         raise OSError("peak memory is sampled from /proc, which this system does not have")
     start = time.perf_counter()
@@ -44,14 +44,14 @@ def family_bytes(pid: int) -> int:
 
 
 def forget_peak() -> None:
-    """Let `peak_bytes` of this process begin anew, where the system can."""
+    """Reset `peak_bytes` of this process, if the system supports it."""
     marks = PROC / "self" / "clear_refs"
     if os.access(marks, os.W_OK):
         marks.write_text("5")
 
 
 def peak_bytes() -> int:
-    """The most resident memory that this process has had."""
+    """The peak resident memory of this process in bytes."""
     for line in (PROC / "self" / "status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -59,29 +59,29 @@ def peak_bytes() -> int:
 
 
 def _family(pid: int) -> Iterator[int]:
-    """`pid` and all its descendants that are alive and have memory of their own."""
+    """`pid` and its living descendants that have memory of their own."""
     yield pid
     command = _read(pid, "cmdline")
     try:
         tasks = list((PROC / str(pid) / "task").iterdir())
         children = [child for task in tasks for child in (task / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
-        return  # It ended meanwhile.
+        return  # The process has ended.
     for child in map(int, children):
-        # Between vfork and exec a child is in its parent's memory.
+        # Between vfork and exec a child shares its parent's memory.
         if _read(child, "cmdline") != command:
             yield from _family(child)
 
 
 def _resident(pid: int) -> int:
-    """Resident bytes of `pid`; pages shared with others count in parts. 0 once it has ended."""
+    """Proportional set size of `pid` in bytes, which splits shared pages; 0 once it has ended."""
     lines = _read(pid, "smaps_rollup").splitlines()
     line = next((line for line in lines if line.startswith("Pss:")), "Pss: 0 kB")
     return int(line.split()[1]) * 1024
 
 
 def _read(pid: int, name: str) -> str:
-    """A file on `pid`; nothing once it has ended."""
+    """The contents of a ``/proc`` file of `pid`; empty once the process has ended."""
     try:
         return (PROC / str(pid) / name).read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,9 +1,9 @@
 """Export the benchmark models to ONNX: ``python -m graphc.benchmarks.models resnet50 bert``.
 
-Both of PyTorch's exporters are offered, since their graphs differ. ``f16`` is what ``model.half()``
-exports: weights, arithmetic and floating-point inputs and outputs in half precision, which is how
-half-precision ONNX files of these models are commonly made. The ``light_...`` models of the onnx
-package are listed too; they exist as they are, opset 9 and single precision.
+Both PyTorch exporters are supported, since their graphs differ. ``f16`` is an export of
+``model.half()``: weights, arithmetic and floating-point inputs and outputs are in half precision,
+as in most half-precision ONNX files of these models. The ``light_...`` models of the onnx package
+are listed too; they exist only in opset 9 and single precision.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def names() -> tuple[str, ...]:
 
 
 def file_name(name: str, exporter: str, precision: str) -> str:
-    """``bert.onnx`` for the defaults, ``bert-dynamo-f16.onnx`` with everything else."""
+    """The file name of a model: ``bert.onnx`` for the defaults, or ``bert-dynamo-f16.onnx``."""
     parts = [name]
     parts += [exporter] if exporter != EXPORTERS[0] else []
     parts += [precision] if precision != PRECISIONS[0] else []
@@ -49,7 +49,7 @@ def model_path(
     precision: str = "f32",
     folder: str | Path = DEFAULT_FOLDER,
 ) -> Path:
-    """Path of an exported model; the export happens where the file is missing."""
+    """The path of an exported model, which is exported first if the file is missing."""
     path = Path(folder) / file_name(name, exporter, precision)
     if not path.exists():
         make(name, exporter, precision, path)
@@ -57,7 +57,7 @@ def model_path(
 
 
 def make(name: str, exporter: str, precision: str, path: Path) -> None:
-    """Write model `name` to `path`, whole or not at all."""
+    """Write model `name` to `path` atomically."""
     if exporter not in EXPORTERS or precision not in PRECISIONS:
         raise ValueError(f"unknown exporter '{exporter}' or precision '{precision}'")
     if name not in light_names():
@@ -70,7 +70,7 @@ def make(name: str, exporter: str, precision: str, path: Path) -> None:
 
 
 def export(name: str, exporter: str, precision: str, path: Path) -> None:
-    """Export architecture `name` to `path`, whole and valid or not at all."""
+    """Export architecture `name` to `path` atomically, if the model is valid."""
     import onnx
     import torch
 
@@ -83,8 +83,8 @@ def export(name: str, exporter: str, precision: str, path: Path) -> None:
         inputs = {n: t.half() if t.is_floating_point() else t for n, t in model.inputs.items()}
         model = Architecture(model.module.half(), inputs, model.outputs, model.dynamic_axes)
         if exporter == "torchscript":
-            # This exporter turns the boolean mask of fused attention into single-precision values
-            # and writes a model with mixed types, which no runtime takes.
+            # This exporter converts the boolean mask of fused attention to single precision, and
+            # writes a model with mixed types, which no runtime accepts.
             model.module.model.set_attn_implementation("eager")
     write = _export_torchscript if exporter == "torchscript" else _export_dynamo
     with torch.no_grad(), _replaced_when_done(path) as partial:
@@ -96,7 +96,7 @@ def _export_torchscript(model, path: Path) -> None:
     import torch
 
     with warnings.catch_warnings():
-        # Tracing warns of every shape it fixes, and of its own deprecation.
+        # Tracing warns of every shape that it fixes, and of its own deprecation.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             model.module,
@@ -113,7 +113,7 @@ def _export_torchscript(model, path: Path) -> None:
 def _export_dynamo(model, path: Path) -> None:
     import torch
 
-    # Otherwise it warns of every optional package it would also have supported.
+    # Otherwise it warns of every missing optional package.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     shapes = None
     if model.dynamic_axes:
@@ -137,7 +137,7 @@ def _export_dynamo(model, path: Path) -> None:
 
 @contextmanager
 def _replaced_when_done(path: Path) -> Iterator[Path]:
-    """Yield a fresh file beside `path` that takes its place once the block succeeds."""
+    """Yield a temporary file beside `path` that replaces it once the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".partial-") as folder:
         partial = Path(folder) / path.name
@@ -146,7 +146,7 @@ def _replaced_when_done(path: Path) -> Iterator[Path]:
 
 
 def describe(path: Path) -> str:
-    """Size, opset, and the spread of each output under ONNX Runtime: a sign of life."""
+    """Size, opset, and the spread of each output under ONNX Runtime, as a sanity check."""
     import onnx
     import onnxruntime
 

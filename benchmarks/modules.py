@@ -1,4 +1,4 @@
-"""The modules that files were exported from, for the runtimes that take no ONNX."""
+"""The modules that files were exported from, for runtimes without ONNX support."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,9 @@ from .peers import PeerError, Terms
 
 
 def architecture_of(path: Path, runtime: str) -> Any:
-    """The `Architecture` that the model at `path` was exported from, after whose name it is called.
+    """The `Architecture` that the model at `path` was exported from, found by the file name.
 
-    PeerError where there is none.
+    Raises PeerError if there is none.
     """
     from .architectures import ARCHITECTURES
 
@@ -20,7 +20,7 @@ def architecture_of(path: Path, runtime: str) -> Any:
 
 
 def torch_dtype(terms: Terms) -> Any:
-    """What torch calls the floats that are computed in."""
+    """torch's dtype of the precision."""
     import torch
 
     return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[terms.precision]

@@ -1,4 +1,4 @@
-"""What this machine can do: multiply-adds of f32 in registers.
+"""Peak performance of this machine: f32 multiply-adds in registers.
 
 ::
 

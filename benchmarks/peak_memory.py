@@ -1,12 +1,12 @@
-"""How much memory a run takes: predicted before it, and measured, in several orders.
+"""Peak memory of a run, predicted and measured, for several execution orders.
 
     python -m graphc.benchmarks.peak_memory models/bert.onnx --dim batch=1 --dim seq=128
     python -m graphc.benchmarks.peak_memory --branches 8
 
-A row is a model, with the passes' own order or that of ``graph-schedule``, and with what the
-backend is told to favour: ``concurrency`` is its default, ``memory`` and ``order`` are
+A row is a model in the order of the passes or of ``graph-schedule``, and with a setting of the
+backend: ``concurrency`` is its default, ``memory`` and ``order`` are
 ``--iree-stream-partitioning-favor=min-peak-memory`` and ``debug``, which runs dispatches one after
-the other as they stand.
+the other in program order.
 """
 
 import argparse
@@ -30,7 +30,7 @@ ROWS, GROWN = 256, 4096
 
 
 def branches(count: int) -> Any:
-    """A model whose branches grow a tensor of 256 KiB to 4 MiB and shrink it, all at once."""
+    """A model with independent branches, each of which grows 256 KiB to 4 MiB and shrinks it."""
     rng = np.random.default_rng(0)
     grow, shrink, weights = [], [], []
     for i in range(count):
@@ -50,8 +50,8 @@ def branches(count: int) -> Any:
 def measure(
     name: str, model: Any, dims: Mapping[str, int], favours: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """A row for each order and favour: what is alive at once, the allocation that was predicted and
-    the one that was measured, in MiB, and the ratio of these."""
+    """A row for each order and backend setting: the largest live set, the predicted allocation and
+    the measured one, in MiB, and the ratio of the latter two."""
     for scheduled in (False, True):
         for favour in favours:
             alive, predicted, measured = peaks(model, dims, scheduled, FAVOURS[favour])
@@ -67,7 +67,7 @@ def measure(
 def peaks(
     model: Any, dims: Mapping[str, int], scheduled: bool, favour: str
 ) -> tuple[int, int, int]:
-    """Bytes of a run of `model`: alive at once, the allocation predicted, and the one measured."""
+    """Bytes of a run of `model`: largest live set, predicted allocation, measured allocation."""
     flags = (f"--iree-stream-partitioning-favor={favour}",)
     options = make_options("cpu", dims=dims, threads=1, extra_flags=flags)
     if scheduled:

@@ -1,8 +1,7 @@
-"""The runtimes that are compared: each loads a model and runs a feed, all on the same `Terms`.
+"""The runtimes to compare: each loads a model and runs a feed, all on the same `Terms`.
 
-Batch as given, feeds and results as numpy arrays in the order of the model's inputs and outputs:
-on a graphics processor the time is that of the transfers, too. Every peer is set up the way its own
-documentation advises for low latency.
+Feeds and results are numpy arrays in the order of the model's inputs and outputs, so on a GPU the
+time includes transfers. Every peer is configured as its documentation recommends for low latency.
 """
 
 import platform
@@ -24,7 +23,7 @@ Feed = Mapping[str, np.ndarray]
 
 
 class PeerError(GraphcError):
-    """A runtime that cannot take a model. The message says which, and why."""
+    """A runtime that cannot run a model. The message has the runtime and the reason."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,14 @@ class Peer:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is the same for all: workers, where it runs, what it computes in (``f32``, ``f16``)."""
+    """Settings shared by all runtimes: workers, device, and precision (``f32``, ``f16``)."""
 
     threads: int
     device: str = "cpu"
     precision: str = "f32"
 
     def require_plain(self, runtime: str) -> None:
-        """PeerError where more is asked than `runtime` does: single precision on the processor."""
+        """Raise PeerError unless the terms are single precision on the CPU, as `runtime` needs."""
         if (self.device, self.precision) != ("cpu", "f32"):
             raise PeerError(f"{runtime} is compared on the processor in f32 alone")
 
@@ -76,7 +75,7 @@ def load_graphc(path: Path, terms: Terms) -> Peer:
 
 
 def load_onnxruntime(path: Path, terms: Terms) -> Peer:
-    """ONNX Runtime's provider for the device, all graph optimisations."""
+    """ONNX Runtime with its provider for the device and all graph optimisations."""
     import onnxruntime
 
     provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(terms.device)
@@ -105,7 +104,7 @@ def load_onnxruntime(path: Path, terms: Terms) -> Peer:
 
 
 def load_openvino(path: Path, terms: Terms) -> Peer:
-    """OpenVINO's CPU plugin for latency; the precision is pinned, since it may choose bf16."""
+    """OpenVINO's CPU plugin, tuned for latency; the precision is fixed, as it may choose bf16."""
     import openvino
 
     if terms.device != "cpu" or terms.precision not in ("f32", "bf16"):
@@ -121,7 +120,7 @@ def load_openvino(path: Path, terms: Terms) -> Peer:
     compiled = core.compile_model(core.read_model(str(path)), "CPU", asked)
     seconds = time.perf_counter() - start
     request = compiled.create_infer_request()
-    # Its arrays are views of the plugin's memory: the fastest way out that it offers.
+    # The arrays are views of the plugin's memory: the fastest option that it offers.
     sharing = {"share_inputs": True, "share_outputs": True}
 
     def run(feed: Feed) -> list[np.ndarray]:
@@ -134,7 +133,7 @@ def load_openvino(path: Path, terms: Terms) -> Peer:
 
 
 def load_iree(path: Path, terms: Terms) -> Peer:
-    """IREE as it comes: its own ONNX importer and the flags its guide for CPUs advises."""
+    """IREE itself: its own ONNX importer, and the flags that its CPU guide recommends."""
     import iree.runtime
 
     terms.require_plain("iree")
@@ -160,7 +159,7 @@ def load_iree(path: Path, terms: Terms) -> Peer:
     module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
     function = iree.runtime.load_vm_module(module, config)
     names = function.vm_module.function_names
-    # Beside each function stands an asynchronous form of it; the importer adds an initialiser.
+    # Each function also has an asynchronous form; the importer adds an initialiser.
     entry = next(n for n in names if not n.startswith("__") and not n.endswith("$async"))
 
     def run(feed: Feed) -> list[np.ndarray]:
@@ -177,7 +176,7 @@ def load_iree(path: Path, terms: Terms) -> Peer:
 
 
 def processor() -> str:
-    """The processor's name, as the system gives it."""
+    """The name of the CPU, as the system reports it."""
     listing = Path("/proc/cpuinfo")
     if listing.exists():
         for line in listing.read_text().splitlines():

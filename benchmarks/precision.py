@@ -1,4 +1,4 @@
-"""What a precision is worth, and what it costs: models in f32 and in it, in turns.
+"""Speed and error of a precision: models in f32 and in it, measured in turns.
 
 ::
 
@@ -49,7 +49,7 @@ def measure(
 
 
 def difference(result: np.ndarray, truth: np.ndarray) -> float:
-    """The largest, relative to the largest magnitude."""
+    """The largest difference, relative to the largest magnitude."""
     return float(np.abs(result - truth).max() / np.abs(truth).max())
 
 

@@ -1,12 +1,12 @@
-"""What a model costs to compile when another one with the same kernels was compiled before.
+"""Compile time of a model after another one with the same kernels was compiled.
 
 ::
 
     python -m graphc.benchmarks.shared_kernels models/resnet50.onnx models/bert.onnx
 
-Each model gets another end, and that is compiled, in turns: without a cache, with an empty one, and
-with one that has what the original was compiled to. Seconds are those of all processors, of this
-process and the backend's.
+Each model is modified at its end, and compiled in turns without a cache, with an empty one, and
+with one that holds the results of the original. Seconds are CPU time, of this process and the
+backend together.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def with_another_end(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def report(path: Path, runs: int, threads: int, dims: Mapping[str, int]) -> str:
-    """Measure `path`, `runs` times, and say what was found."""
+    """Measure `path` `runs` times; return the report."""
     with tempfile.TemporaryDirectory() as folder:
         kept, changed = Path(folder, "kept"), Path(folder, "changed.onnx")
         onnx.save(with_another_end(onnx.load(path)), changed)

@@ -1,7 +1,7 @@
-"""Architectures of many kinds in small sizes, to be exported and compared rather than measured.
+"""Small versions of many architectures, for tests of export and accuracy, not of speed.
 
-Each is built from a configuration class of ``transformers``, or of ``torch`` layers, with random
-weights; sizes are chosen so that a model compiles in seconds and still has every part.
+Each is built from a configuration class of ``transformers``, or from ``torch`` layers, with random
+weights; sizes are such that a model compiles in seconds and still has every part.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ Axes = Mapping[str, Mapping[int, str]]
 
 @dataclass(frozen=True)
 class SmallModel:
-    """A module, what goes in for a batch and a length, and which axes have no fixed size."""
+    """A module, a function from batch and length to inputs, and the axes with symbolic sizes."""
 
     module: nn.Module
     inputs: Callable[[int, int], Inputs]
@@ -43,7 +43,7 @@ class _Called(nn.Module):
 
 
 class _CalledPlainly(_Called):
-    """The same for models that know no cache."""
+    """The same for models without a cache option."""
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         result = self.model(**dict(zip(self.names, tensors, strict=True)))
@@ -163,7 +163,7 @@ def mixtral() -> SmallModel:
         num_local_experts=4, num_experts_per_tok=2, pad_token_id=0,
     )  # fmt: skip
     model = MixtralForCausalLM(config)
-    model.set_experts_implementation("batched_mm")  # what counts rows for each expert is not ONNX
+    model.set_experts_implementation("batched_mm")  # others count rows per expert: not in ONNX
     return _text(model, "logits", cached=True)
 
 

@@ -1,11 +1,11 @@
-"""Plain-text tables and command-line pieces that the scripts here share."""
+"""Plain-text tables and command-line options shared by the scripts in this folder."""
 
 import argparse
 from collections.abc import Mapping, Sequence
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell: the first flush left, the others flush right."""
+    """A table with columns as wide as their widest cell, the first left-aligned, others right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join(
@@ -18,7 +18,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def add_dim_option(parser: argparse.ArgumentParser) -> None:
-    """``--dim seq=32``, repeatable."""
+    """Add the repeatable option ``--dim seq=32``."""
     parser.add_argument(
         "--dim",
         action="append",
@@ -30,7 +30,7 @@ def add_dim_option(parser: argparse.ArgumentParser) -> None:
 
 
 def dims_of(options: argparse.Namespace) -> Mapping[str, int]:
-    """What ``--dim`` said."""
+    """The sizes given by ``--dim``."""
     return dict(options.dim)
 
 

@@ -1,4 +1,4 @@
-"""torch as a peer: the module that a file was exported from, where there is one."""
+"""torch as a peer: the module that a file was exported from, if there is one."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from .modules import architecture_of, torch_dtype
 from .peers import Feed, Peer, PeerError, Terms
 
 _BACKENDS = {"cpu": "cpu", "cuda": "cuda", "rocm": "cuda", "metal": "mps"}
-"""What torch calls a device."""
+"""torch's names of devices."""
 
 
 def load_torch(path: Path, terms: Terms, *, compiled: bool) -> Peer:

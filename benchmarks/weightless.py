@@ -4,10 +4,10 @@
 
     python -m graphc.benchmarks.weightless models/bert.onnx models/gpt2.onnx -o test/weightless
 
-What a compiler does to a model depends on the shapes of its weights, not on their values: with
-values drawn anew, `filled`, it is the model again for all that is not about accuracy. With
-``--repeat`` the models keep the beginning of each weight, over and over (`repeating`): what is
-compiled from them has its full size and compresses to one or two percent of it.
+The work of a compiler depends on the shapes of weights, not on their values: with random weights
+(`filled`), a model is equivalent to the original except for accuracy. With ``--repeat`` the models
+repeat the beginning of each weight (`repeating`): the compiled model then has its full size, and
+compresses to one or two percent of it.
 """
 
 import argparse
@@ -19,15 +19,15 @@ import numpy as np
 import onnx
 
 LEAST_BYTES = 1024
-"""Smaller weights stay: among them are the constants that rewrites look for."""
+"""Size below which weights are kept: among them are constants that rewrites match."""
 REPEAT_PERIOD = 4093
-"""A prime, so that no row of a matrix of usual size begins like one of those near it."""
+"""Period in elements: a prime, so that nearby rows of a matrix of usual size differ."""
 SCALE = 0.02
-"""Of matrices, about what transformers begin their training with."""
+"""Standard deviation of matrices, about that of freshly initialized transformers."""
 
 
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """`model` with the data of its floating-point weights taken out; changed in place."""
+    """Remove the data of the floating-point weights of `model`, in place."""
     for tensor in model.graph.initializer:
         if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.raw_data) >= LEAST_BYTES:
             tensor.ClearField("raw_data")
@@ -35,7 +35,7 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def filled(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
-    """`model` with weights drawn where their data is missing; changed in place.
+    """Fill the weights of `model` that have no data with random values, in place.
 
     Vectors, which scale and shift, are drawn from [0.5, 1.1], since some are variances.
     """
@@ -52,7 +52,7 @@ def filled(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
 
 
 def repeating(model: onnx.ModelProto, period: int = REPEAT_PERIOD) -> onnx.ModelProto:
-    """`model` with the first `period` elements of each weight repeated; changed in place."""
+    """Replace each weight of `model` by repetitions of its first `period` elements, in place."""
     for tensor in model.graph.initializer:
         if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.raw_data) > 4 * period:
             values = np.frombuffer(tensor.raw_data, np.float32)

@@ -1,8 +1,8 @@
-"""Random weights under which every parameter of a model matters.
+"""Random weights with which every parameter of a model matters.
 
-Framework defaults are no good for comparing runtimes: BatchNorm that does nothing, biases that are
-zero, attention that is uniform and activations that die out with depth all hide mistakes. Here
-every bias and every scale is random, and variance stays near one through the whole model.
+Framework defaults are unsuitable for comparing runtimes: trivial BatchNorm, zero biases, uniform
+attention and activations that vanish with depth all hide errors. Here all biases and scales are
+random, and the variance stays near one through the whole model.
 """
 
 import torch
@@ -10,15 +10,15 @@ from torch import nn
 
 # Transformers' own dense layer, which stores its weight as (in, out).
 TRANSPOSED_LINEAR = "Conv1D"
-# The last normalisation of a residual branch: what it scales is added to what came before.
+# The last normalisation of a residual branch: its result is added to the input of the branch.
 RESIDUAL_ENDS = ("layer.2.normalization", "reduce_1x1.normalization")
 
 
 def randomise(model: nn.Module, seed: int, calibration: torch.Tensor | None) -> None:
     """Fill `model` with seeded weights, in place.
 
-    Statistics of BatchNorm are taken from one pass over `calibration`, as training would leave
-    them, so that what follows a normalisation is neither dead nor saturated.
+    Statistics of BatchNorm are taken from one pass over `calibration`, as after training, so that
+    activations after a normalisation are neither dead nor saturated.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -32,7 +32,7 @@ def randomise(model: nn.Module, seed: int, calibration: torch.Tensor | None) -> 
 
 
 def _fill(module: nn.Module, generator: torch.Generator) -> None:
-    """Give one layer its weights; containers and unknown layers are left alone."""
+    """Fill the weights of one layer; containers and unknown layers are left alone."""
     if isinstance(module, nn.Conv2d):
         # Kaiming, for the ReLU that follows.
         _normal(module.weight, (2.0 / module.weight[0].numel()) ** 0.5, generator)
@@ -52,17 +52,17 @@ def _fill(module: nn.Module, generator: torch.Generator) -> None:
 
 
 def _fill_free_parameters(model: nn.Module, generator: torch.Generator) -> None:
-    """Class tokens and learned positions: parameters that belong to no layer."""
+    """Fill class tokens and learned positions: parameters that belong to no layer."""
     for name, parameter in model.named_parameters():
         if name.rpartition(".")[2] not in {"weight", "bias"}:
             _normal(parameter, 0.5, generator)
 
 
 def _soften_residuals(model: nn.Module, generator: torch.Generator) -> None:
-    """Let residual branches add a little, as in trained models.
+    """Scale residual branches down, as in trained models.
 
-    Where they add as much as they were given, rounding errors grow with every block, and the
-    difference between two runtimes says more about the model than about them.
+    If branches were as large as their inputs, rounding errors would grow with every block, and the
+    difference of two runtimes would depend on the model more than on them.
     """
     for name, module in model.named_modules():
         if name.endswith(RESIDUAL_ENDS):
