@@ -9,6 +9,7 @@ from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
 from .axes import axis_count, is_computed, listed, marked, with_unit_axes, without
 from .shapes import (
+    MAX_SIZES,
     normalize_axis,
     require_answer,
     require_constant,
@@ -22,8 +23,24 @@ def reshape(x, shape, *, node, allowzero=0):
     given = graph.type_of(x).shape
     if graph.known_sizes(shape) is None:
         shape = _filled_in(shape, given, allowzero)
-        return graph.reshape(x, shape=require_sizes(shape, node, "shape"))
+        sizes = _only_sizes(shape, graph.element_count(given))
+        if sizes is None:
+            sizes = require_sizes(shape, node, "shape")
+        return graph.reshape(x, shape=sizes)
     return reshape_to(x, require_sizes(shape, node, "shape"), allowzero=allowzero)
+
+
+def _only_sizes(shape: ir.Value, count: int | Dim) -> list[int | Dim] | None:
+    """The sizes for `count` elements where there is one way only, whatever `shape` says: in a row,
+    or one element along any number of axes. That `shape` says so is checked when the model runs.
+    None where there are others."""
+    length = graph.type_of(shape).shape[0]
+    if not isinstance(length, int) or not 1 <= length <= (MAX_SIZES if count == 1 else 1):
+        return None
+    named = graph.reduce_prod(shape, axes=[0], keepdims=False)
+    message = f"{count} elements do not reshape to what the shape says"
+    require_answer(graph.equal(named, size_scalar(count)), True, message)
+    return [count] * length
 
 
 def reshape_to(x: ir.Value, shape: Sequence[int | Dim], *, allowzero: int) -> ir.Value:

@@ -7,7 +7,8 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
 
-_MAX_SIZES = 1024
+MAX_SIZES = 1024
+"""More are refused in a list of sizes that are not known."""
 
 
 def require_constant(value: ir.Value, what: str) -> np.ndarray:
@@ -57,7 +58,7 @@ def require_sizes(value: ir.Value, node: Node, hint: str) -> tuple[int | Dim, ..
     count = type_.shape[0] if type_.rank else 1
     if not isinstance(count, int):
         raise UnsupportedError(f"a {hint} of unknown length (the rank would be unknown)")
-    if count > _MAX_SIZES:
+    if count > MAX_SIZES:
         raise graph.TypeRuleError(f"a {hint} of {count} elements, which are not known")
     names = [node.fresh_name(f"{hint}_{i}") for i in range(count)]
     graph.bind_sizes(value, names=names)

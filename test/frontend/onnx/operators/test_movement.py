@@ -313,6 +313,28 @@ def test_operands_must_fit(op_type, inputs, attributes, message):
         import_onnx(cases.model())
 
 
+def test_reshape_to_the_only_sizes_there_are():
+    """Whatever a fed shape says: in a row, or one element along axes. Ranks may depend on it."""
+    nodes = [
+        make_node("Reshape", ["two", "one"], ["rows"]),
+        make_node("Concat", ["rows", "rest"], ["shape"], axis=0),
+        make_node("Reshape", ["x", "shape"], ["y"]),
+        make_node("Reshape", ["two", "units"], ["unit"]),
+        make_node("Reshape", ["x", "one"], ["row"]),
+        make_node("ReduceSum", ["unit", "axes"], ["flat"], keepdims=0),
+    ]
+    inputs = {"two": (np.int64, []), "one": (np.int64, [1]), "units": (np.int64, [3])}
+    inputs |= {"x": (np.float32, ["n", 3])}
+    constants = {"rest": np.array([-1]), "axes": np.array([0, 2])}
+    model = build_model(nodes, inputs, ["y", "flat", "row"], constants, opset=13)
+    feeds = {"two": np.array(2), "one": np.array([-1]), "units": np.array([1, -1, 1])}
+    feeds |= {"x": _normal(4, 3)}
+    compare_with_onnxruntime(model, feeds)
+    for name, wrong in (("one", [2]), ("units", [1, 2, 1]), ("units", [1, 0, 1])):
+        with pytest.raises(ExecutionError, match="do not reshape"):
+            run_compiled(model, {**feeds, name: np.array(wrong)})
+
+
 @pytest.mark.parametrize(
     ("op_type", "inputs", "reason"),
     [
