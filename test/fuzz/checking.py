@@ -86,6 +86,8 @@ def _check_calls(
 def _call(case: Case, compiled: CompiledModel, inputs: Inputs) -> Ending:
     try:
         results = compiled.run(list(inputs.expected), dict(inputs.feeds))
+    except UnsupportedModelError as error:  # of the program for weights that a call replaces
+        return Ending(Status.UNSUPPORTED, one_line(error))
     except Exception as error:
         return Ending(Status.ERROR, error_text(error))
     return _judge(case, inputs, results)

@@ -183,6 +183,34 @@ def test_how_a_graph_is_judged():
     assert status(np.exp(x).astype(np.float64)) is Status.WRONG
 
 
+def test_a_call_may_show_that_a_model_is_beyond_a_limit():
+    """The program for weights that a call replaces is compiled for that call."""
+    x, weights = np.arange(6, dtype=np.float32), {"sizes": [2, 3, 7], "from": [0], "to": [2]}
+    graph_ = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Slice", list(weights), ["shape"]),
+            onnx.helper.make_node("Reshape", ["x", "shape"], ["y"]),
+        ],
+        "two",
+        [
+            onnx.helper.make_tensor_value_info("x", 1, [6]),
+            onnx.helper.make_tensor_value_info("to", 7, [1]),
+        ],
+        [onnx.helper.make_tensor_value_info("y", 1, [None, None])],
+        [onnx.numpy_helper.from_array(np.array(v), name) for name, v in weights.items()],
+    )
+    opsets = [onnx.helper.make_opsetid("", 18)]
+    model = onnx.helper.make_model(graph_, opset_imports=opsets, ir_version=IR_VERSION)
+    expected = {"y": x.reshape(2, 3)}
+    for feeds, status in (
+        ({"x": x}, Status.PASS),
+        ({"x": x, "to": np.array([2])}, Status.UNSUPPORTED),
+    ):
+        case = Case(0, 0, model, feeds, expected, {"y": 0.0}, "onnxruntime", {})
+        ending = check_case(case, 60, target="interpret")
+        assert ending.status is status, ending.detail
+
+
 class Forgetful(dict):
     """Results by the shapes of feeds: what those of the first call were, all later ones are."""
 
