@@ -1,4 +1,4 @@
-"""What all command-line tools share: exit codes and how errors look."""
+"""Shared parts of the command-line tools: exit codes and the format of errors."""
 
 import os
 import sys
@@ -15,8 +15,8 @@ BROKEN_PIPE = 128 + 13
 def run_tool(body: Callable[[], int]) -> int:
     """Run a tool's `body` and return its exit code, with errors printed as ``error: ...``.
 
-    0: success; 1: the input is at fault; 2: the command line is; 130: Ctrl-C. An exception that
-    graphc did not raise on purpose is a bug and keeps its traceback.
+    Exit codes: 0: success; 1: an error in the input; 2: an error in the command line; 130: Ctrl-C.
+    An exception that graphc did not raise deliberately is a bug and keeps its traceback.
     """
     try:
         code = body()
@@ -36,7 +36,7 @@ def run_tool(body: Callable[[], int]) -> int:
 
 
 def print_error(message: str, code: str = "") -> None:
-    """``error: message`` on standard error, with `code` at its end; further lines are indented."""
+    """Print ``error: message`` with `code` to standard error; further lines are indented."""
     first, *rest = message.splitlines() or [""]
     if code and rest:
         rest.append(f"(--explain {code})")
@@ -46,7 +46,7 @@ def print_error(message: str, code: str = "") -> None:
 
 
 def print_note(message: str) -> None:
-    """``note: message`` on standard error."""
+    """Print ``note: message`` to standard error."""
     print(f"note: {message}", file=sys.stderr)
 
 
@@ -62,6 +62,6 @@ def _text(error: BaseException) -> str:
 
 
 def _quiet_broken_pipe() -> int:
-    """Nobody reads on: keep the interpreter from complaining when it flushes at the end."""
+    """Handle a closed output pipe: prevent an error when the interpreter flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return BROKEN_PIPE

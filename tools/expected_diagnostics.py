@@ -1,10 +1,11 @@
-"""``--verify-diagnostics``: diagnostics against the ``expected-error`` comments of a file.
+"""``--verify-diagnostics``: comparison of diagnostics with ``expected-error`` comments of a file.
 
     // expected-error@+1 {{part of the message}}
     %0 = "graph.relu"(%x) ...
 
-``error``, ``warning``, ``remark`` or ``note``; ``@+N``, ``@-N``, ``@above``, ``@below``, or
-``@unknown`` for a diagnostic without a place; ``expected-error-re`` takes a regular expression.
+The kind is ``error``, ``warning``, ``remark`` or ``note``; the line is ``@+N``, ``@-N``,
+``@above``, ``@below``, or ``@unknown`` for a diagnostic without a line; ``expected-error-re`` takes
+a regular expression.
 """
 
 import re
@@ -25,7 +26,7 @@ _PLACE = re.compile(r'"?-"?:(\d+):\d+')
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A diagnostic that was produced. `line` is None when it has no place in the file."""
+    """A diagnostic that was produced. `line` is None if it has no location in the file."""
 
     kind: str
     line: int | None
@@ -34,7 +35,7 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A diagnostic that a comment asks for."""
+    """A diagnostic that a comment expects."""
 
     kind: str
     line: int | None
@@ -50,7 +51,7 @@ class Expectation:
 
 
 def expectations(text: str) -> list[Expectation]:
-    """What the comments of `text` ask for."""
+    """The expectations in the comments of `text`."""
     found: list[Expectation] = []
     for number, line in enumerate(text.splitlines(), start=1):
         for kind, regex, place, message in _COMMENT.findall(line):
@@ -67,7 +68,7 @@ def from_mlir(diagnostic: Any) -> list[Diagnostic]:
 
 
 def from_error(error: GraphcError) -> list[Diagnostic]:
-    """What an error says; its line is that of the first node it names by place."""
+    """The diagnostics of an error; its line is that of the first location in its message."""
     cause: Any = error.__cause__
     if isinstance(cause, ir.MLIRError):
         return [part for d in cause.error_diagnostics for part in from_mlir(d)]
@@ -78,14 +79,14 @@ def from_error(error: GraphcError) -> list[Diagnostic]:
 def mismatches(
     expected: Iterable[Expectation], produced: Iterable[Diagnostic], path: str
 ) -> list[str]:
-    """What differs, one line each: unexpected diagnostics, then expected ones that are missing."""
+    """The mismatches, one line each: unexpected diagnostics, then missing expected ones."""
     open_ = list(expected)
     problems: list[str] = []
     for diagnostic in produced:
         match = next((e for e in open_ if e.accepts(diagnostic)), None)
         if match is not None:
             open_.remove(match)
-        elif diagnostic.kind != "note":  # notes may be left out
+        elif diagnostic.kind != "note":  # notes need no comment
             where = _where(path, diagnostic.line)
             problems.append(f"{where}: unexpected {diagnostic.kind}: {diagnostic.message}")
     missing = (

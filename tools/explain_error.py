@@ -8,13 +8,13 @@ from .. import errors
 
 
 def kinds() -> dict[str, type[errors.GraphcError]]:
-    """The kinds of errors by code, in the order of `errors`."""
+    """The error classes by code, in the order of `errors`."""
     found = [each for each in vars(errors).values() if inspect.isclass(each)]
     return {each.code: each for each in found if issubclass(each, errors.GraphcError)}
 
 
 def explanation(code: str) -> str:
-    """What an error with `code` means and what helps. Raises UsageError for no code."""
+    """The meaning and the remedy of an error with `code`. Raises UsageError for unknown codes."""
     from ..passes.infra.options import suggestion
 
     known = kinds()
@@ -26,12 +26,12 @@ def explanation(code: str) -> str:
 
 
 def meaning(kind: type[errors.GraphcError]) -> str:
-    """What `kind` stands for, the first paragraph of its docstring."""
+    """The meaning of `kind`: the first paragraph of its docstring."""
     return (inspect.getdoc(kind) or "").split("\n\n")[0]
 
 
 def add_explain_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--explain CODE``, which says what an error means and stops."""
+    """Add ``--explain CODE``, which explains an error and exits."""
     parser.add_argument(
         "--explain",
         action=_Explain,
@@ -50,7 +50,7 @@ class _Explain(argparse.Action):
 
 
 def errors_page() -> str:
-    """``docs/errors.md``"""
+    """The contents of ``docs/errors.md``."""
     lines = [
         "# Errors",
         "",

@@ -1,4 +1,4 @@
-"""What gc-bisect and gc-reduce have in common: what is searched for, with which inputs."""
+"""Shared parts of gc-bisect and gc-reduce: arguments of the search, inputs, predicate, log."""
 
 import argparse
 from typing import Any
@@ -24,12 +24,12 @@ def search_arguments(flags: argparse.Namespace) -> dict[str, Any]:
 
 
 def command_of(flags: argparse.Namespace) -> Any:
-    """The check that ``--predicate`` asks for, if it does."""
+    """The check for ``--predicate``, or None."""
     from ..debugging.checks import Command
 
     return None if flags.predicate is None else Command(flags.predicate, flags.predicate_timeout)
 
 
 def log_of(flags: argparse.Namespace) -> Any:
-    """Where the steps of a search are told."""
+    """The function that logs the steps of a search."""
     return (lambda line: None) if flags.quiet else print_note

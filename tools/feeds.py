@@ -26,7 +26,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 
 
 def feeds_for(model: CompiledModel, flags: argparse.Namespace) -> dict[str, Any]:
-    """What the command line says that `model` is to run on; what it leaves out is random."""
+    """The feeds of `model` from the command line; inputs that it omits are random."""
     types = {spec.name: spec.type for spec in model.inputs if isinstance(spec, ValueSpec)}
     files = dict(map(binding, flags.input))
     given = {name: read_value(path, types.get(name, "")) for name, path in files.items()}
@@ -41,7 +41,7 @@ def feeds_for(model: CompiledModel, flags: argparse.Namespace) -> dict[str, Any]
 
 
 def binding(text: str) -> tuple[str, Path]:
-    """``NAME=@FILE.npy`` taken apart."""
+    """Parse ``NAME=@FILE.npy``. Raises UsageError."""
     name, _, path = text.partition("=@")
     if not name or not path:
         raise UsageError(f"'{text}': write NAME=@FILE.npy")
@@ -51,7 +51,7 @@ def binding(text: str) -> tuple[str, Path]:
 def check_dims(
     dims: Mapping[str, int], specs: Sequence[TensorSpec], fixed: Mapping[str, int]
 ) -> None:
-    """InvalidDimError for a name that is no dimension, or one that was `fixed` at another size."""
+    """Raise InvalidDimError for an unknown dimension, or one that was `fixed` at another size."""
     known = set(fixed).union(*(symbols(size) for spec in specs for size in spec.shape))
     for name, size in dims.items():
         if name not in known:

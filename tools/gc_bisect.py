@@ -1,4 +1,4 @@
-"""gc-bisect: which pass, which rewrite and which nodes break a model, or the code of which op."""
+"""gc-bisect: find the pass, rewrite and nodes that break a model, or the op with wrong code."""
 
 import argparse
 from collections.abc import Sequence

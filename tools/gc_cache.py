@@ -1,4 +1,4 @@
-"""gc-cache: what was compiled and kept."""
+"""gc-cache: list and clear the cache of compiled models."""
 
 import argparse
 import time
@@ -47,7 +47,7 @@ def _list(cache: CompileCache, flags: argparse.Namespace) -> None:
 
 
 def _rows(entries: Sequence[StoredEntry]) -> Iterator[tuple[str, ...]]:
-    """A row for each entry; one for all kernels that an object file is kept for."""
+    """A row for each entry, and one row for all kernels of an object file."""
     kernels = Counter(each.entry.contents for each in entries if each.entry.kind == "kernel")
     for stored in entries:
         if stored.entry.kind == "kernel":

@@ -1,4 +1,4 @@
-"""gc-compile: from an ONNX model to a file that runs."""
+"""gc-compile: compile an ONNX model to a file."""
 
 import argparse
 import sys

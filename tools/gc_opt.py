@@ -161,7 +161,7 @@ class _Session:
         return not problems
 
     def _verify_roundtrip(self, module: ir.Module) -> None:
-        """Text and bytecode must read back as the same program."""
+        """Raise InvalidModelError unless text and bytecode parse to the same program."""
         text = module.operation.get_asm(enable_debug_info=True)
         for form in (text, program.bytecode(module)):
             context = program.new_context(self.flags.allow_unregistered_dialect)

@@ -19,7 +19,7 @@ standard input is read. --list-passes shows our passes with their options.
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of gc-opt's own flags; what it does not know are passes and the file."""
+    """The parser of gc-opt's own flags; unknown arguments are passes and the file."""
     parser = argparse.ArgumentParser(
         prog="gc-opt",
         usage=USAGE,

@@ -1,4 +1,4 @@
-"""gc-profile: where the time of a model's runs goes, by the nodes of the ONNX model."""
+"""gc-profile: profile the runs of a model by node of the ONNX model."""
 
 import argparse
 import json

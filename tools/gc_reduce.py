@@ -1,4 +1,4 @@
-"""gc-reduce: the smallest model that still shows what is wrong, in a folder that reproduces it."""
+"""gc-reduce: reduce a model to a minimal test case, in a folder that reproduces the problem."""
 
 import argparse
 import shlex
@@ -56,7 +56,7 @@ def _reduce(flags: argparse.Namespace) -> Any:
 
 
 def _reduce_program(flags: argparse.Namespace) -> int:
-    """Of MLIR: the problem is with a pipeline, or what a command says."""
+    """Reduce an MLIR program; the problem is defined by a pipeline or a predicate command."""
     from ..debugging.program_reduction import PipelineCheck, pipeline_command, reduce_program
     from ..passes.infra.pipeline import Pipeline
     from ..passes.infra.reproducer import pipeline_of
@@ -86,7 +86,7 @@ def _reduce_program(flags: argparse.Namespace) -> int:
 
 
 def _arguments(flags: argparse.Namespace) -> list[str]:
-    """What decides the compilation, for the command that reproduces."""
+    """The flags that determine the compilation, for the command of the reproducer."""
     plugins = [f"--load-plugin={_absolute(plugin)}" for plugin in flags.load_plugin]
     return repeated_flags(flags) + plugins
 

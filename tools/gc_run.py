@@ -92,7 +92,7 @@ def _timing(call: Any, repeat: int) -> str:
 def _compare(
     flags: argparse.Namespace, feeds: Mapping[str, Any], results: Mapping[str, Any]
 ) -> int:
-    """Print the largest differences from ONNX Runtime; FAILED beyond the tolerance."""
+    """Print the largest differences from ONNX Runtime; return FAILED if beyond the tolerance."""
     try:
         import onnxruntime
     except ImportError as error:

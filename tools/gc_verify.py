@@ -1,4 +1,4 @@
-"""gc-verify: a compiled model against ONNX Runtime or ONNX's evaluator, value by value."""
+"""gc-verify: compare a compiled model with ONNX Runtime or ONNX's evaluator, value by value."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""gc-view: the graph before and after every pass, its memory and its rewrites, as a page."""
+"""gc-view: render the graph before and after every pass, its memory and rewrites, as a page."""
 
 import argparse
 import json

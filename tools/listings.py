@@ -1,4 +1,4 @@
-"""What gc-opt lists: passes with their options, and dialects."""
+"""Listings of gc-opt: passes with their options, and dialects."""
 
 import inspect
 import textwrap
@@ -32,7 +32,7 @@ MLIR_DIALECTS = (
 
 
 def passes() -> str:
-    """All passes: ours with options and documentation, MLIR's by name."""
+    """All passes: graphc's with options and documentation, MLIR's by name."""
     parts = [_pass(cls) for cls in known_passes().values()]
     names = textwrap.fill(
         ", ".join(MLIR_PASSES),

@@ -1,4 +1,4 @@
-"""Command-line options that the tools which compile have in common."""
+"""Command-line options shared by the tools that compile."""
 
 import argparse
 import dataclasses
@@ -10,7 +10,7 @@ from ..errors import InvalidDimError, UsageError
 
 
 def add_graph_options(parser: argparse.ArgumentParser) -> Any:
-    """Add the options that say what happens to the graph; the result is their group."""
+    """Add the options of the graph passes; return their group."""
     group = parser.add_argument_group("compilation")
     _add_flags(group, Group.GRAPH)
     group.add_argument(
@@ -29,7 +29,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_flags(parser: Any, group: Group) -> None:
-    """Add the flags of the options in `group`, as their fields state them."""
+    """Add the flags of the options in `group`, as declared by their fields."""
     for name, option, default in _options(group):
         for flag in option.flags:
             settings = {"default": default, **flag.settings, "help": flag.doc or option.doc}
@@ -37,7 +37,7 @@ def _add_flags(parser: Any, group: Group) -> None:
 
 
 def _options(*groups: Group) -> Iterator[tuple[str, Option, Any]]:
-    """The names of options in `groups`, what they are, and their defaults."""
+    """The names, descriptions and defaults of the options in `groups`."""
     for field in dataclasses.fields(Options):
         option = option_of(field)
         if option.group in groups:
@@ -46,7 +46,7 @@ def _options(*groups: Group) -> Iterator[tuple[str, Option, Any]]:
 
 
 def add_comparison_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says how results are compared, or what is asked instead."""
+    """Add the options for the comparison of results, and for a predicate instead of it."""
     add_reference_options(parser)
     parser.add_argument(
         "--predicate",
@@ -62,7 +62,7 @@ def add_comparison_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reference_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says what results are compared with, and how far they may lie apart."""
+    """Add the options for the reference and the tolerance of a comparison."""
     parser.add_argument(
         "--reference",
         choices=("onnxruntime", "onnx", "nodes"),
@@ -94,8 +94,10 @@ def _arguments(flags: argparse.Namespace, *groups: Group) -> dict[str, Any]:
 
 
 def take_target(arguments: dict[str, Any], done: str) -> str:
-    """The one target of `arguments`, of which it is taken. UsageError where there are several, of
-    which but one is `done`."""
+    """Remove the single target from `arguments` and return it.
+
+    Raises UsageError if there are several; `done` is the participle for the message.
+    """
     target, *others = arguments.pop("target")
     if others:
         raise UsageError(f"one target is {done} at a time")
@@ -103,7 +105,7 @@ def take_target(arguments: dict[str, Any], done: str) -> str:
 
 
 def repeated_flags(flags: argparse.Namespace) -> list[str]:
-    """The flags that decide the result apart from sizes, as they are to be given again."""
+    """The flags that determine the result, except for sizes, for use in another command."""
     texts: list[str] = []
     for name, option, default in _options(Group.GRAPH, Group.COMPILE):
         value = getattr(flags, name)
@@ -119,7 +121,7 @@ def repeated_flags(flags: argparse.Namespace) -> list[str]:
 
 
 def load_plugins(flags: argparse.Namespace) -> None:
-    """Load what ``--load-plugin`` names."""
+    """Load the plugins of ``--load-plugin``."""
     if flags.load_plugin:
         from ..passes.infra.registry import load_plugin
 
@@ -128,7 +130,7 @@ def load_plugins(flags: argparse.Namespace) -> None:
 
 
 def parse_dims(texts: Sequence[str], flag: str = "--dim") -> dict[str, int]:
-    """``["batch=4"]`` as ``{"batch": 4}``; `flag` had them. Raises InvalidDimError."""
+    """Parse ``["batch=4"]``, the values of `flag`, to ``{"batch": 4}``. Raises InvalidDimError."""
     dims: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")

@@ -1,4 +1,4 @@
-"""Programs in and out of files: MLIR as text or bytecode, and ONNX models."""
+"""Input and output of programs: MLIR text or bytecode, and ONNX models."""
 
 import io
 import re
@@ -20,7 +20,7 @@ def read_input(path: str) -> bytes:
 
 
 def decode(data: bytes, path: str) -> str:
-    """MLIR text. InvalidModelError when it is not text."""
+    """Decode MLIR text. Raises InvalidModelError if `data` is not text."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -28,7 +28,7 @@ def decode(data: bytes, path: str) -> str:
 
 
 def split(text: str) -> list[str]:
-    """The parts between ``// -----`` lines, each led by as many lines as come before it."""
+    """The parts between ``// -----`` lines, padded with newlines to preserve line numbers."""
     parts: list[str] = []
     lines_before = 0
     for part in re.split(rf"^{SEPARATOR}[^\S\n]*$\n?", text, flags=re.MULTILINE):
@@ -38,7 +38,7 @@ def split(text: str) -> list[str]:
 
 
 def new_context(allow_unregistered: bool = False) -> ir.Context:
-    """A context with our dialects loaded."""
+    """A context with graphc's dialects loaded."""
     context = ir.Context()
     context.allow_unregistered_dialects = allow_unregistered
     with context:
@@ -48,7 +48,7 @@ def new_context(allow_unregistered: bool = False) -> ir.Context:
 
 
 def parse(source: str | bytes, path: str, context: ir.Context) -> ir.Module:
-    """Parse MLIR. InvalidModelError has one line per problem, ``path:line:column: message``."""
+    """Parse MLIR. InvalidModelError has one line per problem: ``path:line:column: message``."""
     try:
         return ir.Module.parse(source, context=context)
     except ir.MLIRError as error:
@@ -57,7 +57,7 @@ def parse(source: str | bytes, path: str, context: ir.Context) -> ir.Module:
 
 
 def import_model(path: str, data: bytes, context: ir.Context) -> ir.Module:
-    """Import an ONNX model, with external data beside it when it is a file."""
+    """Import an ONNX model; for a file, with the external data next to it."""
     from ..frontend.onnx import import_onnx
 
     return import_onnx(data if path == "-" else path, context=context)
@@ -71,7 +71,7 @@ def bytecode(module: ir.Module) -> bytes:
 
 
 def normal_form(module: ir.Module) -> str:
-    """The text of `module` in the form that shows everything but locations."""
+    """The text of `module` in generic form, with everything except locations."""
     return module.operation.get_asm(print_generic_op_form=True)
 
 

@@ -1,13 +1,13 @@
-"""A line on the terminal that says what is being done, and for how long."""
+"""Progress line on the terminal: the current stage and the elapsed time."""
 
 import sys
 from typing import Any, TextIO
 
 
 class ProgressLine:
-    """Shows progress events on `stream` while it is a terminal; nothing otherwise.
+    """Shows progress events on `stream` if that is a terminal.
 
-    Use it in a ``with`` statement, and hand `show` to ``compile(progress=...)``.
+    Use it in a ``with`` statement, and pass `show` to ``compile(progress=...)``.
     """
 
     def __init__(self, stream: TextIO | None = None):

@@ -1,4 +1,4 @@
-"""What there is to compile for, and to run on."""
+"""Listings of targets and devices."""
 
 import argparse
 import textwrap
@@ -13,7 +13,7 @@ from ..runtime.threads.usable_cpus import usable_cpus
 
 
 class PrintAndStop(argparse.Action):
-    """An option that prints what `text` gives, and ends the tool."""
+    """An option that prints the result of `text` and exits."""
 
     def __init__(self, *args: Any, text: Callable[[], str], **kwargs: Any):
         super().__init__(*args, nargs=0, **kwargs)
@@ -41,7 +41,7 @@ def _target(row: Target) -> str:
 
 
 def devices() -> str:
-    """The devices of each target, or why there are none."""
+    """The devices of each target, or the reason why there are none."""
     compiled = (row for row in TARGETS.values() if row.is_compiled)
     return "\n".join(line for row in compiled for line in _devices(row))
 

@@ -1,7 +1,7 @@
-"""Values of models on the command line: shown, compared, and in files.
+"""Values of models on the command line: display, comparison, and files.
 
-Arrays, also of strings, are in ``.npy``; sequences and maps are in ``.json``, where an array is a
-list.
+Arrays, including those of strings, are stored in ``.npy``; sequences and maps in ``.json``, where
+an array is a list.
 """
 
 import io
@@ -15,11 +15,11 @@ from ..debugging.difference import relative_difference
 from ..errors import FeedError, UsageError
 
 SHOWN = 6
-"""Elements of a sequence that are printed."""
+"""Maximum number of elements of a sequence that are printed."""
 
 
 def show_value(name: str, value: Any) -> str:
-    """A value in a few lines."""
+    """Format a value in a few lines."""
     if isinstance(value, np.ndarray):
         text = np.array2string(value, threshold=16, edgeitems=3, prefix="  ")
         return f"{name}: {value.dtype}{list(value.shape)}\n{text}"
@@ -31,7 +31,7 @@ def show_value(name: str, value: Any) -> str:
 
 
 def read_value(path: Path, type_: str = "") -> Any:
-    """The value in a file, for an input of `type_`. Raises `FeedError`."""
+    """Read a value from a file, for an input of `type_`. Raises `FeedError`."""
     try:
         if path.suffix == ".json":
             value = json.loads(path.read_text())
@@ -46,7 +46,7 @@ def read_value(path: Path, type_: str = "") -> Any:
 
 
 def value_bytes(name: str, value: Any, path: Path) -> bytes:
-    """The contents of a file for output `name`. Raises `UsageError` if it cannot hold `value`."""
+    """The file contents for output `name`. Raises `UsageError` if `path` cannot hold `value`."""
     if path.suffix == ".json":
         return json.dumps(_plain(value), indent=1).encode()
     if not isinstance(value, np.ndarray):
@@ -57,7 +57,7 @@ def value_bytes(name: str, value: Any, path: Path) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """`value` in lists, dicts and scalars of Python."""
+    """`value` as Python lists, dicts and scalars."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
 
 
 def apart(have: Any, want: Any) -> float:
-    """The largest relative difference of two values; infinite where they are of different form."""
+    """The largest relative difference of two values; infinite if their structures differ."""
     if isinstance(want, list):
         fits = isinstance(have, list) and len(have) == len(want)
         pairs = zip(have, want, strict=True) if fits else ()

@@ -1,4 +1,4 @@
-"""Stubs of compiled modules, from the signatures that nanobind keeps in them."""
+"""Stubs of compiled modules, from the signatures that nanobind stores in them."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ from .declarations import Declarations, drop, has, replace
 from .spelling import Spelling
 
 _UNUSED = {"__repr__", "__str__", "dump", "typeid", "static_typeid", "_CAPIPtr", "_CAPICreate"}
-"""Members that are `object`'s or that nothing here needs: a third of the lines."""
+"""Members to omit, inherited from `object` or unused: a third of the lines."""
 
 _ELEMENTS = """
 @overload
@@ -21,7 +21,7 @@ def __getitem__(self, index: slice, /) -> Self: ...
 
 
 def binding_stub(module: ModuleType, name: str) -> Declarations:
-    """The declarations of a compiled `module`, which `mlir` has as `name`."""
+    """The declarations of a compiled `module`, called `name` in `mlir`."""
     tree = ast.parse(_with_short_names(_generated(module), name))
     body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
     for each in body:
@@ -34,16 +34,16 @@ def _generated(module: ModuleType) -> str:
     from nanobind.stubgen import StubGen
 
     generator = StubGen(module, recursive=False, include_docstrings=False, include_private=True)
-    own = getattr(module, "_Context", None)  # in whose place the wheel puts a class of Python
+    own = getattr(module, "_Context", None)  # the wheel replaces it by a Python class
     with mock.patch.object(module, "Context", own) if own else nullcontext():
         generator.put(module)
     return generator.get()
 
 
 def _with_short_names(text: str, name: str) -> str:
-    """`text` with classes of `ir` named as the stub of the module `name` does.
+    """`text` with classes of `ir` named as in the stub of the module `name`.
 
-    Arrays are buffers, but to type checkers only from Python 3.12 on.
+    Arrays are buffers, but for type checkers only from Python 3.12 on.
     """
     prefix = "" if name == "ir" else "ir."
     text = re.sub(r"\b(?:torch_mlir\.)?(?:_mlir_libs\.)?(?:_mlir\.)?ir\.(?=[A-Z_])", prefix, text)
@@ -61,7 +61,7 @@ def _tidy(cls: ast.ClassDef) -> None:
 
 
 def _element(cls: ast.ClassDef) -> str | None:
-    """``X`` where `cls` is a ``Sequence[X]``; ``X[_T]`` where it is generic."""
+    """``X`` if `cls` is a ``Sequence[X]``, or ``X[_T]`` if it is generic."""
     generic = any(ast.unparse(base) == "Generic[_T]" for base in cls.bases)
     for base in cls.bases:
         if isinstance(base, ast.Subscript) and ast.unparse(base.value) == "Sequence":

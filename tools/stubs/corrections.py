@@ -1,7 +1,7 @@
-"""Corrections of what the bindings say about themselves, by module and name.
+"""Corrections of the declarations in the bindings, by module and name.
 
-``Class.member`` stands for a member. What MLIR writes by hand in Python has no annotations: the
-entries of the dialects say what its bodies return.
+``Class.member`` denotes a member. MLIR's handwritten Python has no annotations: the entries of the
+dialects declare the return types of its functions.
 """
 
 CORRECTIONS: dict[str, dict[str, str]] = {
@@ -10,7 +10,7 @@ CORRECTIONS: dict[str, dict[str, str]] = {
         "_T": "_T = TypeVar('_T', bound=Type, default=Type, covariant=True)",
         "Value.set_type": "def set_type(self, type: Type) -> None: ...",
         "Diagnostic.notes": "@property\ndef notes(self) -> tuple[Diagnostic, ...]: ...",
-        # None where no `with` is open: who builds ops need not say that one is.
+        # None outside of a `with`; `Any` spares the builders of ops a check.
         "Context.current": "current: Final[Context | Any]",
         "Location.current": "current: Final[Location | Any]",
         "FusedLoc.locations": "@property\ndef locations(self) -> list[Location]: ...",
@@ -19,11 +19,11 @@ def attach_diagnostic_handler(
     self, callback: Callable[[Diagnostic], bool]
 ) -> DiagnosticHandler: ...
 """,
-        # The view of the copy, not an `Operation`; with False for `ip` it is put nowhere.
+        # Returns the view of the copy, not an `Operation`; with `ip=False` it is not inserted.
         "_OperationBase.clone": """
 def clone(self, ip: InsertionPoint | Literal[False] | None = None) -> OpView: ...
 """,
-        # Of the two kinds of op, each has both.
+        # `Operation` and `OpView` have both.
         "_OperationBase.operation": "@property\ndef operation(self) -> Operation: ...",
         "_OperationBase.opview": "@property\ndef opview(self) -> OpView: ...",
         "_OperationBase.get_asm": """
@@ -47,7 +47,7 @@ def get_asm(
         "BlockList.append": """
 def append(self, *arg_types: Type, arg_locs: Sequence[Location] | None = None) -> Block: ...
 """,
-        # What builders of ops take besides their own parameters.
+        # Common parameters of the builders of ops.
         "Where": """
 class Where(TypedDict, total=False):
     loc: Location | None
@@ -146,7 +146,7 @@ def __init__(
     **where: Unpack[ir.Where],
 ) -> None: ...
 """,
-        # None without `has_else`, which whoever asks has said.
+        # None without `has_else`; callers have set it.
         "IfOp.else_block": "@property\ndef else_block(self) -> ir.Block | Any: ...",
         "for_": """
 def for_(

@@ -1,4 +1,4 @@
-"""Declarations of a stub as syntax trees: found, replaced and dropped by name."""
+"""Declarations of a stub as syntax trees: lookup, replacement and removal by name."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ Declarations = list[ast.stmt]
 
 
 def name_of(declaration: ast.stmt) -> str | None:
-    """The name that `declaration` declares; None for what is none."""
+    """The name that `declaration` declares; None if it is no declaration."""
     if isinstance(declaration, ast.ClassDef | ast.FunctionDef):
         return declaration.name
     if isinstance(declaration, ast.AnnAssign) and isinstance(declaration.target, ast.Name):
@@ -27,7 +27,7 @@ def drop(cls: ast.ClassDef, names: set[str]) -> None:
 
 
 def replace(body: Declarations, name: str, source: str) -> Declarations:
-    """`body` with `source` in place of all that declares `name`, at its end where nothing does."""
+    """`body` with all declarations of `name` replaced by `source`, appended if there are none."""
     kept: Declarations = []
     new = parsed(source)
     for each in body:
@@ -40,7 +40,7 @@ def replace(body: Declarations, name: str, source: str) -> Declarations:
 
 
 def correct(body: Declarations, corrections: Mapping[str, str]) -> Declarations:
-    """`body` with other declarations of a name, ``Class.member`` where it is one of a class."""
+    """`body` with replaced declarations; a key is a name, or ``Class.member`` for a member."""
     for path, source in corrections.items():
         outer, _, member = path.rpartition(".")
         if not outer:

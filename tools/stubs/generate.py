@@ -1,4 +1,4 @@
-"""The stubs that are generated, and those of them that are not up to date."""
+"""Generation of the stubs, and detection of those that are not up to date."""
 
 import ast
 import importlib
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def stale() -> Iterator[tuple[str, str]]:
-    """The names of the stubs that are not up to date, and what they should hold."""
+    """The names of the stubs that are not up to date, and their new contents."""
     for name in (*COMPILED, *DIALECTS):
         path, text = FOLDER / f"{name}.pyi", stub(name)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -53,7 +53,7 @@ def stale() -> Iterator[tuple[str, str]]:
 
 
 def stub(name: str) -> str:
-    """The stub of the module that `mlir` has as `name`."""
+    """The stub of the module called `name` in `mlir`."""
     if name in COMPILED:
         bindings = importlib.import_module(f"{mlir.ir.__package__}._mlir_libs._mlir.{name}")
         body = binding_stub(bindings, name)
@@ -65,7 +65,7 @@ def stub(name: str) -> str:
 
 
 def _formatted(code: str) -> str:
-    """`code` without unused imports, as our formatter writes it."""
+    """`code` without unused imports, formatted by ruff."""
     steps = (["check", "--fix", "--select=F401"], ["check", "--fix", "--select=I"], ["format"])
     for step in steps:
         command = [

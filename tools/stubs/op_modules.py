@@ -1,8 +1,7 @@
 """Stubs of the dialects' modules, from the Python that MLIR generates for them.
 
-A module holds, for each op, a class and a function that builds it; where MLIR adds something by
-hand, it is in a class of the same name that derives from that. The stub has one class of each
-name, with the members of both.
+A module has a class and a builder function for each op; handwritten additions of MLIR are in a
+derived class of the same name. The stub has one class of each name, with the members of both.
 """
 
 import ast
@@ -20,7 +19,7 @@ _BUILT_LIKE_OPERAND = "results = [operands[0].type] * 1"
 
 
 def op_stub(module: ModuleType) -> Declarations:
-    """The declarations of `module`, a dialect's."""
+    """The declarations of `module`, the module of a dialect."""
     spelling = Spelling({name for name in vars(module) if not _is_of(module, name)})
     body: Declarations = []
     for name in vars(module):
@@ -54,7 +53,7 @@ def _enumeration(member: type[enum.Enum]) -> ast.ClassDef:
 
 
 def _op(member: type[Any]) -> ast.ClassDef:
-    """The class of an op: what it is built from, and its properties."""
+    """The class of an op: its constructor and its properties."""
     members: dict[str | None, ast.stmt] = {}
     for part in reversed(_parts(member)):
         source = _source(part)
@@ -71,12 +70,12 @@ def _op(member: type[Any]) -> ast.ClassDef:
 
 
 def _parts(member: type[Any]) -> list[type[Any]]:
-    """The class and those of its name that it derives from."""
+    """The class, and its base classes of the same name."""
     return [each for each in member.__mro__ if each.__name__ == member.__name__]
 
 
 def _is_setter(function: ast.FunctionDef) -> bool:
-    """True if it sets or deletes a property, or is one of several forms of a function."""
+    """True if `function` sets or deletes a property, or is an overload."""
     return any(
         ast.unparse(each).endswith((".setter", ".deleter", "overload"))
         for each in function.decorator_list
@@ -84,7 +83,7 @@ def _is_setter(function: ast.FunctionDef) -> bool:
 
 
 def _builder(module: ModuleType, member: FunctionType) -> ast.FunctionDef:
-    """The function that builds an op: generic where the result's type is an operand's, or given."""
+    """The builder of an op: generic if the type of the result is that of an operand, or given."""
     source = _source(member)
     assert isinstance(source, ast.FunctionDef)
     like_operand = _is_like_operand(module, source)
@@ -101,7 +100,7 @@ def _builder(module: ModuleType, member: FunctionType) -> ast.FunctionDef:
 
 
 def _is_like_operand(module: ModuleType, builder: ast.FunctionDef) -> bool:
-    """True if what `builder` builds has the type of its first operand."""
+    """True if the result of `builder` has the type of its first operand."""
     for node in ast.walk(builder):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             cls = getattr(module, node.func.id, None)
@@ -131,16 +130,16 @@ def _signature(function: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def _any_value(annotation: ast.expr) -> ast.expr:
-    """A parameter's type, taking values of any type: that theirs fits is for the verifier to say.
+    """The type of a parameter, widened to values of any type, which the verifier checks.
 
-    Who builds ops has values from many places, and rarely one whose type is known by its class.
+    Code that builds ops has values of many origins, rarely of a statically known type.
     """
     plain = re.sub(r"\bValue\[[\w.]+\]", "Value", ast.unparse(annotation))
     return ast.parse(plain, mode="eval").body
 
 
 def _join_where(arguments: ast.arguments) -> None:
-    """Make ``loc`` and ``ip`` one parameter, as every builder of an op has them."""
+    """Join ``loc`` and ``ip``, which every builder of an op has, to one parameter."""
     kept = [
         (each, default)
         for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)

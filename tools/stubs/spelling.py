@@ -1,4 +1,4 @@
-"""How generated Python spells types, and how our stubs do."""
+"""Translation of type names from generated Python to the stubs."""
 
 import ast
 
@@ -14,7 +14,7 @@ _PLAIN = {"_Any": "Any", "_Sequence": "Sequence", "List": "list", "Tuple": "tupl
 
 
 class Spelling(ast.NodeTransformer):
-    """Rewrites annotations; `imported` are the names that the module has from elsewhere."""
+    """Rewrites annotations; `imported` are the names that the module imports."""
 
     def __init__(self, imported: set[str]):
         self.imported = imported
@@ -47,7 +47,7 @@ class Spelling(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         self.generic_visit(node)
-        if isinstance(node.value, ast.Attribute):  # a class's own, which is not there yet
+        if isinstance(node.value, ast.Attribute):  # a member of a class that is not defined yet
             node.value = None
         return node
 
@@ -58,5 +58,5 @@ class Spelling(ast.NodeTransformer):
 
 
 def _default(value: ast.expr) -> ast.expr:
-    """`value`, where it is a plain one: a class's own is not there yet."""
+    """`value` if it is a plain one, else ``...``: a member of a class is not defined yet."""
     return ast.Constant(...) if isinstance(value, ast.Attribute) else value
