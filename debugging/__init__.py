@@ -1,6 +1,6 @@
-"""What to do when something is wrong: look at values, compare them, and find what breaks them.
+"""Debugging of wrong results: tracing, verification, bisection, reduction.
 
-Nothing is imported until it is asked for: gc-run compares results without the compiler.
+Names are imported on first use: gc-run compares results without the compiler.
 """
 
 import importlib

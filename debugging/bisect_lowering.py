@@ -1,9 +1,9 @@
-"""The op whose code is wrong, in programs that are right in numpy.
+"""Search for the op with wrong code, in programs that are right in numpy.
 
-What is compiled is small wherever it can be: some ops of a program, on the values that the
-interpreter gives them. First the last program is halved until few ops are left that are wrong by
-themselves. Then, of each program that is looked at, only what stands for the same nodes of the
-model is compiled. Where ops are wrong only together with all others, whole programs are.
+Compiled programs are as small as possible: some ops of a program, with inputs from the interpreter.
+First the last program is bisected down to the fewest ops that are wrong in isolation. Then, of each
+program in the search, only the ops for the same nodes of the model are compiled. If ops are wrong
+only together with all others, whole programs are compiled.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ from .programs import body, operations, part
 
 
 class LoweringSearch:
-    """Looks for what is wrong once compiled: first among the passes, then among the ops."""
+    """Searches for an error in compiled code: first among the passes, then among the ops."""
 
     def __init__(self, programs: Sequence[Program], check: Compiled, log: Log):
         self._programs = programs
@@ -30,7 +30,7 @@ class LoweringSearch:
         self._interpreted = lru_cache(maxsize=2)(self._interpret)
 
     def run(self) -> Culprit | None:
-        """The first pass after which the code is wrong, and the first op in it that is."""
+        """Find the first pass after which compiled code is wrong, and its first wrong op."""
         *_, last = self._programs
         problem = self._check(last.module)
         self._log(f"compiled: {problem or 'right'}")
@@ -49,7 +49,8 @@ class LoweringSearch:
         )  # fmt: skip
 
     def _wrong_nodes(self, program: Program) -> frozenset[str]:
-        """The nodes of the fewest ops in a row that are wrong by themselves; none where all are."""
+        """The nodes of the shortest run of ops that is wrong in isolation; empty if only the whole
+        program is wrong."""
         left = _computing(program)
         while len(left) > 1:
             middle = len(left) // 2
@@ -64,7 +65,7 @@ class LoweringSearch:
         return nodes if self._problem(program, nodes) else frozenset()
 
     def _problem(self, program: Program, nodes: Collection[str]) -> str | None:
-        """What is wrong with the code of those ops of `program` that stand for `nodes`."""
+        """The problem in the compiled code of the ops of `program` for `nodes`, or None."""
         return self._problem_of_ops(program, _computing(program, nodes))
 
     def _problem_of_ops(self, program: Program, kept: Collection[int]) -> str | None:
@@ -73,7 +74,8 @@ class LoweringSearch:
         return self._check.on(cut.module, [values[value] for value in cut.arguments])
 
     def _first_op(self, program: Program, among: Sequence[int]) -> tuple[Any, bool, str]:
-        """The first op of those `among` with which the ones before it are wrong."""
+        """The first of the ops `among` that makes the sequence up to it wrong, whether it is wrong
+        alone, and the problem."""
         ops = operations(program.module)
 
         def log(count: int, found: str | None) -> None:
@@ -101,7 +103,7 @@ class LoweringSearch:
 
 
 def _computing(program: Program, nodes: Collection[str] = ()) -> list[int]:
-    """The ops of `program` that compute something, for one of `nodes` where some are given."""
+    """The ops of `program` other than constants; with `nodes`, those for one of them, if any."""
     computing = {
         index: op.operation
         for index, op in enumerate(operations(program.module))

@@ -1,8 +1,9 @@
-"""What first breaks a model: the pass, the rewrite, the nodes; or the lowering of which op.
+"""Bisection of the compiler: the first pass, rewrite and nodes that break a model, or the op whose
+lowering does.
 
-The program after each pass is kept, and the first one that is wrong in numpy is found by halving.
-Within its pass the number of rewrites that may fire is halved. Where all programs are right, the
-code of one is wrong, and `bisect_lowering` goes on.
+The program after each pass is kept, and the first one that is wrong in numpy is found by bisection.
+Within its pass, the number of rewrites that may fire is bisected. If all programs are right in
+numpy, compiled code is wrong, and the search continues in `bisect_lowering`.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,13 +42,13 @@ def bisect(
     pipeline: str | None = None,
     **options: Any,
 ) -> Culprit:
-    """Find what first takes the results of `model` beyond `tolerance`, or fails.
+    """Find the first step that takes the results of `model` beyond `tolerance`, or fails.
 
-    `feeds` are arrays by input name, or a function that makes them for something with ``inputs``
-    and ``metadata``. `predicate` says what is wrong with a program instead of its numbers: then
+    `feeds` are arrays by input name, or a function that makes them for an object with ``inputs``
+    and ``metadata``. `predicate` replaces the comparison of results as the check of a program: then
     only the graph passes are searched. Other arguments are those of `verify`.
 
-    Raises ReductionError where nothing is wrong.
+    Raises ReductionError if nothing is wrong.
     """
     chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
     search = _Bisection(begin(model, chosen).module, Pipeline.parse(chosen.pipeline), log)
@@ -86,7 +87,7 @@ def _nothing() -> Culprit:
 
 
 class _Snapshots:
-    """An observer of the pipeline that keeps the programs."""
+    """An observer of the pipeline that keeps a copy of each changed program."""
 
     def __init__(self, module: Any):
         self.programs = [Program(clone(module), None, 0)]
@@ -102,7 +103,7 @@ class _Snapshots:
 
 
 class _Bisection:
-    """The search among the passes on graphs."""
+    """The search among the graph passes."""
 
     def __init__(self, module: ir.Module, pipeline: Pipeline, log: Log):
         self._pipeline = pipeline
@@ -118,7 +119,7 @@ class _Bisection:
         log(f"{len(pipeline.steps)} passes, {len(self.programs) - 1} of them change the program")
 
     def graph(self, check: Check) -> Culprit | None:
-        """The first pass after which `check` finds something, or the one that fails."""
+        """The culprit for the first pass after which `check` finds a problem, or that fails."""
         problem = check(self.programs[-1].module)
         self._log(f"after all passes: {problem or 'right'}")
         if problem is None:
@@ -143,7 +144,7 @@ class _Bisection:
         )  # fmt: skip
 
     def _within(self, before: Program, after: Program, check: Check, problem: str) -> Culprit:
-        """Which rewrite of a pass it is: that which must fire for the problem to show."""
+        """Find the rewrite within a pass: the first whose firing makes the problem occur."""
         assert after.step is not None
         step = after.step
         found = Culprit(
@@ -174,7 +175,7 @@ class _Bisection:
 
 
 def _nodes(before: Any, after: Any, check: Check) -> str:
-    """The nodes of the first op that differs, where `check` is by numbers."""
+    """The nodes of the first op that differs, if `check` compares results; else empty."""
     if not isinstance(check, Interpreted):
         return ""
     evaluations = []

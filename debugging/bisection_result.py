@@ -1,4 +1,4 @@
-"""What a bisection looks for, and how."""
+"""The result of a bisection, and the bisection algorithm."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Culprit:
-    """What breaks a model. What is not known, or does not apply, is empty."""
+    """The cause of a problem. Fields that are unknown, or do not apply, are empty."""
 
     stage: str
     """``import``, ``graph passes``, or ``lowering`` (backend included)."""
     problem: str
-    """What is wrong there."""
+    """Description of the problem."""
     pass_name: str = ""
     position: int = 0
-    """Which pass of the pipeline, counted from 1; 0 where it is the program as it was imported."""
+    """Number of the pass in the pipeline, counted from 1; 0 for the program as imported."""
     pipeline: str = ""
-    """The passes up to that one, and it."""
+    """The passes up to and including that one."""
     rewrite: str = ""
     firing: int = 0
-    """Which firing of a rewrite in that pass, counted from 1."""
+    """Number of the firing among those of all rewrites in that pass, counted from 1."""
     op: str = ""
     """The op whose code is wrong."""
     nodes: str = ""
     """The nodes of the model, joined by ``+``."""
     alone: bool = False
-    """Whether that op shows it when it is all there is."""
+    """True if the problem occurs with that op alone."""
 
     def __str__(self) -> str:
         lines = [f"stage:    {self.stage}"]
@@ -54,17 +54,17 @@ class Program:
 
     module: Any
     step: Step | None
-    """The pass; None for the program as it was imported."""
+    """The pass; None for the program as imported."""
     position: int
-    """Which pass of the pipeline that is, counted from 1."""
+    """Number of the pass in the pipeline, counted from 1."""
 
 
 def first_wrong(
     items: Sequence[T], problem_of: Callable[[T], str | None], log: Callable[[T, str | None], None]
 ) -> tuple[int, str]:
-    """The index of the first of `items` that has a problem, and that; the last one has.
+    """The index of the first of `items` with a problem, and the problem; the last item has one.
 
-    Halves: between a right one and a wrong one there is a first.
+    Found by bisection: between a right and a wrong item there is a first wrong one.
     """
     low, high = -1, len(items) - 1
     worst = problem_of(items[high])

@@ -1,4 +1,4 @@
-"""Whether a program shows what is wrong: by its numbers, compiled, or by a command of the user."""
+"""Checks of a program for a problem: by its results in numpy, compiled, or by a user's command."""
 
 import subprocess
 import tempfile
@@ -20,7 +20,7 @@ from .difference import difference, tolerance_of
 from .programs import clone
 
 Check = Callable[[Any], str | None]
-"""Says what is wrong with a program, a module of graph ops; None where nothing is."""
+"""Returns the problem of a program (a module of graph ops), or None."""
 
 
 def describe_error(error: Exception) -> str:
@@ -29,7 +29,7 @@ def describe_error(error: Exception) -> str:
 
 
 def error_kind(error: Exception) -> tuple[str, ...]:
-    """What tells one failure from another, whatever the program: class, pass and rewrite."""
+    """The kind of a failure, independent of the program: class, pass and rewrite."""
     return (
         type(error).__name__,
         getattr(error, "pass_name", ""),
@@ -39,7 +39,7 @@ def error_kind(error: Exception) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Interpreted:
-    """What is wrong with the results in numpy, on `inputs` in the order of the arguments."""
+    """Checks the results in numpy against `expected`, on `inputs` in the order of arguments."""
 
     inputs: Sequence[np.ndarray]
     expected: Sequence[np.ndarray]
@@ -55,7 +55,7 @@ class Interpreted:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What is wrong with the results, or with compiling, where the program itself is right."""
+    """Checks that a program compiles, and that its results agree with those in numpy."""
 
     options: Options
     inputs: Sequence[np.ndarray]
@@ -65,7 +65,7 @@ class Compiled:
         return self.on(module, self.inputs)
 
     def on(self, module: Any, inputs: Sequence[np.ndarray]) -> str | None:
-        """The same on other inputs."""
+        """Check `module` on the given inputs."""
         expected = evaluate_function(main_function(module), inputs)
         try:
             results = run_compiled(clone(module), self.options, inputs)
@@ -76,7 +76,8 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Command:
-    """Whether a command of the user exits with 0, as a test of LLVM's or C's reducers does.
+    """Checks whether a user's command exits with 0, as an interestingness test of llvm-reduce or
+    C-Reduce does.
 
     ``{}`` in the command stands for the file.
     """
@@ -95,7 +96,7 @@ class Command:
             return self.on(path)
 
     def on(self, path: Path) -> str | None:
-        """The same for a file."""
+        """Check a file."""
         command = self.command.replace("{}", str(path))
         try:
             done = subprocess.run(
@@ -107,7 +108,7 @@ class Command:
 
 
 def run_compiled(module: Any, options: Options, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The results of a program of graph ops, lowered and compiled. `module` is used up."""
+    """Lower, compile and run a program of graph ops; return its results. Consumes `module`."""
     compilation = Compilation(module, "program", replace(options, progress=None, save_temps=None))
     compilation.lower()
     with closing(load(compilation.backend(), threads=options.threads)) as model:
@@ -118,7 +119,7 @@ def run_compiled(module: Any, options: Options, inputs: Sequence[np.ndarray]) ->
 def compare(
     results: Sequence[np.ndarray], expected: Sequence[np.ndarray], tolerance: float | None
 ) -> str | None:
-    """The worst of the differences that are beyond the tolerance."""
+    """The description of the largest difference beyond the tolerance, or None."""
     worst: tuple[float, str] | None = None
     for index, (have, want) in enumerate(zip(results, expected, strict=True)):
         found = difference(np.asarray(have), np.asarray(want))
@@ -130,5 +131,5 @@ def compare(
 
 
 def in_order(feeds: Mapping[str, Any], names: Sequence[str]) -> list[np.ndarray]:
-    """Arrays by name in the order of arguments."""
+    """The arrays of `feeds` in the order of `names`."""
     return [np.asarray(feeds[name]) for name in names]

@@ -1,4 +1,4 @@
-"""A compiled model beside a reference: how far each value is from what it should be."""
+"""Comparison of a compiled model with a reference, value by value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from .difference import Difference
 
 @dataclass(frozen=True)
 class Row:
-    """One value: what the compiled model gives against what the reference gives."""
+    """One value: the difference of the compiled model from the reference."""
 
     name: str
     node: str
@@ -18,27 +18,27 @@ class Row:
     difference: Difference
     tolerance: float
     truth: tuple[float, float] | None = None
-    """How far our value and the reference's are from that in float64."""
+    """Differences of graphc's value and of the reference's from the value in float64."""
 
     @property
     def within(self) -> bool:
-        """True if the difference is within what rounding may cause."""
+        """True if the difference is within the tolerance for rounding errors."""
         return self.difference.relative <= self.tolerance
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A compiled model beside a reference; rows are in the order of the model."""
+    """A compiled model compared with a reference; rows are in the order of the model."""
 
     model: str
     target: str
     reference: str
     outputs: tuple[Row, ...]
-    """The outputs of the model as it is compiled by default."""
+    """The outputs of the model, compiled as usual."""
     layers: tuple[Row, ...] = ()
-    """Values inside the model, from compilations in which they are outputs, too."""
+    """Intermediate values, from compilations in which they are additional outputs."""
     fused: Mapping[str, str] = field(default_factory=dict)
-    """Values that the compiled program does not hold, and the op that their node became part of."""
+    """Values that the compiled program does not have, with the op that their node is part of."""
 
     @property
     def within(self) -> bool:
@@ -47,16 +47,16 @@ class Comparison:
 
     @property
     def first(self) -> Row | None:
-        """The first value of the model's order beyond the tolerance: where to look."""
+        """The first value, in the order of the model, beyond the tolerance."""
         return next((row for row in (*self.layers, *self.outputs) if not row.within), None)
 
     def worst_first(self) -> list[Row]:
-        """The values inside the model, the worst in front."""
+        """The intermediate values, worst first."""
         return sorted(self.layers, key=lambda row: -_excess(row))
 
 
 def _excess(row: Row) -> float:
-    """The difference in units of what is allowed."""
+    """The difference as a multiple of the tolerance."""
     if row.tolerance > 0:
         return row.difference.relative / row.tolerance
     return float("inf") if row.difference.relative else 0.0

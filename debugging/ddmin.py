@@ -1,4 +1,4 @@
-"""Delta debugging: the least of a list that still shows something."""
+"""Delta debugging: minimization of a list that causes a failure."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -7,10 +7,11 @@ T = TypeVar("T")
 
 
 def ddmin(items: Sequence[T], shows: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A part of `items`, in their order, that `shows`, and none of whose elements can go alone.
+    """A 1-minimal sublist of `items` for which `shows` holds: no single element can be removed.
 
-    Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input (2002): parts of the
-    list, then what is left without them, in ever smaller pieces. `shows(items)` must hold.
+    The algorithm tries chunks of the list, then their complements, in ever smaller chunks (Zeller
+    and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). `shows(items)` must
+    hold.
     """
     left, pieces = list(items), 2
     while len(left) >= 2:

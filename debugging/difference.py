@@ -1,4 +1,4 @@
-"""How far two arrays are apart."""
+"""Difference of two arrays."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ TOLERANCES = {
     "float8_e4m3fn": 0.13,
     "float8_e5m2": 0.25,
 }
-"""How far results may lie apart by rounding, relative to the largest; other types must agree."""
+"""Tolerances for rounding errors, relative to the largest value; other types must be equal."""
 
 
 def tolerance_of(dtype: np.dtype, tolerance: float | None) -> float:
-    """What is allowed for values of `dtype` when `tolerance` is asked for."""
+    """The given `tolerance`, or the default one for values of `dtype`."""
     if tolerance is not None:
         return tolerance
     return TOLERANCES.get(dtype.name, 0.0)
@@ -29,23 +29,24 @@ class Difference:
     """The largest difference of two arrays."""
 
     relative: float
-    """To the largest magnitude of the expected array; infinite where shapes or NaNs differ."""
+    """Difference relative to the largest magnitude of the expected array; infinite if shapes or
+    NaNs differ."""
     absolute: float
     index: tuple[int, ...] | None
-    """Where it is; None where the arrays are equal, or have different shapes."""
+    """Index of the element; None if the arrays are equal, or have different shapes."""
     have: object = None
     want: object = None
 
     @property
     def place(self) -> str:
-        """The elements there, such as ``[3, 0]: 0.5, not 0.25``."""
+        """The index and the elements there, such as ``[3, 0]: 0.5, not 0.25``."""
         if self.index is None:
             return ""
         return f"[{', '.join(map(str, self.index))}]: {self.have:.6g}, not {self.want:.6g}"
 
 
 def difference(have: np.ndarray, want: np.ndarray) -> Difference:
-    """How far `have` lies from `want`."""
+    """The largest difference between `have` and `want`."""
     if have.shape != want.shape:
         return Difference(float("inf"), float("inf"), None)
     kind = np.complex128 if np.iscomplexobj(want) else np.float64
@@ -65,6 +66,6 @@ def difference(have: np.ndarray, want: np.ndarray) -> Difference:
 def relative_difference(have: np.ndarray, want: np.ndarray) -> float:
     """The largest difference of two arrays, relative to the largest magnitude of `want`.
 
-    Infinite when shapes differ, or when one is NaN where the other is not.
+    Infinite if shapes differ, or if one is NaN where the other is not.
     """
     return difference(have, want).relative

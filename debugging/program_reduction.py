@@ -1,4 +1,4 @@
-"""The smallest program of graph ops that still shows what is wrong with a pipeline."""
+"""Reduction of a program of graph ops to a minimal test case for a pipeline."""
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -24,9 +24,9 @@ from .programs import body, clone, operations, part
 
 @dataclass
 class PipelineCheck:
-    """What is wrong with running `pipeline`: an error, always the same, or other results.
+    """Checks whether `pipeline` fails, always with the same kind of error, or changes results.
 
-    Results are those on inputs drawn at random.
+    Results are compared on random inputs.
     """
 
     pipeline: str
@@ -54,7 +54,7 @@ class PipelineCheck:
 
 @dataclass(frozen=True)
 class ReducedProgram:
-    """A program that shows what is wrong."""
+    """A reduced program for which the problem occurs."""
 
     module: Any
     problem: str
@@ -86,16 +86,16 @@ class ReducedProgram:
 
 
 def pipeline_command(pipeline: str, plugins: Sequence[str]) -> str:
-    """The command that runs `pipeline` on a program and checks what it does."""
+    """The command that runs `pipeline` on a program and checks its rewrites."""
     words = ["gc-opt", "--check-rewrites", f"--pass-pipeline={pipeline}"]
     return shlex.join([*words, *(f"--load-plugin={plugin}" for plugin in plugins)]) + " {}"
 
 
 def reduce_program(module: Any, check: Check, log: Log = lambda line: None) -> ReducedProgram:
-    """Make the function ``@main`` of `module` as small as it can be for `check` to say the same.
+    """Reduce the function ``@main`` of `module` as far as `check` still finds a problem.
 
-    Ops go first, then sizes, then the elements of constants. Raises ReductionError where `check`
-    says nothing.
+    Ops are removed first, then sizes are reduced, then constants simplified. Raises ReductionError
+    if `check` finds no problem.
     """
     search = _Search(check, log)
     before = len(_names(module))
@@ -148,7 +148,7 @@ def _names(module: Any) -> list[str]:
 
 
 def _smaller_sizes(module: Any) -> Iterator[Any]:
-    """The program with one size in place of another, larger one."""
+    """The variants of the program with one size replaced by a smaller one."""
     values = [
         *body(module).arguments,
         *(r for o in operations(module) for r in o.operation.results),
@@ -164,7 +164,7 @@ def _smaller_sizes(module: Any) -> Iterator[Any]:
 
 
 def _plainer_constants(module: Any) -> Iterator[Any]:
-    """The program with one constant made of zeros or of ones."""
+    """The variants of the program with one constant set to zeros or ones."""
     for index, op in enumerate(operations(module)):
         if op.operation.name != "graph.constant":
             continue
@@ -181,7 +181,7 @@ def _plainer_constants(module: Any) -> Iterator[Any]:
 def _rebuilt(
     module: Any, resize: Callable[[int], int], constants: dict[int, np.ndarray] | None = None
 ) -> Any:
-    """The program with other sizes, its types inferred anew; None where that cannot be."""
+    """The program with other sizes, and with inferred types; None if that is impossible."""
     ops = operations(module)
     if any(len(op.operation.regions) for op in ops):
         return None

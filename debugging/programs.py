@@ -1,4 +1,4 @@
-"""Parts of graph programs as programs of their own."""
+"""Extraction of parts of graph programs as separate programs."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from ..mlir import func, ir
 
 @dataclass(frozen=True)
 class Part:
-    """Some ops of a program as a program, and what its arguments and results are in the whole."""
+    """Some ops of a program as a separate program; `arguments` and `results` are the values of the
+    whole program that its arguments and results stand for."""
 
     module: Any
     arguments: tuple[ir.Value, ...]
@@ -20,7 +21,7 @@ class Part:
 
 
 def clone(module: Any) -> Any:
-    """A copy of `module`, which may be changed; large constants are shared."""
+    """A copy of `module` that can be modified; large constants are shared."""
     with module.context:
         return module.operation.clone(ip=False)
 
@@ -38,8 +39,9 @@ def operations(module: Any) -> list[Any]:
 def part(module: Any, kept: Collection[int]) -> Part:
     """The ops of ``@main`` with the indices `kept`.
 
-    What they use of others are the arguments, constants apart, which come along; what others use
-    of them, or the function returns, are the results. Arguments with named sizes stay.
+    Values of other ops that they use become arguments, except for constants, which are copied.
+    Values that other ops use, or that the function returns, become results. Arguments with named
+    sizes are kept.
     """
     *ops, terminator = list(body(module).operations)
     chosen = {index for index in kept if not _is_constant(ops[index])}
@@ -89,7 +91,7 @@ def _replace_uses(operation: Any, copies: dict[ir.Value, ir.Value]) -> None:
 
 
 def _outer_uses(op: Any) -> list[ir.Value]:
-    """What `op` and the ops within it use of the function's values."""
+    """The values of the function that `op` and its nested ops use."""
     inside: set[ir.Value] = set()
 
     def define(operation: Any) -> None:

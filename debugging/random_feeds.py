@@ -1,4 +1,4 @@
-"""Inputs for a compiled model, drawn at random where they are not given."""
+"""Inputs for a compiled model, random unless given."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ def symbols(size: int | str) -> set[str]:
 
 
 def _extent(size: int | str, sizes: Mapping[str, int]) -> int:
-    """A size as a number; what is not in `sizes` is 1."""
+    """The value of a size; names that are not in `sizes` are 1."""
     known = {name: sizes.get(name, 1) for name in symbols(size)}
     dim = parse_dim(str(size))
     extent = dim.evaluate(known) if isinstance(dim, Dim) else dim
@@ -28,9 +28,9 @@ def _extent(size: int | str, sizes: Mapping[str, int]) -> int:
 def make_feeds(
     specs: Sequence[TensorSpec], given: Mapping[str, np.ndarray], dims: Mapping[str, int], seed: int
 ) -> dict[str, np.ndarray]:
-    """`given` inputs and random ones for the rest, with sizes from `dims` and from `given`.
+    """The `given` inputs, and random ones for the rest, with sizes from `dims` and `given`.
 
-    Floats are normal, integers 0 or 1, so that they serve as indices and masks.
+    Floats are standard normal, integers 0 or 1, so that they are valid indices and masks.
     """
     known = {spec.name: spec for spec in specs}
     unknown = sorted(set(given) - set(known))

@@ -1,4 +1,4 @@
-"""The smallest model that still shows what is wrong, and a folder that shows it again."""
+"""Reduction of a model to a minimal test case, and a folder that reproduces the problem."""
 
 import shlex
 import tempfile
@@ -24,7 +24,7 @@ from .onnx.test_case import Subject, subject_of
 
 @dataclass(frozen=True)
 class Reduced:
-    """A model that shows what is wrong."""
+    """A reduced model for which the problem occurs."""
 
     subject: Subject
     problem: str
@@ -47,11 +47,11 @@ class Reduced:
         comparison: Sequence[str] = (),
         command: str = "",
     ) -> Path:
-        """Write the model, its inputs, and ``reproduce.sh``, which shows it; returns the script.
+        """Write the model, its inputs, and ``reproduce.sh``; return the path of the script.
 
-        `arguments` are those of the compilation, `comparison` those of gc-verify, and `command` is
-        the user's own. The script exits with 1 where it shows, or as the user's command does.
-        Raises OutputError.
+        `arguments` are the flags of the compilation, `comparison` those of gc-verify, and `command`
+        is the user's own. The script exits with 1 if the problem occurs, or like the user's
+        command. Raises OutputError.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class Reduced:
 
 
 class Oracle:
-    """Says whether a smaller model shows the same."""
+    """Determines whether the problem of the original model occurs in a smaller one."""
 
     def __init__(
         self, options: Options, reference: str, tolerance: float | None, command: Command | None
@@ -89,14 +89,14 @@ class Oracle:
         self.problem = ""
 
     def begin(self, subject: Subject) -> None:
-        """Note what is wrong with the whole. Raises ReductionError where nothing is."""
+        """Record the problem of the whole model. Raises ReductionError if there is none."""
         problem = self._problem(subject)
         if problem is None:
             raise ReductionError("there is nothing to reduce: the model does not show it")
         self.problem = problem
 
     def shows(self, subject: Subject | None) -> bool:
-        """Whether `subject` shows it, too."""
+        """Return whether the problem occurs in `subject`, too."""
         if subject is None:
             return False
         digest = subject.digest()
@@ -130,12 +130,12 @@ class Oracle:
                 if self._error is not None:
                     return None
                 results = compiled.run(None, dict(subject.feeds))
-        except Exception as error:  # graphc's own mistakes are looked for, too
+        except Exception as error:  # includes internal errors of graphc
             return self._same(error)
         return compare(results, [expected[name] for name in _outputs(subject)], self._tolerance)
 
     def _same(self, error: Exception) -> str | None:
-        """What `error` says where it is the one that the whole model failed with."""
+        """The description of `error` if it is of the kind that the whole model failed with."""
         kind = error_kind(error)
         if not self.trials:
             self._error, self.kind = kind, "error"
@@ -156,11 +156,12 @@ def reduce(
     pipeline: str | None = None,
     **options: Any,
 ) -> Reduced:
-    """Make `model` as small as it can be and still show what is wrong with it.
+    """Reduce `model` as far as its problem still occurs.
 
-    That is what it shows as it is: results beyond the tolerance, an error of the compiler, or what
-    `command` says. Nodes go first, then outputs, sizes, the digits of constants, and attributes.
-    Arguments are those of `verify`. Raises ReductionError where nothing is wrong.
+    The problem is that of the original model: results beyond the tolerance, an error of the
+    compiler, or success of `command`. Nodes are removed first, then outputs; then sizes are
+    reduced, constants simplified, and attributes removed. Arguments are those of `verify`. Raises
+    ReductionError if there is no problem.
     """
     chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
     plain = replace(chosen, target=INTERPRET, pipeline="")
@@ -175,7 +176,7 @@ def reduce(
     log(f"{subject.nodes} nodes: {oracle.problem}")
     values = reference_values(subject.model, subject.feeds, subject.names, by)
     subject, before = replace(subject, values=values), subject.nodes
-    if not oracle.shows(subject.part(range(before))):  # which has numbers for sizes
+    if not oracle.shows(subject.part(range(before))):  # the same model with static sizes
         subject = subject.with_sizes_as_stated()
     subject = _fewer_nodes(subject, oracle, log)
     subject = _fewer_outputs(subject, oracle, log)
@@ -209,7 +210,7 @@ def _fewer_outputs(subject: Subject, oracle: Oracle, log: Log) -> Subject:
 def _simpler(
     subject: Subject, simpler: Callable[[Subject], Iterator[Subject]], oracle: Oracle
 ) -> Subject:
-    """The result of the first simplification that still shows it, again and again."""
+    """Apply the first simplification for which the problem still occurs, until there is none."""
     while True:
         found = next((each for each in simpler(subject) if oracle.shows(each)), None)
         if found is None:

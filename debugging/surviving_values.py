@@ -1,8 +1,8 @@
-"""Values of a model that are still there after the passes, as results of the program.
+"""Values of a model that survive the passes, and can be exposed as results of the program.
 
-A value of the model has survived a pipeline when the program that computes the model's outputs also
-computes it, be it in another order or shape. Such values can be results beside the outputs, and
-nothing else about the program changes. What was fused with others, or rewritten away, cannot.
+A value of the model survives a pipeline if the program that computes the model's outputs also
+computes it, possibly in another order or shape. Such values can be additional results, without any
+other change of the program. Values that were fused or rewritten away cannot.
 """
 
 import math
@@ -22,25 +22,25 @@ from .value_numbering import Expressions, behind_moves
 
 @dataclass(frozen=True)
 class Exposure:
-    """Which values of a model survive, and where the others went."""
+    """The values of a model that survive, and the ops that compute the nodes of the others."""
 
     outputs: tuple[str, ...]
     """The model's own outputs."""
     surviving: tuple[str, ...]
     """The other values that the program computes, in the model's order."""
     fused: Mapping[str, str] = field(default_factory=dict)
-    """Where the remaining ones went: the op of the program that stands for their node."""
+    """The remaining values, with the op of the program that computes their node."""
 
 
 Elements = tuple[str, str]
-"""How many elements a value has, which sizes with names may say, and of which type."""
+"""Number of elements of a value, possibly a formula of named sizes, and the element type."""
 
 
 def find_surviving(model: Any, options: Options) -> Exposure:
-    """Find out which values of `model` survive the graph pipeline of `options`.
+    """Find the values of `model` that survive the graph pipeline of `options`.
 
-    The pipeline runs some more times: once for all values that seem to survive, and again for
-    halves of them where that changed the program.
+    The pipeline runs several more times: once with all candidates as outputs, and again with halves
+    of them if that changed the program.
     """
     nodes = list_nodes(model)
 
@@ -97,12 +97,13 @@ class _Search:
         return tuple(sorted(taken, key=order.__getitem__))
 
     def place(self, name: str) -> str:
-        """Where the value `name` is computed now; empty where nothing stands for its node."""
+        """The op that computes the node of the value `name`; empty if there is none."""
         node = next(node for node in self._nodes if name in node.outputs)
         return self._places.get(node.name, "")
 
     def _likely(self) -> list[str]:
-        """The values of nodes that come last in the location of an op with as many elements."""
+        """The candidates: values whose node is last in the location of an op with as many elements
+        of the same type."""
         function = main_function(self._module)
         last = {(names[-1], elements) for names, elements in _located(function) if names}
         values = [(name, node.name) for node in self._nodes for name in node.outputs]
@@ -113,7 +114,7 @@ class _Search:
         ]
 
     def _fitting(self, names: Sequence[str]) -> set[str] | None:
-        """Those of `names` that the program computes; None where exposing them changed it."""
+        """The subset of `names` that the program computes; None if exposing them changed it."""
         module = self._processed([*self.outputs, *names])
         function = main_function(module)
         found, values = self._expressions.of(function), results(function)
@@ -144,7 +145,7 @@ def _quiet(options: Options, names: Sequence[str] | None) -> Options:
 
 
 def _located(function: Any) -> Iterator[tuple[tuple[str, ...], Elements]]:
-    """The nodes that each op of the program stands for, and how many elements its results have."""
+    """The nodes in the location of each op of the program, with the elements of its results."""
     for op in function.regions[0].blocks[0].operations:
         if op.operation.name != "graph.constant":
             names = location_names(op.operation.location)
@@ -157,7 +158,7 @@ def _elements(value: ir.Value) -> Elements:
 
 
 def _places(function: Any, nodes: Collection[str]) -> dict[str, str]:
-    """The op that stands for each of `nodes`, with all those it stands for."""
+    """The op that computes each of `nodes`, with all nodes that it computes, as text."""
     places: dict[str, str] = {}
     for op in function.regions[0].blocks[0].operations:
         names = [name for name in location_names(op.operation.location) if name in nodes]

@@ -1,4 +1,4 @@
-"""A model run op by op: every value by its name, and breakpoints."""
+"""Tracing of a model, op by op: all values by name, and breakpoints."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ class Step:
 
     op: GraphOp
     nodes: tuple[str, ...]
-    """The nodes of the model that it stands for."""
+    """The nodes of the model that the op computes."""
     names: tuple[str, ...]
-    """The model's names for its results, empty where they have none."""
+    """The model's names of the results; empty if they have none."""
     operands: tuple[np.ndarray, ...]
     results: tuple[np.ndarray, ...]
     values: Mapping[str, np.ndarray]
-    """What has been computed so far, by the model's names."""
+    """The values computed so far, by the model's names."""
 
     def __str__(self) -> str:
         shown = ", ".join(f"{r.dtype}{list(r.shape)}" for r in self.results)
@@ -42,7 +42,7 @@ Breakpoint = str | Callable[[Step], bool]
 
 
 class Trace(Mapping[str, np.ndarray]):
-    """The values of one run by the model's names, in the order of their computation."""
+    """The values of one run by the model's names, in order of computation."""
 
     def __init__(self, values: Mapping[str, np.ndarray], outputs: Sequence[str]):
         self._values = dict(values)
@@ -73,13 +73,13 @@ def trace(
 ) -> Trace:
     """Interpret `model` on `feeds` and keep every value that has a name in the model.
 
-    The program runs as it was imported, or after the passes of `pipeline`: then the values are
-    those that survive them. `at` are breakpoints: names of nodes or values, or functions that are
-    true of a `Step`, such as ``lambda step: np.isnan(step.results[0]).any()``. There `stop` is
-    called, by default Python's debugger, with the step in the variable ``step``.
+    The program runs as imported, or after the passes of `pipeline`: then the values are those that
+    survive the passes. `at` lists breakpoints: names of nodes or values, or predicates of a `Step`,
+    such as ``lambda step: np.isnan(step.results[0]).any()``. At a breakpoint, `stop` is called, by
+    default Python's debugger, with the step in the variable ``step``.
 
-    Raises `UsageError` for a breakpoint that names nothing, and what `graphc.compile` and
-    `CompiledModel.run` raise.
+    Raises `UsageError` for a breakpoint with an unknown name, and the errors of `graphc.compile`
+    and `CompiledModel.run`.
     """
     chosen = [at] if isinstance(at, str) or callable(at) else list(at)
     options = make_options("interpret", dims=dims, pipeline=pipeline)
@@ -115,7 +115,7 @@ class _Tracer:
         self._values: dict[str, np.ndarray] = {}
 
     def check(self) -> None:
-        """Raise UsageError for breakpoints at which nothing can stop."""
+        """Raise UsageError for breakpoints with unknown names."""
         known = {name for names in self._named.values() for name in names}
         self._function.operation.walk(
             lambda op: known.update(location_names(op.location)) or ir.WalkResult.ADVANCE
@@ -126,7 +126,7 @@ class _Tracer:
             raise UsageError(f"nothing in the program is called '{name}' that could stop it{hint}")
 
     def run(self, arrays: Sequence[np.ndarray], outputs: Sequence[str]) -> Trace:
-        """The values of a run on `arrays`."""
+        """Run the program on `arrays`; return the values."""
         for value, array in zip(self._function.regions[0].blocks[0].arguments, arrays, strict=True):
             self._keep(value, array)
         evaluate_function(self._function, arrays, self._see)
@@ -152,4 +152,4 @@ class _Tracer:
 
 def _debug(step: Step) -> None:
     print(step)
-    breakpoint()  # `step` is what to look at
+    breakpoint()  # inspect `step`

@@ -1,4 +1,4 @@
-"""Programs compared by what they compute: values are equal when their expressions are."""
+"""Value numbering across programs: values are equal if their expressions are."""
 
 import zlib
 from collections.abc import Iterator
@@ -10,22 +10,22 @@ from ..dialects import graph
 from ..mlir import ir
 
 MOVES = ("graph.transpose", "graph.reshape")
-"""Ops that show a value in another order or shape."""
+"""Ops that only change the order or shape of a value."""
 
 
 class Expressions:
     """The expression of each value of a function's body, as a number.
 
-    Two values have the same number when the same ops with the same attributes compute them from the
-    same arguments and constants; names, locations and the order of ops do not count. One table may
-    serve several programs.
+    Two values have the same number if the same ops with the same attributes compute them from the
+    same arguments and constants; names, locations and the order of ops do not matter. One table can
+    be used for several programs.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
 
     def of(self, function: Any) -> dict[ir.Value, int]:
-        """The number of every value of `function`, of a fused group and inside it."""
+        """The number of every value of `function`, including those inside fused groups."""
         found: dict[ir.Value, int] = {}
         (block,) = function.regions[0].blocks
         self._block(block, found, ("main",))
@@ -62,7 +62,7 @@ def _attributes(operation: Any) -> tuple[Any, ...]:
 
 
 def behind_moves(value: ir.Value) -> Iterator[ir.Value]:
-    """`value`, and what it shows in another order or shape, step by step."""
+    """`value`, and the values that it is a reordering or reshape of, step by step."""
     yield value
     owner = value.owner
     while not isinstance(owner, ir.Block) and owner.operation.name in MOVES:

@@ -1,4 +1,4 @@
-"""A compiled model held to a reference, as a whole and value by value."""
+"""Verification of a compiled model against a reference, as a whole and value by value."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -20,7 +20,7 @@ from .verification_page import make_page
 from .verification_text import format_verification
 
 BATCH_BYTES = 256 << 20
-"""Of values that one compilation gives beside the model's outputs."""
+"""Maximum total size of additional outputs in one compilation."""
 
 Feeds = Mapping[str, Any] | Callable[[CompiledModel], Mapping[str, Any]]
 
@@ -33,7 +33,7 @@ class Verification(Comparison):
         return format_verification(self, most)
 
     def page(self) -> str:
-        """The comparison as a page of HTML that needs nothing else."""
+        """The comparison as a self-contained HTML page."""
         return make_page(self)
 
     def __str__(self) -> str:
@@ -59,15 +59,15 @@ def verify(
     """Compile an ONNX model and compare it with `reference`, ``onnxruntime`` or ``onnx``.
 
     `feeds` are arrays by input name, or a function that makes them for the compiled model. The
-    model is compiled as ever, and compared; then once more, or as often as `batch_bytes` asks for,
-    with those values as further outputs that are still there after the graph passes. With `unfused`
-    all values are, and the passes find that many uses: nothing is fused. `tolerance` is relative to
-    the largest magnitude of a value; by default that of `difference.TOLERANCES`. With `truth` both
+    model is compiled as usual, and compared; then with the values that survive the graph passes as
+    additional outputs, in one or more compilations of at most `batch_bytes` of them. With `unfused`
+    all values are outputs, and so additional uses, which prevent fusion. `tolerance` is relative to
+    the largest magnitude of a value; the default is in `difference.TOLERANCES`. With `truth` both
     are also compared with ONNX's evaluator in float64. Other arguments are those of
     `graphc.compile`.
 
-    Raises ReferenceRunError where the reference cannot run the model, and what `graphc.compile` and
-    `CompiledModel.run` raise.
+    Raises ReferenceRunError if the reference cannot run the model, and the errors of
+    `graphc.compile` and `CompiledModel.run`.
     """
     chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
     with closing(compile_with(model, chosen)) as compiled:
@@ -93,14 +93,14 @@ def compute(
     names: Sequence[str],
     outputs: Sequence[str],
 ) -> dict[str, np.ndarray]:
-    """The values `names` of the compiled model, which has its own `outputs`, too."""
+    """The values `names` of the model, compiled with its own `outputs` as well."""
     wanted = [*dict.fromkeys([*outputs, *names])]
     with closing(compile_with(model, replace(options, outputs=wanted))) as compiled:
         return dict(zip(wanted, compiled.run(None, feeds), strict=True))
 
 
 class _Reference:
-    """What the reference says, and rows that compare with it."""
+    """The reference values, and the rows of comparisons with them."""
 
     def __init__(
         self,
@@ -137,12 +137,12 @@ class _Reference:
 def _inside(
     model: Any, options: Options, run: _Reference, unfused: bool
 ) -> tuple[Sequence[str], Mapping[str, str]]:
-    """The values to compare, and those that are not there."""
+    """The intermediate values to compare, and those that the program does not have."""
     if unfused:
         return list(run.expected), {}
     try:
         exposure = find_surviving(model, options)
-    except UnsupportedModelError:  # in parts: each is compiled with what its neighbours see
+    except UnsupportedModelError:  # a hybrid model
         return (), dict.fromkeys(run.expected, "a model of which some nodes run on the host")
     fused = {
         name: where

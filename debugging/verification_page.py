@@ -1,4 +1,4 @@
-"""A `Comparison` as a page of HTML that needs nothing else."""
+"""A `Comparison` as a self-contained HTML page."""
 
 import math
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ tr.wrong { background: #fdecea } tr.wrong td.bar div { background: #c0392b }
 code { font-size: .93em }
 """
 SMALLEST = 1e-9
-"""Differences from here to 1 have bars, on a logarithmic scale."""
+"""Smallest difference with a bar; bars have a logarithmic scale up to 1."""
 
 
 def make_page(found: Comparison) -> str:
-    """The page."""
+    """The HTML of the page."""
     title = f"{found.model} on {found.target} against {found.reference}"
     kind = "verdict" if found.within else "verdict wrong"
     body = [
@@ -78,7 +78,7 @@ def _line(row: Row) -> str:
 
 
 def _length(relative: float) -> float:
-    """Of the bar, in percent."""
+    """The length of the bar in percent."""
     if relative <= SMALLEST:
         return 0.0
     return min(100.0, 100 * (1 - math.log10(min(relative, 1.0)) / math.log10(SMALLEST)))

@@ -6,12 +6,12 @@ from ..runtime.metadata import format_shape
 from .comparison import Comparison, Row
 
 SHOWN_PLACES, SHOWN_WORDS = 10, 4
-"""So many of the ops that values became part of are listed, and of the names in a line."""
+"""Maximum number of ops listed with their fused values, and of names in a line."""
 HEADINGS = ("", "difference", "value", "node", "type", "where")
 
 
 def format_verification(found: Comparison, most: int | None) -> str:
-    """The outputs, the values inside the model with the worst in front, and what was fused away."""
+    """The outputs, the intermediate values (worst first), and the values that were fused away."""
     lines = [f"{found.model} on {found.target} against {found.reference}", ""]
     lines += ["outputs, compiled as ever:", *_table(found.outputs)]
     layers = found.worst_first()
@@ -29,7 +29,7 @@ def format_verification(found: Comparison, most: int | None) -> str:
 
 
 def verdict(found: Comparison) -> str:
-    """What it comes to, in a sentence."""
+    """The overall result, in a sentence."""
     first = found.first
     if first is None:
         return "all values agree within the tolerance"
@@ -40,7 +40,7 @@ def verdict(found: Comparison) -> str:
 
 
 def measure(row: Row) -> str:
-    """The difference, and with the truth how far either is from that."""
+    """The difference as text, and with `truth` the differences of both from float64."""
     text = f"{row.difference.relative:.2e}"
     if row.truth is None:
         return text
@@ -64,7 +64,7 @@ def _table(rows: Sequence[Row]) -> list[str]:
 
 
 def align(rows: Iterable[Sequence[str]]) -> list[str]:
-    """`rows` with their columns below each other."""
+    """`rows` as lines with aligned columns."""
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
@@ -74,7 +74,7 @@ def align(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _fused(found: Comparison) -> list[str]:
-    """Where the values went that are not there, those of one op together."""
+    """The lines about values that the program does not have, grouped by op."""
     places: dict[str, list[str]] = {}
     for name, where in found.fused.items():
         places.setdefault(where, []).append(name)
@@ -95,6 +95,6 @@ def _fused(found: Comparison) -> list[str]:
 
 
 def shorten(words: Sequence[str], separator: str) -> str:
-    """The first few of `words`, and how many more there are."""
+    """The first few of `words`, and the number of others."""
     rest = len(words) - SHOWN_WORDS
     return separator.join(words[:SHOWN_WORDS]) + (f" and {rest} more" if rest > 0 else "")

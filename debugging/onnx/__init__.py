@@ -1,1 +1,1 @@
-"""ONNX models as the tools of this folder need them. Only this folder of it imports `onnx`."""
+"""ONNX models for the debugging tools. Of these, only this folder imports `onnx`."""

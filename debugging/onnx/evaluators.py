@@ -1,4 +1,4 @@
-"""Running a model as others do: ONNX Runtime without its optimisations, ONNX's own evaluator."""
+"""Evaluation of a model by ONNX Runtime, without its optimisations, or by ONNX's evaluator."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from ...errors import ReferenceRunError
 
 
 def read_model(source: Any) -> onnx.ModelProto:
-    """The model of a path, of bytes, or as it is; with all its weights in memory."""
+    """Read a model from a path or bytes, with all weights; a ModelProto is returned as it is."""
     if isinstance(source, onnx.ModelProto):
         return source
     if isinstance(source, bytes):
@@ -23,17 +23,17 @@ def read_model(source: Any) -> onnx.ModelProto:
 def by_runtime(
     model: onnx.ModelProto, feeds: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, Any]:
-    """The values `names`, by ONNX Runtime. Raises ReferenceRunError where it cannot."""
+    """The values `names`, by ONNX Runtime. Raises ReferenceRunError if it fails."""
     return open_runtime(model, names)(feeds)
 
 
 def open_runtime(
     model: onnx.ModelProto, names: Sequence[str]
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """A function of feeds that gives the values `names`, by ONNX Runtime.
+    """A function from feeds to the values `names`, by ONNX Runtime.
 
-    Raises ReferenceRunError where it does not take the model, and so does the function where it
-    cannot run it.
+    Raises ReferenceRunError if it does not accept the model; the function raises it if it cannot
+    run the model.
     """
     try:
         import onnxruntime
@@ -51,7 +51,7 @@ def open_runtime(
         session = onnxruntime.InferenceSession(
             extended.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # its own types stand in no common base
+    except Exception as error:  # its exceptions have no common base class
         raise failed(error) from error
 
     def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,12 +67,12 @@ def open_runtime(
 def by_evaluator(
     model: onnx.ModelProto, feeds: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, Any]:
-    """The values `names`, by ONNX's evaluator. Raises ReferenceRunError where it cannot."""
+    """The values `names`, by ONNX's evaluator. Raises ReferenceRunError if it fails."""
     try:
         with np.errstate(all="ignore"):
             evaluator = ReferenceEvaluator(model)
             found = evaluator.run(None, dict(feeds), intermediate=True)
-    except Exception as error:  # whatever numpy or Python had against the model
+    except Exception as error:  # any error of numpy or Python about the model
         raise ReferenceRunError(f"ONNX's evaluator cannot run the model: {error}") from error
     assert isinstance(found, dict)
     return {name: found[name] for name in names if name in found}
@@ -89,7 +89,7 @@ def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProt
 
 
 def arrays(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Those of `values` that are arrays of numbers."""
+    """The numeric arrays among `values`."""
     return {
         name: np.asarray(value)
         for name, value in values.items()

@@ -1,4 +1,4 @@
-"""Nodes of graphs and of the graphs within them, and what they read."""
+"""Nodes of graphs and of their subgraphs, and the values that they read."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from onnx import helper
 
 
 def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of `graph` and of the graphs within them."""
+    """The nodes of `graph` and of its subgraphs."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:
@@ -17,7 +17,7 @@ def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 
 def read_names(node: onnx.NodeProto) -> list[str]:
-    """What `node` reads, subgraphs included."""
+    """The names of the values that `node` reads, including its subgraphs."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
         for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
@@ -30,6 +30,6 @@ def read_names(node: onnx.NodeProto) -> list[str]:
 
 
 def value_info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
-    """The declaration of an input that `array` fits."""
+    """The declaration of an input with the type and shape of `array`."""
     dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
     return helper.make_tensor_value_info(name, dtype, array.shape)

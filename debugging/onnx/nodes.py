@@ -1,4 +1,4 @@
-"""A model run node by node, each by whoever can."""
+"""Node-by-node evaluation of a model, each node by the first evaluator that supports it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,11 +21,11 @@ _OTHER_FLOATS = ("float64", "float16", "bfloat16")
 def evaluate_node(
     node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto
 ) -> tuple[dict[str, np.ndarray], str]:
-    """The results of `node` of `model` on what it reads, by name, and who computed them.
+    """The results of `node` of `model` on `feeds`, by name, and the evaluator that computed them.
 
-    That is ONNX Runtime, or ONNX's own evaluator where ONNX Runtime lacks the operator or the type.
-    Raises ReferenceRunError where neither can, or where ONNX Runtime has the operator and refuses
-    the arrays, or such of float32: the evaluator takes some that mean nothing, as a ``Split`` into
+    That is ONNX Runtime, or ONNX's own evaluator if ONNX Runtime lacks the operator or the type.
+    Raises ReferenceRunError if neither can, or if ONNX Runtime has the operator and refuses the
+    arrays, or such of float32: the evaluator takes some that mean nothing, as a ``Split`` into
     sizes that do not add up.
     """
     names = [name for name in node.output if name]
@@ -66,7 +66,7 @@ def _require_not_refused(
 def model_of_node(
     node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto
 ) -> onnx.ModelProto:
-    """A model of nothing but `node`, with the opsets and functions of `model`."""
+    """A model with the single node `node`, and with the opsets and functions of `model`."""
     graph = helper.make_graph(
         [node],
         "node",
@@ -81,7 +81,7 @@ def model_of_node(
 def by_nodes(
     model: onnx.ModelProto, feeds: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, Any]:
-    """The values `names`, computed node by node. Raises ReferenceRunError where one cannot be."""
+    """The values `names`, computed node by node. Raises ReferenceRunError if a node fails."""
     values = {name: np.asarray(array) for name, array in feeds.items()}
     for tensor in model.graph.initializer:
         values.setdefault(tensor.name, numpy_helper.to_array(tensor))

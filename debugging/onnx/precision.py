@@ -1,4 +1,4 @@
-"""A model in a wider element type."""
+"""Conversion of a model to float64."""
 
 import numpy as np
 import onnx
@@ -11,7 +11,7 @@ TYPE_ATTRIBUTES = ("to", "dtype", "stash_type", "output_dtype")
 
 
 EXPANDED = ("MeanVarianceNormalization",)
-"""Functions of ONNX's that its evaluator expands, with constants of float32 within."""
+"""ONNX functions that its evaluator expands, with float32 constants in their bodies."""
 
 
 def to_float64(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -26,7 +26,7 @@ def to_float64(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """`model` with what those functions consist of."""
+    """`model` with the functions in `EXPANDED` inlined."""
     if not any(node.op_type in EXPANDED for node in model.graph.node):
         return model
     names = [("", name) for name in EXPANDED]
@@ -62,7 +62,7 @@ def _widen_node(node: onnx.NodeProto) -> None:
 
 
 def _widen_constant(node: onnx.NodeProto) -> None:
-    """``value_float`` says float32, whatever stands around it."""
+    """Replace ``value_float``, which is always float32, by a float64 ``value``."""
     for attribute in node.attribute:
         if attribute.name in ("value_float", "value_floats"):
             scalar = attribute.name == "value_float"

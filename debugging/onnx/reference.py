@@ -1,4 +1,4 @@
-"""What the values of a model are, by ONNX Runtime or by ONNX's own evaluator."""
+"""Reference values of a model, by ONNX Runtime or by ONNX's own evaluator."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ REFERENCES = tuple(_RUN)
 
 
 def default_reference() -> str:
-    """ONNX Runtime where it is installed."""
+    """``onnxruntime`` if it is installed, else ``onnx``."""
     try:
         import onnxruntime
     except ImportError:
@@ -27,11 +27,11 @@ def default_reference() -> str:
 def reference_values(
     source: Any, feeds: Mapping[str, Any], names: Sequence[str], by: str
 ) -> dict[str, np.ndarray]:
-    """The values `names` of a model on `feeds`, those that are no arrays left out.
+    """The values `names` of a model on `feeds`, without those that are not arrays.
 
-    `by` is ``onnxruntime``, without its optimisations, ``onnx``: the reference evaluator, or
-    ``nodes``: node by node, by the first of these that has the operator and the type.
-    Raises ReferenceRunError where it cannot run the model.
+    `by` is ``onnxruntime`` (without its optimisations), ``onnx`` (the reference evaluator), or
+    ``nodes`` (node by node, by the first of these that supports the operator and the type). Raises
+    ReferenceRunError if the model cannot be run.
     """
     model = read_model(source)
     if by not in REFERENCES:
@@ -42,7 +42,7 @@ def reference_values(
 def true_values(
     source: Any, feeds: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """The values `names` in float64, by ONNX's evaluator: what rounding is measured against."""
+    """The values `names` in float64, by ONNX's evaluator, to measure rounding errors against."""
     wide = {
         name: array.astype(np.float64) if _is_narrow_float(array) else array
         for name, array in feeds.items()

@@ -1,4 +1,4 @@
-"""Simpler forms of a model: smaller sizes, plainer constants, fewer attributes."""
+"""Simplifications of a test case: smaller sizes, simpler constants, fewer attributes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +11,7 @@ from .test_case import Subject
 
 
 def smaller_sizes(subject: Subject) -> Iterator[Subject]:
-    """The model with one size in place of another, larger one, wherever that stands."""
+    """The variants of the model with all occurrences of one size replaced by a smaller one."""
     arrays = [*subject.feeds.values(), *map(numpy_helper.to_array, subject.model.graph.initializer)]
     sizes = sorted({size for array in arrays for size in array.shape if size > 1}, reverse=True)
     for size in sizes:
@@ -24,7 +24,7 @@ def _resized(subject: Subject, old: int, new: int) -> Subject:
     copy = _copy(subject.model)
     for tensor in copy.graph.initializer:
         array = _cut(numpy_helper.to_array(tensor), old, new)
-        if array.dtype == np.int64 and array.ndim <= 1:  # a shape, or a size
+        if array.dtype == np.int64 and array.ndim <= 1:  # a shape or a size
             array = np.where(array == old, new, array)
         tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(array), tensor.name))
     for node in copy.graph.node:
@@ -44,7 +44,7 @@ def _cut(array: np.ndarray, old: int, new: int) -> np.ndarray:
 
 
 def plainer_constants(subject: Subject) -> Iterator[Subject]:
-    """The model with one weight or input made of zeros, of ones, or of numbers with few digits."""
+    """The variants of the model with one weight or input set to zeros, ones, or rounded values."""
     for tensor in subject.model.graph.initializer:
         array = numpy_helper.to_array(tensor)
         for plain in _plainer(array):
@@ -58,7 +58,7 @@ def plainer_constants(subject: Subject) -> Iterator[Subject]:
 
 
 def _plainer(array: np.ndarray) -> Iterator[np.ndarray]:
-    """Simpler contents, the simplest first; none where `array` is as simple already."""
+    """Simpler contents for `array`, simplest first, up to those that it has already."""
     if array.dtype.kind not in "f" or array.size == 0:
         return
     for plain in (np.zeros_like(array), np.ones_like(array), np.round(array), np.round(array, 1)):
@@ -68,7 +68,7 @@ def _plainer(array: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def fewer_attributes(subject: Subject) -> Iterator[Subject]:
-    """The model with an attribute left to its default."""
+    """The variants of the model without one attribute, which then has its default."""
     for index, node in enumerate(subject.model.graph.node):
         for position in range(len(node.attribute)):
             copy = _copy(subject.model)
@@ -77,7 +77,7 @@ def fewer_attributes(subject: Subject) -> Iterator[Subject]:
 
 
 def _with_feeds(subject: Subject, feeds: dict[str, np.ndarray]) -> Subject:
-    """`subject` with other inputs, and declarations that fit them."""
+    """`subject` with other inputs, and with matching declarations."""
     for info in subject.model.graph.input:
         for dim, size in zip(info.type.tensor_type.shape.dim, feeds[info.name].shape, strict=False):
             if dim.HasField("dim_value"):

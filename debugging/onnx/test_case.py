@@ -1,4 +1,4 @@
-"""A model with its inputs, which a reduction makes smaller."""
+"""Test cases of a reduction: a model with its inputs."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
@@ -13,19 +13,19 @@ from .evaluators import read_model
 from .graphs import read_names, value_info
 
 KEPT_CONSTANT = 1024
-"""Integers of at most so many elements that a part of a model takes from the rest stay constants:
-shapes, axes, indices."""
+"""Maximum number of elements of integer values (shapes, axes, indices) that become constants of a
+part, instead of inputs."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An ONNX model, arrays for its inputs, and what is known of the values within."""
+    """An ONNX model, arrays for its inputs, and known intermediate values."""
 
     model: onnx.ModelProto
     feeds: Mapping[str, np.ndarray]
     values: Mapping[str, np.ndarray]
     stated: Mapping[str, onnx.ValueInfoProto] = field(default_factory=dict)
-    """How parts declare their inputs and outputs, those that their arrays are not to tell."""
+    """Declarations of inputs and outputs of parts that are not derived from their arrays."""
 
     @property
     def nodes(self) -> int:
@@ -38,7 +38,7 @@ class Subject:
         return [name for node in self.model.graph.node for name in node.output if name]
 
     def digest(self) -> bytes:
-        """What tells the model and its inputs from others."""
+        """A digest of the model and its inputs."""
         digest = hashlib.sha256(self.model.SerializeToString(deterministic=True))
         for name, array in self.feeds.items():
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
@@ -46,9 +46,9 @@ class Subject:
         return digest.digest()
 
     def part(self, kept: Collection[int]) -> "Subject | None":
-        """The nodes with the indices `kept`; what they take from others is given.
+        """The part with the nodes of the indices `kept`; values from other nodes become inputs.
 
-        None where that is no array.
+        None if such a value is not a known array.
         """
         graph = self.model.graph
         nodes = [graph.node[index] for index in sorted(kept)]
@@ -82,7 +82,7 @@ class Subject:
         return replace(self, model=made, feeds={name: known[name] for name in inputs})
 
     def with_sizes_as_stated(self) -> "Subject":
-        """The same, but its parts keep the names that the model gives sizes."""
+        """A copy whose parts keep the model's symbolic sizes."""
         graph = self.model.graph
         return replace(self, stated={info.name: info for info in (*graph.input, *graph.output)})
 
@@ -92,7 +92,7 @@ class Subject:
         return value_info(name, known[name]) if name in known else onnx.ValueInfoProto(name=name)
 
     def with_outputs(self, names: Iterable[str]) -> "Subject":
-        """The same with `names` for outputs."""
+        """A copy with the outputs `names`."""
         copy = _copy(self.model)
         kept = [info for info in copy.graph.output if info.name in set(names)]
         del copy.graph.output[:]
@@ -100,7 +100,8 @@ class Subject:
         return replace(self, model=copy)
 
     def save(self, folder: Path) -> dict[str, str]:
-        """Write ``model.onnx`` and an ``.npy`` file for each input; the files by input name."""
+        """Write ``model.onnx`` and an ``.npy`` file for each input; return the files by input
+        name."""
         onnx.save(self.model, folder / "model.onnx")
         files: dict[str, str] = {}
         for index, (name, array) in enumerate(self.feeds.items()):
@@ -110,7 +111,7 @@ class Subject:
 
 
 def subject_of(source: object, feeds: Mapping[str, np.ndarray]) -> Subject:
-    """The model of a path, bytes or as it is, with constants as initializers."""
+    """The test case for a model (a path, bytes or ModelProto), with constants as initializers."""
     model = _copy(read_model(source))
     nodes = list(model.graph.node)
     del model.graph.node[:]
