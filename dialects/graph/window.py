@@ -94,15 +94,14 @@ def windows(
     """All windows of `x` [N, C, spatial...] padded with `value`: [N, C, out..., kernel...]."""
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
     axes = tuple(range(2, x.ndim))
-    short = [
-        max(span - a - n - b, 0)
-        for span, a, n, b in zip(spans, low, x.shape[2:], high, strict=True)
-    ]
+    padded_sizes = (a + n + b for a, n, b in zip(low, x.shape[2:], high, strict=True))
+    short = [span - size for span, size in zip(spans, padded_sizes, strict=True)]
+    # Short by a stride at most, an axis has no places; numpy refuses one that is short by more.
+    short = [n if 0 < n <= stride else 0 for n, stride in zip(short, strides, strict=True)]
     ends = [b + more for b, more in zip(high, short, strict=True)]
     pads = [(0, 0), (0, 0), *zip(low, ends, strict=True)]
     padded = np.pad(x, pads, constant_values=value)
     view = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=axes)  # type: ignore[call-overload]
-    # An axis on which no window fits has no places.
     places = tuple(
         slice(None, 0 if lacks else None, s) for s, lacks in zip(strides, short, strict=True)
     )
