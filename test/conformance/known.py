@@ -10,6 +10,8 @@ A list is groups of cases with one status and one reason. It may begin with anot
     status = "error"
     reason = "What is missing, and where."
     cases = ["test_a", "test_b"]
+
+Cases that compile and fail when they run have ``compiles = true``.
 """
 
 import re
@@ -30,6 +32,8 @@ class Known:
 
     status: Status
     reason: str
+    compiles: bool = False
+    """True if the case fails only when it runs."""
 
 
 def list_file(target: str) -> Path:
@@ -47,7 +51,7 @@ def load_known(target: str, executed: bool = True) -> dict[str, Known]:
     known = _load(list_file(target))
     if executed:
         return known
-    return {name: each for name, each in known.items() if each.status is not Status.WRONG}
+    return {name: each for name, each in known.items() if not each.compiles}
 
 
 def _load(path: Path) -> dict[str, Known]:
@@ -59,7 +63,9 @@ def _load(path: Path) -> dict[str, Known]:
     for name in written.get("passing", ()):
         del known[name]
     for group in written.get("group", ()):
-        each = Known(Status(group["status"]), group["reason"])
+        status = Status(group["status"])
+        compiles = status is Status.WRONG or group.get("compiles", False)
+        each = Known(status, group["reason"], compiles)
         known |= dict.fromkeys(group["cases"], each)
     return known
 

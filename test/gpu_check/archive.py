@@ -188,7 +188,8 @@ def _manifest(written: dict[str, Any]) -> Manifest:
                 for info, outcome in written["not_compiled"]
             ],
             "known": {
-                k: Known(Status(v["status"]), v["reason"]) for k, v in written["known"].items()
+                k: Known(**{**v, "status": Status(v["status"])})
+                for k, v in written["known"].items()
             },
             "models": [PackedModel(**model) for model in written["models"]],
         }
