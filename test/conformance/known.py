@@ -33,7 +33,12 @@ class Known:
     status: Status
     reason: str
     compiles: bool = False
-    """True if the case fails only when it runs."""
+    """True if an error comes only when the case runs; a wrong answer always does."""
+
+    @property
+    def does_compile(self) -> bool:
+        """Return whether the case compiles."""
+        return self.compiles or self.status is Status.WRONG
 
 
 def list_file(target: str) -> Path:
@@ -51,7 +56,7 @@ def load_known(target: str, executed: bool = True) -> dict[str, Known]:
     known = _load(list_file(target))
     if executed:
         return known
-    return {name: each for name, each in known.items() if not each.compiles}
+    return {name: each for name, each in known.items() if not each.does_compile}
 
 
 def _load(path: Path) -> dict[str, Known]:
@@ -64,8 +69,7 @@ def _load(path: Path) -> dict[str, Known]:
         del known[name]
     for group in written.get("group", ()):
         status = Status(group["status"])
-        compiles = status is Status.WRONG or group.get("compiles", False)
-        each = Known(status, group["reason"], compiles)
+        each = Known(status, group["reason"], group.get("compiles", False))
         known |= dict.fromkeys(group["cases"], each)
     return known
 

@@ -175,6 +175,13 @@ def test_a_list_begins_with_another(lists):
     assert known.load_known("metal") == {}
 
 
+def test_a_case_that_fails_when_it_runs_compiles(lists, tmp_path):
+    group = '[[group]]\nstatus = "error"\nreason = "empty"\ncompiles = true\ncases = ["e"]\n'
+    (tmp_path / "cuda.toml").write_text(group)
+    assert known.load_known("cuda") == {"e": known.Known(ERROR, "empty", compiles=True)}
+    assert known.load_known("cuda", executed=False) == {}
+
+
 def test_surprises(lists):
     ended = [("a", WRONG), ("b", PASS), ("c", Status.CRASH), ("d", ERROR)]
     outcomes = [Outcome(name, status, "why") for name, status in ended]
