@@ -61,7 +61,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         *_CLEAN,
     ),
     "cuda": _for_graphics(
-        "graph-conv-to-matmul{{narrow=few pointwise=true}}",  # matmuls have tiles of our choice
+        "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true}}",  # they have our tiles
         "graph-transpose-weights",  # after all that folds transposes
     ),
     "gpu": _for_graphics(

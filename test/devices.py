@@ -27,5 +27,5 @@ needs_vulkan = pytest.mark.skipif(_is_missing("vulkan"), reason="no device for V
 
 def processor_like(pipeline):
     """A processor, which computes what another pipeline makes, ``gpu`` or ``cuda`` (then without
-    its tiles: `gpu_tiles`)."""
+    its tiles: `gpu_lowering_config`)."""
     return dataclasses.replace(resolve_target("cpu"), pipeline=pipeline)

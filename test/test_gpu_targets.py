@@ -17,7 +17,14 @@ from graphc.benchmarks.measure import largest_difference
 from graphc.compiler.driver import make_options, to_file, to_module
 from graphc.compiler.options import Options
 from graphc.errors import DeviceError, UsageError
-from graphc.passes.graph_to_linalg import gpu_matmul, packed_matmul
+from graphc.mlir import ir
+from graphc.passes.graph_to_linalg import (
+    gpu_matmul,
+    implicit_gemm,
+    packed_matmul,
+    padding,
+    pooling,
+)
 
 CASES = {
     "elementwise": "add_bcast where_example cast_FLOAT_to_FLOAT16 round pow cos bitwise_xor_i32_2d",
@@ -142,7 +149,10 @@ def test_processors_compute_by_the_pipeline_of_cuda(model):
 def cuda_without_tiles(monkeypatch):
     """A processor that computes what CUDA gets, but for the tiles, which it does not have."""
     monkeypatch.setattr(gpu_matmul, "tile_attribute", lambda *_: None)
+    monkeypatch.setattr(implicit_gemm, "tile_attribute", lambda *_, **__: None)
     monkeypatch.setattr(packed_matmul, "im2col_attribute", lambda *_: None)
+    for module in (padding, pooling):  # None would mean another way to compute it
+        monkeypatch.setattr(module, "image_attribute", lambda *_: ir.UnitAttr.get())
     return processor_like("cuda")
 
 
@@ -166,6 +176,47 @@ def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, colum
         (y,) = compiled.run(None, {"x": x})
     expected = x.astype(np.float64) @ w.astype(np.float64)
     assert largest_difference(y, expected) <= (5e-6 if dtype == np.float32 else 1e-3)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stride, dtype):
+    """Padded windows of an image, a bias for each filter, and a sum with a tensor of its size."""
+    rng = np.random.default_rng(0)
+    size, shape = 32 * stride, (batch, 128, 32, 32)
+    x, w, b, r = (
+        rng.uniform(-1, 1, each).astype(dtype)
+        for each in ((batch, 64, size, size), (128, 64, 3, 3), (128,), shape)
+    )
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], strides=[stride] * 2),
+        helper.make_node("Add", ["c", "r"], ["s"]),
+        helper.make_node("Relu", ["s"], ["y"]),
+    ]
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
+    infos = [
+        helper.make_tensor_value_info(name, element, each)
+        for name, each in (("x", x.shape), ("r", shape), ("y", shape))
+    ]
+    weights = [numpy_helper.from_array(each, name) for name, each in (("w", w), ("b", b))]
+    graph = helper.make_graph(nodes, "g", infos[:2], infos[2:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = make_options(cuda_without_tiles, extra_flags=["--compile-to=input"], host=False)
+    contents, _ = to_module(model, options)
+    assert b"iree_linalg_ext.im2col" in contents
+    with graphc.compile(model, cuda_without_tiles) as compiled:
+        (y,) = compiled.run(None, {"x": x, "r": r})
+    wide = [each.astype(np.float64) for each in (x, w, b, r)]
+    expected = reference_convolution(*wide, stride)
+    assert largest_difference(y, np.maximum(expected, 0)) <= (5e-6 if dtype == np.float32 else 2e-3)
+
+
+def reference_convolution(x, w, b, r, stride):
+    x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+    windows = windows[:, :, ::stride, ::stride]
+    return np.einsum("nchwij,fcij->nfhw", windows, w, optimize=True) + b[:, None, None] + r
 
 
 @pytest.mark.parametrize("heads", [1, 3])

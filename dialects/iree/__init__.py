@@ -6,7 +6,7 @@ our own keeps their ops typed and verified; the hand-off carries them to IREE by
 
 from .base import Iree
 from .flow import dispatch_region
-from .linalg_ext import LinalgExt, scan, scatter
+from .linalg_ext import LinalgExt, im2col, scan, scatter
 from .stream import FLOPS, Buffer, define_kernel, run_kernel
 from .tensor_ext import compute_barrier
 from .tensor_list import dynamic_sizes, tensor_list, tensor_list_type, tensors_of

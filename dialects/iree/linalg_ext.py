@@ -47,6 +47,56 @@ class ScanOp(LinalgExt.Operation, name="scan", traits=[ext.Pure]):
     body: ir.Region
 
 
+class Im2colOp(LinalgExt.Operation, name="im2col", traits=[ext.Pure]):
+    """The windows of a channels-last image as the rows of a matrix.
+
+    Computed within the dispatch of the contraction that reads it, window by window.
+    """
+
+    x: ext.Operand[ir.RankedTensorType]
+    output: ext.Operand[ir.RankedTensorType]
+    result: ext.Result[ir.RankedTensorType]
+
+
+def im2col(
+    x: ir.Value,
+    output: ir.Value,
+    kernel: Sequence[int],
+    positions: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> ir.Value:
+    """The matrix ``[N * out..., kernel... * C]`` of the windows of `x`, ``[N, spatial..., C]``.
+
+    `output` gives the type of the result. All sizes are static, and `x` is padded. The batch is a
+    spatial axis with a kernel of one.
+    """
+    shape = list(ir.RankedTensorType(x.type).shape)
+    spatial = len(kernel)
+    arrays = {
+        "strides": [1, *strides],
+        "dilations": [1, *dilations],
+        "static_kernel_size": [1, *kernel],
+        "static_offsets": [0, 0],
+        "batch_pos": [],
+        "m_pos": list(range(spatial + 1)),
+        "k_pos": [spatial + 1],
+        "input_k_perm": list(range(spatial + 2)),
+        "output_perm": [0, 1],
+    }
+    sizes = [[shape[0], *positions], [1, *kernel, shape[-1]]]
+    return ir.Operation.create(
+        Im2colOp.OPERATION_NAME,
+        results=[output.type],
+        operands=[x, output],
+        attributes={
+            **{name: ir.DenseI64ArrayAttr.get(values) for name, values in arrays.items()},
+            "static_output_sizes": ir.ArrayAttr.get([*map(ir.DenseI64ArrayAttr.get, sizes)]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, *[0] * 8]),
+        },
+    ).results[0]
+
+
 def scatter(
     updates: ir.Value, indices: ir.Value, original: ir.Value, dimensions: Sequence[int], body: Body
 ) -> ir.Value:

@@ -14,6 +14,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from ..kernels.gpu_tiles import implicit_tile
 
 MAX_BYTES = 1 << 28
 """Maximum bytes of the windows of one image that are laid out as rows."""
@@ -47,9 +48,12 @@ class GraphConvToMatmul(Pass):
     overlap, or few of them: `FEW_ELEMENTS`) or ``all``."""
     pointwise: bool = False
     """True to convert 1x1 kernels without strides as well, whose rows need no copy."""
+    implicit: bool = False
+    """True to leave those for which the lowering has a tile as implicit GEMM, by which no windows
+    are copied (`kernels.gpu_tiles`)."""
 
     def run(self, op: Any, state: PassState) -> None:
-        apply_rewrites(op, [ConvToMatmul(self.narrow, self.pointwise)], state)
+        apply_rewrites(op, [ConvToMatmul(self.narrow, self.pointwise, self.implicit)], state)
 
 
 class ConvToMatmul(Rewrite):
@@ -58,9 +62,10 @@ class ConvToMatmul(Rewrite):
     name = "conv-to-matmul"
     root = graph.ConvOp
 
-    def __init__(self, narrow: str, pointwise: bool):
+    def __init__(self, narrow: str, pointwise: bool, implicit: bool):
         self.narrow = narrow
         self.pointwise = pointwise
+        self.implicit = implicit
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
@@ -76,6 +81,8 @@ class ConvToMatmul(Rewrite):
             return "integers are left to the backend"
         if self._is_product(weights, attrs):
             return None if self.pointwise else "is a product as it is"
+        if self.implicit and implicit_tile(op) is not None:
+            return "becomes an implicit GEMM"
         if weights.dtype.itemsize < 4 and not self._takes_narrow(op, weights, attrs):
             return "the backend itself lays out windows of 16 bits"
         places = [s for s in graph.type_of(op.result).shape[1:-1] if isinstance(s, int)]

@@ -14,6 +14,7 @@ from typing import Any
 from ...dialects import graph
 from ...mlir import ir, linalg
 from .generic import parallel, projection
+from .implicit_gemm import implicit_convolution
 from .lowering import Lowering, Size, lowers
 from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
@@ -49,6 +50,8 @@ class Windows:
 
 @lowers(graph.ConvOp)
 def conv(ctx: Lowering, op: graph.ConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    if (y := implicit_convolution(ctx, op, [])) is not None:
+        return y
     attrs = op.attrs
     image, weights, result = operand(ctx, op.x, x), operand(ctx, op.w, w), graph.type_of(op.result)
     if attrs["layout"] == "channels_last":

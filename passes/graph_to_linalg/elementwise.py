@@ -75,6 +75,13 @@ def index_choices(
     return choose
 
 
+def values_from_outside(steps: Sequence[graph.GraphOp]) -> list[ir.Value]:
+    """The values that `steps` use and do not compute."""
+    inside = {each.operation.results[0] for each in steps}
+    used = dict.fromkeys(value for each in steps for value in each.operation.operands)
+    return [value for value in used if value not in inside]
+
+
 def evaluate_scalars(
     ops: Sequence[graph.GraphOp], scalars: Mapping[ir.Value, ir.Value]
 ) -> dict[ir.Value, ir.Value]:

@@ -7,8 +7,9 @@ from ...dialects import graph
 from ...mlir import ir
 from ..kernels.epilogue import F32, Body, VectorEpilogue
 from .direct_convolution import direct_epilogue
-from .elementwise import evaluate_scalars, lower_elementwise
+from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
 from .f24_matmul import compact_epilogue
+from .implicit_gemm import implicit_convolution
 from .lowering import Lowering, lower_op, lowers
 from .packed_matmul import holds_sums, matmul_epilogue, narrow_epilogue, split_epilogue
 from .scratch import scratch_of, uses_scratch
@@ -40,13 +41,15 @@ def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphO
     epilogue = epilogue_of(root, steps, ctx.cpu) if kernel is not None else None
     if kernel is not None and epilogue is not None:
         return kernel(ctx, root, epilogue)
+    if isinstance(root, graph.ConvOp) and (y := implicit_convolution(ctx, root, steps)) is not None:
+        return y
     with root.operation.location:
         lower_op(ctx, root)
     return _elementwise(ctx, steps) if steps else ctx.values[root.operation.results[0]]
 
 
 def _elementwise(ctx: Lowering, steps: Sequence[graph.GraphOp]) -> ir.Value:
-    leaves = {value: ctx.values[value] for value in _outside(steps)}
+    leaves = {value: ctx.values[value] for value in values_from_outside(steps)}
     last = steps[-1].operation.results[0]
     return lower_elementwise(ctx, graph.type_of(last), leaves, _body(steps, last))
 
@@ -64,19 +67,12 @@ def epilogue_of(
     last = (steps[-1] if steps else root).operation.results[0]
     type_, body = graph.type_of(last), _body(steps, last)
     total = root.operation.results[0]
-    return VectorEpilogue.of(total, steps, _outside(steps), type_, body, stored)
+    return VectorEpilogue.of(total, steps, values_from_outside(steps), type_, body, stored)
 
 
 def _may_round(root: graph.GraphOp, cpu: CpuModel) -> bool:
     """Return whether the kernel of `root` may store other types than f32."""
     return isinstance(root, graph.NarrowMatmulOp) and holds_sums(root, cpu)
-
-
-def _outside(steps: Sequence[graph.GraphOp]) -> list[ir.Value]:
-    """The values that `steps` use and do not compute."""
-    inside = {each.operation.results[0] for each in steps}
-    used = dict.fromkeys(value for each in steps for value in each.operation.operands)
-    return [value for value in used if value not in inside]
 
 
 def _body(steps: Sequence[graph.GraphOp], result: ir.Value) -> Body:

@@ -1,9 +1,10 @@
-"""Matmuls on NVIDIA GPUs in tiles that are chosen here (`gpu_tiles`); a long K is split."""
+"""Matmuls on NVIDIA GPUs in tiles that are chosen here (`kernels.gpu_tiles`); a long K is split."""
 
 from ...dialects import graph
 from ...mlir import arith, ir
+from ..kernels.gpu_tiles import Plan, Tile, matmul_plan
 from .generic import generic, projection
-from .gpu_tiles import Plan, Tile, matmul_plan, tile_attribute
+from .gpu_lowering_config import tile_attribute
 from .lowering import Lowering
 from .reduced_products import Factor, converted, product, untransposed
 from .reduction import accumulator

@@ -11,7 +11,7 @@ from ..kernels.scalar_functions import compare, like
 from . import bfloat16
 from .dispatch import stored
 from .generic import generic, loop_index, parallel, projection
-from .gpu_tiles import im2col_attribute
+from .gpu_lowering_config import im2col_attribute
 from .kernel_calls import WeightedOp, compute
 from .lowering import Lowering, lowers
 from .movement import extract_slice, pad_tensor, reshape_tensor

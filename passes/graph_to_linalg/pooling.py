@@ -14,6 +14,7 @@ from ...dialects import graph
 from ...mlir import arith, ir, linalg, math, tensor
 from .dispatch import VIEWS, stored
 from .generic import parallel, projection
+from .gpu_lowering_config import image_attribute
 from .lowering import Lowering, lowers
 from .operands import Operand, known, operand, within_reach
 from .padding import border_type, padded
@@ -237,6 +238,9 @@ def _named_pool(
     output = x.ctx.filled(result, initial)
     op = build(x.value, shape, outs=[output], strides=strides, dilations=dilations)
     value = op if isinstance(op, ir.Value) else op.operation.results[0]
+    hint = image_attribute(result, kernel) if x.ctx.mma_sync and not one else None
+    if hint is not None:
+        ir.OpResult(value).owner.attributes["compilation_info"] = hint
     return Operand(x.ctx, result, value)
 
 

@@ -1,6 +1,9 @@
 // RUN: gc-opt %s --graph-conv-to-matmul --split-input-file | filecheck %s
 // RUN: gc-opt %s '--graph-conv-to-matmul=narrow=none' --split-input-file --report 2>&1 | filecheck %s --check-prefix=REPORT
 // RUN: gc-opt %s '--graph-conv-to-matmul=narrow=few pointwise=true' --split-input-file | filecheck %s --check-prefix=FEW
+// RUN: gc-opt %s '--graph-conv-to-matmul=narrow=few pointwise=true implicit=true' --split-input-file --report 2>&1 | filecheck %s --check-prefix=IMPLICIT
+
+// IMPLICIT-DAG: 1 declined by conv-to-matmul, becomes an implicit GEMM
 
 // CHECK-LABEL: @windows
 // CHECK: %[[X:.*]] = "graph.im2col"(%arg0) {{.*}} -> tensor<1x4x4x72xf32>
@@ -31,7 +34,7 @@ func.func @places(%x: tensor<?x8x8x8xf32, ["n"]>) -> tensor<?x4x4x4xf32, ["n"]> 
 // FEW: "graph.matmul"
 // CHECK-LABEL: @narrow
 // CHECK: "graph.matmul"
-// REPORT-DAG: 3 declined by conv-to-matmul, the backend itself lays out windows of 16 bits
+// REPORT-DAG: 4 declined by conv-to-matmul, the backend itself lays out windows of 16 bits
 func.func @narrow(%x: tensor<1x8x8x8xf16>) -> tensor<1x6x6x4xf16> {
   %w = "graph.constant"() {value = dense<2.0> : tensor<3x3x8x4xf16>} : () -> tensor<3x3x8x4xf16>
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x8xf16>, tensor<3x3x8x4xf16>) -> tensor<1x6x6x4xf16>
@@ -84,4 +87,18 @@ func.func @declined(%x: tensor<1x8x8x8xf32>, %i: tensor<1x8x8x8xi8>, %l: tensor<
   %c = "graph.conv"(%i, %w3) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x8x8x8xi8>, tensor<3x3x8x4xi8>) -> tensor<1x6x6x4xi32>
   %d = "graph.conv"(%l, %w4) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x1002x1002x32xf32>, tensor<3x3x32x4xf32>) -> tensor<1x1000x1000x4xf32>
   return %a, %b, %c, %d : tensor<1x8x8x4xf32>, tensor<1x6x6x4xf32>, tensor<1x6x6x4xi32>, tensor<1x1000x1000x4xf32>
+}
+
+// -----
+
+// Read from the image, where there are tiles.
+
+// CHECK-LABEL: @implicit
+// CHECK: "graph.matmul"
+// FEW-LABEL: @implicit
+// FEW: "graph.conv"
+func.func @implicit(%x: tensor<1x32x32x64xf16>) -> tensor<1x32x32x128xf16> {
+  %w = "graph.constant"() {value = dense<2.0> : tensor<3x3x64x128xf16>} : () -> tensor<3x3x64x128xf16>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x64xf16>, tensor<3x3x64x128xf16>) -> tensor<1x32x32x128xf16>
+  return %y : tensor<1x32x32x128xf16>
 }

@@ -28,7 +28,7 @@ func.func @split(%x: tensor<64x2048xf16>, %w: tensor<2048x512xf16>) -> tensor<64
 // Tiles that do not divide the matrix are padded in shared memory.
 // CHECK-LABEL: @padded
 // CHECK: ins(%arg0, %arg1 : tensor<197x100xf16>, tensor<100x80xf16>)
-// CHECK-SAME: padding = [32, 32, 64]
+// CHECK-SAME: padding = [16, 32, 64]
 func.func @padded(%x: tensor<197x100xf16>, %w: tensor<100x80xf16>) -> tensor<197x80xf16> {
   %0 = "graph.matmul"(%x, %w) : (tensor<197x100xf16>, tensor<100x80xf16>) -> tensor<197x80xf16>
   return %0 : tensor<197x80xf16>
@@ -36,10 +36,13 @@ func.func @padded(%x: tensor<197x100xf16>, %w: tensor<100x80xf16>) -> tensor<197
 
 // -----
 
-// Enough workgroups by the backend's tiles, and a short K: its choice.
+// Enough workgroups for large tiles; K innermost in the steps, of which a short K has one.
 // CHECK-LABEL: @large
-// CHECK-NOT: compilation_info
-// CHECK: linalg.matmul
+// CHECK-SAME: tensor<25088x64xf16>
+// CHECK: linalg.generic
+// CHECK-SAME: workgroup = [128, 128, 0]
+// CHECK-SAME: subgroup = [4, 4, 0], reduction = [0, 0, 4]
+// CHECK-SAME: workgroup_size = [256, 1, 1]
 func.func @large(%x: tensor<25088x64xf16>, %w: tensor<64x256xf16>) -> tensor<25088x256xf16> {
   %0 = "graph.matmul"(%x, %w) : (tensor<25088x64xf16>, tensor<64x256xf16>) -> tensor<25088x256xf16>
   return %0 : tensor<25088x256xf16>
@@ -67,6 +70,37 @@ func.func @single(%x: tensor<197x768xf32>, %w: tensor<768x768xf32>) -> tensor<19
 func.func @windows(%x: tensor<1x56x56x64xf16>) -> tensor<1x56x56x576xf16> {
   %0 = "graph.im2col"(%x) {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>} : (tensor<1x56x56x64xf16>) -> tensor<1x56x56x576xf16>
   return %0 : tensor<1x56x56x576xf16>
+}
+
+// -----
+
+// A convolution reads the windows of the padded image; what follows it runs in the same dispatch.
+// CHECK-LABEL: @implicit
+// CHECK: %[[X:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<34x34x64xf16>) attrs = {compilation_info = {{.*}}thread = [1, 1, 8], workgroup = [1, 32, 64]
+// CHECK: "flow.dispatch.region"
+// CHECK: "iree_linalg_ext.im2col"({{.*}}) {{.*}}static_output_sizes = [array<i64: 1, 32, 32>, array<i64: 1, 3, 3, 64>]
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<1024x128xf32>) attrs = {{.*}}workgroup = [32, 32, 0]{{.*}}use_igemm_convolution = true
+// CHECK: linalg.generic {{.*}}tensor<1024x128xf16>, tensor<1024x128xf16>)
+// CHECK: arith.maximumf
+// CHECK: flow.return
+func.func @implicit(%x: tensor<1x32x32x64xf16>, %w: tensor<3x3x64x128xf16>, %r: tensor<1x32x32x128xf16>) -> tensor<1x32x32x128xf16> {
+  %0 = "graph.fused"() ({
+    %c = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x64xf16>, tensor<3x3x64x128xf16>) -> tensor<1x32x32x128xf16>
+    %a = "graph.add"(%c, %r) : (tensor<1x32x32x128xf16>, tensor<1x32x32x128xf16>) -> tensor<1x32x32x128xf16>
+    %y = "graph.relu"(%a) : (tensor<1x32x32x128xf16>) -> tensor<1x32x32x128xf16>
+    "graph.yield"(%y) : (tensor<1x32x32x128xf16>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<1x32x32x128xf16>
+  return %0 : tensor<1x32x32x128xf16>
+}
+
+// -----
+
+// Pools compute vectors of channels.
+// CHECK-LABEL: @pool
+// CHECK: linalg.pooling_nhwc_max {{{.*}}thread = [1, 1, 1, 4, 0, 0], workgroup = [1, 1, 16, 64, 0, 0], reduction = [0, 0, 0, 0, 2, 2]
+func.func @pool(%x: tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16> {
+  %0 = "graph.max_pool"(%x) {dilations = array<i64: 1, 1>, high = array<i64: 0, 0>, kernel = array<i64: 2, 2>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16>
+  return %0 : tensor<2x16x16x64xf16>
 }
 
 // -----
