@@ -1,1 +1,26 @@
-"""Workarounds for IREE bugs."""
+"""Workarounds for faults of IREE 3.13: the passes of this folder, and a list of all others.
+
+Each has a program in ``test/passes/linalg/workarounds/Inputs/``, which shows the fault without the
+workaround. Its head says what is wrong, where in IREE's sources, and what the workaround is. When
+IREE mends the fault, the test of the program (``test_faults.py`` beside that folder) fails; remove
+the workaround and the program then.
+
+These are not passes but a form that a lowering chooses, or a flag. No pass of this folder can bring
+them about, as what they avoid is lost after the lowering, or arises in it.
+
+- ``dialects/graph/elements.py``: ``bf16_blob``, ``boolean_blob``
+- ``passes/graph_to_linalg/aliasing.py``: ``updated_argument``, ``updated_before_read``
+- ``passes/graph_to_linalg/branches.py``: ``equal_starts``
+- ``passes/graph_to_linalg/dispatch.py``: ``cloned_operands``, ``copy_dispatch``
+- ``passes/graph_to_linalg/generic.py``: ``reduced_splat``
+- ``passes/graph_to_linalg/indexing.py``: ``scattered_into_itself``
+- ``passes/graph_to_linalg/movement.py``: ``transposed_result``
+- ``passes/graph_to_linalg/normalization.py``: ``elements_and_sum``
+- ``passes/graph_to_linalg/operands.py``, ``packed_matmul.py``: ``one_window``
+- ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``, ``pooled_splat``
+- ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``
+- ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``
+- ``passes/graph_to_linalg/unit_axes.py``: ``unit_axes``
+- ``runtime/targets/base.py``: ``scaled_rows``
+- ``runtime/targets/cpu.py``: ``large_vectors``, ``reduction_of_several_uses``
+"""

@@ -1,4 +1,7 @@
-"""Workaround: positions along reduced rows, read from memory instead of computed in the kernel."""
+"""Workaround for IREE 3.13 ConvertToSPIRV: threads that share the reduction of a row exchange
+positions as ``index``, which SPIR-V does not allow in workgroup memory. Positions are read from
+memory instead. Remove when ``positions`` (`test_faults.py`) compiles.
+"""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,7 @@
-"""Workaround: reductions that one op reads by several index maps."""
+"""Workaround for IREE 3.13 FormDispatchRegions: a reduction that one op reads by several index maps
+is fused into it, and tiled for one of them. Compute barriers keep the two apart. Remove when
+``reordered_reductions`` (`test_faults.py`) computes the right values.
+"""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence

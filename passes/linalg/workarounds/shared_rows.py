@@ -1,4 +1,7 @@
-"""Workaround: per-row values that a reduction over the rows reads, and other ops, too."""
+"""Workaround for IREE 3.13 IREEComprehensiveBufferize on CUDA: it fails at per-row values that a
+dispatch both returns and reads in a reduction of the rows. A compute barrier separates the two.
+Remove when ``shared_rows`` (`test_faults.py`) compiles.
+"""
 
 from dataclasses import dataclass
 from typing import Any

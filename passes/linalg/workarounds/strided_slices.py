@@ -1,4 +1,7 @@
-"""Workaround: strided slices that are read at computed positions."""
+"""Workaround for IREE 3.13 GenericVectorization: loops that read computed positions of a strided
+slice are vectorized as if its elements were contiguous, and do not compile. A compute barrier
+materializes the slice. Remove when ``strided_slices`` (`test_faults.py`) compiles.
+"""
 
 from dataclasses import dataclass
 from typing import Any

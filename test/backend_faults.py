@@ -1,0 +1,75 @@
+"""The programs that show faults of IREE, compiled and run by its own tools.
+
+The head of a program says what is wrong, and where in IREE's sources. Some of its lines are read:
+
+- ``TARGET``: the target of graphc whose flags are used, but not those that ``WITHOUT`` names;
+- ``FAILS``: part of the compiler's error;
+- ``PASS``: the workaround, if it is a pass;
+- ``Workaround``: the file of a workaround, and its name there.
+"""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import iree.runtime
+import numpy as np
+
+from graphc.mlir import ir
+from graphc.passes.infra.pipeline import run_pipeline
+from graphc.runtime import resolve_target
+from graphc.runtime.iree_compile.compiler import find_compiler
+
+FOLDER = Path(__file__).parent / "passes" / "linalg" / "workarounds" / "Inputs"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that shows a fault, by the name of its file."""
+
+    name: str
+
+    @property
+    def text(self) -> str:
+        return (FOLDER / f"{self.name}.mlir").read_text()
+
+    def lines(self, key: str) -> list[str]:
+        """The values of `key` in the head."""
+        return re.findall(rf"^// {key}: (.*)$", self.text, flags=re.MULTILINE)
+
+    def flags(self, *, worked_around: bool) -> list[str]:
+        (target,) = self.lines("TARGET")
+        flags = resolve_target(target).flags(threads=1, opt_level=3, data_tiling=False)
+        without = () if worked_around else tuple(self.lines("WITHOUT"))
+        return [flag for flag in flags if not (without and flag.startswith(without))]
+
+    def compile(
+        self, folder: Path, *, worked_around: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the compiler, with the pass or the flags of the workaround if that is asked for."""
+        source = folder / f"{self.name}.mlir"
+        source.write_text(self._after_passes() if worked_around else self.text)
+        flags = self.flags(worked_around=worked_around)
+        command = [find_compiler(), source, "-o", folder / "module.vmfb", *flags]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def _after_passes(self) -> str:
+        with ir.Context(), ir.Location.unknown():
+            module = ir.Module.parse(self.text)
+            for name in self.lines("PASS"):
+                run_pipeline(module, name)
+            return str(module)
+
+    def run(
+        self, folder: Path, *feeds: np.ndarray, worked_around: bool = False
+    ) -> list[np.ndarray]:
+        """The results of ``main`` of `feeds`, on one thread."""
+        done = self.compile(folder, worked_around=worked_around)
+        assert done.returncode == 0, done.stderr
+        config = iree.runtime.Config("local-sync")
+        contents = (folder / "module.vmfb").read_bytes()
+        module = iree.runtime.VmModule.copy_buffer(config.vm_instance, contents)
+        results = iree.runtime.load_vm_module(module, config)["main"](*feeds)
+        several = results if isinstance(results, tuple | list) else [results]
+        return [np.asarray(each) for each in several]

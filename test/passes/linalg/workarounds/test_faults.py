@@ -1,0 +1,129 @@
+"""Each fault of IREE that graphc works around is still there.
+
+A test that fails here says that the installed IREE has mended a fault. Then what the head of the
+program names as its workaround goes, with the program and the lines about it here.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backend_faults import FOLDER, Program
+
+import graphc
+
+ROOT = Path(graphc.__file__).parent
+INDEX = "passes/linalg/workarounds/__init__.py"
+PROGRAMS = [Program(path.stem) for path in sorted(FOLDER.glob("*.mlir"))]
+RNG = np.random.default_rng(0)
+WIDE = RNG.standard_normal((2, 3, 4)).astype(np.float32)
+ROWS = RNG.standard_normal((3, 2)).astype(np.float32)
+IMAGE = RNG.standard_normal((1, 6, 6, 4)).astype(np.float32)
+TURNED = RNG.standard_normal((2, 24, 4, 4)).astype(np.float32)
+EIGHT = np.arange(8, dtype=np.float32)
+
+
+REJECTED = [each for each in PROGRAMS if each.lines("FAILS")]
+
+
+def _negated_sums():
+    total = -WIDE.sum((1, 2))
+    return [total, WIDE - total[:, None, None]]
+
+
+def _products_of_differences():
+    rows = TURNED.transpose(0, 3, 2, 1).reshape(8, 4, 24)
+    total = rows.sum(-1, keepdims=True)
+    return [(rows - total) * (rows - total).sum(-1, keepdims=True)]
+
+
+def _greatest_of_both():
+    windows = np.lib.stride_tricks.sliding_window_view(np.abs(IMAGE), (3, 3), (1, 2))
+    return [windows.max((-1, -2))]
+
+
+MISCOMPUTED = {
+    "accumulated_pools": ([IMAGE], _greatest_of_both),
+    "equal_starts": ([EIGHT], lambda: [np.tile(EIGHT, (8, 1)), np.tile(-EIGHT, (8, 1))]),
+    "pooled_splat": ([], lambda: [np.full((1, 4, 4, 8), 9)]),
+    "reduced_splat": ([EIGHT[:5]], lambda: [np.array(5)]),
+    "reduction_of_several_uses": ([TURNED], _products_of_differences),
+    "reordered_reductions": ([ROWS], lambda: [ROWS.sum(1)[:, None] - ROWS.sum(1)]),
+    "scalars_as_rows": ([WIDE[0]], lambda: [np.array([[3], [4]])]),
+    "scattered_into_itself": ([EIGHT, np.arange(8)[::-1, None].copy()], lambda: [EIGHT[::-1]]),
+    "updated_argument": (
+        [EIGHT, np.array([[3], [5]]), -np.ones(2, np.float32)],
+        lambda: [EIGHT, np.where(np.isin(EIGHT, (3, 5)), -1, EIGHT)],
+    ),
+    "updated_before_read": (
+        [EIGHT[:3]],
+        lambda: [np.zeros(1), np.zeros(3), np.array([7, -1, -2])],
+    ),
+}
+"""Feeds of the programs that compute wrong values, and functions that give the right ones."""
+
+
+def differ(found, expected) -> bool:
+    pairs = zip(found, expected, strict=True)
+    return not all(np.allclose(have, wanted, rtol=1e-4, atol=1e-4) for have, wanted in pairs)
+
+
+@pytest.mark.parametrize("program", REJECTED, ids=lambda each: each.name)
+def test_the_compiler_rejects(program, tmp_path):
+    done = program.compile(tmp_path)
+    (error,) = program.lines("FAILS")
+    assert done.returncode != 0
+    assert error in done.stderr
+
+
+@pytest.mark.parametrize("name", MISCOMPUTED)
+def test_values_are_wrong(name, tmp_path):
+    feeds, expected = MISCOMPUTED[name]
+    assert differ(Program(name).run(tmp_path, *feeds), expected())
+
+
+def test_sizes_are_wrong(tmp_path):
+    """The runtime notices that a result would be larger than its memory."""
+    with pytest.raises(IndexError, match="OUT_OF_RANGE"):
+        Program("spread_values").run(tmp_path, WIDE)
+
+
+@pytest.mark.parametrize("name", ["shared_rows", "positions", "strided_slices", "large_vectors"])
+def test_the_workaround_makes_it_compile(name, tmp_path):
+    assert Program(name).compile(tmp_path, worked_around=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "feeds", "expected"),
+    [
+        ("spread_values", [WIDE], _negated_sums),
+        *(
+            (name, *MISCOMPUTED[name])
+            for name in ("reordered_reductions", "reduction_of_several_uses")
+        ),
+    ],
+)
+def test_the_workaround_makes_values_right(name, feeds, expected, tmp_path):
+    assert not differ(Program(name).run(tmp_path, *feeds, worked_around=True), expected())
+
+
+def test_every_program_is_tested():
+    named = {each.name for each in REJECTED} | {*MISCOMPUTED, "spread_values"}
+    assert {each.name for each in PROGRAMS} == named
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.name)
+def test_workarounds_are_where_they_are_said_to_be(program):
+    places = program.lines("Workaround")
+    assert places
+    for place in places:
+        path, _, name = place.partition(", ")
+        assert name in (ROOT / path).read_text()
+        page = ROOT / path if program.lines("PASS") else ROOT / INDEX
+        assert f"``{program.name}``" in page.read_text(), page
+
+
+def test_the_index_lists_only_programs():
+    listed = re.findall(r"``([a-z0-9_]+)``", (ROOT / INDEX).read_text())
+    assert set(listed) <= {each.name for each in PROGRAMS}
