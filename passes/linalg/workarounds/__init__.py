@@ -10,6 +10,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 
 - ``dialects/graph/elements.py``: ``bf16_blob``, ``boolean_blob``
 - ``passes/graph_to_linalg/aliasing.py``: ``updated_argument``, ``updated_before_read``
+- ``passes/graph_to_linalg/bfloat16.py``: ``unrounded_bf16``
 - ``passes/graph_to_linalg/branches.py``: ``equal_starts``
 - ``passes/graph_to_linalg/dispatch.py``: ``cloned_operands``, ``copy_dispatch``,
   ``sliced_destination``, ``widened_operand``
@@ -31,8 +32,13 @@ in any form that was tried lately:
 - ``runtime/targets/vulkan.py``: command buffers of the first call that a second one reuses
 - ``runtime/targets/base.py``, `SPIRV_NARROW_FLOATS`: lost bits of bf16
 - ``passes/graph_to_linalg/reduction.py``, `complete`: elements read before they are written
+- ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
+- ``passes/graph_to_linalg/convolution_transpose.py``, `_spread`: ``tensor.pad`` of unit axes
+- ``passes/graph_to_linalg/einsum.py``, `_multiplied`: a reduction loop of one factor
 - ``passes/graph_to_linalg/indexing.py``, `_gathered`: ``positions``, of gathered elements
-- ``passes/graph_to_linalg/pooling.py``, `max_pool`: a crash at 16-bit floats
+- ``passes/graph_to_linalg/normalization.py``, `Rows.stored`: rows on the stack
+- ``passes/graph_to_linalg/padding.py``: a fused ``tensor.pad`` in pools
+- ``passes/graph_to_linalg/pooling.py``, `max_pool`: a crash at 16-bit floats; `_pool_axes`: vectors
 - ``passes/graph_to_linalg/positions.py``, `_positions`: zeros in copies of hoisted constants
 - ``passes/graph_to_linalg/shapes.py``, `bind_sizes`: one element stored by many workgroups
 - ``passes/graph_to_linalg/sorting.py``, ``detection.py``: unit axes of results that loops build

@@ -52,6 +52,7 @@ MISCOMPUTED = {
     "reordered_reductions": ([ROWS], lambda: [ROWS.sum(1)[:, None] - ROWS.sum(1)]),
     "scalars_as_rows": ([WIDE[0]], lambda: [np.array([[3], [4]])]),
     "scattered_into_itself": ([EIGHT, np.arange(8)[::-1, None].copy()], lambda: [EIGHT[::-1]]),
+    "unrounded_bf16": ([np.full(8, 256, np.float32)], lambda: [np.full(8, 256)]),
     "updated_argument": (
         [EIGHT, np.array([[3], [5]]), -np.ones(2, np.float32)],
         lambda: [EIGHT, np.where(np.isin(EIGHT, (3, 5)), -1, EIGHT)],
@@ -61,7 +62,8 @@ MISCOMPUTED = {
         lambda: [np.zeros(1), np.zeros(3), np.array([7, -1, -2])],
     ),
 }
-"""Feeds of the programs that compute wrong values, and functions that give the right ones."""
+"""Feeds of the programs that compute wrong values, and functions that give the right ones. In bf16,
+256 + 1 is 256."""
 
 
 def differ(found, expected) -> bool:
