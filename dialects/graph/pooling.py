@@ -137,7 +137,11 @@ class AveragePoolOp(Pool, name="average_pool"):
 def average_pool_counts(
     spatial, *, kernel, strides, dilations, low, high, extra, count_include_pad
 ) -> np.ndarray:
-    """The divisor of each window of an average pool, a number of elements: [out...]."""
+    """The divisor of each window of an average pool, a number of elements: [out...].
+
+    1 for a window of border alone, which dilations may skip over the image; its average is 0, as in
+    ONNX Runtime.
+    """
     ones = np.ones((1, 1, *spatial), np.float32)
     if count_include_pad:
         pads = [(0, 0), (0, 0), *zip(low, high, strict=True)]
@@ -146,7 +150,7 @@ def average_pool_counts(
     else:
         high = [a + b for a, b in zip(high, extra, strict=True)]
     view = windows(ones, kernel, strides, dilations, low, high, 0)
-    return view.sum(axis=_kernel_axes(ones.ndim))[0, 0]
+    return np.maximum(view.sum(axis=_kernel_axes(ones.ndim))[0, 0], 1)
 
 
 class LpPoolOp(Pool, name="lp_pool"):

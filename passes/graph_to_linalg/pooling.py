@@ -130,7 +130,12 @@ def _shares(
     else:
         ones = padded(ones, attrs["low"], _with_extra(attrs), 0)
     counts = _pool(ones, attrs, type_, 0, graph.AddOp)
-    return _each(counts, type_, lambda count: arith.divf(ctx.scalar(1, type_.dtype), count))
+
+    def reciprocal(count: ir.Value) -> ir.Value:
+        one = ctx.scalar(1, type_.dtype)
+        return arith.divf(one, arith.maximumf(count, one))  # none in a window of border alone
+
+    return _each(counts, type_, reciprocal)
 
 
 @lowers(graph.LpPoolOp)

@@ -139,6 +139,28 @@ def test_dilated_average_and_lp():
     cases.compare_compiled_with_evaluation()
 
 
+def test_average_of_border_alone():
+    """A dilated window skips the one row of the image: 0, with known and unknown sizes."""
+    image = _floats(1, 2, 1, 4)
+    window = {"kernel_shape": [2, 2], "dilations": [2, 1], "pads": [1, 0, 1, 1], "strides": [2, 2]}
+    cases = Cases(opset=19)
+    cases.add("AveragePool", image, **window)
+    cases.add("AveragePool", Feed(image, ["batch", 2, "height", "width"]), **window)
+    cases.compare_with_onnxruntime()
+
+
+def test_one_result_spread_over_unknown_sizes_and_another_not():
+    """The largest elements are broadcast, and their positions are a result."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["largest", "at"], kernel_shape=[3, 2]),
+        helper.make_node("Mul", ["largest", "y"], ["scaled"]),
+    ]
+    inputs = {"x": (np.float32, [1, "channels", 3, 2]), "y": (np.float32, [7, "columns"])}
+    model = build_model(nodes, inputs, ["scaled", "at"])
+    calls = [{"x": _floats(1, n, 3, 2), "y": _floats(7, 10 + n)} for n in (1, 3)]
+    compare_with_onnxruntime(model, calls[0], calls[1:])
+
+
 def test_element_types():
     cases = Cases(opset=22)
     for dtype, tolerance in ((np.float64, 1e-11), (np.float16, 1e-3), (ml_dtypes.bfloat16, 1e-2)):
