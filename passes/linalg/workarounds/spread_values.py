@@ -3,7 +3,7 @@ broadcasts over several axes gets wrong sizes. A compute barrier separates the t
 ``spread_values`` (`test_faults.py`) computes the right values.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -44,7 +44,7 @@ class StoreSpreadValues(Pass):
         for each in list(ops_within(op.operation)):
             if each.name.startswith("linalg.") and kernel_of(each) is None:
                 for result in each.results:
-                    if _is_of_unknown_size(result) and _is_spread_by_some(result):
+                    if _is_of_unknown_size(result) and _is_spread_by_some(result, each.results):
                         store(result)
 
 
@@ -52,20 +52,23 @@ def _is_of_unknown_size(x: ir.Value) -> bool:
     return isinstance(x.type, ir.RankedTensorType) and not x.type.has_static_shape
 
 
-def _is_spread_by_some(x: ir.Value) -> bool:
-    """Return whether an elementwise op broadcasts `x` over several axes, and `x`, or a value
-    computed from it without such a broadcast, may be a result of the same dispatch."""
+def _is_spread_by_some(x: ir.Value, together: Sequence[ir.Value]) -> bool:
+    """Return whether an elementwise op broadcasts `x` over several axes, and a value computed
+    `together` with it, or from one of these without such a broadcast, may be a result of the same
+    dispatch."""
     return (
-        sum(1 for _ in readings(x)) > 1
-        and any(spread for _, spread in _coming_of(x, with_reductions=False))
-        and any(not spread and _may_be_result(each) for each, spread in _coming_of(x))
+        sum(1 for each in together for _ in readings(each)) > 1
+        and any(spread for _, spread in _coming_of([x], with_reductions=False))
+        and any(not spread and _may_be_result(each) for each, spread in _coming_of(together))
     )
 
 
-def _coming_of(x: ir.Value, *, with_reductions: bool = True) -> Iterator[tuple[ir.Value, bool]]:
-    """The values that generic ops compute from `x`, each with whether it is broadcast over several
-    axes."""
-    waiting, seen = [(x, False)], set()
+def _coming_of(
+    values: Sequence[ir.Value], *, with_reductions: bool = True
+) -> Iterator[tuple[ir.Value, bool]]:
+    """`values`, and what generic ops compute from them, each with whether it is broadcast over
+    several axes."""
+    waiting, seen = [(x, False) for x in values], set()
     while waiting:
         value, spread = found = waiting.pop()
         if found in seen:
@@ -78,7 +81,7 @@ def _coming_of(x: ir.Value, *, with_reductions: bool = True) -> Iterator[tuple[i
                 continue
             is_reduction = has_reduction(reader)
             if with_reductions or not is_reduction:
-                wide = not is_reduction and (spread or _spreads(use))
+                wide = not is_reduction and (spread or _may_spread(use))
                 waiting += [(result, wide) for result in reader.results]
 
 
@@ -105,8 +108,15 @@ def _spreads(use: ir.OpOperand) -> bool:
     own, extents = _loops_along(use), _extents(use.owner.operation)
     long = [loop for loop, extent in enumerate(extents) if extent != 1]
     together = any(first not in own and second not in own for first, second in pairwise(long))
+    return together and _may_spread(use)
+
+
+def _may_spread(use: ir.OpOperand) -> bool:
+    """As `_spreads`, for any two loops: a transpose of the result may make them adjacent."""
+    own, extents = _loops_along(use), _extents(use.owner.operation)
+    broadcast = [loop for loop, extent in enumerate(extents) if extent != 1 and loop not in own]
     unknown = [loop for loop, extent in enumerate(extents) if extent is None]
-    return together and unknown != [loop for loop in own if extents[loop] is None]
+    return len(broadcast) > 1 and unknown != [loop for loop in own if extents[loop] is None]
 
 
 def _loops_along(use: ir.OpOperand) -> list[int]:

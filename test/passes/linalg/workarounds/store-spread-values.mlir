@@ -97,3 +97,47 @@ func.func @sum_of_products(%x: tensor<?x?x?xf32>, %sum: tensor<?xf32>, %wide: te
   } -> tensor<?x?x?xf32>
   return %products, %difference : tensor<?xf32>, tensor<?x?x?xf32>
 }
+
+// -----
+
+// One of two results of an op is spread, and the other is a result.
+// CHECK-LABEL: @beside
+// CHECK: %[[BOTH:.*]]:2 = linalg.generic
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[BOTH]]#0, %
+// CHECK: linalg.generic {{.*}} ins(%[[STORED]]
+// CHECK: return %[[BOTH]]#1
+func.func @beside(%sum: tensor<?xf32>, %wide: tensor<?x?x?xf32>) -> (tensor<?xf32>, tensor<?x?x?xf32>) {
+  %both:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%sum : tensor<?xf32>) outs(%sum, %sum : tensor<?xf32>, tensor<?xf32>) {
+  ^bb0(%in: f32, %o: f32, %p: f32):
+    %y = arith.negf %in : f32
+    %z = arith.addf %in, %in : f32
+    linalg.yield %y, %z : f32, f32
+  } -> (tensor<?xf32>, tensor<?xf32>)
+  %spread = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%both#0 : tensor<?xf32>) outs(%wide : tensor<?x?x?xf32>) {
+  ^bb0(%in: f32, %o: f32):
+    linalg.yield %in : f32
+  } -> tensor<?x?x?xf32>
+  return %both#1, %spread : tensor<?xf32>, tensor<?x?x?xf32>
+}
+
+// -----
+
+// Loops of a broadcast that a transpose of the result makes adjacent.
+// CHECK-LABEL: @transposed
+// CHECK: %[[MEAN:.*]] = linalg.generic
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[MEAN]], %
+// CHECK: linalg.generic {{.*}} ins(%[[STORED]]
+// CHECK: return %[[STORED]]
+func.func @transposed(%sum: tensor<?xf32>, %wide: tensor<?x?x?xf32>, %turned: tensor<?x?x?xf32>) -> (tensor<?xf32>, tensor<?x?x?xf32>) {
+  %mean = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%sum : tensor<?xf32>) outs(%sum : tensor<?xf32>) {
+  ^bb0(%in: f32, %o: f32):
+    %y = arith.negf %in : f32
+    linalg.yield %y : f32
+  } -> tensor<?xf32>
+  %spread = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (j)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%mean : tensor<?xf32>) outs(%wide : tensor<?x?x?xf32>) {
+  ^bb0(%in: f32, %o: f32):
+    linalg.yield %in : f32
+  } -> tensor<?x?x?xf32>
+  %0 = linalg.transpose ins(%spread : tensor<?x?x?xf32>) outs(%turned : tensor<?x?x?xf32>) permutation = [1, 0, 2]
+  return %mean, %0 : tensor<?xf32>, tensor<?x?x?xf32>
+}
