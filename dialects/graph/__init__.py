@@ -17,8 +17,10 @@ from .base import (
     evaluate_op,
     graph_op,
     map_group,
+    op_classes_of,
     tuple_builder,
 )
+from .casts import *
 from .col2im import *
 from .contraction import *
 from .control_flow import *
@@ -50,6 +52,7 @@ from .shapes import *
 from .sorting import *
 from .strassen import *
 from .symbolic_values import known_sizes, symbolic_value
+from .traits import *
 from .trees import *
 from .types import (
     StaticShape,

@@ -7,6 +7,7 @@ from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float
 from .shape_constraints import note_broadcast
+from .traits import MixedPrecision
 from .types import Shape, TensorType
 
 
@@ -30,6 +31,8 @@ class AttentionOp(GraphOp, name="attention"):
     keys are seen. With `causal`, query ``i`` sees the keys up to ``i``. A query that sees no key
     gives zeros.
     """
+
+    amp = MixedPrecision.NARROW
 
     q: Tensor
     k: Tensor
@@ -92,6 +95,8 @@ class RotaryEmbeddingOp(GraphOp, name="rotary_embedding"):
     ``(a * cos - b * sin, b * cos + a * sin)``; pair ``i`` is elements ``2 i`` and ``2 i + 1`` if
     `interleaved`, else ``i`` and ``R / 2 + i``.
     """
+
+    amp = MixedPrecision.FOLLOW
 
     x: Tensor
     cos: Tensor

@@ -27,7 +27,7 @@ verifier, constant folding and the interpreter.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from ..loading import LoadableDialect
 from .attributes import AttributeKind
 from .fields import Field, kind_of
 from .shape_constraints import note_not_negative
+from .traits import Fact, MixedPrecision
 from .types import TensorType, to_mlir, type_of
 
 
@@ -99,7 +100,7 @@ class Graph(LoadableDialect, name="graph"):
 
 
 class GraphOp(Graph.Operation):
-    """Base of the dialect's ops; see the module's docstring."""
+    """Base of the dialect's ops; see the module's docstring, and `traits` for what passes ask."""
 
     # Not annotated: `dialects.ext` would take annotated names for fields of the op.
     op_classes = {}  # every op class by its full name, "graph.relu"
@@ -107,6 +108,12 @@ class GraphOp(Graph.Operation):
     operand_kinds = ()
     attribute_kinds = {}
     pure = True
+    if TYPE_CHECKING:
+        amp: ClassVar[MixedPrecision | None]
+        along_axis: ClassVar[Fact | None]
+    amp = None
+    along_axis = None
+    is_view = False
 
     @staticmethod
     def infer(*operands: Any, **attrs: Any) -> Any:
@@ -231,6 +238,9 @@ def _require_possible(type_: TensorType) -> None:
 P = ParamSpec("P")
 
 
+OpT = TypeVar("OpT", bound=GraphOp)
+
+
 def builder(op_class: Callable[P, GraphOp]) -> Callable[P, TensorValue]:
     """The function that builds an op of one result: operands by position, attributes by keyword.
 
@@ -338,6 +348,11 @@ def evaluate_op(op: GraphOp, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
             )
         arrays.append(array)
     return tuple(arrays)
+
+
+def op_classes_of(base: type[OpT]) -> tuple[type[OpT], ...]:
+    """The ops, by class, that have the base class `base`."""
+    return tuple(each for each in GraphOp.op_classes.values() if issubclass(each, base))
 
 
 def graph_op(operation: Any) -> GraphOp | None:

@@ -7,6 +7,7 @@ from .attributes import Ints, Sizes
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_number
 from .movement import element_count
+from .traits import MixedPrecision
 from .types import Shape, StaticShape, TensorType
 
 
@@ -17,6 +18,8 @@ class Col2ImOp(GraphOp, name="col2im"):
     the result is [N, C, image...]. `low` and `high` are the padding of the image, which the
     result leaves out.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     image: Sizes

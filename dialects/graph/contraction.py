@@ -5,6 +5,7 @@ signedness, give sums of type i32; wider integers keep their type and wrap aroun
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .attributes import Str
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes, require_number
 from .shape_constraints import note_equal
+from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
 
@@ -39,11 +41,30 @@ def _summable(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return x.astype(dtype)
 
 
-class MatmulOp(GraphOp, name="matmul"):
+class Contraction(GraphOp):
+    """Base of contractions. Elementwise ops that follow one can be computed as its epilogue."""
+
+
+class KernelContraction(Contraction):
+    """Base of contractions of `x` by weights `w` that are laid out for a kernel of graphc's own.
+
+    The kernel computes the epilogue, too, while the accumulators are in registers.
+    """
+
+    amp = MixedPrecision.KEEP
+
+    if TYPE_CHECKING:
+        x: Tensor
+        w: Tensor
+
+
+class MatmulOp(Contraction, name="matmul"):
     """Matrix product of the last two axes; the leading axes broadcast (ONNX MatMul).
 
     ``[..., M, K] x [..., K, N] -> [..., M, N]``, both operands of rank 2 at least.
     """
+
+    amp = MixedPrecision.NARROW
 
     a: Tensor
     b: Tensor
@@ -91,12 +112,14 @@ def letter_sizes(operands: Sequence[str], shapes: Sequence[Shape]) -> dict[str, 
     return sizes
 
 
-class EinsumOp(GraphOp, name="einsum"):
+class EinsumOp(Contraction, name="einsum"):
     """Einstein summation (ONNX Einsum): products summed over letters the result leaves out.
 
     `equation` is explicit and without ellipsis, ``"bij,bjk->bik"``. A letter that an operand
     doubles takes its diagonal.
     """
+
+    amp = MixedPrecision.NARROW
 
     xs: Tensors
     equation: Str

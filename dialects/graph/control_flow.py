@@ -18,6 +18,7 @@ from ..symbolic import Dim
 from .attributes import Size, Str, Strs
 from .base import GraphOp, Results, Tensor, TensorValue, TypeRuleError, Values, graph_op
 from .shapes import BindSizesOp
+from .traits import MixedPrecision
 from .types import Shape, TensorType, type_of
 
 
@@ -25,6 +26,8 @@ class YieldAllOp(
     GraphOp, name="yield_all", pure=False, has_result=False, traits=[ir.IsTerminatorTrait]
 ):
     """Ends a region of control flow; `xs` are its results."""
+
+    amp = MixedPrecision.KEEP
 
     xs: Values
 
@@ -36,6 +39,8 @@ class YieldAllOp(
 
 class RegionOp(GraphOp):
     """Base of ops that run their regions."""
+
+    amp = MixedPrecision.KEEP
 
     if TYPE_CHECKING:
         names: Strs

@@ -4,9 +4,10 @@ import numpy as np
 
 from ..symbolic import Dim
 from .attributes import Int, Ints, Str
-from .base import GraphOp, Tensor, TypeRuleError, builder
-from .contraction import product_dtype, require_equal_sizes
+from .base import Tensor, TypeRuleError, builder
+from .contraction import Contraction, product_dtype, require_equal_sizes
 from .elementwise import require_number
+from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float, is_unsigned
 from .window import (
     from_channels_first,
@@ -38,7 +39,7 @@ def _require_divisible(channels: int | Dim, groups: int, what: str) -> None:
         raise TypeRuleError(f"{channels} {what} do not split into {groups} groups")
 
 
-class ConvOp(GraphOp, name="conv"):
+class ConvOp(Contraction, name="conv"):
     """Convolution (ONNX Conv 22, without bias), on any number of spatial axes.
 
     Integers of 8 and 16 bits give sums of type i32, as in `matmul`.
@@ -46,6 +47,8 @@ class ConvOp(GraphOp, name="conv"):
     ``channels_first``: `x` [N, C, spatial...], `w` [F, C/groups, kernel...], result [N, F, out...];
     ``channels_last``: `x` [N, spatial..., C], `w` [kernel..., C/groups, F], result [N, out..., F].
     """
+
+    amp = MixedPrecision.NARROW
 
     x: Tensor
     w: Tensor
@@ -112,12 +115,14 @@ def join_groups(w: np.ndarray, groups: int, joined: int) -> np.ndarray:
     return dense.reshape(*w.shape[:-2], joined * channels, w.shape[-1])
 
 
-class ConvTransposeOp(GraphOp, name="conv_transpose"):
+class ConvTransposeOp(Contraction, name="conv_transpose"):
     """Transposed convolution (ONNX ConvTranspose 22, without bias).
 
     `w` is [C, F/groups, kernel...] in both layouts. `low` and `high` are cut off the full result,
     `output_padding` is added behind it.
     """
+
+    amp = MixedPrecision.NARROW
 
     x: Tensor
     w: Tensor

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .base import GraphOp, Tensor, TypeRuleError, builder
+from .traits import MixedPrecision
 from .types import TensorType
 
 _I64 = np.dtype(np.int64)
@@ -19,6 +20,8 @@ class NonMaxSuppressionOp(GraphOp, name="non_max_suppression"):
 
     The result [batch, class, n] lists the selected boxes, then -1.
     """
+
+    amp = MixedPrecision.KEEP
 
     boxes: Tensor
     order: Tensor

@@ -6,13 +6,13 @@ import numpy as np
 
 from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
-from .contraction import require_equal_sizes
+from .contraction import KernelContraction, require_equal_sizes
 from .convolution import ConvOp
 from .types import TensorType, type_of
 from .window import from_channels_first, output_sizes, split_layout, to_channels_first
 
 
-class DirectConvOp(GraphOp, name="direct_conv"):
+class DirectConvOp(KernelContraction, name="direct_conv"):
     """A convolution over one or two axes with the weights in panels.
 
     `x` [N, H, W, C], or [N, C, H, W] with the `layout` ``channels_first``, `w`

@@ -11,12 +11,14 @@ import numpy as np
 
 from ...mlir import ir
 from ..symbolic import broadcast
-from .attributes import Bool, ElementType, Float, Str
+from .attributes import Bool, Float, Str
 from .base import GraphOp, Tensor, TensorValue, TypeRuleError, builder
-from .conversion import convert
 from .error_function import erf_array
 from .shape_constraints import note_broadcast
-from .types import Shape, TensorType, bit_width, is_float, is_integer, is_minifloat
+from .traits import MixedPrecision
+from .types import Shape, TensorType, is_float, is_integer
+
+_FOLLOW, _KEEP = MixedPrecision.FOLLOW, MixedPrecision.KEEP
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -58,7 +60,11 @@ def require_any(type_: TensorType) -> None:
     del type_
 
 
-class UnaryOp(GraphOp):
+class ElementwiseOp(GraphOp):
+    """Base of the ops that compute each element from the operands' elements at its place."""
+
+
+class UnaryOp(ElementwiseOp):
     """Base of ops from one tensor to one of the same shape."""
 
     if TYPE_CHECKING:
@@ -74,7 +80,7 @@ class UnaryOp(GraphOp):
         return x if cls.result_dtype is None else x.with_dtype(cls.result_dtype)
 
 
-class BinaryOp(GraphOp):
+class BinaryOp(ElementwiseOp):
     """Base of broadcasting ops from two tensors of one element type."""
 
     if TYPE_CHECKING:
@@ -83,6 +89,7 @@ class BinaryOp(GraphOp):
 
     requirement = staticmethod(require_number)
     result_dtype = None
+    commutative = False
 
     @classmethod
     def infer(cls, a: TensorType, b: TensorType, **attrs: Any) -> TensorType:
@@ -94,10 +101,6 @@ class BinaryOp(GraphOp):
         return TensorType(broadcast_shapes(a.shape, b.shape), dtype)
 
 
-class ElementwiseOp(GraphOp):
-    """Base of elementwise ops of any other form."""
-
-
 class UnaryBuilder(Protocol):
     def __call__(self, x: ir.Value, /, **attrs: Any) -> TensorValue: ...
 
@@ -106,27 +109,27 @@ class BinaryBuilder(Protocol):
     def __call__(self, a: ir.Value, b: ir.Value, /, **attrs: Any) -> TensorValue: ...
 
 
+_CLASS_FIELDS = ("amp", "commutative", "requirement", "result_dtype")
+
+
 def _define(
     base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: str, **fields: Any
 ) -> Any:
     """An op class of `base` named `name` whose numpy meaning is `meaning`, and its builder.
 
-    Keyword arguments are attribute kinds, or class fields such as ``requirement``.
+    Keyword arguments are attribute kinds, or class fields (`_CLASS_FIELDS`).
     """
     operands = ("x",) if base is UnaryOp else ("a", "b")
-    kinds = {
-        key: kind for key, kind in fields.items() if key not in ("requirement", "result_dtype")
-    }
+    kinds = {key: kind for key, kind in fields.items() if key not in _CLASS_FIELDS}
     body: dict[str, Any] = {
         "__doc__": doc,
         "__module__": __name__,
         "__annotations__": {**dict.fromkeys(operands, Tensor), **kinds},
         "evaluate": staticmethod(meaning),
+        **{key: value for key, value in fields.items() if key in _CLASS_FIELDS},
     }
     if "requirement" in fields:
         body["requirement"] = staticmethod(fields["requirement"])
-    if "result_dtype" in fields:
-        body["result_dtype"] = fields["result_dtype"]
     class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
     metaclass: Any = type(base)
     op_class = metaclass(class_name, (base,), body, name=name)
@@ -179,59 +182,65 @@ def _number(function: Callable[..., Any], **kinds: Any) -> dict[str, Any]:
     return {"meaning": function, "requirement": require_number, **kinds}
 
 
-AbsOp, abs_ = unary("abs", np.abs, "``|x|``.", requirement=require_number)
-NegOp, neg = unary("neg", np.negative, "``-x``.", requirement=require_number)
-SignOp, sign = unary("sign", np.sign, "-1, 0 or 1.", requirement=require_number)
-ExpOp, exp = unary("exp", _wide(np.exp), "Natural exponential.")
-LogOp, log = unary("log", _wide(np.log), "Natural logarithm.")
-SqrtOp, sqrt = unary("sqrt", _wide(np.sqrt), "Square root.")
-RsqrtOp, rsqrt = unary("rsqrt", _wide(lambda x: 1 / np.sqrt(x)), "``1 / sqrt(x)``.")
-ReciprocalOp, reciprocal = unary("reciprocal", _wide(lambda x: 1 / x), "``1 / x``.")
-SinOp, sin = unary("sin", _wide(np.sin), "Sine of radians.")
-CosOp, cos = unary("cos", _wide(np.cos), "Cosine of radians.")
-TanOp, tan = unary("tan", _wide(np.tan), "Tangent of radians.")
-AsinOp, asin = unary("asin", _wide(np.arcsin), "Arc sine, in radians.")
-AcosOp, acos = unary("acos", _wide(np.arccos), "Arc cosine, in radians.")
-AtanOp, atan = unary("atan", _wide(np.arctan), "Arc tangent, in radians.")
-SinhOp, sinh = unary("sinh", _wide(np.sinh), "Hyperbolic sine.")
-CoshOp, cosh = unary("cosh", _wide(np.cosh), "Hyperbolic cosine.")
-TanhOp, tanh = unary("tanh", _wide(np.tanh), "Hyperbolic tangent.")
-AsinhOp, asinh = unary("asinh", _wide(np.arcsinh), "Inverse hyperbolic sine.")
-AcoshOp, acosh = unary("acosh", _wide(np.arccosh), "Inverse hyperbolic cosine.")
-AtanhOp, atanh = unary("atanh", _wide(np.arctanh), "Inverse hyperbolic tangent.")
-ErfOp, erf = unary("erf", _wide(erf_array), "The error function.")
-SigmoidOp, sigmoid = unary("sigmoid", _wide(_sigmoid), "``1 / (1 + exp(-x))``.")
+AbsOp, abs_ = unary("abs", np.abs, "``|x|``.", requirement=require_number, amp=_FOLLOW)
+NegOp, neg = unary("neg", np.negative, "``-x``.", requirement=require_number, amp=_FOLLOW)
+SignOp, sign = unary("sign", np.sign, "-1, 0 or 1.", requirement=require_number, amp=_KEEP)
+ExpOp, exp = unary("exp", _wide(np.exp), "Natural exponential.", amp=_KEEP)
+LogOp, log = unary("log", _wide(np.log), "Natural logarithm.", amp=_KEEP)
+SqrtOp, sqrt = unary("sqrt", _wide(np.sqrt), "Square root.", amp=_KEEP)
+RsqrtOp, rsqrt = unary("rsqrt", _wide(lambda x: 1 / np.sqrt(x)), "``1 / sqrt(x)``.", amp=_KEEP)
+ReciprocalOp, reciprocal = unary("reciprocal", _wide(lambda x: 1 / x), "``1 / x``.", amp=_KEEP)
+SinOp, sin = unary("sin", _wide(np.sin), "Sine of radians.", amp=_KEEP)
+CosOp, cos = unary("cos", _wide(np.cos), "Cosine of radians.", amp=_KEEP)
+TanOp, tan = unary("tan", _wide(np.tan), "Tangent of radians.", amp=_KEEP)
+AsinOp, asin = unary("asin", _wide(np.arcsin), "Arc sine, in radians.", amp=_KEEP)
+AcosOp, acos = unary("acos", _wide(np.arccos), "Arc cosine, in radians.", amp=_KEEP)
+AtanOp, atan = unary("atan", _wide(np.arctan), "Arc tangent, in radians.", amp=_KEEP)
+SinhOp, sinh = unary("sinh", _wide(np.sinh), "Hyperbolic sine.", amp=_KEEP)
+CoshOp, cosh = unary("cosh", _wide(np.cosh), "Hyperbolic cosine.", amp=_KEEP)
+TanhOp, tanh = unary("tanh", _wide(np.tanh), "Hyperbolic tangent.", amp=_FOLLOW)
+AsinhOp, asinh = unary("asinh", _wide(np.arcsinh), "Inverse hyperbolic sine.", amp=_KEEP)
+AcoshOp, acosh = unary("acosh", _wide(np.arccosh), "Inverse hyperbolic cosine.", amp=_KEEP)
+AtanhOp, atanh = unary("atanh", _wide(np.arctanh), "Inverse hyperbolic tangent.", amp=_KEEP)
+ErfOp, erf = unary("erf", _wide(erf_array), "The error function.", amp=_FOLLOW)
+SigmoidOp, sigmoid = unary("sigmoid", _wide(_sigmoid), "``1 / (1 + exp(-x))``.", amp=_FOLLOW)
 ReluOp, relu = unary(
     "relu",
     lambda x: np.maximum(x, np.zeros((), x.dtype)),
     "``max(x, 0)``.",
     requirement=require_number,
+    amp=_FOLLOW,
 )
-FloorOp, floor = unary("floor", _wide(np.floor), "Largest integer not above.")
-CeilOp, ceil = unary("ceil", _wide(np.ceil), "Smallest integer not below.")
-RoundOp, round_ = unary("round", _wide(np.rint), "Nearest integer, halves to even.")
-SoftplusOp, softplus = unary("softplus", _wide(_softplus), "``log(1 + exp(x))``.")
-SoftsignOp, softsign = unary("softsign", _wide(lambda x: x / (1 + np.abs(x))), "``x / (1 + |x|)``.")
+FloorOp, floor = unary("floor", _wide(np.floor), "Largest integer not above.", amp=_KEEP)
+CeilOp, ceil = unary("ceil", _wide(np.ceil), "Smallest integer not below.", amp=_KEEP)
+RoundOp, round_ = unary("round", _wide(np.rint), "Nearest integer, halves to even.", amp=_KEEP)
+SoftplusOp, softplus = unary("softplus", _wide(_softplus), "``log(1 + exp(x))``.", amp=_KEEP)
+SoftsignOp, softsign = unary(
+    "softsign", _wide(lambda x: x / (1 + np.abs(x))), "``x / (1 + |x|)``.", amp=_KEEP
+)
 MishOp, mish = unary(
-    "mish", _wide(lambda x: x * np.tanh(_softplus(x))), "``x * tanh(softplus(x))``."
+    "mish", _wide(lambda x: x * np.tanh(_softplus(x))), "``x * tanh(softplus(x))``.", amp=_FOLLOW
 )
 GeluOp, gelu = unary(
     "gelu",
     _wide(_gelu),
     "Gaussian error linear unit (Hendrycks and Gimpel, 2016); `approximate`: ``none``, ``tanh``.",
     approximate=Str,
+    amp=_FOLLOW,
 )
 LeakyReluOp, leaky_relu = unary(
     "leaky_relu",
     _wide(lambda x, *, alpha: np.where(x < 0, alpha * x, x)),
     "``alpha * x`` below 0, else ``x``.",
     alpha=Float,
+    amp=_FOLLOW,
 )
 EluOp, elu = unary(
     "elu",
     _wide(lambda x, *, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
     "``alpha * (exp(x) - 1)`` below 0, else ``x``.",
     alpha=Float,
+    amp=_FOLLOW,
 )
 SeluOp, selu = unary(
     "selu",
@@ -241,6 +250,7 @@ SeluOp, selu = unary(
     "``gamma * elu(x)`` with its own `alpha`.",
     alpha=Float,
     gamma=Float,
+    amp=_KEEP,
 )
 CeluOp, celu = unary(
     "celu",
@@ -251,12 +261,14 @@ CeluOp, celu = unary(
     ),
     "Continuously differentiable elu.",
     alpha=Float,
+    amp=_KEEP,
 )
 SwishOp, swish = unary(
     "swish",
     _wide(lambda x, *, alpha: x * _sigmoid(alpha * x)),
     "``x * sigmoid(alpha * x)``.",
     alpha=Float,
+    amp=_FOLLOW,
 )
 HardSigmoidOp, hard_sigmoid = unary(
     "hard_sigmoid",
@@ -264,12 +276,14 @@ HardSigmoidOp, hard_sigmoid = unary(
     "``clip(alpha * x + beta, 0, 1)``.",
     alpha=Float,
     beta=Float,
+    amp=_FOLLOW,
 )
 ThresholdedReluOp, thresholded_relu = unary(
     "thresholded_relu",
     _wide(lambda x, *, alpha: np.where(x > alpha, x, 0)),
     "``x`` above `alpha`, else 0.",
     alpha=Float,
+    amp=_KEEP,
 )
 ShrinkOp, shrink = unary(
     "shrink",
@@ -279,8 +293,9 @@ ShrinkOp, shrink = unary(
     "Soft or hard shrinkage: 0 within ``[-lambd, lambd]``, outside moved by `bias`.",
     bias=Float,
     lambd=Float,
+    amp=_KEEP,
 )
-IsNanOp, is_nan = unary("is_nan", np.isnan, "Whether NaN.", result_dtype=np.bool_)
+IsNanOp, is_nan = unary("is_nan", np.isnan, "Whether NaN.", result_dtype=np.bool_, amp=_KEEP)
 IsInfOp, is_inf = unary(
     "is_inf",
     lambda x, *, negative, positive: (
@@ -291,10 +306,11 @@ IsInfOp, is_inf = unary(
     result_dtype=np.bool_,
     negative=Bool,
     positive=Bool,
+    amp=_KEEP,
 )
-NotOp, not_ = unary("not", np.logical_not, "Logical negation.", requirement=require_bool)
+NotOp, not_ = unary("not", np.logical_not, "Logical negation.", requirement=require_bool, amp=_KEEP)
 BitwiseNotOp, bitwise_not = unary(
-    "bitwise_not", np.bitwise_not, "Each bit inverted.", requirement=require_integer
+    "bitwise_not", np.bitwise_not, "Each bit inverted.", requirement=require_integer, amp=_KEEP
 )
 
 
@@ -330,50 +346,89 @@ def _shift_right(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(fits, np.right_shift(a, np.where(fits, b, 0)), filling)
 
 
-AddOp, add = binary("add", np.add, "``a + b``.")
-SubOp, sub = binary("sub", np.subtract, "``a - b``.")
-MulOp, mul = binary("mul", np.multiply, "``a * b``.")
-DivOp, div = binary("div", _divide, "``a / b``; integers truncate towards zero, by 0 give 0.")
+AddOp, add = binary("add", np.add, "``a + b``.", amp=_FOLLOW, commutative=True)
+SubOp, sub = binary("sub", np.subtract, "``a - b``.", amp=_FOLLOW)
+MulOp, mul = binary("mul", np.multiply, "``a * b``.", amp=_FOLLOW, commutative=True)
+DivOp, div = binary(
+    "div", _divide, "``a / b``; integers truncate towards zero, by 0 give 0.", amp=_FOLLOW
+)
 PowOp, pow_ = binary(
     "pow",
     _power,
     "``a ** b``. Powers of integers are cut to integers; what does not fit is unspecified.",
+    amp=_KEEP,
 )
-ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.")
-FmodOp, fmod = binary("fmod", np.fmod, "Remainder with the sign of `a`, as in C.")
-MaxOp, max_ = binary("max", np.maximum, "The larger; NaN wins.")
-MinOp, min_ = binary("min", np.minimum, "The smaller; NaN wins.")
+ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.", amp=_KEEP)
+FmodOp, fmod = binary("fmod", np.fmod, "Remainder with the sign of `a`, as in C.", amp=_KEEP)
+MaxOp, max_ = binary("max", np.maximum, "The larger; NaN wins.", amp=_FOLLOW, commutative=True)
+MinOp, min_ = binary("min", np.minimum, "The smaller; NaN wins.", amp=_FOLLOW, commutative=True)
 PreluOp, prelu = binary(
-    "prelu", lambda a, b: np.where(a < 0, a * b, a), "``a * b`` where `a` is negative, else `a`."
+    "prelu",
+    lambda a, b: np.where(a < 0, a * b, a),
+    "``a * b`` where `a` is negative, else `a`.",
+    amp=_FOLLOW,
 )
 EqualOp, equal = binary(
-    "equal", np.equal, "``a == b``.", requirement=require_any, result_dtype=np.bool_
+    "equal",
+    np.equal,
+    "``a == b``.",
+    requirement=require_any,
+    result_dtype=np.bool_,
+    amp=_KEEP,
+    commutative=True,
 )
-LessOp, less = binary("less", np.less, "``a < b``.", result_dtype=np.bool_)
+LessOp, less = binary("less", np.less, "``a < b``.", result_dtype=np.bool_, amp=_KEEP)
 LessOrEqualOp, less_or_equal = binary(
-    "less_or_equal", np.less_equal, "``a <= b``.", result_dtype=np.bool_
+    "less_or_equal", np.less_equal, "``a <= b``.", result_dtype=np.bool_, amp=_KEEP
 )
-GreaterOp, greater = binary("greater", np.greater, "``a > b``.", result_dtype=np.bool_)
+GreaterOp, greater = binary("greater", np.greater, "``a > b``.", result_dtype=np.bool_, amp=_KEEP)
 GreaterOrEqualOp, greater_or_equal = binary(
-    "greater_or_equal", np.greater_equal, "``a >= b``.", result_dtype=np.bool_
+    "greater_or_equal", np.greater_equal, "``a >= b``.", result_dtype=np.bool_, amp=_KEEP
 )
-AndOp, and_ = binary("and", np.logical_and, "Logical and.", requirement=require_bool)
-OrOp, or_ = binary("or", np.logical_or, "Logical or.", requirement=require_bool)
-XorOp, xor = binary("xor", np.logical_xor, "Logical exclusive or.", requirement=require_bool)
+AndOp, and_ = binary(
+    "and", np.logical_and, "Logical and.", requirement=require_bool, amp=_KEEP, commutative=True
+)
+OrOp, or_ = binary(
+    "or", np.logical_or, "Logical or.", requirement=require_bool, amp=_KEEP, commutative=True
+)
+XorOp, xor = binary(
+    "xor",
+    np.logical_xor,
+    "Logical exclusive or.",
+    requirement=require_bool,
+    amp=_KEEP,
+    commutative=True,
+)
 BitwiseAndOp, bitwise_and = binary(
-    "bitwise_and", np.bitwise_and, "Bits set in both.", requirement=require_integer
+    "bitwise_and",
+    np.bitwise_and,
+    "Bits set in both.",
+    requirement=require_integer,
+    amp=_KEEP,
+    commutative=True,
 )
 BitwiseOrOp, bitwise_or = binary(
-    "bitwise_or", np.bitwise_or, "Bits set in either.", requirement=require_integer
+    "bitwise_or",
+    np.bitwise_or,
+    "Bits set in either.",
+    requirement=require_integer,
+    amp=_KEEP,
+    commutative=True,
 )
 BitwiseXorOp, bitwise_xor = binary(
-    "bitwise_xor", np.bitwise_xor, "Bits set in one of both.", requirement=require_integer
+    "bitwise_xor",
+    np.bitwise_xor,
+    "Bits set in one of both.",
+    requirement=require_integer,
+    amp=_KEEP,
+    commutative=True,
 )
 ShiftLeftOp, shift_left = binary(
     "shift_left",
     _shift_left,
     "`a` moved left by `b` bits; 0 where `b` is negative or no less than the type's bits.",
     requirement=require_integer,
+    amp=_KEEP,
 )
 ShiftRightOp, shift_right = binary(
     "shift_right",
@@ -381,11 +436,14 @@ ShiftRightOp, shift_right = binary(
     "`a` moved right by `b` bits, filled with the sign of a signed type; nothing but the filling\n"
     "where `b` is negative or no less than the type's bits.",
     requirement=require_integer,
+    amp=_KEEP,
 )
 
 
 class WhereOp(ElementwiseOp, name="where"):
     """``a`` where `condition` holds, else ``b``; the three broadcast."""
+
+    amp = _FOLLOW
 
     condition: Tensor
     a: Tensor
@@ -403,76 +461,4 @@ class WhereOp(ElementwiseOp, name="where"):
         return np.where(condition, a, b)
 
 
-class CastOp(ElementwiseOp, name="cast"):
-    """Conversion of element type (ONNX Cast).
-
-    Floats to integers are cut towards zero and kept within the type's range, with 0 for NaN; those
-    of fewer than 8 bits take the low bits instead. Floats to floats are rounded to nearest, halves
-    to even; float8 types take their largest value for what is out of range, infinities included.
-    To float8_e8m0 (powers of two) the magnitude is rounded up.
-    """
-
-    x: Tensor
-    to: ElementType
-
-    @staticmethod
-    def infer(x: TensorType, *, to: np.dtype) -> TensorType:
-        return x.with_dtype(to)
-
-    @staticmethod
-    def evaluate(x: np.ndarray, *, to: np.dtype) -> np.ndarray:
-        return convert(x, to)
-
-
-class CastFloat8Op(ElementwiseOp, name="cast_float8"):
-    """Conversion to a float8 type in another way than `cast` does (ONNX Cast).
-
-    Without `saturate`, what is out of range becomes infinite, or NaN where the type has no
-    infinity. `round_mode` (``up``, ``down`` or ``nearest``) is for float8_e8m0 alone, the others
-    are rounded to nearest.
-    """
-
-    x: Tensor
-    to: ElementType
-    saturate: Bool
-    round_mode: Str
-
-    @staticmethod
-    def infer(x: TensorType, *, to: np.dtype, saturate: bool, round_mode: str) -> TensorType:
-        if not is_minifloat(to):
-            raise TypeRuleError(f"casts to types of 8 bits, not to {to}")
-        if round_mode not in ("up", "down", "nearest"):
-            raise TypeRuleError(f"round_mode is '{round_mode}', not up, down or nearest")
-        return x.with_dtype(to)
-
-    @staticmethod
-    def evaluate(x: np.ndarray, *, to: np.dtype, saturate: bool, round_mode: str) -> np.ndarray:
-        return convert(x, to, saturate, round_mode)
-
-
-class BitCastOp(ElementwiseOp, name="bit_cast"):
-    """The same bits as another element type of equal width (ONNX BitCast)."""
-
-    x: Tensor
-    to: ElementType
-
-    @staticmethod
-    def infer(x: TensorType, *, to: np.dtype) -> TensorType:
-        widths = [8 if dtype == np.bool_ else bit_width(dtype) for dtype in (x.dtype, to)]
-        if widths[0] != widths[1]:
-            raise TypeRuleError(f"{x.dtype} has {widths[0]} bits, {to} has {widths[1]}")
-        return x.with_dtype(to)
-
-    @staticmethod
-    def evaluate(x: np.ndarray, *, to: np.dtype) -> np.ndarray:
-        return x.view(np.uint8).astype(np.bool_) if to == np.bool_ else x.view(to)
-
-
 where = builder(WhereOp)
-cast = builder(CastOp)
-cast_float8 = builder(CastFloat8Op)
-bit_cast = builder(BitCastOp)
-
-
-ELEMENTWISE = (UnaryOp, BinaryOp, ElementwiseOp)
-"""Classes of the ops that compute each element from the operands' elements at its place."""

@@ -6,8 +6,8 @@ An element is the first 24 of the 32 bits of f32: sign, exponent, and 15 bits of
 import numpy as np
 
 from .attributes import Int
-from .base import GraphOp, Tensor, TypeRuleError, builder
-from .contraction import MatmulOp, require_equal_sizes
+from .base import Tensor, TypeRuleError, builder
+from .contraction import KernelContraction, MatmulOp, require_equal_sizes
 from .types import TensorType
 
 COMPACT_WIDTH = 64
@@ -16,7 +16,7 @@ _VECTOR = 16
 _WORDS = COMPACT_WIDTH * 24 // 32
 
 
-class CompactMatmulOp(GraphOp, name="compact_matmul"):
+class CompactMatmulOp(KernelContraction, name="compact_matmul"):
     """``x w`` of f32 by elements of 24 bits: `x` [..., K], `w` [panels, K, 48] of words, result
     [..., columns].
 

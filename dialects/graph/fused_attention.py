@@ -8,6 +8,7 @@ import numpy as np
 from .attention import AttentionOp
 from .attributes import Bool, Float, Int, Ints
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
+from .traits import MixedPrecision
 from .types import StaticShape, TensorType
 from .views import View
 
@@ -21,6 +22,8 @@ class DirectAttentionOp(GraphOp, name="direct_attention"):
     of a value are contiguous, and those of a value fill vectors. The mask is of f32. The axes of
     ``[*lead, queries, width]`` are stored in `order`; the last one stays last.
     """
+
+    amp = MixedPrecision.KEEP
 
     q: Tensor
     k: Tensor

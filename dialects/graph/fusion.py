@@ -6,11 +6,14 @@ from typing import Any
 from ...mlir import ir
 from .attributes import STR, Str
 from .base import GraphOp, Tensor, TypeRuleError, create
+from .traits import MixedPrecision
 from .types import type_of
 
 
 class YieldOp(GraphOp, name="yield", pure=False, has_result=False, traits=[ir.IsTerminatorTrait]):
     """Ends a region; `x` is the region's result."""
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
 
@@ -25,6 +28,8 @@ class GroupOp(GraphOp):
 
     The region uses the values around it directly; its last op yields the result.
     """
+
+    amp = MixedPrecision.KEEP
 
     def verify_op(self) -> None:
         if self.yielded.type != self.operation.results[0].type:

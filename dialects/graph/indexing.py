@@ -16,6 +16,7 @@ from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_integer, require_number
 from .movement import require_axis
 from .reduction import wide
+from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float
 
 _I64 = np.dtype(np.int64)
@@ -43,6 +44,9 @@ class GatherOp(GraphOp, name="gather"):
 
     The axes of `indices` stand in the place of `axis`.
     """
+
+    amp = MixedPrecision.FOLLOW
+    along_axis = "puts the axes of `indices` in the place of the axis"
 
     x: Tensor
     indices: Tensor
@@ -74,6 +78,9 @@ def _require_elements(x: TensorType, extent: int | Dim, indices: TensorType) -> 
 
 class GatherElementsOp(GraphOp, name="gather_elements"):
     """``result[i, j] = x[indices[i, j], j]`` for `axis` 0, likewise for others (GatherElements)."""
+
+    amp = MixedPrecision.KEEP
+    along_axis = "has indices for all axes, which would have to be transposed"
 
     x: Tensor
     indices: Tensor
@@ -110,6 +117,8 @@ class GatherNdOp(GraphOp, name="gather_nd"):
 
     The first `batch_dims` axes of both are the same and are kept.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     indices: Tensor
@@ -188,6 +197,9 @@ class ScatterElementsOp(GraphOp, name="scatter_elements"):
     position; with ``none``, the last of several updates to one position wins.
     """
 
+    amp = MixedPrecision.KEEP
+    along_axis = "has indices for all axes, which would have to be transposed"
+
     x: Tensor
     indices: Tensor
     updates: Tensor
@@ -229,6 +241,8 @@ class ScatterNdOp(GraphOp, name="scatter_nd"):
     The last axis of `indices` lists a position; `reduction` as in `scatter_elements`.
     """
 
+    amp = MixedPrecision.KEEP
+
     x: Tensor
     indices: Tensor
     updates: Tensor
@@ -258,6 +272,8 @@ class RangeOp(GraphOp, name="range"):
     ONNX Range, whose limit decides `size`.
     """
 
+    amp = MixedPrecision.KEEP
+
     start: Tensor
     delta: Tensor
     size: Size
@@ -281,6 +297,9 @@ class TopKOp(GraphOp, name="top_k"):
     Results are in order, whether or not `sorted` asks for it; equal elements keep their order.
     NaN counts as the largest value.
     """
+
+    amp = MixedPrecision.KEEP
+    along_axis = "has two results"
 
     x: Tensor
     values: Result
@@ -324,6 +343,8 @@ class TriluOp(GraphOp, name="trilu"):
     Diagonal `k` (0 is the main one, 1 the next to its right) is the last that is kept.
     """
 
+    amp = MixedPrecision.FOLLOW
+
     x: Tensor
     k: Size
     upper: Bool
@@ -348,6 +369,8 @@ class NonZeroOp(GraphOp, name="non_zero"):
 
     `count` is the number of positions; the frontend counts them first and names the size.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     count: Size

@@ -9,6 +9,7 @@ from ..symbolic import Dim
 from .attributes import Int, Ints, Sizes
 from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes
+from .traits import MixedPrecision
 from .types import Shape, StaticShape, TensorType
 
 
@@ -27,6 +28,9 @@ def require_axis(axis: int, rank: int) -> None:
 
 class ReshapeOp(GraphOp, name="reshape"):
     """The elements of `x`, in row-major order, in `shape`."""
+
+    amp = MixedPrecision.FOLLOW
+    is_view = True
 
     x: Tensor
     shape: Sizes
@@ -48,6 +52,8 @@ class ReshapeOp(GraphOp, name="reshape"):
 class TransposeOp(GraphOp, name="transpose"):
     """Axes reordered: result axis ``i`` is operand axis ``perm[i]``."""
 
+    amp = MixedPrecision.FOLLOW
+
     x: Tensor
     perm: Ints
 
@@ -65,6 +71,8 @@ class TransposeOp(GraphOp, name="transpose"):
 class ExpandOp(GraphOp, name="expand"):
     """Broadcast to `shape`, as numpy does."""
 
+    amp = MixedPrecision.FOLLOW
+
     x: Tensor
     shape: Sizes
 
@@ -81,6 +89,9 @@ class ExpandOp(GraphOp, name="expand"):
 
 class ConcatOp(GraphOp, name="concat"):
     """Tensors joined along `axis`."""
+
+    amp = MixedPrecision.FOLLOW
+    along_axis = "joins several tensors, which must be transposed alike"
 
     xs: Tensors
     axis: Int
@@ -122,6 +133,8 @@ class SliceOp(GraphOp, name="slice"):
     from ``starts[i]``, each ``steps[i]`` apart. Steps may be negative, not 0.
     """
 
+    amp = MixedPrecision.FOLLOW
+
     x: Tensor
     starts: Sizes
     sizes: Sizes
@@ -158,6 +171,8 @@ class DynamicSliceOp(GraphOp, name="dynamic_slice"):
     `slice`; where `sizes` is 0 they may be anything.
     """
 
+    amp = MixedPrecision.FOLLOW
+
     x: Tensor
     starts: Tensor
     steps: Tensor
@@ -181,6 +196,8 @@ class DynamicSliceOp(GraphOp, name="dynamic_slice"):
 
 class PadOp(GraphOp, name="pad"):
     """`value` (a scalar) around `x`: ``low[i]`` before and ``high[i]`` after axis ``i``."""
+
+    amp = MixedPrecision.FOLLOW
 
     x: Tensor
     value: Tensor
@@ -211,6 +228,8 @@ class DynamicPadOp(GraphOp, name="dynamic_pad"):
     `low` (i64) has one entry for each axis; a negative one leaves out elements, as sizes too
     small for the rest do.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     value: Tensor

@@ -13,6 +13,7 @@ from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float
 from .movement import require_axis
+from .traits import MixedPrecision
 from .types import TensorType
 
 
@@ -49,6 +50,9 @@ def _shifted(x: np.ndarray, axis: int) -> np.ndarray:
 class SoftmaxOp(_SoftmaxOp, name="softmax"):
     """``exp(x) / sum(exp(x))`` along `axis` (ONNX Softmax from opset 13 on)."""
 
+    amp = MixedPrecision.FOLLOW
+    along_axis = True
+
     x: Tensor
     axis: Int
 
@@ -61,6 +65,9 @@ class SoftmaxOp(_SoftmaxOp, name="softmax"):
 
 class LogSoftmaxOp(_SoftmaxOp, name="log_softmax"):
     """``log(softmax(x))`` along `axis` (ONNX LogSoftmax from opset 13 on)."""
+
+    amp = MixedPrecision.KEEP
+    along_axis = True
 
     x: Tensor
     axis: Int
@@ -105,6 +112,9 @@ class LayerNormOp(GraphOp, name="layer_norm"):
     to `x`.
     """
 
+    amp = MixedPrecision.FOLLOW
+    along_axis = "works along all axes from `axis` on"
+
     x: Tensor
     scale: Tensor
     bias: OptionalTensor
@@ -136,6 +146,9 @@ class RmsNormOp(GraphOp, name="rms_norm"):
     ``x / sqrt(mean(x * x) + epsilon) * scale``; `scale` broadcasts to `x`.
     """
 
+    amp = MixedPrecision.FOLLOW
+    along_axis = "works along all axes from `axis` on"
+
     x: Tensor
     scale: Tensor
     axis: Int
@@ -159,6 +172,9 @@ class BatchNormOp(GraphOp, name="batch_norm"):
     ``(x - mean) / sqrt(variance + epsilon) * scale + bias``; the four parameters have rank 1,
     the size of channel axis `axis`, and may be of a wider float type than `x`.
     """
+
+    amp = MixedPrecision.FOLLOW
+    along_axis = True
 
     x: Tensor
     scale: Tensor
@@ -212,6 +228,9 @@ class LrnOp(GraphOp, name="lrn"):
     ``x / (bias + alpha / size * sum(x * x)) ** beta``, the sum over a window of `size` elements
     around each one.
     """
+
+    amp = MixedPrecision.KEEP
+    along_axis = True
 
     x: Tensor
     axis: Int

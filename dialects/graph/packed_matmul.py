@@ -5,7 +5,8 @@ import numpy as np
 
 from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
-from .contraction import MatmulOp, require_equal_sizes
+from .contraction import KernelContraction, MatmulOp, require_equal_sizes
+from .traits import MixedPrecision
 from .types import TensorType
 from .window import output_sizes, windows
 
@@ -14,7 +15,7 @@ DEPTH_STEPS = {"amx": 32, "avx512bf16": 2}
 """The alignment of K in a bf16 matmul, by the unit that multiplies: K is a multiple of it."""
 
 
-class PackedMatmulOp(GraphOp, name="packed_matmul"):
+class PackedMatmulOp(KernelContraction, name="packed_matmul"):
     """``x w`` with `w` in panels: `x` [..., K], `w` [panels, K, n], result [..., columns].
 
     A panel holds `n` columns side by side, so that the kernel reads it sequentially; the last one
@@ -63,7 +64,7 @@ def unpack_weights(w: np.ndarray) -> np.ndarray:
     return w.transpose(1, 0, 2).reshape(w.shape[1], -1)
 
 
-class NarrowMatmulOp(GraphOp, name="narrow_matmul"):
+class NarrowMatmulOp(KernelContraction, name="narrow_matmul"):
     """``x w`` of bf16, accumulated in f32: `x` [..., K], `w` [panels, K/2, n, 2], result [...,
     columns].
 
@@ -125,6 +126,8 @@ class SplitTermsOp(GraphOp, name="split_terms"):
     Their sum has 16 of the 24 bits of f32.
     """
 
+    amp = MixedPrecision.KEEP
+
     x: Tensor
 
     @staticmethod
@@ -138,7 +141,7 @@ class SplitTermsOp(GraphOp, name="split_terms"):
         return np.concatenate(split_terms(x), axis=-1)
 
 
-class SplitMatmulOp(GraphOp, name="split_matmul"):
+class SplitMatmulOp(KernelContraction, name="split_matmul"):
     """``x w`` as three bf16 matmuls, accumulated in f32: `x` [..., 2 K], `w` [panels, 2, K/2, n,
     2], both as terms (`graph.split_terms`), result [..., columns].
 
@@ -195,6 +198,8 @@ class Im2colOp(GraphOp, name="im2col"):
 
     Window attributes as for `conv`; the image is channels last and padded with zeros.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     kernel: Ints

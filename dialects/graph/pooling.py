@@ -5,6 +5,7 @@ import numpy as np
 from .attributes import Bool, Int, Ints, Str
 from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_float, require_number
+from .traits import MixedPrecision
 from .types import TensorType, is_float
 from .window import (
     from_channels_first,
@@ -40,6 +41,8 @@ def _kernel_axes(rank: int) -> tuple[int, ...]:
 class MaxPoolOp(Pool, name="max_pool"):
     """The largest element of each window (ONNX MaxPool 22); padding never wins, NaN does."""
 
+    amp = MixedPrecision.FOLLOW
+
     x: Tensor
     kernel: Ints
     strides: Ints
@@ -62,6 +65,8 @@ class MaxPoolWithIndicesOp(GraphOp, name="max_pool_with_indices"):
     `storage_order` 1 the spatial axes are counted in column-major order. The first of equals wins,
     and the first NaN of all.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     kernel: Ints
@@ -105,6 +110,8 @@ class AveragePoolOp(Pool, name="average_pool"):
     `count_include_pad`: whether elements of the padding count as zeros. `extra` is padding at the
     end that never counts: what rounding up the number of windows (ceil_mode) adds.
     """
+
+    amp = MixedPrecision.FOLLOW
 
     x: Tensor
     kernel: Ints
@@ -155,6 +162,8 @@ def average_pool_counts(
 
 class LpPoolOp(Pool, name="lp_pool"):
     """The `p`-norm of each window (ONNX LpPool 22)."""
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     kernel: Ints

@@ -13,6 +13,7 @@ from ..symbolic import Dim
 from .attributes import ElementType
 from .base import Tensor, TypeRuleError, builder
 from .elementwise import ElementwiseOp, broadcast_shapes, require_float, require_integer
+from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float
 
 
@@ -35,6 +36,8 @@ class QuantizeOp(ElementwiseOp, name="quantize"):
     The quotient is of the type of `x` and `scale`. Halves are rounded to even, NaN gives the
     smallest value.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     scale: Tensor
@@ -62,6 +65,8 @@ class DequantizeOp(ElementwiseOp, name="dequantize"):
 
     The difference is taken in i32.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     scale: Tensor

@@ -10,6 +10,7 @@ import numpy as np
 
 from .attributes import Int, Sizes
 from .base import GraphOp, TypeRuleError, builder
+from .traits import MixedPrecision
 from .types import Shape, StaticShape, TensorType
 
 PHILOX_MULTIPLIER = 0xD256D193
@@ -29,6 +30,8 @@ class RandomBitsOp(GraphOp, name="random_bits"):
     `sizes` is the shape, `seed` (32 bits) the key. Element ``i``, in row-major order, has the
     counter ``i``; the first word of the generator is its lower half.
     """
+
+    amp = MixedPrecision.KEEP
 
     sizes: Sizes
     seed: Int

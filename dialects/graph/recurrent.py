@@ -20,6 +20,7 @@ import numpy as np
 
 from .attributes import Bool, Float, Floats, Strs
 from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, tuple_builder
+from .traits import MixedPrecision
 from .types import TensorType, is_integer
 
 _State = tuple[np.ndarray, ...]
@@ -61,6 +62,8 @@ class RnnOp(GraphOp, name="rnn"):
     From ONNX ``RNN``.
     """
 
+    amp = MixedPrecision.KEEP
+
     gates: Tensor
     recurrence: Tensor
     initial: Tensor
@@ -98,6 +101,8 @@ class GruOp(GraphOp, name="gru"):
     The reset gate is applied to ``h`` before the product for the candidate, or, when there is a
     `recurrent_bias` [H], to the product and this bias. From ONNX ``GRU``.
     """
+
+    amp = MixedPrecision.KEEP
 
     gates: Tensor
     recurrence: Tensor
@@ -148,6 +153,8 @@ class LstmOp(GraphOp, name="lstm"):
     with ``p``, the `peepholes` [3*H] in the order of i, o and f, optional. With `couple` the forget
     gate is ``1 - i``. From ONNX ``LSTM``.
     """
+
+    amp = MixedPrecision.KEEP
 
     gates: Tensor
     recurrence: Tensor

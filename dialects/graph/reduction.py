@@ -14,6 +14,7 @@ from .attributes import Bool, Int, Ints
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_number
 from .movement import require_axis
+from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
 _BOOL = np.dtype(np.bool_)
@@ -60,6 +61,8 @@ def wide(x: np.ndarray) -> np.ndarray:
 class ReduceSumOp(Reduction, name="reduce_sum"):
     """The sum over `axes` (ONNX ReduceSum). Integers wrap around."""
 
+    amp = MixedPrecision.KEEP
+
     x: Tensor
     axes: Ints
     keepdims: Bool
@@ -71,6 +74,8 @@ class ReduceSumOp(Reduction, name="reduce_sum"):
 
 class ReduceMeanOp(Reduction, name="reduce_mean"):
     """The mean over `axes` (ONNX ReduceMean). That of integers is cut towards zero."""
+
+    amp = MixedPrecision.FOLLOW
 
     x: Tensor
     axes: Ints
@@ -95,6 +100,8 @@ class ReduceMeanOp(Reduction, name="reduce_mean"):
 class ReduceProdOp(Reduction, name="reduce_prod"):
     """The product over `axes` (ONNX ReduceProd). Integers wrap around."""
 
+    amp = MixedPrecision.KEEP
+
     x: Tensor
     axes: Ints
     keepdims: Bool
@@ -106,6 +113,8 @@ class ReduceProdOp(Reduction, name="reduce_prod"):
 
 class ReduceMaxOp(Reduction, name="reduce_max"):
     """The largest over `axes` (ONNX ReduceMax); NaN wins. On booleans: whether any is true."""
+
+    amp = MixedPrecision.FOLLOW
 
     x: Tensor
     axes: Ints
@@ -122,6 +131,8 @@ class ReduceMaxOp(Reduction, name="reduce_max"):
 class ReduceMinOp(Reduction, name="reduce_min"):
     """The smallest over `axes` (ONNX ReduceMin); NaN wins. On booleans: whether all are true."""
 
+    amp = MixedPrecision.FOLLOW
+
     x: Tensor
     axes: Ints
     keepdims: Bool
@@ -136,6 +147,9 @@ class ReduceMinOp(Reduction, name="reduce_min"):
 
 class Arg(GraphOp):
     """Base of the ops that give the position of an extreme element along one axis (i64)."""
+
+    amp = MixedPrecision.KEEP
+    along_axis = "drops the axis without `keepdims`"
 
     @staticmethod
     def infer(x: TensorType, *, axis: int, keepdims: bool, last_index: bool) -> TensorType:
@@ -187,6 +201,9 @@ class ArgMinOp(Arg, name="arg_min"):
 
 class Cumulative(GraphOp):
     """Base of the running reductions along one axis."""
+
+    amp = MixedPrecision.KEEP
+    along_axis = "not yet: the gain is unmeasured"
 
     @staticmethod
     def infer(x: TensorType, *, axis: int, exclusive: bool, reverse: bool) -> TensorType:

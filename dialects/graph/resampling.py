@@ -9,6 +9,7 @@ from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float, require_integer
 from .movement import require_axis
+from .traits import MixedPrecision
 from .types import TensorType, is_float
 
 INTERPOLATIONS = ("nearest", "linear", "cubic")
@@ -27,6 +28,9 @@ class InterpolateOp(GraphOp, name="interpolate"):
     are [n, taps], and the result has n elements along `axis`. Places outside of the axis are
     clamped to it. `weights` are f64 for f64, else f32.
     """
+
+    amp = MixedPrecision.FOLLOW
+    along_axis = "not yet: the gain is unmeasured"
 
     x: Tensor
     places: Tensor
@@ -68,6 +72,8 @@ class SampleOp(GraphOp, name="sample"):
     outer elements' centers (`align_corners`) or outer edges. An infinite coordinate lies outside,
     and so does one that is no number; what would not be mirrored back stands for the first element.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     points: Tensor

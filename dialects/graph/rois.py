@@ -6,6 +6,7 @@ from .attributes import Bool, Float, Int, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float, require_integer
+from .traits import MixedPrecision
 from .types import TensorType
 
 REGION_MODES = ("avg", "max")
@@ -36,6 +37,8 @@ class RoiAlignOp(GraphOp, name="roi_align"):
     point. `half_pixel`: whether elements are centered on halves; otherwise a region is at least
     one element wide. A point more than 1 outside of the image is 0.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     rois: Tensor
@@ -109,6 +112,8 @@ class MaxRoiPoolOp(GraphOp, name="max_roi_pool"):
     `x` is [N, C, H, W]. A row of `rois` is the number of an image, x1, y1, x2, y2, the last four
     in elements once multiplied by `scale` and rounded. The result is [regions, C, height, width].
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     rois: Tensor

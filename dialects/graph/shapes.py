@@ -7,11 +7,14 @@ from ...mlir import ir
 from ..symbolic import Dim
 from .attributes import Elements, Sizes, Str, Strs
 from .base import GraphOp, Tensor, TypeRuleError, builder
+from .traits import MixedPrecision
 from .types import Shape, TensorType, is_integer, type_of
 
 
 class ConstantOp(GraphOp, name="constant"):
     """A tensor known at compile time."""
+
+    amp = MixedPrecision.KEEP
 
     value: Elements
 
@@ -26,6 +29,8 @@ class ConstantOp(GraphOp, name="constant"):
 
 class SizesOp(GraphOp, name="sizes"):
     """The given sizes, symbolic ones included, as a tensor of rank 1 (i64)."""
+
+    amp = MixedPrecision.KEEP
 
     sizes: Sizes
 
@@ -47,6 +52,9 @@ class BindSizesOp(GraphOp, name="bind_sizes", pure=False):
     dimension anywhere. The values must not be negative; a negative one ends the run with an error.
     """
 
+    amp = MixedPrecision.KEEP
+    is_view = True
+
     x: Tensor
     names: Strs
 
@@ -65,6 +73,8 @@ class BindSizesOp(GraphOp, name="bind_sizes", pure=False):
 
 class RequireOp(GraphOp, name="require", pure=False, has_result=False):
     """End the run with an error that says `message` unless `condition` (one boolean) holds."""
+
+    amp = MixedPrecision.KEEP
 
     condition: Tensor
     message: Str

@@ -5,6 +5,7 @@ import numpy as np
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_number
 from .reduction import wide
+from .traits import MixedPrecision
 from .types import TensorType
 
 
@@ -14,6 +15,8 @@ class ArgsortRowsOp(GraphOp, name="argsort_rows"):
     Rows compare by their first elements that differ; NaN is larger than all others and equal to
     itself. Equal rows keep their order.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
 

@@ -7,7 +7,9 @@ import numpy as np
 from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .bilinear import ALGORITHMS, BilinearAlgorithm
+from .contraction import KernelContraction
 from .packed_matmul import pack_weights, unpack_weights
+from .traits import MixedPrecision
 from .types import TensorType
 
 GAP = 16
@@ -23,6 +25,8 @@ class StrassenTermsOp(GraphOp, name="strassen_terms"):
     each thread that multiplies: the sums are several times as large as the rows, and no thread
     reads them from another core's cache.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     blocks: Str
@@ -53,7 +57,7 @@ class StrassenTermsOp(GraphOp, name="strassen_terms"):
         return np.stack([lines] * copies)
 
 
-class StrassenMatmulOp(GraphOp, name="strassen_matmul"):
+class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
     """``x w`` by an algorithm of `blocks`: `x` [copies, products, R/r * K/k and a gap] and `w`
     [panels, products, K/k, n] are the sums of blocks (`graph.strassen_terms`, `pack_sums`), result
     [shape..., columns].

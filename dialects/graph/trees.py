@@ -5,6 +5,7 @@ import numpy as np
 from .attributes import Int
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_float, require_integer
+from .traits import MixedPrecision
 from .types import TensorType
 
 LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
@@ -19,6 +20,8 @@ class TreeLeavesOp(GraphOp, name="tree_leaves"):
     ``children[n, 1]``. Trees start at `roots`. A number n below 0 stands for leaf ``-1 - n``; a row
     that reaches no leaf after `depth` nodes is at leaf 0. Rows have at least `width` features.
     """
+
+    amp = MixedPrecision.KEEP
 
     x: Tensor
     roots: Tensor

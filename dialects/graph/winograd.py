@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .attributes import Int, Ints
-from .base import GraphOp, Tensor, TypeRuleError, builder
+from .base import Tensor, TypeRuleError, builder
+from .contraction import KernelContraction
 from .types import TensorType, static_size
 from .window import output_sizes
 
@@ -51,7 +52,7 @@ def winograd_transforms(tile: int) -> Transforms:
     return Transforms(image, kernel, inverse)
 
 
-class WinogradConvOp(GraphOp, name="winograd_conv"):
+class WinogradConvOp(KernelContraction, name="winograd_conv"):
     """A convolution by a 3x3 kernel with stride 1, in tiles of `tile` x `tile` output pixels.
 
     `x` [N, H, W, g*C], `w` [panels, (tile + 2)^2, C, n] of kernels that were transformed, `n`

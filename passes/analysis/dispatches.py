@@ -131,7 +131,7 @@ def _joins(op: graph.GraphOp | None, user: graph.GraphOp | None) -> bool:
 def _is_elementwise(op: graph.GraphOp | None) -> bool:
     if isinstance(op, graph.FusedOp):
         return op.attrs["kind"] == "elementwise"
-    return isinstance(op, graph.ELEMENTWISE)
+    return isinstance(op, graph.ElementwiseOp)
 
 
 def _dispatches(step: Step, op: graph.GraphOp | None) -> list[Step]:

@@ -17,8 +17,6 @@ from ...mlir import ir
 from ..graph_to_linalg.convert import load_rules
 from ..graph_to_linalg.scratch import prepared_by, scratch_of
 
-VIEWS = ("graph.reshape", "graph.bind_sizes")
-"""Ops whose result is the memory of their first operand."""
 ASSUMED_SIZE = 1
 """The size of a dimension whose size is not given."""
 
@@ -200,7 +198,7 @@ class _Analysis:
             types = map(graph.type_of, op.results)
             self._constants += sum(map(self._sizes.bytes_of, types))
             return
-        if op.name in VIEWS:
+        if _view(op).is_view:
             self._alias(op.results[0], op.operands[0])
             return
         name = node_name(op)

@@ -18,28 +18,6 @@ from ..infra.registry import register
 _F32 = np.dtype(np.float32)
 _NARROW = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
-PRODUCTS = (
-    graph.MatmulOp,
-    graph.EinsumOp,
-    graph.ConvOp,
-    graph.ConvTransposeOp,
-    graph.AttentionOp,
-)
-"""Ops that gain most from 16 bits; their accumulators are f32."""
-
-FOLLOWING = (
-    graph.AbsOp, graph.NegOp, graph.ReluOp, graph.LeakyReluOp, graph.PreluOp, graph.EluOp,
-    graph.SigmoidOp, graph.HardSigmoidOp, graph.SwishOp, graph.GeluOp, graph.MishOp, graph.TanhOp,
-    graph.ErfOp, graph.AddOp, graph.SubOp, graph.MulOp, graph.DivOp, graph.MaxOp, graph.MinOp,
-    graph.WhereOp, graph.SoftmaxOp, graph.LayerNormOp, graph.RmsNormOp, graph.BatchNormOp,
-    graph.RotaryEmbeddingOp, graph.ReduceMeanOp, graph.ReduceMaxOp, graph.ReduceMinOp,
-    graph.MaxPoolOp, graph.AveragePoolOp, graph.InterpolateOp, graph.ReshapeOp, graph.TransposeOp,
-    graph.ExpandOp, graph.ConcatOp, graph.SliceOp, graph.DynamicSliceOp, graph.PadOp,
-    graph.GatherOp, graph.TriluOp,
-)  # fmt: skip
-"""Ops that stay in 16 bits between matmuls and convolutions. Their accumulators are f32, too, and
-their results are hardly larger than their operands."""
-
 
 @register
 @dataclass(frozen=True)
@@ -108,9 +86,9 @@ class _Converter:
         """The reason to leave `op` in f32: None if it is to be narrowed, "" if there is no reason
         worth a report."""
         values = [v for v in op.operation.operands if self.is_wide(v) or v in self.narrowed]
-        if isinstance(op, PRODUCTS):
+        if op.amp is graph.MixedPrecision.NARROW:
             return None if values else ""
-        if not isinstance(op, FOLLOWING) or not values:
+        if op.amp is not graph.MixedPrecision.FOLLOW or not values:
             return ""
         computed = [v for v in values if constant_array(v) is None]
         if not all(v in self.narrowed for v in computed):

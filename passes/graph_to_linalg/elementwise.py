@@ -102,6 +102,4 @@ def lower_op(ctx: Lowering, op: graph.GraphOp, *operands: ir.Value) -> ir.Value:
     )
 
 
-for _op_class in graph.GraphOp.op_classes.values():
-    if issubclass(_op_class, graph.ELEMENTWISE):
-        lowers(_op_class)(lower_op)
+lowers(*graph.op_classes_of(graph.ElementwiseOp))(lower_op)

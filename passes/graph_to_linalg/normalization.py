@@ -193,7 +193,7 @@ def _is_for_kernel(op: graph.SoftmaxOp) -> bool:
     type_ = graph.type_of(op.x)
     before = graph.graph_op(op.x.owner)
     return (
-        not isinstance(before, graph.UnaryOp | graph.BinaryOp | graph.ElementwiseOp | graph.GroupOp)
+        not isinstance(before, graph.ElementwiseOp | graph.GroupOp)
         and type_.dtype == np.float32
         and type_.is_static
         and 0 not in type_.shape

@@ -25,24 +25,6 @@ from .query import constant_scalar, producer
 
 Captures = dict[str, Any]
 
-COMMUTATIVE: frozenset[type[graph.GraphOp]] = frozenset(
-    {
-        graph.AddOp,
-        graph.MulOp,
-        graph.MaxOp,
-        graph.MinOp,
-        graph.EqualOp,
-        graph.AndOp,
-        graph.OrOp,
-        graph.XorOp,
-        graph.BitwiseAndOp,
-        graph.BitwiseOrOp,
-        graph.BitwiseXorOp,
-    }
-)
-"""Ops whose two operands may be exchanged."""
-
-
 _PROGRESS = ""
 """The key, among captures, of the number of nodes that matched so far."""
 
@@ -181,7 +163,8 @@ class OpPattern(Pattern):
         if len(groups) != len(self.operands):
             names = ", ".join(op.operand_names)
             raise TypeError(f"{op.OPERATION_NAME} takes ({names}), not {len(self.operands)}")
-        return [groups, groups[::-1]] if type(op) in COMMUTATIVE else [groups]
+        commutes = isinstance(op, graph.BinaryOp) and op.commutative
+        return [groups, groups[::-1]] if commutes else [groups]
 
 
 def any_(name: str | None = None) -> Pattern:

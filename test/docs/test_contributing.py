@@ -30,6 +30,7 @@ import graphc
 from graphc.dialects import graph, iree
 from graphc.dialects.graph.base import GraphOp, Tensor, builder
 from graphc.dialects.graph.elementwise import UnaryOp
+from graphc.dialects.graph.traits import MixedPrecision
 from graphc.frontend.onnx.importing.registry import onnx_op
 from graphc.mlir import arith, ir, vector
 from graphc.passes.graph_to_linalg.elementwise import lower_op

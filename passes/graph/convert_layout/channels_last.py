@@ -50,15 +50,10 @@ class PoolChannelsLast(_ChannelsLast):
     """``pool(x)  -->  transpose(pool(transpose(x)))``."""
 
     name = "pool-channels-last"
-    root = (graph.MaxPoolOp, graph.AveragePoolOp, graph.LpPoolOp)
+    root = graph.op_classes_of(graph.Pool)
 
     def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
-        builders = {
-            graph.MaxPoolOp: graph.max_pool,
-            graph.AveragePoolOp: graph.average_pool,
-            graph.LpPoolOp: graph.lp_pool,
-        }
-        return builders[type(op)](x, **attrs)
+        return graph.build(type(op), [x], attrs)
 
 
 CHANNELS_LAST = (ConvChannelsLast, ConvTransposeChannelsLast, PoolChannelsLast)

@@ -25,19 +25,10 @@ from .permutation import (
     transposes_freely,
 )
 
-REDUCTIONS = (
-    graph.ReduceSumOp,
-    graph.ReduceMeanOp,
-    graph.ReduceMaxOp,
-    graph.ReduceMinOp,
-    graph.ReduceProdOp,
+ELEMENTWISE_OPS = graph.op_classes_of(graph.ElementwiseOp)
+ALONG_ONE_AXIS = tuple(
+    op_class for op_class in graph.op_classes_of(graph.GraphOp) if op_class.along_axis is True
 )
-ELEMENTWISE_OPS = tuple(
-    op_class
-    for op_class in graph.GraphOp.op_classes.values()
-    if issubclass(op_class, graph.ELEMENTWISE)
-)
-ALONG_ONE_AXIS = (graph.SoftmaxOp, graph.LogSoftmaxOp, graph.LrnOp, graph.BatchNormOp)
 
 
 def _perm(value: ir.Value) -> Perm | None:
@@ -132,7 +123,7 @@ class SinkThroughElementwise(Rewrite):
         return transposed(value, inverse(perm))
 
 
-@rewrite(*REDUCTIONS)
+@rewrite(*graph.op_classes_of(graph.Reduction))
 def sink_through_reduction(op):
     """``reduce(transpose(x, p), axes)  -->  transpose(reduce(x, p[axes]), p')``."""
     perm = _perm(op.x)

@@ -8,20 +8,6 @@ from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
 from .groups import fuse_groups
 
-CONTRACTIONS = (
-    graph.CompactMatmulOp,
-    graph.ConvOp,
-    graph.ConvTransposeOp,
-    graph.DirectConvOp,
-    graph.EinsumOp,
-    graph.MatmulOp,
-    graph.NarrowMatmulOp,
-    graph.PackedMatmulOp,
-    graph.SplitMatmulOp,
-    graph.StrassenMatmulOp,
-    graph.WinogradConvOp,
-)
-
 
 @register
 @dataclass(frozen=True)
@@ -41,7 +27,7 @@ class GraphFuseEpilogue(Pass):
     """Values that a group may read; the backend takes at most 32 buffers per kernel."""
 
     def run(self, op: Any, state: PassState) -> None:
-        fuse_groups(op, CONTRACTIONS, "epilogue", self.max_operands, state)
+        fuse_groups(op, graph.Contraction, "epilogue", self.max_operands, state)
 
 
 @register
@@ -61,4 +47,4 @@ class GraphFuseElementwise(Pass):
     """Values that a group may read; the backend takes at most 32 buffers per kernel."""
 
     def run(self, op: Any, state: PassState) -> None:
-        fuse_groups(op, graph.ELEMENTWISE, "elementwise", self.max_operands, state)
+        fuse_groups(op, graph.ElementwiseOp, "elementwise", self.max_operands, state)

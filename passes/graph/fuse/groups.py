@@ -17,7 +17,7 @@ Group = list[graph.GraphOp]
 
 def fuse_groups(
     function: Any,
-    roots: tuple[type[graph.GraphOp], ...],
+    roots: type[graph.GraphOp],
     kind: str,
     max_operands: int,
     state: PassState,
@@ -80,7 +80,7 @@ class _Grower:
         found = {}
         for user in _users(op):
             view = graph.graph_op(user)
-            if not isinstance(view, graph.ELEMENTWISE) or _result(view) in self.taken:
+            if not isinstance(view, graph.ElementwiseOp) or _result(view) in self.taken:
                 continue
             if graph.type_of(_result(view)).shape == shape:
                 found[_result(view)] = view

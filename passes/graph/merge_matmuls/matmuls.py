@@ -75,7 +75,7 @@ def _how_used(product: Linear) -> tuple[str | None, Any]:
         return None, (heads.size, heads.perm)
     for use in product.outer.uses:
         user = graph.graph_op(use.owner)
-        if not isinstance(user, graph.ELEMENTWISE):
+        if not isinstance(user, graph.ElementwiseOp):
             return f"'{node_name(use.owner)}' would read a copy", None
     return None, "elementwise"
 

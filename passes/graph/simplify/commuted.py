@@ -2,12 +2,17 @@
 
 from typing import Any
 
-from ...infra.pattern import COMMUTATIVE
+from ....dialects import graph
 from ...infra.query import constant_array
 from ...infra.rewrite import rewrite
 
+_COMMUTATIVE = sorted(
+    (op_class for op_class in graph.op_classes_of(graph.BinaryOp) if op_class.commutative),
+    key=lambda op_class: op_class.OPERATION_NAME,
+)
 
-@rewrite(*sorted(COMMUTATIVE, key=lambda op_class: op_class.OPERATION_NAME))
+
+@rewrite(*_COMMUTATIVE)
 def commuted(op: Any) -> Any:
     """``a + b, b + a  -->  a + b`` for every commutative op. Exact, but ``max(0.0, -0.0)``.
 

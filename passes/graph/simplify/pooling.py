@@ -7,19 +7,13 @@ import numpy as np
 from ....dialects import graph
 from ...infra.rewrite import rewrite
 
-_BUILDERS = {
-    graph.MaxPoolOp: graph.max_pool,
-    graph.MaxPoolWithIndicesOp: graph.max_pool_with_indices,
-    graph.LpPoolOp: graph.lp_pool,
-}
 
-
-@rewrite(*_BUILDERS)
+@rewrite(graph.MaxPoolOp, graph.MaxPoolWithIndicesOp, graph.LpPoolOp)
 def clip_pool_window(op: Any) -> Any:
     """``pool(x, kernel=[1280])  -->  pool(x, kernel=[7])`` if `x` has 7 positions and the result
     one: padding is never the maximum, or adds nothing."""
     kept = _kept(op)
-    return None if kept is None else _BUILDERS[type(op)](op.x, **_clipped(op, kept))
+    return None if kept is None else graph.build(type(op), [op.x], _clipped(op, kept))
 
 
 @rewrite(graph.AveragePoolOp)
