@@ -8,7 +8,7 @@ from ..runtime.cache.keys import is_own_source
 _REGISTRIES = (
     "graphc.passes.infra.registry",
     "graphc.passes.graph_to_linalg.lowering",
-    "graphc.passes.graph_to_linalg.scalar",
+    "graphc.passes.graph_to_linalg.scalar_rules",
     "graphc.frontend.onnx.importing.registry",
 )
 

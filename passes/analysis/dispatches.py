@@ -7,19 +7,13 @@ from typing import Any, TypeVar
 
 from ...dialects import graph
 from ...mlir import ir
+from ..graph_to_linalg.lowering import Fusion, fusion_of
 from ..graph_to_linalg.scratch import prepared_by
 from .liveness import Buffer, Liveness, Step
 
 Key = tuple[int, int]
 """The index of a step, and that of a dispatch within it."""
 K = TypeVar("K")
-
-_READ_THROUGH = (graph.SliceOp, graph.TransposeOp, graph.GatherOp)
-"""Ops that only move data: a reader of the result can read the operand instead."""
-_LAST_LOOP = (graph.LayerNormOp,)
-"""Ops that end with a loop over the elements of their result."""
-_LOOPS = (graph.TransposeOp, graph.SplitTermsOp)
-"""Ops that are such a loop, besides elementwise ones."""
 
 
 def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True) -> list[Buffer]:
@@ -124,8 +118,14 @@ def _joins(op: graph.GraphOp | None, user: graph.GraphOp | None) -> bool:
     """Return whether the backend fuses `op` into the dispatch of `user`, its only reader."""
     if isinstance(user, graph.ConcatOp):
         return isinstance(op, graph.SliceOp)
-    joining = isinstance(op, _READ_THROUGH + _LAST_LOOP) or _is_elementwise(op)
-    return joining and (isinstance(user, _LOOPS) or _is_elementwise(user))
+    return Fusion.PRODUCER in _fusion_of(op) and Fusion.CONSUMER in _fusion_of(user)
+
+
+def _fusion_of(op: graph.GraphOp | None) -> Fusion:
+    """How the backend fuses `op` with its neighbours."""
+    if _is_elementwise(op):
+        return Fusion.PRODUCER | Fusion.CONSUMER
+    return Fusion.NONE if op is None else fusion_of(type(op))
 
 
 def _is_elementwise(op: graph.GraphOp | None) -> bool:

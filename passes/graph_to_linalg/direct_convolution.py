@@ -7,16 +7,12 @@ from ...mlir import ir
 from ..kernels.direct_convolution import Emitter, Shape
 from ..kernels.epilogue import VectorEpilogue
 from .kernel_calls import compute
-from .lowering import Lowering, lowers
+from .kernel_rules import lowers_with_epilogue
+from .lowering import Lowering
 
 
-@lowers(graph.DirectConvOp)
-def direct_conv(ctx: Lowering, op: graph.DirectConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    del x, w
-    return direct_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
-
-
-def direct_epilogue(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
+@lowers_with_epilogue(graph.DirectConvOp)
+def direct_conv(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a direct convolution and its `epilogue`."""
     return compute(ctx, Emitter, "direct_conv", shape_of(op), op, epilogue)
 

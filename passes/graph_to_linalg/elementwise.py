@@ -7,7 +7,7 @@ from ...mlir import arith, ir, tensor
 from ..infra.query import splat_of
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, lowers, scalar_constant
-from .scalar import apply_scalar_rule
+from .scalar_rules import apply_scalar_rule
 
 ScalarBody = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
 

@@ -7,18 +7,12 @@ from ...mlir import ir
 from ..kernels.epilogue import VectorEpilogue
 from ..kernels.f24_matmul import CompactEmitter, CompactProduct
 from .kernel_calls import compute
-from .lowering import Lowering, lowers
+from .kernel_rules import lowers_with_epilogue
+from .lowering import Lowering
 
 
-@lowers(graph.CompactMatmulOp)
-def compact_matmul(ctx: Lowering, op: graph.CompactMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    del x, w
-    return compact_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
-
-
-def compact_epilogue(
-    ctx: Lowering, op: graph.CompactMatmulOp, epilogue: VectorEpilogue
-) -> ir.Value:
+@lowers_with_epilogue(graph.CompactMatmulOp)
+def compact_matmul(ctx: Lowering, op: graph.CompactMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a matmul and its `epilogue`."""
     shape = graph.type_of(op.x).static_shape
     product = CompactProduct(

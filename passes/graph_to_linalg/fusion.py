@@ -1,20 +1,17 @@
 """Fused groups: one kernel, or the contraction and one generic for the ops that follow it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.epilogue import F32, Body, VectorEpilogue
-from .direct_convolution import direct_epilogue
 from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
-from .f24_matmul import compact_epilogue
 from .implicit_gemm import implicit_convolution
+from .kernel_rules import kernel_of
 from .lowering import Lowering, lower_op, lowers
-from .packed_matmul import holds_sums, matmul_epilogue, narrow_epilogue, split_epilogue
+from .scalar_rules import vector_fact
 from .scratch import scratch_of, uses_scratch
-from .strassen import strassen_epilogue
-from .winograd import winograd_epilogue
 
 
 @lowers(graph.FusedOp)
@@ -30,17 +27,17 @@ def fused_scratch(op: graph.FusedOp, cpu: CpuModel) -> list[graph.TensorType]:
     """The scratch of the contraction, and its result if its kernel does not run the epilogue."""
     root, *steps = op.ops
     scratch = scratch_of(root, cpu)
-    if _kernel_of(root) is not None and epilogue_of(root, steps, cpu) is None:
+    if kernel_of(type(root)) is not None and epilogue_of(root, steps, cpu) is None:
         scratch.append(graph.type_of(root.operation.results[0]))
     return scratch
 
 
 def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> ir.Value:
     """Lower the contraction `root` and `steps` on its result, as one kernel if possible."""
-    kernel = _kernel_of(root)
+    kernel = kernel_of(type(root))
     epilogue = epilogue_of(root, steps, ctx.cpu) if kernel is not None else None
     if kernel is not None and epilogue is not None:
-        return kernel(ctx, root, epilogue)
+        return kernel.rule(ctx, root, epilogue)
     if isinstance(root, graph.ConvOp) and (y := implicit_convolution(ctx, root, steps)) is not None:
         return y
     with root.operation.location:
@@ -57,44 +54,26 @@ def _elementwise(ctx: Lowering, steps: Sequence[graph.GraphOp]) -> ir.Value:
 def epilogue_of(
     root: graph.GraphOp, steps: Sequence[graph.GraphOp], cpu: CpuModel
 ) -> VectorEpilogue | None:
-    """The epilogue of `root`, or None. A final cast is done by the store, if the kernel can."""
+    """The epilogue of `root`; None if a step, or the broadcast of an operand, does not work on
+    vectors. A final cast is done by the store, if the kernel can."""
     stored = F32
-    if steps and isinstance(steps[-1], graph.CastOp) and _may_round(root, cpu):
+    if steps and isinstance(steps[-1], graph.CastOp) and _stores_bf16(root, cpu):
         *steps, cast = steps
         stored = graph.type_of(cast.operation.results[0]).dtype
         if stored != graph.BF16:
             return None
+    if any(vector_fact(type(step)) is not True for step in steps):
+        return None
     last = (steps[-1] if steps else root).operation.results[0]
     type_, body = graph.type_of(last), _body(steps, last)
     total = root.operation.results[0]
     return VectorEpilogue.of(total, steps, values_from_outside(steps), type_, body, stored)
 
 
-def _may_round(root: graph.GraphOp, cpu: CpuModel) -> bool:
-    """Return whether the kernel of `root` may store other types than f32."""
-    return isinstance(root, graph.NarrowMatmulOp) and holds_sums(root, cpu)
+def _stores_bf16(root: graph.GraphOp, cpu: CpuModel) -> bool:
+    kernel = kernel_of(type(root))
+    return kernel is not None and kernel.stores_bf16(root, cpu)
 
 
 def _body(steps: Sequence[graph.GraphOp], result: ir.Value) -> Body:
     return lambda known: evaluate_scalars(steps, known)[result]
-
-
-def _kernel_of(root: graph.GraphOp) -> Callable[..., ir.Value] | None:
-    """The function that computes `root` and a vector epilogue by one kernel; None if no kernel
-    does."""
-    match root:
-        case graph.DirectConvOp():
-            return direct_epilogue
-        case graph.WinogradConvOp():
-            return winograd_epilogue
-        case graph.PackedMatmulOp():
-            return matmul_epilogue
-        case graph.CompactMatmulOp():
-            return compact_epilogue
-        case graph.NarrowMatmulOp():
-            return narrow_epilogue
-        case graph.SplitMatmulOp():
-            return split_epilogue
-        case graph.StrassenMatmulOp():
-            return strassen_epilogue
-    return None

@@ -9,7 +9,7 @@ from ...mlir import arith, ir, tensor
 from .aliasing import copy
 from .dispatch import apart, settled, share_memory, stored, updated_in_place
 from .generic import loop_index, parallel, projection
-from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
+from .lowering import Fusion, Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
 from .scalar import apply_number_rule
 
@@ -49,7 +49,7 @@ class Axis:
         return arith.cmpi(arith.CmpIPredicate.ult, position, self._extent)
 
 
-@lowers(graph.GatherOp)
+@lowers(graph.GatherOp, fuses=Fusion.PRODUCER)
 def gather(ctx: Lowering, op: graph.GatherOp, x: ir.Value, indices: ir.Value) -> ir.Value:
     source, places = graph.type_of(op.x), graph.type_of(op.indices)
     return take(ctx, x, source, indices, places, op.attrs["axis"])

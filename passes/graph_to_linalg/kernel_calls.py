@@ -2,23 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ...dialects import graph, iree
 from ...mlir import ir
 from ..kernels.emitter import Registers
 from ..kernels.epilogue import Place, VectorEpilogue
 from .lowering import Lowering, plain_type
-
-
-class WeightedOp(Protocol):
-    """An op on operands `x` and `w`."""
-
-    x: graph.Tensor
-    w: graph.Tensor
-
-    @property
-    def operation(self) -> ir.Operation: ...
 
 
 def flat(type_: ir.Type) -> iree.Buffer:
@@ -64,7 +54,7 @@ def compute(
     emitter_class: Callable[..., Any],
     family: str,
     shape: Any,
-    op: WeightedOp,
+    op: graph.KernelContraction,
     epilogue: VectorEpilogue,
     scratch: Sequence[graph.TensorType] = (),
     rows: Sequence[ir.Value] = (),

@@ -16,6 +16,7 @@ Lowered tensors have plain types: no encodings, signless integers. Sizes are req
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Flag, auto
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,35 @@ MAX_ELEMENTS = 1 << 46
 _rules: dict[str, Rule] = {}
 
 
-def lowers(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
+class Fusion(Flag):
+    """How the backend fuses what a rule builds; elementwise ops are both."""
+
+    NONE = 0
+    PRODUCER = auto()
+    """It is fused into the dispatch of its only reader: it moves data, so that the reader can read
+    the operand instead, or it ends with a loop over its result."""
+    CONSUMER = auto()
+    """It is a loop over its result, into which the backend fuses producers."""
+
+
+_fusion: dict[str, Fusion] = {}
+
+
+def lowers(*op_classes: type[graph.GraphOp], fuses: Fusion = Fusion.NONE) -> Callable[[Rule], Rule]:
     """Register the decorated function as the lowering rule of `op_classes`."""
 
     def register(rule: Rule) -> Rule:
         for op_class in op_classes:
             _rules[op_class.OPERATION_NAME] = rule
+            _fusion[op_class.OPERATION_NAME] = fuses
         return rule
 
     return register
+
+
+def fusion_of(op_class: type[graph.GraphOp]) -> Fusion:
+    """How the backend fuses what the rule of `op_class` builds; the rules must be loaded."""
+    return _fusion.get(op_class.OPERATION_NAME, Fusion.NONE)
 
 
 def find_rule(op_name: str) -> Rule | None:

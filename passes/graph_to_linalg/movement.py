@@ -11,7 +11,7 @@ from .dispatch import VIEWS, is_windowed, stored
 from .elementwise import lower_elementwise
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
-from .lowering import Lowering, Size, lowers, plain_type
+from .lowering import Fusion, Lowering, Size, lowers, plain_type
 from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
 
 
@@ -70,7 +70,7 @@ def _expand(
     return tensor.expand_shape(plain_type(target), x, groups, sizes, static)
 
 
-@lowers(graph.TransposeOp)
+@lowers(graph.TransposeOp, fuses=Fusion.PRODUCER | Fusion.CONSUMER)
 def transpose(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir.Value:
     return transpose_tensor(ctx, x, graph.type_of(op.x), op.attrs["perm"])
 
@@ -162,7 +162,7 @@ def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Valu
     return result
 
 
-@lowers(graph.SliceOp)
+@lowers(graph.SliceOp, fuses=Fusion.PRODUCER)
 def slice_(ctx: Lowering, op: graph.SliceOp, x: ir.Value) -> ir.Value:
     attrs = op.attrs
     starts, sizes, steps = attrs["starts"], attrs["sizes"], attrs["steps"]

@@ -13,7 +13,7 @@ from ..kernels.softmax import LANES, SoftmaxRows
 from .dispatch import stored
 from .generic import fill, generic, parallel, projection
 from .kernel_calls import define, flat
-from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
+from .lowering import Fusion, Lowering, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, pad_tensor
 from .reduction import accumulator, complete
 from .scalar import convert_scalar
@@ -263,7 +263,7 @@ def row_sums(op: graph.LayerNormOp) -> Prepared:
     return Prepared(sums.with_dtype(accumulator(type_.dtype)))
 
 
-@lowers(graph.LayerNormOp)
+@lowers(graph.LayerNormOp, fuses=Fusion.PRODUCER)
 def layer_norm(
     ctx: Lowering, op: graph.LayerNormOp, x: Value, scale: Value, bias: Value | None
 ) -> Value:

@@ -12,18 +12,14 @@ from . import bfloat16
 from .dispatch import stored
 from .generic import generic, loop_index, parallel, projection
 from .gpu_lowering_config import im2col_attribute
-from .kernel_calls import WeightedOp, compute
-from .lowering import Lowering, lowers
+from .kernel_calls import compute
+from .kernel_rules import lowers_with_epilogue
+from .lowering import Fusion, Lowering, lowers
 from .movement import extract_slice, pad_tensor, reshape_tensor
 
 
-@lowers(graph.PackedMatmulOp)
-def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    del x, w
-    return matmul_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
-
-
-def matmul_epilogue(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+@lowers_with_epilogue(graph.PackedMatmulOp)
+def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a packed matmul and its `epilogue`."""
     known, counted = _row_count(ctx, op)
     product = product_of(op, known, ctx.cpu)
@@ -39,26 +35,22 @@ def product_of(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> Pro
     )  # fmt: skip
 
 
-@lowers(graph.NarrowMatmulOp)
-def narrow_matmul(ctx: Lowering, op: graph.NarrowMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    del x, w
-    return narrow_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
+def holds_sums(op: graph.NarrowMatmulOp, cpu: CpuModel) -> bool:
+    """Return whether the kernel of a bf16 matmul keeps its accumulators in registers over all of K,
+    so that the result need not be f32."""
+    return op.attrs["unit"] == "amx" or _pairs_product(op, None, cpu).depth_blocks == 1
 
 
-def narrow_epilogue(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+@lowers_with_epilogue(graph.NarrowMatmulOp, stores_bf16=holds_sums)
+def narrow_matmul(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a bf16 matmul and its `epilogue`."""
     if op.attrs["unit"] == "amx":
         return _by_tiles(ctx, op, epilogue, terms=1)
     return _by_pairs(ctx, op, epilogue)
 
 
-@lowers(graph.SplitMatmulOp)
-def split_matmul(ctx: Lowering, op: graph.SplitMatmulOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    del x, w
-    return split_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
-
-
-def split_epilogue(ctx: Lowering, op: graph.SplitMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+@lowers_with_epilogue(graph.SplitMatmulOp)
+def split_matmul(ctx: Lowering, op: graph.SplitMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a matmul of bf16 terms and its `epilogue`."""
     return _by_tiles(ctx, op, epilogue, terms=2)
 
@@ -75,7 +67,7 @@ def _by_tiles(
     return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
 
 
-@lowers(graph.SplitTermsOp)
+@lowers(graph.SplitTermsOp, fuses=Fusion.CONSUMER)
 def split_terms(ctx: Lowering, op: graph.SplitTermsOp, x: ir.Value) -> ir.Value:
     """Split each element into two bf16 terms; for infinities the second term is 0."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
@@ -110,13 +102,7 @@ def _pairs_product(op: graph.NarrowMatmulOp, rows: int | None, cpu: CpuModel) ->
     )  # fmt: skip
 
 
-def holds_sums(op: graph.NarrowMatmulOp, cpu: CpuModel) -> bool:
-    """Return whether the kernel of a bf16 matmul keeps its accumulators in registers over all of K,
-    so that the result need not be f32."""
-    return op.attrs["unit"] == "amx" or _pairs_product(op, None, cpu).depth_blocks == 1
-
-
-def _row_count(ctx: Lowering, op: WeightedOp) -> tuple[int | None, list[ir.Value]]:
+def _row_count(ctx: Lowering, op: graph.KernelContraction) -> tuple[int | None, list[ir.Value]]:
     """The rows of `x`: their static number or None, and the index value of a dynamic one."""
     count = graph.element_count(graph.type_of(op.x).shape[:-1])
     return (count, []) if isinstance(count, int) else (None, [ctx.index(count)])

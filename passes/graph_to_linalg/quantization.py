@@ -7,14 +7,14 @@ from ...dialects import graph
 from ...mlir import arith, ir
 from ..kernels.scalar_functions import product, round_half_even
 from .conversion import convert_scalar
-from .scalar import scalar_rule
+from .scalar_rules import NOT_F32, scalar_rule
 
 _F32 = np.dtype(np.float32)
 _F64 = np.dtype(np.float64)
 _I32 = np.dtype(np.int32)
 
 
-@scalar_rule(graph.QuantizeOp)
+@scalar_rule(graph.QuantizeOp, vector=NOT_F32, on_bits=True)
 def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
     """Quantize one element. It saturates before the zero point is added, while floats are exact."""
     dtype, target = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 2))
@@ -37,7 +37,7 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
     return convert_scalar(whole, _I32, target)
 
 
-@scalar_rule(graph.DequantizeOp)
+@scalar_rule(graph.DequantizeOp, vector=NOT_F32, on_bits=True)
 def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
     source, given = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 1))
     target = op.attrs["to"]

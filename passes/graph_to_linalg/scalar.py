@@ -1,13 +1,8 @@
-"""Scalar rules: the lowering of elementwise ops for one element.
+"""Scalar rules of elementwise ops, by family; see `scalar_rules`."""
 
-A scalar rule receives the op and one lowered scalar per operand and returns the result scalar.
-Because the rules contain no loops, single ops, fused elementwise groups and the epilogues of
-contractions share them.
-"""
-
+import functools
 import math as pymath
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,42 +12,9 @@ from ..kernels import scalar_functions
 from ..kernels.error_function import erf, rounded_erf
 from ..kernels.scalar_functions import like
 from . import bfloat16
-from .conversion import computable, convert_scalar
+from .conversion import convert_scalar
 from .lowering import plain_element, scalar_constant
-
-Scalar = ir.Value
-ScalarRule = Callable[..., Scalar]
-
-_rules: dict[str, ScalarRule] = {}
-
-
-def scalar_rule(*op_classes: type[graph.GraphOp]) -> Callable[[ScalarRule], ScalarRule]:
-    """Register the decorated function as the scalar rule of `op_classes`."""
-
-    def register(rule: ScalarRule) -> ScalarRule:
-        for op_class in op_classes:
-            _rules[op_class.OPERATION_NAME] = rule
-        return rule
-
-    return register
-
-
-def registered() -> list[Any]:
-    """The rules registered so far."""
-    return list(_rules.values())
-
-
-def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:
-    """The result of `op` for one element."""
-    rule = _rules[op.operation.name]
-    values = [*op.operation.operands, *op.operation.results]
-    dtypes = [graph.type_of(value).dtype for value in values]
-    if isinstance(op, _ON_BITS) or not any(map(graph.is_bit_pattern, dtypes)):
-        return rule(op, *operands)
-    pairs = [computable(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)]
-    result = rule(op, *[x for x, _ in pairs])
-    computed = pairs[0][1] if dtypes[-1] == dtypes[0] else dtypes[-1]
-    return convert_scalar(result, computed, dtypes[-1])
+from .scalar_rules import IN_F64, NOT_F32, UNMEASURED, Scalar, ScalarRule, scalar_rule
 
 
 def _operand_dtype(op: graph.GraphOp) -> np.dtype:
@@ -81,26 +43,30 @@ def _computed_in_f32(function: Callable[..., Scalar], operands: Sequence[Scalar]
     return arith.truncf(narrow, result)
 
 
-def _float(op_class: type[graph.GraphOp], function: Callable[[Scalar], Scalar]) -> None:
-    scalar_rule(op_class)(_in_f32(lambda op, x: function(x)))
+def _float(
+    op_class: type[graph.GraphOp],
+    function: Callable[[Scalar], Scalar],
+    vector: graph.Fact = True,
+) -> None:
+    scalar_rule(op_class, vector=vector)(_in_f32(lambda op, x: function(x)))
 
 
 _float(graph.ExpOp, math.exp)
 _float(graph.LogOp, math.log)
 _float(graph.SqrtOp, math.sqrt)
 _float(graph.RsqrtOp, math.rsqrt)
-_float(graph.SinOp, scalar_functions.sin)
-_float(graph.CosOp, scalar_functions.cos)
-_float(graph.TanOp, scalar_functions.tan)
-_float(graph.AsinOp, scalar_functions.asin)
-_float(graph.AcosOp, scalar_functions.acos)
-_float(graph.AtanOp, scalar_functions.atan)
-_float(graph.SinhOp, scalar_functions.sinh)
-_float(graph.CoshOp, scalar_functions.cosh)
+_float(graph.SinOp, scalar_functions.sin, vector=IN_F64)
+_float(graph.CosOp, scalar_functions.cos, vector=IN_F64)
+_float(graph.TanOp, scalar_functions.tan, vector=IN_F64)
+_float(graph.AsinOp, scalar_functions.asin, vector=UNMEASURED)
+_float(graph.AcosOp, scalar_functions.acos, vector=UNMEASURED)
+_float(graph.AtanOp, scalar_functions.atan, vector=UNMEASURED)
+_float(graph.SinhOp, scalar_functions.sinh, vector=UNMEASURED)
+_float(graph.CoshOp, scalar_functions.cosh, vector=UNMEASURED)
 _float(graph.TanhOp, scalar_functions.tanh)
-_float(graph.AsinhOp, scalar_functions.asinh)
-_float(graph.AcoshOp, scalar_functions.acosh)
-_float(graph.AtanhOp, scalar_functions.atanh)
+_float(graph.AsinhOp, scalar_functions.asinh, vector=UNMEASURED)
+_float(graph.AcoshOp, scalar_functions.acosh, vector=UNMEASURED)
+_float(graph.AtanhOp, scalar_functions.atanh, vector=UNMEASURED)
 _float(graph.ErfOp, erf)
 _float(graph.FloorOp, math.floor)
 _float(graph.CeilOp, math.ceil)
@@ -140,7 +106,7 @@ def _is_rounded(op: graph.GraphOp) -> bool:
     )
 
 
-@scalar_rule(graph.GeluOp)
+@scalar_rule(graph.GeluOp, vector=True)
 @_in_f32
 def gelu(op, x):
     half = arith.mulf(x, like(0.5, x))
@@ -154,21 +120,21 @@ def gelu(op, x):
     return scalar_functions.product(half, arith.addf(bent, like(1, x)))
 
 
-@scalar_rule(graph.LeakyReluOp)
+@scalar_rule(graph.LeakyReluOp, vector=True)
 @_in_f32
 def leaky_relu(op, x):
     bent = scalar_functions.product(x, like(op.attrs["alpha"], x))
     return arith.select(_is("OLT", x, like(0, x)), bent, x)
 
 
-@scalar_rule(graph.EluOp)
+@scalar_rule(graph.EluOp, vector=True)
 @_in_f32
 def elu(op, x):
     below = scalar_functions.product(like(op.attrs["alpha"], x), _expm1_below_0(x))
     return arith.select(_is("OLT", x, like(0, x)), below, x)
 
 
-@scalar_rule(graph.SeluOp)
+@scalar_rule(graph.SeluOp, vector=True)
 @_in_f32
 def selu(op, x):
     below = arith.mulf(like(op.attrs["alpha"], x), _expm1_below_0(x))
@@ -176,7 +142,7 @@ def selu(op, x):
     return scalar_functions.product(like(op.attrs["gamma"], x), both)
 
 
-@scalar_rule(graph.CeluOp)
+@scalar_rule(graph.CeluOp, vector=True)
 @_in_f32
 def celu(op, x):
     alpha, zero = like(op.attrs["alpha"], x), like(0, x)
@@ -184,7 +150,7 @@ def celu(op, x):
     return arith.addf(arith.maximumf(x, zero), arith.minimumf(zero, arith.mulf(alpha, bent)))
 
 
-@scalar_rule(graph.SwishOp)
+@scalar_rule(graph.SwishOp, vector=True)
 @_in_f32
 def swish(op, x):
     return scalar_functions.product(
@@ -192,20 +158,20 @@ def swish(op, x):
     )
 
 
-@scalar_rule(graph.HardSigmoidOp)
+@scalar_rule(graph.HardSigmoidOp, vector=True)
 @_in_f32
 def hard_sigmoid(op, x):
     line = arith.addf(arith.mulf(x, like(op.attrs["alpha"], x)), like(op.attrs["beta"], x))
     return arith.minimumf(arith.maximumf(line, like(0, x)), like(1, x))
 
 
-@scalar_rule(graph.ThresholdedReluOp)
+@scalar_rule(graph.ThresholdedReluOp, vector=True)
 @_in_f32
 def thresholded_relu(op, x):
     return arith.select(_is("OGT", x, like(op.attrs["alpha"], x)), x, like(0, x))
 
 
-@scalar_rule(graph.ShrinkOp)
+@scalar_rule(graph.ShrinkOp, vector=True)
 @_in_f32
 def shrink(op, x):
     bias, lambd = like(op.attrs["bias"], x), like(op.attrs["lambd"], x)
@@ -213,12 +179,12 @@ def shrink(op, x):
     return arith.select(_is("OLT", x, arith.negf(lambd)), arith.addf(x, bias), above)
 
 
-@scalar_rule(graph.IsNanOp)
+@scalar_rule(graph.IsNanOp, vector=NOT_F32)
 def is_nan(op, x):
     return arith.cmpf(arith.CmpFPredicate.UNO, x, x)
 
 
-@scalar_rule(graph.IsInfOp)
+@scalar_rule(graph.IsInfOp, vector=NOT_F32)
 def is_inf(op, x):
     found = scalar_constant(False, np.dtype(np.bool_))
     for asked, value in (("negative", -pymath.inf), ("positive", pymath.inf)):
@@ -235,6 +201,7 @@ def _number(
     for_float: Callable[..., Scalar],
     for_signed: Callable[..., Scalar],
     for_unsigned: Callable[..., Scalar] | None = None,
+    vector: graph.Fact = True,
 ) -> None:
     def on_numbers(dtype: np.dtype, *operands: Scalar) -> Scalar:
         if graph.is_float(dtype):
@@ -244,7 +211,8 @@ def _number(
         return for_signed(*operands)
 
     _number_rules[op_class] = on_numbers
-    scalar_rule(op_class)(lambda op, *operands: on_numbers(_operand_dtype(op), *operands))
+    rule = scalar_rule(op_class, vector=vector)
+    rule(lambda op, *operands: on_numbers(_operand_dtype(op), *operands))
 
 
 _number_rules: dict[type[graph.GraphOp], ScalarRule] = {}
@@ -296,7 +264,10 @@ _number(graph.MaxOp, arith.maximumf, arith.maxsi, arith.maxui)
 _number(graph.MinOp, arith.minimumf, arith.minsi, arith.minui)
 _number(graph.AbsOp, math.absf, math.absi, lambda x: x)
 _number(graph.NegOp, arith.negf, lambda x: arith.subi(_intlike(0, x), x))
-_number(graph.SignOp, _sign_float, _sign_signed, lambda x: arith.minui(_intlike(1, x), x))
+_number(
+    graph.SignOp, _sign_float, _sign_signed, lambda x: arith.minui(_intlike(1, x), x),
+    vector=UNMEASURED,
+)  # fmt: skip
 _number(
     graph.ReluOp,
     lambda x: arith.maximumf(x, like(0, x)),
@@ -355,19 +326,21 @@ _number(
     _rounded(scalar_functions.remainder),
     _guarded(arith.remsi, True),
     _guarded(arith.remui, False),
+    vector=UNMEASURED,
 )
 _number(
     graph.ModOp,
     _rounded(_remainder_float),
     _remainder(_guarded(arith.remsi, True)),
     _guarded(arith.remui, False),
+    vector=UNMEASURED,
 )
 
 
-scalar_rule(graph.MulOp)(lambda op, a, b: multiply(_operand_dtype(op), a, b))
+scalar_rule(graph.MulOp, vector=True)(lambda op, a, b: multiply(_operand_dtype(op), a, b))
 
 
-@scalar_rule(graph.PreluOp)
+@scalar_rule(graph.PreluOp, vector=True)
 def prelu(op, x, slope):
     if graph.is_float(_operand_dtype(op)):
         return arith.select(_is("OLT", x, like(0, x)), _product(x, slope), x)
@@ -377,7 +350,7 @@ def prelu(op, x, slope):
     return arith.select(negative, arith.muli(x, slope), x)
 
 
-@scalar_rule(graph.PowOp)
+@scalar_rule(graph.PowOp, vector=IN_F64)
 def pow_(op, a, b):
     dtype = _operand_dtype(op)
     if graph.is_float(dtype):
@@ -424,7 +397,7 @@ def _comparison(op_class: type[graph.GraphOp], on_floats: str, on_integers: str)
         sign = "" if on_integers == "eq" else "u" if unsigned else "s"
         return arith.cmpi(getattr(arith.CmpIPredicate, sign + on_integers), a, b)
 
-    scalar_rule(op_class)(rule)
+    scalar_rule(op_class, vector=NOT_F32)(rule)
 
 
 _comparison(graph.EqualOp, "OEQ", "eq")
@@ -433,11 +406,12 @@ _comparison(graph.LessOrEqualOp, "OLE", "le")
 _comparison(graph.GreaterOp, "OGT", "gt")
 _comparison(graph.GreaterOrEqualOp, "OGE", "ge")
 
-scalar_rule(graph.AndOp, graph.BitwiseAndOp)(lambda op, a, b: arith.andi(a, b))
-scalar_rule(graph.OrOp, graph.BitwiseOrOp)(lambda op, a, b: arith.ori(a, b))
-scalar_rule(graph.XorOp, graph.BitwiseXorOp)(lambda op, a, b: arith.xori(a, b))
-scalar_rule(graph.NotOp)(lambda op, x: arith.xori(x, _intlike(1, x)))
-scalar_rule(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _intlike(-1, x)))
+_logic = functools.partial(scalar_rule, vector=NOT_F32)
+_logic(graph.AndOp, graph.BitwiseAndOp)(lambda op, a, b: arith.andi(a, b))
+_logic(graph.OrOp, graph.BitwiseOrOp)(lambda op, a, b: arith.ori(a, b))
+_logic(graph.XorOp, graph.BitwiseXorOp)(lambda op, a, b: arith.xori(a, b))
+_logic(graph.NotOp)(lambda op, x: arith.xori(x, _intlike(1, x)))
+_logic(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _intlike(-1, x)))
 
 
 def _shift(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
@@ -451,16 +425,16 @@ def _shift(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
     return arith.shrsi(a, arith.select(fits, b, last))
 
 
-scalar_rule(graph.ShiftLeftOp, graph.ShiftRightOp)(_shift)
-scalar_rule(graph.WhereOp)(lambda op, condition, a, b: arith.select(condition, a, b))
+_logic(graph.ShiftLeftOp, graph.ShiftRightOp)(_shift)
+_logic(graph.WhereOp, on_bits=True)(lambda op, condition, a, b: arith.select(condition, a, b))
 
 
-@scalar_rule(graph.CastOp)
+@scalar_rule(graph.CastOp, vector=NOT_F32, on_bits=True)
 def cast(op, x):
     return convert_scalar(x, _operand_dtype(op), op.attrs["to"])
 
 
-@scalar_rule(graph.CastFloat8Op)
+@scalar_rule(graph.CastFloat8Op, vector=NOT_F32, on_bits=True)
 def cast_float8(op, x):
     attrs = op.attrs
     return convert_scalar(
@@ -468,17 +442,10 @@ def cast_float8(op, x):
     )
 
 
-@scalar_rule(graph.BitCastOp)
+@scalar_rule(graph.BitCastOp, vector=NOT_F32, on_bits=True)
 def bit_cast(op, x):
     source, target = _operand_dtype(op), op.attrs["to"]
     if np.dtype(np.bool_) in (source, target):
         return convert_scalar(x, source, target)
     wanted = plain_element(target)
     return x if x.type == wanted else arith.bitcast(wanted, x)
-
-
-_ON_BITS = (
-    graph.CastOp, graph.CastFloat8Op, graph.BitCastOp, graph.WhereOp, graph.QuantizeOp,
-    graph.DequantizeOp,
-)  # fmt: skip
-"""Ops whose rules work on the bit patterns of small types."""

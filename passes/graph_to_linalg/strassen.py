@@ -8,6 +8,7 @@ from ...mlir import ir
 from ..kernels.epilogue import VectorEpilogue
 from ..kernels.strassen import StrassenEmitter, StrassenShape, TermsShape
 from .kernel_calls import compute, define, flat
+from .kernel_rules import lowers_with_epilogue
 from .lowering import Lowering, lowers, plain_type
 from .scratch import floats, scratch_of, uses_scratch
 
@@ -22,15 +23,8 @@ def strassen_terms(ctx: Lowering, op: graph.StrassenTermsOp, x: ir.Value) -> ir.
     return iree.run_kernel(name, shape.pieces, [x], [result])[0]
 
 
-@lowers(graph.StrassenMatmulOp)
+@lowers_with_epilogue(graph.StrassenMatmulOp)
 def strassen_matmul(
-    ctx: Lowering, op: graph.StrassenMatmulOp, x: ir.Value, w: ir.Value
-) -> ir.Value:
-    del x, w
-    return strassen_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
-
-
-def strassen_epilogue(
     ctx: Lowering, op: graph.StrassenMatmulOp, epilogue: VectorEpilogue
 ) -> ir.Value:
     """Compute a matmul and its `epilogue`."""

@@ -8,21 +8,15 @@ from ...mlir import ir
 from ..kernels.epilogue import VectorEpilogue
 from ..kernels.winograd import WinogradEmitter, WinogradShape
 from .kernel_calls import compute
-from .lowering import Lowering, lowers
+from .kernel_rules import lowers_with_epilogue
+from .lowering import Lowering
 from .scratch import floats, scratch_of, uses_scratch
 
 _Image = tuple[int, int, int, int]
 
 
-@lowers(graph.WinogradConvOp)
-def winograd_conv(ctx: Lowering, op: graph.WinogradConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    del x, w
-    return winograd_epilogue(ctx, op, VectorEpilogue.nothing(op.operation.results[0]))
-
-
-def winograd_epilogue(
-    ctx: Lowering, op: graph.WinogradConvOp, epilogue: VectorEpilogue
-) -> ir.Value:
+@lowers_with_epilogue(graph.WinogradConvOp)
+def winograd_conv(ctx: Lowering, op: graph.WinogradConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a convolution and its `epilogue`."""
     shape, scratch = _shape(op, ctx.cpu), scratch_of(op, ctx.cpu)
     return compute(ctx, WinogradEmitter, "winograd", shape, op, epilogue, scratch)

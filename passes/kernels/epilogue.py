@@ -10,43 +10,6 @@ from ...mlir import ir
 from ..infra.query import splat_of
 from .emitter import Registers, VectorEmitter
 
-ON_VECTORS = (
-    graph.AddOp,
-    graph.SubOp,
-    graph.MulOp,
-    graph.DivOp,
-    graph.MaxOp,
-    graph.MinOp,
-    graph.NegOp,
-    graph.AbsOp,
-    graph.ReluOp,
-    graph.LeakyReluOp,
-    graph.HardSigmoidOp,
-    graph.SigmoidOp,
-    graph.SwishOp,
-    graph.TanhOp,
-    graph.ErfOp,
-    graph.GeluOp,
-    graph.ExpOp,
-    graph.LogOp,
-    graph.SqrtOp,
-    graph.RsqrtOp,
-    graph.ReciprocalOp,
-    graph.EluOp,
-    graph.CeluOp,
-    graph.SeluOp,
-    graph.PreluOp,
-    graph.ThresholdedReluOp,
-    graph.ShrinkOp,
-    graph.SoftplusOp,
-    graph.SoftsignOp,
-    graph.MishOp,
-    graph.FloorOp,
-    graph.CeilOp,
-    graph.RoundOp,
-)
-"""Elementwise ops whose scalar rules also work on vectors."""
-
 F32 = np.dtype(np.float32)
 
 Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
@@ -94,11 +57,11 @@ class VectorEpilogue:
         body: Body,
         stored: np.dtype = F32,
     ) -> "VectorEpilogue | None":
-        """The epilogue of `steps`; None if a step, or the broadcast of one of `others`, does not
-        work on vectors."""
+        """The epilogue of `steps`, whose rules work on vectors of f32; None if a result has another
+        type, or one of `others` another kind of broadcast."""
         leaves = {value: _Leaf.of(value, result) for value in others if value != root}
         known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
-        if len(known) != len(leaves) or not all(isinstance(step, ON_VECTORS) for step in steps):
+        if len(known) != len(leaves):
             return None
         if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
             return None

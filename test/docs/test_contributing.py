@@ -36,7 +36,7 @@ from graphc.mlir import arith, ir, vector
 from graphc.passes.graph_to_linalg.elementwise import lower_op
 from graphc.passes.graph_to_linalg.kernel_calls import define, flat
 from graphc.passes.graph_to_linalg.lowering import lowers
-from graphc.passes.graph_to_linalg.scalar import scalar_rule
+from graphc.passes.graph_to_linalg.scalar_rules import scalar_rule
 from graphc.passes.infra.base import FUNCTION, Pass
 from graphc.passes.infra.greedy import apply_rewrites
 from graphc.passes.infra.pattern import any_, op

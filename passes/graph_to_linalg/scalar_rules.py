@@ -1,0 +1,76 @@
+"""Scalar rules: the lowering of elementwise ops for one element.
+
+A scalar rule receives the op and one lowered scalar per operand and returns the result scalar.
+Because the rules contain no loops, single ops, fused elementwise groups and the epilogues of
+contractions share them. In the epilogue of a kernel of graphc's own, a rule receives vectors of
+f32 in place of scalars, if it is known to work on these.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...dialects import graph
+from ...mlir import ir
+from .conversion import computable, convert_scalar
+
+Scalar = ir.Value
+ScalarRule = Callable[..., Scalar]
+
+NOT_F32 = "its operands or its result are no f32"
+IN_F64 = "it computes in scalars of f64"
+UNMEASURED = "rare in epilogues, where its speed is unmeasured"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A scalar rule and what is known of it; see `scalar_rule`."""
+
+    rule: ScalarRule
+    vector: graph.Fact
+    on_bits: bool
+
+
+_rules: dict[str, _Entry] = {}
+
+
+def scalar_rule(
+    *op_classes: type[graph.GraphOp], vector: graph.Fact, on_bits: bool = False
+) -> Callable[[ScalarRule], ScalarRule]:
+    """Register the decorated function as the scalar rule of `op_classes`.
+
+    `vector` is True if kernels may apply the rule to vectors of f32 in their epilogues, or the
+    reason why not. A rule `on_bits` gets small types (`graph.is_bit_pattern`) as bit patterns,
+    others in a type that is computable.
+    """
+
+    def register(rule: ScalarRule) -> ScalarRule:
+        for op_class in op_classes:
+            _rules[op_class.OPERATION_NAME] = _Entry(rule, vector, on_bits)
+        return rule
+
+    return register
+
+
+def registered() -> list[Any]:
+    """The rules registered so far."""
+    return [entry.rule for entry in _rules.values()]
+
+
+def vector_fact(op_class: type[graph.GraphOp]) -> graph.Fact:
+    """True if the scalar rule of `op_class` works on vectors of f32, or the reason why not."""
+    return _rules[op_class.OPERATION_NAME].vector
+
+
+def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:
+    """The result of `op` for one element."""
+    entry = _rules[op.operation.name]
+    rule = entry.rule
+    values = [*op.operation.operands, *op.operation.results]
+    dtypes = [graph.type_of(value).dtype for value in values]
+    if entry.on_bits or not any(map(graph.is_bit_pattern, dtypes)):
+        return rule(op, *operands)
+    pairs = [computable(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)]
+    result = rule(op, *[x for x, _ in pairs])
+    computed = pairs[0][1] if dtypes[-1] == dtypes[0] else dtypes[-1]
+    return convert_scalar(result, computed, dtypes[-1])
