@@ -14,6 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from ..device.device_tensor import DeviceTensor
+from ..threads.ab_testing import ABTest
 from .execution_context import Plan
 from .session import Session
 
@@ -78,15 +79,18 @@ class AdaptiveSession:
 
 
 class Choice:
-    """Measurements of a model's calls, and the choice that follows from them.
+    """The choice that follows from a test of calls on the workers (A) and the caller's thread (B).
 
-    Only calls with inputs of the same total size as the first call's are compared; the result
-    applies to that size and smaller ones.
+    The median is compared, as any call may have waited for a core. Only calls with inputs of the
+    same total size as the first call's are compared; the result applies to that size and smaller
+    ones.
     """
 
     def __init__(self) -> None:
         self._size: int | None = None
-        self._seconds: dict[bool, list[float]] = {False: [], True: []}
+        self._test = ABTest(
+            statistics.median, windows=2, window=_WARM_UP + _ROUNDS, ignored=_WARM_UP
+        )
         self.long_calls = 0
         """Number of latest calls on the caller's thread that were long, in a row."""
         self.settled_on_workers = False
@@ -99,7 +103,7 @@ class Choice:
         thread."""
         if self._is_settled():
             return size <= self.alone_up_to
-        return size == self._size and len(self._seconds[False]) >= _WARM_UP + _ROUNDS
+        return size == self._size and self._test.uses_b
 
     def note(self, alone: bool, size: int, seconds: float) -> None:
         """Record a call that took `seconds`."""
@@ -111,10 +115,8 @@ class Choice:
             self._size = size
         if size != self._size:
             return
-        taken = self._seconds[alone]
-        taken.append(seconds)
-        if len(taken) >= _WARM_UP + _ROUNDS:
-            self._judge(alone)
+        self._test.note(alone, seconds)
+        self._judge()
 
     def watch(self, seconds: float) -> None:
         """Record a call on the caller's thread after that was chosen.
@@ -131,12 +133,12 @@ class Choice:
     def _is_settled(self) -> bool:
         return self.settled_on_workers or self.alone_up_to >= 0
 
-    def _judge(self, tried_alone: bool) -> None:
-        shared, alone = (self._seconds[way][_WARM_UP:] for way in (False, True))
-        if not tried_alone:
-            if min(shared) > SHORT:  # the minimum, as any call may have waited for a core
+    def _judge(self) -> None:
+        if not self._test.is_over:
+            shared, _ = self._test.seconds
+            if self._test.uses_b and min(shared) > SHORT:  # the minimum, for the same reason
                 self._settle_on_workers()
-        elif statistics.median(alone) < statistics.median(shared):
+        elif self._test.uses_b:
             self.alone_up_to = self._size or 0
         else:
             self._settle_on_workers()

@@ -19,10 +19,13 @@ import ctypes
 import logging
 import os
 import signal
+import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from .ab_testing import ABTest
 
 SHORT = 10e-3
 """Maximum duration in seconds of calls that poll. A longer call would gain some tenths of a
@@ -60,7 +63,7 @@ class IdlePolling:
     def __init__(self, processors: Sequence[int]):
         self._pollers = [_Poller(processor) for processor in processors]
         self._changed = threading.Condition()
-        self._trial = Trial()
+        self._trial = trial()
         self._latest = 0.0
         self._wanted = False
         threading.Thread(target=self._keep_awake, name="graphc-idle-polling", daemon=True).start()
@@ -71,9 +74,9 @@ class IdlePolling:
             before, self._latest = self._latest, time.monotonic()
             if seconds >= SHORT or self._latest - before >= LINGER:
                 return
-            wanted = self._trial.note(seconds)
-            if wanted != self._wanted:
-                self._wanted = wanted
+            self._trial.note(self._trial.uses_b, seconds)
+            if self._trial.uses_b != self._wanted:
+                self._wanted = self._trial.uses_b
                 self._changed.notify()
 
     def _keep_awake(self) -> None:
@@ -103,33 +106,13 @@ class IdlePolling:
                     self._changed.wait(rest)
 
 
-class Trial:
-    """Finds out whether calls take less time on average with polling or without.
+def trial() -> ABTest:
+    """The test of calls without polling (A) and with it (B).
 
-    Windows of calls alternate, so that a temporary slowdown of the machine affects both ways. The
-    mean is compared, not the median: both the benefit and the cost of polling are rare long calls.
+    The mean is compared, not the median: both the benefit and the cost of polling are rare long
+    calls.
     """
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._calls, self._polls = 0, False
-        self._seconds = {False: 0.0, True: 0.0}
-
-    def note(self, seconds: float) -> bool:
-        """Record a call that took `seconds`; return whether to poll from now on."""
-        tried = self._calls
-        self._calls += 1
-        if tried < WINDOW * _WINDOWS and tried % WINDOW >= _SETTLING:
-            self._seconds[self._polls] += seconds
-        if self._calls < WINDOW * _WINDOWS:
-            self._polls = self._calls // WINDOW % 2 == 1
-        elif self._calls == WINDOW * _WINDOWS:
-            self._polls = self._seconds[True] < self._seconds[False]
-        elif self._calls == WINDOW * _WINDOWS + HOLD:
-            self._begin()
-        return self._polls
+    return ABTest(statistics.fmean, windows=_WINDOWS, window=WINDOW, ignored=_SETTLING, hold=HOLD)
 
 
 def may_poll() -> bool:

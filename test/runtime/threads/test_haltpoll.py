@@ -9,7 +9,7 @@ import pytest
 
 from graphc.runtime.device import device
 from graphc.runtime.threads import haltpoll
-from graphc.runtime.threads.haltpoll import HOLD, WINDOW, IdlePolling, Trial, may_poll
+from graphc.runtime.threads.haltpoll import WINDOW, IdlePolling, may_poll
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs Linux")
 
@@ -36,10 +36,20 @@ def wait_until(condition):
         time.sleep(0.001)
 
 
+class Decided:
+    """A trial that is over."""
+
+    def __init__(self):
+        self.uses_b = True
+
+    def note(self, is_b, seconds):
+        pass
+
+
 @pytest.fixture
 def polling(monkeypatch):
     """Polling in a state in which calls are known to be shorter with it."""
-    monkeypatch.setattr(Trial, "note", lambda self, seconds: True)
+    monkeypatch.setattr(haltpoll, "trial", Decided)
     wait_until(lambda: not pollers())  # those of calls just before
     made = IdlePolling(CPUS)
     yield made
@@ -64,42 +74,20 @@ def test_it_ends_where_calls_are_made_without(polling, monkeypatch):
     polling.note_call(1e-3)
     polling.note_call(1e-3)
     wait_until(lambda: len(pollers()) == len(CPUS))
-    monkeypatch.setattr(Trial, "note", lambda self, seconds: False)
+    polling._trial.uses_b = False
     polling.note_call(1e-3)
     wait_until(lambda: not pollers())
 
 
-def call(trial, seconds_by_way, count):
-    """The decisions to poll after each of `count` calls, which take the time of the current way."""
-    ways, polls = [], False
-    for _ in range(count):
-        polls = trial.note(seconds_by_way[polls])
-        ways.append(polls)
-    return ways
-
-
-@pytest.mark.parametrize("better", [False, True])
-def test_the_way_that_takes_less_time_on_average_is_kept(better):
-    trial = Trial()
-    tried = call(trial, {better: 1e-3, not better: 1.1e-3}, 8 * WINDOW)
-    assert tried.count(True) >= 3 * WINDOW
-    assert set(call(trial, {better: 1e-3, not better: 1.1e-3}, HOLD - 1)) == {better}
-
-
-def test_it_is_tried_anew():
-    trial = Trial()
-    call(trial, {False: 1e-3, True: 2e-3}, 8 * WINDOW + HOLD)
-    assert set(call(trial, {False: 2e-3, True: 1e-3}, 8 * WINDOW)) == {False, True}
-    assert set(call(trial, {False: 2e-3, True: 1e-3}, HOLD - 1)) == {True}
-
-
 def test_rare_long_calls_count():
     """On average, polling is worse here; in the median it is better."""
-    trial, polls = Trial(), False
+    trial = haltpoll.trial()
     for number in range(8 * WINDOW):
+        polls = trial.uses_b
         long = polls and number % WINDOW == WINDOW // 2
-        polls = trial.note(10e-3 if long else 0.9e-3 if polls else 1e-3)
-    assert not polls
+        trial.note(polls, 10e-3 if long else 0.9e-3 if polls else 1e-3)
+    assert trial.is_over
+    assert not trial.uses_b
 
 
 def test_nobody_polls_after_a_call_by_itself(polling, monkeypatch):
