@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from .bisection_result import Culprit
     from .reduction import Reduced, reduce
     from .tracing import Step, Trace, trace
-    from .verification import Verification, verify
+    from .verification import verify
+    from .verification_result import Verification
 
 _EXPORTS = {
     "Culprit": "bisection_result",
     "Reduced": "reduction",
     "Step": "tracing",
     "Trace": "tracing",
-    "Verification": "verification",
+    "Verification": "verification_result",
     "bisect": "bisection",
     "reduce": "reduction",
     "trace": "tracing",

@@ -12,32 +12,16 @@ from ..compiler.options import Options
 from ..errors import UnsupportedModelError
 from ..frontend.onnx import ModelNode, list_nodes
 from ..runtime import CompiledModel
-from .comparison import Comparison, Row
+from .comparison import Row
 from .difference import difference, tolerance_of
 from .onnx.reference import default_reference, reference_values, true_values
 from .surviving_values import find_surviving
-from .verification_page import make_page
-from .verification_text import format_verification
+from .verification_result import Verification
 
 BATCH_BYTES = 256 << 20
 """Maximum total size of additional outputs in one compilation."""
 
 Feeds = Mapping[str, Any] | Callable[[CompiledModel], Mapping[str, Any]]
-
-
-class Verification(Comparison):
-    """The result of `verify`."""
-
-    def table(self, most: int | None = None) -> str:
-        """The comparison as text, with the `most` worst values."""
-        return format_verification(self, most)
-
-    def page(self) -> str:
-        """The comparison as a self-contained HTML page."""
-        return make_page(self)
-
-    def __str__(self) -> str:
-        return self.table()
 
 
 def verify(
