@@ -16,6 +16,7 @@ from .dispatch import stored
 from .elementwise import broadcast_map, index_choices, lower_elementwise
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
+from .matmul_operands import Matmul, TypedTensor
 from .movement import extract_slice, insert_slice, reshape_tensor, transpose_tensor
 from .normalization import Elements, Rows
 from .reduced_products import converted
@@ -64,7 +65,7 @@ def attention(
         k = stored(ctx, k, key)  # or the copy would be folded away
 
     scores = Type((batch, rows, key.shape[-1]), wide)
-    s = multiply(ctx, q, query, k, key, scores)
+    s = multiply(ctx, Matmul(TypedTensor(q, query), TypedTensor(k, key), scores))
     full = Type((*result.shape[:-1], key.shape[-1]), wide)
     loops = Rows(ctx, full, [full.rank - 1])
     seen = _masked(ctx, op, reshape_tensor(ctx, s, scores, full), full, mask, scale)
@@ -76,7 +77,7 @@ def attention(
     weights = reshape_tensor(ctx, weights, full, scores)
     total = reshape_tensor(ctx, total, loops.row_type, Type((batch, rows), wide))
     product = Type((batch, rows, result.shape[-1]), wide)
-    y = multiply(ctx, weights, scores, v, value, product)
+    y = multiply(ctx, Matmul(TypedTensor(weights, scores), TypedTensor(v, value), product))
     product = product.with_dtype(result.dtype)
     return reshape_tensor(ctx, _divided(ctx, y, product, total), product, result)
 

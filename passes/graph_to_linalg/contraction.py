@@ -5,7 +5,7 @@ desired except for the right operand of a matmul: see `_columns_in_rows`.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...dialects import graph
@@ -14,6 +14,7 @@ from .dispatch import stored
 from .elementwise import lower_elementwise
 from .gpu_matmul import multiply_in_tiles
 from .lowering import Lowering, Size, lowers
+from .matmul_operands import Matmul, TypedTensor
 from .movement import reshape_tensor
 from .padded_matmul import (
     has_unknown_rows,
@@ -21,7 +22,7 @@ from .padded_matmul import (
     multiply_on_grid,
     sizes_on_grid,
 )
-from .reduced_products import converted, generic_product
+from .reduced_products import Factor, converted, factors_of, generic_product
 from .reduction import accumulator
 
 
@@ -36,30 +37,22 @@ def matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Va
     b = _columns_in_rows(ctx, op, b)
     shared = all(size == 1 for size in right.shape[:-2])
     if shared or left.shape[:-2] == right.shape[:-2]:
-        return _flat_product(ctx, [a, b], [left, right], result)
+        return _flat_product(ctx, Matmul(TypedTensor(a, left), TypedTensor(b, right), result))
     return _broadcast_product(ctx, op, a, b)
 
 
-def _flat_product(
-    ctx: Lowering,
-    inputs: Sequence[ir.Value],
-    types: Sequence[graph.TensorType],
-    result: graph.TensorType,
-) -> ir.Value:
+def _flat_product(ctx: Lowering, matmul: Matmul) -> ir.Value:
     """Build a matmul with equal batches, or without a batch on the right, as rank 3 or 2."""
-    left, right = types
+    left, right, result = matmul.left.type, matmul.right.type, matmul.result
     if all(size == 1 for size in right.shape[:-2]):
         rows = graph.element_count(left.shape[:-1])
         flat = [(rows, left.shape[-1]), right.shape[-2:], (rows, result.shape[-1])]
     else:
         batch = graph.element_count(result.shape[:-2])
         flat = [(batch, *t.shape[-2:]) for t in (left, right, result)]
-    (a, left), (b, right) = (
-        (reshape_tensor(ctx, x, type_, type_.with_shape(shape)), type_.with_shape(shape))
-        for x, type_, shape in zip(inputs, types, flat[:2], strict=True)
-    )
+    a, b = matmul.left.reshaped(ctx, flat[0]), matmul.right.reshaped(ctx, flat[1])
     product = result.with_shape(flat[2])
-    return reshape_tensor(ctx, multiply(ctx, a, left, b, right, product), product, result)
+    return reshape_tensor(ctx, multiply(ctx, Matmul(a, b, product)), product, result)
 
 
 def is_few(rows: Size) -> bool:
@@ -90,46 +83,31 @@ def _columns_in_rows(ctx: Lowering, op: graph.MatmulOp, b: ir.Value) -> ir.Value
     return stored(ctx, b, graph.type_of(op.b)) if swaps and columns_of != rows_of else b
 
 
-def multiply(
-    ctx: Lowering,
-    a: ir.Value,
-    left: graph.TensorType,
-    b: ir.Value,
-    right: graph.TensorType,
-    result: graph.TensorType,
-) -> ir.Value:
-    """Build ``[M, K] x [K, N]``, or a batch of these; narrow floats are accumulated in f32."""
-    if ctx.row_tile and has_unknown_rows(left, right):
-        return multiply_by_tiles(ctx, a, left, b, right, result)
-    y = multiply_in_tiles(ctx, a, left, b, right, result)
+def multiply(ctx: Lowering, matmul: Matmul) -> ir.Value:
+    """Build `matmul`, of rank 2 or 3; narrow floats are accumulated in f32."""
+    if ctx.row_tile and has_unknown_rows(matmul):
+        return multiply_by_tiles(ctx, matmul)
+    y = multiply_in_tiles(ctx, matmul)
     if y is not None:
         return y
-    if ctx.gpu and (sizes := sizes_on_grid(left, right)) is not None:
-        return multiply_on_grid(ctx, _multiply, sizes, a, left, b, right, result)
-    return _multiply(ctx, a, left, b, right, result)
+    if ctx.gpu and (sizes := sizes_on_grid(matmul)) is not None:
+        return multiply_on_grid(ctx, _multiply, sizes, matmul)
+    return _multiply(ctx, matmul)
 
 
-def _multiply(
-    ctx: Lowering,
-    a: ir.Value,
-    left: graph.TensorType,
-    b: ir.Value,
-    right: graph.TensorType,
-    result: graph.TensorType,
-) -> ir.Value:
-    y = multiply_in_tiles(ctx, a, left, b, right, result)
+def _multiply(ctx: Lowering, matmul: Matmul) -> ir.Value:
+    y = multiply_in_tiles(ctx, matmul)
     if y is not None:
         return y
-    signs = {graph.is_unsigned(t.dtype) for t in (left, right)}
+    left, right, result = matmul.left, matmul.right, matmul.result
+    signs = {graph.is_unsigned(x.type.dtype) for x in (left, right)}
     rank = result.rank
     by_vectors = rank == 3 and 1 in result.shape[1:]
     if len(signs) > 1 or by_vectors:
-        batch = list(range(rank - 2))
-        axes = [[*batch, rank - 2, rank], [*batch, rank, rank - 1]]
-        return generic_product(ctx, [a, b], [left, right], axes, result, loops=rank + 1)
+        return generic_product(ctx, factors_of(matmul), result, loops=rank + 1)
     named = linalg.matmul if rank == 2 else linalg.batch_matmul
     cast = linalg.TypeFn.cast_unsigned if signs == {True} else None
-    return contract(ctx, functools.partial(named, cast=cast), a, b, result)
+    return contract(ctx, functools.partial(named, cast=cast), left.value, right.value, result)
 
 
 def contract(
@@ -145,20 +123,18 @@ def contract(
 def _broadcast_product(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Value:
     result = graph.type_of(op.result)
     rank = result.rank
-    inputs, types, axes = [], [], []
+    factors: list[Factor] = []
     for value, lowered, matrix in ((op.a, a, [rank - 2, rank]), (op.b, b, [rank, rank - 1])):
         type_ = graph.type_of(value)
         skipped = rank - type_.rank
         wanted = type_.with_shape((*result.shape[skipped:-2], *type_.shape[-2:]))
         lowered, type_ = decide_broadcast(ctx, value, lowered, wanted)
         batch = [None if s == 1 else i for i, s in enumerate(type_.shape[:-2], start=skipped)]
-        inputs.append(lowered)
-        types.append(type_)
-        axes.append([*batch, *matrix])
-    shapes = {type_.shape[:-2] for type_ in types}
-    if shapes == {result.shape[:-2]}:
-        return _flat_product(ctx, inputs, types, result)
-    return generic_product(ctx, inputs, types, axes, result, loops=rank + 1)
+        factors.append(Factor(lowered, type_, [*batch, *matrix]))
+    left, right = factors
+    if {left.type.shape[:-2], right.type.shape[:-2]} == {result.shape[:-2]}:
+        return _flat_product(ctx, Matmul(left, right, result))
+    return generic_product(ctx, factors, result, loops=rank + 1)
 
 
 def decide_broadcast(

@@ -10,18 +10,17 @@ from .contraction import decide_broadcast, is_few, multiply
 from .dispatch import stored
 from .generic import loop_index, parallel
 from .lowering import Lowering, Size, lowers
+from .matmul_operands import Matmul, TypedTensor
 from .movement import reshape_tensor
 from .operands import Operand
-from .reduced_products import converted, generic_product, is_constant
+from .reduced_products import Factor, converted, generic_product, is_constant
 from .reduction import accumulator, reduce_axes
 
 
 @dataclass(frozen=True)
-class _Factor:
+class _Factor(TypedTensor):
     """A tensor with a letter for each of its axes."""
 
-    value: ir.Value
-    type: graph.TensorType
     letters: str
 
 
@@ -157,7 +156,8 @@ def _two_multiplied(
     if chosen.b.letters[-1] in depth and many and not is_constant(chosen.b.value):
         right = replace(right, lowered=stored(ctx, right.value, right.type))  # as MatMul's
     product = result.with_shape((*left.shape[:-1], right.shape[-1]))
-    y = multiply(ctx, left.value, left.type, right.value, right.type, product)
+    a, b = (TypedTensor(x.value, x.type) for x in (left, right))
+    y = multiply(ctx, Matmul(a, b, product))
     y = Operand(ctx, product, y).reshaped(sizes)
     return y.transposed([chosen.form.index(c) for c in letters]).value
 
@@ -181,14 +181,8 @@ def _in_one(
 ) -> ir.Value:
     """One generic with a parallel loop per letter of the result and a reduction loop per other."""
     order = letters + "".join(sorted({*"".join(f.letters for f in factors)} - {*letters}))
-    return generic_product(
-        ctx,
-        [f.value for f in factors],
-        [f.type for f in factors],
-        [[order.index(letter) for letter in f.letters] for f in factors],
-        result,
-        loops=len(order),
-    )
+    read = [Factor(f.value, f.type, [order.index(letter) for letter in f.letters]) for f in factors]
+    return generic_product(ctx, read, result, loops=len(order))
 
 
 def _summed(ctx: Lowering, factor: _Factor, wanted: str) -> _Factor:

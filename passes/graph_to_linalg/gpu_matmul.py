@@ -6,27 +6,22 @@ from ..kernels.gpu_tiles import Plan, Tile, matmul_plan
 from .generic import generic, projection
 from .gpu_lowering_config import tile_attribute
 from .lowering import Lowering
-from .reduced_products import Factor, converted, product, untransposed
+from .matmul_operands import Matmul
+from .reduced_products import Factor, converted, factors_of, product, untransposed
 from .reduction import accumulator
 
 
-def multiply_in_tiles(
-    ctx: Lowering,
-    a: ir.Value,
-    left: graph.TensorType,
-    b: ir.Value,
-    right: graph.TensorType,
-    result: graph.TensorType,
-) -> ir.Value | None:
-    """Build ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``; None if there is no plan for it.
+def multiply_in_tiles(ctx: Lowering, matmul: Matmul) -> ir.Value | None:
+    """Build `matmul`, of rank 2 or 3; None if there is no plan for it.
 
     A transposed right operand is read as it is.
     """
-    plan = matmul_plan(left, right, result) if ctx.mma_sync else None
+    result = matmul.result
+    plan = matmul_plan(matmul.left.type, matmul.right.type, result) if ctx.mma_sync else None
     if plan is None:
         return None
-    batch, m, n, k = [*range(result.rank - 2)], result.rank - 2, result.rank - 1, result.rank
-    factors = [Factor(a, left, [*batch, m, k]), untransposed(Factor(b, right, [*batch, k, n]))]
+    left, right = factors_of(matmul)
+    factors = [left, untransposed(right)]
     if plan.parts > 1:
         return _in_parts(ctx, factors, result, plan)
     return _tiled(ctx, factors, result, plan.tile)

@@ -7,48 +7,43 @@ Vulkan (Ampere, f16): 128x64x1000 is rejected, and 128x64x1024 is computed with 
 matrices.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...dialects import graph
 from ...mlir import ir
 from .dispatch import stored
-from .lowering import Lowering
+from .lowering import Lowering, Size
+from .matmul_operands import Matmul, TypedTensor
 from .movement import extract_slice, pad_tensor, reshape_tensor
-from .reduced_products import generic_product
+from .reduced_products import Factor, generic_product
 
 MIN_ROWS, MIN_COLUMNS = 16, 8
 """Minimum sizes of a matmul for tiles, whatever its other sizes."""
 
-Product = Callable[..., ir.Value]
 
-
-def has_unknown_rows(left: graph.TensorType, right: graph.TensorType) -> bool:
+def has_unknown_rows(matmul: Matmul) -> bool:
     """Return whether the rows are the only dynamic size of a float matmul of two matrices."""
+    left, right = matmul.left.type, matmul.right.type
     known = left.rank == 2 and all(isinstance(size, int) for size in (left.shape[1], *right.shape))
     return known and graph.is_float(left.dtype) and not isinstance(left.shape[0], int)
 
 
-def multiply_by_tiles(
-    ctx: Lowering,
-    a: ir.Value,
-    left: graph.TensorType,
-    b: ir.Value,
-    right: graph.TensorType,
-    result: graph.TensorType,
-) -> ir.Value:
+def multiply_by_tiles(ctx: Lowering, matmul: Matmul) -> ir.Value:
     """Build ``[M, K] x [K, N]`` as ``[T, tile, K] x [K, N]``, with rows padded by zeros."""
-    (rows, depth), columns, tile = left.shape, result.shape[1], ctx.row_tile
+    left, right, result = matmul.left, matmul.right, matmul.result
+    (rows, depth), columns, tile = left.type.shape, result.shape[1], ctx.row_tile
     count = (rows + tile - 1) // tile
-    padded, tiles = left.with_shape((count * tile, depth)), left.with_shape((count, tile, depth))
-    a = reshape_tensor(ctx, _extended(ctx, a, left, padded), padded, tiles)
+    tiles = _extended(ctx, left, (count * tile, depth)).reshaped(ctx, (count, tile, depth))
     product = result.with_shape((count, tile, columns))
-    y = generic_product(ctx, [a, b], [tiles, right], [[0, 1, 3], [3, 2]], product, loops=4)
+    factors = [Factor(tiles.value, tiles.type, [0, 1, 3]), Factor(right.value, right.type, [3, 2])]
+    y = generic_product(ctx, factors, product, loops=4)
     whole = result.with_shape((count * tile, columns))
     return _cut(ctx, reshape_tensor(ctx, y, product, whole), whole, result)
 
 
-def sizes_on_grid(left: graph.TensorType, right: graph.TensorType) -> list[int] | None:
+def sizes_on_grid(matmul: Matmul) -> list[int] | None:
     """The padded ``M``, ``K`` and ``N``; None if they need no padding, or are dynamic."""
+    left, right = matmul.left.type, matmul.right.type
     sizes = [size for size in (*left.shape[-2:], right.shape[-1]) if isinstance(size, int)]
     if len(sizes) < 3 or not graph.is_float(left.dtype):
         return None
@@ -62,41 +57,33 @@ def sizes_on_grid(left: graph.TensorType, right: graph.TensorType) -> list[int] 
 
 def multiply_on_grid(
     ctx: Lowering,
-    multiply: Product,
+    multiply: Callable[[Lowering, Matmul], ir.Value],
     sizes: list[int],
-    a: ir.Value,
-    left: graph.TensorType,
-    b: ir.Value,
-    right: graph.TensorType,
-    result: graph.TensorType,
+    matmul: Matmul,
 ) -> ir.Value:
-    """Build `multiply` of operands zero-padded to `sizes`, and slice it to `result`.
+    """Pad the operands with zeros to `sizes`, `multiply` them, and slice the result.
 
     The product is materialized: the backend would move the slice before the matmul, and so undo the
     padding.
     """
     rows, depth, columns = sizes
-    batch = result.shape[:-2]
-    whole = [
-        type_.with_shape((*batch, *matrix))
-        for type_, matrix in (
-            (left, (rows, depth)), (right, (depth, columns)), (result, (rows, columns))
-        )
-    ]  # fmt: skip
-    a, b = _extended(ctx, a, left, whole[0]), _extended(ctx, b, right, whole[1])
-    y = stored(ctx, multiply(ctx, a, whole[0], b, whole[1], whole[2]), whole[2])
-    return _cut(ctx, y, whole[2], result)
+    batch = matmul.result.shape[:-2]
+    left = _extended(ctx, matmul.left, (*batch, rows, depth))
+    right = _extended(ctx, matmul.right, (*batch, depth, columns))
+    whole = matmul.result.with_shape((*batch, rows, columns))
+    y = stored(ctx, multiply(ctx, Matmul(left, right, whole)), whole)
+    return _cut(ctx, y, whole, matmul.result)
 
 
-def _extended(
-    ctx: Lowering, x: ir.Value, source: graph.TensorType, target: graph.TensorType
-) -> ir.Value:
+def _extended(ctx: Lowering, x: TypedTensor, shape: Sequence[Size]) -> TypedTensor:
     """Pad `x` with zeros at the end of its axes."""
+    source, target = x.type, x.type.with_shape(shape)
     if source.shape == target.shape:
         return x
     high = [t - s for s, t in zip(source.shape, target.shape, strict=True)]
     zero = ctx.scalar(0, source.dtype)
-    return pad_tensor(ctx, x, zero, [0] * source.rank, high, target)
+    padded = pad_tensor(ctx, x.value, zero, [0] * source.rank, high, target)
+    return TypedTensor(padded, target)
 
 
 def _cut(

@@ -20,6 +20,7 @@ from . import loops
 from .contraction import multiply
 from .generic import generic, projection
 from .lowering import Lowering, Size, lowers
+from .matmul_operands import Matmul, TypedTensor
 from .movement import extract_slice, insert_slice, reshape_tensor
 from .recurrent_dispatch import RecurrentDispatch
 
@@ -121,7 +122,8 @@ class _Layer:
             starts = [0, start * self.hidden]
             right = extract_slice(self.ctx, right, starts, type_.shape, [1, 1], type_)
         result = self.state.with_shape((self.state.shape[0], wide))
-        return multiply(self.ctx, h, self.state, right, type_, result)
+        left, right = TypedTensor(h, self.state), TypedTensor(right, type_)
+        return multiply(self.ctx, Matmul(left, right, result))
 
     def column(self, x: ir.Value, index: int) -> ir.Value:
         """Gate `index` [N, H] of gates side by side, or the part [H] of a vector."""

@@ -9,6 +9,7 @@ from ...mlir import arith, ir, tensor
 from .dispatch import VIEWS, stored
 from .generic import generic, parallel, projection
 from .lowering import Lowering, Size, plain_type
+from .matmul_operands import Matmul, TypedTensor
 from .movement import reshape_tensor
 from .reduction import accumulator
 from .scalar import convert_scalar
@@ -23,19 +24,12 @@ Axes = Sequence[int | None]
 
 
 def generic_product(
-    ctx: Lowering,
-    inputs: Sequence[ir.Value],
-    types: Sequence[graph.TensorType],
-    axes: Sequence[Axes],
-    result: graph.TensorType,
-    loops: int,
+    ctx: Lowering, factors: Sequence["Factor"], result: graph.TensorType, loops: int
 ) -> ir.Value:
-    """The product of `inputs`, summed over the loops after those of the result.
+    """The product of `factors`, summed over the loops after those of the result.
 
-    ``axes[i]`` holds the loop along which each axis of input ``i`` is read, None for its first
-    element. The result's axes are the first loops.
+    The result's axes are the first loops.
     """
-    factors = [Factor(*each) for each in zip(inputs, types, axes, strict=True)]
     if not ctx.gpu and len(factors) == 2:
         y = _by_vectors(ctx, factors, result, loops)
         if y is not None:
@@ -44,11 +38,9 @@ def generic_product(
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A tensor and the loop of each of its axes."""
+class Factor(TypedTensor):
+    """A tensor and the loop along which each of its axes is read, None for its first element."""
 
-    value: ir.Value
-    type: graph.TensorType
     axes: Axes
 
     def refined(self, ctx: Lowering, sizes: Sequence[Size]) -> "Factor":
@@ -73,6 +65,17 @@ class Factor:
         sizes = [[self.type.shape[self.axes.index(loop)] for loop in runs[i]] for i in order]
         type_ = self.type.with_shape(map(graph.element_count, sizes))
         return Factor(reshape_tensor(ctx, self.value, self.type, type_), type_, order)
+
+
+def factors_of(matmul: Matmul) -> tuple[Factor, Factor]:
+    """The operands of `matmul`, read along the loops of the batch, M, N and K."""
+    batch = range(matmul.result.rank - 2)
+    m, n, k = (matmul.result.rank + i for i in (-2, -1, 0))
+    left, right = matmul.left, matmul.right
+    return (
+        Factor(left.value, left.type, [*batch, m, k]),
+        Factor(right.value, right.type, [*batch, k, n]),
+    )
 
 
 def product(
