@@ -282,7 +282,7 @@ def is_broadcast_of(a: "int | Dim", b: "int | Dim") -> bool:
 def _parts(a: "int | Dim") -> set[int | Dim]:
     """The sizes that broadcast to `a`; `a` alone where there are no others."""
     arguments = _arguments(a, "broadcast") if isinstance(a, Dim) else ()
-    return set().union(*map(_parts, arguments)) if arguments else {a}
+    return set[int | Dim]().union(*map(_parts, arguments)) if arguments else {a}
 
 
 def _arguments(a: Dim, function: str) -> tuple[int | Dim, ...]:
@@ -349,10 +349,10 @@ def parse_dim(text: str) -> "int | Dim":
         raise ValueError(f"'{text}' is not a dimension") from error
 
 
-_OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+_OPERATORS: dict[type[ast.operator], Callable[["int | Dim", "int | Dim"], "int | Dim"]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
     ast.FloorDiv: floordiv,
 }
 
@@ -371,18 +371,19 @@ def _from_syntax(node: ast.expr) -> "int | Dim":
             return _OPERATORS[type(op)](_from_syntax(left), _from_syntax(right))
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return FUNCTIONS[name](*map(_from_syntax, arguments))
-    raise ValueError(f"'{ast.unparse(node)}' is not a dimension")
+        case _:
+            raise ValueError(f"'{ast.unparse(node)}' is not a dimension")
 
 
 def _dim(value: "int | Dim") -> Dim:
     return value if isinstance(value, Dim) else Dim({(): value})
 
 
-def _terms(value: object) -> dict[Monomial, int] | None:
+def _terms(value: "int | Dim") -> dict[Monomial, int] | None:
     if isinstance(value, Dim):
         return dict(value.terms)
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = operator.index(value)
     except TypeError:
         return None
     return {(): number}

@@ -3,6 +3,9 @@
 Ops live in one file per family; `base` says how an op is declared.
 """
 
+# pyright: reportUnusedImport=false
+# The names are for those who import this package.
+
 from .attention import *
 from .base import (
     MAX_BYTES,

@@ -27,7 +27,7 @@ verifier, constant folding and the interpreter.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -103,10 +103,10 @@ class GraphOp(Graph.Operation):
     """Base of the dialect's ops; see the module's docstring, and `traits` for what passes ask."""
 
     # Not annotated: `dialects.ext` would take annotated names for fields of the op.
-    op_classes = {}  # every op class by its full name, "graph.relu"
-    operand_names = ()
-    operand_kinds = ()
-    attribute_kinds = {}
+    op_classes = dict[str, "type[GraphOp]"]()  # every op class by its full name, "graph.relu"
+    operand_names = tuple[str, ...]()
+    operand_kinds = tuple[OperandKind, ...]()
+    attribute_kinds = dict[str, AttributeKind]()
     pure = True
     if TYPE_CHECKING:
         amp: ClassVar[MixedPrecision | None]
@@ -302,7 +302,7 @@ def create(
     flat: list[ir.Value] = []
     present: list[int] = []
     for kind, group in zip(op_class.operand_kinds, operands, strict=True):
-        values = list(group) if isinstance(group, list | tuple) else [group]
+        values: list[ir.Value | None] = list(group) if is_several(group) else [group]
         if len(values) > kind.slots:
             raise TypeRuleError(f"{len(values)} tensors where {kind.slots} fit")
         given = [value for value in values if value is not None]
@@ -335,9 +335,9 @@ def evaluate_op(op: GraphOp, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
     the meaning gives another shape than the type rule promised.
     """
     with np.errstate(all="ignore"):  # IEEE results, as compiled code gives them
-        results = op.run(*operands)
-    results = results if isinstance(results, tuple | list) else (results,)
-    arrays = []
+        given = op.run(*operands)
+    results = given if is_several(given) else (given,)
+    arrays: list[np.ndarray] = []
     for value, array in zip(op.operation.results, results, strict=True):
         type_ = type_of(value)
         array = np.asarray(array).astype(type_.dtype, copy=False)
@@ -363,11 +363,16 @@ def graph_op(operation: Any) -> GraphOp | None:
     return view if isinstance(view, GraphOp) else None
 
 
+def is_several(group: Any) -> TypeGuard[Sequence[Any]]:
+    """Return whether `group` is a list or a tuple of what ops take or give, and not one of them."""
+    return isinstance(group, list | tuple)
+
+
 def map_group(function: Callable[[Any], Any], group: Any) -> Any:
     """Apply `function` to the value(s) of an operand group, keeping its form."""
     if group is None:
         return None
-    if isinstance(group, list | tuple):
+    if is_several(group):
         return [function(value) for value in group]
     return function(group)
 

@@ -1,5 +1,7 @@
 """Col2Im: an image assembled from columns of blocks."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..symbolic import floordiv
@@ -8,7 +10,7 @@ from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_number
 from .movement import element_count
 from .traits import MixedPrecision
-from .types import Shape, StaticShape, TensorType
+from .types import Shape, StaticShape, TensorType, static_size
 
 
 class Col2ImOp(GraphOp, name="col2im"):
@@ -30,7 +32,16 @@ class Col2ImOp(GraphOp, name="col2im"):
     high: Ints
 
     @staticmethod
-    def infer(x, *, image: Shape, block: Shape, strides, dilations, low, high) -> TensorType:
+    def infer(
+        x: TensorType,
+        *,
+        image: Shape,
+        block: Shape,
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+    ) -> TensorType:
         require_number(x)
         if x.rank != 3:
             raise TypeRuleError(f"needs a batch of columns, not {x}")
@@ -47,8 +58,18 @@ class Col2ImOp(GraphOp, name="col2im"):
         return x.with_shape((x.shape[0], floordiv(x.shape[1], taps), *image))
 
     @staticmethod
-    def evaluate(x, *, image: StaticShape, block: StaticShape, strides, dilations, low, high):
-        places = block_places(image, block, strides, dilations, low, high)
+    def evaluate(
+        x: np.ndarray,
+        *,
+        image: StaticShape,
+        block: StaticShape,
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+    ) -> np.ndarray:
+        along = block_places(image, block, strides, dilations, low, high)
+        places = tuple(map(static_size, along))
         parts = x.reshape(x.shape[0], -1, *block, *places)
         padded = [a + size + b for a, size, b in zip(low, image, high, strict=True)]
         result = np.zeros((*parts.shape[:2], *padded), x.dtype)
@@ -62,7 +83,14 @@ class Col2ImOp(GraphOp, name="col2im"):
         return result[(..., *inner)]
 
 
-def block_places(image: Shape, block: Shape, strides, dilations, low, high) -> Shape:
+def block_places(
+    image: Shape,
+    block: Shape,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    low: Sequence[int],
+    high: Sequence[int],
+) -> Shape:
     """The number of blocks along each axis of an image."""
     axes = zip(image, block, strides, dilations, low, high, strict=True)
     return tuple(

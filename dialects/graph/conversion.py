@@ -1,5 +1,7 @@
 """Conversions between element types in numpy, as ONNX means them."""
 
+from typing import cast
+
 import ml_dtypes
 import numpy as np
 
@@ -29,7 +31,7 @@ def convert(
 def _to_minifloat(x: np.ndarray, to: np.dtype, saturate: bool) -> np.ndarray:
     wide = x.astype(np.float32)
     if saturate:
-        limits = ml_dtypes.finfo(to)
+        limits = cast("np.finfo[np.floating]", ml_dtypes.finfo(to))  # which has no types
         wide = np.clip(wide, float(limits.min), float(limits.max))
     return wide.astype(to)
 

@@ -1,5 +1,7 @@
 """Convolutions."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..symbolic import Dim
@@ -29,9 +31,10 @@ def conv_weight_parts(w: TensorType, layout: str) -> tuple[int | Dim, int | Dim,
 
 
 def _require_static(kernel: Shape) -> tuple[int, ...]:
-    if not all(isinstance(size, int) for size in kernel):
+    static = tuple(size for size in kernel if isinstance(size, int))
+    if len(static) < len(kernel):
         raise TypeRuleError("the kernel's sizes must be known")
-    return kernel  # type: ignore[return-value]
+    return static
 
 
 def _require_divisible(channels: int | Dim, groups: int, what: str) -> None:
@@ -60,7 +63,17 @@ class ConvOp(Contraction, name="conv"):
     layout: Str
 
     @staticmethod
-    def infer(x, w, *, strides, dilations, low, high, groups, layout):
+    def infer(
+        x: TensorType,
+        w: TensorType,
+        *,
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+        groups: int,
+        layout: str,
+    ) -> TensorType:
         require_number(x)
         if x.dtype != w.dtype:
             raise TypeRuleError(f"operands have element types {x.dtype} and {w.dtype}")
@@ -79,7 +92,17 @@ class ConvOp(Contraction, name="conv"):
         return TensorType(shape, product_dtype(x.dtype, w.dtype))
 
     @staticmethod
-    def evaluate(x, w, *, strides, dilations, low, high, groups, layout):
+    def evaluate(
+        x: np.ndarray,
+        w: np.ndarray,
+        *,
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+        groups: int,
+        layout: str,
+    ) -> np.ndarray:
         dtype = product_dtype(x.dtype, w.dtype)
         wide = np.float32 if is_float(dtype) and dtype.itemsize < 4 else dtype
         image = to_channels_first(x, layout).astype(wide)
@@ -135,7 +158,18 @@ class ConvTransposeOp(Contraction, name="conv_transpose"):
     layout: Str
 
     @staticmethod
-    def infer(x, w, *, strides, dilations, low, high, output_padding, groups, layout):
+    def infer(
+        x: TensorType,
+        w: TensorType,
+        *,
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+        output_padding: Sequence[int],
+        groups: int,
+        layout: str,
+    ) -> TensorType:
         require_number(x)
         if x.dtype != w.dtype or x.rank != w.rank:
             raise TypeRuleError(f"input {x} and weights {w} differ in rank or element type")
@@ -157,7 +191,18 @@ class ConvTransposeOp(Contraction, name="conv_transpose"):
         return x.with_shape(join_layout(batch, w.shape[1] * groups, out, layout))
 
     @staticmethod
-    def evaluate(x, w, *, strides, dilations, low, high, output_padding, groups, layout):
+    def evaluate(
+        x: np.ndarray,
+        w: np.ndarray,
+        *,
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+        output_padding: Sequence[int],
+        groups: int,
+        layout: str,
+    ) -> np.ndarray:
         dtype = x.dtype
         wide = np.float32 if is_float(dtype) and dtype.itemsize < 4 else dtype
         image, weights = to_channels_first(x, layout).astype(wide), w.astype(wide)

@@ -24,6 +24,9 @@ INLINE_BF16 = 256
 kernels, where it widens them to f32; that fails for blobs. It widens all bool arrays."""
 
 
+_NIBBLES = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
+
+
 class _Blobs:
     """The blobs that were written in one context."""
 
@@ -57,7 +60,7 @@ def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
 
 def read(attribute: ir.Attribute) -> np.ndarray:
     """The array of an elements attribute; read-only, shared with the attribute where possible."""
-    type_ = from_mlir(attribute.type)  # type: ignore[attr-defined]
+    type_ = from_mlir(attribute.type)
     if _is_blob(attribute):
         blobs = _written.get(attribute.context)
         array = None if blobs is None else blobs.arrays.get(_blob_name(attribute))
@@ -93,7 +96,7 @@ def _storage(array: np.ndarray) -> np.ndarray:
 def _inline(array: np.ndarray, type_: ir.Type) -> ir.Attribute:
     if array.size == 0:
         return ir.Attribute.parse(f"dense<> : {type_}")
-    if array.dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+    if array.dtype in _NIBBLES:
         element = ir.RankedTensorType(type_).element_type
         values = [ir.IntegerAttr.get(element, int(v)) for v in array.ravel()]
         return ir.DenseElementsAttr.get(values, type_)

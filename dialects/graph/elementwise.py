@@ -5,12 +5,12 @@ types; the frontend casts where ONNX allows otherwise.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol
 
 import numpy as np
 
 from ...mlir import ir
-from ..symbolic import broadcast
+from ..symbolic import Dim, broadcast
 from .attributes import Bool, Float, Str
 from .base import GraphOp, Tensor, TensorValue, TypeRuleError, builder
 from .error_function import erf_array
@@ -24,7 +24,7 @@ _FOLLOW, _KEEP = MixedPrecision.FOLLOW, MixedPrecision.KEEP
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The numpy broadcast of `shapes`, symbolic sizes included. TypeRuleError if there is none."""
     rank = max(map(len, shapes), default=0)
-    result: list[Any] = [1] * rank
+    result: list[int | Dim] = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, start=rank - len(shape)):
             note_broadcast(result[axis], size)
@@ -101,6 +101,13 @@ class BinaryOp(ElementwiseOp):
         return TensorType(broadcast_shapes(a.shape, b.shape), dtype)
 
 
+UnaryMeaning = Callable[Concatenate[np.ndarray, ...], np.ndarray]
+"""A function of an array, and of attributes."""
+
+BinaryMeaning = Callable[Concatenate[np.ndarray, np.ndarray, ...], np.ndarray]
+"""A function of two arrays, and of attributes."""
+
+
 class UnaryBuilder(Protocol):
     def __call__(self, x: ir.Value, /, **attrs: Any) -> TensorValue: ...
 
@@ -113,7 +120,7 @@ _CLASS_FIELDS = ("amp", "commutative", "requirement", "result_dtype")
 
 
 def _define(
-    base: type[GraphOp], name: str, meaning: Callable[..., Any], doc: str, **fields: Any
+    base: type[GraphOp], name: str, meaning: Callable[..., np.ndarray], doc: str, **fields: Any
 ) -> Any:
     """An op class of `base` named `name` whose numpy meaning is `meaning`, and its builder.
 
@@ -137,24 +144,24 @@ def _define(
 
 
 def unary(
-    name: str, meaning: Callable[..., Any], doc: str, **fields: Any
+    name: str, meaning: UnaryMeaning, doc: str, **fields: Any
 ) -> tuple[type[UnaryOp], UnaryBuilder]:
     """Define a unary op: class and builder. Keyword arguments declare its attributes."""
     return _define(UnaryOp, name, meaning, doc, **fields)
 
 
 def binary(
-    name: str, meaning: Callable[..., Any], doc: str, **fields: Any
+    name: str, meaning: BinaryMeaning, doc: str, **fields: Any
 ) -> tuple[type[BinaryOp], BinaryBuilder]:
     """Define a broadcasting binary op: class and builder."""
     return _define(BinaryOp, name, meaning, doc, **fields)
 
 
-def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wide(function: UnaryMeaning) -> UnaryMeaning:
     """Run `function` in at least f32: numpy has no transcendental functions for small floats."""
 
     def call(x: np.ndarray, *rest: Any, **attrs: Any) -> np.ndarray:
-        if x.dtype in (np.float32, np.float64):
+        if x.dtype in (np.dtype(np.float32), np.dtype(np.float64)):
             return function(x, *rest, **attrs)
         wide = [array.astype(np.float32) for array in (x, *rest)]
         return function(*wide, **attrs).astype(x.dtype)
@@ -178,8 +185,41 @@ def _gelu(x: np.ndarray, *, approximate: str) -> np.ndarray:
     return 0.5 * x * (1 + erf_array(x / np.sqrt(2)))
 
 
-def _number(function: Callable[..., Any], **kinds: Any) -> dict[str, Any]:
-    return {"meaning": function, "requirement": require_number, **kinds}
+def _leaky_relu(x: np.ndarray, *, alpha: float) -> np.ndarray:
+    return np.where(x < 0, alpha * x, x)
+
+
+def _elu(x: np.ndarray, *, alpha: float) -> np.ndarray:
+    return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)
+
+
+def _selu(x: np.ndarray, *, alpha: float, gamma: float) -> np.ndarray:
+    return gamma * np.where(x <= 0, alpha * np.expm1(np.minimum(x, 0)), x)
+
+
+def _celu(x: np.ndarray, *, alpha: float) -> np.ndarray:
+    return np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(np.minimum(x, 0) / alpha))
+
+
+def _swish(x: np.ndarray, *, alpha: float) -> np.ndarray:
+    return x * _sigmoid(alpha * x)
+
+
+def _hard_sigmoid(x: np.ndarray, *, alpha: float, beta: float) -> np.ndarray:
+    return np.clip(alpha * x + beta, 0, 1)
+
+
+def _thresholded_relu(x: np.ndarray, *, alpha: float) -> np.ndarray:
+    return np.where(x > alpha, x, 0)
+
+
+def _shrink(x: np.ndarray, *, bias: float, lambd: float) -> np.ndarray:
+    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
+
+
+def _is_inf(x: np.ndarray, *, negative: bool, positive: bool) -> np.ndarray:
+    wide = x.astype(np.float32)
+    return (np.isneginf(wide) & negative) | (np.isposinf(wide) & positive)
 
 
 AbsOp, abs_ = unary("abs", np.abs, "``|x|``.", requirement=require_number, amp=_FOLLOW)
@@ -230,23 +270,21 @@ GeluOp, gelu = unary(
 )
 LeakyReluOp, leaky_relu = unary(
     "leaky_relu",
-    _wide(lambda x, *, alpha: np.where(x < 0, alpha * x, x)),
+    _wide(_leaky_relu),
     "``alpha * x`` below 0, else ``x``.",
     alpha=Float,
     amp=_FOLLOW,
 )
 EluOp, elu = unary(
     "elu",
-    _wide(lambda x, *, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
+    _wide(_elu),
     "``alpha * (exp(x) - 1)`` below 0, else ``x``.",
     alpha=Float,
     amp=_FOLLOW,
 )
 SeluOp, selu = unary(
     "selu",
-    _wide(
-        lambda x, *, alpha, gamma: gamma * np.where(x <= 0, alpha * np.expm1(np.minimum(x, 0)), x)
-    ),
+    _wide(_selu),
     "``gamma * elu(x)`` with its own `alpha`.",
     alpha=Float,
     gamma=Float,
@@ -254,25 +292,21 @@ SeluOp, selu = unary(
 )
 CeluOp, celu = unary(
     "celu",
-    _wide(
-        lambda x, *, alpha: (
-            np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(np.minimum(x, 0) / alpha))
-        )
-    ),
+    _wide(_celu),
     "Continuously differentiable elu.",
     alpha=Float,
     amp=_KEEP,
 )
 SwishOp, swish = unary(
     "swish",
-    _wide(lambda x, *, alpha: x * _sigmoid(alpha * x)),
+    _wide(_swish),
     "``x * sigmoid(alpha * x)``.",
     alpha=Float,
     amp=_FOLLOW,
 )
 HardSigmoidOp, hard_sigmoid = unary(
     "hard_sigmoid",
-    _wide(lambda x, *, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
+    _wide(_hard_sigmoid),
     "``clip(alpha * x + beta, 0, 1)``.",
     alpha=Float,
     beta=Float,
@@ -280,16 +314,14 @@ HardSigmoidOp, hard_sigmoid = unary(
 )
 ThresholdedReluOp, thresholded_relu = unary(
     "thresholded_relu",
-    _wide(lambda x, *, alpha: np.where(x > alpha, x, 0)),
+    _wide(_thresholded_relu),
     "``x`` above `alpha`, else 0.",
     alpha=Float,
     amp=_KEEP,
 )
 ShrinkOp, shrink = unary(
     "shrink",
-    _wide(
-        lambda x, *, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
-    ),
+    _wide(_shrink),
     "Soft or hard shrinkage: 0 within ``[-lambd, lambd]``, outside moved by `bias`.",
     bias=Float,
     lambd=Float,
@@ -298,10 +330,7 @@ ShrinkOp, shrink = unary(
 IsNanOp, is_nan = unary("is_nan", np.isnan, "Whether NaN.", result_dtype=np.bool_, amp=_KEEP)
 IsInfOp, is_inf = unary(
     "is_inf",
-    lambda x, *, negative, positive: (
-        (np.isneginf(x.astype(np.float32)) & negative)
-        | (np.isposinf(x.astype(np.float32)) & positive)
-    ),
+    _is_inf,
     "Whether infinite, of the signs asked for.",
     result_dtype=np.bool_,
     negative=Bool,

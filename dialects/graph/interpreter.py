@@ -20,7 +20,7 @@ from ...errors import (
 from ...mlir import ir
 from ..locations import node_name
 from ..symbolic import Dim
-from .base import GraphOp, graph_op, map_group
+from .base import GraphOp, graph_op, is_several, map_group
 from .control_flow import IfOp, LoopOp, RegionOp, WhileOp
 from .fusion import GroupOp
 from .shapes import BindSizesOp, RequireOp
@@ -98,7 +98,7 @@ class Evaluation:
 
     def resolve(self, attribute: Any) -> Any:
         """`attribute` with its symbolic dimensions replaced by their sizes."""
-        if isinstance(attribute, tuple):
+        if is_several(attribute):
             return tuple(map(self.resolve, attribute))
         return attribute.evaluate(self.sizes) if isinstance(attribute, Dim) else attribute
 
@@ -131,8 +131,8 @@ class Evaluation:
             self.sizes.update(_bound_sizes(op, operands[0]))
         attrs = {name: self.resolve(value) for name, value in op.attrs.items()}
         with np.errstate(all="ignore"):  # IEEE results, as compiled code gives them
-            results = type(op).evaluate(*operands, **attrs)
-        results = results if isinstance(results, tuple | list) else (results,)
+            given = type(op).evaluate(*operands, **attrs)
+        results = given if is_several(given) else (given,)
         pairs = zip(op.operation.results, results, strict=False)
         return tuple(self._typed(op, value, array) for value, array in pairs)
 

@@ -148,19 +148,21 @@ class SliceOp(GraphOp, name="slice"):
             extent = x.shape[axis]
             if step == 0:
                 raise TypeRuleError("a step of 0")
-            if not all(isinstance(value, int) for value in (extent, start, size)) or size == 0:
+            if isinstance(extent, Dim) or isinstance(start, Dim) or isinstance(size, Dim):
+                continue
+            if size == 0:
                 continue
             last = start + (size - 1) * step
-            if not (0 <= start < extent and 0 <= last < extent):  # type: ignore[operator]
+            if not (0 <= start < extent and 0 <= last < extent):
                 raise TypeRuleError(f"axis {axis}: {start}..{last} is outside 0..{extent - 1}")
         return x.with_shape(sizes)
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, *, starts: Shape, sizes: Shape, steps: tuple[int, ...]
+        x: np.ndarray, *, starts: StaticShape, sizes: StaticShape, steps: tuple[int, ...]
     ) -> np.ndarray:
         for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
-            x = np.take(x, start + np.arange(size) * step, axis=axis)  # type: ignore[operator]
+            x = np.take(x, start + np.arange(size) * step, axis=axis)
         return x
 
 
@@ -249,7 +251,7 @@ class DynamicPadOp(GraphOp, name="dynamic_pad"):
         x: np.ndarray, value: np.ndarray, low: np.ndarray, *, sizes: StaticShape
     ) -> np.ndarray:
         result = np.full(sizes, value, x.dtype)
-        into, from_ = [], []
+        into, from_ = list[slice](), list[slice]()
         for before, size, extent in zip(low.tolist(), sizes, x.shape, strict=True):
             start, stop = max(before, 0), min(size, before + extent)
             into.append(slice(start, max(start, stop)))

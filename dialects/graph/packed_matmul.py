@@ -1,5 +1,7 @@
 """Matmuls on weights packed into panels for the registers of a CPU."""
 
+from typing import Unpack
+
 import ml_dtypes
 import numpy as np
 
@@ -8,7 +10,7 @@ from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import KernelContraction, MatmulOp, require_equal_sizes
 from .traits import MixedPrecision
 from .types import TensorType
-from .window import output_sizes, windows
+from .window import WindowAttrs, output_sizes, windows
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 DEPTH_STEPS = {"amx": 32, "avx512bf16": 2}
@@ -209,16 +211,16 @@ class Im2colOp(GraphOp, name="im2col"):
     high: Ints
 
     @staticmethod
-    def infer(x: TensorType, *, kernel, strides, dilations, low, high) -> TensorType:
+    def infer(x: TensorType, **window: Unpack[WindowAttrs]) -> TensorType:
         if x.rank < 3:
             raise TypeRuleError(f"{x} is not an image")
-        out = output_sizes(x.shape[1:-1], kernel, strides, dilations, low, high)
-        return x.with_shape((x.shape[0], *out, x.shape[-1] * int(np.prod(kernel))))
+        out = output_sizes(x.shape[1:-1], **window)
+        return x.with_shape((x.shape[0], *out, x.shape[-1] * int(np.prod(window["kernel"]))))
 
     @staticmethod
-    def evaluate(x: np.ndarray, *, kernel, strides, dilations, low, high) -> np.ndarray:
+    def evaluate(x: np.ndarray, **window: Unpack[WindowAttrs]) -> np.ndarray:
         image = np.moveaxis(x, -1, 1)
-        view = windows(image, kernel, strides, dilations, low, high, 0)
+        view = windows(image, **window, value=0)
         spatial = x.ndim - 2
         rows = np.moveaxis(view, 1, -1)  # [N, out..., kernel..., C]
         return rows.reshape(*rows.shape[: 1 + spatial], -1)

@@ -1,13 +1,18 @@
 """Pooling over windows."""
 
+from collections.abc import Sequence
+from typing import Unpack
+
 import numpy as np
 
 from .attributes import Bool, Int, Ints, Str
 from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_float, require_number
 from .traits import MixedPrecision
-from .types import TensorType, is_float
+from .types import StaticShape, TensorType, is_float
 from .window import (
+    StepAttrs,
+    WindowAttrs,
     from_channels_first,
     join_layout,
     output_sizes,
@@ -20,13 +25,11 @@ from .window import (
 class Pool(GraphOp):
     """Base of pooling ops."""
 
-    @staticmethod
-    def infer(x, *, kernel, strides, dilations, low, high, layout, **rest) -> TensorType:
-        del rest
-        require_number(x)
-        batch, channels, extents = split_layout(x.shape, layout)
-        out = output_sizes(extents, kernel, strides, dilations, low, high)
-        return x.with_shape(join_layout(batch, channels, out, layout))
+
+def _pooled_type(x: TensorType, *, layout: str, **window: Unpack[WindowAttrs]) -> TensorType:
+    require_number(x)
+    batch, channels, extents = split_layout(x.shape, layout)
+    return x.with_shape(join_layout(batch, channels, output_sizes(extents, **window), layout))
 
 
 def lowest(dtype: np.dtype) -> float:
@@ -52,7 +55,11 @@ class MaxPoolOp(Pool, name="max_pool"):
     layout: Str
 
     @staticmethod
-    def evaluate(x, *, layout, **window):
+    def infer(x: TensorType, *, layout: str, **window: Unpack[WindowAttrs]) -> TensorType:
+        return _pooled_type(x, layout=layout, **window)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, layout: str, **window: Unpack[WindowAttrs]) -> np.ndarray:
         image = to_channels_first(x, layout)
         view = windows(image, **window, value=lowest(x.dtype))
         return from_channels_first(view.max(axis=_kernel_axes(image.ndim)), layout)
@@ -79,23 +86,27 @@ class MaxPoolWithIndicesOp(GraphOp, name="max_pool_with_indices"):
     indices: Result
 
     @staticmethod
-    def infer(x, *, storage_order, **window):
+    def infer(
+        x: TensorType, *, storage_order: int, **window: Unpack[WindowAttrs]
+    ) -> tuple[TensorType, TensorType]:
         if storage_order not in (0, 1):
             raise TypeRuleError(f"storage_order is 0 or 1, not {storage_order}")
-        y = Pool.infer(x, layout="channels_first", **window)
+        y = _pooled_type(x, layout="channels_first", **window)
         return y, y.with_dtype(np.int64)
 
     @staticmethod
-    def evaluate(x, *, storage_order, **window):
+    def evaluate(
+        x: np.ndarray, *, storage_order: int, **window: Unpack[WindowAttrs]
+    ) -> tuple[np.ndarray, np.ndarray]:
         axes = _kernel_axes(x.ndim)
         view = windows(x, **window, value=lowest(x.dtype))
         inside = windows(np.ones(x.shape, bool), **window, value=False)
         best = view.max(axis=axes, keepdims=True)
         wins = inside & ((view == best) | (view != view))
         spatial = x.shape[2:]
-        counted = np.arange(np.prod(spatial, dtype=int))
+        counted = np.arange(int(np.prod(spatial, dtype=int)))
         places = counted.reshape(spatial, order="F" if storage_order else "C")
-        planes = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2]) * counted.size
+        planes = np.arange(int(x.shape[0] * x.shape[1])).reshape(x.shape[:2]) * counted.size
         places = planes[(..., *[None] * len(spatial))] + places
         positions = windows(places, **window, value=-1)
         flat = wins.reshape(*best.shape[: x.ndim], -1)
@@ -124,25 +135,56 @@ class AveragePoolOp(Pool, name="average_pool"):
     layout: Str
 
     @staticmethod
-    def infer(x, *, high, extra, **rest) -> TensorType:
+    def infer(
+        x: TensorType,
+        *,
+        layout: str,
+        low: Sequence[int],
+        high: Sequence[int],
+        extra: Sequence[int],
+        count_include_pad: bool,
+        **steps: Unpack[StepAttrs],
+    ) -> TensorType:
+        del count_include_pad
         require_float(x)
-        return Pool.infer(x, high=[a + b for a, b in zip(high, extra, strict=True)], **rest)
+        full = [a + b for a, b in zip(high, extra, strict=True)]
+        return _pooled_type(x, layout=layout, low=low, high=full, **steps)
 
     @staticmethod
-    def evaluate(x, *, layout, high, extra, count_include_pad, **window):
+    def evaluate(
+        x: np.ndarray,
+        *,
+        layout: str,
+        low: Sequence[int],
+        high: Sequence[int],
+        extra: Sequence[int],
+        count_include_pad: bool,
+        **steps: Unpack[StepAttrs],
+    ) -> np.ndarray:
         image = to_channels_first(x, layout)
         wide = image.astype(np.float64 if x.dtype == np.float64 else np.float32)
         full = [a + b for a, b in zip(high, extra, strict=True)]
         axes = _kernel_axes(image.ndim)
-        total = windows(wide, **window, high=full, value=0).sum(axis=axes)
+        total = windows(wide, **steps, low=low, high=full, value=0).sum(axis=axes)
         counts = average_pool_counts(
-            image.shape[2:], high=high, extra=extra, count_include_pad=count_include_pad, **window
+            image.shape[2:],
+            low=low,
+            high=high,
+            extra=extra,
+            count_include_pad=count_include_pad,
+            **steps,
         )
         return from_channels_first(total / counts, layout).astype(x.dtype)
 
 
 def average_pool_counts(
-    spatial, *, kernel, strides, dilations, low, high, extra, count_include_pad
+    spatial: StaticShape,
+    *,
+    low: Sequence[int],
+    high: Sequence[int],
+    extra: Sequence[int],
+    count_include_pad: bool,
+    **steps: Unpack[StepAttrs],
 ) -> np.ndarray:
     """The divisor of each window of an average pool, a number of elements: [out...].
 
@@ -156,7 +198,7 @@ def average_pool_counts(
         low, high = [0] * len(spatial), extra
     else:
         high = [a + b for a, b in zip(high, extra, strict=True)]
-    view = windows(ones, kernel, strides, dilations, low, high, 0)
+    view = windows(ones, **steps, low=low, high=high, value=0)
     return np.maximum(view.sum(axis=_kernel_axes(ones.ndim))[0, 0], 1)
 
 
@@ -175,12 +217,15 @@ class LpPoolOp(Pool, name="lp_pool"):
     layout: Str
 
     @staticmethod
-    def infer(x, **window) -> TensorType:
+    def infer(x: TensorType, *, layout: str, p: int, **window: Unpack[WindowAttrs]) -> TensorType:
+        del p
         require_float(x)
-        return Pool.infer(x, **window)
+        return _pooled_type(x, layout=layout, **window)
 
     @staticmethod
-    def evaluate(x, *, layout, p, **window):
+    def evaluate(
+        x: np.ndarray, *, layout: str, p: int, **window: Unpack[WindowAttrs]
+    ) -> np.ndarray:
         image = to_channels_first(x, layout)
         wide = image.astype(np.float64 if x.dtype == np.float64 else np.float32)
         powers = np.abs(windows(wide, **window, value=0)) ** p

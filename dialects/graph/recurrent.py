@@ -14,7 +14,7 @@ the outputs are 0.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, tuple_
 from .traits import MixedPrecision
 from .types import TensorType, is_integer
 
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _State = tuple[np.ndarray, ...]
 _Cell = Callable[[np.ndarray, _State], _State]
 """One step: the gates [N, k*H] and the state, to the next state, which begins with the output."""
@@ -32,7 +33,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-ACTIVATIONS: dict[str, Callable[..., np.ndarray]] = {
+ACTIVATIONS: dict[str, Callable[[np.ndarray, np.floating, np.floating], np.ndarray]] = {
     "affine": lambda x, a, b: a * x + b,
     "elu": lambda x, a, b: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x),
     "hard_sigmoid": lambda x, a, b: np.clip(a * x + b, 0, 1),
@@ -48,11 +49,21 @@ ACTIVATIONS: dict[str, Callable[..., np.ndarray]] = {
 """Functions of ``x``, alpha and beta."""
 
 
+class RecurrentAttrs(TypedDict):
+    """The attributes that all cells have."""
+
+    reverse: bool
+    activations: tuple[str, ...]
+    alphas: tuple[float, ...]
+    betas: tuple[float, ...]
+    clip: float
+
+
 def _activation(
-    attrs: dict[str, Any], index: int, dtype: np.dtype
+    attrs: RecurrentAttrs, index: int, dtype: np.dtype
 ) -> Callable[[np.ndarray], np.ndarray]:
-    name, alpha, beta = (attrs[key][index] for key in ("activations", "alphas", "betas"))
-    function, alpha, beta = ACTIVATIONS[name], dtype.type(alpha), dtype.type(beta)
+    function = ACTIVATIONS[attrs["activations"][index]]
+    alpha, beta = dtype.type(attrs["alphas"][index]), dtype.type(attrs["betas"][index])
     return lambda x: function(x, alpha, beta)
 
 
@@ -77,11 +88,23 @@ class RnnOp(GraphOp, name="rnn"):
     last: Result
 
     @staticmethod
-    def infer(gates, recurrence, initial, lengths, **attrs):
+    def infer(
+        gates: TensorType,
+        recurrence: TensorType,
+        initial: TensorType,
+        lengths: TensorType | None,
+        **attrs: Unpack[RecurrentAttrs],
+    ) -> tuple[TensorType, ...]:
         return _infer(gates, recurrence, [initial], lengths, attrs, gates_of_cell=1, functions=1)
 
     @staticmethod
-    def evaluate(gates, recurrence, initial, lengths, **attrs):
+    def evaluate(
+        gates: np.ndarray,
+        recurrence: np.ndarray,
+        initial: np.ndarray,
+        lengths: np.ndarray | None,
+        **attrs: Unpack[RecurrentAttrs],
+    ) -> tuple[np.ndarray, ...]:
         activate = _activation(attrs, 0, gates.dtype)
         recurrence = _unpacked(recurrence, gates)
 
@@ -118,13 +141,27 @@ class GruOp(GraphOp, name="gru"):
     last: Result
 
     @staticmethod
-    def infer(gates, recurrence, initial, recurrent_bias, lengths, **attrs):
+    def infer(
+        gates: TensorType,
+        recurrence: TensorType,
+        initial: TensorType,
+        recurrent_bias: TensorType | None,
+        lengths: TensorType | None,
+        **attrs: Unpack[RecurrentAttrs],
+    ) -> tuple[TensorType, ...]:
         if recurrent_bias is not None and recurrent_bias.shape != initial.shape[-1:]:
             raise TypeRuleError(f"a recurrent bias of type {recurrent_bias}")
         return _infer(gates, recurrence, [initial], lengths, attrs, gates_of_cell=3, functions=2)
 
     @staticmethod
-    def evaluate(gates, recurrence, initial, recurrent_bias, lengths, **attrs):
+    def evaluate(
+        gates: np.ndarray,
+        recurrence: np.ndarray,
+        initial: np.ndarray,
+        recurrent_bias: np.ndarray | None,
+        lengths: np.ndarray | None,
+        **attrs: Unpack[RecurrentAttrs],
+    ) -> tuple[np.ndarray, ...]:
         f, g = (_activation(attrs, i, gates.dtype) for i in range(2))
         size, recurrence = initial.shape[-1], _unpacked(recurrence, gates)
         inner, outer = recurrence[:, : 2 * size], recurrence[:, 2 * size :]
@@ -173,7 +210,18 @@ class LstmOp(GraphOp, name="lstm"):
     last_cell: Result
 
     @staticmethod
-    def infer(gates, recurrence, initial, initial_cell, peepholes, lengths, **attrs):
+    def infer(
+        gates: TensorType,
+        recurrence: TensorType,
+        initial: TensorType,
+        initial_cell: TensorType,
+        peepholes: TensorType | None,
+        lengths: TensorType | None,
+        *,
+        couple: bool,
+        **attrs: Unpack[RecurrentAttrs],
+    ) -> tuple[TensorType, ...]:
+        del couple
         hidden = initial.shape[-1]
         if peepholes is not None and peepholes.shape != (3 * hidden,):
             raise TypeRuleError(f"peepholes of type {peepholes} for a state of {hidden}")
@@ -181,18 +229,28 @@ class LstmOp(GraphOp, name="lstm"):
         return _infer(gates, recurrence, states, lengths, attrs, gates_of_cell=4, functions=3)
 
     @staticmethod
-    def evaluate(gates, recurrence, initial, initial_cell, peepholes, lengths, **attrs):
+    def evaluate(
+        gates: np.ndarray,
+        recurrence: np.ndarray,
+        initial: np.ndarray,
+        initial_cell: np.ndarray,
+        peepholes: np.ndarray | None,
+        lengths: np.ndarray | None,
+        *,
+        couple: bool,
+        **attrs: Unpack[RecurrentAttrs],
+    ) -> tuple[np.ndarray, ...]:
         f, g, activate = (_activation(attrs, i, gates.dtype) for i in range(3))
         recurrence = _unpacked(recurrence, gates)
         if peepholes is None:
-            peepholes = np.zeros(3 * initial.shape[-1], gates.dtype)
+            peepholes = np.zeros(3 * int(initial.shape[-1]), gates.dtype)
         p_input, p_output, p_forget = np.split(peepholes, 3)
 
         def cell(now: np.ndarray, state: _State) -> _State:
             h, c = state
             i, o, forget, candidate = np.split(now + h @ recurrence, 4, axis=-1)
             i = f(_clipped(i + p_input * c, attrs))
-            forget = 1 - i if attrs["couple"] else f(_clipped(forget + p_forget * c, attrs))
+            forget = 1 - i if couple else f(_clipped(forget + p_forget * c, attrs))
             c = forget * c + i * g(_clipped(candidate, attrs))
             o = f(_clipped(o + p_output * c, attrs))
             return o * activate(c), c
@@ -219,7 +277,7 @@ def _unpacked(recurrence: np.ndarray, gates: np.ndarray) -> np.ndarray:
     return w.reshape(hidden, count, -1)[:, :, :hidden].reshape(hidden, -1)
 
 
-def _clipped(x: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
+def _clipped(x: np.ndarray, attrs: RecurrentAttrs) -> np.ndarray:
     bound = x.dtype.type(attrs["clip"])
     return np.clip(x, -bound, bound)
 
@@ -229,12 +287,12 @@ def _infer(
     recurrence: TensorType,
     states: Sequence[TensorType],
     lengths: TensorType | None,
-    attrs: dict[str, Any],
+    attrs: RecurrentAttrs,
     gates_of_cell: int,
     functions: int,
 ) -> tuple[TensorType, ...]:
     """Outputs, then one result per state. TypeRuleError when operands or attributes do not fit."""
-    if gates.rank != 3 or gates.dtype not in (np.float32, np.float64):
+    if gates.rank != 3 or gates.dtype not in _FLOATS:
         raise TypeRuleError(f"gates of type {gates}")
     steps, batch, _ = gates.shape
     hidden = states[0].shape[-1]
@@ -249,7 +307,7 @@ def _infer(
     ):
         raise TypeRuleError(f"lengths of type {lengths} for a batch of {batch}")
     unknown = set(attrs["activations"]) - ACTIVATIONS.keys()
-    counts = {len(attrs[key]) for key in ("activations", "alphas", "betas")}
+    counts = {len(attrs["activations"]), len(attrs["alphas"]), len(attrs["betas"])}
     if unknown or counts != {functions}:
         raise TypeRuleError(
             f"activations {attrs['activations']}: {functions} known ones are wanted"

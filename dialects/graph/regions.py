@@ -178,8 +178,8 @@ class _LoopDraft:
 
     def _next_condition(self, condition: ir.Value | None) -> list[ir.Value]:
         """The condition that the region yields first; empty if no condition ends the loop."""
-        if not _is_true(condition):
-            return [condition]  # type: ignore[list-item]
+        if condition is not None and not _is_true(condition):
+            return [condition]
         if _is_true(self.condition):
             return []
         return [constant(value=np.array(True))]
@@ -276,7 +276,7 @@ class _Draft:
 
     def inner_names(self) -> set[str]:
         """The names of sizes that are bound in the blocks."""
-        return set().union(*map(bound_names, self.blocks))
+        return set[str]().union(*map(bound_names, self.blocks))
 
     def finish(
         self,

@@ -51,7 +51,9 @@ class InterpolateOp(GraphOp, name="interpolate"):
         return x.with_shape((*x.shape[:axis], places.shape[0], *x.shape[axis + 1 :]))
 
     @staticmethod
-    def evaluate(x: np.ndarray, places: np.ndarray, weights: np.ndarray, *, axis: int):
+    def evaluate(
+        x: np.ndarray, places: np.ndarray, weights: np.ndarray, *, axis: int
+    ) -> np.ndarray:
         places = np.clip(places, 0, max(x.shape[axis] - 1, 0))
         shape = (-1, *[1] * (x.ndim - axis - 1))
         total = np.zeros((*x.shape[:axis], len(places), *x.shape[axis + 1 :]), weights.dtype)
@@ -82,7 +84,9 @@ class SampleOp(GraphOp, name="sample"):
     align_corners: Bool
 
     @staticmethod
-    def infer(x, points, *, mode: str, padding: str, align_corners: bool) -> TensorType:
+    def infer(
+        x: TensorType, points: TensorType, *, mode: str, padding: str, align_corners: bool
+    ) -> TensorType:
         del align_corners
         require_float(points)
         if x.rank < 3 or points.rank != x.rank or points.shape[-1] != x.rank - 2:
@@ -97,7 +101,9 @@ class SampleOp(GraphOp, name="sample"):
         return x.with_shape((*x.shape[:2], *points.shape[1:-1]))
 
     @staticmethod
-    def evaluate(x, points, *, mode: str, padding: str, align_corners: bool):
+    def evaluate(
+        x: np.ndarray, points: np.ndarray, *, mode: str, padding: str, align_corners: bool
+    ) -> np.ndarray:
         spatial = x.shape[2:]
         wide = points.astype(_wide(points.dtype))
         taps = [
@@ -134,7 +140,7 @@ def _taps(p: np.ndarray, extent: int, mode: str, padding: str, align_corners: bo
     base = np.floor(p)
     with np.errstate(invalid="ignore"):
         ratio = np.nan_to_num(p - base)
-    taps = []
+    taps: list[Tap] = []
     for offset, weight in _weights(ratio, mode):
         place = base + offset
         if padding == "reflection" and mode == "cubic":  # whose taps reach further out

@@ -51,7 +51,18 @@ class RoiAlignOp(GraphOp, name="roi_align"):
     half_pixel: Bool
 
     @staticmethod
-    def infer(x, rois, batch, *, height, width, ratio, scale, mode, half_pixel) -> TensorType:
+    def infer(
+        x: TensorType,
+        rois: TensorType,
+        batch: TensorType,
+        *,
+        height: int,
+        width: int,
+        ratio: int,
+        scale: float,
+        mode: str,
+        half_pixel: bool,
+    ) -> TensorType:
         del scale, half_pixel
         _require_image(x, rois, 4, height, width)
         require_integer(batch)
@@ -61,7 +72,18 @@ class RoiAlignOp(GraphOp, name="roi_align"):
         return x.with_shape((rois.shape[0], x.shape[1], height, width))
 
     @staticmethod
-    def evaluate(x, rois, batch, *, height, width, ratio, scale, mode, half_pixel):
+    def evaluate(
+        x: np.ndarray,
+        rois: np.ndarray,
+        batch: np.ndarray,
+        *,
+        height: int,
+        width: int,
+        ratio: int,
+        scale: float,
+        mode: str,
+        half_pixel: bool,
+    ) -> np.ndarray:
         (wide, corners), dtype = _wide(x, rois), x.dtype
         corners = corners * corners.dtype.type(scale) - corners.dtype.type(0.5 * half_pixel)
         result = np.zeros((len(rois), x.shape[1], height, width), wide.dtype)
@@ -76,7 +98,9 @@ class RoiAlignOp(GraphOp, name="roi_align"):
 Points = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def _points(start, end, bins: int, ratio: int, half_pixel: bool, extent: int) -> Points:
+def _points(
+    start: np.floating, end: np.floating, bins: int, ratio: int, half_pixel: bool, extent: int
+) -> Points:
     """Both neighbours of each point of each bin, [bins, points], and the weights of both."""
     kind = start.dtype.type
     span = end - start if half_pixel else max(end - start, kind(1))
@@ -94,7 +118,7 @@ def _points(start, end, bins: int, ratio: int, half_pixel: bool, extent: int) ->
 
 def _pooled(image: np.ndarray, rows: Points, columns: Points, mode: str) -> np.ndarray:
     """[C, bins of rows, bins of columns]."""
-    shares = []
+    shares: list[np.ndarray] = []
     for row, row_weight in ((rows[0], rows[2]), (rows[1], rows[3])):
         for column, column_weight in ((columns[0], columns[2]), (columns[1], columns[3])):
             found = image[:, row[:, :, None, None], column[None, None]]
@@ -122,13 +146,17 @@ class MaxRoiPoolOp(GraphOp, name="max_roi_pool"):
     scale: Float
 
     @staticmethod
-    def infer(x, rois, *, height, width, scale) -> TensorType:
+    def infer(
+        x: TensorType, rois: TensorType, *, height: int, width: int, scale: float
+    ) -> TensorType:
         del scale
         _require_image(x, rois, 5, height, width)
         return x.with_shape((rois.shape[0], x.shape[1], height, width))
 
     @staticmethod
-    def evaluate(x, rois, *, height, width, scale):
+    def evaluate(
+        x: np.ndarray, rois: np.ndarray, *, height: int, width: int, scale: float
+    ) -> np.ndarray:
         _, table = _wide(x, rois)
         result = np.zeros((len(rois), x.shape[1], height, width), x.dtype)
         scaled = table[:, 1:] * table.dtype.type(scale)
@@ -144,7 +172,7 @@ class MaxRoiPoolOp(GraphOp, name="max_roi_pool"):
         return result
 
 
-def _bins(start, end, bins: int, extent: int) -> np.ndarray:
+def _bins(start: np.floating, end: np.floating, bins: int, extent: int) -> np.ndarray:
     """The first position of each bin and the one after its last: [bins, 2]."""
     kind = start.dtype.type
     size = max(end - start + kind(1), kind(1)) / kind(bins)

@@ -7,7 +7,7 @@ other constraints are noted here, and the lowering emits run-time checks for the
         op.verify_op()
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _found: ContextVar[dict[Agreement, None] | None] = ContextVar("agreements", defa
 
 
 @contextmanager
-def noted() -> Iterator[dict[Agreement, None]]:
+def noted() -> Generator[dict[Agreement, None]]:
     """Collect the constraints that type rules note in this thread, each once and in order."""
     found: dict[Agreement, None] = {}
     token = _found.set(found)

@@ -23,7 +23,7 @@ from ..symbolic import (
     maximum,
     minimum,
 )
-from .base import GraphOp, graph_op, map_group
+from .base import GraphOp, graph_op, is_several, map_group
 from .shapes import BindSizesOp
 from .types import TensorType, bit_width, is_float, is_unsigned, type_of
 
@@ -114,7 +114,7 @@ def _may_hold_sizes(type_: TensorType) -> bool:
 
 
 def _has_unknown(group: Any) -> bool:
-    return group is None or (isinstance(group, list) and any(value is None for value in group))
+    return group is None or (is_several(group) and any(value is None for value in group))
 
 
 def _evaluate(op: GraphOp, operands: list[Any], type_: TensorType) -> np.ndarray | None:
@@ -146,9 +146,22 @@ def _fits(element: Any, type_: TensorType) -> bool:
     return low <= element < high
 
 
-def _elementwise(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    count = function.__code__.co_argcount if hasattr(function, "__code__") else 2
-    return lambda *operands, **attrs: np.frompyfunc(function, count, 1)(*operands)
+def _elementwise(function: Callable[..., Any], count: int) -> Callable[..., np.ndarray]:
+    """A function of `count` elements as one of arrays."""
+
+    def call(*operands: np.ndarray, **attrs: Any) -> np.ndarray:
+        del attrs
+        return np.frompyfunc(function, count, 1)(*operands)
+
+    return call
+
+
+def _unary(function: Callable[[int | Dim], int | Dim]) -> Callable[..., np.ndarray]:
+    return _elementwise(function, 1)
+
+
+def _binary(function: Callable[[int | Dim, int | Dim], int | Dim]) -> Callable[..., np.ndarray]:
+    return _elementwise(function, 2)
 
 
 def _divide(a: int | Dim, b: int | Dim) -> int | Dim:
@@ -193,17 +206,17 @@ def _same(x: np.ndarray, **attrs: Any) -> np.ndarray:
 
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "graph.cast": _same,
-    "graph.div": _elementwise(_divide),
-    "graph.max": _elementwise(maximum),
-    "graph.min": _elementwise(minimum),
-    "graph.pow": _elementwise(_power),
-    "graph.equal": _elementwise(lambda a, b: int(decide_equal(a, b))),
-    "graph.less": _elementwise(lambda a, b: int(_less(a, b))),
-    "graph.greater": _elementwise(lambda a, b: int(_less(b, a))),
-    "graph.less_or_equal": _elementwise(lambda a, b: int(not _less(b, a))),
-    "graph.greater_or_equal": _elementwise(lambda a, b: int(not _less(a, b))),
-    "graph.not": _elementwise(lambda a: int(_not(a))),
-    "graph.and": _elementwise(lambda a, b: int(not _not(a) and not _not(b))),
-    "graph.or": _elementwise(lambda a, b: int(not _not(a) or not _not(b))),
-    "graph.where": _elementwise(_choose),
+    "graph.div": _binary(_divide),
+    "graph.max": _binary(maximum),
+    "graph.min": _binary(minimum),
+    "graph.pow": _binary(_power),
+    "graph.equal": _binary(lambda a, b: int(decide_equal(a, b))),
+    "graph.less": _binary(lambda a, b: int(_less(a, b))),
+    "graph.greater": _binary(lambda a, b: int(_less(b, a))),
+    "graph.less_or_equal": _binary(lambda a, b: int(not _less(b, a))),
+    "graph.greater_or_equal": _binary(lambda a, b: int(not _less(a, b))),
+    "graph.not": _unary(lambda a: int(_not(a))),
+    "graph.and": _binary(lambda a, b: int(not _not(a) and not _not(b))),
+    "graph.or": _binary(lambda a, b: int(not _not(a) or not _not(b))),
+    "graph.where": _elementwise(_choose, 3),
 }

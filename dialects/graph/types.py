@@ -90,7 +90,10 @@ _FLOATS = {
 _WIDTHS = {"f6E2M3FN": 6, "f6E3M2FN": 6, "f4E2M1FN": 4}
 _NAMES = {**{dtype: row[0] for dtype, row in _INTEGERS.items()}, **_FLOATS}
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
-_COMMON = {ir.F32Type: np.dtype(np.float32), ir.F16Type: np.dtype(np.float16)}  # without spelling
+_COMMON: dict[type[ir.Type], np.dtype] = {  # without spelling
+    ir.F32Type: np.dtype(np.float32),
+    ir.F16Type: np.dtype(np.float16),
+}
 
 
 def dtype_name(dtype: np.dtype) -> str:

@@ -6,6 +6,7 @@ spatial axis. `layout` is ``channels_first`` ([N, C, spatial...]) or ``channels_
 """
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,6 +15,21 @@ from .base import TypeRuleError
 from .types import Shape
 
 LAYOUTS = ("channels_first", "channels_last")
+
+
+class StepAttrs(TypedDict):
+    """The positions of a window's elements, and of windows."""
+
+    kernel: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+
+
+class WindowAttrs(StepAttrs):
+    """A window over a padded image."""
+
+    low: Sequence[int]
+    high: Sequence[int]
 
 
 def output_size(
@@ -101,7 +117,7 @@ def windows(
     ends = [b + more for b, more in zip(high, short, strict=True)]
     pads = [(0, 0), (0, 0), *zip(low, ends, strict=True)]
     padded = np.pad(x, pads, constant_values=value)
-    view = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=axes)  # type: ignore[call-overload]
+    view = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=axes)
     places = tuple(
         slice(None, 0 if lacks else None, s) for s, lacks in zip(strides, short, strict=True)
     )

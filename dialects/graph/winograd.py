@@ -71,7 +71,14 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
 
     @staticmethod
     def infer(
-        x: TensorType, w: TensorType, *, low, high, tile: int, rows: int, lanes: int
+        x: TensorType,
+        w: TensorType,
+        *,
+        low: tuple[int, ...],
+        high: tuple[int, ...],
+        tile: int,
+        rows: int,
+        lanes: int,
     ) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"convolves f32, not {x.dtype} with {w.dtype}")
@@ -90,7 +97,14 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, w: np.ndarray, *, low, high, tile: int, rows: int, lanes: int
+        x: np.ndarray,
+        w: np.ndarray,
+        *,
+        low: tuple[int, ...],
+        high: tuple[int, ...],
+        tile: int,
+        rows: int,
+        lanes: int,
     ) -> np.ndarray:
         del rows, lanes
         transforms = winograd_transforms(tile)

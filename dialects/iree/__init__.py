@@ -4,6 +4,9 @@ The bindings do not know these dialects. Defining what we use of them with the s
 our own keeps their ops typed and verified; the hand-off carries them to IREE by name.
 """
 
+# pyright: reportUnusedImport=false
+# The names are for those who import this package.
+
 from .base import Iree
 from .flow import dispatch_region
 from .linalg_ext import LinalgExt, im2col, scan, scatter

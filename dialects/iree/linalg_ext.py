@@ -30,7 +30,7 @@ class ScatterOp(LinalgExt.Operation, name="scatter", traits=[ext.Pure]):
     original: ext.Operand[ir.RankedTensorType]
     dimension_map: Any
     unique_indices: Any
-    result: ext.Result[ir.RankedTensorType]
+    combined: ext.Result[ir.RankedTensorType]
     body: ir.Region
 
 

@@ -7,7 +7,6 @@ that equal kernels of different programs have equal names.
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 from ...mlir import arith, func, ir
 
@@ -18,6 +17,10 @@ _PLAIN = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
 _PREFIX = "graphc_kernel_"
 _UNNAMED = "kernel"
 _OBJECTS = "hal.executable.objects"
+
+_Handed = str | tuple[int, ir.Type | None]
+"""What a kernel is handed: the name of the op that asks for it; or the number of an argument, with
+its type if it is a binding."""
 
 
 class OutlinedKernel:
@@ -143,12 +146,11 @@ def _outline(function: func.FuncOp, given: list[ir.Operation]) -> OutlinedKernel
     return OutlinedKernel(function, call, text)
 
 
-def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[Any]:
-    """Make arguments of what `function` is handed: for each the number of the argument that it
-    was, with its type where that was a binding; or the name of the op that asked for it."""
+def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[_Handed]:
+    """Make arguments of what `function` is handed, in order."""
     block, index = function.entry_block, ir.IndexType.get()
     old = list(block.arguments)
-    handed: list[Any] = []
+    handed: list[_Handed] = []
     for number, argument in enumerate(old):
         if argument.type == index:
             argument.replace_all_uses_with(block.add_argument(index, function.operation.location))
@@ -182,7 +184,7 @@ def _name_by_contents(function: func.FuncOp) -> tuple[str, str]:
     return symbol, text
 
 
-def _hand(block: ir.Block, handed: Any) -> ir.Value:
+def _hand(block: ir.Block, handed: _Handed) -> ir.Value:
     """The value to pass on to the outlined function, read from the arguments of the entry
     `block`."""
     index = ir.IndexType.get()

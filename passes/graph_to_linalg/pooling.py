@@ -116,7 +116,7 @@ def _shares(
     if spatial.is_static:
         window = {name: attrs[name] for name in ("kernel", "strides", "dilations", "low", "high")}
         counts = graph.average_pool_counts(
-            spatial.shape[1:-1],
+            spatial.static_shape[1:-1],
             extra=attrs["extra"],
             count_include_pad=attrs["count_include_pad"],
             **window,
