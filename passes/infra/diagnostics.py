@@ -1,6 +1,6 @@
 """MLIR's diagnostics as text that names nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ def error_text(error: BaseException) -> str:
 
 
 @contextmanager
-def collected_errors(context: ir.Context) -> Iterator[list[str]]:
+def collected_errors(context: ir.Context) -> Generator[list[str]]:
     """Errors that are emitted within the block, as text, instead of on standard error."""
     errors: list[str] = []
 

@@ -7,7 +7,9 @@ import functools
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+OptionValue: TypeAlias = "int | float | str | enum.Enum | tuple[OptionValue, ...] | None"
 
 
 class OptionError(ValueError):
@@ -89,7 +91,7 @@ def _construct(cls: type, values: Mapping[tuple[str, ...], Any]) -> Any:
     return cls(**arguments)
 
 
-def render(instance: Any) -> str:
+def render(instance: object) -> str:
     """The options of a dataclass that differ from their defaults: ``a=1 b=x``, or empty."""
     parts: list[str] = []
     for name, option in options_of(type(instance)).items():
@@ -131,7 +133,7 @@ def parse_value(text: str, type_: Any) -> Any:
         raise ValueError(f"'{text}' is not {_article(type_name(type_))}") from None
 
 
-def format_value(value: Any) -> str:
+def format_value(value: OptionValue) -> str:
     """Format a value as text that `parse_value` reads back."""
     if isinstance(value, tuple):
         return ",".join(map(format_value, value))

@@ -69,7 +69,7 @@ class Any_(Pattern):  # noqa: N801 - `Any` is taken
 
     name: str | None = None
 
-    def solutions(self, value, captures, trace):
+    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
         yield from _captured(self.name, value, captures, trace)
 
 
@@ -81,7 +81,7 @@ class Constant(Pattern):
     accept: Callable[[Any], bool] | None = None
     wanted: str = "a constant"
 
-    def solutions(self, value, captures, trace):
+    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
         if value is None or producer(value, graph.ConstantOp) is None:
             trace.fail(captures, value, f"expected {self.wanted}")
             return
@@ -98,7 +98,7 @@ class Constant(Pattern):
 class Absent(Pattern):
     """An optional operand that is left out."""
 
-    def solutions(self, value, captures, trace):
+    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
         if value is None:
             yield captures
         else:
@@ -111,7 +111,7 @@ class Either(Pattern):
 
     choices: tuple[Pattern, ...]
 
-    def solutions(self, value, captures, trace):
+    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
         for choice in self.choices:
             yield from choice.solutions(value, captures, trace)
 
@@ -122,7 +122,7 @@ class OpPattern(Pattern):
 
     classes: tuple[type[graph.GraphOp], ...]
     operands: tuple[Any, ...]
-    attributes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
     name: str | None = None
     single_use: bool = False
 
@@ -134,7 +134,7 @@ class OpPattern(Pattern):
         """This pattern, capturing the op as `name`."""
         return replace(self, name=name)
 
-    def solutions(self, value, captures, trace):
+    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
         op = value if isinstance(value, graph.GraphOp) else _producer(value)
         if op is None or not isinstance(op, self.classes):
             wanted = " or ".join(c.OPERATION_NAME for c in self.classes)
@@ -262,15 +262,18 @@ def _is_close(found: Any, wanted: float, tolerance: float) -> bool:
     return abs(float(found) - wanted) <= tolerance * max(abs(wanted), 1e-30)
 
 
-def _plain(value_or_op: Any) -> Any:
+def _plain(value_or_op: ir.Value | ir.Operation | ir.OpView) -> ir.Value | ir.OpView:
     """A value, or an op as its view."""
     return value_or_op if isinstance(value_or_op, ir.Value) else value_or_op.opview
 
 
-def _describe(where: Any) -> str:
+def _describe(where: ir.Value | ir.OpView | None) -> str:
     if where is None:
         return "a missing operand"
-    owner = where.owner if isinstance(where, ir.Value) else where
-    if isinstance(owner, ir.Block):
-        return f"argument {ir.BlockArgument(where).arg_number}"
+    if isinstance(where, ir.Value):
+        owner = where.owner
+        if isinstance(owner, ir.Block):
+            return f"argument {ir.BlockArgument(where).arg_number}"
+    else:
+        owner = where
     return f"{owner.operation.name} '{node_name(owner)}'"

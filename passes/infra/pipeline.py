@@ -69,9 +69,8 @@ class Pipeline:
             element = step.element()
             if step.anchor == MODULE:
                 elements.append(element)
-            elif elements and elements[-1].name == step.anchor and elements[-1].nested:
-                joined = (*elements.pop().nested, element)  # type: ignore[misc]
-                elements.append(syntax.Element(step.anchor, nested=joined))
+            elif elements and elements[-1].name == step.anchor and (nested := elements[-1].nested):
+                elements[-1] = syntax.Element(step.anchor, nested=(*nested, element))
             else:
                 elements.append(syntax.Element(step.anchor, nested=(element,)))
         return f"{MODULE}({syntax.render(elements)})"

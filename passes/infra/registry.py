@@ -122,7 +122,7 @@ class MlirPass(Pass):
     options: str = ""
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:  # type: ignore[override] - one class stands for all of them
         return self.mlir_name
 
     def run(self, op: Any, state: PassState) -> None:

@@ -19,13 +19,13 @@ class RewriteStatistics:
     """
 
     count: int = 0
-    nodes: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list[str])
     """The names of the nodes rewritten, one entry per time."""
-    declined: dict[str, list[str]] = field(default_factory=dict)
+    declined: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The names of the nodes that matched but were left alone, by reason."""
     checked: int = 0
     """The number of firings that were evaluated before and after, with equal results."""
-    unchecked: dict[str, list[str]] = field(default_factory=dict)
+    unchecked: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The names of the nodes whose firings could not be evaluated, by reason."""
 
     def record_fired(self, node: str) -> None:
@@ -67,15 +67,15 @@ class Stage(NamedTuple):
 class Report:
     """The report of a compilation; users get it as ``model.report``."""
 
-    rewrites: dict[str, RewriteStatistics] = field(default_factory=dict)
-    passes: list[PassRecord] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)
+    rewrites: dict[str, RewriteStatistics] = field(default_factory=dict[str, RewriteStatistics])
+    passes: list[PassRecord] = field(default_factory=list[PassRecord])
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
     """Named sizes in bytes, or counts; the driver fills them in."""
-    parts: list[Any] = field(default_factory=list)
+    parts: list[Any] = field(default_factory=list[Any])
     """The parts of a model of which some nodes run on the host, in the order they run."""
     cached: str = ""
     """The time of the compilation, if the model was taken from the cache."""
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list[Stage])
     """The programs between the passes over the graph; the driver has them recorded."""
     title: str = "model"
     """The name of the model."""

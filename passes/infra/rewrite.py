@@ -28,7 +28,7 @@ locates it with all that it replaces, replaces, erases what died, counts, and wr
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from ...mlir import ir
 
@@ -48,8 +48,8 @@ class Decline(Exception):
 class Rewrite(ABC):
     """Base of rewrites. An instance holds options at most: it is shared and must stay unchanged."""
 
-    name: ClassVar[str]
-    root: ClassVar[Root | tuple[Root, ...]]
+    name: str
+    root: Root | tuple[Root, ...]
     """The op, or ops, whose results are replaced."""
     bound: float | None = None
     """The error bound of the result, relative to its largest value, when rewrites are checked; None
@@ -93,8 +93,8 @@ class FunctionRewrite(Rewrite):
     def __init__(self, function: Callable[[Any], Any], root: Root | tuple[Root, ...]):
         self.function = function
         self.__doc__ = function.__doc__
-        self.name = function.__name__.strip("_").replace("_", "-")  # type: ignore[misc]
-        self.root = root  # type: ignore[misc]
+        self.name = function.__name__.strip("_").replace("_", "-")
+        self.root = root
 
     def pattern(self, op: Any) -> dict[str, Any] | None:
         del op
