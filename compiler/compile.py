@@ -12,7 +12,7 @@ from ..runtime import CompiledModel, ProgressEvent, Target, load
 from ..runtime.device.device import open_device
 from ..runtime.execution.hybrid import warn_of_host
 from ..runtime.execution.variants import Calls, has_variants
-from ..runtime.metadata import model_name
+from ..runtime.metadata import is_path, model_name
 from ..viewing import CompilationReport
 from .model_cache import CachedModel, ModelCache
 from .options import Options, Progress
@@ -118,7 +118,7 @@ def _compile(model: Any, options: Sequence[Options], calls: Calls) -> CompiledMo
 
 def _is_at_hand(model: Any) -> bool:
     """True if `model` may be retained for later calls: a file, or a small model in memory."""
-    if isinstance(model, str | os.PathLike):
+    if is_path(model):
         return True
     size = model.ByteSize() if hasattr(model, "ByteSize") else len(model)
     return size <= _KEPT_BYTES

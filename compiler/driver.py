@@ -3,7 +3,7 @@
 import functools
 import importlib.metadata
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -124,7 +124,7 @@ class Compilation:
         return contents
 
     @contextmanager
-    def handed_over(self) -> Iterator[Path]:
+    def handed_over(self) -> Generator[Path]:
         """A context with the lowered module as a bytecode file; frees `module`."""
         program = LoweredProgram(self.module)
         del self.module
@@ -193,7 +193,7 @@ class Compilation:
         self.save_text(stage)
 
     @contextmanager
-    def _reporting(self, stage: str) -> Iterator[None]:
+    def _reporting(self, stage: str) -> Generator[None]:
         if self.options.progress is not None:
             self.options.progress(ProgressEvent(stage, time.monotonic() - self.started))
         yield
@@ -378,7 +378,8 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
     inputs = specs(function, "arg_attrs", signature.inputs)
     outputs = specs(function, "res_attrs", signature.results)
     attributes = function.attributes
-    assumed, defaults = {}, []
+    assumed: dict[str, bool] = {}
+    defaults: list[str] = []
     if ASSUMED in attributes:
         values = ir.DictAttr(attributes[ASSUMED])
         assumed = {each.name: ir.BoolAttr(each.attr).value for each in values}

@@ -6,14 +6,13 @@ versions and sources of the compiler, and the CPU.
 
 import json
 import logging
-import os
 import re
 import stat
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from ..errors import InvalidModelError
 from ..passes.infra.report import Report
@@ -21,7 +20,7 @@ from ..runtime.cache.compile_cache import CompileCache
 from ..runtime.cache.digests import digest_of, digest_of_file, digest_of_texts
 from ..runtime.cache.keys import digest_of_sources, is_self_contained, surroundings
 from ..runtime.execution.hybrid_file import read_part
-from ..runtime.metadata import model_name
+from ..runtime.metadata import is_path, model_name
 from .extensions import extensions
 from .options import Options
 
@@ -103,7 +102,7 @@ class ModelCache:
 
     def before_compiling(self) -> None:
         """Compute the key of the model's external data files, before the import reads them."""
-        if self._key is None or not isinstance(self._model, str | os.PathLike):
+        if self._key is None or not is_path(self._model):
             return
         from ..frontend.onnx import external_files  # which loads `onnx`
 
@@ -129,9 +128,9 @@ class ModelCache:
 
     def _digest_of_model(self) -> str:
         model = self._model
-        if isinstance(model, str | os.PathLike):
+        if is_path(model):
             return self._digest(Path(model))
-        if isinstance(model, bytes | bytearray | memoryview):
+        if _is_bytes(model):
             return digest_of(memoryview(model))
         return digest_of(_serialized(model))
 
@@ -141,7 +140,7 @@ class ModelCache:
 
     def _key_with(self, files: Sequence[str]) -> str | None:
         """The key that also covers the contents of `files`; None if one is missing."""
-        if self._key is None or not isinstance(self._model, str | os.PathLike):
+        if self._key is None or not is_path(self._model):
             return None  # a model in memory has no folder
         folder = Path(self._model).resolve().parent
         try:
@@ -161,6 +160,10 @@ class ModelCache:
 def _running_code() -> str | None:
     """The digest of the sources of the running code; None if they have changed since."""
     return digest_of_sources(sys.modules["graphc"]._IMPORTED)
+
+
+def _is_bytes(model: object) -> TypeGuard[bytes | bytearray | memoryview]:
+    return isinstance(model, bytes | bytearray | memoryview)
 
 
 def _serialized(model: Any) -> bytes:

@@ -91,7 +91,7 @@ class Options:
         )
     )
     dims: Mapping[str, int] = field(
-        default_factory=dict,
+        default_factory=dict[str, int],
         metadata=_option(
             "fix a symbolic dimension",
             _flag("--dim", action="append", metavar="NAME=SIZE"),
@@ -210,7 +210,8 @@ class Options:
         default=None, metadata=_option("values to compute in place of the model's outputs")
     )
     assume: Mapping[str, bool] = field(
-        default_factory=dict, metadata=_option("equations between sizes, and whether they hold")
+        default_factory=dict[str, bool],
+        metadata=_option("equations between sizes, and whether they hold"),
     )
     overridden: Sequence[str] = field(
         default=(), metadata=_option("inputs with a default that every call gives")

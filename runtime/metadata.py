@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import ModuleFileError
 from .values import ValueSpec
@@ -103,10 +103,15 @@ class ModelMetadata:
         )
 
 
-def model_name(model: Any) -> str:
+def is_path(model: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether `model`, an argument of `graphc.compile`, is a path."""
+    return isinstance(model, str | os.PathLike)
+
+
+def model_name(model: object) -> str:
     """The name of `model`, an argument of `graphc.compile`: its file name without the suffix, or
     ``model`` if it is not a path."""
-    return Path(model).stem if isinstance(model, str | os.PathLike) else "model"
+    return Path(model).stem if is_path(model) else "model"
 
 
 def require_tensors(specs: Iterable[TensorSpec | ValueSpec]) -> tuple[TensorSpec, ...]:
