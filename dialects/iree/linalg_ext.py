@@ -55,7 +55,7 @@ class Im2colOp(LinalgExt.Operation, name="im2col", traits=[ext.Pure]):
 
     x: ext.Operand[ir.RankedTensorType]
     output: ext.Operand[ir.RankedTensorType]
-    result: ext.Result[ir.RankedTensorType]
+    windows: ext.Result[ir.RankedTensorType]
 
 
 def im2col(
