@@ -1,13 +1,13 @@
-"""Deprecated aliases of moved modules.
+"""Deprecated names of modules, passes and pass options.
 
-A moved module can be imported under its old name for one release: the import returns the module
-under its new name, and warns once (``DeprecationWarning``).
+For one release, an old name works and warns the first time (``DeprecationWarning``). The import of
+a moved module returns the module under its new name.
 """
 
 import importlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -34,6 +34,57 @@ MODULES = {
     "signature": "compiler.model_signature",
 }
 """New names of modules by old name, without the prefix ``graphc.``."""
+
+PASSES = {
+    "add-destination-entry": "dps-entry",
+    "graph-direct-attention": "graph-fused-attention",
+    "graph-float-products": "int8-matmul-to-f32",
+    "graph-fuse-strips": "cpu-fuse-depthwise",
+    "graph-layout": "graph-convert-layout",
+    "graph-pack-weights": "cpu-select-matmul-kernels",
+    "graph-schedule": "graph-minimize-peak-memory",
+    "schedule-affinity": "work-stealing-dispatch",
+    "store-positions": "workaround-index-reductions",
+    "store-reordered-reductions": "workaround-reordered-reductions",
+    "store-shared-rows": "workaround-shared-rows",
+    "store-spread-values": "workaround-collapsed-broadcasts",
+    "store-strided-slices": "workaround-strided-slices",
+}
+"""New names of passes by old name."""
+
+OPTIONS = {
+    "cpu-select-matmul-kernels": {
+        "compact": "allow-f24",
+        "split": "bf16x3",
+        "strassen": "allow-strassen",
+    },
+}
+"""New names of options by pass and old name."""
+
+_warned: set[str] = set()
+
+
+def pass_name(name: str) -> str:
+    """The name of the pass that is, or was, called `name`."""
+    return _renamed(name, PASSES, "the pass")
+
+
+def pass_options(name: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The `options` of the pass `name` under their new names."""
+    table = OPTIONS.get(name, {})
+    return {
+        _renamed(option, table, f"the option of {name}"): value for option, value in options.items()
+    }
+
+
+def _renamed(name: str, table: Mapping[str, str], what: str) -> str:
+    if name not in table:
+        return name
+    message = f"{what} '{name}' is now called '{table[name]}'"
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return table[name]
 
 
 class _OldNames(MetaPathFinder, Loader):

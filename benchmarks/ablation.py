@@ -6,8 +6,8 @@
 
 A cell is the time without the pass over the time with it, measured in turns, as the median over
 rounds: 1.3 means that the model takes 1.3 times as long without. Passes that change nothing are
-skipped (-), and so is ``split=amx`` if the CPU lacks AMX. Rows such as that are options of
-`graph-pack-weights`.
+skipped (-), and so is ``bf16x3=amx`` if the CPU lacks AMX. Rows such as that are options of
+`cpu-select-matmul-kernels`.
 """
 
 import argparse
@@ -34,16 +34,16 @@ OPTIMISATIONS = (
     "graph-recognize",
     "graph-fold-batch-norm",
     "graph-merge-matmuls",
-    "graph-layout",
-    "graph-direct-attention",
+    "graph-convert-layout",
+    "graph-fused-attention",
     "graph-winograd",
     "graph-direct-conv",
-    "graph-pack-weights",
+    "cpu-select-matmul-kernels",
     "graph-fuse-epilogue",
-    "graph-fuse-strips",
-    "split=amx",
-    "strassen=true",
-    "schedule-affinity",
+    "cpu-fuse-depthwise",
+    "bf16x3=amx",
+    "allow-strassen=true",
+    "work-stealing-dispatch",
 )
 """Optional passes of the default pipelines, and options of one of them."""
 OFF = {"amx": "none", "true": "false"}

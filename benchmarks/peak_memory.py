@@ -3,8 +3,8 @@
     python -m graphc.benchmarks.peak_memory models/bert.onnx --dim batch=1 --dim seq=128
     python -m graphc.benchmarks.peak_memory --branches 8
 
-A row is a model in the order of the passes or of ``graph-schedule``, and with a setting of the
-backend: ``concurrency`` is its default, ``memory`` and ``order`` are
+A row is a model in the order of the passes or of ``graph-minimize-peak-memory``, and with a setting
+of the backend: ``concurrency`` is its default, ``memory`` and ``order`` are
 ``--iree-stream-partitioning-favor=min-peak-memory`` and ``debug``, which runs dispatches one after
 the other in program order.
 """
@@ -57,7 +57,7 @@ def measure(
             alive, predicted, measured = peaks(model, dims, scheduled, FAVOURS[favour])
             yield (
                 name,
-                "graph-schedule" if scheduled else "as it is",
+                "graph-minimize-peak-memory" if scheduled else "as it is",
                 favour,
                 *(f"{peak / 2**20:.2f}" for peak in (alive, predicted, measured)),
                 f"{predicted / measured:.2f}",
@@ -71,7 +71,7 @@ def peaks(
     flags = (f"--iree-stream-partitioning-favor={favour}",)
     options = make_options("cpu", dims=dims, threads=1, extra_flags=flags)
     if scheduled:
-        pipeline = f"{options.pipeline},graph-schedule"
+        pipeline = f"{options.pipeline},graph-minimize-peak-memory"
         options = make_options("cpu", dims=dims, threads=1, pipeline=pipeline, extra_flags=flags)
     compilation = begin(model, options)
     compilation.graph_passes()

@@ -1,6 +1,6 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
-A line is a pass and the reason for its position. ``{cpu}``, ``{bf16_unit}`` and ``{split}`` are
+A line is a pass and the reason for its position. ``{cpu}``, ``{bf16_unit}`` and ``{bf16x3}`` are
 filled in with features of the target, ``{threads}`` with the number of threads, ``{sharing}`` with
 the number of those that claim work themselves, the others with options of the precision.
 """
@@ -31,7 +31,7 @@ def _for_graphics(*products: str) -> tuple[str, ...]:
     return (
         *GRAPH,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
-        "graph-layout",  # channels last: adjacent threads read adjacent elements
+        "graph-convert-layout",  # channels last: adjacent threads read adjacent elements
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
@@ -45,19 +45,19 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         *GRAPH,
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
-        "graph-float-products",  # products of bytes, before layout and panels are chosen
-        "graph-layout",  # channels last: vector loads along channels, no packing
+        "int8-matmul-to-f32",  # products of bytes, before layout and panels are chosen
+        "graph-convert-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
-        "graph-direct-attention{{{cpu}}}",  # what stays is decomposed
+        "graph-fused-attention{{{cpu}}}",  # what stays is decomposed
         "graph-winograd{{{cpu} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{{cpu}}}",  # before they become products
-        "graph-pack-weights{{"  # on weights as they finally are
-        "{cpu} bf16={bf16_unit} split={split} compact={relaxed} "
-        "strassen={relaxed} threads={threads}}}",
+        "cpu-select-matmul-kernels{{"  # on weights as they finally are
+        "{cpu} bf16={bf16_unit} bf16x3={bf16x3} allow-f24={allow_reduced_precision} "
+        "allow-strassen={allow_reduced_precision} threads={threads}}}",
         "graph-fuse-epilogue",  # it hides ops inside groups
-        "graph-fuse-strips{{{cpu} threads={threads}}}",  # groups with others
+        "cpu-fuse-depthwise{{{cpu} threads={threads}}}",  # groups with others
         *_CLEAN,
     ),
     "cuda": _for_graphics(
@@ -75,9 +75,9 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
 
 _LOWERED = (
     *_CLEAN,
-    "store-strided-slices",  # what reads them is known once nothing can vanish between
-    "store-reordered-reductions",  # likewise
-    "store-spread-values",  # likewise
+    "workaround-strided-slices",  # what reads them is known once nothing can vanish between
+    "workaround-reordered-reductions",  # likewise
+    "workaround-collapsed-broadcasts",  # likewise
 )
 """The last passes of every lowering."""
 
@@ -86,36 +86,56 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "convert-graph-to-linalg{{{cpu} threads={threads}}}",
         "expand-round-even",  # few vector operations
         *_LOWERED,
-        "schedule-affinity{{threads={sharing}}}",  # kernels as they finally are
+        "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
-        "add-destination-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
+        "dps-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
         # of the first one
     ),
     "cuda": (
         "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true}}",  # in tiles of our choice
         *_LOWERED,
-        "store-shared-rows",  # what is computed twice is one value by now
+        "workaround-shared-rows",  # what is computed twice is one value by now
     ),
     "gpu": (
         "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors
         *_LOWERED,
-        "store-shared-rows",  # what is computed twice is one value by now
+        "workaround-shared-rows",  # what is computed twice is one value by now
     ),
     "vulkan": (
         "convert-graph-to-linalg{{gpu=true}}",
         "expand-double-math",  # SPIR-V lacks f64 exponentials
         *_LOWERED,
-        "store-positions",  # of type index, which SPIR-V has nowhere in memory
+        "workaround-index-reductions",  # of type index, which SPIR-V has nowhere in memory
     ),
 }
 """From the `graph` dialect to the backend's input, by pipeline."""
 
 
 PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
-    "f32": {"relaxed": "true", "winograd_tile": 4, "compute": "f32", "convert": "f32"},
-    "strict": {"relaxed": "false", "winograd_tile": 0, "compute": "f32", "convert": "f32"},
-    "f16": {"relaxed": "false", "winograd_tile": 0, "compute": "f16", "convert": "f16"},
-    "bf16": {"relaxed": "true", "winograd_tile": 4, "compute": "bf16", "convert": "f32"},
+    "f32": {
+        "allow_reduced_precision": "true",
+        "winograd_tile": 4,
+        "compute": "f32",
+        "convert": "f32",
+    },
+    "strict": {
+        "allow_reduced_precision": "false",
+        "winograd_tile": 0,
+        "compute": "f32",
+        "convert": "f32",
+    },
+    "f16": {
+        "allow_reduced_precision": "false",
+        "winograd_tile": 0,
+        "compute": "f16",
+        "convert": "f16",
+    },
+    "bf16": {
+        "allow_reduced_precision": "true",
+        "winograd_tile": 4,
+        "compute": "bf16",
+        "convert": "f32",
+    },
 }
 """Pass options by precision: the rounding that may differ from the model's. In ``f32``,
 convolutions and matmuls may use algorithms with fewer multiplications (errors of some 1e-6 of the
@@ -142,7 +162,7 @@ def graph_pipeline(
         "cpu": options.render(cpu),
         "threads": threads,
         "bf16_unit": bf16_unit if allowed["compute"] == "bf16" else "none",
-        "split": "amx" if bf16_unit == "amx" and precision == "f32" else "none",
+        "bf16x3": "amx" if bf16_unit == "amx" and precision == "f32" else "none",
     }
     return ",".join(PIPELINES[name]).format(**filled_in, **allowed)
 

@@ -1,4 +1,4 @@
-"""Old names of modules: each gives the module of today, and says so once."""
+"""Old names of modules, passes and options: each gives what it names today, and warns once."""
 
 import importlib
 import subprocess
@@ -7,7 +7,47 @@ import warnings
 
 import pytest
 
-from graphc.aliases import MODULES
+from graphc import aliases
+from graphc.aliases import MODULES, OPTIONS, PASSES
+from graphc.passes.infra.pipeline import Pipeline
+from graphc.passes.infra.registry import find_pass, known_passes
+
+
+@pytest.fixture
+def nothing_warned(monkeypatch):
+    monkeypatch.setattr(aliases, "_warned", set())
+
+
+@pytest.mark.parametrize("old", PASSES)
+@pytest.mark.usefixtures("nothing_warned")
+def test_an_old_pass_name_is_the_pass_of_today(old):
+    new = PASSES[old]
+    with pytest.warns(DeprecationWarning, match=f"'{old}' is now called '{new}'"):
+        found = find_pass(old)
+    assert found is known_passes()[new]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert find_pass(old) is found
+        assert str(Pipeline.parse(old)) == str(Pipeline.parse(new))
+
+
+@pytest.mark.parametrize(("name", "old"), [(n, old) for n in OPTIONS for old in OPTIONS[n]])
+@pytest.mark.usefixtures("nothing_warned")
+def test_an_old_option_is_the_option_of_today(name, old):
+    new = OPTIONS[name][old]
+    value = {"split": "amx"}.get(old, "true")
+    with pytest.warns(DeprecationWarning, match=f"{name} '{old}' is now called '{new}'"):
+        parsed = Pipeline.parse(f"{name}{{{old}={value}}}")
+    assert parsed == Pipeline.parse(f"{name}{{{new}={value}}}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parsed == Pipeline.parse(f"{name}{{{old}={value}}}")
+
+
+def test_no_old_name_names_something_else_today():
+    assert not PASSES.keys() & known_passes().keys()
+    for name, options in OPTIONS.items():
+        assert not options.keys() & vars(known_passes()[name]()).keys()
 
 
 @pytest.mark.parametrize("old", MODULES)

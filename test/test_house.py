@@ -27,7 +27,7 @@ FLOORS = {
     ),
     "frontend/onnx/partitioning": ("errors", "mlir", "dialects", "frontend/onnx/importing"),
     "frontend": ("errors", "mlir", "dialects"),
-    "passes/infra": ("errors", "mlir", "cpu_model", "dialects"),
+    "passes/infra": ("aliases", "errors", "mlir", "cpu_model", "dialects"),
     "passes/kernels": ("errors", "mlir", "cpu_model", "dialects", "passes/infra"),
     "passes/graph_to_linalg": (
         "errors",
@@ -147,7 +147,7 @@ FLOORS = {
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
     ),
     "tools": (
-        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
+        *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
         *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing"),
     ),
 }

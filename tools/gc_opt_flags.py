@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from ..aliases import pass_name
 from ..passes.infra.options import parse_value
 from .explain_error import add_explain_option
 from .program import SEPARATOR
@@ -109,7 +110,7 @@ def _add_trace_options(group: Any) -> None:
         group.add_argument(
             f"--mlir-print-ir-{moment}",
             metavar="PASSES",
-            type=lambda text: text.split(","),
+            type=lambda text: [pass_name(name) for name in text.split(",")],
             default=[],
             help=f"print the program {moment} these passes",
         )

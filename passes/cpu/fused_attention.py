@@ -21,7 +21,7 @@ MAX_KEYS = 4096
 
 @register
 @dataclass(frozen=True)
-class GraphDirectAttention(Pass):
+class GraphFusedAttention(Pass):
     """Compute attention block by block, a vector holding one number for each of its queries.
 
     %1 = "graph.attention"(%q, %k, %v) : 12x128x64
@@ -39,20 +39,20 @@ class GraphDirectAttention(Pass):
     %2 = "graph.direct_attention"(%x, ...) {q_view = [0, 64, 768, 1]}
     """
 
-    name = "graph-direct-attention"
+    name = "graph-fused-attention"
     anchor = FUNCTION
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
-            apply_rewrites(op, [DirectAttention(self.cpu), ReadInPlace, StoreInOrder], state)
+            apply_rewrites(op, [FuseAttention(self.cpu), ReadInPlace, StoreInOrder], state)
 
 
-class DirectAttention(Rewrite):
+class FuseAttention(Rewrite):
     """``attention(q, k, v, mask)  -->  direct_attention(q, k, v, mask)``."""
 
-    name = "direct-attention"
+    name = "fused-attention"
     root = graph.AttentionOp
 
     def __init__(self, cpu: CpuModel):

@@ -38,7 +38,7 @@ Stage = list[graph.GraphOp]
 
 @register
 @dataclass(frozen=True)
-class GraphFuseStrips(Pass):
+class CpuFuseDepthwise(Pass):
     """Compute a depthwise convolution and the products before and after it strip by strip.
 
     %1 = "graph.fused"() ({ packed_matmul; relu })
@@ -52,7 +52,7 @@ class GraphFuseStrips(Pass):
     the convolution, threads may share panels of channels instead, and no rows are.
     """
 
-    name = "graph-fuse-strips"
+    name = "cpu-fuse-depthwise"
     anchor = FUNCTION
     cpu: CpuModel = GENERIC_CPU
     threads: int = 0
@@ -61,7 +61,7 @@ class GraphFuseStrips(Pass):
     def run(self, op: Any, state: PassState) -> None:
         if self.threads < 1:
             return
-        statistics = state.statistics(self.name.removeprefix("graph-"))
+        statistics = state.statistics(self.name.removeprefix("cpu-"))
         views = map(graph.graph_op, op.regions[0].blocks[0].operations)
         for view in [view for view in views if view is not None and _is_depthwise(_stage(view)[0])]:
             self._fuse(view, statistics)

@@ -24,7 +24,7 @@ _F32 = np.dtype(np.float32)
 
 @register
 @dataclass(frozen=True)
-class GraphFloatProducts(Pass):
+class Int8MatmulToF32(Pass):
     """Multiply integers of 8 bits as f32.
 
     %1 = "graph.matmul"(%x, %w) : 128x768xui8, 768x768xi8
@@ -38,7 +38,7 @@ class GraphFloatProducts(Pass):
     integers too. Constant weights take four times the memory.
     """
 
-    name = "graph-float-products"
+    name = "int8-matmul-to-f32"
     anchor = FUNCTION
 
     def run(self, op: Any, state: PassState) -> None:

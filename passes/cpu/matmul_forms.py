@@ -45,9 +45,9 @@ class PackedProducts:
     cpu: CpuModel
     bound: float | None = None
     """Error of the results, relative to the largest; None if only the order of sums changes."""
-    compact: bool = False
+    allow_f24: bool = False
     """True if large weights of matmuls with few rows may be rounded to 24 bits."""
-    strassen: bool = False
+    allow_strassen: bool = False
     """True if large matmuls may be computed by blocks, with fewer multiplications."""
     threads: int = 1
     """Threads that will share the work."""
@@ -65,10 +65,10 @@ class PackedProducts:
         """Build the matmul of `x`, of `rows` rows, by `weights` [K, N], which must have a tile."""
         tile = self.tile(rows, weights.shape[1])
         assert tile is not None
-        if rows is not None and self.compact and self._is_mostly_read(rows, weights):
+        if rows is not None and self.allow_f24 and self._is_mostly_read(rows, weights):
             panels = graph.constant(value=graph.pack_compact(weights))
             return graph.compact_matmul(x, panels, rows=rows, columns=weights.shape[1])
-        if self.strassen:
+        if self.allow_strassen:
             blocks = best_blocks(graph.type_of(x), weights, self.lanes, self.threads)
             if blocks is not None:
                 return by_blocks(x, weights, blocks, self.cpu, self.threads)

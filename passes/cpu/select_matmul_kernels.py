@@ -26,7 +26,7 @@ MIN_DEPTH = 16
 
 @register
 @dataclass(frozen=True)
-class GraphPackWeights(Pass):
+class CpuSelectMatmulKernels(Pass):
     """Multiply by constant weights in panels that fill the vector registers.
 
     %1 = "graph.matmul"(%x, %w) : 128x768, 768x3072
@@ -45,18 +45,18 @@ class GraphPackWeights(Pass):
     or each factor of f32 becomes the sum of two of bf16, of whose four products three are summed.
     """
 
-    name = "graph-pack-weights"
+    name = "cpu-select-matmul-kernels"
     anchor = FUNCTION
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
     bf16: Literal["none", "amx", "avx512bf16"] = "none"
     """The unit that multiplies factors rounded to bf16, with vectors of 512 bits."""
-    split: Literal["none", "amx"] = "none"
+    bf16x3: Literal["none", "amx"] = "none"
     """The unit that multiplies factors of f32 as two of bf16."""
-    compact: bool = False
+    allow_f24: bool = False
     """True if large weights of matmuls with few rows are rounded to 24 bits."""
 
-    strassen: bool = False
+    allow_strassen: bool = False
     """True if large f32 matmuls are computed by blocks, with fewer multiplications."""
     threads: int = 1
     """Threads that will share the work."""
@@ -75,11 +75,11 @@ class GraphPackWeights(Pass):
     def _products(self) -> PackedProducts:
         if self.cpu.vector_bits == 512 and self.bf16 != "none":
             return NarrowProducts(self.cpu, unit=self.bf16)
-        if self.cpu.vector_bits == 512 and self.split != "none":
-            return SplitProducts(self.cpu, compact=self.compact)
-        bounds = [COMPACT_BOUND] * self.compact + [BLOCK_BOUND] * self.strassen
+        if self.cpu.vector_bits == 512 and self.bf16x3 != "none":
+            return SplitProducts(self.cpu, allow_f24=self.allow_f24)
+        bounds = [COMPACT_BOUND] * self.allow_f24 + [BLOCK_BOUND] * self.allow_strassen
         bound = max(bounds, default=None)
-        return PackedProducts(self.cpu, bound, self.compact, self.strassen, self.threads)
+        return PackedProducts(self.cpu, bound, self.allow_f24, self.allow_strassen, self.threads)
 
 
 class _Pack(Rewrite):

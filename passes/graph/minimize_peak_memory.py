@@ -1,4 +1,4 @@
-"""The pass `graph-schedule`."""
+"""The pass `graph-minimize-peak-memory`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ class Schedule(Pass):
     they are.
     """
 
-    name = "graph-schedule"
+    name = "graph-minimize-peak-memory"
     anchor = FUNCTION
     size: int = 128
     cpu: CpuModel = GENERIC_CPU
@@ -46,5 +46,5 @@ class Schedule(Pass):
         for number in order:
             problem.ops[number].move_before(terminator)
         statistics.record_fired(name)
-        state.report.add_size("peak bytes before graph-schedule", before)
-        state.report.add_size("peak bytes after graph-schedule", peak)
+        state.report.add_size("peak bytes before graph-minimize-peak-memory", before)
+        state.report.add_size("peak bytes after graph-minimize-peak-memory", peak)

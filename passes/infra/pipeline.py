@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...aliases import pass_options
 from ...dialects import graph
 from ...errors import GraphcError, PassError, PipelineError, VerificationError
 from ...mlir import ir
@@ -255,8 +256,9 @@ def _resolve_ours(
     if anchor not in (MODULE, pass_class.anchor):
         problems.append(f"'{element.name}' runs on {pass_class.anchor}, not on {anchor}")
         return None
+    given = pass_options(pass_class.name, syntax.parse_options(element.options))
     try:
-        pass_ = options.build(pass_class, syntax.parse_options(element.options))
+        pass_ = options.build(pass_class, given)
     except options.OptionError as error:
         problems += [f"{element.name}: {problem}" for problem in error.problems]
         return None

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ...aliases import pass_name
 from ...errors import UsageError
 from ...mlir import ir, passmanager
 from . import options as pass_options
@@ -83,12 +84,13 @@ def registered() -> list[Any]:
 
 
 def find_pass(name: str) -> type[Pass] | None:
-    """The pass class called `name`, or None when it is not ours.
+    """The pass class called `name`, which may be an old name, or None when it is not ours.
 
     Imports modules of the folders of passes until the pass is there, those that the name mentions
     first (`graph-fold-constants` is in `fold_constants.py`): one pass does not cost the import of
     all.
     """
+    name = pass_name(name)
     if name not in _passes and name not in MLIR_PASSES:
         mentioned = name.replace("-", "_")
         for module in sorted(

@@ -264,7 +264,7 @@ class StrassenEmitter(VectorEmitter):
         self.repeat(start, self.add(start, shape.group), panel)
 
     def _share(self, number: ir.Value) -> ir.Value:
-        """The share of workgroup `number`, of equal shares as those of `schedule-affinity`."""
+        """The share of workgroup `number`, of equal shares as those of `work-stealing-dispatch`."""
         shape = self.shape
         end = self.add(self.times(number, shape.copies), shape.copies - 1)
         return arith.divui(end, self.index(shape.pieces))

@@ -18,7 +18,7 @@ _MOST_OPS = 256
 
 @register
 @dataclass(frozen=True)
-class AddDestinationEntry(Pass):
+class DpsEntry(Pass):
     """Add an entry to a small program that writes results to buffers of the caller.
 
     func.func @main(%x: tensor<1x8xf32>) -> tensor<1x8xf32> { .. }
@@ -35,13 +35,13 @@ class AddDestinationEntry(Pass):
     dynamic results that is known from the `graph` program, and said by `sized_by_shapes`.
     """
 
-    name = "add-destination-entry"
+    name = "dps-entry"
     anchor = MODULE
     sized_by_shapes: bool = False
     """Shapes of arguments decide the sizes of all results; no value of an argument does."""
 
     def run(self, op: Any, state: PassState) -> None:
-        statistics = state.statistics("destinations")
+        statistics = state.statistics("dps-entry")
         for function in list(op.body.operations):
             if function.operation.name != "func.func" or function.sym_name.value != "main":
                 continue

@@ -14,7 +14,7 @@ from .work_claims import counters_type, each_claimed
 
 @register
 @dataclass(frozen=True)
-class ScheduleAffinity(Pass):
+class WorkStealingDispatch(Pass):
     """Give each thread a contiguous share of a kernel's workgroups, the same one every time.
 
     %1 = flow.dispatch @a[%n](%0) : (tensor<..>) -> tensor<..>
@@ -31,7 +31,7 @@ class ScheduleAffinity(Pass):
     it runs on.
     """
 
-    name = "schedule-affinity"
+    name = "work-stealing-dispatch"
     anchor = MODULE
     threads: int = 1
 

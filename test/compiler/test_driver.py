@@ -299,7 +299,7 @@ def test_a_pass_that_raises(monkeypatch, clean):
         ({"opt_level": 7}, UsageError, "opt_level"),
         ({"precision": "fast"}, UsageError, "f32, strict, f16, bf16"),
         ({"pipeline": "cse,graph-simplfy,nope"}, PipelineError, "graph-simplify"),
-        ({"pipeline": "graph-layout{conf=nhwc}"}, PipelineError, "conf"),
+        ({"pipeline": "graph-convert-layout{conf=nhwc}"}, PipelineError, "conf"),
         ({"pipeline": "func.func(cse"}, PipelineError, "expected"),
     ],
 )  # fmt: skip

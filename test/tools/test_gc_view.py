@@ -32,7 +32,7 @@ def test_the_page_is_called_as_the_model(onnx_file, tmp_path, monkeypatch):
         (["--profile", "{json}"], 2, "has no rows"),
         (["--target", "cpu,vulkan"], 2, "one target"),
         (["-o", "{folder}"], 1, "it is a folder"),
-        (["--pass-pipeline", "graph-layuot"], 2, "graph-layout"),
+        (["--pass-pipeline", "graph-convert-layuot"], 2, "graph-convert-layout"),
     ],
 )
 def test_errors(onnx_file, tmp_path, refused, flags, code, message):

@@ -18,7 +18,7 @@ from .sink import SINK_TRANSPOSES
 
 @register
 @dataclass(frozen=True)
-class GraphLayout(Pass):
+class GraphConvertLayout(Pass):
     """Give convolutions and pools channels-last operands, and cancel the transposes around them.
 
     Exact: only data moves.
@@ -32,7 +32,7 @@ class GraphLayout(Pass):
     %3 = "graph.transpose"(%2) {perm = [0, 3, 1, 2]}
     """
 
-    name = "graph-layout"
+    name = "graph-convert-layout"
     anchor = FUNCTION
     conv: Literal["nhwc", "nchw"] = "nhwc"
     """Layout of convolutions; ``nchw`` leaves them unchanged and only cancels transposes."""

@@ -27,7 +27,7 @@ class _Several(tuple[Coordinate, ...]):
 
 @register
 @dataclass(frozen=True)
-class StoreReorderedReductions(Pass):
+class WorkaroundReorderedReductions(Pass):
     """Materialize a reduction that an op reads by several index maps.
 
     %sum = linalg.generic {parallel, reduction} ... -> tensor<3xf32>
@@ -42,7 +42,7 @@ class StoreReorderedReductions(Pass):
     of the other.
     """
 
-    name = "store-reordered-reductions"
+    name = "workaround-reordered-reductions"
     anchor = FUNCTION
 
     def run(self, op: Any, state: PassState) -> None:

@@ -15,7 +15,7 @@ from .compute_barriers import readings, store
 
 @register
 @dataclass(frozen=True)
-class StoreSharedRows(Pass):
+class WorkaroundSharedRows(Pass):
     """Materialize per-row values that both reductions over these rows and other ops read.
 
     %mean = linalg.generic {parallel} ... -> tensor<6xf32>
@@ -32,7 +32,7 @@ class StoreSharedRows(Pass):
     results of the kernel, too.
     """
 
-    name = "store-shared-rows"
+    name = "workaround-shared-rows"
     anchor = FUNCTION
 
     def run(self, op: Any, state: PassState) -> None:

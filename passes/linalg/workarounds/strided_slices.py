@@ -16,7 +16,7 @@ from .compute_barriers import store
 
 @register
 @dataclass(frozen=True)
-class StoreStridedSlices(Pass):
+class WorkaroundStridedSlices(Pass):
     """Materialize strided slices before single elements of them are read.
 
     %1 = tensor.extract_slice %0[0] [%n] [2]
@@ -31,7 +31,7 @@ class StoreStridedSlices(Pass):
     backend would compute all of it in the loop that reads the slice.
     """
 
-    name = "store-strided-slices"
+    name = "workaround-strided-slices"
     anchor = FUNCTION
 
     def run(self, op: Any, state: PassState) -> None:

@@ -10,7 +10,7 @@ from graphc.cpu_model import CpuModel
 from graphc.passes.cpu.direct_convolution import DirectConv
 
 PIPELINE = (
-    "graph-layout,graph-fold-constants,canonicalize,graph-direct-conv{{vector-bits={}}},"
+    "graph-convert-layout,graph-fold-constants,canonicalize,graph-direct-conv{{vector-bits={}}},"
     "graph-fuse-epilogue,canonicalize"
 )
 

@@ -58,7 +58,7 @@ def _model():
 def test_compiled(vector_bits):
     """Results are accurate to the last bits of f32: the weights equal their packed form."""
     model, feeds, truths = _model()
-    form = f"graph-pack-weights{{vector-bits={vector_bits} compact=true l2-bytes=0}}"
+    form = f"cpu-select-matmul-kernels{{vector-bits={vector_bits} allow-f24=true l2-bytes=0}}"
     with graphc.compile(model, pipeline=f"{form},graph-fuse-epilogue", threads=2) as compiled:
         assert compiled.report.rewrites["fuse-epilogue"].count == len(SIZES)
         results = compiled.run(None, feeds)
@@ -66,6 +66,6 @@ def test_compiled(vector_bits):
         assert abs(result - truth).max() <= 1e-6 * abs(truth).max()
 
 
-@pytest.mark.parametrize(("precision", "compact"), [("f32", "true"), ("strict", "false")])
-def test_strict_keeps_all_bits(precision, compact):
-    assert f"compact={compact}" in make_options("cpu", precision=precision).pipeline
+@pytest.mark.parametrize(("precision", "allow_f24"), [("f32", "true"), ("strict", "false")])
+def test_strict_keeps_all_bits(precision, allow_f24):
+    assert f"allow-f24={allow_f24}" in make_options("cpu", precision=precision).pipeline

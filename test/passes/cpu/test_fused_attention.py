@@ -9,7 +9,7 @@ from numerics import Cases
 
 import graphc
 
-PIPELINE = "canonicalize,graph-direct-attention{{vector-bits={}}},canonicalize"
+PIPELINE = "canonicalize,graph-fused-attention{{vector-bits={}}},canonicalize"
 
 SHAPES = [
     # batch, heads, queries, keys, features of a key, of a value
@@ -33,7 +33,7 @@ def _compare(cases, vector_bits, tolerance=1e-5):
     model = cases.model()
     expected = onnx.reference.ReferenceEvaluator(model).run(None, cases.feeds)
     compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits))
-    assert compiled.report.rewrites["direct-attention"].count == len(cases.nodes)
+    assert compiled.report.rewrites["fused-attention"].count == len(cases.nodes)
     for ours, theirs in zip(compiled.run(None, cases.feeds), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 

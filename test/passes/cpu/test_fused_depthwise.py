@@ -56,7 +56,7 @@ def test_compiled(vector_bits, activation, threads, stride):
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
     pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=threads)
     with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
-        assert compiled.report.rewrites["fuse-strips"].count == 2
+        assert compiled.report.rewrites["fuse-depthwise"].count == 2
         (found,) = compiled.run(None, feeds)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
@@ -91,7 +91,7 @@ def test_steps_without_vectors():
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
     pipeline = graph_pipeline("cpu", CpuModel(256), threads=2)
     with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
-        assert compiled.report.rewrites["fuse-strips"].count == 2
+        assert compiled.report.rewrites["fuse-depthwise"].count == 2
         (found,) = compiled.run(None, feeds)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 

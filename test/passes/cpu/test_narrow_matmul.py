@@ -22,7 +22,7 @@ from graphc.runtime.targets import cpu_features
 BF16 = ml_dtypes.bfloat16
 FEATURES = cpu_features.host_features()
 NEEDED = {"amx": {"amx_tile", "amx_bf16"}, "avx512bf16": {"avx512_bf16"}}
-PIPELINE = "graph-pack-weights{{vector-bits=512 bf16={}}},graph-fuse-epilogue,canonicalize"
+PIPELINE = "cpu-select-matmul-kernels{{vector-bits=512 bf16={}}},graph-fuse-epilogue,canonicalize"
 
 # rows, depth, columns: around the sizes of tiles and vectors, and below them
 SIZES = [(1, 32, 64), (8, 41, 128), (17, 64, 33), (33, 96, 100), (197, 36, 192), (5, 1040, 200),
@@ -160,9 +160,9 @@ def test_the_unit_of_a_processor(vendor, flags, found, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("variant", "precision", "form"),
-    [("sapphirerapids", "f32", "bf16=none split=amx"), ("znver4", "f32", "bf16=none split=none"),
-     ("sapphirerapids", "strict", "bf16=none split=none"),
-     ("sapphirerapids", "bf16", "bf16=amx split=none")],
+    [("sapphirerapids", "f32", "bf16=none bf16x3=amx"), ("znver4", "f32", "bf16=none bf16x3=none"),
+     ("sapphirerapids", "strict", "bf16=none bf16x3=none"),
+     ("sapphirerapids", "bf16", "bf16=amx bf16x3=none")],
 )  # fmt: skip
 def test_what_each_precision_allows(variant, precision, form):
     assert form in make_options(f"cpu:{variant}", precision=precision).pipeline
@@ -179,7 +179,7 @@ def _large(rows, known, depth=1001, columns=1100):
     return model, x, np.maximum(x.astype(np.float64) @ w, 0)
 
 
-SPLIT = "graph-pack-weights{vector-bits=512 split=amx},graph-fuse-epilogue,canonicalize"
+SPLIT = "cpu-select-matmul-kernels{vector-bits=512 bf16x3=amx},graph-fuse-epilogue,canonicalize"
 
 
 @pytest.mark.parametrize("unit", ["amx"], indirect=True)

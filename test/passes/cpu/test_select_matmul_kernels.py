@@ -54,7 +54,9 @@ def product_model(
 )
 def test_products_with_epilogues(vector_bits, known):
     model, feeds, expected = product_model(vector_bits, known)
-    pipeline = f"graph-pack-weights{{vector-bits={vector_bits}}},graph-fuse-epilogue,canonicalize"
+    pipeline = (
+        f"cpu-select-matmul-kernels{{vector-bits={vector_bits}}},graph-fuse-epilogue,canonicalize"
+    )
     compiled = graphc.compile(model, pipeline=pipeline)
     assert compiled.report.rewrites["pack-matmul"].count == 2 * len(SIZES)
     for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):

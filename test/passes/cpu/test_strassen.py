@@ -67,8 +67,8 @@ def test_compiled(vector_bits, threads):
     lead = (3,) if threads > 1 else ()
     model, feeds, truths = _model(lead)
     pipeline = (
-        f"graph-pack-weights{{vector-bits={vector_bits} strassen=true threads={threads}}},"
-        "graph-fuse-epilogue,canonicalize"
+        f"cpu-select-matmul-kernels{{vector-bits={vector_bits} allow-strassen=true "
+        f"threads={threads}}},graph-fuse-epilogue,canonicalize"
     )
     program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
     assert program.count("graph.strassen_matmul") == len(SIZES)
@@ -82,7 +82,7 @@ def test_compiled(vector_bits, threads):
 @pytest.mark.usefixtures("any_size")
 def test_interpreted():
     model, feeds, truths = _model(())
-    pipeline = "graph-pack-weights{vector-bits=512 strassen=true}"
+    pipeline = "cpu-select-matmul-kernels{vector-bits=512 allow-strassen=true}"
     compiled = graphc.compile(model, target="interpret", pipeline=pipeline, check_rewrites=True)
     for found, truth in zip(compiled.run(None, feeds), truths, strict=True):
         assert np.abs(found - truth).max() <= 3e-6 * np.abs(truth).max()
@@ -135,7 +135,7 @@ def test_threads_have_sums_of_their_own(rows, threads, copies):
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     inputs, weights = {"x": (np.float32, (rows, 768))}, {"w": np.ones((768, 768), np.float32)}
     model = build_model([node], inputs, ["y"], weights, opset=17)
-    pipeline = f"graph-pack-weights{{vector-bits=512 strassen=true threads={threads}}}"
+    pipeline = f"cpu-select-matmul-kernels{{vector-bits=512 allow-strassen=true threads={threads}}}"
     program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
     assert f"copies = {copies} : i64" in program
 

@@ -11,8 +11,8 @@ from graphc.dialects import graph
 from graphc.passes.cpu import winograd
 
 PIPELINE = (
-    "graph-layout,graph-fold-constants,canonicalize,graph-winograd{{vector-bits={} tile={}}},"
-    "graph-fuse-epilogue,canonicalize"
+    "graph-convert-layout,graph-fold-constants,canonicalize,"
+    "graph-winograd{{vector-bits={} tile={}}},graph-fuse-epilogue,canonicalize"
 )
 
 CASES = [

@@ -11,7 +11,7 @@ from rewriting import number, rewrite, weights
 from graphc.dialects import graph
 
 X = "2x4x6x6xf32"
-PASSES = "graph-layout,graph-fuse-epilogue,graph-fuse-elementwise"
+PASSES = "graph-convert-layout,graph-fuse-epilogue,graph-fuse-elementwise"
 
 
 def conv(x, *shape, **changed):
@@ -112,7 +112,7 @@ def averages(x):
 )
 def test_transposes_stand_at_the_borders(body, transposes):
     """One where the input comes in, one where the result leaves, unless both want it there."""
-    outcome = rewrite(body, X, passes="graph-layout,cse", tolerance=1e-5)
+    outcome = rewrite(body, X, passes="graph-convert-layout,cse", tolerance=1e-5)
     assert outcome.ops.get("transpose", 0) == transposes
     assert all(
         op.attrs["layout"] == "channels_last"
@@ -132,7 +132,9 @@ def test_transposes_stand_at_the_borders(body, transposes):
     ],
 )
 def test_epilogues(body, groups):
-    outcome = rewrite(body, X, passes="graph-layout,cse,graph-fuse-epilogue", tolerance=1e-5)
+    outcome = rewrite(
+        body, X, passes="graph-convert-layout,cse,graph-fuse-epilogue", tolerance=1e-5
+    )
     assert outcome.ops.get("fused", 0) == sum(groups.values())
     assert outcome.counts.get("fuse-epilogue", 0) == groups.get("epilogue", 0)
 

@@ -67,7 +67,7 @@ def test_orders_compute_the_same_with_no_more_memory(choices):
                 assert all(place[other] < place[number] for other in needed)
         x = np.linspace(0, 1, 4, dtype=np.float32)
         expected = evaluate_function(function, [x])
-        run_pipeline(module, "graph-schedule")
+        run_pipeline(module, "graph-minimize-peak-memory")
         module.operation.verify()
         after = liveness(main_of(module))
         best = min(problem.peak(strategy(problem)) for strategy in STRATEGIES)
@@ -95,12 +95,12 @@ def branches(count: int, wide: bool) -> onnx.ModelProto:
 def test_the_runtime_allocates_what_is_predicted():
     """If the backend keeps the order of the program, the peak memory is that of the order."""
     found = {}
-    for passes in ("cse", "cse,graph-schedule"):
+    for passes in ("cse", "cse,graph-minimize-peak-memory"):
         made = branches(5, wide=True)
         with graphc.compile(made, pipeline=passes, threads=1, extra_flags=KEEP_ORDER) as compiled:
             feeds = {"x": np.ones((32, 32), np.float32)}
             found[passes] = compiled.peak_memory(feeds), compiled.run(None, feeds)[0]
     output, tensor = 32 * 10 * 4, 32 * 512 * 4
     assert found["cse"][0] == pytest.approx(5 * tensor + output, rel=0.05)
-    assert found["cse,graph-schedule"][0] == pytest.approx(tensor + output, rel=0.05)
-    np.testing.assert_array_equal(found["cse"][1], found["cse,graph-schedule"][1])
+    assert found["cse,graph-minimize-peak-memory"][0] == pytest.approx(tensor + output, rel=0.05)
+    np.testing.assert_array_equal(found["cse"][1], found["cse,graph-minimize-peak-memory"][1])

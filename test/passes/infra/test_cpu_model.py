@@ -12,7 +12,7 @@ from graphc.passes.analysis.liveness import liveness
 from graphc.passes.kernels.packed_matmul import Product
 
 LARGE, SMALL = CpuModel(512), CpuModel(512, l1_bytes=16 << 10, l2_bytes=256 << 10)
-WINOGRAD = "graph-layout,graph-fold-constants,canonicalize,graph-winograd{vector-bits=512}"
+WINOGRAD = "graph-convert-layout,graph-fold-constants,canonicalize,graph-winograd{vector-bits=512}"
 
 
 def test_blocks_of_a_product_fit_the_caches():

@@ -45,7 +45,7 @@ def test_activations(vector_bits, tmp_path):
     x = np.random.default_rng(1).standard_normal((24, 40), np.float32) * 3
     x[0], x[1, 0], x[2, 0] = 0, np.inf, np.nan
     pipeline = (
-        f"graph-simplify,graph-recognize,graph-pack-weights{{vector-bits={vector_bits}}},graph-fuse-epilogue,"
+        f"graph-simplify,graph-recognize,cpu-select-matmul-kernels{{vector-bits={vector_bits}}},graph-fuse-epilogue,"
         "canonicalize"
     )
     compiled = graphc.compile(model, pipeline=pipeline, save_temps=tmp_path)

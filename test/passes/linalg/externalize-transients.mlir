@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --externalize-transients="bytes=67108865" --add-destination-entry | filecheck %s
+// RUN: gc-opt %s --externalize-transients="bytes=67108865" --dps-entry | filecheck %s
 // RUN: gc-opt %s --externalize-transients="bytes=67108864" | filecheck %s --check-prefix=POOL
 
 // More than the runtime keeps itself comes from the caller. There is no second entry then.

@@ -1,8 +1,8 @@
 // A reduction that computes with positions along its rows. The threads of a row exchange them through
 // workgroup memory, and Codegen/SPIRV/ConvertToSPIRVPass.cpp has no type for an index there.
-// Workaround: passes/linalg/workarounds/positions.py, StorePositions
+// Workaround: passes/linalg/workarounds/positions.py, WorkaroundIndexReductions
 // TARGET: vulkan:ampere
-// PASS: store-positions
+// PASS: workaround-index-reductions
 // FAILS: failed to legalize operation 'memref.alloc'
 
 func.func @main(%x: tensor<3x64xi32>) -> tensor<3xi32> {

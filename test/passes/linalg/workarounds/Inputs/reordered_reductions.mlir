@@ -1,8 +1,8 @@
 // A reduction that its reader reads by two index maps. DispatchCreation/FormDispatchRegions.cpp fuses
 // the two, and the tile of the reduction for one map is used for the other, too.
-// Workaround: passes/linalg/workarounds/reordered_reductions.py, StoreReorderedReductions
+// Workaround: passes/linalg/workarounds/reordered_reductions.py, WorkaroundReorderedReductions
 // TARGET: cpu
-// PASS: store-reordered-reductions
+// PASS: workaround-reordered-reductions
 
 #r = affine_map<(i, j) -> (i)>
 #c = affine_map<(i, j) -> (j)>

@@ -1,8 +1,8 @@
 // A value per row that is returned, and read by a reduction of the rows, in the dispatch that computes
 // what it is computed from. IREEComprehensiveBufferizePass (Codegen/Common/) fails at it for CUDA.
-// Workaround: passes/linalg/workarounds/shared_rows.py, StoreSharedRows
+// Workaround: passes/linalg/workarounds/shared_rows.py, WorkaroundSharedRows
 // TARGET: cuda
-// PASS: store-shared-rows
+// PASS: workaround-shared-rows
 // FAILS: failed to bufferize op
 
 #m = affine_map<(i, j) -> (i, j)>

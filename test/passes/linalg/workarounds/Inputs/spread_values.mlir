@@ -1,9 +1,9 @@
 // A dynamic value that is returned, and broadcast over two adjacent axes. Both results are computed in
 // one dispatch, of which DispatchCreation/CollapseDimensions.cpp collapses these axes; for the sizes of
 // one result it takes those of the other.
-// Workaround: passes/linalg/workarounds/spread_values.py, StoreSpreadValues
+// Workaround: passes/linalg/workarounds/spread_values.py, WorkaroundCollapsedBroadcasts
 // TARGET: cpu
-// PASS: store-spread-values
+// PASS: workaround-collapsed-broadcasts
 
 #m = affine_map<(i, j, k) -> (i, j, k)>
 #r = affine_map<(i, j, k) -> (i)>

@@ -1,9 +1,9 @@
 // A strided slice of which a loop reads computed positions. Vectorization of the loop treats the
 // elements of the slice as contiguous (Codegen/Common/GenericVectorization.cpp), and the conversion to
 // LLVM leaves casts of the strided memref behind.
-// Workaround: passes/linalg/workarounds/strided_slices.py, StoreStridedSlices
+// Workaround: passes/linalg/workarounds/strided_slices.py, WorkaroundStridedSlices
 // TARGET: cpu
-// PASS: store-strided-slices
+// PASS: workaround-strided-slices
 // FAILS: LLVM Translation failed for operation: builtin.unrealized_conversion_cast
 
 func.func @main(%x: tensor<8xf32>, %i: tensor<4xi64>) -> tensor<4xf32> {

@@ -1,5 +1,5 @@
-// RUN: gc-opt %s --split-input-file --add-destination-entry="sized-by-shapes=true" | filecheck %s
-// RUN: gc-opt %s --split-input-file --add-destination-entry | filecheck %s --check-prefix=VALUES
+// RUN: gc-opt %s --split-input-file --dps-entry="sized-by-shapes=true" | filecheck %s
+// RUN: gc-opt %s --split-input-file --dps-entry | filecheck %s --check-prefix=VALUES
 
 // Values may decide the size of the result in the first function, which then has no such entry.
 

@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --store-spread-values | filecheck %s
+// RUN: gc-opt %s --workaround-collapsed-broadcasts | filecheck %s
 
 // The mean of images of unknown height, which is a result and subtracted.
 // CHECK-LABEL: @mean_and_difference

@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --store-strided-slices | filecheck %s
+// RUN: gc-opt %s --workaround-strided-slices | filecheck %s
 
 // CHECK-LABEL: @single_elements
 // CHECK: %[[SLICE:.*]] = tensor.extract_slice

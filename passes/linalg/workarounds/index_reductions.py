@@ -17,7 +17,7 @@ from ...infra.registry import register
 
 @register
 @dataclass(frozen=True)
-class StorePositions(Pass):
+class WorkaroundIndexReductions(Pass):
     """Read the positions that a reduction computes with from memory.
 
     %1 = linalg.generic {parallel, reduction} ins(%0 : tensor<6x64xf32>) { linalg.index 1 }
@@ -29,7 +29,7 @@ class StorePositions(Pass):
     positions through memory, in a type that SPIR-V does not allow there. For Vulkan.
     """
 
-    name = "store-positions"
+    name = "workaround-index-reductions"
     anchor = FUNCTION
 
     def run(self, op: Any, state: PassState) -> None:

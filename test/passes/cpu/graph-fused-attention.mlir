@@ -1,6 +1,6 @@
-// RUN: gc-opt %s --graph-direct-attention=vector-bits=512 --split-input-file | filecheck %s
-// RUN: gc-opt %s --graph-direct-attention=vector-bits=512 --canonicalize --split-input-file | filecheck %s --check-prefix=IN-PLACE
-// RUN: gc-opt %s --graph-direct-attention --split-input-file | filecheck %s --check-prefix=OFF
+// RUN: gc-opt %s --graph-fused-attention=vector-bits=512 --split-input-file | filecheck %s
+// RUN: gc-opt %s --graph-fused-attention=vector-bits=512 --canonicalize --split-input-file | filecheck %s --check-prefix=IN-PLACE
+// RUN: gc-opt %s --graph-fused-attention --split-input-file | filecheck %s --check-prefix=OFF
 
 // CHECK-LABEL: @heads
 // CHECK: "graph.direct_attention"(%arg0, %arg1, %arg2) {causal = true, {{.*}}lanes = 16 : i64, {{.*}}rows = 6 : i64, {{.*}}vectors = 4 : i64, width = 64 : i64}

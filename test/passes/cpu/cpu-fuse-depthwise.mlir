@@ -1,9 +1,9 @@
-// RUN: gc-opt --graph-fuse-strips=threads=2 --split-input-file %s | filecheck %s
-// RUN: gc-opt --graph-fuse-strips --split-input-file %s | filecheck %s --check-prefix=OFF
-// RUN: gc-opt --graph-fuse-strips=threads=2 --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt --cpu-fuse-depthwise=threads=2 --split-input-file %s | filecheck %s
+// RUN: gc-opt --cpu-fuse-depthwise --split-input-file %s | filecheck %s --check-prefix=OFF
+// RUN: gc-opt --cpu-fuse-depthwise=threads=2 --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
 // OFF-NOT: graph.strips
-// REPORT: 2 x fuse-strips{{.*}}: depthwise, 
+// REPORT: 2 x fuse-depthwise{{.*}}: depthwise, 
 // REPORT-DAG: what follows a step is not the same for all places: beside
 // REPORT-DAG: strips would compute too much twice, or for too few threads: short
 

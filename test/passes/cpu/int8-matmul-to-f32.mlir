@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --graph-float-products --split-input-file | filecheck %s
+// RUN: gc-opt %s --int8-matmul-to-f32 --split-input-file | filecheck %s
 
 // CHECK-LABEL: @mixed_signs
 // CHECK: %[[X:.*]] = "graph.cast"(%arg0) {to = f32}

@@ -1,14 +1,14 @@
-// RUN: gc-opt --graph-schedule %s | filecheck %s
-// RUN: gc-opt --graph-schedule --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
-// RUN: gc-opt --pass-pipeline="builtin.module(func.func(graph-schedule{size=4}))" --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=SMALL
+// RUN: gc-opt --graph-minimize-peak-memory %s | filecheck %s
+// RUN: gc-opt --graph-minimize-peak-memory --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt --pass-pipeline="builtin.module(func.func(graph-minimize-peak-memory{size=4}))" --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=SMALL
 
 // REPORT: 3 x schedule: @wide, @named, @views
 // REPORT: 1 declined by schedule, no order takes less than 8,192 bytes: @chain
 // REPORT: 1 declined by schedule, no order takes less than 8,200 bytes: @barrier
-// REPORT: peak bytes after graph-schedule: 8,988
-// REPORT-NEXT: peak bytes before graph-schedule: 17,428
-// SMALL: peak bytes after graph-schedule: 8,732
-// SMALL-NEXT: peak bytes before graph-schedule: 16,932
+// REPORT: peak bytes after graph-minimize-peak-memory: 8,988
+// REPORT-NEXT: peak bytes before graph-minimize-peak-memory: 17,428
+// SMALL: peak bytes after graph-minimize-peak-memory: 8,732
+// SMALL-NEXT: peak bytes before graph-minimize-peak-memory: 16,932
 
 // One branch is over before the next begins.
 // CHECK-LABEL: @wide

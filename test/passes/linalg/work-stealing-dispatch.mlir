@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --convert-graph-to-linalg --schedule-affinity="threads=2" --canonicalize --split-input-file | filecheck %s
+// RUN: gc-opt %s --convert-graph-to-linalg --work-stealing-dispatch="threads=2" --canonicalize --split-input-file | filecheck %s
 
 // A kernel is called once for each thread, asks for its processor, and takes the pieces of work of
 // that one's share, then others. The last one to leave clears the counters.

@@ -1,7 +1,7 @@
-// RUN: gc-opt %s --graph-pack-weights=vector-bits=512 --split-input-file | filecheck %s
-// RUN: gc-opt %s --graph-pack-weights --split-input-file | filecheck %s --check-prefix=OFF
-// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 compact=true" --split-input-file | filecheck %s --check-prefix=COMPACT
-// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 strassen=true" --split-input-file | filecheck %s --check-prefix=BLOCKS
+// RUN: gc-opt %s --cpu-select-matmul-kernels=vector-bits=512 --split-input-file | filecheck %s
+// RUN: gc-opt %s --cpu-select-matmul-kernels --split-input-file | filecheck %s --check-prefix=OFF
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-f24=true" --split-input-file | filecheck %s --check-prefix=COMPACT
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-strassen=true" --split-input-file | filecheck %s --check-prefix=BLOCKS
 
 // A matrix product by constant weights: panels of 64 columns, six rows at a time.
 

@@ -1,6 +1,6 @@
-// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 bf16=amx" --split-input-file | filecheck %s
-// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 split=amx" --split-input-file | filecheck %s --check-prefix=SPLIT
-// RUN: gc-opt %s --graph-pack-weights="vector-bits=512 bf16=avx512bf16" --split-input-file | filecheck %s --check-prefix=VECTORS
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 bf16=amx" --split-input-file | filecheck %s
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 bf16x3=amx" --split-input-file | filecheck %s --check-prefix=SPLIT
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 bf16=avx512bf16" --split-input-file | filecheck %s --check-prefix=VECTORS
 
 // Factors are rounded to bf16, two lines of weights lie side by side, in panels of two tiles or of
 // four vectors; the result is f32.

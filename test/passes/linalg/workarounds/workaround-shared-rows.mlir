@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --store-shared-rows | filecheck %s
+// RUN: gc-opt %s --workaround-shared-rows | filecheck %s
 
 // Means of rows, which are wanted and subtracted within a sum.
 // CHECK-LABEL: @result

@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --store-positions | filecheck %s
+// RUN: gc-opt %s --workaround-index-reductions | filecheck %s
 
 // Both positions that a reduction asks for come from memory; one of no known number is counted.
 // CHECK-LABEL: @places

@@ -18,7 +18,7 @@ from .compute_barriers import readings, store
 
 @register
 @dataclass(frozen=True)
-class StoreSpreadValues(Pass):
+class WorkaroundCollapsedBroadcasts(Pass):
     """Materialize dynamic values that one op broadcasts over several axes, and another does not.
 
     %mean = linalg.generic ... -> tensor<?xf32>
@@ -36,7 +36,7 @@ class StoreSpreadValues(Pass):
     dispatch). There is no error if both results have the same sizes.
     """
 
-    name = "store-spread-values"
+    name = "workaround-collapsed-broadcasts"
     anchor = FUNCTION
 
     def run(self, op: Any, state: PassState) -> None:

@@ -1,4 +1,4 @@
-// RUN: gc-opt %s --store-reordered-reductions | filecheck %s
+// RUN: gc-opt %s --workaround-reordered-reductions | filecheck %s
 
 // One sum along the rows of the result, and along its columns.
 // CHECK-LABEL: @rows_and_columns

@@ -1,9 +1,9 @@
-// RUN: gc-opt --graph-layout --canonicalize --split-input-file %s | filecheck %s
-// RUN: gc-opt --graph-layout=conv=nchw --split-input-file %s | filecheck %s --check-prefix=NCHW
-// RUN: gc-opt --graph-layout --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
-// RUN: not gc-opt --graph-layout=conv=nhcw %s 2>&1 | filecheck %s --check-prefix=OPTION
+// RUN: gc-opt --graph-convert-layout --canonicalize --split-input-file %s | filecheck %s
+// RUN: gc-opt --graph-convert-layout=conv=nchw --split-input-file %s | filecheck %s --check-prefix=NCHW
+// RUN: gc-opt --graph-convert-layout --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: not gc-opt --graph-convert-layout=conv=nhcw %s 2>&1 | filecheck %s --check-prefix=OPTION
 
-// OPTION: error: graph-layout: option 'conv': 'nhcw' is not one of nhwc, nchw
+// OPTION: error: graph-convert-layout: option 'conv': 'nhcw' is not one of nhwc, nchw
 
 // One transpose goes in and one comes out; weights and bias are transposed at compile time.
 // CHECK-LABEL: @conv_relu_pool
