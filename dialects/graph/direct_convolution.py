@@ -18,7 +18,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
     `x` [N, H, W, C], or [N, C, H, W] with the `layout` ``channels_first``, `w`
     [panels, kernel H, kernel W, C/groups, n], result [N, H', W', panels * n], or all without H; the
     other attributes are those of `conv`. A panel holds `n` features of one group side by side, in
-    vectors of `lanes`. `places` is the number of output positions along W per tile: their
+    vectors of `lanes`. `tile_w` is the number of output positions along W per tile: their
     accumulators and a panel fill the registers. In a depthwise convolution, a panel holds `n`
     channels, each a group.
     """
@@ -30,7 +30,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
     low: Ints
     high: Ints
     groups: Int
-    places: Int
+    tile_w: Int
     lanes: Int
     layout: Str
 
@@ -40,7 +40,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
         w: TensorType,
         *,
         groups: int,
-        places: int,
+        tile_w: int,
         lanes: int,
         layout: str,
         **window: Any,
@@ -52,9 +52,9 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
             or w.rank != x.rank + 1
             or not x.is_static
             or not w.is_static
-            or places < 1
+            or tile_w < 1
         ):
-            raise TypeRuleError(f"cannot convolve {x} with panels {w}, {places} places at a time")
+            raise TypeRuleError(f"cannot convolve {x} with panels {w}, {tile_w} pixels at a time")
         panels, *kernel, channels, width = w.static_shape
         depthwise = groups == panels * width and channels == 1
         if lanes < 1 or width % lanes or groups < 1 or (panels % groups and not depthwise):
@@ -68,9 +68,9 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, w: np.ndarray, *, places: int, lanes: int, layout: str, **options: Any
+        x: np.ndarray, w: np.ndarray, *, tile_w: int, lanes: int, layout: str, **options: Any
     ) -> np.ndarray:
-        del places, lanes
+        del tile_w, lanes
         matrix = np.moveaxis(w, 0, -2).reshape(*w.shape[1:-1], -1)
         image = from_channels_first(to_channels_first(x, layout), "channels_last")
         return ConvOp.evaluate(image, matrix, layout="channels_last", **options)

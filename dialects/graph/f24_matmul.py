@@ -10,44 +10,44 @@ from .base import Tensor, TypeRuleError, builder
 from .contraction import KernelContraction, MatmulOp, require_equal_sizes
 from .types import TensorType
 
-COMPACT_WIDTH = 64
+F24_WIDTH = 64
 """Columns of a panel."""
 _VECTOR = 16
-_WORDS = COMPACT_WIDTH * 24 // 32
+_WORDS = F24_WIDTH * 24 // 32
 
 
-class CompactMatmulOp(KernelContraction, name="compact_matmul"):
+class F24MatmulOp(KernelContraction, name="f24_matmul"):
     """``x w`` of f32 by elements of 24 bits: `x` [..., K], `w` [panels, K, 48] of words, result
     [..., columns].
 
-    A row of a panel holds 64 columns (`pack_compact`); the last panel may be padded. `rows` rows of
+    A row of a panel holds 64 columns (`pack_f24`); the last panel may be padded. `mr` rows of
     `x` are multiplied at a time.
     """
 
     x: Tensor
     w: Tensor
-    rows: Int
+    mr: Int
     columns: Int
 
     @staticmethod
-    def infer(x: TensorType, w: TensorType, *, rows: int, columns: int) -> TensorType:
+    def infer(x: TensorType, w: TensorType, *, mr: int, columns: int) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.uint32:
             raise TypeRuleError(f"is for f32 by words, not for {x.dtype} by {w.dtype}")
-        if w.rank != 3 or x.rank < 1 or rows < 1 or w.shape[2] != _WORDS:
-            raise TypeRuleError(f"cannot multiply {x} by panels {w}, {rows} rows at a time")
+        if w.rank != 3 or x.rank < 1 or mr < 1 or w.shape[2] != _WORDS:
+            raise TypeRuleError(f"cannot multiply {x} by panels {w}, {mr} rows at a time")
         require_equal_sizes(x.shape[-1], w.shape[1], "the contracted sizes")
-        if not 0 < columns <= w.static_shape[0] * COMPACT_WIDTH:
+        if not 0 < columns <= w.static_shape[0] * F24_WIDTH:
             raise TypeRuleError(f"panels {w} do not hold {columns} columns")
         return x.with_shape((*x.shape[:-1], columns))
 
     @staticmethod
-    def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int, columns: int) -> np.ndarray:
-        del rows
-        matrix = unpack_compact(w)[:, :columns]
+    def evaluate(x: np.ndarray, w: np.ndarray, *, mr: int, columns: int) -> np.ndarray:
+        del mr
+        matrix = unpack_f24(w)[:, :columns]
         return MatmulOp.evaluate(np.atleast_2d(x), matrix).reshape(*x.shape[:-1], columns)
 
 
-def pack_compact(w: np.ndarray) -> np.ndarray:
+def pack_f24(w: np.ndarray) -> np.ndarray:
     """[K, N] of finite f32, rounded to 24 bits, as panels [ceil(N/64), K, 48] of words.
 
     A row of a panel is three vectors of 16 words for four vectors of columns. Two words hold the
@@ -55,11 +55,11 @@ def pack_compact(w: np.ndarray) -> np.ndarray:
     unpack them.
     """
     depth, columns = w.shape
-    panels = -(-columns // COMPACT_WIDTH)
+    panels = -(-columns // F24_WIDTH)
     words = np.empty((panels, depth, 3, _VECTOR), np.uint32)
     for number in range(panels):  # one by one: weights may be large
-        part = w[:, number * COMPACT_WIDTH : (number + 1) * COMPACT_WIDTH]
-        part = np.pad(part, [(0, 0), (0, COMPACT_WIDTH - part.shape[1])])
+        part = w[:, number * F24_WIDTH : (number + 1) * F24_WIDTH]
+        part = np.pad(part, [(0, 0), (0, F24_WIDTH - part.shape[1])])
         bits = _rounded(part).reshape(depth, 4, _VECTOR).transpose(1, 0, 2)
         first, rest = bits >> 8, bits & 0xFF
         words[number, :, 0] = first[0] | first[1] << 16
@@ -74,14 +74,14 @@ def _rounded(w: np.ndarray) -> np.ndarray:
     return (bits + (0x7F + ((bits >> 8) & 1)).astype(np.uint32)) >> 8
 
 
-def unpack_compact(words: np.ndarray) -> np.ndarray:
+def unpack_f24(words: np.ndarray) -> np.ndarray:
     """Panels of words as [K, N] of f32, padding included."""
     panels, depth, _ = words.shape
     low, high, rest = np.moveaxis(words.reshape(panels, depth, 3, _VECTOR), 2, 0)
     first = [low & 0xFFFF, low >> 16, high & 0xFFFF, high >> 16]
     bits = [(f << 16) | ((rest >> 8 * n & 0xFF) << 8) for n, f in enumerate(first)]
     matrix = np.stack(bits, axis=2).astype(np.uint32).view(np.float32)
-    return matrix.transpose(1, 0, 2, 3).reshape(depth, panels * COMPACT_WIDTH)
+    return matrix.transpose(1, 0, 2, 3).reshape(depth, panels * F24_WIDTH)
 
 
-compact_matmul = builder(CompactMatmulOp)
+f24_matmul = builder(F24MatmulOp)

@@ -13,8 +13,8 @@ from .types import StaticShape, TensorType
 from .views import View
 
 
-class DirectAttentionOp(GraphOp, name="direct_attention"):
-    """`attention` whose sizes are all known, in f32, by tiles of `rows` by `vectors` of `lanes`.
+class FusedAttentionOp(GraphOp, name="fused_attention"):
+    """`attention` whose sizes are all known, in f32, by tiles of `mr` by `vectors` of `lanes`.
 
     Queries ``[*lead, queries, depth]``, keys ``[*lead, keys, depth]`` and values ``[*lead, keys,
     width]`` are strided views of `q`, `k` and `v`, which may be one tensor. A view is the offset of
@@ -40,7 +40,7 @@ class DirectAttentionOp(GraphOp, name="direct_attention"):
     order: Ints
     scale: Float
     causal: Bool
-    rows: Int
+    mr: Int
     vectors: Int
     lanes: Int
 
@@ -54,7 +54,7 @@ class DirectAttentionOp(GraphOp, name="direct_attention"):
         order: tuple[int, ...],
         scale: float,
         causal: bool,
-        rows: int,
+        mr: int,
         vectors: int,
         lanes: int,
         **sizes: Any,
@@ -68,8 +68,8 @@ class DirectAttentionOp(GraphOp, name="direct_attention"):
                 raise TypeRuleError(f"{view} reaches beyond {x}")
         if any(view.shape[-1] > 1 and view.strides[-1] != 1 for view in (views[0], views[2])):
             raise TypeRuleError("features of a query or of a value are apart")
-        if min(rows, vectors, lanes) < 1 or sizes["width"] % lanes or sizes["keys"] < rows:
-            raise TypeRuleError(f"{views} do not fill tiles of {rows} rows, vectors of {lanes}")
+        if min(mr, vectors, lanes) < 1 or sizes["width"] % lanes or sizes["keys"] < mr:
+            raise TypeRuleError(f"{views} do not fill tiles of {mr} rows, vectors of {lanes}")
         seen_q, seen_k, seen_v = (q.with_shape(view.shape) for view in views)
         result = AttentionOp.infer(seen_q, seen_k, seen_v, mask, scale=scale, causal=causal)
         if sorted(order) != list(range(result.rank)) or order[-1] != result.rank - 1:
@@ -86,12 +86,12 @@ class DirectAttentionOp(GraphOp, name="direct_attention"):
         order: tuple[int, ...],
         scale: float,
         causal: bool,
-        rows: int,
+        mr: int,
         vectors: int,
         lanes: int,
         **sizes: Any,
     ) -> np.ndarray:
-        del rows, vectors, lanes
+        del mr, vectors, lanes
         of_q, of_k, of_v = attention_views(**sizes)
         y = AttentionOp.evaluate(
             of_q.of(q), of_k.of(k), of_v.of(v), mask, scale=scale, causal=causal
@@ -109,7 +109,7 @@ def attention_views(
     k_view: tuple[int, ...],
     v_view: tuple[int, ...],
 ) -> tuple[View, View, View]:
-    """The views that hold the queries, keys and values of a `direct_attention` with these
+    """The views that hold the queries, keys and values of a `fused_attention` with these
     attributes."""
     shapes = (*lead, queries, depth), (*lead, keys, depth), (*lead, keys, width)
     q, k, v = (
@@ -125,4 +125,4 @@ def attention_views_of(op: GraphOp) -> tuple[View, View, View]:
     return attention_views(**{name: op.attrs[name] for name in names})
 
 
-direct_attention = builder(DirectAttentionOp)
+fused_attention = builder(FusedAttentionOp)

@@ -1,4 +1,4 @@
-"""Depthwise convolutions fused with the ops before and after them, computed strip by strip."""
+"""Depthwise convolutions fused with the ops before and after them, computed by row tiles."""
 
 import itertools
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from .types import type_of
 SPLITS = ("rows", "channels")
 
 
-class StripsOp(GroupOp, name="strips"):
+class FusedDepthwiseOp(GroupOp, name="fused_depthwise"):
     """A depthwise convolution, the matmul or convolution before it, and the matmul after it, in one
     kernel.
 
@@ -23,15 +23,15 @@ class StripsOp(GroupOp, name="strips"):
     `graph.direct_conv` of its result, and a `graph.packed_matmul` of that, each followed by
     elementwise ops; the first or the last may be missing. The intermediate results stay in cache.
 
-    With `split` ``rows``, the rows of each image's result are split into `bands`, which are
-    distributed among threads, and bands into strips of `rows` rows; the convolution computes
-    `inner` rows of a strip at a time. `rows` is a multiple of `inner`, and no band has fewer. With
+    With `split` ``rows``, the rows of each image's result are split into `row_blocks`, which are
+    distributed among threads, and these into row tiles of `rows` rows; the convolution computes
+    `inner` rows of a tile at a time. `rows` is a multiple of `inner`, and no block has fewer. With
     ``channels``, the panels of channels are distributed among threads; each is computed in one
-    strip of all rows. Both weights hold the same panels, and nothing follows the convolution.
+    tile of all rows. Both weights hold the same panels, and nothing follows the convolution.
     """
 
     split: Str
-    bands: Int
+    row_blocks: Int
     rows: Int
     inner: Int
     body: ir.Region
@@ -49,11 +49,11 @@ class StripsOp(GroupOp, name="strips"):
             or not all(isinstance(op, PackedMatmulOp | DirectConvOp) for op in before)
             or not all(isinstance(op, PackedMatmulOp) for op in after)
         ):
-            raise TypeRuleError("its region is no depthwise convolution of images beside products")
+            raise TypeRuleError("its region is no depthwise convolution of images beside matmuls")
         height = type_of(self.operation.results[0]).static_shape[1]
-        if self.attrs["split"] not in SPLITS or not self.strips.fit(height):
-            raise TypeRuleError(f"{height} rows have no such strips: {self.strips}")
-        if self.strips.split == "channels" and not can_split_channels(roots):
+        if self.attrs["split"] not in SPLITS or not self.tiling.fit(height):
+            raise TypeRuleError(f"{height} rows have no such row tiles: {self.tiling}")
+        if self.tiling.split == "channels" and not can_split_channels(roots):
             raise TypeRuleError("its weights are not in the same panels of channels")
 
     @property
@@ -84,32 +84,32 @@ class StripsOp(GroupOp, name="strips"):
         return root
 
     @property
-    def strips(self) -> "Strips":
+    def tiling(self) -> "RowTiling":
         """The tiling parameters."""
-        return Strips(**self.attrs)
+        return RowTiling(**self.attrs)
 
 
 @dataclass(frozen=True)
-class Strips:
-    """The tiling of a result; see `StripsOp`."""
+class RowTiling:
+    """The tiling of a result; see `FusedDepthwiseOp`."""
 
-    bands: int
+    row_blocks: int
     rows: int
     inner: int
     split: str = "rows"
 
     def fit(self, height: int) -> bool:
         """Return whether a result of `height` rows can be tiled so."""
-        if min(self.bands, self.rows, self.inner) < 1 or self.rows % self.inner:
+        if min(self.row_blocks, self.rows, self.inner) < 1 or self.rows % self.inner:
             return False
-        if self.split == "channels" and (self.bands, self.rows) != (1, height):
+        if self.split == "channels" and (self.row_blocks, self.rows) != (1, height):
             return False
-        return height // self.bands >= self.rows
+        return height // self.row_blocks >= self.rows
 
     def starts(self, height: int) -> list[int]:
-        """The first row of each strip of a result of `height` rows; the last strip of a band ends
-        with the band."""
-        edges = [band * height // self.bands for band in range(self.bands + 1)]
+        """The first row of each row tile of a result of `height` rows; the last tile of a block
+        ends with the block."""
+        edges = [row_block * height // self.row_blocks for row_block in range(self.row_blocks + 1)]
         return [
             min(start, high - self.rows)
             for low, high in itertools.pairwise(edges)
@@ -117,7 +117,7 @@ class Strips:
         ]
 
     def read(self, window: "Window") -> int:
-        """The maximum number of image rows that a strip reads."""
+        """The maximum number of image rows that a row tile reads."""
         reach = (self.rows - 1) * window.stride + window.reach
         tops = [start * window.stride - window.low for start in self.starts(window.result)]
         return max(1, *(min(top + reach, window.image) - max(top, 0) for top in tops))
@@ -147,11 +147,11 @@ class Window:
         )  # fmt: skip
 
 
-def strips(ops: Sequence[GraphOp], how: Strips) -> ir.Value:
-    """Build a `graph.strips` of copies of `ops`, as `group` does."""
-    kinds = StripsOp.attribute_kinds
+def fused_depthwise(ops: Sequence[GraphOp], how: RowTiling) -> ir.Value:
+    """Build a `graph.fused_depthwise` of copies of `ops`, as `group` does."""
+    kinds = FusedDepthwiseOp.attribute_kinds
     attributes = {name: kinds[name].write(value) for name, value in vars(how).items()}
-    return group(StripsOp, ops, attributes)
+    return group(FusedDepthwiseOp, ops, attributes)
 
 
 def can_split_channels(roots: Sequence[GraphOp]) -> bool:

@@ -13,7 +13,7 @@ from .types import TensorType
 from .window import WindowAttrs, output_sizes, windows
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
-DEPTH_STEPS = {"amx": 32, "avx512bf16": 2}
+K_STEPS = {"amx": 32, "avx512bf16": 2}
 """The alignment of K in a bf16 matmul, by the unit that multiplies: K is a multiple of it."""
 
 
@@ -21,22 +21,22 @@ class PackedMatmulOp(KernelContraction, name="packed_matmul"):
     """``x w`` with `w` in panels: `x` [..., K], `w` [panels, K, n], result [..., columns].
 
     A panel holds `n` columns side by side, so that the kernel reads it sequentially; the last one
-    may be padded. `rows` is the number of rows of `x` per tile: a tile's accumulators and a panel's
+    may be padded. `mr` is the number of rows of `x` per tile: a tile's accumulators and a panel's
     columns fill the registers, which hold vectors of `lanes`. For f32.
     """
 
     x: Tensor
     w: Tensor
-    rows: Int
+    mr: Int
     columns: Int
     lanes: Int
 
     @staticmethod
-    def infer(x: TensorType, w: TensorType, *, rows: int, columns: int, lanes: int) -> TensorType:
+    def infer(x: TensorType, w: TensorType, *, mr: int, columns: int, lanes: int) -> TensorType:
         if x.dtype != np.float32:
             raise TypeRuleError(f"is for f32, not for {x.dtype}")
-        if x.dtype != w.dtype or w.rank != 3 or x.rank < 1 or rows < 1:
-            raise TypeRuleError(f"cannot multiply {x} by panels {w}, {rows} rows at a time")
+        if x.dtype != w.dtype or w.rank != 3 or x.rank < 1 or mr < 1:
+            raise TypeRuleError(f"cannot multiply {x} by panels {w}, {mr} rows at a time")
         require_equal_sizes(x.shape[-1], w.shape[1], "the contracted sizes")
         held = w.shape[0] * w.shape[2]
         if not isinstance(held, int) or not 0 < columns <= held:
@@ -46,10 +46,8 @@ class PackedMatmulOp(KernelContraction, name="packed_matmul"):
         return x.with_shape((*x.shape[:-1], columns))
 
     @staticmethod
-    def evaluate(
-        x: np.ndarray, w: np.ndarray, *, rows: int, columns: int, lanes: int
-    ) -> np.ndarray:
-        del rows, lanes
+    def evaluate(x: np.ndarray, w: np.ndarray, *, mr: int, columns: int, lanes: int) -> np.ndarray:
+        del mr, lanes
         matrix = unpack_weights(w)[:, :columns]
         return MatmulOp.evaluate(np.atleast_2d(x), matrix).reshape(*x.shape[:-1], columns)
 
@@ -66,41 +64,41 @@ def unpack_weights(w: np.ndarray) -> np.ndarray:
     return w.transpose(1, 0, 2).reshape(w.shape[1], -1)
 
 
-class NarrowMatmulOp(KernelContraction, name="narrow_matmul"):
+class Bf16MatmulOp(KernelContraction, name="bf16_matmul"):
     """``x w`` of bf16, accumulated in f32: `x` [..., K], `w` [panels, K/2, n, 2], result [...,
     columns].
 
     A panel holds `n` columns side by side, with two consecutive elements of each column adjacent
     (the VNNI layout); the last panel may be padded. `unit` names the instruction set: ``amx``,
     tiles of Intel's AMX (TDPBF16PS), where `K` is a multiple of 32, or ``avx512bf16``, vectors
-    (VDPBF16PS), with the accumulators of `rows` rows in registers.
+    (VDPBF16PS), with the accumulators of `mr` rows in registers.
     """
 
     x: Tensor
     w: Tensor
-    rows: Int
+    mr: Int
     columns: Int
     unit: Str
 
     @staticmethod
-    def infer(x: TensorType, w: TensorType, *, rows: int, columns: int, unit: str) -> TensorType:
+    def infer(x: TensorType, w: TensorType, *, mr: int, columns: int, unit: str) -> TensorType:
         if x.dtype != BF16 or w.dtype != BF16:
             raise TypeRuleError(f"is for bf16, not for {x.dtype} and {w.dtype}")
-        if w.rank != 4 or x.rank < 1 or w.shape[3] != 2 or rows < 1:
+        if w.rank != 4 or x.rank < 1 or w.shape[3] != 2 or mr < 1:
             raise TypeRuleError(f"cannot multiply {x} by panels of pairs {w}")
         panels, pairs, width, _ = w.static_shape
         require_equal_sizes(x.shape[-1], 2 * pairs, "the contracted sizes")
         if not 0 < columns <= panels * width:
             raise TypeRuleError(f"panels {w} do not hold {columns} columns")
-        if unit not in DEPTH_STEPS:
-            raise TypeRuleError(f"unit must be one of {', '.join(DEPTH_STEPS)}, not '{unit}'")
-        if 2 * pairs % (step := DEPTH_STEPS[unit]):
+        if unit not in K_STEPS:
+            raise TypeRuleError(f"unit must be one of {', '.join(K_STEPS)}, not '{unit}'")
+        if 2 * pairs % (step := K_STEPS[unit]):
             raise TypeRuleError(f"with {unit}, {2 * pairs} is not a multiple of {step}")
         return x.with_dtype(np.dtype(np.float32)).with_shape((*x.shape[:-1], columns))
 
     @staticmethod
-    def evaluate(x: np.ndarray, w: np.ndarray, *, rows: int, columns: int, unit: str) -> np.ndarray:
-        del rows, unit
+    def evaluate(x: np.ndarray, w: np.ndarray, *, mr: int, columns: int, unit: str) -> np.ndarray:
+        del mr, unit
         matrix = _unpack_pairs(w)[:, :columns]
         y = MatmulOp.evaluate(np.atleast_2d(x.astype(np.float32)), matrix)
         return y.reshape(*x.shape[:-1], columns)
@@ -121,7 +119,7 @@ def pack_pairs(w: np.ndarray, width: int) -> np.ndarray:
     return np.ascontiguousarray(pairs.transpose(0, 1, 3, 2))
 
 
-class SplitTermsOp(GraphOp, name="split_terms"):
+class SplitHiLoOp(GraphOp, name="split_hi_lo"):
     """Each row of `x` [..., K] as two rows of bf16, [..., 2 K]: `x` rounded, then the rounding
     error.
 
@@ -140,12 +138,12 @@ class SplitTermsOp(GraphOp, name="split_terms"):
 
     @staticmethod
     def evaluate(x: np.ndarray) -> np.ndarray:
-        return np.concatenate(split_terms(x), axis=-1)
+        return np.concatenate(hi_lo_terms(x), axis=-1)
 
 
-class SplitMatmulOp(KernelContraction, name="split_matmul"):
+class Bf16x3MatmulOp(KernelContraction, name="bf16x3_matmul"):
     """``x w`` as three bf16 matmuls, accumulated in f32: `x` [..., 2 K], `w` [panels, 2, K/2, n,
-    2], both as terms (`graph.split_terms`), result [..., columns].
+    2], both as terms (`graph.split_hi_lo`), result [..., columns].
 
     The product of the two small terms is left out (BF16_BF16_F32_X3 of
     XLA; Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For
@@ -166,7 +164,7 @@ class SplitMatmulOp(KernelContraction, name="split_matmul"):
         require_equal_sizes(x.shape[-1], 4 * pairs, "the contracted sizes")
         if not 0 < columns <= panels * width:
             raise TypeRuleError(f"panels {w} do not hold {columns} columns")
-        if 2 * pairs % (step := DEPTH_STEPS["amx"]):
+        if 2 * pairs % (step := K_STEPS["amx"]):
             raise TypeRuleError(f"{2 * pairs} is not a multiple of {step}")
         return x.with_dtype(np.dtype(np.float32)).with_shape((*x.shape[:-1], columns))
 
@@ -181,7 +179,7 @@ class SplitMatmulOp(KernelContraction, name="split_matmul"):
         return total.reshape(*x.shape[:-1], columns)
 
 
-def split_terms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def hi_lo_terms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`x` of f32 rounded to bf16, and the rounding error."""
     high = x.astype(BF16)
     wide = high.astype(np.float32)
@@ -190,9 +188,9 @@ def split_terms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return high, rest.astype(BF16)
 
 
-def pack_terms(w: np.ndarray, width: int) -> np.ndarray:
+def pack_hi_lo(w: np.ndarray, width: int) -> np.ndarray:
     """[K, N], `K` even, as panels [N/width, 2, K/2, width, 2] of the terms of f32."""
-    return np.stack([pack_pairs(term, width) for term in split_terms(w)], axis=1)
+    return np.stack([pack_pairs(term, width) for term in hi_lo_terms(w)], axis=1)
 
 
 class Im2colOp(GraphOp, name="im2col"):
@@ -227,7 +225,7 @@ class Im2colOp(GraphOp, name="im2col"):
 
 
 packed_matmul = builder(PackedMatmulOp)
-narrow_matmul = builder(NarrowMatmulOp)
-split_terms_of = builder(SplitTermsOp)
-split_matmul = builder(SplitMatmulOp)
+bf16_matmul = builder(Bf16MatmulOp)
+split_hi_lo = builder(SplitHiLoOp)
+bf16x3_matmul = builder(Bf16x3MatmulOp)
 im2col = builder(Im2colOp)

@@ -20,9 +20,9 @@ map to too few cache sets."""
 class StrassenTermsOp(GraphOp, name="strassen_terms"):
     """The sums of blocks of `x` [..., K] that an algorithm of `blocks` multiplies.
 
-    Result [copies, products, R/r * K/k and a gap], for R rows in all, where the algorithm has r x k
-    blocks of them. The last blocks are padded with rows of zeros. All copies are the same, one for
-    each thread that multiplies: the sums are several times as large as the rows, and no thread
+    Result [replicas, products, R/r * K/k and a gap], for R rows in all, where the algorithm has r x
+    k blocks of them. The last blocks are padded with rows of zeros. All replicas are the same, one
+    for each thread that multiplies: the sums are several times as large as the rows, and no thread
     reads them from another core's cache.
     """
 
@@ -30,41 +30,41 @@ class StrassenTermsOp(GraphOp, name="strassen_terms"):
 
     x: Tensor
     blocks: Str
-    copies: Int
+    replicas: Int
 
     @staticmethod
-    def infer(x: TensorType, *, blocks: str, copies: int) -> TensorType:
+    def infer(x: TensorType, *, blocks: str, replicas: int) -> TensorType:
         if x.dtype != np.float32 or x.rank < 1 or not x.is_static:
             raise TypeRuleError(f"is for rows of f32 of known number, not for {x}")
         algorithm = _algorithm(blocks)
         rows, depth = math.prod(x.static_shape[:-1]), x.static_shape[-1]
         if depth % algorithm.depth:
             raise TypeRuleError(f"{depth} elements are not {algorithm.depth} equal blocks")
-        if copies < 1:
-            raise TypeRuleError(f"cannot make {copies} copies")
+        if replicas < 1:
+            raise TypeRuleError(f"cannot make {replicas} replicas")
         held = -(-rows // algorithm.rows)
         return x.with_shape(
-            (copies, algorithm.products, terms_size(held, depth // algorithm.depth))
+            (replicas, algorithm.products, terms_size(held, depth // algorithm.depth))
         )
 
     @staticmethod
-    def evaluate(x: np.ndarray, *, blocks: str, copies: int) -> np.ndarray:
+    def evaluate(x: np.ndarray, *, blocks: str, replicas: int) -> np.ndarray:
         algorithm = ALGORITHMS[blocks]
         rows = x.reshape(-1, x.shape[-1])
         rows = np.pad(rows, [(0, -rows.shape[0] % algorithm.rows), (0, 0)])
         sums = _sums(algorithm.left, _blocks(rows, algorithm.rows, algorithm.depth))
         lines = np.pad(sums.reshape(algorithm.products, -1), [(0, 0), (0, GAP)])
-        return np.stack([lines] * copies)
+        return np.stack([lines] * replicas)
 
 
 class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
-    """``x w`` by an algorithm of `blocks`: `x` [copies, products, R/r * K/k and a gap] and `w`
+    """``x w`` by an algorithm of `blocks`: `x` [replicas, products, R/r * K/k and a gap] and `w`
     [panels, products, K/k, n] are the sums of blocks (`graph.strassen_terms`, `pack_sums`), result
     [shape..., columns].
 
-    A panel holds `n` columns of each product side by side; the last one may be padded. `tile` rows
+    A panel holds `n` columns of each product side by side; the last one may be padded. `mr` rows
     are multiplied at a time, in registers that hold vectors of `lanes`. The work should split into
-    at least `pieces` workgroups, which are distributed among threads. Errors are several times
+    at least that many `workgroups`, which are distributed among threads. Errors are several times
     those of `matmul`, relative to the largest elements of both factors (Higham: Accuracy and
     Stability of Numerical Algorithms, chapter 23); an infinite element gives NaN.
     """
@@ -74,9 +74,9 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
     blocks: Str
     shape: Ints
     columns: Int
-    tile: Int
+    mr: Int
     lanes: Int
-    pieces: Int
+    workgroups: Int
 
     @staticmethod
     def infer(
@@ -86,11 +86,11 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
         blocks: str,
         shape: tuple[int, ...],
         columns: int,
-        tile: int,
+        mr: int,
         lanes: int,
-        pieces: int,
+        workgroups: int,
     ) -> TensorType:
-        del pieces
+        del workgroups
         algorithm = _algorithm(blocks)
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
@@ -104,8 +104,8 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
         held = -(-columns // algorithm.columns)
         if columns < 1 or panels != -(-held // width):
             raise TypeRuleError(f"panels {w} do not hold {columns} columns")
-        if lanes < 1 or width % lanes or tile < 1:
-            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}, {tile} rows at a time")
+        if lanes < 1 or width % lanes or mr < 1:
+            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}, {mr} rows at a time")
         return x.with_shape((*shape, columns))
 
     @staticmethod
@@ -116,11 +116,11 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
         blocks: str,
         shape: tuple[int, ...],
         columns: int,
-        tile: int,
+        mr: int,
         lanes: int,
-        pieces: int,
+        workgroups: int,
     ) -> np.ndarray:
-        del tile, lanes, pieces
+        del mr, lanes, workgroups
         algorithm = ALGORITHMS[blocks]
         held = -(-columns // algorithm.columns)
         sums = x[0, :, :-GAP].reshape(algorithm.products, -1, w.shape[2])

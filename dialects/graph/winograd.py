@@ -57,7 +57,7 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
 
     `x` [N, H, W, g*C], `w` [panels, (tile + 2)^2, C, n] of kernels that were transformed, `n`
     features side by side in a panel; result [N, H', W', panels * n]. Each of the `g` groups of
-    channels has the same number of panels. `rows` tiles are multiplied at a time, in registers that
+    channels has the same number of panels. `mr` tiles are multiplied at a time, in registers that
     hold vectors of `lanes`. Results are rounded differently from those of `conv`; see `POINTS`.
     """
 
@@ -66,7 +66,7 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
     low: Ints
     high: Ints
     tile: Int
-    rows: Int
+    mr: Int
     lanes: Int
 
     @staticmethod
@@ -77,7 +77,7 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
         low: tuple[int, ...],
         high: tuple[int, ...],
         tile: int,
-        rows: int,
+        mr: int,
         lanes: int,
     ) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.float32:
@@ -85,7 +85,7 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
         if x.rank != 4 or w.rank != 4 or not x.is_static or not w.is_static:
             raise TypeRuleError(f"cannot convolve {x} with panels {w}")
         panels, products, channels, width = w.static_shape
-        if tile not in POINTS or rows < 1 or products != (tile + KERNEL - 1) ** 2:
+        if tile not in POINTS or mr < 1 or products != (tile + KERNEL - 1) ** 2:
             raise TypeRuleError(f"panels {w} are not for tiles of {tile}")
         if lanes < 1 or width % lanes or channels % lanes:
             raise TypeRuleError(f"panels {w} are not of vectors of {lanes}")
@@ -103,10 +103,10 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
         low: tuple[int, ...],
         high: tuple[int, ...],
         tile: int,
-        rows: int,
+        mr: int,
         lanes: int,
     ) -> np.ndarray:
-        del rows, lanes
+        del mr, lanes
         transforms = winograd_transforms(tile)
         size = tile + KERNEL - 1
         height, width = output_sizes(x.shape[1:3], [KERNEL, KERNEL], [1, 1], [1, 1], low, high)

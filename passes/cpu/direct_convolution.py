@@ -17,7 +17,7 @@ from ..infra.query import constant_array, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 
-MIN_PLACES = 4
+MIN_PIXELS = 4
 """Minimum length of a result row: in shorter ones, tiles cannot fill the registers."""
 
 PLANES = 4
@@ -29,10 +29,10 @@ the CPU time of the backend's own kernels, which need padded copies."""
 
 STREAMED_SHARE = 1 / 2
 """Share of the L3 above which weights are assumed to stream from memory."""
-STREAMED_PLACES = 128
+STREAMED_PIXELS = 128
 """Rows of windows that stay in the caches beside streamed weights."""
 
-MIN_PIECES = 2
+MIN_WORKGROUPS = 2
 """Minimum number of rows times panels, which threads share."""
 
 
@@ -43,7 +43,7 @@ class GraphDirectConv(Pass):
 
     %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
     -->
-    %1 = "graph.direct_conv"(%x, %w') {places = 6} : 1x56x56x64, 1x3x3x64x64
+    %1 = "graph.direct_conv"(%x, %w') {tile_w = 6} : 1x56x56x64, 1x3x3x64x64
 
     For channels-last images and sequences of f32. Small groups are joined, with zeros between
     them, until they fill a vector; in depthwise convolutions, channels fill it. Exact up to the
@@ -62,9 +62,9 @@ class GraphDirectConv(Pass):
 
 @dataclass(frozen=True)
 class Tile:
-    """A register tile: `places` pixels of a row by `vectors` vectors of features."""
+    """A register tile: `pixels` pixels of a row by `vectors` vectors of features."""
 
-    places: int
+    pixels: int
     vectors: int
 
 
@@ -92,7 +92,7 @@ class DirectConv(Rewrite):
             return "sizes are not known at compile time"
         if attrs["groups"] == 1 and is_pointwise(weights, attrs):
             return "it is a matrix product"
-        if result.static_shape[-2] < MIN_PLACES:
+        if result.static_shape[-2] < MIN_PIXELS:
             return "rows of the result are too short"
         if attrs["groups"] == 1 and self._streams(weights, result.static_shape[:-1]):
             return "its weights come from memory, which a product reads once for all places"
@@ -103,7 +103,7 @@ class DirectConv(Rewrite):
             return joined
         rows = int(np.prod(result.static_shape[:-2]))
         panels = result.static_shape[-1] // (self._tile_of(op, weights, attrs).vectors * self.lanes)
-        return "too few rows for threads to share" if rows * panels < MIN_PIECES else None
+        return "too few rows for threads to share" if rows * panels < MIN_WORKGROUPS else None
 
     def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         if weights.shape[-1] != attrs["groups"]:
@@ -121,14 +121,14 @@ class DirectConv(Rewrite):
         dense = not _is_depthwise(weights, attrs)
         image, layout = _image(op.x) if dense else (op.x, "channels_last")
         return graph.direct_conv(
-            image, panels, groups=groups, places=tile.places, lanes=self.lanes, layout=layout,
+            image, panels, groups=groups, tile_w=tile.pixels, lanes=self.lanes, layout=layout,
             **window,
         )  # fmt: skip
 
-    def _streams(self, weights: np.ndarray, places: Sequence[int]) -> bool:
+    def _streams(self, weights: np.ndarray, pixels: Sequence[int]) -> bool:
         """Return whether weights exceed the caches and are multiplied by few pixels only."""
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
-        return large and math.prod(places) <= STREAMED_PLACES
+        return large and math.prod(pixels) <= STREAMED_PIXELS
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups after joining small groups."""
@@ -139,45 +139,45 @@ class DirectConv(Rewrite):
         return joined
 
     def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> Tile:
-        places = graph.type_of(op.result).static_shape[-2]
+        pixels = graph.type_of(op.result).static_shape[-2]
         if _is_depthwise(weights, attrs):
-            return self._depthwise_tile(places, attrs["groups"])
-        return self._tile(places, *self._joined(weights, attrs))
+            return self._depthwise_tile(pixels, attrs["groups"])
+        return self._tile(pixels, *self._joined(weights, attrs))
 
-    def _tile(self, places: int, weights: np.ndarray, groups: int) -> Tile:
+    def _tile(self, pixels: int, weights: np.ndarray, groups: int) -> Tile:
         """The cheapest tile whose panels split the features of a group evenly."""
         vectors = weights.shape[-1] // groups // self.lanes
         depth = int(np.prod(weights.shape[:-1]))
         tiles = (
-            tile for tile in self._tiles() if vectors % tile.vectors == 0 and tile.places <= places
+            tile for tile in self._tiles() if vectors % tile.vectors == 0 and tile.pixels <= pixels
         )
-        return min(tiles, key=lambda tile: self._cost(tile, places, depth))
+        return min(tiles, key=lambda tile: self._cost(tile, pixels, depth))
 
-    def _depthwise_tile(self, places: int, channels: int) -> Tile:
+    def _depthwise_tile(self, pixels: int, channels: int) -> Tile:
         """The widest tile of channels, with sums in half of the registers."""
         vectors = next(n for n in (4, 2, 1) if channels // self.lanes % n == 0)
-        return Tile(min(self.registers // 2 // vectors, places), vectors)
+        return Tile(min(self.registers // 2 // vectors, pixels), vectors)
 
     def _tiles(self) -> Iterator[Tile]:
         """The candidate tiles, of which some spill a few registers."""
         for vectors in (4, 3, 2, 1):
-            for places in range(1, self.registers // vectors):
-                yield Tile(places, vectors)
+            for pixels in range(1, self.registers // vectors):
+                yield Tile(pixels, vectors)
 
-    def _cost(self, tile: Tile, places: int, depth: int) -> float:
-        """Cost of a row of `places` pixels per vector of features; a pixel of a full tile costs 1.
+    def _cost(self, tile: Tile, pixels: int, depth: int) -> float:
+        """Cost of a row of `pixels` pixels per vector of features; a pixel of a full tile costs 1.
 
         Measured with AVX-512: the efficiency of a tile by its width, the minimum time of a tile,
         the cost of spills, and the stalls on panels of weights that exceed the L2.
         """
-        full, rest = divmod(places, tile.places)
+        full, rest = divmod(pixels, tile.pixels)
         streams = depth * tile.vectors * self.lanes * 4 > self.cpu.l2_bytes
-        counts = [tile.places] * full + [rest] * (rest > 0)
+        counts = [tile.pixels] * full + [rest] * (rest > 0)
         return sum(self._tile_cost(n, tile.vectors, streams) for n in counts)
 
-    def _tile_cost(self, places: int, vectors: int, streams: bool) -> float:
-        cost = (places + 0.4 * max(0, 5 - places)) / {4: 1.0, 3: 1.0, 2: 0.87, 1: 0.55}[vectors]
-        if places * vectors + vectors + 1 > self.registers:
+    def _tile_cost(self, pixels: int, vectors: int, streams: bool) -> float:
+        cost = (pixels + 0.4 * max(0, 5 - pixels)) / {4: 1.0, 3: 1.0, 2: 0.87, 1: 0.55}[vectors]
+        if pixels * vectors + vectors + 1 > self.registers:
             cost *= 1.4
         return max(cost, 4.6) + 1.5 if streams else cost
 

@@ -13,7 +13,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import has_one_use, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
-from ..kernels.vector_registers import product_tile
+from ..kernels.vector_registers import register_tile
 
 MAX_KEYS = 4096
 """Maximum number of keys: with more, the weights of a block of queries exceed the caches."""
@@ -26,7 +26,7 @@ class GraphFusedAttention(Pass):
 
     %1 = "graph.attention"(%q, %k, %v) : 12x128x64
     -->
-    %1 = "graph.direct_attention"(%q, %k, %v) {rows = 6, vectors = 4, lanes = 16}
+    %1 = "graph.fused_attention"(%q, %k, %v) {mr = 6, vectors = 4, lanes = 16}
 
     For f32 of known sizes, with as many heads of keys as of queries. Exact up to the order of sums.
 
@@ -34,9 +34,9 @@ class GraphFusedAttention(Pass):
     read where they lie, and the result is stored in the order in which it is wanted.
 
     %1 = "graph.transpose"(%x) {perm = [1, 0, 2]} : 128x12x64 -> 12x128x64
-    %2 = "graph.direct_attention"(%1, ...) {q_view = [0, 8192, 64, 1]}
+    %2 = "graph.fused_attention"(%1, ...) {q_view = [0, 8192, 64, 1]}
     -->
-    %2 = "graph.direct_attention"(%x, ...) {q_view = [0, 64, 768, 1]}
+    %2 = "graph.fused_attention"(%x, ...) {q_view = [0, 64, 768, 1]}
     """
 
     name = "graph-fused-attention"
@@ -50,14 +50,14 @@ class GraphFusedAttention(Pass):
 
 
 class FuseAttention(Rewrite):
-    """``attention(q, k, v, mask)  -->  direct_attention(q, k, v, mask)``."""
+    """``attention(q, k, v, mask)  -->  fused_attention(q, k, v, mask)``."""
 
     name = "fused-attention"
     root = graph.AttentionOp
 
     def __init__(self, cpu: CpuModel):
         self.lanes = cpu.lanes
-        self.tile = product_tile(cpu)
+        self.tile = register_tile(cpu)
 
     def pattern(self, op: graph.AttentionOp) -> dict[str, Any] | None:
         return {}
@@ -90,36 +90,36 @@ class FuseAttention(Rewrite):
         keys, width = graph.type_of(op.v).static_shape[-2:]
         views = (graph.View.whole(graph.type_of(x).static_shape) for x in (op.q, op.k, op.v))
         q, k, v = (view.attribute for view in views)
-        return graph.direct_attention(
+        return graph.fused_attention(
             op.q, op.k, op.v, op.mask, scale=op.attrs["scale"], causal=op.attrs["causal"],
             lead=lead, queries=queries, keys=keys, depth=depth, width=width,
             q_view=q, k_view=k, v_view=v, order=range(len(lead) + 2),
-            rows=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
+            mr=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
         )  # fmt: skip
 
 
 class ReadInPlace(Rewrite):
-    """``direct_attention(transpose(x), k, v)  -->  direct_attention(x, k, v)``, which reads the
+    """``fused_attention(transpose(x), k, v)  -->  fused_attention(x, k, v)``, which reads the
     queries in place from ``x``; likewise for keys and values, slices and reshapes. Exact."""
 
     name = "attention-read-in-place"
-    root = graph.DirectAttentionOp
+    root = graph.FusedAttentionOp
 
-    def pattern(self, op: graph.DirectAttentionOp) -> dict[str, Any] | None:
+    def pattern(self, op: graph.FusedAttentionOp) -> dict[str, Any] | None:
         given = zip("qkv", (op.q, op.k, op.v), graph.attention_views_of(op), strict=True)
         found = {name: _source(x, view, name != "k") for name, x, view in given}
         found = {name: place for name, place in found.items() if place is not None}
         return {"found": found} if found else None
 
     def rewrite(
-        self, op: graph.DirectAttentionOp, found: dict[str, tuple[ir.Value, graph.View]]
+        self, op: graph.FusedAttentionOp, found: dict[str, tuple[ir.Value, graph.View]]
     ) -> ir.Value:
         operands: dict[str, ir.Value] = {"q": op.q, "k": op.k, "v": op.v}
         attrs = op.attrs
         for name, (source, view) in found.items():
             operands[name], attrs[f"{name}_view"] = source, view.attribute
         q, k, v = operands.values()
-        return graph.direct_attention(q, k, v, op.mask, **attrs)
+        return graph.fused_attention(q, k, v, op.mask, **attrs)
 
 
 def _source(
@@ -143,14 +143,14 @@ def _source(
 
 
 class StoreInOrder(Rewrite):
-    """``transpose(direct_attention(q, k, v))  -->  direct_attention(q, k, v)``, which stores its
+    """``transpose(fused_attention(q, k, v))  -->  fused_attention(q, k, v)``, which stores its
     result in transposed order. Exact."""
 
     name = "attention-store-in-order"
     root = graph.TransposeOp
 
     def pattern(self, op: graph.TransposeOp) -> dict[str, Any] | None:
-        attention = producer(op.x, graph.DirectAttentionOp)
+        attention = producer(op.x, graph.FusedAttentionOp)
         if attention is None or op.attrs["perm"][-1] != len(op.attrs["perm"]) - 1:
             return None
         return {"attention": attention}
@@ -161,6 +161,4 @@ class StoreInOrder(Rewrite):
     def rewrite(self, op: graph.TransposeOp, attention: Any) -> ir.Value:
         order = [attention.attrs["order"][axis] for axis in op.attrs["perm"]]
         attrs = {**attention.attrs, "order": order}
-        return graph.direct_attention(
-            attention.q, attention.k, attention.v, attention.mask, **attrs
-        )
+        return graph.fused_attention(attention.q, attention.k, attention.v, attention.mask, **attrs)

@@ -1,4 +1,4 @@
-"""Selection of the depthwise convolutions to fuse with adjacent matmuls, and of their strips."""
+"""Selection of the depthwise convolutions to fuse with adjacent matmuls, and of their row tiles."""
 
 import math
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ SCRATCH_SHARE = 1 / 2
 WEIGHTS_SHARE = 1 / 2
 """L2 budget for the weights, as a share: larger weights are better split between threads than read
 by each."""
-INNER_PLACES = 48
+INNER_PIXELS = 48
 """Rows of a matmul that are computed at a time, if there are as many: its weights are read each
 time."""
 MAX_COST = 1.3
-"""Maximum cost of strips relative to the separate ops. Fusion saves reads from the caches of other
-cores or from memory, and the launches of three kernels."""
+"""Maximum cost of row tiles relative to the separate ops. Fusion saves reads from the caches of
+other cores or from memory, and the launches of three kernels."""
 START_COST = 0.1
 """Cost of a thread that starts late, relative to a workgroup: the fewer workgroups, the longer the
 other threads wait."""
-MAX_BANDS = 2
-"""Maximum number of bands per thread: each band has its own scratch, and a cache holds few of
+MAX_ROW_BLOCKS = 2
+"""Maximum number of row blocks per thread: each has its own scratch, and a cache holds few of
 them."""
 
 Root = graph.PackedMatmulOp | graph.DirectConvOp
@@ -39,17 +39,17 @@ Stage = list[graph.GraphOp]
 @register
 @dataclass(frozen=True)
 class CpuFuseDepthwise(Pass):
-    """Compute a depthwise convolution and the products before and after it strip by strip.
+    """Fuse a depthwise convolution with the matmuls before and after it, by row tiles.
 
     %1 = "graph.fused"() ({ packed_matmul; relu })
     %2 = "graph.fused"() ({ direct_conv of %1; relu })
     %3 = "graph.fused"() ({ packed_matmul of %2; add })
     -->
-    %3 = "graph.strips"() ({ packed_matmul; relu; direct_conv; relu; packed_matmul; add })
+    %3 = "graph.fused_depthwise"() ({ packed_matmul; relu; direct_conv; relu; packed_matmul; add })
 
     The intermediates, the widest tensors of an inverted residual (Sandler et al.: MobileNetV2,
-    2018), stay in the caches. Rows at the borders of strips are computed twice. If nothing follows
-    the convolution, threads may share panels of channels instead, and no rows are.
+    2018), stay in the caches. Rows at the borders of row tiles are computed twice. If nothing
+    follows the convolution, threads may share panels of channels instead, and no rows are.
     """
 
     name = "cpu-fuse-depthwise"
@@ -74,21 +74,21 @@ class CpuFuseDepthwise(Pass):
             ops = [op for op in wanted if op is not None]
             if len(ops) < len(wanted):
                 continue
-            found = choose_strips([_stage(op) for op in ops], self.cpu, self.threads)
-            if isinstance(found, graph.Strips):
+            found = choose_tiling([_stage(op) for op in ops], self.cpu, self.threads)
+            if isinstance(found, graph.RowTiling):
                 _replace(ops, found)
                 return statistics.record_fired(node)
             statistics.record_declined(node, found)
         return None
 
 
-def choose_strips(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.Strips | str:
-    """The cheapest strips for `stages` that `threads` of `cpu` share, or why there are none."""
+def choose_tiling(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.RowTiling | str:
+    """The cheapest row tiles for `stages` that `threads` of `cpu` share, or why there are none."""
     for stage in stages[:-1]:
         if not _is_per_feature(stage):
-            return "what follows a step is not the same for all places"
+            return "what follows a step is not the same for all pixels"
     roots, work = list(map(_root, stages)), _Work.of(stages, threads)
-    candidates = [graph.Strips(1, work.window.result, 1, "channels")]
+    candidates = [graph.RowTiling(1, work.window.result, 1, "channels")]
     if not graph.can_split_channels(roots):
         candidates = []
     weights = sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root in roots)
@@ -97,10 +97,10 @@ def choose_strips(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.Str
     elif not candidates:
         return "threads had better share the weights"
     most = cpu.l2_bytes * SCRATCH_SHARE
-    fitting = [strips for strips in candidates if work.scratch(strips) <= most]
+    fitting = [tiling for tiling in candidates if work.scratch(tiling) <= most]
     best = min(fitting, key=work.cost, default=None)
     if best is None or work.cost(best) > MAX_COST:
-        return "strips would compute too much twice, or for too few threads"
+        return "row tiles would compute too much twice, or for too few threads"
     return best
 
 
@@ -110,7 +110,7 @@ class _Work:
 
     batch: int
     window: graph.Window
-    places: int
+    pixels: int
     """Pixels in a row of the result."""
     first: int
     """Multiplications of the step before the convolution, per row of the image."""
@@ -130,45 +130,46 @@ class _Work:
         roots = list(map(_root, stages))
         convolution = next(filter(_is_depthwise, roots))
         batch, _, width, depth = graph.type_of(convolution.x).static_shape
-        _, _, places, features = graph.type_of(convolution.result).static_shape
+        _, _, pixels, features = graph.type_of(convolution.result).static_shape
         before, after = roots[0] is not convolution, roots[-1] is not convolution
-        first = _place_products(roots[0]) * width if before else 0
-        last = _place_products(roots[-1]) if after else 0
-        others = places * (_place_products(convolution) + last)
+        first = _pixel_multiplications(roots[0]) * width if before else 0
+        last = _pixel_multiplications(roots[-1]) if after else 0
+        others = pixels * (_pixel_multiplications(convolution) + last)
         return _Work(
-            batch, graph.Window.of(convolution), places, first, others,
-            width * depth * 4 if before else 0, places * features * 4 if after else 0,
+            batch, graph.Window.of(convolution), pixels, first, others,
+            width * depth * 4 if before else 0, pixels * features * 4 if after else 0,
             graph.type_of(convolution.w).static_shape[0], threads,
         )  # fmt: skip
 
-    def candidates(self) -> Iterator[graph.Strips]:
+    def candidates(self) -> Iterator[graph.RowTiling]:
         height = self.window.result
-        for bands in range(1, min(height, MAX_BANDS * self.threads) + 1):
-            for rows in range(1, height // bands + 1):
-                enough = -(-INNER_PLACES // self.places)
+        for row_blocks in range(1, min(height, MAX_ROW_BLOCKS * self.threads) + 1):
+            for rows in range(1, height // row_blocks + 1):
+                enough = -(-INNER_PIXELS // self.pixels)
                 inner = [n for n in range(1, rows + 1) if rows % n == 0]
                 chosen = next((n for n in inner if n >= enough), rows)
-                yield graph.Strips(bands, rows, chosen)
+                yield graph.RowTiling(row_blocks, rows, chosen)
 
-    def scratch(self, strips: graph.Strips) -> int:
+    def scratch(self, tiling: graph.RowTiling) -> int:
         """Bytes of scratch memory per workgroup."""
-        if strips.split == "channels":
+        if tiling.split == "channels":
             return self.window.image * self.image_row // self.panels
-        return strips.read(self.window) * self.image_row + strips.inner * self.result_row
+        return tiling.read(self.window) * self.image_row + tiling.inner * self.result_row
 
-    def cost(self, strips: graph.Strips) -> float:
+    def cost(self, tiling: graph.RowTiling) -> float:
         """Cost relative to the separate ops, whose work threads are assumed to share evenly."""
-        height, count = self.window.result, len(strips.starts(self.window.result))
-        computed = count * (strips.read(self.window) * self.first + strips.rows * self.others)
+        height, count = self.window.result, len(tiling.starts(self.window.result))
+        computed = count * (tiling.read(self.window) * self.first + tiling.rows * self.others)
         plain = self.window.image * self.first + height * self.others
-        pieces = self.batch * (self.panels if strips.split == "channels" else strips.bands)
-        shares = -(-pieces // self.threads)
-        uneven = shares * self.threads / pieces * -(-height // strips.bands) * strips.bands / height
+        workgroups = self.batch * (self.panels if tiling.split == "channels" else tiling.row_blocks)
+        shares = -(-workgroups // self.threads)
+        padded_height = -(-height // tiling.row_blocks) * tiling.row_blocks
+        uneven = shares * self.threads / workgroups * padded_height / height
         late = START_COST / shares if self.threads > 1 else 0
         return computed / plain * uneven * (1 + late)
 
 
-def _place_products(root: Root) -> int:
+def _pixel_multiplications(root: Root) -> int:
     """Multiplications of a matmul or a convolution per pixel of its result."""
     if isinstance(root, graph.PackedMatmulOp):
         return graph.type_of(root.x).static_shape[-1] * root.attrs["columns"]
@@ -225,11 +226,11 @@ def _is_per_feature(stage: Stage) -> bool:
     return all(each.is_static and math.prod(each.static_shape) in (1, features) for each in beside)
 
 
-def _replace(ops: list[graph.GraphOp], strips: graph.Strips) -> None:
-    """Build the strips in place of the last of `ops`, and erase `ops`."""
+def _replace(ops: list[graph.GraphOp], tiling: graph.RowTiling) -> None:
+    """Build the fused op in place of the last of `ops`, and erase `ops`."""
     last = ops[-1].operation
     with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in ops]):
-        fused = graph.strips(ops, strips)
+        fused = graph.fused_depthwise(ops, tiling)
     last.results[0].replace_all_uses_with(fused)
     for op in reversed(ops):
         op.operation.erase()

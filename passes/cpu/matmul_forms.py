@@ -13,24 +13,24 @@ from .strassen import best_blocks, by_blocks
 
 TILES_WIDTH = 32
 """Columns of two tiles of AMX."""
-COMPACT_BOUND = 5e-5
+F24_BOUND = 5e-5
 """Relative error of a sum of products whose factors are rounded to steps of 2^-16, with some margin
 for sums that cancel."""
 BF16_BOUND = 2e-2
 """Error of a sum of products whose factors are rounded to steps of 2^-8, relative to the largest
 sum."""
-SPLIT_BOUND = 5e-5
+BF16X3_BOUND = 5e-5
 """The same for steps of 2^-16, with some margin for sums that cancel."""
-SPLIT_DEPTH = 128
+BF16X3_MIN_K = 128
 """Minimum K for three bf16 matmuls to be faster than one f32 matmul."""
-SPLIT_ROWS = 16
+BF16X3_MIN_ROWS = 16
 """Rows of a tile; fewer leave the unit idle."""
-SPLIT_PRODUCTS = 1 << 26
+BF16X3_MULTIPLICATIONS = 1 << 26
 """Minimum multiplications of a matmul for which writing the terms of its rows to memory pays."""
-SPLIT_COLUMNS = 256
-"""Columns below which writing the terms is a larger share of the work, and `SPLIT_PRODUCTS` grows
-in proportion."""
-COMPACT_ROWS = 4
+BF16X3_COLUMNS = 256
+"""Columns below which writing the terms is a larger share of the work, and `BF16X3_MULTIPLICATIONS`
+grows in proportion."""
+F24_ROWS = 4
 """Maximum rows for which a matmul is bound by reading its weights."""
 LARGEST_BF16 = float(ml_dtypes.finfo(graph.BF16).max)
 """Largest finite bf16; larger factors would round to infinity."""
@@ -39,7 +39,7 @@ LIKELY_ROWS = 128
 
 
 @dataclass(frozen=True)
-class PackedProducts:
+class MatmulForm:
     """f32 matmuls on the vectors of `cpu`."""
 
     cpu: CpuModel
@@ -66,73 +66,73 @@ class PackedProducts:
         tile = self.tile(rows, weights.shape[1])
         assert tile is not None
         if rows is not None and self.allow_f24 and self._is_mostly_read(rows, weights):
-            panels = graph.constant(value=graph.pack_compact(weights))
-            return graph.compact_matmul(x, panels, rows=rows, columns=weights.shape[1])
+            panels = graph.constant(value=graph.pack_f24(weights))
+            return graph.f24_matmul(x, panels, mr=rows, columns=weights.shape[1])
         if self.allow_strassen:
             blocks = best_blocks(graph.type_of(x), weights, self.lanes, self.threads)
             if blocks is not None:
                 return by_blocks(x, weights, blocks, self.cpu, self.threads)
         panels = graph.constant(value=graph.pack_weights(weights, tile.width))
         return graph.packed_matmul(
-            x, panels, rows=tile.rows, columns=weights.shape[1], lanes=self.lanes
+            x, panels, mr=tile.rows, columns=weights.shape[1], lanes=self.lanes
         )
 
     def _is_mostly_read(self, rows: int, weights: np.ndarray) -> bool:
         """Return whether a matmul is bound by reading its weights, which exceed the L2, and these
         can be rounded to 24 bits."""
-        if rows > COMPACT_ROWS or weights.nbytes < self.cpu.l2_bytes:
+        if rows > F24_ROWS or weights.nbytes < self.cpu.l2_bytes:
             return False
-        wide = weights.shape[1] >= graph.COMPACT_WIDTH
+        wide = weights.shape[1] >= graph.F24_WIDTH
         return wide and bool(np.abs(weights).max() <= LARGEST_BF16)
 
 
 @dataclass(frozen=True)
-class NarrowProducts(PackedProducts):
+class Bf16Form(MatmulForm):
     """Matmuls of factors rounded to bf16, on a unit that multiplies bf16."""
 
     bound: float | None = BF16_BOUND
     unit: str = "amx"
 
     def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
-        """See `PackedProducts`."""
+        """See `MatmulForm`."""
         columns = weights.shape[1]
         tile = self.tile(rows, columns)
         assert tile is not None
         x, weights = _filled_up(graph.cast(x, to=graph.BF16), weights, self.unit)
         width = TILES_WIDTH if self.unit == "amx" else tile.width
         panels = graph.constant(value=graph.pack_pairs(weights, width))
-        return graph.narrow_matmul(x, panels, rows=tile.rows, columns=columns, unit=self.unit)
+        return graph.bf16_matmul(x, panels, mr=tile.rows, columns=columns, unit=self.unit)
 
 
 @dataclass(frozen=True)
-class SplitProducts(PackedProducts):
+class Bf16x3Form(MatmulForm):
     """f32 matmuls, the larger ones as three bf16 matmuls on the tiles of AMX."""
 
-    bound: float | None = SPLIT_BOUND
+    bound: float | None = BF16X3_BOUND
 
     def build(self, x: ir.Value, weights: np.ndarray, rows: int | None) -> ir.Value:
-        """See `PackedProducts`."""
+        """See `MatmulForm`."""
         if not self.pays(LIKELY_ROWS if rows is None else rows, weights):
             return super().build(x, weights, rows)
         x, weights = _filled_up(x, weights, "amx")
-        panels = graph.constant(value=graph.pack_terms(weights, TILES_WIDTH))
-        return graph.split_matmul(graph.split_terms_of(x), panels, columns=weights.shape[1])
+        panels = graph.constant(value=graph.pack_hi_lo(weights, TILES_WIDTH))
+        return graph.bf16x3_matmul(graph.split_hi_lo(x), panels, columns=weights.shape[1])
 
     @staticmethod
     def pays(rows: int, weights: np.ndarray) -> bool:
         """Return whether `rows` rows by `weights` are a large matmul, of weights that bf16 terms
         can represent."""
-        if rows < SPLIT_ROWS or weights.shape[0] < SPLIT_DEPTH:
+        if rows < BF16X3_MIN_ROWS or weights.shape[0] < BF16X3_MIN_K:
             return False
-        share = min(weights.shape[1] / SPLIT_COLUMNS, 1)
-        if share * rows * weights.size < SPLIT_PRODUCTS:
+        share = min(weights.shape[1] / BF16X3_COLUMNS, 1)
+        if share * rows * weights.size < BF16X3_MULTIPLICATIONS:
             return False
         return bool(np.abs(weights).max() <= LARGEST_BF16)  # nor NaN
 
 
 def _filled_up(x: ir.Value, weights: np.ndarray, unit: str) -> tuple[ir.Value, np.ndarray]:
     """The factors, zero-padded along K to a multiple of the step of `unit`."""
-    missing = -weights.shape[0] % graph.DEPTH_STEPS[unit]
+    missing = -weights.shape[0] % graph.K_STEPS[unit]
     if not missing:
         return x, weights
     type_ = graph.type_of(x)

@@ -14,13 +14,13 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
-from .matmul_forms import COMPACT_BOUND, NarrowProducts, PackedProducts, SplitProducts
+from .matmul_forms import F24_BOUND, Bf16Form, Bf16x3Form, MatmulForm
 from .recurrent import PackRecurrence
 from .strassen import BLOCK_BOUND
 
 IM2COL_ROWS = 1024
 """Maximum result pixels of a convolution: rows of more windows would fill the caches."""
-MIN_DEPTH = 16
+MIN_K = 16
 """Minimum K for which packing pays."""
 
 
@@ -31,7 +31,7 @@ class CpuSelectMatmulKernels(Pass):
 
     %1 = "graph.matmul"(%x, %w) : 128x768, 768x3072
     -->
-    %1 = "graph.packed_matmul"(%x, %w') {rows = 6} : 128x768, 48x768x64
+    %1 = "graph.packed_matmul"(%x, %w') {mr = 6} : 128x768, 48x768x64
 
     Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
     larger one, on few places, of `graph.im2col`. Exact up to the order of sums.
@@ -64,30 +64,30 @@ class CpuSelectMatmulKernels(Pass):
     @property
     def bound(self) -> float | None:
         """Error bound that results from the rounding of factors; None if nothing is rounded."""
-        return self._products().bound if self.cpu.has_vectors else None
+        return self._form().bound if self.cpu.has_vectors else None
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
-            products = self._products()
-            rewrites = [PackMatmul(products), PackConv(products), PackRecurrence(self.cpu)]
+            form = self._form()
+            rewrites = [PackMatmul(form), PackConv(form), PackRecurrence(self.cpu)]
             apply_rewrites(op, rewrites, state)
 
-    def _products(self) -> PackedProducts:
+    def _form(self) -> MatmulForm:
         if self.cpu.vector_bits == 512 and self.bf16 != "none":
-            return NarrowProducts(self.cpu, unit=self.bf16)
+            return Bf16Form(self.cpu, unit=self.bf16)
         if self.cpu.vector_bits == 512 and self.bf16x3 != "none":
-            return SplitProducts(self.cpu, allow_f24=self.allow_f24)
-        bounds = [COMPACT_BOUND] * self.allow_f24 + [BLOCK_BOUND] * self.allow_strassen
+            return Bf16x3Form(self.cpu, allow_f24=self.allow_f24)
+        bounds = [F24_BOUND] * self.allow_f24 + [BLOCK_BOUND] * self.allow_strassen
         bound = max(bounds, default=None)
-        return PackedProducts(self.cpu, bound, self.allow_f24, self.allow_strassen, self.threads)
+        return MatmulForm(self.cpu, bound, self.allow_f24, self.allow_strassen, self.threads)
 
 
 class _Pack(Rewrite):
     """Base of the rewrites to packed matmuls; holds their form."""
 
-    def __init__(self, products: PackedProducts):
-        self.products = products
-        self.bound = products.bound
+    def __init__(self, form: MatmulForm):
+        self.form = form
+        self.bound = form.bound
 
     def _reason_against(self, x: ir.Value, rows: Any, weights: np.ndarray) -> str | None:
         """The reason not to pack `rows` rows, of or derived from `x`, by `weights` [K, N], or
@@ -98,9 +98,9 @@ class _Pack(Rewrite):
             return "there are no rows"
         if weights.dtype != np.float32:
             return "only f32 is packed"
-        if weights.shape[0] < MIN_DEPTH:
+        if weights.shape[0] < MIN_K:
             return "the sums are too short"
-        if self.products.tile(_known(rows), weights.shape[1]) is None:
+        if self.form.tile(_known(rows), weights.shape[1]) is None:
             return "no panel fits the columns"
         return None
 
@@ -119,7 +119,7 @@ class PackMatmul(_Pack):
         return self._reason_against(op.a, _rows(op.a), weights)
 
     def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
-        return self.products.build(op.a, weights, _known(_rows(op.a)))
+        return self.form.build(op.a, weights, _known(_rows(op.a)))
 
 
 class PackConv(_Pack):
@@ -149,7 +149,7 @@ class PackConv(_Pack):
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         matrix = weights.reshape(-1, weights.shape[-1])
         rows = windows_as_rows(op, weights, attrs)
-        return self.products.build(rows, matrix, _known(_rows(op.result)))
+        return self.form.build(rows, matrix, _known(_rows(op.result)))
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:

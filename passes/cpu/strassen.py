@@ -19,12 +19,12 @@ BLOCK_SIZE = 256
 memory traffic outweighs the gain if other workloads use the caches too."""
 BLOCK_PANEL = 64
 """Columns of a workgroup of `BLOCK_ROWS` rows; fewer workgroups than threads leave some idle."""
-BLOCK_PRODUCTS = 1 << 26
+BLOCK_MULTIPLICATIONS = 1 << 26
 """Minimum multiplications of a matmul for which it pays to sum its blocks."""
-MOST_COPIES = 2
+MAX_REPLICAS = 2
 """Maximum copies of the sums of rows. For more threads, computing the copies takes longer than
 reading those of others."""
-MIN_PIECES = 4
+MIN_WORKGROUPS = 4
 """Minimum number of workgroups; with more than two threads, there are two per thread."""
 LARGEST_SUMMAND = float(np.finfo(np.float32).max) / 16
 """Largest weight for which all sums of blocks in the algorithms are finite."""
@@ -39,16 +39,16 @@ def best_blocks(
     if not x.is_static:
         return None
     rows, (depth, columns) = math.prod(x.static_shape[:-1]), weights.shape
-    if rows * weights.size < BLOCK_PRODUCTS or not np.abs(weights).max() <= LARGEST_SUMMAND:
+    if rows * weights.size < BLOCK_MULTIPLICATIONS or not np.abs(weights).max() <= LARGEST_SUMMAND:
         return None
 
     def pays(algorithm: graph.BilinearAlgorithm) -> bool:
         small = min(depth // algorithm.depth, columns // algorithm.columns) < BLOCK_SIZE
         uneven = depth % (algorithm.depth * lanes)
-        pieces = (
+        workgroups = (
             rows // algorithm.rows // BLOCK_ROWS * (columns // algorithm.columns // BLOCK_PANEL)
         )
-        return not small and not uneven and pieces >= threads
+        return not small and not uneven and workgroups >= threads
 
     paying = [name for name, algorithm in graph.ALGORITHMS.items() if pays(algorithm)]
     return min(paying, key=lambda name: graph.ALGORITHMS[name].share, default=None)
@@ -66,22 +66,22 @@ def by_blocks(
     assert tile is not None  # blocks are large
     shape = StrassenShape(
         math.prod(lead), depth // algorithm.depth, columns, blocks,
-        width=tile.width, lanes=cpu.lanes, tile=tile.rows,
-        wanted=max(MIN_PIECES, 2 * threads), cpu=cpu,
+        width=tile.width, lanes=cpu.lanes, mr=tile.rows,
+        wanted=max(MIN_WORKGROUPS, 2 * threads), cpu=cpu,
     )  # fmt: skip
     return graph.strassen_matmul(
-        graph.strassen_terms(x, blocks=blocks, copies=_copies(shape, threads)),
+        graph.strassen_terms(x, blocks=blocks, replicas=_replicas(shape, threads)),
         graph.constant(value=graph.pack_sums(weights, blocks, shape.width)),
         blocks=blocks,
         shape=list(lead),
         columns=columns,
-        tile=shape.tile,
+        mr=shape.mr,
         lanes=shape.lanes,
-        pieces=shape.wanted,
+        workgroups=shape.wanted,
     )
 
 
-def _copies(shape: StrassenShape, threads: int) -> int:
+def _replicas(shape: StrassenShape, threads: int) -> int:
     """The number of copies of the sums of rows: one per thread if few threads all read the same
     rows."""
-    return threads if shape.row_blocks < threads <= MOST_COPIES else 1
+    return threads if shape.row_blocks < threads <= MAX_REPLICAS else 1

@@ -13,7 +13,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
-from ..kernels.vector_registers import product_tile
+from ..kernels.vector_registers import register_tile
 
 TILES = (4, 2)
 """Result pixels of a tile along an axis: 36 products for 16 pixels, or 16 for 4; a direct
@@ -106,14 +106,14 @@ class WinogradConv(Rewrite):
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         groups = attrs["groups"]
         features = weights.shape[-1] // groups // self.lanes
-        most = product_tile(self.cpu).vectors
+        most = register_tile(self.cpu).vectors
         vectors = next(n for n in range(most, 0, -1) if features % n == 0)
-        rows = product_tile(self.cpu, vectors).rows
+        rows = register_tile(self.cpu, vectors).rows
         tile = self._tile(_Sizes(graph.type_of(op.result).static_shape, weights.shape[2], groups))
         kernel = graph.winograd_kernel(weights, tile, vectors * self.lanes)
         return graph.winograd_conv(
             op.x, graph.constant(value=kernel), low=attrs["low"], high=attrs["high"],
-            tile=tile, rows=rows, lanes=self.lanes,
+            tile=tile, mr=rows, lanes=self.lanes,
         )  # fmt: skip
 
 

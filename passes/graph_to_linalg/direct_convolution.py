@@ -24,12 +24,12 @@ def shape_of(op: graph.DirectConvOp) -> Shape:
     batch, *sizes = graph.type_of(op.x).static_shape
     channels, *extents = sizes if planar else (sizes[-1], *sizes[:-1])
     _, *kernel, _, panel = graph.type_of(op.w).static_shape
-    _, *places, features = graph.type_of(op.result).static_shape
+    _, *out, features = graph.type_of(op.result).static_shape
     return Shape(
-        (batch, *_along_axes(extents, 1), channels), (batch, *_along_axes(places, 1), features),
+        (batch, *_along_axes(extents, 1), channels), (batch, *_along_axes(out, 1), features),
         _along_axes(kernel, 1), _along_axes(attrs["strides"], 1),
         _along_axes(attrs["dilations"], 1),
-        _along_axes(attrs["low"], 0), width=panel, groups=attrs["groups"], places=attrs["places"],
+        _along_axes(attrs["low"], 0), width=panel, groups=attrs["groups"], tile_w=attrs["tile_w"],
         lanes=attrs["lanes"], planar=planar,
     )  # fmt: skip
 

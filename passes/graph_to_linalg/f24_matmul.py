@@ -11,13 +11,13 @@ from .kernel_rules import lowers_with_epilogue
 from .lowering import Lowering
 
 
-@lowers_with_epilogue(graph.CompactMatmulOp)
-def compact_matmul(ctx: Lowering, op: graph.CompactMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+@lowers_with_epilogue(graph.F24MatmulOp)
+def f24_matmul(ctx: Lowering, op: graph.F24MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a matmul and its `epilogue`."""
     shape = graph.type_of(op.x).static_shape
     product = CompactProduct(
         math.prod(shape[:-1]), shape[-1], op.attrs["columns"],
-        width=graph.COMPACT_WIDTH, lanes=graph.COMPACT_WIDTH // 4, tile=op.attrs["rows"],
+        width=graph.F24_WIDTH, lanes=graph.F24_WIDTH // 4, tile=op.attrs["mr"],
         cpu=ctx.cpu,
     )  # fmt: skip
-    return compute(ctx, CompactEmitter, "compact_matmul", product, op, epilogue)
+    return compute(ctx, CompactEmitter, "f24_matmul", product, op, epilogue)

@@ -12,9 +12,9 @@ from .scratch import floats, scratch_of, uses_scratch
 Value = ir.Value
 
 
-@lowers(graph.DirectAttentionOp)
-def direct_attention(
-    ctx: Lowering, op: graph.DirectAttentionOp, q: Value, k: Value, v: Value, mask: Value | None
+@lowers(graph.FusedAttentionOp)
+def fused_attention(
+    ctx: Lowering, op: graph.FusedAttentionOp, q: Value, k: Value, v: Value, mask: Value | None
 ) -> Value:
     shape = _shape(op)
     results = [plain_type(type_) for type_ in (graph.type_of(op.result), *scratch_of(op, ctx.cpu))]
@@ -31,15 +31,15 @@ def direct_attention(
     return iree.run_kernel(name, shape.pieces, operands, results)[0]
 
 
-@uses_scratch(graph.DirectAttentionOp)
-def direct_attention_scratch(op: graph.DirectAttentionOp, cpu: CpuModel) -> list[graph.TensorType]:
+@uses_scratch(graph.FusedAttentionOp)
+def fused_attention_scratch(op: graph.FusedAttentionOp, cpu: CpuModel) -> list[graph.TensorType]:
     """The weights of a block of queries, for all workgroups."""
     del cpu
     shape = _shape(op)
     return [floats(shape.pieces * shape.scratch)]
 
 
-def _mask(ctx: Lowering, op: graph.DirectAttentionOp, mask: Value, shape: AttentionShape) -> Value:
+def _mask(ctx: Lowering, op: graph.FusedAttentionOp, mask: Value, shape: AttentionShape) -> Value:
     """The mask, with the queries innermost if it differs between them."""
     assert op.mask is not None
     assert shape.mask is not None
@@ -50,7 +50,7 @@ def _mask(ctx: Lowering, op: graph.DirectAttentionOp, mask: Value, shape: Attent
     return transpose_tensor(ctx, mask, type_, order)
 
 
-def _shape(op: graph.DirectAttentionOp) -> AttentionShape:
+def _shape(op: graph.FusedAttentionOp) -> AttentionShape:
     attrs = op.attrs
     lead = attrs["lead"]
     mask = None
@@ -62,5 +62,5 @@ def _shape(op: graph.DirectAttentionOp) -> AttentionShape:
         lead, attrs["queries"], attrs["keys"], attrs["depth"], attrs["width"],
         *graph.attention_views_of(op), order=attrs["order"],
         scale=attrs["scale"], causal=attrs["causal"], mask=mask,
-        rows=attrs["rows"], vectors=attrs["vectors"], lanes=attrs["lanes"],
+        rows=attrs["mr"], vectors=attrs["vectors"], lanes=attrs["lanes"],
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Calls of the kernel that fuses a depthwise convolution with adjacent matmuls, in strips."""
+"""Calls of the kernel that fuses a depthwise convolution with adjacent matmuls."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from ...mlir import ir
 from ..kernels.direct_convolution import Shape
 from ..kernels.emitter import Registers
 from ..kernels.epilogue import Finish, Place, VectorEpilogue
-from ..kernels.fused_depthwise import Block, Step, StripsEmitter, StripsShape
+from ..kernels.fused_depthwise import Block, FusedDepthwiseEmitter, FusedDepthwiseShape, Step
 from .direct_convolution import shape_of
 from .fusion import epilogue_of, lower_group
 from .kernel_calls import define, flat
@@ -18,8 +18,8 @@ from .packed_matmul import product_of
 from .scratch import floats, scratch_of, uses_scratch
 
 
-@lowers(graph.StripsOp)
-def strips(ctx: Lowering, op: graph.StripsOp) -> ir.Value:
+@lowers(graph.FusedDepthwiseOp)
+def fused_depthwise(ctx: Lowering, op: graph.FusedDepthwiseOp) -> ir.Value:
     """Lower all stages as one kernel, or one after the other if an epilogue does not vectorise."""
     epilogues = _epilogues(op, ctx.cpu)
     if epilogues is None:
@@ -29,17 +29,17 @@ def strips(ctx: Lowering, op: graph.StripsOp) -> ir.Value:
     return _compute(ctx, op, epilogues)
 
 
-@uses_scratch(graph.StripsOp)
-def strips_scratch(op: graph.StripsOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """The intermediates of all bands in the kernel, or the tensors between separate stages."""
+@uses_scratch(graph.FusedDepthwiseOp)
+def fused_depthwise_scratch(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> list[graph.TensorType]:
+    """The intermediates of all row blocks in the kernel, or the tensors between separate stages."""
     if _epilogues(op, cpu) is None:
         return [graph.type_of(_last(root, steps)) for root, *steps in op.stages[:-1]]
     shape = _shape(op, cpu)
-    bands = shape.depthwise.image[0] * shape.strips.bands
-    return [floats(bands * size) for size in shape.scratch]
+    row_blocks = shape.depthwise.image[0] * shape.tiling.row_blocks
+    return [floats(row_blocks * size) for size in shape.scratch]
 
 
-def _epilogues(op: graph.StripsOp, cpu: CpuModel) -> list[VectorEpilogue] | None:
+def _epilogues(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> list[VectorEpilogue] | None:
     """The epilogue of each step; None if the steps cannot be one kernel."""
     epilogues = [epilogue_of(root, steps, cpu) for root, *steps in op.stages]
     known = [epilogue for epilogue in epilogues if epilogue is not None]
@@ -53,7 +53,9 @@ def _last(root: graph.GraphOp, steps: list[graph.GraphOp]) -> ir.Value:
     return (steps or [root])[-1].operation.results[0]
 
 
-def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilogue]) -> ir.Value:
+def _compute(
+    ctx: Lowering, op: graph.FusedDepthwiseOp, epilogues: Sequence[VectorEpilogue]
+) -> ir.Value:
     shape = _shape(op, ctx.cpu)
     roots = op.roots
     operands = [ctx.values[roots[0].x]]
@@ -64,7 +66,7 @@ def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilog
 
     def kernel(number: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
         given = list(buffers[: -len(results)])
-        emitter: StripsEmitter
+        emitter: FusedDepthwiseEmitter
 
         def finish(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Finish:
             def apply(places: list[Place], sums: Registers) -> Registers:
@@ -77,19 +79,21 @@ def _compute(ctx: Lowering, op: graph.StripsOp, epilogues: Sequence[VectorEpilog
             weights, *leaves = given[: 1 + len(epilogue.memory)]
             del given[: 1 + len(leaves)]
             steps.append(Step(weights, finish(epilogue, leaves)))
-        emitter = StripsEmitter(shape, image, steps, list(buffers[-len(results) :]))
+        emitter = FusedDepthwiseEmitter(shape, image, steps, list(buffers[-len(results) :]))
         emitter.piece(number)
 
     types = [*(operand.type for operand in operands), *results]
     key = (shape, *(epilogue.key for epilogue in epilogues))
-    name = define(ctx, "strips", key, [flat(type_) for type_ in types], kernel, shape.flops)
+    name = define(
+        ctx, "fused_depthwise", key, [flat(type_) for type_ in types], kernel, shape.flops
+    )
     return iree.run_kernel(name, shape.pieces, operands, results)[0]
 
 
-def _shape(op: graph.StripsOp, cpu: CpuModel) -> StripsShape:
+def _shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> FusedDepthwiseShape:
     depthwise = shape_of(op.depthwise)
     window = graph.Window.of(op.depthwise)
-    read = op.strips.read(window)
+    read = op.tiling.read(window)
     roots = op.roots
     first = last = None
     if op.position > 0:
@@ -97,12 +101,12 @@ def _shape(op: graph.StripsOp, cpu: CpuModel) -> StripsShape:
     if op.position < len(roots) - 1:
         product = roots[-1]
         assert isinstance(product, graph.PackedMatmulOp)
-        last = _block(product, op.strips.inner * depthwise.result[2], cpu)
-    return StripsShape(depthwise, first, last, op.strips, read)
+        last = _block(product, op.tiling.inner * depthwise.result[2], cpu)
+    return FusedDepthwiseShape(depthwise, first, last, op.tiling, read)
 
 
 def _first(
-    op: graph.StripsOp,
+    op: graph.FusedDepthwiseOp,
     root: graph.PackedMatmulOp | graph.DirectConvOp,
     rows: int,
     cpu: CpuModel,
@@ -111,7 +115,7 @@ def _first(
     if isinstance(root, graph.DirectConvOp):
         return shape_of(root)
     block = _block(root, rows, cpu)
-    return replace(block, group=1) if op.strips.split == "channels" else block
+    return replace(block, group=1) if op.tiling.split == "channels" else block
 
 
 def _block(op: graph.PackedMatmulOp, rows: int, cpu: CpuModel) -> Block:

@@ -31,33 +31,33 @@ def product_of(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> Pro
     _, depth, width = graph.type_of(op.w).static_shape
     return Product(
         rows, depth, op.attrs["columns"],
-        width=width, lanes=op.attrs["lanes"], tile=op.attrs["rows"], cpu=cpu,
+        width=width, lanes=op.attrs["lanes"], tile=op.attrs["mr"], cpu=cpu,
     )  # fmt: skip
 
 
-def holds_sums(op: graph.NarrowMatmulOp, cpu: CpuModel) -> bool:
+def holds_sums(op: graph.Bf16MatmulOp, cpu: CpuModel) -> bool:
     """Return whether the kernel of a bf16 matmul keeps its accumulators in registers over all of K,
     so that the result need not be f32."""
     return op.attrs["unit"] == "amx" or _pairs_product(op, None, cpu).depth_blocks == 1
 
 
-@lowers_with_epilogue(graph.NarrowMatmulOp, stores_bf16=holds_sums)
-def narrow_matmul(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+@lowers_with_epilogue(graph.Bf16MatmulOp, stores_bf16=holds_sums)
+def bf16_matmul(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a bf16 matmul and its `epilogue`."""
     if op.attrs["unit"] == "amx":
         return _by_tiles(ctx, op, epilogue, terms=1)
     return _by_pairs(ctx, op, epilogue)
 
 
-@lowers_with_epilogue(graph.SplitMatmulOp)
-def split_matmul(ctx: Lowering, op: graph.SplitMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+@lowers_with_epilogue(graph.Bf16x3MatmulOp)
+def bf16x3_matmul(ctx: Lowering, op: graph.Bf16x3MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a matmul of bf16 terms and its `epilogue`."""
     return _by_tiles(ctx, op, epilogue, terms=2)
 
 
 def _by_tiles(
     ctx: Lowering,
-    op: graph.NarrowMatmulOp | graph.SplitMatmulOp,
+    op: graph.Bf16MatmulOp | graph.Bf16x3MatmulOp,
     epilogue: VectorEpilogue,
     terms: int,
 ) -> ir.Value:
@@ -67,8 +67,8 @@ def _by_tiles(
     return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
 
 
-@lowers(graph.SplitTermsOp, fuses=Fusion.CONSUMER)
-def split_terms(ctx: Lowering, op: graph.SplitTermsOp, x: ir.Value) -> ir.Value:
+@lowers(graph.SplitHiLoOp, fuses=Fusion.CONSUMER)
+def split_hi_lo(ctx: Lowering, op: graph.SplitHiLoOp, x: ir.Value) -> ir.Value:
     """Split each element into two bf16 terms; for infinities the second term is 0."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     apart = result.with_shape((*source.shape[:-1], 2, source.shape[-1]))
@@ -88,17 +88,17 @@ def split_terms(ctx: Lowering, op: graph.SplitTermsOp, x: ir.Value) -> ir.Value:
     return reshape_tensor(ctx, y, apart, result)
 
 
-def _by_pairs(ctx: Lowering, op: graph.NarrowMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+def _by_pairs(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     known, counted = _row_count(ctx, op)
     product = _pairs_product(op, known, ctx.cpu)
     return compute(ctx, PairsEmitter, "pairs_matmul", product, op, epilogue, rows=counted)
 
 
-def _pairs_product(op: graph.NarrowMatmulOp, rows: int | None, cpu: CpuModel) -> PairsProduct:
+def _pairs_product(op: graph.Bf16MatmulOp, rows: int | None, cpu: CpuModel) -> PairsProduct:
     _, pairs, width, _ = graph.type_of(op.w).static_shape
     return PairsProduct(
         rows, pairs, op.attrs["columns"],
-        width=width, lanes=PAIR_LANES, tile=op.attrs["rows"], cpu=cpu,
+        width=width, lanes=PAIR_LANES, tile=op.attrs["mr"], cpu=cpu,
     )  # fmt: skip
 
 

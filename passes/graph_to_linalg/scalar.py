@@ -97,7 +97,7 @@ def _is_rounded(op: graph.GraphOp) -> bool:
     Such matmuls exist only on request; a model's own conversions to bf16 round exact values.
     """
     group = graph.graph_op(op.operation.parent)
-    if not isinstance(group, graph.FusedOp) or not isinstance(group.ops[0], graph.NarrowMatmulOp):
+    if not isinstance(group, graph.FusedOp) or not isinstance(group.ops[0], graph.Bf16MatmulOp):
         return False
     (result,) = op.operation.results
     casts = [graph.graph_op(use.owner) for use in result.uses]

@@ -17,7 +17,7 @@ from .scratch import floats, scratch_of, uses_scratch
 def strassen_terms(ctx: Lowering, op: graph.StrassenTermsOp, x: ir.Value) -> ir.Value:
     source, result = graph.type_of(op.x).static_shape, plain_type(graph.type_of(op.result))
     shape = TermsShape(
-        math.prod(source[:-1]), source[-1], op.attrs["blocks"], op.attrs["copies"]
+        math.prod(source[:-1]), source[-1], op.attrs["blocks"], op.attrs["replicas"]
     )  # fmt: skip
     name = define(ctx, "strassen_terms", shape, [flat(x.type), flat(result)], shape.write)
     return iree.run_kernel(name, shape.pieces, [x], [result])[0]
@@ -44,6 +44,6 @@ def _shape(op: graph.StrassenMatmulOp, cpu: CpuModel) -> StrassenShape:
     depth, width = graph.type_of(op.w).static_shape[2:]
     return StrassenShape(
         math.prod(attrs["shape"]), depth, attrs["columns"], attrs["blocks"],
-        width=width, lanes=attrs["lanes"], tile=attrs["tile"],
-        wanted=attrs["pieces"], cpu=cpu, copies=graph.type_of(op.x).static_shape[0],
+        width=width, lanes=attrs["lanes"], mr=attrs["mr"],
+        wanted=attrs["workgroups"], cpu=cpu, copies=graph.type_of(op.x).static_shape[0],
     )  # fmt: skip

@@ -39,6 +39,6 @@ def _shape(op: graph.WinogradConvOp, cpu: CpuModel) -> WinogradShape:
         depth=graph.type_of(op.w).static_shape[2],
         width=graph.type_of(op.w).static_shape[-1],
         lanes=op.attrs["lanes"],
-        rows=op.attrs["rows"],
+        rows=op.attrs["mr"],
         cpu=cpu,
     )

@@ -32,7 +32,7 @@ class Shape:
     width: int
     """Features in a panel."""
     groups: int
-    places: int
+    tile_w: int
     lanes: int
     planar: bool = False
     """True if the image is channels-first (NCHW) in memory."""
@@ -98,14 +98,14 @@ class Shape:
 
     def tiles(self) -> list[range]:
         """The pixels of a row, tile by tile."""
-        starts = range(0, self.result[2], self.places)
-        return [range(s, min(s + self.places, self.result[2])) for s in starts]
+        starts = range(0, self.result[2], self.tile_w)
+        return [range(s, min(s + self.tile_w, self.result[2])) for s in starts]
 
     def is_interior(self, tile: range) -> bool:
         """Return whether a tile is full and all of its taps fall into the image."""
         taps = range(self.kernel[1])
         inside = all(self.is_inside(place, tap) for place in tile for tap in taps)
-        return inside and len(tile) == self.places
+        return inside and len(tile) == self.tile_w
 
     @property
     def is_one_run(self) -> bool:
@@ -177,11 +177,11 @@ class Emitter(VectorEmitter):
             if len(tiles) == 1:
                 self.tile(tiles[0], None, first, start, taps, feature, offset)
                 continue
-            bounds = (self.index(tiles[0].start // shape.places),)
-            bounds = (*bounds, self.index(tiles[-1].start // shape.places + 1))
+            bounds = (self.index(tiles[0].start // shape.tile_w),)
+            bounds = (*bounds, self.index(tiles[-1].start // shape.tile_w + 1))
 
             def body(index: ir.Value, registers: Registers, tile: range = tiles[0]) -> Registers:
-                place = self.times(index, shape.places)
+                place = self.times(index, shape.tile_w)
                 self.tile(tile, place, first, start, taps, feature, offset)
                 return registers
 

@@ -10,7 +10,7 @@ from .packed_matmul import MatmulEmitter, Product
 
 @dataclass(frozen=True)
 class CompactProduct(Product):
-    """A matmul by panels of `graph.pack_compact`."""
+    """A matmul by panels of `graph.pack_f24`."""
 
     @property
     def line(self) -> int:

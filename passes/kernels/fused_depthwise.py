@@ -1,15 +1,15 @@
-"""A depthwise convolution fused with the step before it and the matmul after it, strip by strip.
+"""A depthwise convolution fused with the step before it and the matmul after it, by row tiles.
 
-A workgroup computes a band of result rows of one image, in strips: the first matmul or convolution
-computes the rows that a strip reads; then some rows at a time are convolved and multiplied. The
-intermediates are in scratch memory of the workgroup, which stays in the L2. The first or the last
-step may be missing.
+A workgroup computes a block of result rows of one image, in row tiles: the first matmul or
+convolution computes the rows that a tile reads; then some rows at a time are convolved and
+multiplied. The intermediates are in scratch memory of the workgroup, which stays in the L2. The
+first or the last step may be missing.
 
 Alternatively a workgroup computes a panel of channels of one image: all rows are multiplied, then
 convolved.
 
-All strips compute the same number of rows, so that borders need no special case: the last strip of
-a band overlaps the one before it.
+All tiles compute the same number of rows, so that borders need no special case: the last tile of a
+block overlaps the one before it.
 """
 
 import math
@@ -35,31 +35,31 @@ class Block(Product):
 
 
 @dataclass(frozen=True)
-class StripsShape:
+class FusedDepthwiseShape:
     """The sizes of a kernel."""
 
     depthwise: direct_convolution.Shape
     first: Block | direct_convolution.Shape | None
-    """The step that computes the rows that a strip reads: a matmul or a convolution."""
+    """The step that computes the rows that a tile reads: a matmul or a convolution."""
     last: Block | None
-    """The matmul of `strips.inner` rows of the depthwise result."""
-    strips: graph.Strips
+    """The matmul of `tiling.inner` rows of the depthwise result."""
+    tiling: graph.RowTiling
     read: int
-    """Rows of the image that a strip reads, at most."""
+    """Rows of the image that a row tile reads, at most."""
 
     @property
-    def by_channels(self) -> bool:
+    def splits_channels(self) -> bool:
         """True if workgroups are panels of channels."""
-        return self.strips.split == "channels"
+        return self.tiling.split == "channels"
 
     @property
     def pieces(self) -> int:
-        shares = self.depthwise.panels if self.by_channels else self.strips.bands
+        shares = self.depthwise.panels if self.splits_channels else self.tiling.row_blocks
         return self.depthwise.image[0] * shares
 
     @property
     def flops(self) -> int:
-        """FLOPs of the ops; rows that strips share count once."""
+        """FLOPs of the ops; rows that tiles share count once."""
         flops = self.depthwise.flops
         if isinstance(self.first, direct_convolution.Shape):
             flops += self.first.flops
@@ -69,12 +69,12 @@ class StripsShape:
 
     @property
     def scratch(self) -> tuple[int, ...]:
-        """Scratch elements of a band, for each intermediate between two steps."""
+        """Scratch elements of a row block, for each intermediate between two steps."""
         _, _, width, depth = self.depthwise.image
         _, _, places, features = self.depthwise.result
         return (
             *([self.read * width * depth] if self.first is not None else []),
-            *([self.strips.inner * places * features] if self.last is not None else []),
+            *([self.tiling.inner * places * features] if self.last is not None else []),
         )
 
 
@@ -91,12 +91,12 @@ class Step:
     finish: Finish
 
 
-class StripsEmitter(VectorEmitter):
+class FusedDepthwiseEmitter(VectorEmitter):
     """Emits the kernel, from the buffer of the image to that of the result."""
 
     def __init__(
         self,
-        shape: StripsShape,
+        shape: FusedDepthwiseShape,
         image: ir.Value,
         steps: list[Step],
         memory: list[ir.Value],
@@ -120,11 +120,11 @@ class StripsEmitter(VectorEmitter):
 
     def piece(self, number: ir.Value) -> None:
         """Emit workgroup `number`."""
-        if self.shape.by_channels:
+        if self.shape.splits_channels:
             panels = self.index(self.shape.depthwise.panels)
             self._panel(arith.divui(number, panels), arith.remui(number, panels))
         else:
-            self._band(number)
+            self._row_block(number)
 
     def _panel(self, batch: ir.Value, panel: ir.Value) -> None:
         """Emit a panel of the channels of an image. Scratch holds all channels side by side, but
@@ -136,38 +136,38 @@ class StripsEmitter(VectorEmitter):
         self.first.rows(row, self.times(image, width), panel)
 
         def line(line: ir.Value) -> None:
-            result = self.add(self.times(batch, self.shape.strips.rows), line)
+            result = self.add(self.times(batch, self.shape.tiling.rows), line)
             self.depthwise.row_of(line, image, result, panel)
 
-        self.repeat(0, self.shape.strips.rows, line)
+        self.repeat(0, self.shape.tiling.rows, line)
 
-    def _band(self, number: ir.Value) -> None:
-        """Emit band `number`, counted over all images, strip by strip."""
-        shape, bands = self.shape, self.index(self.shape.strips.bands)
+    def _row_block(self, number: ir.Value) -> None:
+        """Emit row block `number`, counted over all images, tile by tile."""
+        shape, row_blocks = self.shape, self.index(self.shape.tiling.row_blocks)
         height = shape.depthwise.result[1]
-        batch, band = arith.divui(number, bands), arith.remui(number, bands)
-        low = arith.divui(self.times(band, height), bands)
-        high = arith.divui(self.times(self.add(band, 1), height), bands)
-        latest = self.add(high, -shape.strips.rows)
+        batch, row_block = arith.divui(number, row_blocks), arith.remui(number, row_blocks)
+        low = arith.divui(self.times(row_block, height), row_blocks)
+        high = arith.divui(self.times(self.add(row_block, 1), height), row_blocks)
+        latest = self.add(high, -shape.tiling.rows)
 
-        def strip(start: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
-            self._strip(number, batch, arith.minui(start, latest))
+        def row_tile(start: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
+            self._row_tile(number, batch, arith.minui(start, latest))
             return registers
 
-        self.loop((low, high), [], strip, step=shape.strips.rows)
+        self.loop((low, high), [], row_tile, step=shape.tiling.rows)
 
-    def _strip(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> None:
-        """Emit the strip that begins at result row `start` of an image."""
+    def _row_tile(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> None:
+        """Emit the row tile that begins at result row `start` of an image."""
         origin = self.times(batch, self.shape.depthwise.image[1])
         if self.first is not None:
             origin = self._compute(number, batch, start)
 
-        strips = self.shape.strips
+        tiling = self.shape.tiling
 
         def rows(index: ir.Value) -> None:
-            self._rows(number, batch, origin, self.add(start, self.times(index, strips.inner)))
+            self._rows(number, batch, origin, self.add(start, self.times(index, tiling.inner)))
 
-        self.repeat(0, strips.rows // strips.inner, rows)
+        self.repeat(0, tiling.rows // tiling.inner, rows)
 
     def _compute(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> ir.Value:
         """Emit the first step. Returns the row of scratch at which row 0 of the image would be."""
@@ -190,9 +190,9 @@ class StripsEmitter(VectorEmitter):
         """Convolve and multiply `inner` result rows of an image, from row `place` on."""
         shape, depthwise = self.shape, self.shape.depthwise
         row = self.add(self.times(batch, depthwise.result[1]), place)
-        target = row if self.last is None else self.times(number, shape.strips.inner)
+        target = row if self.last is None else self.times(number, shape.tiling.inner)
 
-        self.depthwise.rows_of(place, shape.strips.inner, origin, target)
+        self.depthwise.rows_of(place, shape.tiling.inner, origin, target)
         if self.last is not None:
             width = depthwise.result[2]
             self.last.rows(self.times(target, width), self.times(row, width), self.index(0))

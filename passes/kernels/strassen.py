@@ -147,7 +147,7 @@ class StrassenShape(InBlocks):
     blocks: str
     width: int
     lanes: int
-    tile: int
+    mr: int
     """Maximum rows of a register tile (MR)."""
     wanted: int
     """Workgroups wanted, for threads to share."""
@@ -293,7 +293,7 @@ class StrassenEmitter(VectorEmitter):
         accumulating where `continues` holds."""
         shape = self.shape
         parts, done = long_vectors(shape.width, shape.lanes), 0
-        for count, size in even_tiles(shape.block, shape.tile):
+        for count, size in even_tiles(shape.block, shape.mr):
 
             def tile(number: ir.Value, size: int = size, done: int = done) -> None:
                 line = self.add(self.times(number, size), done)
@@ -322,7 +322,7 @@ class StrassenEmitter(VectorEmitter):
         multiplied."""
         shape = self.shape
         next_ = self.add(weights, shape.depth_block * shape.width)
-        tiles = sum(count for count, _ in even_tiles(shape.block, shape.tile))
+        tiles = sum(count for count, _ in even_tiles(shape.block, shape.mr))
         per_line = -(-shape.depth_block * shape.width // shape.block)
         start = self.add(next_, self.times(line, per_line))
         return Ahead(start, max(1, -(-shape.width // tiles)))

@@ -19,7 +19,7 @@ EFFICIENCY = {1: 0.7, 2: 0.95, 3: 1.0, 4: 1.0}
 """Efficiency of a tile by its vectors: narrow tiles load more per product (measured, AVX-512)."""
 
 
-def product_tile(cpu: CpuModel, wide: int | None = None) -> RegisterTile:
+def register_tile(cpu: CpuModel, wide: int | None = None) -> RegisterTile:
     """The register tile for a matmul of `wide` vectors of columns, or of very many.
 
     It has as many accumulators as fit beside the vectors of a line of weights and one broadcast
@@ -48,7 +48,7 @@ def choose_tile(rows: int | None, columns: int, cpu: CpuModel) -> Tile | None:
     lanes = cpu.lanes
     if columns < lanes:
         return None
-    tile = product_tile(cpu, -(-columns // lanes))
+    tile = register_tile(cpu, -(-columns // lanes))
     return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
 
 

@@ -122,10 +122,10 @@ def _model(blocks: list[Block], dtype: type) -> tuple[onnx.ModelProto, dict[str,
     st.integers(1, 5),
     st.sampled_from((1 << 14, 1 << 16, 1 << 20)),
 )
-def test_strips(record_property, blocks, vector_bits, threads, scratch):
-    """Against float64, in numpy, with two values of each input. Strips are taken wherever they can
-    be."""
-    record_property("blocks in strips", len(blocks))
+def test_row_tiles(record_property, blocks, vector_bits, threads, scratch):
+    """Against float64, in numpy, with two values of each input. Row tiles are taken wherever they
+    can be."""
+    record_property("blocks in row tiles", len(blocks))
     random = np.random.default_rng(0)
     everything = [blocks, [replace(each, x=other_values(each.x, random)) for each in blocks]]
     with pytest.MonkeyPatch.context() as patch:

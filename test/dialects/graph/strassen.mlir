@@ -2,7 +2,7 @@
 
 func.func @unknown(%x: tensor<8x32xf32>) -> tensor<1x7x80xf32> {
   // expected-error@+1 {{blocks must be one of 2x2x2, 2x3x3, not '9x9x9'}}
-  %0 = "graph.strassen_terms"(%x) {blocks = "9x9x9", copies = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x7x80xf32>
+  %0 = "graph.strassen_terms"(%x) {blocks = "9x9x9", replicas = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x7x80xf32>
   return %0 : tensor<1x7x80xf32>
 }
 
@@ -10,7 +10,7 @@ func.func @unknown(%x: tensor<8x32xf32>) -> tensor<1x7x80xf32> {
 
 func.func @uneven(%x: tensor<8x32xf32>) -> tensor<1x15x56xf32> {
   // expected-error@+1 {{32 elements are not 3 equal blocks}}
-  %0 = "graph.strassen_terms"(%x) {blocks = "2x3x3", copies = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x15x56xf32>
+  %0 = "graph.strassen_terms"(%x) {blocks = "2x3x3", replicas = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x15x56xf32>
   return %0 : tensor<1x15x56xf32>
 }
 
@@ -18,7 +18,7 @@ func.func @uneven(%x: tensor<8x32xf32>) -> tensor<1x15x56xf32> {
 
 func.func @sums(%x: tensor<1x7x80xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<10x32xf32> {
   // expected-error@+1 {{sums 1x7x80xf32 and 1x7x16x16xf32 are not those of 2x2x2 for rows [10]}}
-  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, pieces = 8 : i64, shape = array<i64: 10>, tile = 6 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<10x32xf32>
+  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, mr = 6 : i64, shape = array<i64: 10>, workgroups = 8 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<10x32xf32>
   return %0 : tensor<10x32xf32>
 }
 
@@ -26,14 +26,14 @@ func.func @sums(%x: tensor<1x7x80xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<10x
 
 func.func @columns(%x: tensor<1x7x80xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<8x34xf32> {
   // expected-error@+1 {{panels 1x7x16x16xf32 do not hold 34 columns}}
-  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 34 : i64, lanes = 16 : i64, pieces = 8 : i64, shape = array<i64: 8>, tile = 6 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<8x34xf32>
+  %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 34 : i64, lanes = 16 : i64, mr = 6 : i64, shape = array<i64: 8>, workgroups = 8 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<8x34xf32>
   return %0 : tensor<8x34xf32>
 }
 
 // -----
 
-func.func @copies(%x: tensor<8x32xf32>) -> tensor<0x7x80xf32> {
-  // expected-error@+1 {{cannot make 0 copies}}
-  %0 = "graph.strassen_terms"(%x) {blocks = "2x2x2", copies = 0 : i64} : (tensor<8x32xf32>) -> tensor<0x7x80xf32>
+func.func @replicas(%x: tensor<8x32xf32>) -> tensor<0x7x80xf32> {
+  // expected-error@+1 {{cannot make 0 replicas}}
+  %0 = "graph.strassen_terms"(%x) {blocks = "2x2x2", replicas = 0 : i64} : (tensor<8x32xf32>) -> tensor<0x7x80xf32>
   return %0 : tensor<0x7x80xf32>
 }

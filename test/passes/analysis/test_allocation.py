@@ -51,7 +51,7 @@ def convolutions() -> onnx.ModelProto:
 
 
 def inverted_residual() -> onnx.ModelProto:
-    """A depthwise convolution between products, which go through it strip by strip."""
+    """A depthwise convolution between matmuls, fused with them by row tiles."""
     made = Nodes()
     x = made.conv("x", 16, 3, 3, 3, strides=[2, 2], pads=[1] * 4)
     wide = made.conv(x, 96, 16, 1, 1)

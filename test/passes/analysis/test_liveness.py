@@ -98,7 +98,7 @@ def test_a_kernel_needs_its_scratch_memory():
         kernel = np.zeros((3, 3, 16, 16), np.float32)
         w = graph.constant(value=graph.winograd_kernel(kernel, 2, 16))
         window = {"low": [1, 1], "high": [1, 1]}
-        y = graph.winograd_conv(x, w, **window, tile=2, rows=4, lanes=16)
+        y = graph.winograd_conv(x, w, **window, tile=2, mr=4, lanes=16)
         return graph.relu(y)
 
     found = live(body, "1x8x8x16xf32")
@@ -115,7 +115,7 @@ def test_a_fusion_needs_the_scratch_memory_of_what_it_fuses():
     def body(x):
         w = graph.constant(value=graph.winograd_kernel(np.zeros((3, 3, 16, 16), np.float32), 2, 16))
         window = {"low": [1, 1], "high": [1, 1]}
-        y = graph.winograd_conv(x, w, **window, tile=2, rows=4, lanes=16)
+        y = graph.winograd_conv(x, w, **window, tile=2, mr=4, lanes=16)
         ops = [graph.graph_op(y.owner), graph.graph_op(graph.relu(y).owner)]
         fused = graph.fuse(ops, kind="epilogue")
         for op in reversed(ops):

@@ -1,5 +1,5 @@
 // RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 bf16=amx" --split-input-file | filecheck %s
-// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 bf16x3=amx" --split-input-file | filecheck %s --check-prefix=SPLIT
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 bf16x3=amx" --split-input-file | filecheck %s --check-prefix=BF16X3
 // RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 bf16=avx512bf16" --split-input-file | filecheck %s --check-prefix=VECTORS
 
 // Factors are rounded to bf16, two lines of weights lie side by side, in panels of two tiles or of
@@ -7,12 +7,12 @@
 
 // CHECK-LABEL: @matmul
 // CHECK: %[[X:.*]] = "graph.cast"(%arg0) {{.*}} -> tensor<8x64xbf16>
-// CHECK: "graph.narrow_matmul"(%[[X]], %{{.*}}) {columns = 128 : i64, rows = 6 : i64, unit = "amx"}
+// CHECK: "graph.bf16_matmul"(%[[X]], %{{.*}}) {columns = 128 : i64, mr = 6 : i64, unit = "amx"}
 // CHECK-SAME: tensor<4x32x32x2xbf16>) -> tensor<8x128xf32>
-// SPLIT-LABEL: @matmul
-// SPLIT: "graph.packed_matmul"
+// BF16X3-LABEL: @matmul
+// BF16X3: "graph.packed_matmul"
 // VECTORS-LABEL: @matmul
-// VECTORS: "graph.narrow_matmul"{{.*}}unit = "avx512bf16"
+// VECTORS: "graph.bf16_matmul"{{.*}}unit = "avx512bf16"
 // VECTORS-SAME: tensor<2x32x64x2xbf16>) -> tensor<8x128xf32>
 func.func @matmul(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<64x128xf32>} : () -> tensor<64x128xf32>
@@ -26,7 +26,7 @@ func.func @matmul(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
 
 // CHECK-LABEL: @depth
 // CHECK: "graph.pad"{{.*}}high = [0, 23]{{.*}} -> tensor<8x64xbf16>
-// CHECK: "graph.narrow_matmul"
+// CHECK: "graph.bf16_matmul"
 // VECTORS-LABEL: @depth
 // VECTORS: "graph.pad"{{.*}}high = [0, 1]{{.*}} -> tensor<8x42xbf16>
 func.func @depth(%x: tensor<8x41xf32>) -> tensor<8x128xf32> {
@@ -39,10 +39,10 @@ func.func @depth(%x: tensor<8x41xf32>) -> tensor<8x128xf32> {
 
 // Factors of large products of f32 become two terms each.
 
-// SPLIT-LABEL: @large
-// SPLIT: %[[X:.*]] = "graph.split_terms"(%arg0) : (tensor<128x768xf32>) -> tensor<128x1536xbf16>
-// SPLIT: "graph.split_matmul"(%[[X]], %{{.*}}) {columns = 768 : i64}
-// SPLIT-SAME: tensor<24x2x384x32x2xbf16>) -> tensor<128x768xf32>
+// BF16X3-LABEL: @large
+// BF16X3: %[[X:.*]] = "graph.split_hi_lo"(%arg0) : (tensor<128x768xf32>) -> tensor<128x1536xbf16>
+// BF16X3: "graph.bf16x3_matmul"(%[[X]], %{{.*}}) {columns = 768 : i64}
+// BF16X3-SAME: tensor<24x2x384x32x2xbf16>) -> tensor<128x768xf32>
 func.func @large(%x: tensor<128x768xf32>) -> tensor<128x768xf32> {
   %w = "graph.constant"() {value = dense<0.3> : tensor<768x768xf32>} : () -> tensor<768x768xf32>
   %y = "graph.matmul"(%x, %w) : (tensor<128x768xf32>, tensor<768x768xf32>) -> tensor<128x768xf32>

@@ -1,12 +1,12 @@
 // RUN: gc-opt %s --cpu-select-matmul-kernels=vector-bits=512 --split-input-file | filecheck %s
 // RUN: gc-opt %s --cpu-select-matmul-kernels --split-input-file | filecheck %s --check-prefix=OFF
-// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-f24=true" --split-input-file | filecheck %s --check-prefix=COMPACT
-// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-strassen=true" --split-input-file | filecheck %s --check-prefix=BLOCKS
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-f24=true" --split-input-file | filecheck %s --check-prefix=F24
+// RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-strassen=true" --split-input-file | filecheck %s --check-prefix=STRASSEN
 
 // A matrix product by constant weights: panels of 64 columns, six rows at a time.
 
 // CHECK-LABEL: @matmul
-// CHECK: "graph.packed_matmul"(%arg0, %{{.*}}) {columns = 128 : i64, lanes = 16 : i64, rows = 6 : i64}
+// CHECK: "graph.packed_matmul"(%arg0, %{{.*}}) {columns = 128 : i64, lanes = 16 : i64, mr = 6 : i64}
 // CHECK-SAME: tensor<2x16x64xf32>
 // OFF-LABEL: @matmul
 // OFF-NOT: packed_matmul
@@ -35,7 +35,7 @@ func.func @tied(%x: tensor<8x16xf32>) -> tensor<8x128xf32> {
 // Fewer rows than fill the registers, and columns that do not fill the last panel.
 
 // CHECK-LABEL: @fewer
-// CHECK: "graph.packed_matmul"{{.*}}columns = 100 : i64, {{.*}}rows = 3
+// CHECK: "graph.packed_matmul"{{.*}}columns = 100 : i64, {{.*}}mr = 3
 // CHECK-SAME: tensor<2x16x64xf32>
 func.func @fewer(%x: tensor<3x16xf32>) -> tensor<3x100xf32> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<16x100xf32>} : () -> tensor<16x100xf32>
@@ -79,7 +79,7 @@ func.func @strided(%x: tensor<1x9x8x16xf32>) -> tensor<1x5x4x32xf32> {
 // With an unknown number of rows, too.
 
 // CHECK-LABEL: @unknown_rows
-// CHECK: "graph.packed_matmul"{{.*}}rows = 6
+// CHECK: "graph.packed_matmul"{{.*}}mr = 6
 func.func @unknown_rows(%x: tensor<?x16xf32, ["n"]>) -> tensor<?x64xf32, ["n"]> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<16x64xf32>} : () -> tensor<16x64xf32>
   %y = "graph.matmul"(%x, %w) : (tensor<?x16xf32, ["n"]>, tensor<16x64xf32>) -> tensor<?x64xf32, ["n"]>
@@ -135,12 +135,12 @@ func.func @small_recurrence(%gates: tensor<5x2x16xf32>, %h: tensor<2x16xf32>) ->
 
 // What one row is multiplied by is read once, and the shorter it is, the sooner.
 
-// COMPACT-LABEL: @one_row
-// COMPACT: %[[W:.*]] = "graph.constant"() {{.*}} -> tensor<10x512x48xui32>
-// COMPACT: "graph.compact_matmul"(%arg0, %[[W]]) {columns = 600 : i64, rows = 1 : i64}
-// COMPACT: "graph.packed_matmul"(%arg1,
+// F24-LABEL: @one_row
+// F24: %[[W:.*]] = "graph.constant"() {{.*}} -> tensor<10x512x48xui32>
+// F24: "graph.f24_matmul"(%arg0, %[[W]]) {columns = 600 : i64, mr = 1 : i64}
+// F24: "graph.packed_matmul"(%arg1,
 // CHECK-LABEL: @one_row
-// CHECK-NOT: compact
+// CHECK-NOT: f24
 func.func @one_row(%x: tensor<1x512xf32>, %y: tensor<5x512xf32>) -> (tensor<1x600xf32>, tensor<5x600xf32>) {
   %w = "graph.constant"() {value = dense<0.5> : tensor<512x600xf32>} : () -> tensor<512x600xf32>
   %0 = "graph.matmul"(%x, %w) : (tensor<1x512xf32>, tensor<512x600xf32>) -> tensor<1x600xf32>
@@ -154,10 +154,10 @@ func.func @one_row(%x: tensor<1x512xf32>, %y: tensor<5x512xf32>) -> (tensor<1x60
 
 // CHECK-LABEL: @blocks
 // CHECK: "graph.packed_matmul"
-// BLOCKS-LABEL: @blocks
-// BLOCKS: %[[X:.*]] = "graph.strassen_terms"(%arg0) {blocks = "2x3x3", copies = 1 : i64} : (tensor<1x128x768xf32>) -> tensor<1x15x16400xf32>
-// BLOCKS: "graph.strassen_matmul"(%[[X]], %{{.*}}) {blocks = "2x3x3", columns = 768 : i64, lanes = 16 : i64, pieces = 4 : i64, shape = array<i64: 1, 128>, tile = 6 : i64}
-// BLOCKS-SAME: tensor<4x15x256x64xf32>) -> tensor<1x128x768xf32>
+// STRASSEN-LABEL: @blocks
+// STRASSEN: %[[X:.*]] = "graph.strassen_terms"(%arg0) {blocks = "2x3x3", replicas = 1 : i64} : (tensor<1x128x768xf32>) -> tensor<1x15x16400xf32>
+// STRASSEN: "graph.strassen_matmul"(%[[X]], %{{.*}}) {blocks = "2x3x3", columns = 768 : i64, lanes = 16 : i64, mr = 6 : i64, shape = array<i64: 1, 128>, workgroups = 4 : i64}
+// STRASSEN-SAME: tensor<4x15x256x64xf32>) -> tensor<1x128x768xf32>
 func.func @blocks(%x: tensor<1x128x768xf32>) -> tensor<1x128x768xf32> {
   %w = "graph.constant"() {value = dense<0.3> : tensor<768x768xf32>} : () -> tensor<768x768xf32>
   %y = "graph.matmul"(%x, %w) : (tensor<1x128x768xf32>, tensor<768x768xf32>) -> tensor<1x128x768xf32>

@@ -4,7 +4,7 @@
 // Six places by four vectors of features fill the registers.
 
 // CHECK-LABEL: @dense
-// CHECK: "graph.direct_conv"(%arg0, %{{.*}}) {{{.*}}lanes = 16 : i64, {{.*}}places = 6 : i64
+// CHECK: "graph.direct_conv"(%arg0, %{{.*}}) {{{.*}}lanes = 16 : i64, {{.*}}tile_w = 6 : i64
 // CHECK-SAME: tensor<2x3x3x8x64xf32>
 // OFF-LABEL: @dense
 // OFF-NOT: direct_conv
@@ -46,7 +46,7 @@ func.func @declined(%x: tensor<1x8x8x16xf32>) -> tensor<1x7x7x16xf32> {
 // Depthwise, vectors of channels lie side by side: half of the registers hold sums.
 
 // CHECK-LABEL: @depthwise
-// CHECK: "graph.direct_conv"{{.*}}groups = 64 : i64{{.*}}places = 4 : i64
+// CHECK: "graph.direct_conv"{{.*}}groups = 64 : i64{{.*}}tile_w = 4 : i64
 // CHECK-SAME: tensor<1x7x7x1x64xf32>
 func.func @depthwise(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<7x7x1x64xf32>} : () -> tensor<7x7x1x64xf32>

@@ -3,9 +3,9 @@
 // RUN: gc-opt %s --graph-fused-attention --split-input-file | filecheck %s --check-prefix=OFF
 
 // CHECK-LABEL: @heads
-// CHECK: "graph.direct_attention"(%arg0, %arg1, %arg2) {causal = true, {{.*}}lanes = 16 : i64, {{.*}}rows = 6 : i64, {{.*}}vectors = 4 : i64, width = 64 : i64}
+// CHECK: "graph.fused_attention"(%arg0, %arg1, %arg2) {causal = true, {{.*}}lanes = 16 : i64, {{.*}}mr = 6 : i64, {{.*}}vectors = 4 : i64, width = 64 : i64}
 // OFF-LABEL: @heads
-// OFF-NOT: direct_attention
+// OFF-NOT: fused_attention
 func.func @heads(%q: tensor<12x128x64xf32>, %k: tensor<12x128x64xf32>, %v: tensor<12x128x64xf32>) -> tensor<12x128x64xf32> {
   %y = "graph.attention"(%q, %k, %v) {causal = true, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<12x128x64xf32>, tensor<12x128x64xf32>, tensor<12x128x64xf32>) -> tensor<12x128x64xf32>
   return %y : tensor<12x128x64xf32>
@@ -16,7 +16,7 @@ func.func @heads(%q: tensor<12x128x64xf32>, %k: tensor<12x128x64xf32>, %v: tenso
 // One query at a time, and a boolean mask, are left alone.
 
 // CHECK-LABEL: @left_alone
-// CHECK-NOT: direct_attention
+// CHECK-NOT: fused_attention
 func.func @left_alone(%q: tensor<12x1x64xf32>, %p: tensor<12x16x64xf32>, %k: tensor<12x128x64xf32>, %v: tensor<12x128x64xf32>, %m: tensor<16x128xi1>) -> (tensor<12x1x64xf32>, tensor<12x16x64xf32>) {
   %y = "graph.attention"(%q, %k, %v) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<12x1x64xf32>, tensor<12x128x64xf32>, tensor<12x128x64xf32>) -> tensor<12x1x64xf32>
   %z = "graph.attention"(%p, %k, %v, %m) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1>} : (tensor<12x16x64xf32>, tensor<12x128x64xf32>, tensor<12x128x64xf32>, tensor<16x128xi1>) -> tensor<12x16x64xf32>
@@ -30,7 +30,7 @@ func.func @left_alone(%q: tensor<12x1x64xf32>, %p: tensor<12x16x64xf32>, %k: ten
 
 // CHECK-LABEL: @heads_within_rows
 // IN-PLACE-LABEL: @heads_within_rows
-// IN-PLACE-NEXT: %[[Y:.*]] = "graph.direct_attention"(%arg0, %arg0, %arg0)
+// IN-PLACE-NEXT: %[[Y:.*]] = "graph.fused_attention"(%arg0, %arg0, %arg0)
 // IN-PLACE-SAME: k_view = array<i64: 128, 64, 384, 1>
 // IN-PLACE-SAME: order = array<i64: 1, 0, 2>
 // IN-PLACE-SAME: q_view = array<i64: 0, 64, 384, 1>
@@ -58,7 +58,7 @@ func.func @heads_within_rows(%x: tensor<32x384xf32>) -> tensor<32x2x64xf32> {
 // IN-PLACE-LABEL: @features_apart
 // IN-PLACE: %[[Q:.*]] = "graph.transpose"(%arg0)
 // IN-PLACE-NOT: graph.transpose
-// IN-PLACE: "graph.direct_attention"(%[[Q]], %arg1, %arg2)
+// IN-PLACE: "graph.fused_attention"(%[[Q]], %arg1, %arg2)
 // IN-PLACE-SAME: k_view = array<i64: 0, 2048, 1, 32>
 func.func @features_apart(%x: tensor<2x64x32xf32>, %c: tensor<2x64x32xf32>, %v: tensor<2x32x64xf32>) -> tensor<2x32x64xf32> {
   %q = "graph.transpose"(%x) {perm = array<i64: 0, 2, 1>} : (tensor<2x64x32xf32>) -> tensor<2x32x64xf32>

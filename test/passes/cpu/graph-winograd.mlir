@@ -5,7 +5,7 @@
 // 36 products for 16 places of the result, on weights that were transformed.
 
 // CHECK-LABEL: @three_by_three
-// CHECK: "graph.winograd_conv"(%arg0, %{{.*}}) {{{.*}}rows = 6 : i64, tile = 4 : i64}
+// CHECK: "graph.winograd_conv"(%arg0, %{{.*}}) {{{.*}}mr = 6 : i64, tile = 4 : i64}
 // CHECK-SAME: tensor<2x36x64x64xf32>
 // TWO-LABEL: @three_by_three
 // TWO: "graph.winograd_conv"{{.*}}tile = 2
@@ -37,7 +37,7 @@ func.func @declined(%x: tensor<1x8x8x512xf32>) -> tensor<1x4x4x512xf32> {
 // Each group of channels has panels of its own.
 
 // CHECK-LABEL: @groups
-// CHECK: "graph.winograd_conv"(%arg0, %{{.*}}) {{{.*}}rows = 6 : i64, tile = 4 : i64}
+// CHECK: "graph.winograd_conv"(%arg0, %{{.*}}) {{{.*}}mr = 6 : i64, tile = 4 : i64}
 // CHECK-SAME: tensor<2x36x32x64xf32>
 func.func @groups(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x128xf32> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x32x128xf32>} : () -> tensor<3x3x32x128xf32>

@@ -47,12 +47,12 @@ def test_compiled(vector_bits):
 
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
 @pytest.mark.parametrize("features", [16, 32, 48, 64, 96, 112, 512])
-@pytest.mark.parametrize("places", [4, 7, 14, 17, 56, 112])
-def test_tiles(places, features, vector_bits):
+@pytest.mark.parametrize("pixels", [4, 7, 14, 17, 56, 112])
+def test_tiles(pixels, features, vector_bits):
     rewrite = DirectConv(CpuModel(vector_bits))
     weights = np.zeros((3, 3, 64, features), np.float32)
-    tile = rewrite._tile(places, weights, 1)
+    tile = rewrite._tile(pixels, weights, 1)
     assert features % (tile.vectors * rewrite.lanes) == 0
-    assert 1 <= tile.places <= places
-    assert tile.places * tile.vectors < rewrite.registers
-    assert tile.places * tile.vectors >= 4  # fewer sums wait for each other
+    assert 1 <= tile.pixels <= pixels
+    assert tile.pixels * tile.vectors < rewrite.registers
+    assert tile.pixels * tile.vectors >= 4  # fewer sums wait for each other

@@ -18,7 +18,7 @@ def test_packing_rounds_to_16_significant_bits(columns):
     random = np.random.default_rng(columns)
     exponents = random.integers(-140, 120, (33, columns))
     w = np.ldexp(random.uniform(-2, 2, exponents.shape), exponents).astype(np.float32)
-    back = graph.unpack_compact(graph.pack_compact(w))
+    back = graph.unpack_f24(graph.pack_f24(w))
     assert back.shape == (33, -(-columns // 64) * 64)
     assert not back[:, columns:].any()
     assert not (back.view(np.uint32) & 0xFF).any()
@@ -27,7 +27,7 @@ def test_packing_rounds_to_16_significant_bits(columns):
 
 def test_ties_go_to_even():
     w = np.array([[0x3F800080, 0x3F800180, 0x3F8001FF, 0xBF800081]], np.uint32).view(np.float32)
-    bits = graph.unpack_compact(graph.pack_compact(w))[0, :4].view(np.uint32)
+    bits = graph.unpack_f24(graph.pack_f24(w))[0, :4].view(np.uint32)
     assert [hex(each) for each in bits] == ["0x3f800000", "0x3f800200", "0x3f800200", "0xbf800100"]
 
 
@@ -48,7 +48,7 @@ def _model():
             helper.make_node("Relu", [f"a{i}"], [f"n{i}"]),
             helper.make_node("Add", [f"n{i}", f"r{i}"], [f"y{i}"]),
         ]
-        rounded = graph.unpack_compact(graph.pack_compact(w))[:, :columns].astype(np.float64)
+        rounded = graph.unpack_f24(graph.pack_f24(w))[:, :columns].astype(np.float64)
         truths.append(np.maximum(x @ rounded + b, 0) + r)
     outputs = [f"y{i}" for i in range(len(SIZES))]
     return build_model(nodes, inputs, outputs, constants, opset=17), feeds, truths

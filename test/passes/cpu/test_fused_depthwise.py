@@ -65,7 +65,7 @@ def _channels(stages, cpu, threads):
     roots = [root for root, *_ in stages]
     if not graph.can_split_channels(roots):
         return f"not for {threads} threads of {cpu} here"
-    return graph.Strips(1, graph.Window.of(roots[1]).result, 1, "channels")
+    return graph.RowTiling(1, graph.Window.of(roots[1]).result, 1, "channels")
 
 
 @pytest.mark.parametrize("vector_bits", [128, 512])
@@ -106,19 +106,19 @@ def test_the_interpreter_computes_what_is_fused():
 
 
 @pytest.mark.parametrize(
-    ("height", "bands", "rows"), [(56, 4, 14), (14, 2, 7), (13, 3, 2), (7, 7, 1)]
+    ("height", "row_blocks", "rows"), [(56, 4, 14), (14, 2, 7), (13, 3, 2), (7, 7, 1)]
 )
 @pytest.mark.parametrize(("stride", "low", "reach"), [(1, 1, 3), (2, 1, 3), (1, 4, 5), (2, 0, 1)])
-def test_strips_cover_the_rows(height, bands, rows, stride, low, reach):
-    strips = graph.Strips(bands, rows, 1)
+def test_row_tiles_cover_the_rows(height, row_blocks, rows, stride, low, reach):
+    tiling = graph.RowTiling(row_blocks, rows, 1)
     window = graph.Window(height * stride, height, stride, low, reach)
-    starts = strips.starts(height)
+    starts = tiling.starts(height)
     assert {row for start in starts for row in range(start, start + rows)} == set(range(height))
-    bounds = [band * height // bands for band in range(bands + 1)]
+    bounds = [row_block * height // row_blocks for row_block in range(row_blocks + 1)]
     for first, end in itertools.pairwise(bounds):
         inside = [start for start in starts if first <= start < end]
         assert inside[-1] + rows == end
-    read = strips.read(window)
+    read = tiling.read(window)
     for start in starts:
         top = start * stride - low
         wanted = range(max(top, 0), min(top + (rows - 1) * stride + reach, window.image))

@@ -72,7 +72,7 @@ def test_compiled(vector_bits, threads):
     )
     program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
     assert program.count("graph.strassen_matmul") == len(SIZES)
-    assert f"copies = {threads} : i64" in program
+    assert f"replicas = {threads} : i64" in program
     compiled = graphc.compile(model, pipeline=pipeline, threads=threads)
     for size, found, truth in zip(SIZES, compiled.run(None, feeds), truths, strict=True):
         assert found.shape == truth.shape, size
@@ -114,7 +114,7 @@ def test_threads_have_enough_to_share():
     assert best_blocks(x, weights, 16, threads=9) == "2x2x2"
     assert best_blocks(x, weights, 16, threads=13) is None
     shape = StrassenShape(
-        128, 256, 768, "2x3x3", width=64, lanes=16, tile=6, wanted=8, cpu=GENERIC_CPU
+        128, 256, 768, "2x3x3", width=64, lanes=16, mr=6, wanted=8, cpu=GENERIC_CPU
     )
     assert (shape.block, shape.group, shape.pieces) == (32, 1, 8)
     assert replace(shape, wanted=4).pieces == 4
@@ -123,7 +123,7 @@ def test_threads_have_enough_to_share():
 
 
 @pytest.mark.parametrize(
-    ("rows", "threads", "copies"),
+    ("rows", "threads", "replicas"),
     [
         (128, 1, 1),
         (128, 2, 2),
@@ -131,13 +131,13 @@ def test_threads_have_enough_to_share():
         (1568, 2, 1),  # blocks of rows enough: each thread reads its own
     ],
 )
-def test_threads_have_sums_of_their_own(rows, threads, copies):
+def test_threads_have_sums_of_their_own(rows, threads, replicas):
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     inputs, weights = {"x": (np.float32, (rows, 768))}, {"w": np.ones((768, 768), np.float32)}
     model = build_model([node], inputs, ["y"], weights, opset=17)
     pipeline = f"cpu-select-matmul-kernels{{vector-bits=512 allow-strassen=true threads={threads}}}"
     program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
-    assert f"copies = {copies} : i64" in program
+    assert f"replicas = {replicas} : i64" in program
 
 
 @pytest.mark.parametrize("weight", [np.inf, np.nan, np.finfo(np.float32).max])

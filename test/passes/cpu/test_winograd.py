@@ -49,7 +49,7 @@ def test_what_it_means(tile, groups):
     w = random.standard_normal((3, 3, 16, 32), np.float32)
     window = {"low": [1, 0], "high": [1, 2]}
     panels = graph.winograd_kernel(w, tile, 16)
-    y = graph.WinogradConvOp.evaluate(x, panels, tile=tile, rows=4, lanes=16, **window)
+    y = graph.WinogradConvOp.evaluate(x, panels, tile=tile, mr=4, lanes=16, **window)
     truth = graph.ConvOp.evaluate(
         x.astype(np.float64), w.astype(np.float64), strides=[1, 1], dilations=[1, 1],
         groups=groups, layout="channels_last", **window,

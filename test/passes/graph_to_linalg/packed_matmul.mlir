@@ -17,7 +17,7 @@
 // CHECK-NOT: linalg.generic
 func.func @known(%x: tensor<6x256xf32>, %w: tensor<1x256x64xf32>, %bias: tensor<64xf32>) -> tensor<6x64xf32> {
   %0 = "graph.fused"() ({
-    %1 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x256xf32>, tensor<1x256x64xf32>) -> tensor<6x64xf32>
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<6x256xf32>, tensor<1x256x64xf32>) -> tensor<6x64xf32>
     %2 = "graph.add"(%1, %bias) : (tensor<6x64xf32>, tensor<64xf32>) -> tensor<6x64xf32>
     %3 = "graph.gelu"(%2) {approximate = "none"} : (tensor<6x64xf32>) -> tensor<6x64xf32>
     "graph.yield"(%3) : (tensor<6x64xf32>) -> ()
@@ -34,7 +34,7 @@ func.func @known(%x: tensor<6x256xf32>, %w: tensor<1x256x64xf32>, %bias: tensor<
 // CHECK: vector.maskedstore
 // CHECK-LABEL: @masked
 func.func @masked(%x: tensor<6x16xf32>, %w: tensor<1x16x32xf32>) -> tensor<6x20xf32> {
-  %0 = "graph.packed_matmul"(%x, %w) {columns = 20 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x32xf32>) -> tensor<6x20xf32>
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 20 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x32xf32>) -> tensor<6x20xf32>
   return %0 : tensor<6x20xf32>
 }
 
@@ -49,7 +49,7 @@ func.func @masked(%x: tensor<6x16xf32>, %w: tensor<1x16x32xf32>) -> tensor<6x20x
 // CHECK: vector.fma {{.*}} : vector<16xf32>
 // CHECK-LABEL: @three
 func.func @three(%x: tensor<6x16xf32>, %w: tensor<1x16x48xf32>) -> tensor<6x48xf32> {
-  %0 = "graph.packed_matmul"(%x, %w) {columns = 48 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x48xf32>) -> tensor<6x48xf32>
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 48 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x48xf32>) -> tensor<6x48xf32>
   return %0 : tensor<6x48xf32>
 }
 
@@ -63,7 +63,7 @@ func.func @three(%x: tensor<6x16xf32>, %w: tensor<1x16x48xf32>) -> tensor<6x48xf
 // CHECK: linalg.generic
 func.func @sine(%x: tensor<6x16xf32>, %w: tensor<1x16x16xf32>) -> tensor<6x16xf32> {
   %0 = "graph.fused"() ({
-    %1 = "graph.packed_matmul"(%x, %w) {columns = 16 : i64, lanes = 16 : i64, rows = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x16xf32>) -> tensor<6x16xf32>
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 16 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<6x16xf32>, tensor<1x16x16xf32>) -> tensor<6x16xf32>
     %2 = "graph.sin"(%1) : (tensor<6x16xf32>) -> tensor<6x16xf32>
     "graph.yield"(%2) : (tensor<6x16xf32>) -> ()
   }) {kind = "epilogue"} : () -> tensor<6x16xf32>
@@ -84,6 +84,6 @@ func.func @sine(%x: tensor<6x16xf32>, %w: tensor<1x16x16xf32>) -> tensor<6x16xf3
 // CHECK: "flow.dispatch"{{.*}}entry_points = [@matmul_0::@matmul_0]
 // CHECK-NOT: linalg.generic
 func.func @unknown(%x: tensor<?x16xf32, ["n"]>, %w: tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]> {
-  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 64 : i64, rows = 4 : i64} : (tensor<?x16xf32, ["n"]>, tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]>
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 64 : i64, mr = 4 : i64} : (tensor<?x16xf32, ["n"]>, tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]>
   return %0 : tensor<?x64xf32, ["n"]>
 }

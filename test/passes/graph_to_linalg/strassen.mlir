@@ -15,9 +15,9 @@
 // CHECK-SAME: -> (tensor<8x32xf32>, tensor<{{[0-9]+}}xf32>)
 // CHECK-NOT: linalg.generic
 func.func @relu(%x: tensor<8x32xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<8x32xf32> {
-  %t = "graph.strassen_terms"(%x) {blocks = "2x2x2", copies = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x7x80xf32>
+  %t = "graph.strassen_terms"(%x) {blocks = "2x2x2", replicas = 1 : i64} : (tensor<8x32xf32>) -> tensor<1x7x80xf32>
   %0 = "graph.fused"() ({
-    %1 = "graph.strassen_matmul"(%t, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, pieces = 8 : i64, shape = array<i64: 8>, tile = 6 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<8x32xf32>
+    %1 = "graph.strassen_matmul"(%t, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, mr = 6 : i64, shape = array<i64: 8>, workgroups = 8 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<8x32xf32>
     %2 = "graph.relu"(%1) : (tensor<8x32xf32>) -> tensor<8x32xf32>
     "graph.yield"(%2) : (tensor<8x32xf32>) -> ()
   }) {kind = "epilogue"} : () -> tensor<8x32xf32>

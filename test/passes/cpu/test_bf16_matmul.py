@@ -14,7 +14,7 @@ from graphc.compiler.driver import make_options
 from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.errors import DeviceError
-from graphc.passes.cpu.matmul_forms import SplitProducts
+from graphc.passes.cpu.matmul_forms import Bf16x3Form
 from graphc.passes.kernels.bf16_matmul import PairsProduct
 from graphc.runtime.files import module_file
 from graphc.runtime.targets import cpu_features
@@ -179,14 +179,14 @@ def _large(rows, known, depth=1001, columns=1100):
     return model, x, np.maximum(x.astype(np.float64) @ w, 0)
 
 
-SPLIT = "cpu-select-matmul-kernels{vector-bits=512 bf16x3=amx},graph-fuse-epilogue,canonicalize"
+BF16X3 = "cpu-select-matmul-kernels{vector-bits=512 bf16x3=amx},graph-fuse-epilogue,canonicalize"
 
 
 @pytest.mark.parametrize("unit", ["amx"], indirect=True)
 @pytest.mark.parametrize(("known", "threads"), [(True, 1), (False, 2)])
 def test_products_of_terms(unit, known, threads):
     model, x, truth = _large(67, known)
-    compiled = graphc.compile(model, pipeline=SPLIT, threads=threads)
+    compiled = graphc.compile(model, pipeline=BF16X3, threads=threads)
     assert compiled.metadata.options["matrix_unit"] == unit
     for rows in [67] if known else [67, 1, 16, 0]:
         (y,) = compiled.run(None, {"x": x[:rows]})
@@ -196,7 +196,7 @@ def test_products_of_terms(unit, known, threads):
 
 def test_terms_of_what_is_not_finite_or_exact():
     x = np.array([[np.inf, -np.inf, np.nan, 1, 2.0**-140, 1 + 2.0**-9, -0.0, 3e38]], np.float32)
-    high, low = graph.split_terms(x)
+    high, low = graph.hi_lo_terms(x)
     assert np.array_equal(high[0, :2], x[0, :2])
     assert np.isnan(high[0, 2])
     assert high[0, 5] + np.float32(low[0, 5]) == x[0, 5]
@@ -208,7 +208,7 @@ def test_an_infinite_factor(unit):
     del unit
     model, x, truth = _large(67, known=True)
     x[5, 7] = np.inf
-    (y,) = graphc.compile(model, pipeline=SPLIT).run(None, {"x": x})
+    (y,) = graphc.compile(model, pipeline=BF16X3).run(None, {"x": x})
     others = [row for row in range(67) if row != 5]
     assert np.abs(y[others] - truth[others]).max() <= 1e-5 * np.abs(truth).max()
     assert not np.isfinite(y[5][y[5] != 0]).any()
@@ -225,7 +225,7 @@ def test_refused_tiles_are_an_error(unit, monkeypatch):
 
 @pytest.mark.parametrize("weight", [np.inf, np.nan, np.finfo(np.float32).max])
 def test_weights_without_terms_stay_f32(weight):
-    rewrite = SplitProducts(512)
+    rewrite = Bf16x3Form(512)
     weights = np.ones((1024, 1024), np.float32)
     assert rewrite.pays(128, weights)
     weights[3, 5] = weight
@@ -244,7 +244,7 @@ def test_weights_without_terms_stay_f32(weight):
     ],
 )
 def test_terms_are_for_large_products(rows, shape, pays):
-    assert SplitProducts.pays(rows, np.ones(shape, np.float32)) == pays
+    assert Bf16x3Form.pays(rows, np.ones(shape, np.float32)) == pays
 
 
 def test_both_factors_of_a_pair_count():

@@ -17,7 +17,7 @@
 // CHECK-NOT: linalg.generic
 func.func @tiles(%x: tensor<64x64xbf16>, %w: tensor<2x32x32x2xbf16>, %bias: tensor<64xf32>) -> tensor<64x64xbf16> {
   %0 = "graph.fused"() ({
-    %1 = "graph.narrow_matmul"(%x, %w) {columns = 64 : i64, rows = 6 : i64, unit = "amx"} : (tensor<64x64xbf16>, tensor<2x32x32x2xbf16>) -> tensor<64x64xf32>
+    %1 = "graph.bf16_matmul"(%x, %w) {columns = 64 : i64, mr = 6 : i64, unit = "amx"} : (tensor<64x64xbf16>, tensor<2x32x32x2xbf16>) -> tensor<64x64xf32>
     %2 = "graph.add"(%1, %bias) : (tensor<64x64xf32>, tensor<64xf32>) -> tensor<64x64xf32>
     %3 = "graph.gelu"(%2) {approximate = "none"} : (tensor<64x64xf32>) -> tensor<64x64xf32>
     %4 = "graph.cast"(%3) {to = bf16} : (tensor<64x64xf32>) -> tensor<64x64xbf16>
@@ -35,7 +35,7 @@ func.func @tiles(%x: tensor<64x64xbf16>, %w: tensor<2x32x32x2xbf16>, %bias: tens
 // CHECK: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // CHECK-LABEL: @vectors
 func.func @vectors(%x: tensor<8x64xbf16>, %w: tensor<1x32x64x2xbf16>) -> tensor<8x64xf32> {
-  %0 = "graph.narrow_matmul"(%x, %w) {columns = 64 : i64, rows = 6 : i64, unit = "avx512bf16"} : (tensor<8x64xbf16>, tensor<1x32x64x2xbf16>) -> tensor<8x64xf32>
+  %0 = "graph.bf16_matmul"(%x, %w) {columns = 64 : i64, mr = 6 : i64, unit = "avx512bf16"} : (tensor<8x64xbf16>, tensor<1x32x64x2xbf16>) -> tensor<8x64xf32>
   return %0 : tensor<8x64xf32>
 }
 
@@ -49,7 +49,7 @@ func.func @vectors(%x: tensor<8x64xbf16>, %w: tensor<1x32x64x2xbf16>) -> tensor<
 // CHECK: arith.bitcast {{.*}} : i16 to bf16
 func.func @long(%x: tensor<8x1024xbf16>, %w: tensor<1x512x64x2xbf16>) -> tensor<8x64xbf16> {
   %0 = "graph.fused"() ({
-    %1 = "graph.narrow_matmul"(%x, %w) {columns = 64 : i64, rows = 6 : i64, unit = "avx512bf16"} : (tensor<8x1024xbf16>, tensor<1x512x64x2xbf16>) -> tensor<8x64xf32>
+    %1 = "graph.bf16_matmul"(%x, %w) {columns = 64 : i64, mr = 6 : i64, unit = "avx512bf16"} : (tensor<8x1024xbf16>, tensor<1x512x64x2xbf16>) -> tensor<8x64xf32>
     %2 = "graph.cast"(%1) {to = bf16} : (tensor<8x64xf32>) -> tensor<8x64xbf16>
     "graph.yield"(%2) : (tensor<8x64xbf16>) -> ()
   }) {kind = "epilogue"} : () -> tensor<8x64xbf16>
@@ -72,7 +72,7 @@ func.func @long(%x: tensor<8x1024xbf16>, %w: tensor<1x512x64x2xbf16>) -> tensor<
 // CHECK: arith.truncf {{.*}} : f32 to bf16
 // CHECK: "flow.dispatch"{{.*}} -> tensor<64x64xf32>
 func.func @split(%x: tensor<64x64xf32>, %w: tensor<2x2x32x32x2xbf16>) -> tensor<64x64xf32> {
-  %0 = "graph.split_terms"(%x) : (tensor<64x64xf32>) -> tensor<64x128xbf16>
-  %1 = "graph.split_matmul"(%0, %w) {columns = 64 : i64} : (tensor<64x128xbf16>, tensor<2x2x32x32x2xbf16>) -> tensor<64x64xf32>
+  %0 = "graph.split_hi_lo"(%x) : (tensor<64x64xf32>) -> tensor<64x128xbf16>
+  %1 = "graph.bf16x3_matmul"(%0, %w) {columns = 64 : i64} : (tensor<64x128xbf16>, tensor<2x2x32x32x2xbf16>) -> tensor<64x64xf32>
   return %1 : tensor<64x64xf32>
 }
