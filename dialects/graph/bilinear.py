@@ -15,13 +15,13 @@ _COEFFICIENTS = {"+": 1, "-": -1, "0": 0}
 
 @dataclass(frozen=True)
 class BilinearAlgorithm:
-    """A matmul of ``[rows, depth] x [depth, columns]`` blocks.
+    """A matmul of ``[rows, k] x [k, columns]`` blocks.
 
     There is one string per block, row by row; it holds the block's coefficient in each product.
     """
 
     rows: int
-    depth: int
+    k: int
     columns: int
     left_blocks: tuple[str, ...]
     right_blocks: tuple[str, ...]
@@ -35,7 +35,7 @@ class BilinearAlgorithm:
     def share(self) -> float:
         """The number of products relative to the ordinary algorithm, one for each pair of
         blocks."""
-        return self.products / (self.rows * self.depth * self.columns)
+        return self.products / (self.rows * self.k * self.columns)
 
     @cached_property
     def left(self) -> np.ndarray:

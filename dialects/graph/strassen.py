@@ -37,22 +37,20 @@ class StrassenTermsOp(GraphOp, name="strassen_terms"):
         if x.dtype != np.float32 or x.rank < 1 or not x.is_static:
             raise TypeRuleError(f"is for rows of f32 of known number, not for {x}")
         algorithm = _algorithm(blocks)
-        rows, depth = math.prod(x.static_shape[:-1]), x.static_shape[-1]
-        if depth % algorithm.depth:
-            raise TypeRuleError(f"{depth} elements are not {algorithm.depth} equal blocks")
+        rows, k = math.prod(x.static_shape[:-1]), x.static_shape[-1]
+        if k % algorithm.k:
+            raise TypeRuleError(f"{k} elements are not {algorithm.k} equal blocks")
         if replicas < 1:
             raise TypeRuleError(f"cannot make {replicas} replicas")
         held = -(-rows // algorithm.rows)
-        return x.with_shape(
-            (replicas, algorithm.products, terms_size(held, depth // algorithm.depth))
-        )
+        return x.with_shape((replicas, algorithm.products, terms_size(held, k // algorithm.k)))
 
     @staticmethod
     def evaluate(x: np.ndarray, *, blocks: str, replicas: int) -> np.ndarray:
         algorithm = ALGORITHMS[blocks]
         rows = x.reshape(-1, x.shape[-1])
         rows = np.pad(rows, [(0, -rows.shape[0] % algorithm.rows), (0, 0)])
-        sums = _sums(algorithm.left, _blocks(rows, algorithm.rows, algorithm.depth))
+        sums = _sums(algorithm.left, _blocks(rows, algorithm.rows, algorithm.k))
         lines = np.pad(sums.reshape(algorithm.products, -1), [(0, 0), (0, GAP)])
         return np.stack([lines] * replicas)
 
@@ -96,9 +94,9 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
             raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
         if not x.is_static or not w.is_static or (x.rank, w.rank) != (3, 4):
             raise TypeRuleError(f"cannot multiply sums {x} by panels of sums {w}")
-        panels, products, depth, width = w.static_shape
+        panels, products, k, width = w.static_shape
         rows = -(-math.prod(shape) // algorithm.rows)
-        terms = algorithm.products, terms_size(rows, depth)
+        terms = algorithm.products, terms_size(rows, k)
         if x.static_shape[1:] != terms or products != algorithm.products:
             raise TypeRuleError(f"sums {x} and {w} are not those of {blocks} for rows {[*shape]}")
         held = -(-columns // algorithm.columns)
@@ -132,9 +130,9 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
         return whole[: math.prod(shape), :columns].reshape(*shape, columns)
 
 
-def terms_size(rows: int, depth: int) -> int:
-    """Elements from the sums of blocks of `rows` x `depth` to those for the next product."""
-    return rows * depth + GAP
+def terms_size(rows: int, k: int) -> int:
+    """Elements from the sums of blocks of `rows` x `k` to those for the next product."""
+    return rows * k + GAP
 
 
 def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
@@ -142,7 +140,7 @@ def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
     rounded once; the last blocks of columns and the last panel are padded with zeros."""
     algorithm = ALGORITHMS[blocks]
     w = np.pad(w, [(0, 0), (0, -w.shape[1] % algorithm.columns)])
-    sums = _sums(algorithm.right, _blocks(w, algorithm.depth, algorithm.columns))
+    sums = _sums(algorithm.right, _blocks(w, algorithm.k, algorithm.columns))
     return np.stack([pack_weights(each, width) for each in sums], axis=1)
 
 

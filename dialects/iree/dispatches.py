@@ -21,7 +21,7 @@ class Dispatch:
         self._segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
 
     @property
-    def pieces(self) -> int | None:
+    def workgroups(self) -> int | None:
         """The number of workgroups; None if it is only known at run time."""
         owner = self._work.owner
         if isinstance(owner, ir.Block) or owner.name != "arith.constant":
@@ -52,10 +52,10 @@ class Dispatch:
         arguments.insert(place, self._work)
         ties = [tie + 1 if tie >= place else tie for tie in self._ties]
         with ir.InsertionPoint(self.op), self.op.location:
-            if self.pieces is None:
+            if self.workgroups is None:
                 work = arith.minui(self._work, arith.constant(index, times))
             else:
-                work = arith.constant(index, min(self.pieces, times))
+                work = arith.constant(index, min(self.workgroups, times))
         return self._remade(work, arguments, ties, [])
 
     @property

@@ -55,13 +55,13 @@ def define_kernel(
 
 def run_kernel(
     name: str,
-    pieces: int | ir.Value,
+    workgroups: int | ir.Value,
     operands: Sequence[ir.Value],
     results: Sequence[ir.RankedTensorType],
     scalars: Sequence[ir.Value] = (),
     sizes: Sequence[ir.Value] = (),
 ) -> list[ir.Value]:
-    """The `results` of the kernel `name` on `operands`, run as `pieces` workgroups.
+    """The `results` of the kernel `name` on `operands`, run as `workgroups` workgroups.
 
     The results include scratch buffers, which the kernel writes and reads again. `sizes` are the
     dynamic sizes of all results, in order.
@@ -71,13 +71,13 @@ def run_kernel(
     untied = ir.IntegerAttr.get(ir.IndexType.get(), -1)
     given = [*scalars, *operands]
     given_sizes = [size for operand in operands for size in dynamic_sizes(operand)]
-    if isinstance(pieces, int):
-        pieces = arith.constant(ir.IndexType.get(), pieces)
+    if isinstance(workgroups, int):
+        workgroups = arith.constant(ir.IndexType.get(), workgroups)
     segments = [1, len(given), len(given_sizes), len(sizes)]
     op = ir.Operation.create(
         "flow.dispatch",
         results=list(results),
-        operands=[pieces, *given, *given_sizes, *sizes],
+        operands=[workgroups, *given, *given_sizes, *sizes],
         attributes={
             "entry_points": ir.ArrayAttr.get([symbol]),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),

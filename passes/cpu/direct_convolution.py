@@ -61,7 +61,7 @@ class GraphDirectConv(Pass):
 
 
 @dataclass(frozen=True)
-class Tile:
+class PixelTile:
     """A register tile: `pixels` pixels of a row by `vectors` vectors of features."""
 
     pixels: int
@@ -138,13 +138,13 @@ class DirectConv(Rewrite):
         assert not isinstance(joined, str)
         return joined
 
-    def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> Tile:
+    def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> PixelTile:
         pixels = graph.type_of(op.result).static_shape[-2]
         if _is_depthwise(weights, attrs):
             return self._depthwise_tile(pixels, attrs["groups"])
         return self._tile(pixels, *self._joined(weights, attrs))
 
-    def _tile(self, pixels: int, weights: np.ndarray, groups: int) -> Tile:
+    def _tile(self, pixels: int, weights: np.ndarray, groups: int) -> PixelTile:
         """The cheapest tile whose panels split the features of a group evenly."""
         vectors = weights.shape[-1] // groups // self.lanes
         depth = int(np.prod(weights.shape[:-1]))
@@ -153,18 +153,18 @@ class DirectConv(Rewrite):
         )
         return min(tiles, key=lambda tile: self._cost(tile, pixels, depth))
 
-    def _depthwise_tile(self, pixels: int, channels: int) -> Tile:
+    def _depthwise_tile(self, pixels: int, channels: int) -> PixelTile:
         """The widest tile of channels, with sums in half of the registers."""
         vectors = next(n for n in (4, 2, 1) if channels // self.lanes % n == 0)
-        return Tile(min(self.registers // 2 // vectors, pixels), vectors)
+        return PixelTile(min(self.registers // 2 // vectors, pixels), vectors)
 
-    def _tiles(self) -> Iterator[Tile]:
+    def _tiles(self) -> Iterator[PixelTile]:
         """The candidate tiles, of which some spill a few registers."""
         for vectors in (4, 3, 2, 1):
             for pixels in range(1, self.registers // vectors):
-                yield Tile(pixels, vectors)
+                yield PixelTile(pixels, vectors)
 
-    def _cost(self, tile: Tile, pixels: int, depth: int) -> float:
+    def _cost(self, tile: PixelTile, pixels: int, depth: int) -> float:
         """Cost of a row of `pixels` pixels per vector of features; a pixel of a full tile costs 1.
 
         Measured with AVX-512: the efficiency of a tile by its width, the minimum time of a tile,

@@ -112,11 +112,11 @@ class FloatMatmul(Rewrite):
         length = graph.static_size(graph.type_of(op.a).shape[-1])
         most = exact_terms(*(graph.type_of(value).dtype for value in (op.a, op.b)))
 
-        def piece(start: int, size: int) -> ir.Value:
+        def partial_sum(start: int, size: int) -> ir.Value:
             a, b = _part(op.a, -1, start, size), _part(op.b, -2, start, size)
             return graph.matmul(_as_float(a), _as_float(b))
 
-        return _summed(length, most, piece, graph.type_of(op.result).dtype)
+        return _summed(length, most, partial_sum, graph.type_of(op.result).dtype)
 
 
 class FloatConv(Rewrite):
@@ -143,10 +143,10 @@ class FloatConv(Rewrite):
     def rewrite(self, op: graph.ConvOp, axis: int, channels: Any, taps: int) -> ir.Value:
         most = exact_terms(*(graph.type_of(value).dtype for value in (op.x, op.w))) // taps
 
-        def piece(start: int, size: int) -> ir.Value:
+        def partial_sum(start: int, size: int) -> ir.Value:
             whole = size == channels
             x = op.x if whole else _part(op.x, axis, start, size)
             w = op.w if whole else _part(op.w, 1 if axis == 1 else -2, start, size)
             return graph.conv(_as_float(x), _as_float(w), **op.attrs)
 
-        return _summed(channels, most, piece, graph.type_of(op.result).dtype)
+        return _summed(channels, most, partial_sum, graph.type_of(op.result).dtype)

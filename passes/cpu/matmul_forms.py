@@ -8,7 +8,7 @@ import numpy as np
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
-from ..kernels.vector_registers import Tile, choose_tile
+from ..kernels.vector_registers import MatmulTile, choose_tile
 from .strassen import best_blocks, by_blocks
 
 TILES_WIDTH = 32
@@ -57,7 +57,7 @@ class MatmulForm:
         """Lanes of a vector."""
         return self.cpu.lanes
 
-    def tile(self, rows: int | None, columns: int) -> Tile | None:
+    def tile(self, rows: int | None, columns: int) -> MatmulTile | None:
         """See `choose_tile`."""
         return choose_tile(rows, columns, self.cpu)
 

@@ -38,13 +38,13 @@ def best_blocks(
     share, and their sums must be finite."""
     if not x.is_static:
         return None
-    rows, (depth, columns) = math.prod(x.static_shape[:-1]), weights.shape
+    rows, (k, columns) = math.prod(x.static_shape[:-1]), weights.shape
     if rows * weights.size < BLOCK_MULTIPLICATIONS or not np.abs(weights).max() <= LARGEST_SUMMAND:
         return None
 
     def pays(algorithm: graph.BilinearAlgorithm) -> bool:
-        small = min(depth // algorithm.depth, columns // algorithm.columns) < BLOCK_SIZE
-        uneven = depth % (algorithm.depth * lanes)
+        small = min(k // algorithm.k, columns // algorithm.columns) < BLOCK_SIZE
+        uneven = k % (algorithm.k * lanes)
         workgroups = (
             rows // algorithm.rows // BLOCK_ROWS * (columns // algorithm.columns // BLOCK_PANEL)
         )
@@ -59,19 +59,19 @@ def by_blocks(
 ) -> ir.Value:
     """Build the matmul of all rows of `x` by `weights` [K, N] with the algorithm named `blocks`."""
     lead, algorithm = graph.type_of(x).static_shape[:-1], graph.ALGORITHMS[blocks]
-    depth, columns = weights.shape
+    k, columns = weights.shape
     tile = choose_tile(
         -(-math.prod(lead) // algorithm.rows), -(-columns // algorithm.columns), cpu
     )  # fmt: skip
     assert tile is not None  # blocks are large
     shape = StrassenShape(
-        math.prod(lead), depth // algorithm.depth, columns, blocks,
-        width=tile.width, lanes=cpu.lanes, mr=tile.rows,
+        math.prod(lead), k // algorithm.k, columns, blocks,
+        nr=tile.width, lanes=cpu.lanes, mr=tile.rows,
         wanted=max(MIN_WORKGROUPS, 2 * threads), cpu=cpu,
     )  # fmt: skip
     return graph.strassen_matmul(
         graph.strassen_terms(x, blocks=blocks, replicas=_replicas(shape, threads)),
-        graph.constant(value=graph.pack_sums(weights, blocks, shape.width)),
+        graph.constant(value=graph.pack_sums(weights, blocks, shape.nr)),
         blocks=blocks,
         shape=list(lead),
         columns=columns,
@@ -84,4 +84,4 @@ def by_blocks(
 def _replicas(shape: StrassenShape, threads: int) -> int:
     """The number of copies of the sums of rows: one per thread if few threads all read the same
     rows."""
-    return threads if shape.row_blocks < threads <= MAX_REPLICAS else 1
+    return threads if shape.m_blocks < threads <= MAX_REPLICAS else 1

@@ -18,7 +18,7 @@ from .generic import loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, scalar_constant
 from .matmul_operands import Matmul, TypedTensor
 from .movement import extract_slice, insert_slice, reshape_tensor, transpose_tensor
-from .normalization import Elements, Rows
+from .normalization import Elements, RowNormalization
 from .reduced_products import converted
 from .reduction import accumulator
 from .scalar import convert_scalar
@@ -67,7 +67,7 @@ def attention(
     scores = Type((batch, rows, key.shape[-1]), wide)
     s = multiply(ctx, Matmul(TypedTensor(q, query), TypedTensor(k, key), scores))
     full = Type((*result.shape[:-1], key.shape[-1]), wide)
-    loops = Rows(ctx, full, [full.rank - 1])
+    loops = RowNormalization(ctx, full, [full.rank - 1])
     seen = _masked(ctx, op, reshape_tensor(ctx, s, scores, full), full, mask, scale)
     top = loops.largest(seen, float(np.finfo(wide).min))
     weights, total = loops.exponentials(seen, top, value.dtype)

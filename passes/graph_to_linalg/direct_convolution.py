@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...dialects import graph
 from ...mlir import ir
-from ..kernels.direct_convolution import Emitter, Shape
+from ..kernels.direct_convolution import DirectConvEmitter, DirectConvShape
 from ..kernels.epilogue import VectorEpilogue
 from .kernel_calls import compute
 from .kernel_rules import lowers_with_epilogue
@@ -14,10 +14,10 @@ from .lowering import Lowering
 @lowers_with_epilogue(graph.DirectConvOp)
 def direct_conv(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a direct convolution and its `epilogue`."""
-    return compute(ctx, Emitter, "direct_conv", shape_of(op), op, epilogue)
+    return compute(ctx, DirectConvEmitter, "direct_conv", shape_of(op), op, epilogue)
 
 
-def shape_of(op: graph.DirectConvOp) -> Shape:
+def shape_of(op: graph.DirectConvOp) -> DirectConvShape:
     """The kernel shape of a direct convolution."""
     attrs = op.attrs
     planar = attrs["layout"] == "channels_first"
@@ -25,11 +25,11 @@ def shape_of(op: graph.DirectConvOp) -> Shape:
     channels, *extents = sizes if planar else (sizes[-1], *sizes[:-1])
     _, *kernel, _, panel = graph.type_of(op.w).static_shape
     _, *out, features = graph.type_of(op.result).static_shape
-    return Shape(
+    return DirectConvShape(
         (batch, *_along_axes(extents, 1), channels), (batch, *_along_axes(out, 1), features),
         _along_axes(kernel, 1), _along_axes(attrs["strides"], 1),
         _along_axes(attrs["dilations"], 1),
-        _along_axes(attrs["low"], 0), width=panel, groups=attrs["groups"], tile_w=attrs["tile_w"],
+        _along_axes(attrs["low"], 0), nr=panel, groups=attrs["groups"], tile_w=attrs["tile_w"],
         lanes=attrs["lanes"], planar=planar,
     )  # fmt: skip
 

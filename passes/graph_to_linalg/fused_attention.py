@@ -22,13 +22,13 @@ def fused_attention(
     if mask is not None:
         operands.append(_mask(ctx, op, mask, shape))
 
-    def kernel(number: Value, *buffers: Value) -> None:
+    def kernel(workgroup_id: Value, *buffers: Value) -> None:
         memory = memory_of(mask is not None, list(buffers))
-        AttentionEmitter(shape, memory).piece(number)
+        AttentionEmitter(shape, memory).workgroup(workgroup_id)
 
     types = [*(operand.type for operand in operands), *results]
     name = define(ctx, "attention", shape, [flat(type_) for type_ in types], kernel, shape.flops)
-    return iree.run_kernel(name, shape.pieces, operands, results)[0]
+    return iree.run_kernel(name, shape.workgroups, operands, results)[0]
 
 
 @uses_scratch(graph.FusedAttentionOp)
@@ -36,7 +36,7 @@ def fused_attention_scratch(op: graph.FusedAttentionOp, cpu: CpuModel) -> list[g
     """The weights of a block of queries, for all workgroups."""
     del cpu
     shape = _shape(op)
-    return [floats(shape.pieces * shape.scratch)]
+    return [floats(shape.workgroups * shape.scratch)]
 
 
 def _mask(ctx: Lowering, op: graph.FusedAttentionOp, mask: Value, shape: AttentionShape) -> Value:
@@ -62,5 +62,5 @@ def _shape(op: graph.FusedAttentionOp) -> AttentionShape:
         lead, attrs["queries"], attrs["keys"], attrs["depth"], attrs["width"],
         *graph.attention_views_of(op), order=attrs["order"],
         scale=attrs["scale"], causal=attrs["causal"], mask=mask,
-        rows=attrs["mr"], vectors=attrs["vectors"], lanes=attrs["lanes"],
+        mr=attrs["mr"], vectors=attrs["vectors"], lanes=attrs["lanes"],
     )  # fmt: skip

@@ -6,15 +6,20 @@ from dataclasses import replace
 from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...mlir import ir
-from ..kernels.direct_convolution import Shape
+from ..kernels.direct_convolution import DirectConvShape
 from ..kernels.emitter import Registers
-from ..kernels.epilogue import Finish, Place, VectorEpilogue
-from ..kernels.fused_depthwise import Block, FusedDepthwiseEmitter, FusedDepthwiseShape, Step
+from ..kernels.epilogue import Epilogue, OutputPosition, VectorEpilogue
+from ..kernels.fused_depthwise import (
+    BlockMatmulShape,
+    FusedDepthwiseEmitter,
+    FusedDepthwiseShape,
+    StageOperands,
+)
 from .direct_convolution import shape_of
 from .fusion import epilogue_of, lower_group
 from .kernel_calls import define, flat
 from .lowering import Lowering, lowers, plain_type
-from .packed_matmul import product_of
+from .packed_matmul import matmul_shape
 from .scratch import floats, scratch_of, uses_scratch
 
 
@@ -64,13 +69,13 @@ def _compute(
     result = graph.type_of(op.operation.results[0])
     results = [plain_type(type_) for type_ in (result, *scratch_of(op, ctx.cpu))]
 
-    def kernel(number: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
+    def kernel(workgroup_id: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
         given = list(buffers[: -len(results)])
         emitter: FusedDepthwiseEmitter
 
-        def finish(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Finish:
-            def apply(places: list[Place], sums: Registers) -> Registers:
-                return epilogue.apply(emitter, leaves, places, sums)
+        def apply_epilogue(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Epilogue:
+            def apply(positions: list[OutputPosition], accumulators: Registers) -> Registers:
+                return epilogue.apply(emitter, leaves, positions, accumulators)
 
             return apply
 
@@ -78,16 +83,16 @@ def _compute(
         for epilogue in epilogues:
             weights, *leaves = given[: 1 + len(epilogue.memory)]
             del given[: 1 + len(leaves)]
-            steps.append(Step(weights, finish(epilogue, leaves)))
+            steps.append(StageOperands(weights, apply_epilogue(epilogue, leaves)))
         emitter = FusedDepthwiseEmitter(shape, image, steps, list(buffers[-len(results) :]))
-        emitter.piece(number)
+        emitter.workgroup(workgroup_id)
 
     types = [*(operand.type for operand in operands), *results]
     key = (shape, *(epilogue.key for epilogue in epilogues))
     name = define(
         ctx, "fused_depthwise", key, [flat(type_) for type_ in types], kernel, shape.flops
     )
-    return iree.run_kernel(name, shape.pieces, operands, results)[0]
+    return iree.run_kernel(name, shape.workgroups, operands, results)[0]
 
 
 def _shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> FusedDepthwiseShape:
@@ -99,9 +104,9 @@ def _shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> FusedDepthwiseShape:
     if op.position > 0:
         first = _first(op, roots[0], read * depthwise.image[2], cpu)
     if op.position < len(roots) - 1:
-        product = roots[-1]
-        assert isinstance(product, graph.PackedMatmulOp)
-        last = _block(product, op.tiling.inner * depthwise.result[2], cpu)
+        matmul = roots[-1]
+        assert isinstance(matmul, graph.PackedMatmulOp)
+        last = _block(matmul, op.tiling.inner * depthwise.result[2], cpu)
     return FusedDepthwiseShape(depthwise, first, last, op.tiling, read)
 
 
@@ -110,14 +115,14 @@ def _first(
     root: graph.PackedMatmulOp | graph.DirectConvOp,
     rows: int,
     cpu: CpuModel,
-) -> Block | Shape:
+) -> BlockMatmulShape | DirectConvShape:
     """The first step: a convolution, or a matmul of `rows` rows by all or one of its panels."""
     if isinstance(root, graph.DirectConvOp):
         return shape_of(root)
     block = _block(root, rows, cpu)
-    return replace(block, group=1) if op.tiling.split == "channels" else block
+    return replace(block, nc_panels=1) if op.tiling.split == "channels" else block
 
 
-def _block(op: graph.PackedMatmulOp, rows: int, cpu: CpuModel) -> Block:
-    product = product_of(op, rows, cpu)
-    return Block(**vars(product), group=product.panels)
+def _block(op: graph.PackedMatmulOp, rows: int, cpu: CpuModel) -> BlockMatmulShape:
+    matmul = matmul_shape(op, rows, cpu)
+    return BlockMatmulShape(**vars(matmul), nc_panels=matmul.panels)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
-from ..kernels.gpu_tiles import MMA, VECTOR_BYTES, Tile
+from ..kernels.gpu_tiles import MMA, VECTOR_BYTES, WorkgroupTile
 from .tiles import parse_opaque
 
 SUBGROUP = 32
@@ -29,7 +29,7 @@ COPY_THREADS = 256
 
 
 def tile_attribute(
-    dtype: np.dtype, tile: Tile, outer: int, sizes: Sequence[int], implicit: bool = False
+    dtype: np.dtype, tile: WorkgroupTile, outer: int, sizes: Sequence[int], implicit: bool = False
 ) -> ir.Attribute:
     """``compilation_info`` of a contraction of `dtype` with `outer` loops before those of M, N and
     K, which have `sizes`. If `implicit`, its left operand is the windows of an image."""
@@ -39,17 +39,17 @@ def tile_attribute(
     a, b = tile.across
     if dtype in INTRINSICS:
         threads = SUBGROUP * a * b
-        whole = (tile.rows, tile.columns, tile.depth)
+        whole = (tile.rows, tile.columns, tile.k)
         config["mma_kind"] = f"#iree_gpu.mma_layout<{INTRINSICS[dtype]}>"
         config["subgroup"] = [*ones, tile.rows // a // MMA[0], tile.columns // b // MMA[1], 0]
-        config["reduction"] = [*zeros, 0, 0, tile.depth // MMA[2]]
+        config["reduction"] = [*zeros, 0, 0, tile.k // MMA[2]]
         if any(size % unit for size, unit in zip(sizes, whole, strict=True)):
             config["padding"] = [*ones, *whole]
         stages = f"prefetch_num_stages = {SHARED_STAGES}, "
     else:
         threads = tile.rows // a * (tile.columns // b)
         config["thread"] = [*ones, a, b, 0]
-        config["reduction"] = [*zeros, 0, 0, tile.depth]
+        config["reduction"] = [*zeros, 0, 0, tile.k]
         stages = ""
     options = (
         f", {{gpu_pipeline_options = #iree_gpu.pipeline_options<{stages}"

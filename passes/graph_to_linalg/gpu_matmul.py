@@ -2,7 +2,7 @@
 
 from ...dialects import graph
 from ...mlir import arith, ir
-from ..kernels.gpu_tiles import Plan, Tile, matmul_plan
+from ..kernels.gpu_tiles import MatmulTiling, WorkgroupTile, matmul_tiling
 from .generic import generic, projection
 from .gpu_lowering_config import tile_attribute
 from .lowering import Lowering
@@ -17,7 +17,7 @@ def multiply_in_tiles(ctx: Lowering, matmul: Matmul) -> ir.Value | None:
     A transposed right operand is read as it is.
     """
     result = matmul.result
-    plan = matmul_plan(matmul.left.type, matmul.right.type, result) if ctx.mma_sync else None
+    plan = matmul_tiling(matmul.left.type, matmul.right.type, result) if ctx.mma_sync else None
     if plan is None:
         return None
     left, right = factors_of(matmul)
@@ -27,7 +27,9 @@ def multiply_in_tiles(ctx: Lowering, matmul: Matmul) -> ir.Value | None:
     return _tiled(ctx, factors, result, plan.tile)
 
 
-def _tiled(ctx: Lowering, factors: list[Factor], result: graph.TensorType, tile: Tile) -> ir.Value:
+def _tiled(
+    ctx: Lowering, factors: list[Factor], result: graph.TensorType, tile: WorkgroupTile
+) -> ir.Value:
     left = factors[0].type
     sizes = [graph.static_size(size) for size in (*result.shape[-2:], left.shape[-1])]
     hint = tile_attribute(left.dtype, tile, result.rank - 2, sizes)
@@ -35,7 +37,7 @@ def _tiled(ctx: Lowering, factors: list[Factor], result: graph.TensorType, tile:
 
 
 def _in_parts(
-    ctx: Lowering, factors: list[Factor], result: graph.TensorType, plan: Plan
+    ctx: Lowering, factors: list[Factor], result: graph.TensorType, plan: MatmulTiling
 ) -> ir.Value:
     """Build a split-K matmul: the products of the parts of K, then their sum."""
     k = result.rank

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from ...dialects import graph, iree
 from ...mlir import ir
 from ..infra.query import splat_of
-from ..kernels.gpu_tiles import Tile, implicit_tile
+from ..kernels.gpu_tiles import WorkgroupTile, implicit_tile
 from .dispatch import apart
 from .elementwise import evaluate_scalars, values_from_outside
 from .generic import parallel, projection
@@ -57,17 +57,17 @@ def _matmul(
     image: Operand,
     weights: Factor,
     result: graph.TensorType,
-    tile: Tile,
+    tile: WorkgroupTile,
 ) -> ir.Value:
     """The windows of `image` by `weights`, of type `result`, ``[positions, filters]``."""
     kernel = graph.type_of(op.w).static_shape[:-2]
     positions = graph.type_of(op.result).static_shape[1:-1]
     rows, filters = result.static_shape
-    depth = math.prod(kernel) * image.type.static_shape[-1]
-    windows = image.type.with_shape((rows, depth))
+    k = math.prod(kernel) * image.type.static_shape[-1]
+    windows = image.type.with_shape((rows, k))
     strides, dilations = op.attrs["strides"], op.attrs["dilations"]
     x = iree.im2col(image.value, ctx.empty(windows), kernel, positions, strides, dilations)
-    hint = tile_attribute(windows.dtype, tile, 0, (rows, filters, depth), implicit=True)
+    hint = tile_attribute(windows.dtype, tile, 0, (rows, filters, k), implicit=True)
     return product(ctx, [Factor(x, windows, [0, 2]), weights], result, 3, hint)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...dialects import graph, iree
 from ...mlir import ir
 from ..kernels.emitter import Registers
-from ..kernels.epilogue import Place, VectorEpilogue
+from ..kernels.epilogue import OutputPosition, VectorEpilogue
 from .lowering import Lowering, plain_type
 
 
@@ -62,8 +62,8 @@ def compute(
     """Compute `op`, on its operands `x` and `w`, and its epilogue by one kernel.
 
     An emitter is created from `shape`, the buffers of the operands, the result and `scratch`, and a
-    function that applies the epilogue. It emits one workgroup. There are ``shape.pieces``
-    workgroups, or ``shape.count_pieces(*rows)`` for dynamic `rows`.
+    function that applies the epilogue. It emits one workgroup. There are ``shape.workgroups``
+    workgroups, or ``shape.count_workgroups(*rows)`` for dynamic `rows`.
     """
     type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored)
     result = plain_type(type_)
@@ -71,19 +71,19 @@ def compute(
     operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx.values)]
     count = len(operands)
 
-    def kernel(number: ir.Value, *given: ir.Value) -> None:
+    def kernel(workgroup_id: ir.Value, *given: ir.Value) -> None:
         counted, buffers = given[: len(rows)], given[len(rows) :]
 
-        def finish(places: list[Place], sums: Registers) -> Registers:
-            return epilogue.apply(emitter, buffers[2:count], places, sums)
+        def apply_epilogue(positions: list[OutputPosition], accumulators: Registers) -> Registers:
+            return epilogue.apply(emitter, buffers[2:count], positions, accumulators)
 
-        emitter = emitter_class(shape, *buffers[:2], *buffers[count:], finish)
-        emitter.piece(number, *counted)
+        emitter = emitter_class(shape, *buffers[:2], *buffers[count:], apply_epilogue)
+        emitter.workgroup(workgroup_id, *counted)
 
     results = [result, *map(plain_type, scratch)]
     types = [*(operand.type for operand in operands), *results]
     key = (shape, *epilogue.key)
     memory = [flat(type_) for type_ in types]
     name = define(ctx, family, key, memory, kernel, shape.flops, len(rows))
-    pieces = shape.count_pieces(*rows) if rows else shape.pieces
-    return iree.run_kernel(name, pieces, operands, results, rows, sizes)[0]
+    workgroups = shape.count_workgroups(*rows) if rows else shape.workgroups
+    return iree.run_kernel(name, workgroups, operands, results, rows, sizes)[0]

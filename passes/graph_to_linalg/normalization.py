@@ -42,7 +42,7 @@ _STACK_BYTES = 65536
 """Maximum bytes of a row that the backend may keep on the stack."""
 
 
-class Rows:
+class RowNormalization:
     """Loops over a tensor of `type_`, whose statistics over `axes` have one element per row.
 
     Inside the loops, scalars are at least f32.
@@ -165,7 +165,7 @@ class Rows:
 def softmax(ctx: Lowering, op: graph.SoftmaxOp, x: Value) -> Value:
     if not ctx.gpu and _is_for_kernel(op):
         return _softmax_kernel(ctx, x, graph.type_of(op.x))
-    rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
+    rows = RowNormalization(ctx, graph.type_of(op.x), [op.attrs["axis"]])
     x = rows.stored(x)
     top = rows.largest(rows.elements(x), float("-inf"))
     maps = [rows.identity, rows.per_row]
@@ -208,12 +208,12 @@ def _softmax_kernel(ctx: Lowering, x: Value, type_: graph.TensorType) -> Value:
     rows = SoftmaxRows(pymath.prod(outer), length)
     buffer = flat(plain_type(type_))
     name = define(ctx, "softmax", rows, [buffer, buffer], rows.write)
-    return iree.run_kernel(name, rows.pieces, [x], [plain_type(type_)])[0]
+    return iree.run_kernel(name, rows.workgroups, [x], [plain_type(type_)])[0]
 
 
 @lowers(graph.LogSoftmaxOp)
 def log_softmax(ctx: Lowering, op: graph.LogSoftmaxOp, x: Value) -> Value:
-    rows = Rows(ctx, graph.type_of(op.x), [op.attrs["axis"]])
+    rows = RowNormalization(ctx, graph.type_of(op.x), [op.attrs["axis"]])
     x = rows.stored(x)
     top = rows.largest(rows.elements(x), float("-inf"))
     total = rows.total(x, [top], lambda s, top: math.exp(arith.subf(s, top)))
@@ -225,7 +225,7 @@ def log_softmax(ctx: Lowering, op: graph.LogSoftmaxOp, x: Value) -> Value:
 
 
 def _scaled(
-    rows: Rows,
+    rows: RowNormalization,
     inputs: Sequence[Value],
     parameters: Sequence[tuple[Value, Value]],
     normalised: Body,
@@ -270,7 +270,7 @@ def layer_norm(
     """Sum the squares of centred elements, so that the variance of large numbers does not
     cancel."""
     type_ = graph.type_of(op.x)
-    rows = Rows(ctx, type_, range(op.attrs["axis"], type_.rank))
+    rows = RowNormalization(ctx, type_, range(op.attrs["axis"], type_.rank))
     x = rows.stored(x)
     factor = rows.mean_factor()
 
@@ -297,7 +297,7 @@ def layer_norm(
 @lowers(graph.RmsNormOp)
 def rms_norm(ctx: Lowering, op: graph.RmsNormOp, x: Value, scale: Value) -> Value:
     type_ = graph.type_of(op.x)
-    rows = Rows(ctx, type_, range(op.attrs["axis"], type_.rank))
+    rows = RowNormalization(ctx, type_, range(op.attrs["axis"], type_.rank))
     x = rows.stored(x)
     factor = rows.mean_factor()
 
@@ -311,7 +311,7 @@ def rms_norm(ctx: Lowering, op: graph.RmsNormOp, x: Value, scale: Value) -> Valu
 
 @lowers(graph.BatchNormOp)
 def batch_norm(ctx: Lowering, op: graph.BatchNormOp, x: Value, *parameters: Value) -> Value:
-    rows = Rows(ctx, graph.type_of(op.x), [])
+    rows = RowNormalization(ctx, graph.type_of(op.x), [])
     dtypes = [graph.type_of(v).dtype for v in op.operation.operands[1:]]
     channel = projection(rows.type.rank, [op.attrs["axis"]])
 
@@ -335,7 +335,7 @@ def lrn(ctx: Lowering, op: graph.LrnOp, x: Value) -> Value:
     pooling.
     """
     attrs = op.attrs
-    rows = Rows(ctx, graph.type_of(op.x), [])
+    rows = RowNormalization(ctx, graph.type_of(op.x), [])
     share, bias = attrs["alpha"] / attrs["size"], attrs["bias"]
 
     def element(s: Scalar, *neighbours: Scalar) -> Scalar:
@@ -348,7 +348,7 @@ def lrn(ctx: Lowering, op: graph.LrnOp, x: Value) -> Value:
     return rows.mapped([x, *views], [rows.identity] * (1 + len(views)), element)
 
 
-def _inverse_power(rows: Rows, base: Scalar, exponent: float) -> Scalar:
+def _inverse_power(rows: RowNormalization, base: Scalar, exponent: float) -> Scalar:
     """``base ** -exponent``; the usual exponent, 0.75, needs only square roots."""
     if exponent == 0.75:
         root = math.rsqrt(base)

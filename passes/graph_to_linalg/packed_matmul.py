@@ -3,10 +3,10 @@
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from ..kernels.amx_matmul import TileEmitter, TileProduct
-from ..kernels.bf16_matmul import PAIR_LANES, PairsEmitter, PairsProduct
+from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
+from ..kernels.bf16_matmul import PAIR_LANES, PairsMatmulEmitter, PairsMatmulShape
 from ..kernels.epilogue import VectorEpilogue
-from ..kernels.packed_matmul import MatmulEmitter, Product
+from ..kernels.packed_matmul import MatmulEmitter, MatmulShape
 from ..kernels.scalar_functions import compare, like
 from . import bfloat16
 from .dispatch import stored
@@ -22,26 +22,26 @@ from .movement import extract_slice, pad_tensor, reshape_tensor
 def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a packed matmul and its `epilogue`."""
     known, counted = _row_count(ctx, op)
-    product = product_of(op, known, ctx.cpu)
-    return compute(ctx, MatmulEmitter, "matmul", product, op, epilogue, rows=counted)
+    shape = matmul_shape(op, known, ctx.cpu)
+    return compute(ctx, MatmulEmitter, "matmul", shape, op, epilogue, rows=counted)
 
 
-def product_of(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> Product:
+def matmul_shape(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> MatmulShape:
     """The kernel shape of a packed matmul of `rows` rows, None if dynamic."""
-    _, depth, width = graph.type_of(op.w).static_shape
-    return Product(
-        rows, depth, op.attrs["columns"],
-        width=width, lanes=op.attrs["lanes"], tile=op.attrs["mr"], cpu=cpu,
+    _, k, width = graph.type_of(op.w).static_shape
+    return MatmulShape(
+        rows, k, op.attrs["columns"],
+        nr=width, lanes=op.attrs["lanes"], mr=op.attrs["mr"], cpu=cpu,
     )  # fmt: skip
 
 
-def holds_sums(op: graph.Bf16MatmulOp, cpu: CpuModel) -> bool:
+def keeps_accumulators(op: graph.Bf16MatmulOp, cpu: CpuModel) -> bool:
     """Return whether the kernel of a bf16 matmul keeps its accumulators in registers over all of K,
     so that the result need not be f32."""
-    return op.attrs["unit"] == "amx" or _pairs_product(op, None, cpu).depth_blocks == 1
+    return op.attrs["unit"] == "amx" or _pairs_shape(op, None, cpu).k_blocks == 1
 
 
-@lowers_with_epilogue(graph.Bf16MatmulOp, stores_bf16=holds_sums)
+@lowers_with_epilogue(graph.Bf16MatmulOp, stores_bf16=keeps_accumulators)
 def bf16_matmul(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a bf16 matmul and its `epilogue`."""
     if op.attrs["unit"] == "amx":
@@ -62,9 +62,9 @@ def _by_tiles(
     terms: int,
 ) -> ir.Value:
     known, counted = _row_count(ctx, op)
-    depth = 2 * graph.type_of(op.w).static_shape[-3]
-    product = TileProduct(known, depth, op.attrs["columns"], ctx.cpu, terms)
-    return compute(ctx, TileEmitter, "tile_matmul", product, op, epilogue, rows=counted)
+    k = 2 * graph.type_of(op.w).static_shape[-3]
+    shape = AmxMatmulShape(known, k, op.attrs["columns"], ctx.cpu, terms)
+    return compute(ctx, AmxMatmulEmitter, "amx_matmul", shape, op, epilogue, rows=counted)
 
 
 @lowers(graph.SplitHiLoOp, fuses=Fusion.CONSUMER)
@@ -90,15 +90,15 @@ def split_hi_lo(ctx: Lowering, op: graph.SplitHiLoOp, x: ir.Value) -> ir.Value:
 
 def _by_pairs(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     known, counted = _row_count(ctx, op)
-    product = _pairs_product(op, known, ctx.cpu)
-    return compute(ctx, PairsEmitter, "pairs_matmul", product, op, epilogue, rows=counted)
+    shape = _pairs_shape(op, known, ctx.cpu)
+    return compute(ctx, PairsMatmulEmitter, "bf16_matmul", shape, op, epilogue, rows=counted)
 
 
-def _pairs_product(op: graph.Bf16MatmulOp, rows: int | None, cpu: CpuModel) -> PairsProduct:
+def _pairs_shape(op: graph.Bf16MatmulOp, rows: int | None, cpu: CpuModel) -> PairsMatmulShape:
     _, pairs, width, _ = graph.type_of(op.w).static_shape
-    return PairsProduct(
+    return PairsMatmulShape(
         rows, pairs, op.attrs["columns"],
-        width=width, lanes=PAIR_LANES, tile=op.attrs["mr"], cpu=cpu,
+        nr=width, lanes=PAIR_LANES, mr=op.attrs["mr"], cpu=cpu,
     )  # fmt: skip
 
 

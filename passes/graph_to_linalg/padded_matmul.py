@@ -31,9 +31,9 @@ def has_unknown_rows(matmul: Matmul) -> bool:
 def multiply_by_tiles(ctx: Lowering, matmul: Matmul) -> ir.Value:
     """Build ``[M, K] x [K, N]`` as ``[T, tile, K] x [K, N]``, with rows padded by zeros."""
     left, right, result = matmul.left, matmul.right, matmul.result
-    (rows, depth), columns, tile = left.type.shape, result.shape[1], ctx.row_tile
+    (rows, k), columns, tile = left.type.shape, result.shape[1], ctx.row_tile
     count = (rows + tile - 1) // tile
-    tiles = _extended(ctx, left, (count * tile, depth)).reshaped(ctx, (count, tile, depth))
+    tiles = _extended(ctx, left, (count * tile, k)).reshaped(ctx, (count, tile, k))
     product = result.with_shape((count, tile, columns))
     factors = [Factor(tiles.value, tiles.type, [0, 1, 3]), Factor(right.value, right.type, [3, 2])]
     y = generic_product(ctx, factors, product, loops=4)
@@ -47,8 +47,8 @@ def sizes_on_grid(matmul: Matmul) -> list[int] | None:
     sizes = [size for size in (*left.shape[-2:], right.shape[-1]) if isinstance(size, int)]
     if len(sizes) < 3 or not graph.is_float(left.dtype):
         return None
-    rows, depth, columns = sizes
-    if rows < MIN_ROWS or columns < MIN_COLUMNS or depth == 0:
+    rows, k, columns = sizes
+    if rows < MIN_ROWS or columns < MIN_COLUMNS or k == 0:
         return None
     units = (32, 16, 32 if columns > 16 else 16)
     extended = [-(-size // unit) * unit for size, unit in zip(sizes, units, strict=True)]
@@ -66,10 +66,10 @@ def multiply_on_grid(
     The product is materialized: the backend would move the slice before the matmul, and so undo the
     padding.
     """
-    rows, depth, columns = sizes
+    rows, k, columns = sizes
     batch = matmul.result.shape[:-2]
-    left = _extended(ctx, matmul.left, (*batch, rows, depth))
-    right = _extended(ctx, matmul.right, (*batch, depth, columns))
+    left = _extended(ctx, matmul.left, (*batch, rows, k))
+    right = _extended(ctx, matmul.right, (*batch, k, columns))
     whole = matmul.result.with_shape((*batch, rows, columns))
     y = stored(ctx, multiply(ctx, Matmul(left, right, whole)), whole)
     return _cut(ctx, y, whole, matmul.result)

@@ -25,7 +25,7 @@ class RecurrentDispatch:
     gates: ir.Value
     recurrence: ir.Value
     states: Sequence[ir.Value]
-    beside: ir.Value | None
+    extra_vectors: ir.Value | None
     lengths: ir.Value | None
 
     def run(
@@ -45,15 +45,17 @@ class RecurrentDispatch:
         team = ctx.threads if self._is_for_team(ctx, batch) else 0
         operands = [self.gates, self.recurrence, *self.states, *self._extras()]
 
-        def kernel(number: ir.Value, steps: ir.Value, batch: ir.Value, *given: ir.Value) -> None:
+        def kernel(
+            workgroup_id: ir.Value, steps: ir.Value, batch: ir.Value, *given: ir.Value
+        ) -> None:
             buffers = list(given)
             counters = buffers.pop(len(operands)) if team else None
             memory = self._memory(buffers)
             emitter = RecurrentEmitter(self.shape, (steps, batch), memory, cell, early)
             if counters is None:
-                emitter.sequences(number)
+                emitter.sequences(workgroup_id)
             else:
-                emitter.together(number, team, counters)
+                emitter.as_team(workgroup_id, team, counters)
 
         buffers = self._buffers(bool(team))
         key = (key, self.shape, team, tuple(map(str, buffers)))
@@ -84,7 +86,7 @@ class RecurrentDispatch:
         return list(dispatch.hand_over(counters).op.results)
 
     def _extras(self) -> list[ir.Value]:
-        return [x for x in (self.beside, self.lengths) if x is not None]
+        return [x for x in (self.extra_vectors, self.lengths) if x is not None]
 
     def _buffers(self, team: bool) -> list[iree.Buffer]:
         """The buffers of all operands and results, with counters after the operands for a
@@ -92,8 +94,8 @@ class RecurrentDispatch:
         shape, f32 = self.shape, ir.F32Type.get()
         states = [iree.Buffer(f32, shape.hidden, OF_BATCH)] * len(self.states)
         extras = []
-        if self.beside is not None:
-            extras.append(iree.Buffer(f32, ir.ShapedType(self.beside.type).shape[0]))
+        if self.extra_vectors is not None:
+            extras.append(iree.Buffer(f32, ir.ShapedType(self.extra_vectors.type).shape[0]))
         if self.lengths is not None:
             integer = ir.ShapedType(self.lengths.type).element_type
             extras.append(iree.Buffer(integer, 1, OF_BATCH))
@@ -114,11 +116,13 @@ class RecurrentDispatch:
         """All buffers except the counters, by name."""
         gates, recurrence = left.pop(0), left.pop(0)
         initial = [left.pop(0) for _ in self.states]
-        beside: list[tuple[ir.Value, int]] = []
-        if self.beside is not None:
+        extra_vectors: list[tuple[ir.Value, int]] = []
+        if self.extra_vectors is not None:
             buffer = left.pop(0)
-            parts = ir.ShapedType(self.beside.type).shape[0] // self.shape.hidden
-            beside = [(buffer, part) for part in range(parts)]
+            parts = ir.ShapedType(self.extra_vectors.type).shape[0] // self.shape.hidden
+            extra_vectors = [(buffer, part) for part in range(parts)]
         lengths = None if self.lengths is None else left.pop(0)
         outputs, *last, scratch = left
-        return RecurrentMemory(gates, recurrence, initial, beside, lengths, outputs, last, scratch)
+        return RecurrentMemory(
+            gates, recurrence, initial, extra_vectors, lengths, outputs, last, scratch
+        )

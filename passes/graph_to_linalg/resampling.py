@@ -77,13 +77,13 @@ def _by_kernel(
     outer, extent, inner = merged.static_shape
     shape = Interpolation(outer, extent, size, inner, taps)
 
-    def kernel(number: ir.Value, *buffers: ir.Value) -> None:
-        InterpolationEmitter(shape, InterpolationMemory(*buffers)).piece(number)
+    def kernel(workgroup_id: ir.Value, *buffers: ir.Value) -> None:
+        InterpolationEmitter(shape, InterpolationMemory(*buffers)).workgroup(workgroup_id)
 
     operands = [x, places, weights]
     types = [*(operand.type for operand in operands), plain_type(result)]
     name = define(ctx, "interpolate", (shape, str(places.type)), [flat(t) for t in types], kernel)
-    return iree.run_kernel(name, shape.pieces, operands, [plain_type(result)])[0]
+    return iree.run_kernel(name, shape.workgroups, operands, [plain_type(result)])[0]
 
 
 def _merged(type_: graph.TensorType, axis: int) -> graph.TensorType:

@@ -20,7 +20,7 @@ def strassen_terms(ctx: Lowering, op: graph.StrassenTermsOp, x: ir.Value) -> ir.
         math.prod(source[:-1]), source[-1], op.attrs["blocks"], op.attrs["replicas"]
     )  # fmt: skip
     name = define(ctx, "strassen_terms", shape, [flat(x.type), flat(result)], shape.write)
-    return iree.run_kernel(name, shape.pieces, [x], [result])[0]
+    return iree.run_kernel(name, shape.workgroups, [x], [result])[0]
 
 
 @lowers_with_epilogue(graph.StrassenMatmulOp)
@@ -36,7 +36,7 @@ def strassen_matmul(
 def strassen_scratch(op: graph.StrassenMatmulOp, cpu: CpuModel) -> list[graph.TensorType]:
     """The products of all workgroups."""
     shape = _shape(op, cpu)
-    return [floats(shape.pieces * shape.scratch)]
+    return [floats(shape.workgroups * shape.scratch)]
 
 
 def _shape(op: graph.StrassenMatmulOp, cpu: CpuModel) -> StrassenShape:
@@ -44,6 +44,6 @@ def _shape(op: graph.StrassenMatmulOp, cpu: CpuModel) -> StrassenShape:
     depth, width = graph.type_of(op.w).static_shape[2:]
     return StrassenShape(
         math.prod(attrs["shape"]), depth, attrs["columns"], attrs["blocks"],
-        width=width, lanes=attrs["lanes"], mr=attrs["mr"],
-        wanted=attrs["workgroups"], cpu=cpu, copies=graph.type_of(op.x).static_shape[0],
+        nr=width, lanes=attrs["lanes"], mr=attrs["mr"],
+        wanted=attrs["workgroups"], cpu=cpu, replicas=graph.type_of(op.x).static_shape[0],
     )  # fmt: skip

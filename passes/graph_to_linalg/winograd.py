@@ -26,7 +26,7 @@ def winograd_conv(ctx: Lowering, op: graph.WinogradConvOp, epilogue: VectorEpilo
 def winograd_scratch(op: graph.WinogradConvOp, cpu: CpuModel) -> list[graph.TensorType]:
     """The intermediates of all workgroups."""
     shape = _shape(op, cpu)
-    return [floats(shape.pieces * shape.scratch)]
+    return [floats(shape.workgroups * shape.scratch)]
 
 
 def _shape(op: graph.WinogradConvOp, cpu: CpuModel) -> WinogradShape:
@@ -36,9 +36,9 @@ def _shape(op: graph.WinogradConvOp, cpu: CpuModel) -> WinogradShape:
         cast(_Image, graph.type_of(op.result).static_shape),
         (low[0], low[1]),
         tile=op.attrs["tile"],
-        depth=graph.type_of(op.w).static_shape[2],
-        width=graph.type_of(op.w).static_shape[-1],
+        k=graph.type_of(op.w).static_shape[2],
+        nr=graph.type_of(op.w).static_shape[-1],
         lanes=op.attrs["lanes"],
-        rows=op.attrs["mr"],
+        mr=op.attrs["mr"],
         cpu=cpu,
     )

@@ -13,7 +13,7 @@ from ...mlir import arith, ir, llvm, memref, vector
 ROWS = 16
 """Rows of a tile."""
 ROW_BYTES = 64
-SUMS = ROW_BYTES // 4
+ROW_ACCUMULATORS = ROW_BYTES // 4
 """f32 accumulators in a row of a tile."""
 STEP = ROW_BYTES // 2
 """bf16 factors in a row of a tile: one step along K."""
@@ -77,9 +77,10 @@ class TileRegisters:
     def store(self, register: int, rows: "TileRows") -> None:
         _intrinsic("tilestored64", _i8(register), rows.pointer, rows.stride)
 
-    def multiply(self, sums: int, rows: int, pairs: int) -> None:
-        """Accumulate the product of registers `rows` and `pairs`, of bf16, into register `sums`."""
-        _intrinsic("tdpbf16ps", _i8(sums), _i8(rows), _i8(pairs))
+    def multiply(self, accumulators: int, rows: int, pairs: int) -> None:
+        """Accumulate the product of registers `rows` and `pairs`, of bf16, into register
+        `accumulators`."""
+        _intrinsic("tdpbf16ps", _i8(accumulators), _i8(rows), _i8(pairs))
 
 
 class Address:

@@ -12,31 +12,31 @@ from ...mlir import arith, ir, memref
 from . import amx
 from .amx import Address, TileRegisters
 from .emitter import VectorEmitter, long_vectors
-from .epilogue import Finish, Place
+from .epilogue import Epilogue, OutputPosition
 
-WIDTH = 2 * amx.SUMS
+WIDTH = 2 * amx.ROW_ACCUMULATORS
 """Columns of a panel (NR)."""
 ROWS = 2 * amx.ROWS
 """Rows that are multiplied at a time (MR)."""
 L2_ROWS_SHARE = 1
 """Share of the L2 for a block of rows."""
-MIN_PIECES = 8
+MIN_WORKGROUPS = 8
 """Workgroups that a matmul should split into, for threads to share."""
 
-_SUMS = ((0, 1), (2, 3))
+_ACCUMULATORS = ((0, 1), (2, 3))
 _ROWS = (4, 5)
 _WEIGHTS = (6, 7)
-_PRODUCTS = {1: ((0, 0),), 2: ((0, 1), (0, 0), (1, 0))}
+_TERM_PAIRS = {1: ((0, 0),), 2: ((0, 1), (0, 0), (1, 0))}
 """Pairs of terms (rows, weights) that are multiplied, ordered so that few are loaded twice."""
 
 
 @dataclass(frozen=True)
-class TileProduct:
-    """``[rows, depth] x [depth, columns]``, where `depth` (K) is a multiple of a tile's."""
+class AmxMatmulShape:
+    """``[rows, k] x [k, columns]``, where `k` is a multiple of a tile's."""
 
     rows: int | None
     """None if dynamic."""
-    depth: int
+    k: int
     columns: int
     cpu: CpuModel
     terms: int = 1
@@ -45,23 +45,23 @@ class TileProduct:
     @property
     def row(self) -> int:
         """Elements of a row."""
-        return self.terms * self.depth
+        return self.terms * self.k
 
     @property
     def panel(self) -> int:
         """Elements of a panel."""
-        return self.terms * self.depth * WIDTH
+        return self.terms * self.k * WIDTH
 
     @property
     def flops(self) -> int | None:
-        return None if self.rows is None else 2 * self.rows * self.depth * self.columns
+        return None if self.rows is None else 2 * self.rows * self.k * self.columns
 
     @property
     def panels(self) -> int:
         return -(-self.columns // WIDTH)
 
     @property
-    def block(self) -> int:
+    def mc(self) -> int:
         """Rows in a workgroup, at most."""
         held = int(self.cpu.l2_bytes * L2_ROWS_SHARE) // (2 * self.row)
         most = max(1, held // ROWS) * ROWS
@@ -73,66 +73,68 @@ class TileProduct:
     @property
     def tiles(self) -> int:
         """Steps in which the rows of a block are multiplied by a panel."""
-        return -(-self.block // ROWS)
+        return -(-self.mc // ROWS)
 
     @property
-    def group(self) -> int:
+    def nc_panels(self) -> int:
         """Panels in a workgroup, except the last one of a block."""
-        blocks = 1 if self.rows is None else -(-self.rows // self.block)
-        return -(-self.panels // -(-MIN_PIECES // blocks))
+        blocks = 1 if self.rows is None else -(-self.rows // self.mc)
+        return -(-self.panels // -(-MIN_WORKGROUPS // blocks))
 
     @property
-    def groups(self) -> int:
-        return -(-self.panels // self.group)
+    def n_blocks(self) -> int:
+        return -(-self.panels // self.nc_panels)
 
     @property
-    def pieces(self) -> int:
+    def workgroups(self) -> int:
         assert self.rows is not None
-        return -(-self.rows // self.block) * self.groups
+        return -(-self.rows // self.mc) * self.n_blocks
 
-    def count_pieces(self, rows: ir.Value) -> ir.Value:
+    def count_workgroups(self, rows: ir.Value) -> ir.Value:
         """The number of workgroups for `rows` dynamic rows."""
-        blocks = arith.ceildivui(rows, _index(self.block))
-        return arith.muli(blocks, _index(self.groups))
+        blocks = arith.ceildivui(rows, _index(self.mc))
+        return arith.muli(blocks, _index(self.n_blocks))
 
 
-class TileEmitter(VectorEmitter):
+class AmxMatmulEmitter(VectorEmitter):
     """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
-        product: TileProduct,
+        shape: AmxMatmulShape,
         x: ir.Value,
         weights: ir.Value,
         output: ir.Value,
-        finish: Finish,
+        epilogue: Epilogue,
     ):
-        super().__init__(amx.SUMS)
-        self.product, self.output, self.finish = product, output, finish
+        super().__init__(amx.ROW_ACCUMULATORS)
+        self.shape, self.output, self.epilogue = shape, output, epilogue
         self.tiles = TileRegisters()
-        self.sums = memref.alloca(
+        self.accumulators = memref.alloca(
             ir.MemRefType.get([ROWS * WIDTH], ir.F32Type.get()), [], [], alignment=64
         )
         self.weights = weights
-        self._x, self._weights, self._sums = Address(x), Address(weights), Address(self.sums)
+        self._x, self._weights = Address(x), Address(weights)
+        self._accumulators = Address(self.accumulators)
 
-    def piece(self, number: ir.Value, rows: ir.Value | None = None) -> None:
-        """Emit workgroup `number`; the groups of panels of a block of rows are consecutive."""
-        product = self.product
+    def workgroup(self, workgroup_id: ir.Value, rows: ir.Value | None = None) -> None:
+        """Emit workgroup `workgroup_id`; the groups of panels of a block of rows are
+        consecutive."""
+        shape = self.shape
         if rows is None:
-            assert product.rows is not None
-            rows = self.index(product.rows)
-        block = arith.divui(number, self.index(product.groups))
-        group = arith.remui(number, self.index(product.groups))
-        first = self.times(block, product.block)
-        lines = arith.minui(self.index(product.block), arith.subi(rows, first))
-        start = self.times(group, product.group)
-        last = arith.minui(self.add(start, product.group), self.index(product.panels))
+            assert shape.rows is not None
+            rows = self.index(shape.rows)
+        block = arith.divui(workgroup_id, self.index(shape.n_blocks))
+        group = arith.remui(workgroup_id, self.index(shape.n_blocks))
+        first = self.times(block, shape.mc)
+        lines = arith.minui(self.index(shape.mc), arith.subi(rows, first))
+        start = self.times(group, shape.nc_panels)
+        last = arith.minui(self.add(start, shape.nc_panels), self.index(shape.panels))
         self.tiles.request()
         self.tiles.configure()
-        full = arith.minui(last, self.index(product.columns // WIDTH))
+        full = arith.minui(last, self.index(shape.columns // WIDTH))
         self.repeat(start, full, lambda panel: self._panel(panel, first, lines, WIDTH))
-        if rest := product.columns % WIDTH:
+        if rest := shape.columns % WIDTH:
             self.repeat(full, last, lambda panel: self._panel(panel, first, lines, rest))
         self.tiles.release()
 
@@ -156,7 +158,7 @@ class TileEmitter(VectorEmitter):
 
     def _rest(self, panel: ir.Value, row: ir.Value, count: ir.Value, columns: int) -> None:
         """Multiply fewer rows than a tile has."""
-        self.tiles.configure(count, of=(*_SUMS[0], _ROWS[0]))
+        self.tiles.configure(count, of=(*_ACCUMULATORS[0], _ROWS[0]))
         self._tile(panel, row, amx.ROWS, columns, count)
         self.tiles.configure()
 
@@ -169,14 +171,14 @@ class TileEmitter(VectorEmitter):
         count: ir.Value | None = None,
     ) -> None:
         """Multiply one or two tiles of rows by a panel; `count` rows exist, all if it is None."""
-        product, tiles = self.product, self.tiles
-        steps = product.depth // amx.STEP
+        shape, tiles = self.shape, self.tiles
+        steps = shape.k // amx.STEP
         used = range(rows // amx.ROWS)
         for part in used:
-            for sums in _SUMS[part]:
-                tiles.zero(sums)
-        start = self.times(row, product.row)
-        weights = self.times(panel, product.panel)
+            for accumulators in _ACCUMULATORS[part]:
+                tiles.zero(accumulators)
+        start = self.times(row, shape.row)
+        weights = self.times(panel, shape.panel)
         ahead = self._ahead(panel, row)
 
         def step(number: ir.Value) -> None:
@@ -184,50 +186,50 @@ class TileEmitter(VectorEmitter):
             at = self.add(start, self.times(number, amx.STEP))
             line = self.add(weights, self.times(number, amx.STEP * WIDTH))
             held: tuple[int | None, int | None] = (None, None)
-            for x_term, w_term in _PRODUCTS[product.terms]:
+            for x_term, w_term in _TERM_PAIRS[shape.terms]:
                 if w_term != held[1]:
-                    self._load_weights(self.add(line, w_term * product.depth * WIDTH))
+                    self._load_weights(self.add(line, w_term * shape.k * WIDTH))
                 if x_term != held[0]:
-                    self._load_rows(self.add(at, x_term * product.depth), used)
+                    self._load_rows(self.add(at, x_term * shape.k), used)
                 held = (x_term, w_term)
                 for part in used:
-                    for sums, pairs in zip(_SUMS[part], _WEIGHTS, strict=True):
-                        tiles.multiply(sums, _ROWS[part], pairs)
+                    for accumulators, pairs in zip(_ACCUMULATORS[part], _WEIGHTS, strict=True):
+                        tiles.multiply(accumulators, _ROWS[part], pairs)
 
         self.repeat(self.index(0), self.index(steps), step)
         for part in used:
-            for column, sums in enumerate(_SUMS[part]):
-                place = part * amx.ROWS * WIDTH + column * amx.SUMS
-                tiles.store(sums, self._sums.rows(self.index(place), WIDTH))
+            for column, accumulators in enumerate(_ACCUMULATORS[part]):
+                position = part * amx.ROWS * WIDTH + column * amx.ROW_ACCUMULATORS
+                tiles.store(accumulators, self._accumulators.rows(self.index(position), WIDTH))
         self._finish(panel, row, self.index(rows) if count is None else count, columns)
 
     def _load_weights(self, line: ir.Value) -> None:
         """Load one step along K of a panel, from the element `line` on."""
         for part, register in enumerate(_WEIGHTS):
-            pairs = self.add(line, part * 2 * amx.SUMS)
+            pairs = self.add(line, part * 2 * amx.ROW_ACCUMULATORS)
             self.tiles.load(register, self._weights.rows(pairs, 2 * WIDTH))
 
     def _load_rows(self, at: ir.Value, tiles: range) -> None:
         """Load one step along K of one or two tiles of rows, from the element `at` on."""
         for part in tiles:
-            place = self.add(at, part * amx.ROWS * self.product.row)
-            self.tiles.load(_ROWS[part], self._x.rows(place, self.product.row))
+            position = self.add(at, part * amx.ROWS * self.shape.row)
+            self.tiles.load(_ROWS[part], self._x.rows(position, self.shape.row))
 
     def _ahead(self, panel: ir.Value, row: ir.Value) -> ir.Value:
         """The part of the next panel to prefetch while the rows from `row` on are multiplied."""
-        product = self.product
+        shape = self.shape
         tile = arith.divui(row, self.index(ROWS))
-        tile = arith.remui(tile, self.index(product.tiles))
-        next_ = self.times(self.add(panel, 1), product.panel)
-        return self.add(next_, self.times(tile, -(-product.panel // product.tiles)))
+        tile = arith.remui(tile, self.index(shape.tiles))
+        next_ = self.times(self.add(panel, 1), shape.panel)
+        return self.add(next_, self.times(tile, -(-shape.panel // shape.tiles)))
 
     def _prefetch(self, start: ir.Value, step: ir.Value) -> None:
-        lines = -(-amx.STEP * self.product.terms // self.product.tiles)
+        lines = -(-amx.STEP * self.shape.terms // self.shape.tiles)
         at = self.add(start, self.times(step, lines * WIDTH))
         for line in range(lines):
-            place = self.add(at, line * WIDTH)
+            position = self.add(at, line * WIDTH)
             memref.prefetch(
-                self.weights, [place], is_write=False, locality_hint=2, is_data_cache=True
+                self.weights, [position], is_write=False, locality_hint=2, is_data_cache=True
             )
 
     def _finish(self, panel: ir.Value, row: ir.Value, rows: ir.Value, columns: int) -> None:
@@ -236,10 +238,10 @@ class TileEmitter(VectorEmitter):
         parts = long_vectors(columns, self.lanes)
 
         def line(number: ir.Value) -> None:
-            offset = self.add(self.times(self.add(row, number), self.product.columns), feature)
+            offset = self.add(self.times(self.add(row, number), self.shape.columns), feature)
             held = self.times(number, WIDTH)
-            places = [
-                Place(
+            positions = [
+                OutputPosition(
                     self.add(feature, part.start),
                     self.add(offset, part.start),
                     part.lanes,
@@ -247,9 +249,11 @@ class TileEmitter(VectorEmitter):
                 )
                 for part in parts
             ]
-            sums = self.load_all(self.sums, held, [part.lanes for part in parts])
-            for place, value in zip(places, self.finish(places, sums), strict=True):
-                self.store(value, self.output, place.offset, place.mask)
+            accumulators = self.load_all(self.accumulators, held, [part.lanes for part in parts])
+            for position, value in zip(
+                positions, self.epilogue(positions, accumulators), strict=True
+            ):
+                self.store(value, self.output, position.offset, position.mask)
 
         self.repeat(self.index(0), rows, line)
 

@@ -7,8 +7,8 @@ accumulator. The f32 kernel counts K in elements of four bytes; this one counts 
 from dataclasses import dataclass
 
 from ...mlir import ir, llvm, memref, vector
-from .emitter import Ahead, Part, Registers, Rows, short_vectors
-from .packed_matmul import MatmulEmitter, Product
+from .emitter import LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
+from .packed_matmul import MatmulEmitter, MatmulShape
 
 PAIR_LANES = 16
 """Pairs in a vector of 512 bits."""
@@ -18,12 +18,12 @@ finds the accumulators in registers and may round them."""
 
 
 @dataclass(frozen=True)
-class PairsProduct(Product):
+class PairsMatmulShape(MatmulShape):
     """A matmul whose K is counted in pairs."""
 
     @property
     def weights_bytes(self) -> int:
-        """See `Product`."""
+        """See `MatmulShape`."""
         return int(self.cpu.l2_bytes * L2_WEIGHTS_SHARE)
 
     @property
@@ -32,26 +32,26 @@ class PairsProduct(Product):
         return None if pairs is None else 2 * pairs
 
 
-class PairsEmitter(MatmulEmitter):
+class PairsMatmulEmitter(MatmulEmitter):
     """Emits the kernel for a matmul whose K is counted in pairs."""
 
-    def parts(self, columns: int) -> list[Part]:
+    def parts(self, columns: int) -> list[VectorSlice]:
         """See `MatmulEmitter`: vectors of the length that the instruction takes."""
         return short_vectors(columns, self.lanes)
 
     def multiply(
         self,
-        left: Rows,
+        left: LhsBlock,
         right: ir.Value,
         start: ir.Value,
-        depth: int | ir.Value,
-        sums: Registers,
-        ahead: Ahead | None = None,
+        k: int | ir.Value,
+        accumulators: Registers,
+        ahead: Prefetch | None = None,
         mask: ir.Value | None = None,
     ) -> Registers:
         """See `VectorEmitter`. Nothing is masked, because panels are padded."""
         assert mask is None
-        parts = len(sums) // left.count
+        parts = len(accumulators) // left.count
 
         def step(index: ir.Value, registers: Registers) -> Registers:
             line = self.add(start, self.times(index, left.panel_width))
@@ -69,8 +69,8 @@ class PairsEmitter(MatmulEmitter):
                     results.append(self._multiply_add(total, factor, column))
             return results
 
-        end = self.index(depth) if isinstance(depth, int) else depth
-        return self.loop((self.index(0), end), sums, step)
+        end = self.index(k) if isinstance(k, int) else k
+        return self.loop((self.index(0), end), accumulators, step)
 
     @property
     def _pairs_type(self) -> ir.VectorType:

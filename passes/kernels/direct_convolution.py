@@ -12,15 +12,15 @@ import math
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
-from .emitter import Part, Registers, VectorEmitter, long_vectors
-from .epilogue import Finish, Place
+from .emitter import Registers, VectorEmitter, VectorSlice, long_vectors
+from .epilogue import Epilogue, OutputPosition
 
-MIN_PIECES = 8
+MIN_WORKGROUPS = 8
 """Workgroups that a convolution should split into, for threads to share."""
 
 
 @dataclass(frozen=True)
-class Shape:
+class DirectConvShape:
     """The sizes of a convolution and of its tiles."""
 
     image: tuple[int, int, int, int]
@@ -29,7 +29,7 @@ class Shape:
     strides: tuple[int, int]
     dilations: tuple[int, int]
     low: tuple[int, int]
-    width: int
+    nr: int
     """Features in a panel."""
     groups: int
     tile_w: int
@@ -68,15 +68,15 @@ class Shape:
 
     @property
     def panels(self) -> int:
-        return self.result[3] // self.width
+        return self.result[3] // self.nr
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[VectorSlice]:
         """Vectors in a panel."""
-        return long_vectors(self.width, self.lanes)
+        return long_vectors(self.nr, self.lanes)
 
     @property
-    def pieces(self) -> int:
+    def workgroups(self) -> int:
         """Workgroups."""
         return self.rows // self.chunk * self.panels
 
@@ -88,12 +88,12 @@ class Shape:
     @property
     def chunk(self) -> int:
         """Rows in a workgroup."""
-        wanted = max(1, self.rows * self.panels // MIN_PIECES)
+        wanted = max(1, self.rows * self.panels // MIN_WORKGROUPS)
         return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
 
-    def is_inside(self, place: int, tap: int) -> bool:
-        """Return whether column `tap` of the kernel falls into the image at pixel `place`."""
-        column = place * self.strides[1] - self.low[1] + tap * self.dilations[1]
+    def is_inside(self, position: int, tap: int) -> bool:
+        """Return whether column `tap` of the kernel falls into the image at pixel `position`."""
+        column = position * self.strides[1] - self.low[1] + tap * self.dilations[1]
         return 0 <= column < self.image[2]
 
     def tiles(self) -> list[range]:
@@ -104,7 +104,7 @@ class Shape:
     def is_interior(self, tile: range) -> bool:
         """Return whether a tile is full and all of its taps fall into the image."""
         taps = range(self.kernel[1])
-        inside = all(self.is_inside(place, tap) for place in tile for tap in taps)
+        inside = all(self.is_inside(position, tap) for position in tile for tap in taps)
         return inside and len(tile) == self.tile_w
 
     @property
@@ -113,28 +113,28 @@ class Shape:
         return self.dilations[1] == 1 and self.groups == 1 and not self.planar
 
 
-class Emitter(VectorEmitter):
+class DirectConvEmitter(VectorEmitter):
     """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
         self,
-        shape: Shape,
+        shape: DirectConvShape,
         image: ir.Value,
         weights: ir.Value,
         output: ir.Value,
-        finish: Finish,
+        epilogue: Epilogue,
     ):
         super().__init__(shape.lanes)
         self.shape, self.image, self.weights, self.output = shape, image, weights, output
-        self.finish = finish
+        self.epilogue = epilogue
 
     # The kernel, from the outside in
 
-    def piece(self, number: ir.Value) -> None:
-        """Emit workgroup `number`; the panels of one chunk of rows are consecutive."""
+    def workgroup(self, workgroup_id: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`; the panels of one chunk of rows are consecutive."""
         shape = self.shape
-        panel = arith.remui(number, self.index(shape.panels))
-        chunk = arith.divui(number, self.index(shape.panels))
+        panel = arith.remui(workgroup_id, self.index(shape.panels))
+        chunk = arith.divui(workgroup_id, self.index(shape.panels))
         first = self.times(chunk, shape.chunk)
         bounds = (first, self.add(first, shape.chunk))
 
@@ -146,31 +146,31 @@ class Emitter(VectorEmitter):
 
     def row(self, row: ir.Value, panel: ir.Value) -> None:
         """Emit one row of the result by a panel."""
-        places = self.index(self.shape.result[1])
-        batch, place = arith.divui(row, places), arith.remui(row, places)
-        self.row_of(place, self.times(batch, self.shape.image_rows), row, panel)
+        positions = self.index(self.shape.result[1])
+        batch, position = arith.divui(row, positions), arith.remui(row, positions)
+        self.row_of(position, self.times(batch, self.shape.image_rows), row, panel)
 
-    def rows_of(self, place: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
-        """Emit `count` result rows of one image, from row `place` on, into the rows of the result
-        buffer from `row` on. Row 0 of the image is row `origin` of its buffer."""
+    def rows_of(self, position: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
+        """Emit `count` result rows of one image, from row `position` on, into the rows of the
+        result buffer from `row` on. Row 0 of the image is row `origin` of its buffer."""
 
         def panel(panel: ir.Value) -> None:
             def line(line: ir.Value) -> None:
-                self.row_of(self.add(place, line), origin, self.add(row, line), panel)
+                self.row_of(self.add(position, line), origin, self.add(row, line), panel)
 
             self.repeat(0, count, line)
 
         self.repeat(0, self.shape.panels, panel)
 
-    def row_of(self, place: ir.Value, origin: ir.Value, row: ir.Value, panel: ir.Value) -> None:
+    def row_of(self, position: ir.Value, origin: ir.Value, row: ir.Value, panel: ir.Value) -> None:
         """Emit one row by a panel; see `rows_of`."""
         shape = self.shape
-        top = self.add(self.times(place, shape.strides[0]), -shape.low[0])
+        top = self.add(self.times(position, shape.strides[0]), -shape.low[0])
         first = self.times(self.add(origin, top), shape.image[2] * shape.pixel)
         first = self.add(first, self.times(self._first_channel(panel), shape.channel))
         taps = self._rows_inside(top)
-        feature = self.times(panel, shape.width)
-        size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.width
+        feature = self.times(panel, shape.nr)
+        size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.nr
         start = self.times(panel, size)
         offset = self.add(self.times(row, shape.result[2] * shape.result[3]), feature)
         for tiles in _runs(shape):
@@ -181,8 +181,8 @@ class Emitter(VectorEmitter):
             bounds = (*bounds, self.index(tiles[-1].start // shape.tile_w + 1))
 
             def body(index: ir.Value, registers: Registers, tile: range = tiles[0]) -> Registers:
-                place = self.times(index, shape.tile_w)
-                self.tile(tile, place, first, start, taps, feature, offset)
+                position = self.times(index, shape.tile_w)
+                self.tile(tile, position, first, start, taps, feature, offset)
                 return registers
 
             self.loop(bounds, [], body)
@@ -191,7 +191,7 @@ class Emitter(VectorEmitter):
         """The first channel that a panel reads."""
         shape = self.shape
         if shape.is_depthwise:
-            return self.times(panel, shape.width)
+            return self.times(panel, shape.nr)
         group = arith.divui(panel, self.index(shape.panels // shape.groups))
         return self.times(group, shape.channels)
 
@@ -206,82 +206,91 @@ class Emitter(VectorEmitter):
     def tile(
         self,
         tile: range,
-        place: ir.Value | None,
+        position: ir.Value | None,
         first: ir.Value,
         weights: ir.Value,
         taps: tuple[ir.Value, ir.Value],
         feature: ir.Value,
         offset: ir.Value,
     ) -> None:
-        """Emit a tile at pixel `place`, or at `tile` itself if that is None.
+        """Emit a tile at pixel `position`, or at `tile` itself if that is None.
 
-        At `place`, the same taps must fall into the image as at `tile`.
+        At `position`, the same taps must fall into the image as at `tile`.
         """
         shape = self.shape
-        where = self.index(tile.start) if place is None else place
+        where = self.index(tile.start) if position is None else position
         left = self.add(self.times(where, shape.strides[1]), -shape.low[1])
         base = self.add(first, self.times(left, shape.pixel))
-        sums = self.zeros(len(tile), shape.parts)
+        accumulators = self.zeros(len(tile), shape.parts)
 
         def row(tap: ir.Value, registers: Registers) -> Registers:
             pixels = self.times(tap, shape.dilations[0] * shape.image[2] * shape.pixel)
-            line = self.times(tap, shape.kernel[1] * shape.channels * shape.width)
+            line = self.times(tap, shape.kernel[1] * shape.channels * shape.nr)
             return self.taps(tile, self.add(base, pixels), self.add(weights, line), registers)
 
-        sums = self.loop(taps, sums, row)
+        accumulators = self.loop(taps, accumulators, row)
         at = self.add(offset, self.times(where, shape.result[3]))
         spots = self._spots(len(tile), feature, at)
-        for spot, value in zip(spots, self.finish(spots, sums), strict=True):
+        for spot, value in zip(spots, self.epilogue(spots, accumulators), strict=True):
             self.store(value, self.output, spot.offset)
 
-    def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[Place]:
+    def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[OutputPosition]:
         """Result positions of the registers of a tile of `count` pixels that begins at `offset`."""
         shape = self.shape
         features = [self.add(feature, part.start) for part in shape.parts]
         return [
-            Place(at, self.add(offset, place * shape.result[3] + part.start), part.lanes)
-            for place in range(count)
+            OutputPosition(
+                at, self.add(offset, position * shape.result[3] + part.start), part.lanes
+            )
+            for position in range(count)
             for part, at in zip(shape.parts, features, strict=True)
         ]
 
-    def taps(self, tile: range, image: ir.Value, weights: ir.Value, sums: Registers) -> Registers:
+    def taps(
+        self, tile: range, image: ir.Value, weights: ir.Value, accumulators: Registers
+    ) -> Registers:
         """Accumulate all taps of one kernel row."""
         shape = self.shape
         if shape.is_interior(tile) and shape.is_one_run:
             count = shape.kernel[1] * shape.channels
-            return self.channels(count, list(range(len(tile))), image, weights, sums)
+            return self.channels(count, list(range(len(tile))), image, weights, accumulators)
         for tap in range(shape.kernel[1]):
-            inside = [i for i, place in enumerate(tile) if shape.is_inside(place, tap)]
+            inside = [i for i, position in enumerate(tile) if shape.is_inside(position, tap)]
             if inside:
                 pixel = self.add(image, tap * shape.dilations[1] * shape.pixel)
-                panel = self.add(weights, tap * shape.channels * shape.width)
+                panel = self.add(weights, tap * shape.channels * shape.nr)
                 if shape.is_depthwise:
-                    sums = self.vectors(inside, pixel, panel, sums)
+                    accumulators = self.vectors(inside, pixel, panel, accumulators)
                 else:
-                    sums = self.channels(shape.channels, inside, pixel, panel, sums)
-        return sums
+                    accumulators = self.channels(shape.channels, inside, pixel, panel, accumulators)
+        return accumulators
 
     def vectors(
-        self, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
+        self, positions: list[int], image: ir.Value, weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one depthwise tap, vectors of channels, at some pixels of a tile."""
         shape = self.shape
         columns = self._vectors(self.weights, weights)
-        sums = list(sums)
-        for place in places:
-            at = place * len(columns)
-            pixel = self.add(image, place * shape.strides[1] * shape.image[3])
+        accumulators = list(accumulators)
+        for position in positions:
+            at = position * len(columns)
+            pixel = self.add(image, position * shape.strides[1] * shape.image[3])
             values = self._vectors(self.image, pixel)
             for index, (value, column) in enumerate(zip(values, columns, strict=True), start=at):
-                sums[index] = vector.fma(value, column, sums[index])
-        return sums
+                accumulators[index] = vector.fma(value, column, accumulators[index])
+        return accumulators
 
     def _vectors(self, memory: ir.Value, offset: ir.Value) -> Registers:
         """Load the vectors of a panel from `offset` of `memory` on."""
         return self.load_all(memory, offset, [part.lanes for part in self.shape.parts])
 
     def channels(
-        self, count: int, places: list[int], image: ir.Value, weights: ir.Value, sums: Registers
+        self,
+        count: int,
+        positions: list[int],
+        image: ir.Value,
+        weights: ir.Value,
+        accumulators: Registers,
     ) -> Registers:
         """Accumulate `count` consecutive channels at some pixels of a tile."""
         shape = self.shape
@@ -289,18 +298,18 @@ class Emitter(VectorEmitter):
 
         def channel(index: ir.Value, registers: Registers) -> Registers:
             pixel = self.add(image, self.times(index, shape.channel))
-            line = self.add(weights, self.times(index, shape.width))
+            line = self.add(weights, self.times(index, shape.nr))
             columns = self._vectors(self.weights, line)
             registers = list(registers)
-            for place in places:
-                scalar = memref.load(self.image, [self.add(pixel, place * stride)])
-                self.add_products(scalar, columns, registers, place * len(columns))
+            for position in positions:
+                scalar = memref.load(self.image, [self.add(pixel, position * stride)])
+                self.multiply_add(scalar, columns, registers, position * len(columns))
             return registers
 
-        return self.loop((self.index(0), self.index(count)), sums, channel)
+        return self.loop((self.index(0), self.index(count)), accumulators, channel)
 
 
-def _runs(shape: Shape) -> list[list[range]]:
+def _runs(shape: DirectConvShape) -> list[list[range]]:
     """The tiles of a row: interior ones grouped in runs, every other one alone."""
     runs: list[list[range]] = []
     for tile in shape.tiles():

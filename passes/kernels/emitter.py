@@ -14,7 +14,7 @@ CACHE_LINE = CACHE_LINE_BYTES // 4
 
 
 @dataclass(frozen=True)
-class Rows:
+class LhsBlock:
     """`count` rows of `memory` from `start` on, `stride` elements apart. They are multiplied by the
     lines of a panel, which are `panel_width` elements apart."""
 
@@ -28,7 +28,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Prefetch:
     """Memory to prefetch: `step` elements per index, from `start` on. If `step` is less than a
     cache line, the line that contains the elements is fetched."""
 
@@ -37,7 +37,7 @@ class Ahead:
 
 
 @dataclass(frozen=True)
-class Part:
+class VectorSlice:
     """The columns of a line in one vector of `lanes` elements: `count` columns from `start` on, in
     the first lanes."""
 
@@ -46,7 +46,7 @@ class Part:
     count: int
 
 
-def long_vectors(columns: int, lanes: int) -> list[Part]:
+def long_vectors(columns: int, lanes: int) -> list[VectorSlice]:
     """Cut `columns` into few long vectors, each a power of two times `lanes`.
 
     The backend splits long vectors into registers itself, and compiles them in a fraction of the
@@ -55,14 +55,14 @@ def long_vectors(columns: int, lanes: int) -> list[Part]:
     parts, start = [], 0
     while (left := columns - start) >= lanes:
         size = lanes << (left // lanes).bit_length() - 1
-        parts.append(Part(start, size, size))
+        parts.append(VectorSlice(start, size, size))
         start += size
-    return [*parts, Part(start, lanes, left)] if left else parts
+    return [*parts, VectorSlice(start, lanes, left)] if left else parts
 
 
-def short_vectors(columns: int, lanes: int) -> list[Part]:
+def short_vectors(columns: int, lanes: int) -> list[VectorSlice]:
     """Cut `columns` into vectors of `lanes`, for instructions that take no other length."""
-    return [Part(n, lanes, min(lanes, columns - n)) for n in range(0, columns, lanes)]
+    return [VectorSlice(n, lanes, min(lanes, columns - n)) for n in range(0, columns, lanes)]
 
 
 def even_tiles(count: int, most: int) -> list[tuple[int, int]]:
@@ -108,7 +108,7 @@ class VectorEmitter:
         element = ir.FloatAttr.get_f32(value)
         return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
 
-    def zeros(self, rows: int, parts: Sequence[Part]) -> Registers:
+    def zeros(self, rows: int, parts: Sequence[VectorSlice]) -> Registers:
         """Zero accumulators: one per row and part."""
         known = {lanes: self.splat(0, lanes) for lanes in {part.lanes for part in parts}}
         return [known[part.lanes] for part in parts] * rows
@@ -237,21 +237,21 @@ class VectorEmitter:
 
     def multiply(
         self,
-        left: "Rows",
+        left: "LhsBlock",
         right: ir.Value,
         start: ir.Value,
-        depth: int | ir.Value,
-        sums: Registers,
-        ahead: "Ahead | None" = None,
+        k: int | ir.Value,
+        accumulators: Registers,
+        ahead: "Prefetch | None" = None,
         mask: ir.Value | None = None,
     ) -> Registers:
-        """Accumulate the products of rows by a panel into `sums`, row by row.
+        """Accumulate the products of rows by a panel into `accumulators`, row by row.
 
-        The panel is in `right` from `start` on: `depth` lines (K), of which the vectors that `sums`
+        The panel is in `right` from `start` on: `k` lines, of which the vectors that `accumulators`
         needs are read, the last one under `mask`. Meanwhile `ahead` is prefetched.
         """
-        parts = len(sums) // left.count
-        lanes = [lanes_of(value) for value in sums[:parts]]
+        parts = len(accumulators) // left.count
+        lanes = [lanes_of(value) for value in accumulators[:parts]]
 
         def step(index: ir.Value, registers: Registers) -> Registers:
             line = self.add(start, self.times(index, left.panel_width))
@@ -266,11 +266,11 @@ class VectorEmitter:
                     )
             for row in range(left.count):
                 scalar = memref.load(left.memory, [self.add(element, row * left.stride)])
-                self.add_products(scalar, columns, registers, row * parts)
+                self.multiply_add(scalar, columns, registers, row * parts)
             return registers
 
-        end = self.index(depth) if isinstance(depth, int) else depth
-        return self.loop((self.index(0), end), sums, step)
+        end = self.index(k) if isinstance(k, int) else k
+        return self.loop((self.index(0), end), accumulators, step)
 
     def columns(
         self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None
@@ -278,7 +278,7 @@ class VectorEmitter:
         """The vectors of a panel's line, of the given `lanes`, the last one under `mask`."""
         return self.load_all(weights, line, lanes, mask)
 
-    def add_products(
+    def multiply_add(
         self, scalar: ir.Value, columns: Registers, registers: Registers, at: int
     ) -> None:
         """Accumulate the products of `scalar` and `columns` into the registers from `at` on."""

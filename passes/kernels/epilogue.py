@@ -17,7 +17,7 @@ Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
 
 
 @dataclass(frozen=True)
-class Place:
+class OutputPosition:
     """The position of a vector in the result: its first feature, and the offset of its first
     element; `mask` selects the valid lanes, if not all."""
 
@@ -27,7 +27,7 @@ class Place:
     mask: ir.Value | None = None
 
 
-Finish = Callable[[list[Place], Registers], Registers]
+Epilogue = Callable[[list[OutputPosition], Registers], Registers]
 """Maps accumulators and their positions in the result to the vectors that are stored there."""
 
 
@@ -86,33 +86,33 @@ class VectorEpilogue:
         self,
         emitter: VectorEmitter,
         buffers: Sequence[ir.Value],
-        places: Sequence[Place],
-        sums: Registers,
+        positions: Sequence[OutputPosition],
+        accumulators: Registers,
     ) -> Registers:
-        """Compute the results of the accumulators `sums` at `places`; `buffers` hold `memory`."""
+        """Compute the results of the `accumulators` at `positions`; `buffers` hold `memory`."""
         where = dict(zip(self.memory, buffers, strict=True))
         known: dict[tuple[ir.Value, ir.Value | int], ir.Value] = {}
 
-        def load(value: ir.Value, at: ir.Value, place: Place) -> ir.Value:
-            return emitter.load(where[value], at, place.mask, place.lanes)
+        def load(value: ir.Value, at: ir.Value, position: OutputPosition) -> ir.Value:
+            return emitter.load(where[value], at, position.mask, position.lanes)
 
-        def read(value: ir.Value, place: Place) -> ir.Value:
+        def read(value: ir.Value, position: OutputPosition) -> ir.Value:
             leaf = self.leaves[value]
             if leaf.whole:
-                return load(value, place.offset, place)
+                return load(value, position.offset, position)
             if leaf.splat is not None:
-                key = (value, place.lanes)
+                key = (value, position.lanes)
                 if key not in known:
-                    known[key] = emitter.splat(leaf.splat, place.lanes)
+                    known[key] = emitter.splat(leaf.splat, position.lanes)
                 return known[key]
-            key = (value, place.feature)
+            key = (value, position.feature)
             if key not in known:
-                known[key] = load(value, place.feature, place)
+                known[key] = load(value, position.feature, position)
             return known[key]
 
         return [
-            self.body({self.root: total, **{value: read(value, place) for value in self.leaves}})
-            for place, total in zip(places, sums, strict=True)
+            self.body({self.root: total, **{value: read(value, position) for value in self.leaves}})
+            for position, total in zip(positions, accumulators, strict=True)
         ]
 
 

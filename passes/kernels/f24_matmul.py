@@ -4,24 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, vector
-from .emitter import Part, Registers, short_vectors
-from .packed_matmul import MatmulEmitter, Product
+from .emitter import Registers, VectorSlice, short_vectors
+from .packed_matmul import MatmulEmitter, MatmulShape
 
 
 @dataclass(frozen=True)
-class CompactProduct(Product):
+class F24MatmulShape(MatmulShape):
     """A matmul by panels of `graph.pack_f24`."""
 
     @property
     def line(self) -> int:
-        """See `Product`; in words of 32 bits."""
-        return self.width * 24 // 32
+        """See `MatmulShape`; in words of 32 bits."""
+        return self.nr * 24 // 32
 
 
-class CompactEmitter(MatmulEmitter):
+class F24MatmulEmitter(MatmulEmitter):
     """Emits the kernel."""
 
-    def parts(self, columns: int) -> list[Part]:
+    def parts(self, columns: int) -> list[VectorSlice]:
         """See `MatmulEmitter`: the words of a line are laid out for vectors of `lanes`."""
         return short_vectors(columns, self.lanes)
 

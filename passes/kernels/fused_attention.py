@@ -15,10 +15,10 @@ import numpy as np
 
 from ...dialects.graph import View
 from ...mlir import arith, ir, memref, vector
-from .emitter import Registers, Rows, VectorEmitter
+from .emitter import LhsBlock, Registers, VectorEmitter
 from .vector_functions import exp_below_zero
 
-MIN_PIECES = 8
+MIN_WORKGROUPS = 8
 """Workgroups that attention should split into, for threads to share."""
 
 
@@ -51,7 +51,7 @@ class AttentionShape:
     scale: float
     causal: bool
     mask: MaskShape | None
-    rows: int
+    mr: int
     """Rows of a register tile."""
     vectors: int
     """Vectors of a register tile."""
@@ -78,7 +78,7 @@ class AttentionShape:
     @property
     def together(self) -> int:
         """Blocks of a head in a workgroup."""
-        parts = -(-MIN_PIECES // self.heads)
+        parts = -(-MIN_WORKGROUPS // self.heads)
         return -(-self.blocks // min(parts, self.blocks))
 
     @property
@@ -87,7 +87,7 @@ class AttentionShape:
         return -(-self.blocks // self.together)
 
     @property
-    def pieces(self) -> int:
+    def workgroups(self) -> int:
         return self.heads * self.parts
 
     @property
@@ -108,7 +108,7 @@ class AttentionShape:
 
 
 @dataclass(frozen=True)
-class Memory:
+class AttentionMemory:
     """The buffers of queries, keys, values, mask, result and scratch."""
 
     q: ir.Value
@@ -122,17 +122,17 @@ class Memory:
 class AttentionEmitter(VectorEmitter):
     """Emits the kernel. Indices count elements from the start of a buffer."""
 
-    def __init__(self, shape: AttentionShape, memory: Memory):
+    def __init__(self, shape: AttentionShape, memory: AttentionMemory):
         super().__init__(shape.lanes)
         self.shape, self.memory = shape, memory
 
-    def piece(self, number: ir.Value) -> None:
-        """Emit workgroup `number`; the workgroups of a head are consecutive."""
+    def workgroup(self, workgroup_id: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`; the workgroups of a head are consecutive."""
         shape = self.shape
-        head = arith.divui(number, self.index(shape.parts))
-        first = self.times(arith.remui(number, self.index(shape.parts)), shape.together)
+        head = arith.divui(workgroup_id, self.index(shape.parts))
+        first = self.times(arith.remui(workgroup_id, self.index(shape.parts)), shape.together)
         last = arith.minui(self.add(first, shape.together), self.index(shape.blocks))
-        scratch = self.times(number, shape.scratch)
+        scratch = self.times(workgroup_id, shape.scratch)
         whole, rest = divmod(shape.queries, shape.block)
 
         def block(at: ir.Value, count: int) -> None:
@@ -154,9 +154,9 @@ class AttentionEmitter(VectorEmitter):
             if size == 1:
                 continue
             left //= size
-            place = arith.remui(rest, self.index(size)) if left > 1 else rest
+            position = arith.remui(rest, self.index(size)) if left > 1 else rest
             if stride:
-                total = arith.addi(total, self.times(place, stride))
+                total = arith.addi(total, self.times(position, stride))
             rest = arith.divui(rest, self.index(size)) if left > 1 else rest
         return total
 
@@ -185,9 +185,9 @@ class _Block:
 
     def write(self) -> None:
         self._lay_queries()
-        self._tiles(self.end, self.shape.rows, self._scores)
+        self._tiles(self.end, self.shape.mr, self._scores)
         self._weigh()
-        rows = min(self.shape.rows, self.count)
+        rows = min(self.shape.mr, self.count)
         self._tiles(self.emit.index(self.count), rows, lambda row: self._results(row, rows))
 
     def _tiles(self, count: ir.Value, rows: int, body: Callable[[ir.Value], None]) -> None:
@@ -237,15 +237,17 @@ class _Block:
         *lead, between, step = shape.k.strides
         start = emit.start(self.head, shape.k.start, lead)
         start = emit.add(start, emit.times(key, between))
-        rows = Rows(self.memory.k, start, shape.rows, between, shape.block, step)
-        sums = [emit.splat(0)] * (shape.rows * self.vectors)
-        sums = emit.multiply(rows, self.memory.scratch, self.queries, shape.depth, sums)
+        rows = LhsBlock(self.memory.k, start, shape.mr, between, shape.block, step)
+        accumulators = [emit.splat(0)] * (shape.mr * self.vectors)
+        accumulators = emit.multiply(
+            rows, self.memory.scratch, self.queries, shape.depth, accumulators
+        )
         added = self._added(key)
-        for row in range(shape.rows):
+        for row in range(shape.mr):
             at = emit.add(key, row)
             line = self._line(at)
             for part in range(self.vectors):
-                score = added(sums[row * self.vectors + part], at, part)
+                score = added(accumulators[row * self.vectors + part], at, part)
                 emit.store(score, self.memory.scratch, emit.add(line, part * shape.lanes))
 
     def _line(self, key: ir.Value) -> ir.Value:
@@ -341,7 +343,7 @@ class _Block:
         """Compute the results of `rows` queries of the block, from `query` on."""
         emit, shape = self.emit, self.shape
         *lead, between, _ = shape.v.strides
-        left = Rows(
+        left = LhsBlock(
             self.memory.scratch, emit.add(self.scratch, query), rows, 1, between, shape.block
         )
         values = emit.start(self.head, shape.v.start, lead)
@@ -349,16 +351,18 @@ class _Block:
         target = emit.start(self.head, 0, lead)
         target = emit.add(target, emit.times(emit.add(self.first, query), line))
         for start, parts in self._panels():
-            sums = [emit.splat(0)] * (rows * parts)
-            sums = emit.multiply(left, self.memory.v, emit.add(values, start), self.end, sums)
+            accumulators = [emit.splat(0)] * (rows * parts)
+            accumulators = emit.multiply(
+                left, self.memory.v, emit.add(values, start), self.end, accumulators
+            )
             for row in range(rows):
-                place = emit.add(emit.add(self.factors, query), row)
+                position = emit.add(emit.add(self.factors, query), row)
                 factor = vector.broadcast(
-                    emit.vector_type, memref.load(self.memory.scratch, [place])
+                    emit.vector_type, memref.load(self.memory.scratch, [position])
                 )
                 for part in range(parts):
                     at = emit.add(target, row * line + start + part * shape.lanes)
-                    value = arith.mulf(sums[row * parts + part], factor)
+                    value = arith.mulf(accumulators[row * parts + part], factor)
                     emit.store(value, self.memory.y, at)
 
     def _panels(self) -> list[tuple[int, int]]:
@@ -371,7 +375,7 @@ class _Block:
         ]
 
 
-def memory_of(mask: bool, buffers: list[Any]) -> Memory:
+def memory_of(mask: bool, buffers: list[Any]) -> AttentionMemory:
     """The buffers from the arguments of a kernel: operands, result, scratch."""
     q, k, v, *given, y, scratch = buffers
-    return Memory(q, k, v, given[0] if mask else None, y, scratch)
+    return AttentionMemory(q, k, v, given[0] if mask else None, y, scratch)

@@ -19,18 +19,18 @@ from ...dialects import graph
 from ...mlir import arith, ir
 from . import direct_convolution
 from .emitter import VectorEmitter
-from .epilogue import Finish
-from .packed_matmul import MatmulEmitter, Product
+from .epilogue import Epilogue
+from .packed_matmul import MatmulEmitter, MatmulShape
 
 
 @dataclass(frozen=True)
-class Block(Product):
-    """A matmul of one block of rows by `group` panels."""
+class BlockMatmulShape(MatmulShape):
+    """A matmul of one block of rows by `nc_panels` panels."""
 
-    group: int = 1
+    nc_panels: int = 1
 
     @property
-    def block(self) -> int:
+    def mc(self) -> int:
         return self.rows or 0
 
 
@@ -38,10 +38,10 @@ class Block(Product):
 class FusedDepthwiseShape:
     """The sizes of a kernel."""
 
-    depthwise: direct_convolution.Shape
-    first: Block | direct_convolution.Shape | None
+    depthwise: direct_convolution.DirectConvShape
+    first: BlockMatmulShape | direct_convolution.DirectConvShape | None
     """The step that computes the rows that a tile reads: a matmul or a convolution."""
-    last: Block | None
+    last: BlockMatmulShape | None
     """The matmul of `tiling.inner` rows of the depthwise result."""
     tiling: graph.RowTiling
     read: int
@@ -53,7 +53,7 @@ class FusedDepthwiseShape:
         return self.tiling.split == "channels"
 
     @property
-    def pieces(self) -> int:
+    def workgroups(self) -> int:
         shares = self.depthwise.panels if self.splits_channels else self.tiling.row_blocks
         return self.depthwise.image[0] * shares
 
@@ -61,7 +61,7 @@ class FusedDepthwiseShape:
     def flops(self) -> int:
         """FLOPs of the ops; rows that tiles share count once."""
         flops = self.depthwise.flops
-        if isinstance(self.first, direct_convolution.Shape):
+        if isinstance(self.first, direct_convolution.DirectConvShape):
             flops += self.first.flops
         elif self.first is not None:
             flops += _flops(self.first, self.depthwise.image)
@@ -70,25 +70,25 @@ class FusedDepthwiseShape:
     @property
     def scratch(self) -> tuple[int, ...]:
         """Scratch elements of a row block, for each intermediate between two steps."""
-        _, _, width, depth = self.depthwise.image
-        _, _, places, features = self.depthwise.result
+        _, _, width, channels = self.depthwise.image
+        _, _, positions, features = self.depthwise.result
         return (
-            *([self.read * width * depth] if self.first is not None else []),
-            *([self.tiling.inner * places * features] if self.last is not None else []),
+            *([self.read * width * channels] if self.first is not None else []),
+            *([self.tiling.inner * positions * features] if self.last is not None else []),
         )
 
 
-def _flops(product: Block, image: tuple[int, int, int, int]) -> int:
+def _flops(matmul: BlockMatmulShape, image: tuple[int, int, int, int]) -> int:
     """FLOPs of the matmul of all pixels of the batch."""
-    return 2 * math.prod(image[:3]) * product.depth * product.columns
+    return 2 * math.prod(image[:3]) * matmul.k * matmul.columns
 
 
 @dataclass(frozen=True)
-class Step:
+class StageOperands:
     """The weights of a step, and its epilogue."""
 
     weights: ir.Value
-    finish: Finish
+    epilogue: Epilogue
 
 
 class FusedDepthwiseEmitter(VectorEmitter):
@@ -98,7 +98,7 @@ class FusedDepthwiseEmitter(VectorEmitter):
         self,
         shape: FusedDepthwiseShape,
         image: ir.Value,
-        steps: list[Step],
+        steps: list[StageOperands],
         memory: list[ir.Value],
     ):
         """`memory` holds the result buffer, then the scratch buffers."""
@@ -111,20 +111,20 @@ class FusedDepthwiseEmitter(VectorEmitter):
             self.first = _step(shape.first, source, steps.pop(0), image)
         target = scratch.pop(0) if shape.last is not None else result
         step = steps.pop(0)
-        self.depthwise = direct_convolution.Emitter(
-            shape.depthwise, image, step.weights, target, step.finish
+        self.depthwise = direct_convolution.DirectConvEmitter(
+            shape.depthwise, image, step.weights, target, step.epilogue
         )
         if shape.last is not None:
             step = steps.pop(0)
-            self.last = MatmulEmitter(shape.last, target, step.weights, result, step.finish)
+            self.last = MatmulEmitter(shape.last, target, step.weights, result, step.epilogue)
 
-    def piece(self, number: ir.Value) -> None:
-        """Emit workgroup `number`."""
+    def workgroup(self, workgroup_id: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`."""
         if self.shape.splits_channels:
             panels = self.index(self.shape.depthwise.panels)
-            self._panel(arith.divui(number, panels), arith.remui(number, panels))
+            self._panel(arith.divui(workgroup_id, panels), arith.remui(workgroup_id, panels))
         else:
-            self._row_block(number)
+            self._row_block(workgroup_id)
 
     def _panel(self, batch: ir.Value, panel: ir.Value) -> None:
         """Emit a panel of the channels of an image. Scratch holds all channels side by side, but
@@ -141,41 +141,46 @@ class FusedDepthwiseEmitter(VectorEmitter):
 
         self.repeat(0, self.shape.tiling.rows, line)
 
-    def _row_block(self, number: ir.Value) -> None:
-        """Emit row block `number`, counted over all images, tile by tile."""
+    def _row_block(self, workgroup_id: ir.Value) -> None:
+        """Emit row block `workgroup_id`, counted over all images, tile by tile."""
         shape, row_blocks = self.shape, self.index(self.shape.tiling.row_blocks)
         height = shape.depthwise.result[1]
-        batch, row_block = arith.divui(number, row_blocks), arith.remui(number, row_blocks)
+        batch, row_block = (
+            arith.divui(workgroup_id, row_blocks),
+            arith.remui(workgroup_id, row_blocks),
+        )
         low = arith.divui(self.times(row_block, height), row_blocks)
         high = arith.divui(self.times(self.add(row_block, 1), height), row_blocks)
         latest = self.add(high, -shape.tiling.rows)
 
         def row_tile(start: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
-            self._row_tile(number, batch, arith.minui(start, latest))
+            self._row_tile(workgroup_id, batch, arith.minui(start, latest))
             return registers
 
         self.loop((low, high), [], row_tile, step=shape.tiling.rows)
 
-    def _row_tile(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> None:
+    def _row_tile(self, workgroup_id: ir.Value, batch: ir.Value, start: ir.Value) -> None:
         """Emit the row tile that begins at result row `start` of an image."""
         origin = self.times(batch, self.shape.depthwise.image[1])
         if self.first is not None:
-            origin = self._compute(number, batch, start)
+            origin = self._compute(workgroup_id, batch, start)
 
         tiling = self.shape.tiling
 
         def rows(index: ir.Value) -> None:
-            self._rows(number, batch, origin, self.add(start, self.times(index, tiling.inner)))
+            self._rows(
+                workgroup_id, batch, origin, self.add(start, self.times(index, tiling.inner))
+            )
 
         self.repeat(0, tiling.rows // tiling.inner, rows)
 
-    def _compute(self, number: ir.Value, batch: ir.Value, start: ir.Value) -> ir.Value:
+    def _compute(self, workgroup_id: ir.Value, batch: ir.Value, start: ir.Value) -> ir.Value:
         """Emit the first step. Returns the row of scratch at which row 0 of the image would be."""
         shape, depthwise = self.shape, self.shape.depthwise
         top = self.add(self.times(start, depthwise.strides[0]), -depthwise.low[0])
         latest = self.index(depthwise.image[1] - shape.read)
         top = arith.minsi(arith.maxsi(top, self.index(0)), latest)
-        scratch = self.times(number, shape.read)
+        scratch = self.times(workgroup_id, shape.read)
         _, height, width, _ = depthwise.image
         if isinstance(self.first, MatmulEmitter):
             row = self.add(self.times(batch, height), top)
@@ -186,22 +191,27 @@ class FusedDepthwiseEmitter(VectorEmitter):
             first.rows_of(top, shape.read, origin, scratch)
         return arith.subi(scratch, top)
 
-    def _rows(self, number: ir.Value, batch: ir.Value, origin: ir.Value, place: ir.Value) -> None:
-        """Convolve and multiply `inner` result rows of an image, from row `place` on."""
+    def _rows(
+        self, workgroup_id: ir.Value, batch: ir.Value, origin: ir.Value, position: ir.Value
+    ) -> None:
+        """Convolve and multiply `inner` result rows of an image, from row `position` on."""
         shape, depthwise = self.shape, self.shape.depthwise
-        row = self.add(self.times(batch, depthwise.result[1]), place)
-        target = row if self.last is None else self.times(number, shape.tiling.inner)
+        row = self.add(self.times(batch, depthwise.result[1]), position)
+        target = row if self.last is None else self.times(workgroup_id, shape.tiling.inner)
 
-        self.depthwise.rows_of(place, shape.tiling.inner, origin, target)
+        self.depthwise.rows_of(position, shape.tiling.inner, origin, target)
         if self.last is not None:
             width = depthwise.result[2]
             self.last.rows(self.times(target, width), self.times(row, width), self.index(0))
 
 
 def _step(
-    shape: Block | direct_convolution.Shape, x: ir.Value, step: Step, result: ir.Value
-) -> MatmulEmitter | direct_convolution.Emitter:
+    shape: BlockMatmulShape | direct_convolution.DirectConvShape,
+    x: ir.Value,
+    step: StageOperands,
+    result: ir.Value,
+) -> MatmulEmitter | direct_convolution.DirectConvEmitter:
     """The emitter of the first step, which computes rows of an image."""
-    if isinstance(shape, Block):
-        return MatmulEmitter(shape, x, step.weights, result, step.finish)
-    return direct_convolution.Emitter(shape, x, step.weights, result, step.finish)
+    if isinstance(shape, BlockMatmulShape):
+        return MatmulEmitter(shape, x, step.weights, result, step.epilogue)
+    return direct_convolution.DirectConvEmitter(shape, x, step.weights, result, step.epilogue)

@@ -27,8 +27,8 @@ MIN_STEPS = 2
 
 
 @dataclass(frozen=True)
-class Tile:
-    """The tile of a workgroup: `rows` by `columns` of the result, in steps of `depth` along K.
+class WorkgroupTile:
+    """The tile of a workgroup: `rows` by `columns` of the result, in steps of `k` along K.
 
     `across` is the grid of subgroups for tensor cores, or the tile of one thread for f32.
     """
@@ -36,7 +36,7 @@ class Tile:
     rows: int
     columns: int
     across: tuple[int, int]
-    depth: int
+    k: int
 
     def workgroups(self, m: int, n: int) -> int:
         """The number of workgroups for a result of `m` by `n`."""
@@ -54,9 +54,9 @@ class MmaTile:
     depths: tuple[int, ...]
     enough: int
 
-    def with_depth(self, depth: int) -> Tile:
-        """The tile with steps of `depth`."""
-        return Tile(self.rows, self.columns, self.across, depth)
+    def with_depth(self, k: int) -> WorkgroupTile:
+        """The tile with steps of `k`."""
+        return WorkgroupTile(self.rows, self.columns, self.across, k)
 
 
 MMA_TILES = (
@@ -75,7 +75,7 @@ by element. From a sweep over the matmuls and convolutions of ResNet-50 at batch
 BERT, on an H200 (24 tiles each, weights from memory)."""
 SHORT_K = 512
 """K up to which tiles of 64 rows and more take steps of 64."""
-SPLIT_TILE = Tile(32, 64, (2, 2), 128)
+SPLIT_TILE = WorkgroupTile(32, 64, (2, 2), 128)
 """Tile for split K. 128x3072x768 within BERT: 48 microseconds in 96 workgroups, and in six parts 13
 and 2 for their sum."""
 MIN_SPLIT = 1024
@@ -83,26 +83,26 @@ MIN_SPLIT = 1024
 of the parts three or four."""
 
 F32_TILES = (
-    Tile(64, 64, (8, 4), 32),
-    Tile(16, 64, (2, 4), 32),
-    Tile(32, 32, (2, 4), 32),
-    Tile(32, 32, (2, 4), 16),
+    WorkgroupTile(64, 64, (8, 4), 32),
+    WorkgroupTile(16, 64, (2, 4), 32),
+    WorkgroupTile(32, 32, (2, 4), 32),
+    WorkgroupTile(32, 32, (2, 4), 16),
 )
 """Tiles for f32, by preference; they must divide the matrix. 128x768x3072 within BERT takes 293
 microseconds by the backend's choice, and 48."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class MatmulTiling:
     """A tile, and the number of parts of a split K, which are summed at the end."""
 
-    tile: Tile
+    tile: WorkgroupTile
     parts: int
 
 
-def matmul_plan(
+def matmul_tiling(
     left: graph.TensorType, right: graph.TensorType, result: graph.TensorType
-) -> Plan | None:
+) -> MatmulTiling | None:
     """The plan for ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``; None for matmuls without tiles
     here: dynamic sizes, vectors, integers, f64."""
     sizes = [size for size in (*left.shape, right.shape[-1]) if isinstance(size, int)]
@@ -113,32 +113,32 @@ def matmul_plan(
     if m < MMA[0] or n < MMA[1] or k < MMA[2]:
         return None
     if left.dtype in MMA_TYPES:
-        return _mma_plan(count, m, k, n, can_split=not batch)
+        return _mma_tiling(count, m, k, n, can_split=not batch)
     if left.dtype == np.float32:
-        return _f32_plan(count, m, k, n, can_split=not batch)
+        return _f32_tiling(count, m, k, n, can_split=not batch)
     return None
 
 
-def _mma_plan(batch: int, m: int, k: int, n: int, *, can_split: bool) -> Plan:
+def _mma_tiling(batch: int, m: int, k: int, n: int, *, can_split: bool) -> MatmulTiling:
     parts = _parts(SPLIT_TILE, m, k, n) if can_split else 1
     if parts > 1:
-        return Plan(SPLIT_TILE, parts)
+        return MatmulTiling(SPLIT_TILE, parts)
     tile = mma_tile(batch, m, k, n) or _padded_tile(batch, m, k, n)
-    return Plan(tile, 1)
+    return MatmulTiling(tile, 1)
 
 
-def mma_tile(batch: int, m: int, k: int, n: int) -> Tile | None:
+def mma_tile(batch: int, m: int, k: int, n: int) -> WorkgroupTile | None:
     """The tile for a matmul on tensor cores that divides it, None if none does."""
     for tile in MMA_TILES:
-        depth = next((d for d in _depths(tile, k) if k % d == 0), None)
-        if depth is not None and not (m % tile.rows or n % tile.columns):
-            found = tile.with_depth(depth)
+        k = next((d for d in _depths(tile, k) if k % d == 0), None)
+        if k is not None and not (m % tile.rows or n % tile.columns):
+            found = tile.with_depth(k)
             if batch * found.workgroups(m, n) >= tile.enough:
                 return found
     return None
 
 
-def _padded_tile(batch: int, m: int, k: int, n: int) -> Tile:
+def _padded_tile(batch: int, m: int, k: int, n: int) -> WorkgroupTile:
     """The tile for a matmul that it does not divide."""
     for tile in MMA_TILES:
         found = tile.with_depth(next((d for d in _depths(tile, k) if k % d == 0), 64))
@@ -151,25 +151,25 @@ def _depths(tile: MmaTile, k: int) -> tuple[int, ...]:
     return (64,) if k <= SHORT_K and tile.rows >= 64 else tile.depths
 
 
-def _f32_plan(batch: int, m: int, k: int, n: int, *, can_split: bool) -> Plan | None:
+def _f32_tiling(batch: int, m: int, k: int, n: int, *, can_split: bool) -> MatmulTiling | None:
     fitting = _fitting_f32(m, k, n)
     for tile in fitting:
         if batch * tile.workgroups(m, n) >= ENOUGH_WORKGROUPS:
-            return Plan(tile, 1)
+            return MatmulTiling(tile, 1)
     small = [tile for tile in fitting if tile.rows < F32_TILES[0].rows]
     if not small:
         return None
-    return Plan(small[0], _parts(small[0], m, k, n) if can_split else 1)
+    return MatmulTiling(small[0], _parts(small[0], m, k, n) if can_split else 1)
 
 
-def _fitting_f32(m: int, k: int, n: int) -> list[Tile]:
-    return [t for t in F32_TILES if not (m % t.rows or n % t.columns or k % t.depth)]
+def _fitting_f32(m: int, k: int, n: int) -> list[WorkgroupTile]:
+    return [t for t in F32_TILES if not (m % t.rows or n % t.columns or k % t.k)]
 
 
-def _parts(tile: Tile, m: int, k: int, n: int) -> int:
+def _parts(tile: WorkgroupTile, m: int, k: int, n: int) -> int:
     """The parts of a split K: as few as give enough workgroups, or as many as possible."""
-    workgroups, steps = tile.workgroups(m, n), k // tile.depth
-    if k < MIN_SPLIT or k % tile.depth or workgroups >= ENOUGH_WORKGROUPS:
+    workgroups, steps = tile.workgroups(m, n), k // tile.k
+    if k < MIN_SPLIT or k % tile.k or workgroups >= ENOUGH_WORKGROUPS:
         return 1
     possible = [p for p in range(1, steps // MIN_STEPS + 1) if steps % p == 0]
     enough = [p for p in possible if p * workgroups >= ENOUGH_WORKGROUPS]
@@ -181,7 +181,7 @@ ENOUGH_IMPLICIT = 128
 are multiplied in more parts along K than there are workgroups."""
 
 
-def implicit_tile(op: graph.ConvOp) -> Tile | None:
+def implicit_tile(op: graph.ConvOp) -> WorkgroupTile | None:
     """The tile of a convolution as implicit GEMM; None for those without: other types, unknown
     sizes, groups, channels that are no whole vectors, few output positions."""
     x, w, result = (graph.type_of(v) for v in (op.x, op.w, op.result))

@@ -12,44 +12,44 @@ from dataclasses import dataclass
 from ...cpu_model import CpuModel
 from ...mlir import arith, ir
 from .emitter import (
-    Ahead,
-    Part,
+    LhsBlock,
+    Prefetch,
     Registers,
-    Rows,
     VectorEmitter,
+    VectorSlice,
     even_tiles,
     long_vectors,
 )
-from .epilogue import Finish, Place
+from .epilogue import Epilogue, OutputPosition
 
 L1_WEIGHTS_SHARE = 1
 """Share of the L1 for the weights."""
 L2_ROWS_SHARE = 1 / 2
 """Share of the L2 for a block of rows."""
-MIN_PIECES = 16
+MIN_WORKGROUPS = 16
 """Workgroups that a matmul should split into, for threads to share."""
-FEW_PIECES = 8
+FEW_WORKGROUPS = 8
 """The same if more would cost memory traffic: the more panels a block of rows is multiplied by, the
 less often the block is read; the more rows it has, the less often the weights are read."""
 FULL_TILES = 4
 """Register tiles that a block of rows should have: with fewer, weights are read too often."""
 FEW_TILES = 8
 """Register tiles assumed in a block of dynamic rows, over which prefetches are spread."""
-PIECE_PRODUCTS = 1 << 18
+WORKGROUP_MULTIPLICATIONS = 1 << 18
 """Multiplications of a workgroup, at least, if possible: starting a workgroup costs time."""
 
 
 @dataclass(frozen=True)
-class Product:
-    """``[rows, depth] x [depth, columns]``, in panels of `width` columns."""
+class MatmulShape:
+    """``[rows, k] x [k, columns]``, in panels of `nr` columns."""
 
     rows: int | None
     """None if dynamic."""
-    depth: int
+    k: int
     columns: int
-    width: int
+    nr: int
     lanes: int
-    tile: int
+    mr: int
     """Maximum rows of a register tile (MR)."""
     cpu: CpuModel
     """The CPU whose caches bound the blocks."""
@@ -67,80 +67,82 @@ class Product:
     @property
     def line(self) -> int:
         """Elements of a panel's line in memory."""
-        return self.width
+        return self.nr
 
     @property
     def flops(self) -> int | None:
-        return None if self.rows is None else 2 * self.rows * self.depth * self.columns
+        return None if self.rows is None else 2 * self.rows * self.k * self.columns
 
     @property
     def panels(self) -> int:
-        return -(-self.columns // self.width)
+        return -(-self.columns // self.nr)
 
     @property
-    def block(self) -> int:
+    def mc(self) -> int:
         """Rows in a workgroup: a divisor of all rows, or the maximum if they are dynamic."""
-        most = self.rows_bytes // 4 // self.depth_block
+        most = self.rows_bytes // 4 // self.kc
         if self.rows is None:
-            return max(1, most // self.tile) * self.tile
+            return max(1, most // self.mr) * self.mr
         divisors = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
-        fitting = [n for n in divisors if self.tile <= n <= most]
-        many = [n for n in fitting if self.rows // n * self.panels >= MIN_PIECES]
-        if not many or many[0] < FULL_TILES * self.tile:
-            many = [n for n in fitting if self.rows // n * self.panels >= FEW_PIECES] or many
+        fitting = [n for n in divisors if self.mr <= n <= most]
+        many = [n for n in fitting if self.rows // n * self.panels >= MIN_WORKGROUPS]
+        if not many or many[0] < FULL_TILES * self.mr:
+            many = [n for n in fitting if self.rows // n * self.panels >= FEW_WORKGROUPS] or many
         return (many or fitting[-1:] or divisors)[0]
 
     @property
-    def blocks(self) -> int:
+    def m_blocks(self) -> int:
         """Blocks of rows; one if rows are dynamic."""
-        return 1 if self.rows is None else self.rows // self.block
+        return 1 if self.rows is None else self.rows // self.mc
 
     @property
-    def group(self) -> int:
+    def nc_panels(self) -> int:
         """Panels in a workgroup: a divisor of all panels."""
-        one = self.block * self.depth * self.width
-        if self.block * self.depth * 4 > self.rows_bytes:
-            wanted = self.blocks * self.panels // FEW_PIECES
+        one = self.mc * self.k * self.nr
+        if self.mc * self.k * 4 > self.rows_bytes:
+            wanted = self.m_blocks * self.panels // FEW_WORKGROUPS
         else:
-            wanted = min(-(-PIECE_PRODUCTS // one), self.blocks * self.panels // MIN_PIECES)
+            wanted = min(
+                -(-WORKGROUP_MULTIPLICATIONS // one), self.m_blocks * self.panels // MIN_WORKGROUPS
+            )
         return next(n for n in range(max(1, wanted), 0, -1) if self.panels % n == 0)
 
     @property
-    def groups(self) -> int:
-        return self.panels // self.group
+    def n_blocks(self) -> int:
+        return self.panels // self.nc_panels
 
     @property
-    def pieces(self) -> int:
-        return self.blocks * self.groups
+    def workgroups(self) -> int:
+        return self.m_blocks * self.n_blocks
 
-    def count_block(self, rows: ir.Value) -> ir.Value:
+    def count_mc(self, rows: ir.Value) -> ir.Value:
         """The rows in a workgroup for `rows` dynamic rows: whole tiles, few enough that there are
-        workgroups for threads to share, and at most `block`."""
-        wanted = -(-MIN_PIECES // self.groups)
+        workgroups for threads to share, and at most `mc`."""
+        wanted = -(-MIN_WORKGROUPS // self.n_blocks)
         share = arith.ceildivui(rows, _index(wanted))
-        tiles = arith.ceildivui(share, _index(self.tile))
-        even = arith.muli(arith.maxui(tiles, _index(1)), _index(self.tile))
-        return arith.minui(even, _index(self.block))
+        tiles = arith.ceildivui(share, _index(self.mr))
+        even = arith.muli(arith.maxui(tiles, _index(1)), _index(self.mr))
+        return arith.minui(even, _index(self.mc))
 
-    def count_pieces(self, rows: ir.Value) -> ir.Value:
+    def count_workgroups(self, rows: ir.Value) -> ir.Value:
         """The number of workgroups for `rows` dynamic rows."""
-        return arith.muli(arith.ceildivui(rows, self.count_block(rows)), _index(self.groups))
+        return arith.muli(arith.ceildivui(rows, self.count_mc(rows)), _index(self.n_blocks))
 
     @property
-    def depth_blocks(self) -> int:
+    def k_blocks(self) -> int:
         """K blocks: the weights of one stay in their cache."""
         most = max(1, self.weights_bytes // (self.line * 4))
-        return -(-self.depth // most)
+        return -(-self.k // most)
 
     @property
-    def depth_block(self) -> int:
+    def kc(self) -> int:
         """Lines in a K block (KC); the last may have fewer."""
-        return -(-self.depth // self.depth_blocks)
+        return -(-self.k // self.k_blocks)
 
     @property
     def tiles(self) -> list[tuple[int, int]]:
         """The register tiles of a block of rows: (number, rows)."""
-        return even_tiles(self.block, self.tile)
+        return even_tiles(self.mc, self.mr)
 
 
 class MatmulEmitter(VectorEmitter):
@@ -148,22 +150,23 @@ class MatmulEmitter(VectorEmitter):
 
     def __init__(
         self,
-        product: Product,
+        shape: MatmulShape,
         x: ir.Value,
         weights: ir.Value,
         output: ir.Value,
-        finish: Finish,
+        epilogue: Epilogue,
     ):
-        super().__init__(product.lanes)
-        self.product, self.x, self.weights, self.output = product, x, weights, output
-        self.finish = finish
+        super().__init__(shape.lanes)
+        self.shape, self.x, self.weights, self.output = shape, x, weights, output
+        self.epilogue = epilogue
 
-    def piece(self, number: ir.Value, rows: ir.Value | None = None) -> None:
-        """Emit workgroup `number`; the groups of panels of a block of rows are consecutive."""
-        product = self.product
-        block = arith.divui(number, self.index(product.groups))
-        group = arith.remui(number, self.index(product.groups))
-        first = self.times(group, product.group)
+    def workgroup(self, workgroup_id: ir.Value, rows: ir.Value | None = None) -> None:
+        """Emit workgroup `workgroup_id`; the groups of panels of a block of rows are
+        consecutive."""
+        shape = self.shape
+        block = arith.divui(workgroup_id, self.index(shape.n_blocks))
+        group = arith.remui(workgroup_id, self.index(shape.n_blocks))
+        first = self.times(group, shape.nc_panels)
         lines = self._even_lines(block) if rows is None else self._lines(block, rows)
         self._blocks(first, lines)
 
@@ -174,16 +177,16 @@ class MatmulEmitter(VectorEmitter):
 
     def _blocks(self, first: ir.Value, lines: "_Lines") -> None:
         """Multiply a block of rows by a group of panels, from panel `first` on."""
-        blocks = self.product.depth_blocks
-        self.repeat(0, blocks, lambda at: self._panels(self._depth(at), first, lines))
+        blocks = self.shape.k_blocks
+        self.repeat(0, blocks, lambda at: self._panels(self._k_block(at), first, lines))
 
     def _even_lines(self, block: ir.Value) -> "_Lines":
         """The rows of a block; all blocks are equal."""
-        return _Lines(self.times(block, self.product.block), self._even_tiles())
+        return _Lines(self.times(block, self.shape.mc), self._even_tiles())
 
     def _even_tiles(self) -> list["_Tiles"]:
         tiles, done = [], 0
-        for count, size in self.product.tiles:
+        for count, size in self.shape.tiles:
             tiles.append(_Tiles(count, size, done))
             done += count * size
         return tiles
@@ -191,11 +194,11 @@ class MatmulEmitter(VectorEmitter):
     def _lines(self, block: ir.Value, rows: ir.Value) -> "_Lines":
         """The dynamic rows of a block, of which the last block may have fewer: in full tiles, then
         in ever smaller ones."""
-        product, zero = self.product, self.index(0)
-        size = product.count_block(rows)
+        shape, zero = self.shape, self.index(0)
+        size = shape.count_mc(rows)
         first = arith.muli(block, size)
         left = arith.minui(size, arith.subi(rows, first))
-        tiles, done, height = [], zero, product.tile
+        tiles, done, height = [], zero, shape.mr
         while True:
             count = arith.divui(left, self.index(height))
             tiles.append(_Tiles(count, height, done))
@@ -205,122 +208,133 @@ class MatmulEmitter(VectorEmitter):
                 return _Lines(first, tiles)
             height = 1 << (height - 1).bit_length() - 1  # the next smaller power of two
 
-    def _depth(self, number: ir.Value) -> "_Depth":
+    def _k_block(self, number: ir.Value) -> "_KBlock":
         """K block `number`."""
-        product = self.product
-        block, blocks = product.depth_block, product.depth_blocks
+        shape = self.shape
+        block, blocks = shape.kc, shape.k_blocks
         if blocks == 1:
-            return _Depth(self.index(0), self.index(product.depth))
+            return _KBlock(self.index(0), self.index(shape.k))
         start = self.times(number, block)
-        left = arith.subi(self.index(product.depth), start)
-        length = arith.minui(left, self.index(block)) if product.depth % block else None
-        return _Depth(
+        left = arith.subi(self.index(shape.k), start)
+        length = arith.minui(left, self.index(block)) if shape.k % block else None
+        return _KBlock(
             start,
             self.index(block) if length is None else length,
             continues=self.compare(arith.CmpIPredicate.ne, number, 0),
             ends=self.compare(arith.CmpIPredicate.eq, number, blocks - 1),
         )
 
-    def _panels(self, depth: "_Depth", first: ir.Value, lines: "_Lines") -> None:
+    def _panels(self, k_block: "_KBlock", first: ir.Value, lines: "_Lines") -> None:
         """Multiply a block of rows by one K block of each panel of a group."""
-        product = self.product
+        shape = self.shape
 
         def whole(panel: ir.Value) -> None:
-            self._rows(depth, panel, lines, product.width)
+            self._rows(k_block, panel, lines, shape.nr)
 
-        last = arith.addi(first, self.index(product.group))
-        rest = product.columns % product.width
+        last = arith.addi(first, self.index(shape.nc_panels))
+        rest = shape.columns % shape.nr
         if not rest:
             return self.repeat(first, last, whole)
-        full = arith.minui(last, self.index(product.panels - 1))
+        full = arith.minui(last, self.index(shape.panels - 1))
         self.repeat(first, full, whole)
 
         def partial(panel: ir.Value) -> None:
-            self._rows(depth, panel, lines, rest)
+            self._rows(k_block, panel, lines, rest)
 
         return self.repeat(full, last, partial)
 
-    def _rows(self, depth: "_Depth", panel: ir.Value, lines: "_Lines", columns: int) -> None:
+    def _rows(self, k_block: "_KBlock", panel: ir.Value, lines: "_Lines", columns: int) -> None:
         """Multiply a block of rows by one K block of one panel."""
-        product = self.product
+        shape = self.shape
         weights = self.add(
-            self.times(panel, product.depth * product.line),
-            self.times(depth.start, product.line),
+            self.times(panel, shape.k * shape.line),
+            self.times(k_block.start, shape.line),
         )
-        feature, parts = self.times(panel, product.width), self.parts(columns)
+        feature, parts = self.times(panel, shape.nr), self.parts(columns)
         for tiles in lines.tiles:
 
             def tile(number: ir.Value, tiles: _Tiles = tiles) -> None:
                 line = self.add(self.times(number, tiles.size), tiles.first)
                 row = self.add(lines.first, line)
                 result = row if lines.result is None else self.add(lines.result, line)
-                places = self._places(result, tiles.size, feature, parts)
-                at = self.add(self.times(row, product.depth), depth.start)
-                rows = Rows(self.x, at, tiles.size, product.depth, product.line)
-                sums = self._start(places, self.zeros(tiles.size, parts), depth)
+                positions = self._positions(result, tiles.size, feature, parts)
+                at = self.add(self.times(row, shape.k), k_block.start)
+                rows = LhsBlock(self.x, at, tiles.size, shape.k, shape.line)
+                accumulators = self._start(positions, self.zeros(tiles.size, parts), k_block)
                 ahead = self._ahead(line, weights)
-                sums = self.multiply(rows, self.weights, weights, depth.length, sums, ahead)
-                self._finish(places, sums, depth)
+                accumulators = self.multiply(
+                    rows, self.weights, weights, k_block.length, accumulators, ahead
+                )
+                self._finish(positions, accumulators, k_block)
 
             self.repeat(0, tiles.count, tile)
 
-    def _ahead(self, line: ir.Value, weights: ir.Value) -> Ahead:
+    def _ahead(self, line: ir.Value, weights: ir.Value) -> Prefetch:
         """The part of the next weights to prefetch while the tile at row `line` of a block is
         multiplied."""
-        product = self.product
-        if product.rows is None:
-            tiles, lines = FEW_TILES, FEW_TILES * product.tile
+        shape = self.shape
+        if shape.rows is None:
+            tiles, lines = FEW_TILES, FEW_TILES * shape.mr
         else:
-            tiles, lines = sum(count for count, _ in product.tiles), product.block
-        step = max(1, -(-product.line // tiles))
-        distance = product.depth_block if product.group == 1 else product.depth
-        next_ = self.add(weights, distance * product.line)
-        per_line = -(-product.depth_block * product.line // lines)
-        return Ahead(self.add(next_, self.times(line, per_line)), step)
+            tiles, lines = sum(count for count, _ in shape.tiles), shape.mc
+        step = max(1, -(-shape.line // tiles))
+        distance = shape.kc if shape.nc_panels == 1 else shape.k
+        next_ = self.add(weights, distance * shape.line)
+        per_line = -(-shape.kc * shape.line // lines)
+        return Prefetch(self.add(next_, self.times(line, per_line)), step)
 
-    def parts(self, columns: int) -> list[Part]:
+    def parts(self, columns: int) -> list[VectorSlice]:
         """The vectors that hold `columns` columns of a panel."""
         return long_vectors(columns, self.lanes)
 
-    def _places(
-        self, row: ir.Value, size: int, feature: ir.Value, parts: Sequence[Part]
-    ) -> list[Place]:
+    def _positions(
+        self, row: ir.Value, size: int, feature: ir.Value, parts: Sequence[VectorSlice]
+    ) -> list[OutputPosition]:
         """Result positions of the registers of a tile, which hold `parts` of a panel."""
-        product = self.product
-        offset = self.add(self.times(row, product.columns), feature)
+        shape = self.shape
+        offset = self.add(self.times(row, shape.columns), feature)
         masks = [self.first_lanes(part.count) for part in parts]
         features = [self.add(feature, part.start) for part in parts]
         return [
-            Place(at, self.add(offset, line * product.columns + part.start), part.lanes, mask)
+            OutputPosition(
+                at, self.add(offset, line * shape.columns + part.start), part.lanes, mask
+            )
             for line in range(size)
             for part, at, mask in zip(parts, features, masks, strict=True)
         ]
 
-    def _start(self, places: Sequence[Place], zeros: Registers, depth: "_Depth") -> Registers:
+    def _start(
+        self, positions: Sequence[OutputPosition], zeros: Registers, k_block: "_KBlock"
+    ) -> Registers:
         """The initial accumulators: zeros, or the partial sums of earlier K blocks."""
-        if depth.continues is None:
+        if k_block.continues is None:
             return zeros
 
         def so_far() -> Registers:
             return [
-                self.load(self.output, place.offset, place.mask, place.lanes) for place in places
+                self.load(self.output, position.offset, position.mask, position.lanes)
+                for position in positions
             ]
 
-        return self.when(depth.continues, so_far, zeros)
+        return self.when(k_block.continues, so_far, zeros)
 
-    def _finish(self, places: list[Place], sums: Registers, depth: "_Depth") -> None:
+    def _finish(
+        self, positions: list[OutputPosition], accumulators: Registers, k_block: "_KBlock"
+    ) -> None:
         """Store the accumulators, after the epilogue if this is the last K block."""
         values = (
-            self.finish(places, sums)
-            if depth.ends is None
-            else self.when(depth.ends, lambda: self.finish(places, sums), sums)
+            self.epilogue(positions, accumulators)
+            if k_block.ends is None
+            else self.when(
+                k_block.ends, lambda: self.epilogue(positions, accumulators), accumulators
+            )
         )
-        for place, value in zip(places, values, strict=True):
-            self.store(value, self.output, place.offset, place.mask)
+        for position, value in zip(positions, values, strict=True):
+            self.store(value, self.output, position.offset, position.mask)
 
 
 @dataclass(frozen=True)
-class _Depth:
+class _KBlock:
     """A K block: its first line and its length; whether blocks precede it (`continues`), and
     whether it is the last (`ends`). Both flags are None if it is the only block."""
 

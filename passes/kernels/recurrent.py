@@ -76,7 +76,7 @@ class RecurrentMemory:
     gates: ir.Value
     recurrence: ir.Value
     initial: Sequence[ir.Value]
-    beside: Sequence[tuple[ir.Value, int]]
+    extra_vectors: Sequence[tuple[ir.Value, int]]
     """Additional vectors: a buffer, and the index of the vector in it."""
     lengths: ir.Value | None
     outputs: ir.Value
@@ -123,17 +123,18 @@ class RecurrentEmitter(VectorEmitter):
 
     # The kernel, from the outside in
 
-    def sequences(self, number: ir.Value) -> None:
-        """Emit workgroup `number`: all steps of `ROWS` sequences, or of the remaining ones."""
-        first = self.times(number, ROWS)
+    def sequences(self, workgroup_id: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`: all steps of `ROWS` sequences, or of the remaining
+        ones."""
+        first = self.times(workgroup_id, ROWS)
         end = arith.minui(self.add(first, ROWS), self.batch)
         self._run(Alone(self, self.shape.panels), first, end)
 
-    def together(self, number: ir.Value, threads: int, counters: ir.Value) -> None:
-        """Emit workgroup `number` of `threads`: a seat in the team that runs all steps of all
+    def as_team(self, workgroup_id: ir.Value, threads: int, counters: ir.Value) -> None:
+        """Emit workgroup `workgroup_id` of `threads`: a seat in the team that runs all steps of all
         sequences."""
         panels = self.shape.panels
-        first = arith.divui(self.times(number, panels), self.index(threads))
+        first = arith.divui(self.times(workgroup_id, panels), self.index(threads))
         self._run(Team(self, panels, counters, first), self.index(0), self.batch)
 
     def _run(self, team: Alone | Team, first: ir.Value, end: ir.Value) -> None:
@@ -141,10 +142,10 @@ class RecurrentEmitter(VectorEmitter):
         phases = self.shape.phases
 
         def phase(number: ir.Value, body: Callable[[Sequence[ir.Value], _Panel], None]) -> None:
-            def piece(panel: ir.Value) -> None:
+            def task(panel: ir.Value) -> None:
                 self._panel(panel, lambda p: self._rows(first, end, lambda rows: body(rows, p)))
 
-            team.phase(number, piece)
+            team.phase(number, task)
 
         def step(index: ir.Value) -> None:
             now, number = self._at(index), self.add(self.times(index, phases), 1)
@@ -189,14 +190,14 @@ class RecurrentEmitter(VectorEmitter):
         self, first: ir.Value, end: ir.Value, body: Callable[[Sequence[ir.Value]], None]
     ) -> None:
         """Emit `body` for `ROWS` sequences together, and for the remaining ones one by one."""
-        together = arith.divui(arith.subi(end, first), self.index(ROWS))
-        alone = arith.addi(first, self.times(together, ROWS))
+        pairs = arith.divui(arith.subi(end, first), self.index(ROWS))
+        alone = arith.addi(first, self.times(pairs, ROWS))
 
         def group(number: ir.Value) -> None:
             row = arith.addi(first, self.times(number, ROWS))
             body([self.add(row, n) for n in range(ROWS)])
 
-        self.repeat(self.index(0), together, group)
+        self.repeat(self.index(0), pairs, group)
         self.repeat(alone, end, lambda row: body([row]))
 
     def _start(self, rows: Sequence[ir.Value], panel: _Panel) -> None:
@@ -215,9 +216,11 @@ class RecurrentEmitter(VectorEmitter):
         assert self.early is not None
         gates = range(self.shape.early)
         sources = [arith.addi(step.before, self._row(row)) for row in rows]
-        for place in self._products(rows, sources, gates, panel):
-            for number, value in enumerate(self.early(*self._given(step, gates, place), [])):
-                self.store(value, self.memory.scratch, self._kept(number, place.at), place.mask)
+        for position in self._products(rows, sources, gates, panel):
+            for number, value in enumerate(self.early(*self._given(step, gates, position), [])):
+                self.store(
+                    value, self.memory.scratch, self._kept(number, position.at), position.mask
+                )
 
     def _late(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
         """Compute the next state of a panel."""
@@ -227,17 +230,17 @@ class RecurrentEmitter(VectorEmitter):
             sources = [self._kept(kept[-1], self._row(row)) for row in rows]
         else:
             sources = [arith.addi(step.before, self._row(row)) for row in rows]
-        for place in self._products(rows, sources, gates, panel):
-            beside = [
-                self.load(memory.scratch, self._kept(number, place.at), place.mask)
+        for position in self._products(rows, sources, gates, panel):
+            extra_vectors = [
+                self.load(memory.scratch, self._kept(number, position.at), position.mask)
                 for number in kept[:-1]
             ]
-            beside += [
-                self.load(buffer, self.add(place.element, part * shape.hidden), place.mask)
-                for buffer, part in memory.beside
+            extra_vectors += [
+                self.load(buffer, self.add(position.element, part * shape.hidden), position.mask)
+                for buffer, part in memory.extra_vectors
             ]
-            given, products, states = self._given(step, gates, place)
-            self._store(step, place, self.cell(given, products, states, beside), states)
+            given, products, states = self._given(step, gates, position)
+            self._store(step, position, self.cell(given, products, states, extra_vectors), states)
 
     def _kept(self, number: int, at: ir.Value) -> ir.Value:
         """The offset of a kept value in scratch."""
@@ -248,36 +251,38 @@ class RecurrentEmitter(VectorEmitter):
         return self.times(row, self.shape.hidden)
 
     def _given(
-        self, step: _Step, gates: range, place: "_Place"
+        self, step: _Step, gates: range, position: "_Position"
     ) -> tuple[Registers, Registers, Registers]:
         """The gate inputs of a vector, its products, and its previous states."""
-        shape, memory, mask = self.shape, self.memory, place.mask
-        line = arith.addi(arith.muli(step.time, self.batch), place.row)
-        start = self.add(self.times(line, shape.gates * shape.hidden), place.element)
+        shape, memory, mask = self.shape, self.memory, position.mask
+        line = arith.addi(arith.muli(step.time, self.batch), position.row)
+        start = self.add(self.times(line, shape.gates * shape.hidden), position.element)
         given = [self.load(memory.gates, self.add(start, g * shape.hidden), mask) for g in gates]
-        states = [self.load(memory.scratch, arith.addi(step.before, place.at), mask)]
-        states += [self.load(buffer, place.at, mask) for buffer in memory.last[1:]]
-        return given, place.products, states
+        states = [self.load(memory.scratch, arith.addi(step.before, position.at), mask)]
+        states += [self.load(buffer, position.at, mask) for buffer in memory.last[1:]]
+        return given, position.products, states
 
-    def _store(self, step: _Step, place: "_Place", after: Registers, before: Registers) -> None:
+    def _store(
+        self, step: _Step, position: "_Position", after: Registers, before: Registers
+    ) -> None:
         """Store the next states of a vector, and the output."""
-        memory, mask, output = self.memory, place.mask, after[0]
+        memory, mask, output = self.memory, position.mask, after[0]
         if memory.lengths is not None:
-            length = memref.load(memory.lengths, [place.row])
+            length = memref.load(memory.lengths, [position.row])
             number = arith.index_cast(length.type, step.time)
             runs = arith.cmpi(arith.CmpIPredicate.slt, number, length)
             output = arith.select(runs, output, self.splat(0))
             after = [arith.select(runs, a, b) for a, b in zip(after, before, strict=True)]
-        line = arith.addi(arith.muli(step.time, self.batch), place.row)
-        at = self.add(self.times(line, self.shape.hidden), place.element)
+        line = arith.addi(arith.muli(step.time, self.batch), position.row)
+        at = self.add(self.times(line, self.shape.hidden), position.element)
         self.store(output, memory.outputs, at, mask)
-        self.store(after[0], memory.scratch, arith.addi(step.after, place.at), mask)
+        self.store(after[0], memory.scratch, arith.addi(step.after, position.at), mask)
         for value, buffer in zip(after, memory.last, strict=True):
-            self.store(value, buffer, place.at, mask)
+            self.store(value, buffer, position.at, mask)
 
     def _products(
         self, rows: Sequence[ir.Value], sources: Sequence[ir.Value], gates: range, panel: _Panel
-    ) -> list["_Place"]:
+    ) -> list["_Position"]:
         """Multiply the rows of scratch at `sources` by the recurrence of `gates`."""
         shape, memory = self.shape, self.memory
         columns = [(gate, part) for gate in gates for part in range(len(panel.masks))]
@@ -305,16 +310,16 @@ class RecurrentEmitter(VectorEmitter):
             ]
 
         zeros = [self.splat(0)] * (len(sources) * len(columns))
-        sums = iter(self.loop((self.index(0), self.index(shape.hidden)), zeros, line))
-        places = []
+        accumulators = iter(self.loop((self.index(0), self.index(shape.hidden)), zeros, line))
+        positions = []
         for row in rows:
-            totals = {column: next(sums) for column in columns}
+            totals = {column: next(accumulators) for column in columns}
             for part, mask in enumerate(panel.masks):
                 element = self.add(panel.element, part * self.lanes)
                 at = arith.addi(self._row(row), element)
                 products = [totals[gate, part] for gate in gates]
-                places.append(_Place(row, element, at, mask, products))
-        return places
+                positions.append(_Position(row, element, at, mask, products))
+        return positions
 
     def _weights(self, panel: _Panel) -> ir.Value:
         """The start of a panel's recurrence."""
@@ -324,7 +329,7 @@ class RecurrentEmitter(VectorEmitter):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Position:
     """A vector of a sequence's state: its first element, its offset in the state of all sequences
     (`at`), its mask, None for all lanes, and its products with the recurrence, by gate."""
 

@@ -17,7 +17,7 @@ from .emitter import Registers, VectorEmitter
 LANES = 16
 """Elements in a vector; CPUs with narrower registers use several for one."""
 
-_PIECE = 16384
+_WORKGROUP = 16384
 """Approximate number of result elements in a workgroup."""
 
 
@@ -46,10 +46,10 @@ class Interpolation:
     def chunk(self) -> int:
         """Lines in a workgroup."""
         length = self.size * self.inner if self.gathers else self.inner
-        return min(self.lines, max(1, _PIECE // length))
+        return min(self.lines, max(1, _WORKGROUP // length))
 
     @property
-    def pieces(self) -> int:
+    def workgroups(self) -> int:
         return -(-self.lines // self.chunk)
 
 
@@ -71,10 +71,10 @@ class InterpolationEmitter(VectorEmitter):
         self._shape = shape
         self._memory = memory
 
-    def piece(self, number: ir.Value) -> None:
-        """Emit workgroup `number`."""
+    def workgroup(self, workgroup_id: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`."""
         shape = self._shape
-        first = self.times(number, shape.chunk)
+        first = self.times(workgroup_id, shape.chunk)
         end = arith.minsi(self.add(first, shape.chunk), self.index(shape.lines))
         if not shape.gathers:
             self.repeat(first, end, self._line)

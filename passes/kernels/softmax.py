@@ -24,12 +24,12 @@ class SoftmaxRows:
         return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
 
     @property
-    def pieces(self) -> int:
+    def workgroups(self) -> int:
         return self.rows // self.chunk
 
-    def write(self, number: ir.Value, source: ir.Value, target: ir.Value) -> None:
-        """Emit workgroup `number`."""
-        first = arith.muli(number, _index(self.chunk))
+    def write(self, workgroup_id: ir.Value, source: ir.Value, target: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`."""
+        first = arith.muli(workgroup_id, _index(self.chunk))
         loop = scf.ForOp(first, arith.addi(first, _index(self.chunk)), _index(1))
         with ir.InsertionPoint(loop.body):
             start = arith.muli(loop.induction_variable, _index(self.length))
@@ -41,27 +41,27 @@ class SoftmaxRows:
         lowest = float("-inf")
         flags = ir.Attribute.parse("#arith.fastmath<nnan>")
         best = x.fold(
-            lowest, lowest, lambda place, value, best: arith.maxnumf(value, best, fastmath=flags)
+            lowest, lowest, lambda position, value, best: arith.maxnumf(value, best, fastmath=flags)
         )
         top = _spread(vector.reduction(_f32(), vector.CombiningKind.MAXNUMF, best))
 
-        def power(place: _Place, value: ir.Value, total: ir.Value) -> ir.Value:
+        def power(position: _Position, value: ir.Value, total: ir.Value) -> ir.Value:
             result = exp_below_zero(arith.subf(value, top))
-            y.store(place, result)
+            y.store(position, result)
             return arith.addf(total, result)
 
         total = vector.reduction(_f32(), vector.CombiningKind.ADD, x.fold(0, lowest, power))
         share = _spread(arith.divf(arith.constant(_f32(), 1.0), total))
 
-        def scale(place: _Place, value: ir.Value, total: ir.Value) -> ir.Value:
-            y.store(place, arith.mulf(value, share))
+        def scale(position: _Position, value: ir.Value, total: ir.Value) -> ir.Value:
+            y.store(position, arith.mulf(value, share))
             return total
 
         y.fold(0, 0, scale)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Position:
     """Position of a vector: the index of its first element, and its mask, None for all lanes."""
 
     index: ir.Value
@@ -80,7 +80,7 @@ class _Row:
         self,
         initial: float,
         missing: float,
-        step: Callable[[_Place, ir.Value, ir.Value], ir.Value],
+        step: Callable[[_Position, ir.Value, ir.Value], ir.Value],
     ) -> ir.Value:
         """Fold `step` over the vectors of the row; `missing` fills the empty lanes of the last."""
         whole = self.length // LANES * LANES
@@ -88,7 +88,7 @@ class _Row:
         with ir.InsertionPoint(loop.body):
             at = arith.addi(self.start, loop.induction_variable)
             value = vector.load(_vector(), self.memory, [at])
-            scf.YieldOp([step(_Place(at, None), value, loop.inner_iter_args[0])])
+            scf.YieldOp([step(_Position(at, None), value, loop.inner_iter_args[0])])
         total = loop.results[0]
         if whole == self.length:
             return total
@@ -98,14 +98,14 @@ class _Row:
             [_index(self.length - whole)],
         )
         value = vector.maskedload(_vector(), self.memory, [at], mask, _splat(missing))
-        return step(_Place(at, mask), value, total)
+        return step(_Position(at, mask), value, total)
 
-    def store(self, place: _Place, value: ir.Value) -> None:
+    def store(self, position: _Position, value: ir.Value) -> None:
         """Store a vector at its position."""
-        if place.mask is None:
-            vector.store(value, self.memory, [place.index])
+        if position.mask is None:
+            vector.store(value, self.memory, [position.index])
         else:
-            vector.maskedstore(self.memory, [place.index], place.mask, value)
+            vector.maskedstore(self.memory, [position.index], position.mask, value)
 
 
 def _f32() -> ir.Type:

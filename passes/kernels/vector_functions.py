@@ -30,8 +30,8 @@ def exp_below_zero(x: ir.Value) -> ir.Value:
     vector = ir.VectorType(x.type)
     integers = ir.VectorType.get(vector.shape, ir.IntegerType.get_signless(32))
     bits = [arith.bitcast(integers, value) for value in (y, rounded)]
-    places = ir.IntegerAttr.get(integers.element_type, 23)
-    shift = arith.constant(integers, ir.DenseElementsAttr.get_splat(integers, places))
+    positions = ir.IntegerAttr.get(integers.element_type, 23)
+    shift = arith.constant(integers, ir.DenseElementsAttr.get_splat(integers, positions))
     scaled = arith.addi(bits[0], arith.shli(bits[1], shift))
     vanishes = arith.cmpf(arith.CmpFPredicate.OLT, x, like(_SMALLEST, x))
     return arith.select(vanishes, like(0, x), arith.bitcast(vector, scaled))

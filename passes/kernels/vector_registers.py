@@ -35,24 +35,24 @@ def register_tile(cpu: CpuModel, wide: int | None = None) -> RegisterTile:
 
 
 @dataclass(frozen=True)
-class Tile:
+class MatmulTile:
     """A register tile: `rows` rows by `width` columns."""
 
     rows: int
     width: int
 
 
-def choose_tile(rows: int | None, columns: int, cpu: CpuModel) -> Tile | None:
+def choose_tile(rows: int | None, columns: int, cpu: CpuModel) -> MatmulTile | None:
     """The tile for a matmul of `rows` rows (None if dynamic) and `columns` columns; None if the
     columns do not fill a vector."""
     lanes = cpu.lanes
     if columns < lanes:
         return None
     tile = register_tile(cpu, -(-columns // lanes))
-    return Tile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
+    return MatmulTile(tile.rows if rows is None else min(tile.rows, rows), tile.vectors * lanes)
 
 
-SUMS = {128: 4, 256: 4, 512: 8}
+STATE_VECTORS = {128: 4, 256: 4, 512: 8}
 """Vectors of 16 accumulators of a row that hide the latency of FMAs and leave registers for another
 row, by the bits of a vector."""
 
@@ -60,4 +60,4 @@ row, by the bits of a vector."""
 def state_width(gates: int, vector_bits: int) -> int:
     """Elements of the state in a panel of a recurrence with `gates` gates, all of whose
     accumulators are in registers."""
-    return 16 * max(1, SUMS[vector_bits] // gates)
+    return 16 * max(1, STATE_VECTORS[vector_bits] // gates)

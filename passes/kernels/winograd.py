@@ -15,21 +15,21 @@ from ...cpu_model import CpuModel
 from ...dialects.graph.winograd import KERNEL, winograd_transforms
 from ...mlir import arith, ir, scf, vector
 from .emitter import (
-    Ahead,
-    Part,
+    LhsBlock,
+    Prefetch,
     Registers,
-    Rows,
     VectorEmitter,
+    VectorSlice,
     even_tiles,
     long_vectors,
 )
-from .epilogue import Finish, Place
+from .epilogue import Epilogue, OutputPosition
 
 SCRATCH_SHARE = 3 / 8
 """Share of the L2 for the scratch memory of a workgroup."""
 LONG_SCRATCH_SHARE = 3 / 4
 """The same if the weights exceed the L2: the larger the blocks, the less often weights are read."""
-MIN_PIECES = 4
+MIN_WORKGROUPS = 4
 """Workgroups that a convolution should split into, for threads to share."""
 
 
@@ -41,19 +41,19 @@ class WinogradShape:
     result: tuple[int, int, int, int]
     low: tuple[int, int]
     tile: int
-    depth: int
+    k: int
     """Channels in a group, over which the features of a panel are summed (K)."""
-    width: int
+    nr: int
     """Features in a panel."""
     lanes: int
-    rows: int
+    mr: int
     """Tiles that are multiplied at a time, in registers (MR)."""
     cpu: CpuModel
 
     @property
     def flops(self) -> int:
         """FLOPs of the products, without the transforms."""
-        return 2 * self.products * self.tiles * self.depth * self.result[3]
+        return 2 * self.products * self.tiles * self.k * self.result[3]
 
     @property
     def size(self) -> int:
@@ -69,13 +69,13 @@ class WinogradShape:
         return self.image[3]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[VectorSlice]:
         """Vectors in a panel."""
-        return long_vectors(self.width, self.lanes)
+        return long_vectors(self.nr, self.lanes)
 
     @property
     def panels(self) -> int:
-        return self.result[3] // self.width
+        return self.result[3] // self.nr
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -88,38 +88,38 @@ class WinogradShape:
         return self.result[0] * self.grid[0] * self.grid[1]
 
     @property
-    def block(self) -> int:
+    def tiles_per_workgroup(self) -> int:
         """Tiles in a workgroup: as many as the scratch budget holds, in even blocks."""
-        weights = self.products * self.depth * self.result[3] * 4
+        weights = self.products * self.k * self.result[3] * 4
         share = SCRATCH_SHARE if weights <= self.cpu.l2_bytes else LONG_SCRATCH_SHARE
-        held = int(self.cpu.l2_bytes * share) // (self.products * (self.channels + self.width) * 4)
-        most = max(self.rows, held // self.rows * self.rows)
+        held = int(self.cpu.l2_bytes * share) // (self.products * (self.channels + self.nr) * 4)
+        most = max(self.mr, held // self.mr * self.mr)
         return -(-self.tiles // -(-self.tiles // most))
 
     @property
     def blocks(self) -> int:
-        return -(-self.tiles // self.block)
+        return -(-self.tiles // self.tiles_per_workgroup)
 
     @property
     def groups(self) -> int:
         """Groups of panels: more than one if there are few blocks."""
-        wanted = -(-MIN_PIECES // self.blocks)
+        wanted = -(-MIN_WORKGROUPS // self.blocks)
         return next(n for n in range(min(wanted, self.panels), 0, -1) if self.panels % n == 0)
 
     @property
-    def pieces(self) -> int:
+    def workgroups(self) -> int:
         return self.blocks * self.groups
 
     @property
     def entering(self) -> int:
         """Elements of one product's matrix of the image, [tiles, channels], padded by a vector:
         matrices a power of two apart would compete for too few cache sets."""
-        return self.block * self.channels + self.lanes
+        return self.tiles_per_workgroup * self.channels + self.lanes
 
     @property
     def leaving(self) -> int:
         """Elements of one product's result, [tiles, width], padded by a vector."""
-        return self.block * self.width + self.lanes
+        return self.tiles_per_workgroup * self.nr + self.lanes
 
     @property
     def scratch(self) -> int:
@@ -137,28 +137,33 @@ class WinogradEmitter(VectorEmitter):
         weights: ir.Value,
         output: ir.Value,
         scratch: ir.Value,
-        finish: Finish,
+        epilogue: Epilogue,
     ):
         super().__init__(shape.lanes)
         self.shape, self.image, self.weights = shape, image, weights
-        self.output, self.scratch, self.finish = output, scratch, finish
+        self.output, self.scratch, self.epilogue = output, scratch, epilogue
         self.transforms = winograd_transforms(shape.tile)
 
-    def piece(self, number: ir.Value) -> None:
-        """Emit workgroup `number`; the groups of panels of a block of tiles are consecutive."""
+    def workgroup(self, workgroup_id: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`; the groups of panels of a block of tiles are
+        consecutive."""
         shape = self.shape
-        block = arith.divui(number, self.index(shape.groups))
-        group = arith.remui(number, self.index(shape.groups))
-        first = self.times(block, shape.block)
-        before = self.times(number, shape.scratch)
-        sums = self.add(before, shape.products * shape.entering)
-        self.repeat(0, shape.block, lambda tile: self._enter(first, tile, before))
+        block = arith.divui(workgroup_id, self.index(shape.groups))
+        group = arith.remui(workgroup_id, self.index(shape.groups))
+        first = self.times(block, shape.tiles_per_workgroup)
+        before = self.times(workgroup_id, shape.scratch)
+        accumulators = self.add(before, shape.products * shape.entering)
+        self.repeat(0, shape.tiles_per_workgroup, lambda tile: self._enter(first, tile, before))
         panels = shape.panels // shape.groups
         start = self.times(group, panels)
 
         def panel(index: ir.Value) -> None:
-            self.repeat(0, shape.products, lambda p: self._multiply(p, index, before, sums))
-            self.repeat(0, shape.block, lambda tile: self._leave(first, tile, index, sums))
+            self.repeat(0, shape.products, lambda p: self._multiply(p, index, before, accumulators))
+            self.repeat(
+                0,
+                shape.tiles_per_workgroup,
+                lambda tile: self._leave(first, tile, index, accumulators),
+            )
 
         self.repeat(start, arith.addi(start, self.index(panels)), panel)
 
@@ -187,8 +192,8 @@ class WinogradEmitter(VectorEmitter):
         def step(channel: ir.Value, registers: Registers) -> Registers:
             at = self.add(target, channel)
             for number, value in enumerate(self._both_axes(self.transforms.image, read(channel))):
-                place = self.add(at, number * shape.entering)
-                self.store(value, self.scratch, place)
+                position = self.add(at, number * shape.entering)
+                self.store(value, self.scratch, position)
             return registers
 
         self.loop((self.index(0), self.index(shape.channels)), [], step, shape.lanes)
@@ -199,10 +204,10 @@ class WinogradEmitter(VectorEmitter):
         """Load the vectors of a tile that lies within the image."""
         shape = self.shape
         start = self.add(self._pixel(batch, corner[0], corner[1]), channel)
-        _, _, width, depth = shape.image
+        _, _, width, channels = shape.image
         return [
             [
-                self.load(self.image, self.add(start, (row * width + column) * depth))
+                self.load(self.image, self.add(start, (row * width + column) * channels))
                 for column in range(shape.size)
             ]
             for row in range(shape.size)
@@ -216,11 +221,11 @@ class WinogradEmitter(VectorEmitter):
         axes = []
         for start, extent in zip(corner, shape.image[1:3], strict=True):
             last = self.index(extent - 1)
-            places = [self.add(start, step) for step in range(shape.size)]
-            held = [arith.minsi(arith.maxsi(place, zero), last) for place in places]
+            positions = [self.add(start, step) for step in range(shape.size)]
+            held = [arith.minsi(arith.maxsi(position, zero), last) for position in positions]
             inside = [
-                arith.cmpi(arith.CmpIPredicate.eq, place, kept)
-                for place, kept in zip(places, held, strict=True)
+                arith.cmpi(arith.CmpIPredicate.eq, position, kept)
+                for position, kept in zip(positions, held, strict=True)
             ]
             axes.append(list(zip(held, inside, strict=True)))
         spots = [
@@ -246,37 +251,37 @@ class WinogradEmitter(VectorEmitter):
 
     def _pixel(self, batch: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
         """The offset of a pixel of the image."""
-        _, height, width, depth = self.shape.image
+        _, height, width, channels = self.shape.image
         line = self.add(self.times(batch, height), row)
-        return self.times(self.add(self.times(line, width), column), depth)
+        return self.times(self.add(self.times(line, width), column), channels)
 
     # Products
 
     def _multiply(
-        self, product: ir.Value, panel: ir.Value, before: ir.Value, sums: ir.Value
+        self, product: ir.Value, panel: ir.Value, before: ir.Value, accumulators: ir.Value
     ) -> None:
         """Multiply all tiles of a block by a panel of the weights of one product."""
         shape = self.shape
         line = self.add(self.times(panel, shape.products), product)
-        weights = self.times(line, shape.depth * shape.width)
-        group = arith.divui(panel, self.index(shape.panels * shape.depth // shape.channels))
+        weights = self.times(line, shape.k * shape.nr)
+        group = arith.divui(panel, self.index(shape.panels * shape.k // shape.channels))
         left = self.add(before, self.times(product, shape.entering))
-        left = self.add(left, self.times(group, shape.depth))
-        right = self.add(sums, self.times(product, shape.leaving))
-        done, tiles = 0, even_tiles(shape.block, shape.rows)
-        per_row = -(-shape.depth * shape.width // shape.block)
-        step = -(-shape.width // sum(count for count, _ in tiles))
-        following = self.add(weights, shape.depth * shape.width)
+        left = self.add(left, self.times(group, shape.k))
+        right = self.add(accumulators, self.times(product, shape.leaving))
+        done, tiles = 0, even_tiles(shape.tiles_per_workgroup, shape.mr)
+        per_row = -(-shape.k * shape.nr // shape.tiles_per_workgroup)
+        step = -(-shape.nr // sum(count for count, _ in tiles))
+        following = self.add(weights, shape.k * shape.nr)
         for count, size in tiles:
 
             def tile(number: ir.Value, size: int = size, done: int = done) -> None:
                 row = self.add(self.times(number, size), done)
                 at = self.add(left, self.times(row, shape.channels))
-                rows = Rows(self.scratch, at, size, shape.channels, shape.width)
+                rows = LhsBlock(self.scratch, at, size, shape.channels, shape.nr)
                 totals = self.zeros(size, shape.parts)
-                ahead = Ahead(self.add(following, self.times(row, per_row)), step)
-                totals = self.multiply(rows, self.weights, weights, shape.depth, totals, ahead)
-                start = self.add(right, self.times(row, shape.width))
+                ahead = Prefetch(self.add(following, self.times(row, per_row)), step)
+                totals = self.multiply(rows, self.weights, weights, shape.k, totals, ahead)
+                start = self.add(right, self.times(row, shape.nr))
                 self.store_all(totals, self.scratch, start)
 
             self.repeat(0, count, tile)
@@ -284,21 +289,23 @@ class WinogradEmitter(VectorEmitter):
 
     # Tiles of the result
 
-    def _leave(self, first: ir.Value, tile: ir.Value, panel: ir.Value, sums: ir.Value) -> None:
+    def _leave(
+        self, first: ir.Value, tile: ir.Value, panel: ir.Value, accumulators: ir.Value
+    ) -> None:
         """Transform the products of a tile into pixels of the result."""
         shape = self.shape
         spot = self._spot(first, tile)
         inside = self._all_inside(spot.corner, shape.tile, shape.result[1:3])
-        source = self.add(sums, self.times(tile, shape.width))
+        source = self.add(accumulators, self.times(tile, shape.nr))
         branches = scf.IfOp(inside, has_else=True)
         with ir.InsertionPoint(branches.then_block):
-            self._places(spot, panel, source, lambda row, column, write: write())
+            self._positions(spot, panel, source, lambda row, column, write: write())
             scf.YieldOp([])
         with ir.InsertionPoint(branches.else_block):
-            self._places(spot, panel, source, self._where_inside(spot))
+            self._positions(spot, panel, source, self._where_inside(spot))
             scf.YieldOp([])
 
-    def _places(
+    def _positions(
         self,
         spot: "_Spot",
         panel: ir.Value,
@@ -307,32 +314,36 @@ class WinogradEmitter(VectorEmitter):
     ) -> None:
         """Store the pixels of a tile, each under `guard`, for all vectors of a panel."""
         shape = self.shape
-        _, height, width, depth = shape.result
+        _, height, width, channels = shape.result
         line = self.add(self.times(spot.batch, height), spot.corner[0])
-        corner = self.times(self.add(self.times(line, width), spot.corner[1]), depth)
+        corner = self.times(self.add(self.times(line, width), spot.corner[1]), channels)
 
         def step(column: ir.Value, registers: Registers) -> Registers:
             at = self.add(source, column)
-            sums = [
+            accumulators = [
                 self.load(self.scratch, self.add(at, number * shape.leaving))
                 for number in range(shape.products)
             ]
-            square = [sums[n : n + shape.size] for n in range(0, shape.products, shape.size)]
+            square = [
+                accumulators[n : n + shape.size] for n in range(0, shape.products, shape.size)
+            ]
             values = self._both_axes(self.transforms.inverse, square)
-            feature = self.add(self.times(panel, shape.width), column)
+            feature = self.add(self.times(panel, shape.nr), column)
             start = self.add(corner, feature)
             for number, value in enumerate(values):
                 y, x = divmod(number, shape.tile)
 
                 def write(y: int = y, x: int = x, value: ir.Value = value) -> None:
-                    place = Place(feature, self.add(start, (y * width + x) * depth), shape.lanes)
-                    (done,) = self.finish([place], [value])
-                    self.store(done, self.output, place.offset)
+                    position = OutputPosition(
+                        feature, self.add(start, (y * width + x) * channels), shape.lanes
+                    )
+                    (done,) = self.epilogue([position], [value])
+                    self.store(done, self.output, position.offset)
 
                 guard(y, x, write)
             return registers
 
-        self.loop((self.index(0), self.index(shape.width)), [], step, shape.lanes)
+        self.loop((self.index(0), self.index(shape.nr)), [], step, shape.lanes)
 
     def _where_inside(self, spot: "_Spot") -> Callable[[int, int, Callable[[], None]], None]:
         """A guard that stores only the pixels inside the result."""

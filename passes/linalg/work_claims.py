@@ -23,10 +23,10 @@ def counters_type(threads: int) -> ir.MemRefType:
 
 
 def each_claimed(
-    counters: ir.Value, pieces: ir.Value, threads: int, body: Callable[[ir.Value], None]
+    counters: ir.Value, workgroups: ir.Value, threads: int, body: Callable[[ir.Value], None]
 ) -> None:
-    """Emit a loop that claims workgroups and runs `body` on their numbers until all `pieces` are
-    claimed: from the share of the current core first, then from the others.
+    """Emit a loop that claims workgroups and runs `body` on their numbers until all `workgroups`
+    are claimed: from the share of the current core first, then from the others.
 
     Each of the `count_calls()` calls of a kernel runs it. The last one to finish resets the
     counters to zero for the next kernel.
@@ -35,9 +35,9 @@ def each_claimed(
     home = arith.remui(_processor(), _index(threads))
     loop = scf.WhileOp([index], [])
     with ir.InsertionPoint(loop.before.blocks.append()):
-        piece = _search(counters, pieces, home, threads)
-        found = arith.cmpi(arith.CmpIPredicate.sge, piece, _index(0))
-        scf.ConditionOp(found, [piece])
+        workgroup = _search(counters, workgroups, home, threads)
+        found = arith.cmpi(arith.CmpIPredicate.sge, workgroup, _index(0))
+        scf.ConditionOp(found, [workgroup])
     place = [ir.Location.current]
     with ir.InsertionPoint(loop.after.blocks.append(index, arg_locs=place)) as point:
         body(point.block.arguments[0])
@@ -50,30 +50,30 @@ def each_claimed(
         scf.YieldOp([])
 
 
-def _search(counters: ir.Value, pieces: ir.Value, home: ir.Value, threads: int) -> ir.Value:
+def _search(counters: ir.Value, workgroups: ir.Value, home: ir.Value, threads: int) -> ir.Value:
     """A workgroup of the share `home`, or of the first share after it that has any left; -1 if
     there is none."""
     index = ir.IndexType.get()
     loop = scf.WhileOp([index, index], [_index(0), _index(-1)])
     places = [ir.Location.current] * 2
     with ir.InsertionPoint(loop.before.blocks.append(index, index, arg_locs=places)) as ip:
-        tried, piece = ip.block.arguments
-        none = arith.cmpi(arith.CmpIPredicate.slt, piece, _index(0))
+        tried, workgroup = ip.block.arguments
+        none = arith.cmpi(arith.CmpIPredicate.slt, workgroup, _index(0))
         more = arith.cmpi(arith.CmpIPredicate.ult, tried, _index(threads))
-        scf.ConditionOp(arith.andi(none, more), [tried, piece])
+        scf.ConditionOp(arith.andi(none, more), [tried, workgroup])
     with ir.InsertionPoint(loop.after.blocks.append(index, index, arg_locs=places)) as ip:
         tried, _ = ip.block.arguments
         share = arith.remui(arith.addi(home, tried), _index(threads))
         own = arith.cmpi(arith.CmpIPredicate.eq, tried, _index(0))
-        low = _part(share, pieces, threads)
-        high = _part(arith.addi(share, _index(1)), pieces, threads)
+        low = _part(share, workgroups, threads)
+        high = _part(arith.addi(share, _index(1)), workgroups, threads)
         scf.YieldOp([arith.addi(tried, _index(1)), _take(counters, share, own, low, high)])
     return loop.results[1]
 
 
-def _part(share: ir.Value, pieces: ir.Value, threads: int) -> ir.Value:
+def _part(share: ir.Value, workgroups: ir.Value, threads: int) -> ir.Value:
     """The first workgroup of a share."""
-    return arith.divui(arith.muli(share, pieces), _index(threads))
+    return arith.divui(arith.muli(share, workgroups), _index(threads))
 
 
 def _take(
@@ -91,11 +91,11 @@ def _take(
     odd = arith.trunci(ir.IntegerType.get_signless(1), arith.index_cast(old.type, share))
     from_high = arith.cmpi(arith.CmpIPredicate.eq, own, odd)
     backward = arith.subi(arith.addi(high, _index(-1)), taken)
-    piece = arith.select(from_high, backward, arith.addi(low, taken))
+    workgroup = arith.select(from_high, backward, arith.addi(low, taken))
     left = arith.cmpi(
         arith.CmpIPredicate.ult, arith.addi(by_owner, by_helpers), arith.subi(high, low)
     )
-    return arith.select(left, piece, _index(-1))
+    return arith.select(left, workgroup, _index(-1))
 
 
 def _processor() -> ir.Value:

@@ -55,24 +55,26 @@ class WorkStealingDispatch(Pass):
             self._share(Kernel(op, name), scalar, buffer)
 
     def _has_few(self, dispatch: Dispatch) -> bool:
-        return dispatch.pieces is not None and dispatch.pieces < self.threads
+        return dispatch.workgroups is not None and dispatch.workgroups < self.threads
 
     def _share(self, kernel: Kernel, scalar: int, buffer: int) -> None:
         number = kernel.number
         kernel.keep_memory()
         with ir.InsertionPoint(number), number.location:
-            pieces = kernel.add_scalar(scalar)
+            workgroups = kernel.add_scalar(scalar)
             counters = kernel.add_buffer(buffer, counters_type(self.threads))
-            each_claimed(counters, pieces, self.threads, lambda piece: _move(kernel, piece))
+            each_claimed(
+                counters, workgroups, self.threads, lambda workgroup: _move(kernel, workgroup)
+            )
         number.erase()
 
 
-def _move(kernel: Kernel, piece: ir.Value) -> None:
-    """Move the body of the kernel here, for workgroup `piece`."""
+def _move(kernel: Kernel, workgroup: ir.Value) -> None:
+    """Move the body of the kernel here, for workgroup `workgroup`."""
     block = ir.InsertionPoint.current.block
     for op in kernel.body():
         block.append(op)
-    kernel.number.results[0].replace_all_uses_with(piece)
+    kernel.number.results[0].replace_all_uses_with(workgroup)
 
 
 class _Counters:

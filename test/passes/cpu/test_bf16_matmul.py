@@ -15,7 +15,7 @@ from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.errors import DeviceError
 from graphc.passes.cpu.matmul_forms import Bf16x3Form
-from graphc.passes.kernels.bf16_matmul import PairsProduct
+from graphc.passes.kernels.bf16_matmul import PairsMatmulShape
 from graphc.runtime.files import module_file
 from graphc.runtime.targets import cpu_features
 
@@ -135,12 +135,12 @@ def test_interpreted_and_compiled_agree(unit):
 
 @pytest.mark.parametrize(
     ("variant", "kernel"),
-    [("sapphirerapids", b"tile_matmul"), ("znver4", b"pairs_matmul"), ("x86-64-v4", b"matmul_0")],
+    [("sapphirerapids", b"amx_matmul"), ("znver4", b"bf16_matmul"), ("x86-64-v4", b"matmul_0")],
 )
 def test_each_processor_gets_its_instructions(variant, kernel):
     contents, _ = compile_to_file(_chain()[0], f"cpu:{variant}", precision="bf16")
     assert kernel in contents
-    narrow = {b"tile_matmul", b"pairs_matmul"} - {kernel}
+    narrow = {b"amx_matmul", b"bf16_matmul"} - {kernel}
     assert not any(other in contents for other in narrow)
 
 
@@ -248,5 +248,5 @@ def test_terms_are_for_large_products(rows, shape, pays):
 
 
 def test_both_factors_of_a_pair_count():
-    product = PairsProduct(rows=5, depth=8, columns=7, width=64, lanes=16, tile=6, cpu=GENERIC_CPU)
+    product = PairsMatmulShape(rows=5, k=8, columns=7, nr=64, lanes=16, mr=6, cpu=GENERIC_CPU)
     assert product.flops == 2 * 5 * (2 * 8) * 7

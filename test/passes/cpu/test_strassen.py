@@ -113,13 +113,11 @@ def test_threads_have_enough_to_share():
     assert best_blocks(x, weights, 16, threads=8) == "2x3x3"
     assert best_blocks(x, weights, 16, threads=9) == "2x2x2"
     assert best_blocks(x, weights, 16, threads=13) is None
-    shape = StrassenShape(
-        128, 256, 768, "2x3x3", width=64, lanes=16, mr=6, wanted=8, cpu=GENERIC_CPU
-    )
-    assert (shape.block, shape.group, shape.pieces) == (32, 1, 8)
-    assert replace(shape, wanted=4).pieces == 4
-    assert replace(shape, columns=3072, wanted=4).pieces == 4
-    assert replace(shape, rows=134, wanted=8).pieces == 4  # blocks of 67 rows do not split
+    shape = StrassenShape(128, 256, 768, "2x3x3", nr=64, lanes=16, mr=6, wanted=8, cpu=GENERIC_CPU)
+    assert (shape.mc, shape.nc_panels, shape.workgroups) == (32, 1, 8)
+    assert replace(shape, wanted=4).workgroups == 4
+    assert replace(shape, columns=3072, wanted=4).workgroups == 4
+    assert replace(shape, rows=134, wanted=8).workgroups == 4  # blocks of 67 rows do not split
 
 
 @pytest.mark.parametrize(

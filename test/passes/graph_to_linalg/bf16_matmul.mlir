@@ -3,7 +3,7 @@
 // With AMX a kernel asks for its tiles, multiplies two tiles of rows by two of weights, and rounds
 // what follows the sums when it is stored.
 
-// CHECK: func.func @tile_matmul_0
+// CHECK: func.func @amx_matmul_0
 // CHECK: llvm.inline_asm has_side_effects "syscall"
 // CHECK: llvm.call_intrinsic "llvm.x86.ldtilecfg"
 // CHECK: memref.prefetch
@@ -13,7 +13,7 @@
 // CHECK: arith.truncf {{.*}} : vector<32xf32> to vector<32xbf16>
 // CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
 // CHECK-LABEL: @tiles
-// CHECK: "flow.dispatch"{{.*}}entry_points = [@tile_matmul_0::@tile_matmul_0]
+// CHECK: "flow.dispatch"{{.*}}entry_points = [@amx_matmul_0::@amx_matmul_0]
 // CHECK-NOT: linalg.generic
 func.func @tiles(%x: tensor<64x64xbf16>, %w: tensor<2x32x32x2xbf16>, %bias: tensor<64xf32>) -> tensor<64x64xbf16> {
   %0 = "graph.fused"() ({
@@ -30,7 +30,7 @@ func.func @tiles(%x: tensor<64x64xbf16>, %w: tensor<2x32x32x2xbf16>, %bias: tens
 
 // Vectors take a pair of each row for all columns.
 
-// CHECK: func.func @pairs_matmul_0
+// CHECK: func.func @bf16_matmul_0
 // CHECK: vector.load {{.*}} : memref<512xbf16>, vector<2xbf16>
 // CHECK: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // CHECK-LABEL: @vectors
@@ -60,7 +60,7 @@ func.func @long(%x: tensor<8x1024xbf16>, %w: tensor<1x512x64x2xbf16>) -> tensor<
 
 // Three products of terms, for which the first of the rows and of the weights are loaded once.
 
-// CHECK: func.func @tile_matmul_0
+// CHECK: func.func @amx_matmul_0
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tileloadd64"
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.tileloadd64"

@@ -3,7 +3,7 @@
 // One kernel, with memory of its own between the steps: 6 rows of 8 places of 32 channels, and 4 of
 // them, for each of 4 row blocks.
 
-// CHECK: func.func @strips_0
+// CHECK: func.func @fused_depthwise_0
 // CHECK: vector.fma
 // CHECK: arith.maximumf {{.*}} : vector<32xf32>
 // CHECK: vector.fma
@@ -25,7 +25,7 @@ func.func @block(%x: tensor<1x16x8x16xf32>, %w: tensor<1x16x32xf32>, %v: tensor<
 
 // Panels of channels share the scratch memory of an image: 7 of its 8 rows, as the last is not read.
 
-// CHECK: func.func @strips_0
+// CHECK: func.func @fused_depthwise_0
 // CHECK: %[[ROWS:.*]] = arith.constant 7 : index
 // CHECK: %[[IMAGE:.*]] = arith.divui
 // CHECK: arith.muli %[[IMAGE]], %[[ROWS]] : index

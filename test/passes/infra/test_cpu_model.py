@@ -9,7 +9,7 @@ import graphc
 from graphc.compiler.model_signature import main_function
 from graphc.cpu_model import CpuModel
 from graphc.passes.analysis.liveness import liveness
-from graphc.passes.kernels.packed_matmul import Product
+from graphc.passes.kernels.packed_matmul import MatmulShape
 
 LARGE, SMALL = CpuModel(512), CpuModel(512, l1_bytes=16 << 10, l2_bytes=256 << 10)
 WINOGRAD = "graph-convert-layout,graph-fold-constants,canonicalize,graph-winograd{vector-bits=512}"
@@ -17,13 +17,13 @@ WINOGRAD = "graph-convert-layout,graph-fold-constants,canonicalize,graph-winogra
 
 def test_blocks_of_a_product_fit_the_caches():
     def product(cpu):
-        return Product(512, 1024, 1024, width=64, lanes=16, tile=6, cpu=cpu)
+        return MatmulShape(512, 1024, 1024, nr=64, lanes=16, mr=6, cpu=cpu)
 
     for cpu in (LARGE, SMALL):
         found = product(cpu)
-        assert found.depth_block * found.width * 4 <= cpu.l1_bytes
-        assert found.block * found.depth_block * 4 <= cpu.l2_bytes // 2
-    assert product(SMALL).depth_blocks == 2 * product(LARGE).depth_blocks
+        assert found.kc * found.nr * 4 <= cpu.l1_bytes
+        assert found.mc * found.kc * 4 <= cpu.l2_bytes // 2
+    assert product(SMALL).k_blocks == 2 * product(LARGE).k_blocks
 
 
 @pytest.fixture
