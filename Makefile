@@ -48,7 +48,7 @@ lit: $(STAMP)  ## FileCheck tests
 	@echo "== lit"
 	@$(BIN)/lit -q test
 
-# Two processes have two processors; more threads of numpy would wait for one another.
+# Two processes have two CPUs; more threads of numpy would wait for one another.
 pytest: export OPENBLAS_NUM_THREADS := 1
 pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
@@ -79,7 +79,7 @@ bench: $(STAMP)  ## Measure against the peers (installs torch, transformers, ope
 	@$(BIN)/gc-bench $(BENCH_MODELS:%=models/%.onnx) --compare $(BENCH_PEERS) --json build/bench.json --chart build/bench.svg
 
 bench-gpu: DEVICE := cuda
-bench-gpu: $(STAMP)  ## Measure on a graphics processor against torch and JAX, in f32 and f16 (DEVICE=cuda; where they find it)
+bench-gpu: $(STAMP)  ## Measure on a GPU against torch and JAX, in f32 and f16 (DEVICE=cuda; where they find it)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench,jax]'
 	@$(BIN)/python -m graphc.benchmarks.models $(GPU_MODELS)
 	@mkdir -p build

@@ -63,10 +63,10 @@ def _require_device(jax: Any, terms: Terms) -> Any:
         raise PeerError(message) from error
 
 
-def _keep_to(processors: int) -> None:
+def _keep_to(cpus: int) -> None:
     """Restrict the process to so many CPUs: JAX uses a thread per usable CPU, without an option."""
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:processors])
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cpus])
 
 
 def _array(result: Any) -> np.ndarray:

@@ -47,7 +47,7 @@ class Terms:
     def require_plain(self, runtime: str) -> None:
         """Raise PeerError unless the terms are single precision on the CPU, as `runtime` needs."""
         if (self.device, self.precision) != ("cpu", "f32"):
-            raise PeerError(f"{runtime} is compared on the processor in f32 alone")
+            raise PeerError(f"{runtime} is compared on the CPU in f32 alone")
 
 
 def load_graphc(path: Path, terms: Terms) -> Peer:
@@ -108,7 +108,7 @@ def load_openvino(path: Path, terms: Terms) -> Peer:
     import openvino
 
     if terms.device != "cpu" or terms.precision not in ("f32", "bf16"):
-        raise PeerError("openvino is compared on the processor in f32 and bf16 alone")
+        raise PeerError("openvino is compared on the CPU in f32 and bf16 alone")
     core = openvino.Core()
     asked = {
         "INFERENCE_PRECISION_HINT": terms.precision,

@@ -63,18 +63,18 @@ def report(path: Path, runs: int, threads: int, dims: Mapping[str, int]) -> str:
         )
         for name, seconds in rows.items()
     ]
-    return f"{path.name}\n\n{format_table(('cache', 'stage', 'processor s', 'ratio'), table)}"
+    return f"{path.name}\n\n{format_table(('cache', 'stage', 'CPU s', 'ratio'), table)}"
 
 
 def _measure(
     path: Path, threads: int, dims: Mapping[str, int], cache: Path | bool
 ) -> tuple[float, str]:
-    start = _processor_seconds()
+    start = _cpu_seconds()
     _, made = compile_to_file(path, TARGET, threads=threads, dims=dims, cache=cache)
-    return _processor_seconds() - start, made.passes[-1].name
+    return _cpu_seconds() - start, made.passes[-1].name
 
 
-def _processor_seconds() -> float:
+def _cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 

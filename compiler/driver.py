@@ -22,7 +22,7 @@ from ..frontend.onnx import (
 )
 from ..mlir import ir
 from ..passes.analysis.arena import transient_bytes
-from ..passes.analysis.live_sets import greatest_moments
+from ..passes.analysis.live_sets import largest_live_sets
 from ..passes.contracts import check_linalg
 from ..passes.infra.pipeline import Observer, Pipeline, run_pipeline
 from ..passes.infra.report import Report
@@ -41,7 +41,7 @@ from ..runtime.cache.keys import is_self_contained
 from ..runtime.device.device import open_device
 from ..runtime.execution.hybrid import open_host_part, warn_of_host
 from ..runtime.execution.hybrid_file import write_hybrid
-from ..runtime.execution.memory_estimate import MOMENTS_KEY, write_moments
+from ..runtime.execution.memory_estimate import LIVE_SETS_KEY, write_live_sets
 from ..runtime.files.multi_target_file import bundle
 from ..runtime.iree_compile.child_process import ProgressEvent
 from ..runtime.iree_compile.program import Program
@@ -85,20 +85,20 @@ class Compilation:
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
         target = self.options.target
-        moments = write_moments(greatest_moments(main_function(self.module), target.cpu))
+        live_sets = write_live_sets(largest_live_sets(main_function(self.module), target.cpu))
         transients = transient_bytes(main_function(self.module), target.cpu)
         text = lowering_pipeline(
             target.pipeline,
             target.cpu,
             self.options.threads,
-            affine=target.knows_its_processor,
+            pinned=target.knows_its_core,
             transients=transients,
             sized_by_shapes=not data_dependent_sizes(main_function(self.module)),
         )
         self._run("linalg", text)
         check_linalg(self.module)
         with self.module.context:
-            texts = {REFLECTION_KEY: metadata.to_json(), MOMENTS_KEY: moments}
+            texts = {REFLECTION_KEY: metadata.to_json(), LIVE_SETS_KEY: live_sets}
             reflection: dict[str, ir.Attribute] = {
                 key: ir.StringAttr.get(text) for key, text in texts.items()
             }

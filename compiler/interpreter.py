@@ -9,7 +9,7 @@ import numpy as np
 from ..dialects.graph.interpreter import evaluate_function
 from ..errors import OutOfMemoryError, UsageError
 from ..mlir import ir
-from ..runtime.execution.execution_context import Plan
+from ..runtime.execution.execution_context import CallSpec
 
 
 class InterpretedSession:
@@ -27,19 +27,19 @@ class InterpretedSession:
         self._function = function
         self._lock = threading.Lock()
 
-    def invoke(self, inputs: Sequence[np.ndarray], plan: Plan) -> list[np.ndarray]:
-        """Run the program; return one array for each output of `plan`, owned by the caller.
+    def invoke(self, inputs: Sequence[np.ndarray], call_spec: CallSpec) -> list[np.ndarray]:
+        """Run the program; return one array for each output of `call_spec`, owned by the caller.
 
         Raises `ExecutionError`, which names the node, and `FeedError`.
         """
-        if plan.staying:
+        if call_spec.staying:
             raise UsageError(f"model '{self._name}' is interpreted: its outputs are on the host")
         with self._lock:
             if self._module is None:
                 raise UsageError(f"model '{self._name}' is closed")
             results = evaluate_function(self._function, inputs)
             try:
-                return [np.array(results[index]) for index in plan.outputs]
+                return [np.array(results[index]) for index in call_spec.outputs]
             except MemoryError as error:
                 raise OutOfMemoryError(
                     f"model '{self._name}' failed: there is no memory for its outputs: {error}"

@@ -141,7 +141,7 @@ class Options:
     threads: int = field(
         default=1,
         metadata=_option(
-            "workers (default: the usable processors)",
+            "workers (default: the usable CPUs)",
             _flag("--threads", type=int, default=None),
             group=Group.COMPILE,
             recorded=True,

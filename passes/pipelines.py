@@ -26,8 +26,8 @@ GRAPH = (
 """Passes for every target."""
 
 
-def _for_graphics(*products: str) -> tuple[str, ...]:
-    """The pipeline of GPUs that compute matmuls by the passes `products`."""
+def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
+    """The pipeline of GPUs that compute matmuls by the passes `matmul_passes`."""
     return (
         *GRAPH,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
@@ -35,7 +35,7 @@ def _for_graphics(*products: str) -> tuple[str, ...]:
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
-        *products,  # in the layout that windows are read in
+        *matmul_passes,  # in the layout that windows are read in
         "graph-fuse-epilogue",  # last: it hides ops inside groups
         *_CLEAN,
     )
@@ -60,14 +60,14 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "cpu-fuse-depthwise{{{cpu} threads={threads}}}",  # groups with others
         *_CLEAN,
     ),
-    "cuda": _for_graphics(
+    "cuda": _for_gpus(
         "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true}}",  # they have our tiles
         "graph-transpose-weights",  # after all that folds transposes
     ),
-    "gpu": _for_graphics(
+    "gpu": _for_gpus(
         "graph-conv-to-matmul{{narrow=none}}",  # tensor cores read windows as they are
     ),
-    "vulkan": _for_graphics(
+    "vulkan": _for_gpus(
         "graph-conv-to-matmul",  # products alone have tiles
     ),
     "interpret": (),  # the program as it was imported
@@ -172,18 +172,18 @@ def lowering_pipeline(
     cpu: CpuModel,
     threads: int = 1,
     *,
-    affine: bool = False,
+    pinned: bool = False,
     transients: int = 0,
     sized_by_shapes: bool = False,
 ) -> str:
     """The text of the pipeline that follows the graph pipeline called `name`, for `threads` threads
-    of `cpu`. `affine` threads are pinned to cores, and choose their share of the work by the core.
+    of `cpu`. `pinned` threads are pinned to cores, and choose their share of the work by the core.
     Intermediate results take `transients` bytes at their peak, 0 if that is not known.
     `sized_by_shapes` says that the shapes of the inputs determine the sizes of all outputs.
 
     At its end, duplicate size computations and casts between equal types are removed.
     """
-    sharing = threads if affine else 1
+    sharing = threads if pinned else 1
     steps = ",".join(LOWERINGS[name])
     return steps.format(
         cpu=options.render(cpu),

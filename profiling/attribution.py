@@ -7,11 +7,11 @@ from ..runtime.execution.profiler import Event
 from .sites import Site
 
 
-def attribute(events: Sequence[Event], stretches: Sequence[Sequence[Site]]) -> list[Site]:
+def attribute(events: Sequence[Event], groups: Sequence[Sequence[Site]]) -> list[Site]:
     """The site of each of `events`, from `dispatch_sites`.
 
     A command buffer is identified by the kernels that it runs. Stretches with the same kernels are
-    assigned in turn, in program order. Events that match no stretch get a site with their kernel
+    assigned in turn, in program order. Events that match no group get a site with their kernel
     and without node names.
     """
     buffers: dict[int, list[int]] = defaultdict(list)
@@ -22,31 +22,29 @@ def attribute(events: Sequence[Event], stretches: Sequence[Sequence[Site]]) -> l
     for _, numbers in sorted(buffers.items()):
         fitting = tuple(
             position
-            for position, stretch in enumerate(stretches)
-            if _fits([events[number].kernel for number in numbers], stretch)
+            for position, group in enumerate(groups)
+            if _fits([events[number].kernel for number in numbers], group)
         )
         if not fitting:
             continue
-        stretch = stretches[fitting[turns[fitting] % len(fitting)]]
+        group = groups[fitting[turns[fitting] % len(fitting)]]
         turns[fitting] += 1
-        for number, position in zip(numbers, _positions(numbers, events, stretch), strict=True):
-            sites[number] = stretch[position]
+        for number, position in zip(numbers, _positions(numbers, events, group), strict=True):
+            sites[number] = group[position]
     return sites
 
 
-def _fits(kernels: Sequence[str], stretch: Sequence[Site]) -> bool:
-    """Return whether `kernels` are those of one or more runs of `stretch`."""
-    times, rest = divmod(len(kernels), len(stretch))
-    expected = Counter(site.kernel for site in stretch)
+def _fits(kernels: Sequence[str], group: Sequence[Site]) -> bool:
+    """Return whether `kernels` are those of one or more runs of `group`."""
+    times, rest = divmod(len(kernels), len(group))
+    expected = Counter(site.kernel for site in group)
     return not rest and Counter(kernels) == {name: times * n for name, n in expected.items()}
 
 
-def _positions(
-    numbers: Sequence[int], events: Sequence[Event], stretch: Sequence[Site]
-) -> list[int]:
-    """The positions of the events `numbers` in `stretch`: by their indices in the command buffer,
+def _positions(numbers: Sequence[int], events: Sequence[Event], group: Sequence[Site]) -> list[int]:
+    """The positions of the events `numbers` in `group`: by their indices in the command buffer,
     or else by start order, which is program order if one thread runs it."""
     indices = sorted({events[number].index for number in numbers})
-    if len(indices) == len(stretch):
+    if len(indices) == len(group):
         return [indices.index(events[number].index) for number in numbers]
-    return [turn % len(stretch) for turn in range(len(numbers))]
+    return [turn % len(group) for turn in range(len(numbers))]

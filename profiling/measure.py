@@ -47,7 +47,7 @@ def profile(
     if runs < 1:
         raise UsageError(f"runs must be a positive number, not {runs}")
     chosen = make_options(target, dims=dims, threads=threads, pipeline=pipeline, **options)
-    _require_processor(chosen.target)
+    _require_cpu(chosen.target)
     try:
         compilation = begin(model, chosen)
     except UnsupportedModelError as error:
@@ -58,19 +58,19 @@ def profile(
     with compilation.handed_over() as source:
         contents = compilation.compile_program(source)
         program = compilation.call_backend(source, FLAGS).decode()
-    stretches = dispatch_sites(program, nodes)
+    groups = dispatch_sites(program, nodes)
     with load(contents, threads=chosen.threads, report=compilation.report) as compiled:
-        return _measure(compiled, contents, feeds, chosen.threads, runs, stretches)
+        return _measure(compiled, contents, feeds, chosen.threads, runs, groups)
 
 
 def profile_compiled(contents: bytes, feeds: Feeds, *, threads: int, runs: int = RUNS) -> Profile:
     """Profile a ``.vmfb``, which has no record of the nodes that a kernel computes."""
     with load(contents, threads=threads) as compiled:
-        _require_processor(resolve_target(compiled.target))
+        _require_cpu(resolve_target(compiled.target))
         return _measure(compiled, contents, feeds, threads, runs, [])
 
 
-def _require_processor(target: Target) -> None:
+def _require_cpu(target: Target) -> None:
     if target.name != "cpu":
         raise UsageError(f"only what is compiled for cpu can be profiled, not for {target}")
 
@@ -81,12 +81,12 @@ def _measure(
     feeds: Feeds,
     threads: int,
     runs: int,
-    stretches: Sequence[Sequence[Site]],
+    groups: Sequence[Sequence[Site]],
 ) -> Profile:
     given = feeds(model) if callable(feeds) else feeds
     latency = _latency(model, given, runs)
     events = capture(contents, model.bind(given), threads, runs)
-    placed = tuple(zip(events, attribute(events, stretches), strict=True))
+    placed = tuple(zip(events, attribute(events, groups), strict=True))
     return Profile(
         model=model.metadata.name,
         threads=threads,

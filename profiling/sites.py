@@ -33,7 +33,8 @@ class Site:
 
 
 def dispatch_sites(program: str, nodes: Collection[str]) -> list[list[Site]]:
-    """The dispatches in execution order, as a list per stretch between two waits of the host.
+    """The dispatches in execution order, as a list per concurrency group, between two waits of the
+    host.
 
     `program` is the output of the backend with `FLAGS`; names that are not in `nodes` are omitted.
     """
@@ -41,8 +42,8 @@ def dispatch_sites(program: str, nodes: Collection[str]) -> list[list[Site]]:
     context.allow_unregistered_dialects = True
     with context:
         module = ir.Module.parse(program)
-        executables, stretches = _collect(module)
-        calls = Counter(_kernel(op)[0] for stretch in stretches for op in stretch)
+        executables, groups = _collect(module)
+        calls = Counter(_kernel(op)[0] for group in groups for op in group)
         costs = {name: kernel_cost(executables[name]) for name in calls}
         namer = _Namer(nodes)
 
@@ -53,13 +54,13 @@ def dispatch_sites(program: str, nodes: Collection[str]) -> list[list[Site]]:
                 names += _names_within(executables[executable])
             return Site(kernel, namer.choose(names, costs[executable]), costs[executable])
 
-        return [[site(op) for op in stretch] for stretch in stretches if stretch]
+        return [[site(op) for op in group] for group in groups if group]
 
 
 def _collect(module: ir.Module) -> tuple[dict[str, ir.Operation], list[list[ir.Operation]]]:
-    """The executables by name, and the dispatches of each stretch."""
+    """The executables by name, and the dispatches of each concurrency group."""
     executables: dict[str, ir.Operation] = {}
-    stretches: list[list[ir.Operation]] = []
+    groups: list[list[ir.Operation]] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "util.initializer" or _is_second_entry(op):  # not part of a run of @main
@@ -68,13 +69,13 @@ def _collect(module: ir.Module) -> tuple[dict[str, ir.Operation], list[list[ir.O
             executables[ir.StringAttr(op.attributes["sym_name"]).value] = op
             return ir.WalkResult.SKIP
         if op.name == "stream.cmd.execute":
-            stretches.append([])
+            groups.append([])
         elif op.name == "stream.cmd.dispatch":
-            stretches[-1].append(op)
+            groups[-1].append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return executables, stretches
+    return executables, groups
 
 
 def _is_second_entry(op: ir.Operation) -> bool:

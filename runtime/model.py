@@ -21,7 +21,7 @@ from .device.discovery import require_family, select_targets
 from .device.dlpack_import import UNREADABLE
 from .elements import ELEMENT_TYPES
 from .execution.device_lost import RecoveringSession, open_session
-from .execution.execution_context import Plan
+from .execution.execution_context import CallSpec
 from .execution.hybrid import HybridBinder, HybridSession, PartSpec, Runnable, open_host_part
 from .execution.hybrid_file import is_hybrid, read_hybrid
 from .execution.inline_execution import AdaptiveSession
@@ -159,8 +159,8 @@ class Invocable(Protocol):
         """The device of the session; None if the model takes its feeds on the host."""
         ...
 
-    def invoke(self, inputs: Sequence[Any], plan: Plan) -> list[Any]:
-        """Run the model; return one value for each output of `plan`."""
+    def invoke(self, inputs: Sequence[Any], call_spec: CallSpec) -> list[Any]:
+        """Run the model; return one value for each output of `call_spec`."""
         ...
 
     def close(self) -> None:
@@ -218,7 +218,7 @@ class CompiledModel:
         self._has_variants = has_variants(metadata)
         self._input_names = [spec.name for spec in metadata.inputs]
         self._output_names = [spec.name for spec in metadata.outputs]
-        self._all = Plan(range(len(self._output_names)))
+        self._all = CallSpec(range(len(self._output_names)))
 
     @property
     def parts(self) -> tuple[PartSpec, ...]:
@@ -291,14 +291,14 @@ class CompiledModel:
         """
         if self._has_variants and (other := self._variants.other(feeds)) is not None:
             return other.run(output_names, feeds, on_device=on_device)
-        plan = self._all
+        call_spec = self._all
         if output_names is not None or on_device is not False:
-            plan = self._plan(output_names, on_device)
+            call_spec = self._call_spec(output_names, on_device)
         try:
             bound = self._binder.bind(feeds)
         except FeedError as error:
             return self._run_apart(error, output_names, feeds, on_device)
-        return self._session.invoke(bound, plan)
+        return self._session.invoke(bound, call_spec)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model on positional inputs, keyword inputs, or both.
@@ -412,15 +412,17 @@ class CompiledModel:
         except GraphcError as failure:
             raise error from failure
 
-    def _plan(self, output_names: Sequence[str] | None, on_device: bool | Sequence[str]) -> Plan:
+    def _call_spec(
+        self, output_names: Sequence[str] | None, on_device: bool | Sequence[str]
+    ) -> CallSpec:
         indices = self._indices(output_names, "output_names")
         if isinstance(on_device, bool):
-            return Plan(indices, indices if on_device else ())
+            return CallSpec(indices, indices if on_device else ())
         stay = set(self._indices(on_device, "on_device"))
         if lost := stay - set(indices):
             names = ", ".join(f"'{self._output_names[index]}'" for index in sorted(lost))
             raise UsageError(f"on_device names {names}, which output_names does not ask for")
-        return Plan(indices, stay)
+        return CallSpec(indices, stay)
 
     def _indices(self, names: Sequence[str] | None, argument: str) -> list[int]:
         if names is None:

@@ -25,7 +25,7 @@ def _is_missing(driver: str) -> bool:
 needs_vulkan = pytest.mark.skipif(_is_missing("vulkan"), reason="no device for Vulkan is here")
 
 
-def processor_like(pipeline):
-    """A processor, which computes what another pipeline makes, ``gpu`` or ``cuda`` (then without
+def cpu_like(pipeline):
+    """A CPU, which computes what another pipeline makes, ``gpu`` or ``cuda`` (then without
     its tiles: `gpu_lowering_config`)."""
     return dataclasses.replace(resolve_target("cpu"), pipeline=pipeline)

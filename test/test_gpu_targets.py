@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from devices import needs_vulkan, processor_like
+from devices import cpu_like, needs_vulkan
 from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
 
@@ -136,7 +136,7 @@ def test_vulkan_computes_in_f16():
 @pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
 def test_processors_compute_by_the_pipeline_of_cuda(model):
     """The program for CUDA is correct: a CPU computes the same results from it."""
-    target = processor_like("gpu")
+    target = cpu_like("gpu")
     if model == "bert-tiny":
         compare(*exported(model), target=target)
         return
@@ -153,7 +153,7 @@ def cuda_without_tiles(monkeypatch):
     monkeypatch.setattr(packed_matmul, "im2col_attribute", lambda *_: None)
     for module in (padding, pooling):  # None would mean another way to compute it
         monkeypatch.setattr(module, "image_attribute", lambda *_: ir.UnitAttr.get())
-    return processor_like("cuda")
+    return cpu_like("cuda")
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_targets_without_bf16(target):
 
 @pytest.mark.parametrize("name", OWN_FORMS)
 def test_processors_compute_what_has_a_form_for_cuda(by_name, name):
-    computed = run_case(by_name[name], 300, target=processor_like("gpu"), host=False)
+    computed = run_case(by_name[name], 300, target=cpu_like("gpu"), host=False)
     assert computed.passed, computed.detail
 
 

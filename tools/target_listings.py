@@ -48,7 +48,7 @@ def devices() -> str:
 
 def _devices(row: Target) -> list[str]:
     if row is CPU:
-        return [f"{row.name + ':':8}{usable_cpus()} processors"]
+        return [f"{row.name + ':':8}{usable_cpus()} CPUs"]
     try:
         found = [device.name for device in find_devices(row.driver)]
     except DeviceError as error:

@@ -51,11 +51,11 @@ def place_buffers(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
             offsets[number] = size
             size += _aligned(buffer.bytes)
     rest = [n for n, buffer in enumerate(buffers) if buffer.kind not in ("input", "output")]
-    by_formula: dict[Dim | None, list[int]] = {None: []}
+    by_size_expression: dict[Dim | None, list[int]] = {None: []}
     for number in rest:
-        by_formula.setdefault(buffers[number].formula, []).append(number)
-    size = _pack_best_fit(buffers, by_formula.pop(None), offsets, size)
-    for numbers in by_formula.values():
+        by_size_expression.setdefault(buffers[number].size_expression, []).append(number)
+    size = _pack_best_fit(buffers, by_size_expression.pop(None), offsets, size)
+    for numbers in by_size_expression.values():
         size = _pack_alike(buffers, numbers, offsets, size)
     return offsets, size
 

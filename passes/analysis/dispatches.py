@@ -30,7 +30,7 @@ def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True
         for number, step in fused.items()
         for part, dispatch in enumerate(_dispatches(step, graph.graph_op(ops[step.position])))
     }
-    when = _stretches(steps) if side_by_side else {key: at for at, key in enumerate(steps)}
+    when = _concurrency_groups(steps) if side_by_side else {key: at for at, key in enumerate(steps)}
     ends: dict[int, int] = {}
     for key, step in steps.items():
         for read in step.reads:
@@ -83,7 +83,7 @@ def _in_place(
     readers = _readers(steps)
     writers = {written: number for number, step in steps.items() for written in step.writes}
     for number, step in steps.items():
-        if not _joins_stretches(graph.graph_op(ops[step.position])):
+        if not _joins_concurrency_group(graph.graph_op(ops[step.position])):
             continue
         (result,) = step.writes
         for part in step.reads:
@@ -106,7 +106,7 @@ def _without(numbers: Sequence[int], one: int) -> tuple[int, ...]:
     return tuple(number for number in numbers if number != one)
 
 
-def _joins_stretches(op: graph.GraphOp | None) -> bool:
+def _joins_concurrency_group(op: graph.GraphOp | None) -> bool:
     """Return whether `op` is a concat of distinct operands, each a contiguous part of the
     result."""
     if not isinstance(op, graph.ConcatOp) or len(set(op.xs)) < len(op.xs):
@@ -146,7 +146,7 @@ def _dispatches(step: Step, op: graph.GraphOp | None) -> list[Step]:
     return [step]
 
 
-def _stretches(steps: dict[Key, Step]) -> dict[Key, int]:
+def _concurrency_groups(steps: dict[Key, Step]) -> dict[Key, int]:
     """The stage of each dispatch: the latest that the readers of its results allow."""
     readers = _readers(steps)
     left: dict[Key, int] = {}  # stages after that of a dispatch

@@ -9,13 +9,13 @@ from ...dialects.symbolic import ComplexityError, Dim, at_least
 from .dispatches import dispatched_buffers
 from .liveness import Buffer, liveness
 
-Moment = list[tuple[str, int | Dim]]
+LiveSet = list[tuple[str, int | Dim]]
 """Tensors, by the nodes that compute them, and their bytes."""
 
 
-def greatest_moments(function: Any, cpu: CpuModel) -> list[Moment]:
-    """The moments of a run of `function` (a ``func.func`` of graph ops) on `cpu`, without those at
-    which it takes less memory than at another, whatever the named sizes are.
+def largest_live_sets(function: Any, cpu: CpuModel) -> list[LiveSet]:
+    """The live sets of a run of `function` (a ``func.func`` of graph ops) on `cpu`, without those
+    at which it takes less memory than at another, whatever the named sizes are.
 
     There are none where the formulas of sizes are too long to be compared, nor of a program that
     is written in other dialects.
@@ -23,10 +23,10 @@ def greatest_moments(function: Any, cpu: CpuModel) -> list[Moment]:
     if any(graph.graph_op(op.operation) is None for op in _body(function)):
         return []
     buffers = dispatched_buffers(function, liveness(function, cpu=cpu))
-    stretches = 1 + max((buffer.end for buffer in buffers), default=0)
-    alive = [[b for b in buffers if b.begin <= at <= b.end] for at in range(stretches)]
+    groups = 1 + max((buffer.end for buffer in buffers), default=0)
+    alive = [[b for b in buffers if b.begin <= at <= b.end] for at in range(groups)]
     try:
-        greatest = _greatest([_bytes(moment) for moment in alive])
+        greatest = _greatest([_bytes(live_set) for live_set in alive])
     except ComplexityError:
         return []
     return [[(b.name, _size(b)) for b in alive[at]] for at in greatest if alive[at]]
@@ -47,12 +47,12 @@ def _greatest(totals: Sequence[int | Dim]) -> list[int]:
     return kept
 
 
-def _bytes(moment: Sequence[Buffer]) -> int | Dim:
+def _bytes(live_set: Sequence[Buffer]) -> int | Dim:
     total: int | Dim = 0
-    for buffer in moment:
+    for buffer in live_set:
         total = total + _size(buffer)
     return total
 
 
 def _size(buffer: Buffer) -> int | Dim:
-    return buffer.bytes if buffer.formula is None else buffer.formula
+    return buffer.bytes if buffer.size_expression is None else buffer.size_expression

@@ -28,8 +28,8 @@ class Buffer:
     `begin` and `end` are the first and the last step at which it is alive, `kind` is ``input``,
     ``intermediate``, ``scratch`` (temporary memory of a step: buffers of a kernel, scores, or
     results of ops in its regions) or ``output``. The caller's inputs are alive before and after;
-    outputs are allocated before the first step. `formula` gives the bytes in terms of named sizes,
-    if they depend on any.
+    outputs are allocated before the first step. `size_expression` gives the bytes in terms of named
+    sizes, if they depend on any.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Buffer:
     begin: int
     end: int
     kind: str
-    formula: Dim | None = None
+    size_expression: Dim | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Sizes:
 
     def buffer(self, name: str, type_: graph.TensorType, step: int, kind: str) -> Buffer:
         """Memory for a tensor of `type_`, alive at `step`."""
-        return Buffer(name, self.bytes_of(type_), step, step, kind, _formula(type_))
+        return Buffer(name, self.bytes_of(type_), step, step, kind, _size_expression(type_))
 
     def bytes_of(self, type_: graph.TensorType) -> int:
         return math.prod(map(self._size, type_.shape)) * type_.dtype.itemsize
@@ -146,7 +146,7 @@ class _Sizes:
         return max(found, 0)
 
 
-def _formula(type_: graph.TensorType) -> Dim | None:
+def _size_expression(type_: graph.TensorType) -> Dim | None:
     """The bytes of a tensor as a formula of named sizes, if they depend on any and it can be
     spelled."""
     try:

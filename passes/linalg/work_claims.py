@@ -7,8 +7,9 @@ from ...mlir import arith, ir, llvm, memref, scf
 
 _BACK = 32
 """Bits of a counter below those that count claims from the back of a share."""
-_PROCESSOR = (1 << 12) - 1
-"""The bits of x86-64's processor ID that hold the CPU number, on Linux; the NUMA node follows."""
+_CPU_BITS = (1 << 12) - 1
+"""The bits of x86-64's processor ID (TSC_AUX) that hold the CPU number, on Linux; the NUMA node
+follows."""
 
 
 _APART = 16
@@ -32,7 +33,7 @@ def each_claimed(
     counters to zero for the next kernel.
     """
     index = ir.IndexType.get()
-    home = arith.remui(_processor(), _index(threads))
+    home = arith.remui(_current_cpu(), _index(threads))
     loop = scf.WhileOp([index], [])
     with ir.InsertionPoint(loop.before.blocks.append()):
         workgroup = _search(counters, workgroups, home, threads)
@@ -98,13 +99,13 @@ def _take(
     return arith.select(left, workgroup, _index(-1))
 
 
-def _processor() -> ir.Value:
+def _current_cpu() -> ir.Value:
     """The number of the current CPU; the thread may migrate at any time."""
     i64 = ir.IntegerType.get_signless(64)
     known = llvm.inline_asm(
         i64, [], "rdtscp", "={rcx},~{rax},~{rdx}", has_side_effects=True
     )  # fmt: skip
-    return _to_index(arith.andi(known, _i64(_PROCESSOR)))
+    return _to_index(arith.andi(known, _i64(_CPU_BITS)))
 
 
 def _add(counters: ir.Value, number: ir.Value, value: ir.Value) -> ir.Value:

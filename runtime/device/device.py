@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DeviceError, DeviceLostError, UsageError
-from ..threads.affinity import own_processors, placed_workers
+from ..threads.affinity import own_cpus, placed_workers
 from ..threads.haltpoll import IdlePolling, may_poll
 from ..threads.usable_cpus import usable_cpus
 from .dlpack import HOST, DeviceType
@@ -190,10 +190,10 @@ def _create(driver: str, threads: int) -> Device:
 def _idle_polling(threads: int) -> IdlePolling | None:
     """A poller for several workers with a core each, unless a control group limits CPU time; else
     None."""
-    processors = own_processors(threads)
-    if threads == 1 or not processors or usable_cpus() < threads or not may_poll():
+    cpus = own_cpus(threads)
+    if threads == 1 or not cpus or usable_cpus() < threads or not may_poll():
         return None
-    return IdlePolling(processors)
+    return IdlePolling(cpus)
 
 
 def _open_first(driver: Any, name: str) -> tuple[Any, int, str]:

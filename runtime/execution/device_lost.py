@@ -14,7 +14,7 @@ from ...errors import DeviceLostError
 from ..device.device import Device, open_device
 from ..device.device_tensor import DeviceTensor
 from ..files.module_file import ModuleFile
-from .execution_context import Plan
+from .execution_context import CallSpec
 from .session import Session
 
 _LOGGER = logging.getLogger("graphc")
@@ -50,16 +50,16 @@ class RecoveringSession:
         return self._working().device
 
     def invoke(
-        self, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan
+        self, inputs: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
     ) -> list[np.ndarray | DeviceTensor]:
         """As `Session.invoke`."""
         try:
-            return self._session.invoke(inputs, plan)
+            return self._session.invoke(inputs, call_spec)
         except DeviceLostError as error:
             if any(isinstance(given, DeviceTensor) for given in inputs):
                 raise
             session = self._working(error)
-        return session.invoke(inputs, plan)
+        return session.invoke(inputs, call_spec)
 
     def close(self) -> None:
         """As `Session.close`."""

@@ -13,11 +13,11 @@ from ..device.device_local import RemoteInput, RemoteMemory, RemoteOutput
 from ..device.device_tensor import DeviceTensor
 from ..device.host_visible import LocalInput, LocalMemory, LocalOutput
 from .arguments import Arguments, Slot
-from .preallocated_outputs import Destinations, are_small
+from .preallocated_outputs import PreallocatedOutputs, are_small
 
 
 @dataclass(frozen=True)
-class Plan:
+class CallSpec:
     """The results of a call: `outputs` by index, in this order; those in `staying` remain on the
     device."""
 
@@ -26,8 +26,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Program:
-    """A loaded program: the `entry` function, with element types at the ABI for `inputs`.
+class EntryPoint:
+    """The `entry` function of a loaded program, with element types at the ABI for `inputs`.
 
     `into` is the entry point that writes to preallocated outputs; None if there is none, or if
     values of inputs determine the size of an output, so that two calls with the same shapes may
@@ -43,69 +43,69 @@ class Program:
     transients: int = 0
 
 
-class Lane:
+class ExecutionContext:
     """An execution context: runs a program for one caller at a time."""
 
-    def __init__(self, device: Device, program: Program):
+    def __init__(self, device: Device, entry_point: EntryPoint):
         runtime = import_runtime()
         self._device = device
-        self._program = program
+        self._entry_point = entry_point
         self._view_type = runtime.HalBufferView
         self._results = runtime.VmVariantList
         self.slots: list[Slot]
         if device.is_local:
-            self.slots = [LocalInput(device, kind) for kind in program.inputs]
-            self._outputs = [LocalOutput(device, dtype) for dtype in program.outputs]
+            self.slots = [LocalInput(device, kind) for kind in entry_point.inputs]
+            self._outputs = [LocalOutput(device, dtype) for dtype in entry_point.outputs]
             self._memory: Callable[[Sequence[Any], Sequence[Any]], Any] = LocalMemory
         else:
-            self.slots = [RemoteInput(device, kind) for kind in program.inputs]
-            self._outputs = [RemoteOutput(device, dtype) for dtype in program.outputs]
+            self.slots = [RemoteInput(device, kind) for kind in entry_point.inputs]
+            self._outputs = [RemoteOutput(device, dtype) for dtype in entry_point.outputs]
             self._memory = RemoteMemory
         self._arguments: Arguments | None = None
         """Created by the first call, which fails if their memory cannot be allocated."""
         self._shapes: list[tuple[int, ...]] | None = []
         """Shapes of the feeds of the last call without preallocated outputs; None for a static
         program."""
-        self._destinations: Destinations | None = None
+        self._preallocated: PreallocatedOutputs | None = None
 
     def run(
-        self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
+        self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
     ) -> list[np.ndarray | DeviceTensor]:
-        """Run the program; return one value for each output of `plan`."""
-        program, destinations = self._program, self._destinations
-        if destinations is not None and not plan.staying:
-            copies = destinations.run(context, feeds, plan.outputs)
+        """Run the program; return one value for each output of `call_spec`."""
+        entry_point, preallocated = self._entry_point, self._preallocated
+        if preallocated is not None and not call_spec.staying:
+            copies = preallocated.run(vm_context, feeds, call_spec.outputs)
             if copies is not None:
                 return copies
-        shapes = None if program.is_static else [feed.shape for feed in feeds]
-        given = self._run_entry(context, feeds, plan)
-        if program.into is not None and not plan.staying:
-            self._note_sizes(shapes, given, plan)
+        shapes = None if entry_point.is_static else [feed.shape for feed in feeds]
+        given = self._run_entry(vm_context, feeds, call_spec)
+        if entry_point.into is not None and not call_spec.staying:
+            self._record_sizes(shapes, given, call_spec)
         return given
 
-    def _note_sizes(
-        self, shapes: list[tuple[int, ...]] | None, given: Sequence[Any], plan: Plan
+    def _record_sizes(
+        self, shapes: list[tuple[int, ...]] | None, given: Sequence[Any], call_spec: CallSpec
     ) -> None:
         """Preallocate outputs like `given` if two calls in a row had the same `shapes`, asked for
         all outputs, and these are small."""
-        again, self._shapes, self._destinations = shapes == self._shapes, shapes, None
-        if again and [*plan.outputs] == [*range(len(self._outputs))] and are_small(given):
-            into = self._program.into
-            self._destinations = Destinations(self._device, into, self.slots, given, shapes)
+        again, self._shapes, self._preallocated = shapes == self._shapes, shapes, None
+        if again and [*call_spec.outputs] == [*range(len(self._outputs))] and are_small(given):
+            into = self._entry_point.into
+            self._preallocated = PreallocatedOutputs(self._device, into, self.slots, given, shapes)
 
     def _run_entry(
-        self, context: Any, feeds: Sequence[np.ndarray | DeviceTensor], plan: Plan
+        self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
     ) -> list[np.ndarray | DeviceTensor]:
         if self._arguments is None:
             self._arguments = Arguments(self.slots, self._transients())
         arguments, borrowed = self._arguments.bind(feeds)
         results = self._results(len(self._outputs))
-        context.invoke(self._program.entry, arguments, results)
+        vm_context.invoke(self._entry_point.entry, arguments, results)
         given: list[np.ndarray | DeviceTensor] = []
         memory: Any = None
-        for index in plan.outputs:
+        for index in call_spec.outputs:
             output, view = self._outputs[index], results.get_as_object(index, self._view_type)
-            stays = index in plan.staying
+            stays = index in call_spec.staying
             value = None if stays else output.take_small(view)
             if value is None:
                 memory = memory or self._memory(borrowed, feeds)
@@ -116,5 +116,5 @@ class Lane:
 
     def _transients(self) -> list[Any]:
         """The buffer for intermediate results, if the entry does not allocate it."""
-        size = self._program.transients
+        size = self._entry_point.transients
         return [allocate(self._device, size, LOCAL, "DEFAULT|MAPPING")] if size else []

@@ -17,7 +17,7 @@ from ..elements import ELEMENT_TYPES
 from ..feeds import FeedBinder
 from ..metadata import TensorSpec, format_shape
 from ..values import ValueSpec, bind_value
-from .execution_context import Plan
+from .execution_context import CallSpec
 
 SHOWN_REASONS = 8
 """Maximum number of nodes that a warning names."""
@@ -87,12 +87,12 @@ class HybridSession:
         self.parts = tuple(spec for spec, _ in parts)
         self._dead_after = [self._dead(index) for index in range(len(parts))]
 
-    def invoke(self, inputs: Sequence[Any], plan: Plan) -> list[Any]:
-        """Run all parts; return one value for each output of `plan`. `inputs` must fit the
+    def invoke(self, inputs: Sequence[Any], call_spec: CallSpec) -> list[Any]:
+        """Run all parts; return one value for each output of `call_spec`. `inputs` must fit the
         model."""
         if not self._parts and self.parts:
             raise UsageError(f"model '{self._name}' is closed")
-        if plan.staying:
+        if call_spec.staying:
             raise UsageError(
                 f"model '{self._name}' runs in part on the host, and so its outputs are there: "
                 "on_device is for models that are compiled as a whole"
@@ -103,7 +103,7 @@ class HybridSession:
             for name in dead:
                 del values[name]
         given = {id(array) for array in _arrays(inputs)}
-        return [_own(values[self._outputs[index]], given) for index in plan.outputs]
+        return [_own(values[self._outputs[index]], given) for index in call_spec.outputs]
 
     def close(self) -> None:
         """Free every part."""

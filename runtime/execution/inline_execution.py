@@ -15,7 +15,7 @@ import numpy as np
 
 from ..device.device_tensor import DeviceTensor
 from ..threads.ab_testing import ABTest
-from .execution_context import Plan
+from .execution_context import CallSpec
 from .session import Session
 
 SHORT = 1e-3
@@ -39,18 +39,18 @@ class AdaptiveSession:
         self._opening = threading.Lock()
 
     def invoke(
-        self, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan
+        self, inputs: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
     ) -> list[np.ndarray | DeviceTensor]:
         """As `Session.invoke`."""
         choice = self._choice
-        if choice.settled_on_workers:
-            return self._shared.invoke(inputs, plan)
+        if choice.decided_on_workers:
+            return self._shared.invoke(inputs, call_spec)
         size = 0
         for array in inputs:  # a plain loop: a whole call may take only a few microseconds
             size += array.nbytes
         if size <= choice.alone_up_to and self._alone is not None:
             begin = perf_counter()
-            outputs = self._alone.invoke(inputs, plan)
+            outputs = self._alone.invoke(inputs, call_spec)
             seconds = perf_counter() - begin
             if seconds > SHORT or choice.long_calls:
                 choice.watch(seconds)
@@ -58,8 +58,8 @@ class AdaptiveSession:
         alone = choice.alone(size)
         session = (self._alone or self._on_own_thread()) if alone else self._shared
         begin = perf_counter()
-        outputs = session.invoke(inputs, plan)
-        choice.note(alone, size, perf_counter() - begin)
+        outputs = session.invoke(inputs, call_spec)
+        choice.record(alone, size, perf_counter() - begin)
         return outputs
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class Choice:
         )
         self.long_calls = 0
         """Number of latest calls on the caller's thread that were long, in a row."""
-        self.settled_on_workers = False
+        self.decided_on_workers = False
         """True once measuring is over and all calls go to the workers."""
         self.alone_up_to = -1
         """Total size of the inputs in bytes up to which calls stay on the caller's thread."""
@@ -101,13 +101,13 @@ class Choice:
     def alone(self, size: int) -> bool:
         """Return whether the next call, with inputs of `size` bytes, runs on the caller's
         thread."""
-        if self._is_settled():
+        if self._is_decided():
             return size <= self.alone_up_to
         return size == self._size and self._test.uses_b
 
-    def note(self, alone: bool, size: int, seconds: float) -> None:
+    def record(self, alone: bool, size: int, seconds: float) -> None:
         """Record a call that took `seconds`."""
-        if self._is_settled():
+        if self._is_decided():
             if alone:
                 self.watch(seconds)
             return
@@ -115,7 +115,7 @@ class Choice:
             self._size = size
         if size != self._size:
             return
-        self._test.note(alone, seconds)
+        self._test.record(alone, seconds)
         self._judge()
 
     def watch(self, seconds: float) -> None:
@@ -130,8 +130,8 @@ class Choice:
         if self.long_calls == _PATIENCE:
             self._settle_on_workers()
 
-    def _is_settled(self) -> bool:
-        return self.settled_on_workers or self.alone_up_to >= 0
+    def _is_decided(self) -> bool:
+        return self.decided_on_workers or self.alone_up_to >= 0
 
     def _judge(self) -> None:
         if not self._test.is_over:
@@ -144,4 +144,4 @@ class Choice:
             self._settle_on_workers()
 
     def _settle_on_workers(self) -> None:
-        self.settled_on_workers, self.alone_up_to = True, -1
+        self.decided_on_workers, self.alone_up_to = True, -1

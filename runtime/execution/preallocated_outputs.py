@@ -19,7 +19,7 @@ def are_small(outputs: Sequence[np.ndarray]) -> bool:
     return sum(each.nbytes for each in outputs) <= _MOST_BYTES and all(map(np.size, outputs))
 
 
-class Destinations:
+class PreallocatedOutputs:
     """Runs `function`, whose arguments are the feeds, bound with `slots`, and the output buffers.
 
     The buffers have the shapes of `outputs`, which are valid for feeds of `shapes`, or for all
@@ -50,7 +50,7 @@ class Destinations:
         """Result list, which a call fills with views of the arrays."""
 
     def run(
-        self, context: Any, feeds: Sequence[Any], outputs: Sequence[int]
+        self, vm_context: Any, feeds: Sequence[Any], outputs: Sequence[int]
     ) -> list[np.ndarray | DeviceTensor] | None:
         """Run the function; return copies of the requested `outputs`, or None for feeds of other
         shapes."""
@@ -59,6 +59,6 @@ class Destinations:
             if self._shapes is not None and self._shapes != [feed.shape for feed in feeds]:
                 return None
             self._usual = arguments
-        context.invoke(self._function, arguments, self._results)
+        vm_context.invoke(self._function, arguments, self._results)
         arrays = self._arrays
         return [arrays[index].copy() for index in outputs]

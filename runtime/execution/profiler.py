@@ -18,7 +18,7 @@ from ..elements import ELEMENT_TYPES
 from ..files.module_file import open_file, read_module
 from ..iree_compile.child_process import describe_exit, run_child
 from ..iree_compile.executables import find_executable
-from ..threads.affinity import own_processors
+from ..threads.affinity import own_cpus
 
 _PROFILING = ("--device_profiling_mode=host-execution,executable-metadata",)
 _SHOWN = 2000  # characters of a failed tool's output
@@ -74,7 +74,7 @@ def capture(
 def _device(threads: int) -> list[str]:
     if threads == 1:
         return ["--device=local-sync"]
-    ids = ",".join(map(str, own_processors(threads)))
+    ids = ",".join(map(str, own_cpus(threads)))
     return [
         "--device=local-task",
         f"--task_topology_cpu_ids={ids}" if ids else f"--task_topology_group_count={threads}",

@@ -16,14 +16,14 @@ from ..device.status_errors import STATUS_ERRORS, call_error, setup_error
 from ..elements import ELEMENT_TYPES
 from ..files.module_file import ModuleFile
 from ..metadata import TensorSpec, require_tensors
-from ..threads.caller_scheduling import give_way, stop_giving_way
-from .execution_context import Lane, Plan, Program
-from .memory_estimate import MOMENTS_KEY, describe, greatest_moment
+from ..threads.caller_scheduling import enter_batch_class, leave_batch_class
+from .execution_context import CallSpec, EntryPoint, ExecutionContext
+from .memory_estimate import LIVE_SETS_KEY, describe, largest_live_set
 from .size_expressions import names
 
-_SPARE_LANES = 4
-"""Maximum number of idle lanes that are kept; only one if a lane holds memory for intermediate
-results. More lanes exist only while more calls run at once."""
+_SPARE_CONTEXTS = 4
+"""Maximum number of idle contexts that are kept; only one if a context holds memory for
+intermediate results. More contexts exist only while more calls run at once."""
 
 
 class Session:
@@ -41,60 +41,65 @@ class Session:
         self._failed = f"model '{self._name}' failed"
         self._specs = require_tensors(file.metadata.inputs)
         self._input_names = [spec.name for spec in self._specs]
-        self._program: Program | None = _program(file)
+        self._entry_point: EntryPoint | None = _entry_point(file)
         self._reflection = file.function.reflection
-        self._spare_lanes = 1 if file.transients else _SPARE_LANES
+        self._spare_contexts = 1 if file.transients else _SPARE_CONTEXTS
         self._lock = threading.Lock()
         self._returned = threading.Condition(self._lock)
         self._closed = False
-        self._lanes: list[Lane] = []
+        self._contexts: list[ExecutionContext] = []
         self._made = 0
-        """Number of lanes, idle or in use."""
+        """Number of contexts, idle or in use."""
         with setup_lock:
             try:
                 hal_module = runtime.create_hal_module(vm_instance(), device.hal)
-                self._context = runtime.VmContext(vm_instance(), [hal_module, file.module])
+                self._vm_context = runtime.VmContext(vm_instance(), [hal_module, file.module])
             except STATUS_ERRORS as error:
                 raise setup_error(file.origin, device, error) from error
 
     def invoke(
-        self, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan
+        self, inputs: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
     ) -> list[np.ndarray | DeviceTensor]:
-        """Run the module; return one value for each output of `plan`.
+        """Run the module; return one value for each output of `call_spec`.
 
         `inputs` must fit the module; nothing is checked. Returned arrays belong to the caller: they
         share no memory with the inputs, with each other or with a later call. All outputs outlive
         the session. Raises `ExecutionError`, and `DeviceError` if the device is unusable.
         """
-        lane = self._enter()
+        context = self._enter()
         try:
             self.device.require_working()
             if self._is_alone:
-                return lane.run(self._context, inputs, plan)
-            return self._run(lane, inputs, plan)
+                return context.run(self._vm_context, inputs, call_spec)
+            return self._run(context, inputs, call_spec)
         except STATUS_ERRORS as error:
             needs = functools.partial(self._needs, inputs)
             raise call_error(self._failed, self.device, error, self._input_names, needs) from error
         finally:
-            self._leave(lane)
+            self._leave(context)
 
-    def _run(self, lane: Lane, inputs: Sequence[np.ndarray | DeviceTensor], plan: Plan) -> list:
-        """Run a call that workers share: with `give_way`, and timed for idle polling."""
+    def _run(
+        self,
+        context: ExecutionContext,
+        inputs: Sequence[np.ndarray | DeviceTensor],
+        call_spec: CallSpec,
+    ) -> list:
+        """Run a call that workers share: with `enter_batch_class`, and timed for idle polling."""
         start = time.perf_counter()
-        gives_way = give_way()
+        is_batch = enter_batch_class()
         try:
-            outputs = lane.run(self._context, inputs, plan)
+            outputs = context.run(self._vm_context, inputs, call_spec)
         finally:
-            if gives_way:
-                stop_giving_way()
+            if is_batch:
+                leave_batch_class()
         if self.device.polling is not None:
-            self.device.polling.note_call(time.perf_counter() - start)
+            self.device.polling.record_call(time.perf_counter() - start)
         return outputs
 
     def _needs(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> str:
         """The message about the predicted memory of a run on `inputs`; empty if the module has no
         estimate."""
-        text = self._reflection.get(MOMENTS_KEY)
+        text = self._reflection.get(LIVE_SETS_KEY)
         if text is None:
             return ""
         sizes = {
@@ -103,62 +108,62 @@ class Session:
             for name, size in zip(spec.shape, given.shape, strict=True)
             if isinstance(name, str) and name
         }
-        moment = greatest_moment(text, sizes)
-        return "" if moment is None else describe(moment, sizes)
+        live_set = largest_live_set(text, sizes)
+        return "" if live_set is None else describe(live_set, sizes)
 
     def close(self) -> None:
         """Free the module. Waits for running calls."""
         with self._lock:
             self._closed = True
-            self._returned.wait_for(lambda: len(self._lanes) == self._made)
-            self._lanes, self._made = [], 0
-            self._context = self._program = None
+            self._returned.wait_for(lambda: len(self._contexts) == self._made)
+            self._contexts, self._made = [], 0
+            self._vm_context = self._entry_point = None
 
-    def _enter(self) -> Lane:
-        """Acquire a lane for a call. No lock is needed: list operations are atomic."""
+    def _enter(self) -> ExecutionContext:
+        """Acquire a context for a call. No lock is needed: list operations are atomic."""
         try:
-            lane = self._lanes.pop()
+            context = self._contexts.pop()
         except IndexError:
-            lane = self._make()
-        if self._closed:  # once this is set, no lane is given out
-            self._leave(lane)
+            context = self._make()
+        if self._closed:  # once this is set, no context is given out
+            self._leave(context)
             raise self._is_closed()
-        return lane
+        return context
 
-    def _make(self) -> Lane:
-        program = self._program
-        if program is None:
+    def _make(self) -> ExecutionContext:
+        entry_point = self._entry_point
+        if entry_point is None:
             raise self._is_closed()
-        lane = Lane(self.device, program)
+        context = ExecutionContext(self.device, entry_point)
         with self._lock:
             if self._closed:
                 raise self._is_closed()
             self._made += 1
-        return lane
+        return context
 
     def _is_closed(self) -> UsageError:
         return UsageError(f"model '{self._name}' is closed")
 
-    def _leave(self, lane: Lane) -> None:
-        lanes = self._lanes
-        lanes.append(lane)
-        if self._closed or len(lanes) > self._spare_lanes:
+    def _leave(self, context: ExecutionContext) -> None:
+        contexts = self._contexts
+        contexts.append(context)
+        if self._closed or len(contexts) > self._spare_contexts:
             self._settle()
 
     def _settle(self) -> None:
-        """Drop a surplus lane, and notify `close` of returned lanes."""
+        """Drop a surplus context, and notify `close` of returned contexts."""
         with self._lock:
-            if len(self._lanes) > self._spare_lanes and not self._closed:
+            if len(self._contexts) > self._spare_contexts and not self._closed:
                 with contextlib.suppress(IndexError):  # other calls may have taken all of them
-                    self._lanes.pop()
+                    self._contexts.pop()
                     self._made -= 1
             self._returned.notify_all()
 
 
-def _program(file: ModuleFile) -> Program:
+def _entry_point(file: ModuleFile) -> EntryPoint:
     inputs = require_tensors(file.metadata.inputs)
     outputs = require_tensors(file.metadata.outputs)
-    return Program(
+    return EntryPoint(
         entry=file.function,
         inputs=[hal_type(ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs],
         outputs=[ELEMENT_TYPES[spec.dtype].dtype for spec in outputs],

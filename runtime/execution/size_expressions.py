@@ -15,33 +15,33 @@ _FUNCTIONS = {
 }
 
 
-def names(formula: str) -> set[str]:
-    """The names of sizes in `formula`. Raises `ModuleFileError` if it is malformed."""
-    return set(_names(_parse(formula)))
+def names(expression: str) -> set[str]:
+    """The names of sizes in `expression`. Raises `ModuleFileError` if it is malformed."""
+    return set(_names(_parse(expression)))
 
 
-def evaluate(formula: str, sizes: Mapping[str, int]) -> int | None:
-    """The value of `formula`; None if it has names that are not in `sizes`.
+def evaluate(expression: str, sizes: Mapping[str, int]) -> int | None:
+    """The value of `expression`; None if it has names that are not in `sizes`.
 
     Raises `ModuleFileError` if it is malformed.
     """
     try:
-        return _value(_parse(formula), sizes)
+        return _value(_parse(expression), sizes)
     except KeyError:
         return None
     except (ArithmeticError, TypeError) as error:
-        raise _no_formula(formula) from error
+        raise _no_expression(expression) from error
 
 
-def _parse(formula: str) -> ast.expr:
+def _parse(expression: str) -> ast.expr:
     try:
-        return ast.parse(formula, mode="eval").body
+        return ast.parse(expression, mode="eval").body
     except SyntaxError as error:
-        raise _no_formula(formula) from error
+        raise _no_expression(expression) from error
 
 
-def _no_formula(formula: str) -> ModuleFileError:
-    return ModuleFileError(f"the module has '{formula}' for a formula of sizes")
+def _no_expression(expression: str) -> ModuleFileError:
+    return ModuleFileError(f"the module has '{expression}' for a size expression")
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -68,4 +68,4 @@ def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
             return _OPERATORS[type(op)](_value(left, sizes), _value(right, sizes))
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
             return _FUNCTIONS[name](*(_value(argument, sizes) for argument in arguments))
-    raise TypeError(f"{ast.unparse(node)} is no formula of sizes")
+    raise TypeError(f"{ast.unparse(node)} is no size expression")

@@ -101,7 +101,7 @@ def read_module(file: OpenedFile) -> ModuleFile:
         code = next(iter(file.entries.values()))
         if missing := missing_features(code):
             raise DeviceError(
-                f"{origin}: the module was compiled for a processor with "
+                f"{origin}: the module was compiled for a CPU with "
                 f"{', '.join(missing)}, which this one lacks; compile it for a target such as "
                 "cpu:x86-64-v3 (AVX2) or cpu:x86-64-v2"
             )

@@ -56,7 +56,7 @@ class Target:
     """Function from a variant to its CPU model; ``None`` if graphc has no kernels of its own."""
     find_bf16_unit: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Function from a variant to the unit of its CPU that multiplies bf16."""
-    asks_processor: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
+    asks_core: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
     """Function that tells whether code for a variant can query the CPU it runs on."""
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
     """Function from a device name to its variant, None if the family is unknown."""
@@ -92,9 +92,9 @@ class Target:
         return "none" if self.find_bf16_unit is None else self.find_bf16_unit(self.variant)
 
     @property
-    def knows_its_processor(self) -> bool:
+    def knows_its_core(self) -> bool:
         """True if compiled code can query the CPU it runs on."""
-        return self.asks_processor is not None and self.asks_processor(self.variant)
+        return self.asks_core is not None and self.asks_core(self.variant)
 
     def flags(self, *, threads: int, opt_level: int, data_tiling: bool) -> list[str]:
         """The flags of the backend compiler, in order; a later flag overrides an earlier one."""

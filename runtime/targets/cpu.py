@@ -70,6 +70,6 @@ CPU = Target(
     threads_flag="--iree-llvmcpu-number-of-threads",
     find_cpu_model=cpu_model,
     find_bf16_unit=bf16_unit,
-    asks_processor=_is_x86,
+    asks_core=_is_x86,
     shares_kernels=True,
 )

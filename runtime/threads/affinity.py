@@ -29,13 +29,13 @@ def placed_workers(count: int) -> Iterator[None]:
     before = set(_threads())
     yield
     workers = _await_rest(before, count)
-    places = [{cpu} for cpu in own_processors(count)] or [os.sched_getaffinity(0)] * count
+    places = [{cpu} for cpu in own_cpus(count)] or [os.sched_getaffinity(0)] * count
     for tid, cpus in zip(workers, places, strict=False):
         with suppress(PermissionError):
             os.sched_setaffinity(tid, cpus)
 
 
-def own_processors(workers: int) -> list[int]:
+def own_cpus(workers: int) -> list[int]:
     """A CPU for each of `workers` threads; empty unless there are exactly as many CPUs.
 
     Fewer workers are left to the scheduler: another process would choose the same CPUs, and leave

@@ -15,7 +15,7 @@ import os
 _CLASSES = hasattr(os, "SCHED_BATCH")
 
 
-def give_way() -> bool:
+def enter_batch_class() -> bool:
     """Set the calling thread to `SCHED_BATCH`. Return whether it was changed.
 
     It is not changed if it has a class other than the default, or if the system lacks scheduling
@@ -30,6 +30,6 @@ def give_way() -> bool:
     return True
 
 
-def stop_giving_way() -> None:
+def leave_batch_class() -> None:
     """Set the calling thread back to `SCHED_OTHER`."""
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

@@ -57,24 +57,24 @@ logger = logging.getLogger("graphc")
 
 
 class IdlePolling:
-    """Keeps `processors` awake for `LINGER` seconds after consecutive short calls, if that makes
+    """Keeps `cpus` awake for `LINGER` seconds after consecutive short calls, if that makes
     calls shorter on average."""
 
-    def __init__(self, processors: Sequence[int]):
-        self._pollers = [_Poller(processor) for processor in processors]
+    def __init__(self, cpus: Sequence[int]):
+        self._pollers = [_Poller(cpu) for cpu in cpus]
         self._changed = threading.Condition()
         self._trial = trial()
         self._latest = 0.0
         self._wanted = False
         threading.Thread(target=self._keep_awake, name="graphc-idle-polling", daemon=True).start()
 
-    def note_call(self, seconds: float) -> None:
+    def record_call(self, seconds: float) -> None:
         """Record the end of a call that took `seconds`."""
         with self._changed:
             before, self._latest = self._latest, time.monotonic()
             if seconds >= SHORT or self._latest - before >= LINGER:
                 return
-            self._trial.note(self._trial.uses_b, seconds)
+            self._trial.record(self._trial.uses_b, seconds)
             if self._trial.uses_b != self._wanted:
                 self._wanted = self._trial.uses_b
                 self._changed.notify()
@@ -89,7 +89,7 @@ class IdlePolling:
                     poller.start()
                 self._await_end()
             except OSError as error:  # no more threads, or the class is refused: polling ends
-                logger.info("processors are not kept awake: %s", error)
+                logger.info("CPUs are not kept awake: %s", error)
                 return
             finally:
                 for poller in self._pollers:
@@ -127,8 +127,8 @@ class _Poller:
     It spins on a lock, which `stop` releases.
     """
 
-    def __init__(self, processor: int):
-        self._places = _mask(processor)
+    def __init__(self, cpu: int):
+        self._places = _mask(cpu)
         self._memory = (ctypes.c_char * (2 * _LOCK_BYTES))()
         start = ctypes.addressof(self._memory)
         self._lock = ctypes.c_void_p(start + -start % _LOCK_BYTES)
@@ -164,9 +164,9 @@ class _Poller:
         return thread
 
 
-def _mask(processor: int) -> bytes:
-    """The CPU mask with `processor` alone, in the format of `sched_setaffinity(2)`."""
-    return (1 << processor).to_bytes(-(-(processor + 1) // 64) * 8, "little")
+def _mask(cpu: int) -> bytes:
+    """The CPU mask with `cpu` alone, in the format of `sched_setaffinity(2)`."""
+    return (1 << cpu).to_bytes(-(-(cpu + 1) // 64) * 8, "little")
 
 
 def _call(name: str, *arguments: Any) -> None:

@@ -59,7 +59,7 @@ def test_an_error_that_is_none_of_graphc(tmp_path, monkeypatch):
             raise ValueError("planted")
         return []
 
-    monkeypatch.setattr(driver, "greatest_moments", fail_at_tanh)
+    monkeypatch.setattr(driver, "largest_live_sets", fail_at_tanh)
     path = write(chain(), tmp_path / "chain.onnx")
     assert main([str(path), "--dim=n=2", *QUICK, "-o", str(tmp_path / "out"), "--quiet"]) == 0
     assert reduced(tmp_path / "out")[1] == ["Tanh"]

@@ -2,7 +2,7 @@
 
 ::
 
-    python -m fuzz                      # 10,000 graphs, a process for each processor
+    python -m fuzz                      # 10,000 graphs, a process for each CPU
     python -m fuzz --graphs 500 --seed 7
     python -m fuzz --resume             # goes on with what --output has
     python -m fuzz --only 1234          # one graph of the seed, and what became of it

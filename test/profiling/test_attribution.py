@@ -19,27 +19,27 @@ def events(*kernels, buffer=1, indices=None, clock=None):
     ]
 
 
-def names(ran, stretches):
-    return [site.nodes for site in attribute(ran, stretches)]
+def names(ran, groups):
+    return [site.nodes for site in attribute(ran, groups)]
 
 
-def stretch(*pairs):
+def group(*pairs):
     return [Site(kernel, (node,)) for kernel, node in pairs]
 
 
 def test_indices_decide_where_dispatches_overlap():
-    program = [stretch(("k", "first"), ("k", "second"))]
+    program = [group(("k", "first"), ("k", "second"))]
     ran = events("k", "k", "k", "k", indices=[4, 0, 0, 4])
     assert names(ran, program) == [("second",), ("first",), ("first",), ("second",)]
 
 
 def test_order_decides_where_one_thread_runs_all():
-    program = [stretch(("k", "first"), ("k", "second"))]
+    program = [group(("k", "first"), ("k", "second"))]
     assert names(events(*"kkkk"), program) == [("first",), ("second",)] * 2
 
 
-def test_stretches_are_known_by_their_kernels_and_take_turns():
-    program = [stretch(("k", "first")), stretch(("l", "other")), stretch(("k", "second"))]
+def test_groups_are_known_by_their_kernels_and_take_turns():
+    program = [group(("k", "first")), group(("l", "other")), group(("k", "second"))]
     clock = count()
     ran = [
         *events("l", buffer=1, clock=clock),
@@ -51,6 +51,6 @@ def test_stretches_are_known_by_their_kernels_and_take_turns():
 
 
 def test_what_fits_nothing_has_no_names():
-    program = [stretch(("k", "first"), ("l", "second"))]
+    program = [group(("k", "first"), ("l", "second"))]
     assert names(events("k", "k", "l"), program) == [()] * 3
     assert names(events("k"), []) == [()]

@@ -47,7 +47,7 @@ def test_rows_name_the_nodes_and_count_their_operations(threads):
     assert set(by_node) == {"by_constant", "bias", "turn", "of_inputs"}
     assert by_node["by_constant"] is by_node["bias"]
     assert by_node["by_constant"].flops == 2 * 32 * 48 * 64
-    shares = threads > 1 and resolve_target("cpu").knows_its_processor
+    shares = threads > 1 and resolve_target("cpu").knows_its_core
     counters = 128 * (threads + 1) if shares else 0  # a pair of lines of the cache each
     assert by_node["by_constant"].bytes == 4 * (32 * 48 + 48 * 64 + 64 + 32 * 64) + counters
     assert by_node["by_constant"].rewrites

@@ -180,9 +180,9 @@ def test_a_large_aligned_input_is_used_where_it_lies(compiled, aligned):
     with load(compiled("aliases"), threads=1) as aliases:
         x = np.zeros(aliases.inputs[0].shape, np.float32)
         aliases(aligned(x))
-        assert aliases._session._lanes[0].slots[0].staging is None
+        assert aliases._session._contexts[0].slots[0].staging is None
         aliases(aligned(np.append(x, x))[1:-1][: x.size])  # misaligned
-        assert aliases._session._lanes[0].slots[0].staging is not None
+        assert aliases._session._contexts[0].slots[0].staging is not None
 
 
 def test_a_long_run_needs_no_more_memory(model):

@@ -54,7 +54,7 @@ def test_devices_are_listed(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--list-devices"])
     cpu, *others = capsys.readouterr().out.splitlines()
-    assert cpu.endswith(" processors")
+    assert cpu.endswith(" CPUs")
     assert [line.split(":")[0] for line in others] == ["vulkan", "cuda", "rocm", "metal"]
     assert others[-1].startswith("metal:  none (no driver for 'metal'")
 

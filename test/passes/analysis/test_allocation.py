@@ -41,7 +41,7 @@ class Nodes:
 
 
 def convolutions() -> onnx.ModelProto:
-    """3x3 convolutions, by Winograd's algorithm on processors with vectors."""
+    """3x3 convolutions, by Winograd's algorithm on CPUs with vectors."""
     made = Nodes()
     x = "x"
     for _ in range(3):

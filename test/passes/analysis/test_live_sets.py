@@ -1,4 +1,4 @@
-"""The moments at which a program may take the most memory."""
+"""The live sets of a program that may take the most memory."""
 
 import pytest
 from graph_programs import build_module, main_of
@@ -6,11 +6,11 @@ from graph_programs import build_module, main_of
 from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.dialects.symbolic import Dim
-from graphc.passes.analysis.live_sets import greatest_moments
+from graphc.passes.analysis.live_sets import largest_live_sets
 
 
 def greatest(body, *types):
-    return greatest_moments(main_of(build_module(body, *types)), GENERIC_CPU)
+    return largest_live_sets(main_of(build_module(body, *types)), GENERIC_CPU)
 
 
 def through(x, *sizes):
@@ -24,9 +24,9 @@ def through(x, *sizes):
 
 @pytest.mark.usefixtures("context")
 def test_known_sizes_have_one():
-    (moment,) = greatest(lambda x: through(x, 64, 1024, 16), "8x4xf32")
-    assert ("graph.expand", 8 * 1024 * 4) in moment
-    assert sum(size for _, size in moment) >= 8 * 1024 * 4 + 8 * 4
+    (live_set,) = greatest(lambda x: through(x, 64, 1024, 16), "8x4xf32")
+    assert ("graph.expand", 8 * 1024 * 4) in live_set
+    assert sum(size for _, size in live_set) >= 8 * 1024 * 4 + 8 * 4
 
 
 @pytest.mark.usefixtures("context")
@@ -35,8 +35,8 @@ def test_named_sizes_have_one_for_each_that_may_be_the_greatest():
         return through(x, 64, 1024), through(y, 512, 2048)
 
     n, m = Dim.symbol("n"), Dim.symbol("m")
-    moments = greatest(body, "nx4xf32", "mx4xf32")
-    largest = [{size for _, size in moment} for moment in moments]
+    live_sets = greatest(body, "nx4xf32", "mx4xf32")
+    largest = [{size for _, size in live_set} for live_set in live_sets]
     assert any(n * 4096 in sizes for sizes in largest)
     assert any(m * 8192 in sizes for sizes in largest)
     assert not any(n * 256 in sizes and m * 8192 not in sizes for sizes in largest)

@@ -1,4 +1,4 @@
-"""Products of bf16: what the processor multiplies, and what they give."""
+"""Matmuls of bf16 and of f32 as bf16x3, on CPUs with a unit for them."""
 
 import math
 
@@ -32,7 +32,7 @@ SIZES = [(1, 32, 64), (8, 41, 128), (17, 64, 33), (33, 96, 100), (197, 36, 192),
 @pytest.fixture(params=list(NEEDED))
 def unit(request):
     if not NEEDED[request.param] <= set(FEATURES):
-        pytest.skip(f"this processor lacks {request.param}")
+        pytest.skip(f"this CPU lacks {request.param}")
     if request.param == "amx" and not cpu_features.request_tiles():
         pytest.skip("the system does not let this process use tiles")
     return request.param

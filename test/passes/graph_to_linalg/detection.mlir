@@ -12,7 +12,7 @@
 // CHECK: scf.for
 // CHECK: tensor.insert
 
-// For graphics processors a round holds all against all that the last has kept, until none changes.
+// For GPUs a round holds all against all that the last has kept, until none changes.
 // GPU-LABEL: @non_max_suppression
 // GPU-NOT: flow.dispatch.region
 // GPU: cf.br ^[[HEAD:bb[0-9]+]]

@@ -2,7 +2,7 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s --check-prefix=CPU
 // RUN: gc-opt %s "--convert-graph-to-linalg=gpu=true row-tile=64" --canonicalize --split-input-file | filecheck %s --check-prefix=TILES
 
-// Kernels for the vectors of a processor are not for graphics processors.
+// Kernels for the vectors of a CPU are not for GPUs.
 // CHECK-LABEL: @softmax
 // CHECK-NOT: flow.dispatch
 // CHECK: math.exp

@@ -12,7 +12,7 @@ TINY = np.finfo(np.float64).tiny
 
 @pytest.fixture
 def expanded(monkeypatch):
-    """Compiles for the processor what would be compiled for Vulkan."""
+    """Compile for the CPU what would be compiled for Vulkan."""
     monkeypatch.setitem(pipelines.LOWERINGS, "cpu", pipelines.LOWERINGS["vulkan"])
 
 

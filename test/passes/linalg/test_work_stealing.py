@@ -41,7 +41,7 @@ def expected(model):
         return [(feed, alone.run(None, feed)) for feed in feeds]
 
 
-@pytest.mark.skipif(not resolve_target("cpu").knows_its_processor, reason="needs x86-64")
+@pytest.mark.skipif(not resolve_target("cpu").knows_its_core, reason="needs x86-64")
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_every_piece_is_done(model, expected, threads, monkeypatch):
     monkeypatch.setattr(inline_execution, "SHORT", 0)  # calls stay on the workers

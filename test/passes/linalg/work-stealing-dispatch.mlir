@@ -1,6 +1,6 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --work-stealing-dispatch="threads=2" --canonicalize --split-input-file | filecheck %s
 
-// A kernel is called once for each thread, asks for its processor, and takes the pieces of work of
+// A kernel is called once for each thread, asks for its core, and takes the workgroups of
 // that one's share, then others. The last one to leave clears the counters.
 // CHECK: func.func @softmax_0(%[[PIECES:.*]]: index, %{{.*}}: !stream.binding, %[[GIVEN:.*]]: !stream.binding, %{{.*}}: !stream.binding)
 // CHECK: %[[COUNTERS:.*]] = "stream.binding.subspan"(%[[GIVEN]], {{.*}}) : {{.*}} -> memref<48xi64>

@@ -16,7 +16,7 @@ import graphc
 from graphc.errors import DLPackError, FeedError, UsageError
 from graphc.runtime import load
 from graphc.runtime.device.dlpack import host_array
-from graphc.runtime.execution.execution_context import Plan
+from graphc.runtime.execution.execution_context import CallSpec
 
 HOST = (1, 0)
 ROWS = 1 << 14  # of four numbers: large enough to be used where they lie
@@ -32,8 +32,8 @@ def session_of(model):
     return getattr(outer, "_shared", getattr(outer, "_session", outer))
 
 
-def lanes(model):
-    return session_of(model)._lanes
+def contexts(model):
+    return session_of(model)._contexts
 
 
 def test_outputs_stay_on_the_device(model):
@@ -59,7 +59,7 @@ def test_a_cache_never_leaves_the_device(model):
         assert type(total) is np.ndarray
         np.testing.assert_array_equal(total, expected.sum(axis=0))
     np.testing.assert_array_equal(cache.numpy(), expected)
-    past = lanes(append)[0].slots[0]
+    past = contexts(append)[0].slots[0]
     assert getattr(past, "staging", None) is None  # on a processor
     assert getattr(past, "_between", None) is None  # elsewhere
 
@@ -296,7 +296,7 @@ def test_sets_of_workers_share_memory(compiled):
         for model in (one, two):
             (z,) = model.run(None, {"x": x, "y": y}, on_device=True)
             np.testing.assert_array_equal(z, rows(3))
-            assert all(slot.staging is None for slot in lanes(model)[0].slots)
+            assert all(slot.staging is None for slot in contexts(model)[0].slots)
     with load(compiled("aliases"), threads=2) as aliases:
         x = one_shot = None
         with load(compiled("aliases"), threads=1) as other:
@@ -327,18 +327,18 @@ def test_threads_pass_tensors_on(model):
 def test_two_calls_of_one_model_are_under_way_at_once(model, monkeypatch):
     add = model("add")
     session = session_of(add)
-    meeting, real, results = threading.Barrier(2, timeout=60), session._context, {}
+    meeting, real, results = threading.Barrier(2, timeout=60), session._vm_context, {}
 
     class Context:
         def invoke(self, *arguments):
             meeting.wait()  # for the other call, which would never come if they took turns
             real.invoke(*arguments)
 
-    monkeypatch.setattr(session, "_context", Context())
+    monkeypatch.setattr(session, "_vm_context", Context())
     feeds = {number: rows(number) for number in (1, 2)}
 
     def work(number):
-        results[number] = session.invoke([feeds[number], feeds[number]], Plan([0]))[0]
+        results[number] = session.invoke([feeds[number], feeds[number]], CallSpec([0]))[0]
 
     run_threads(work, feeds)
     for number in feeds:
@@ -347,7 +347,7 @@ def test_two_calls_of_one_model_are_under_way_at_once(model, monkeypatch):
 
 def test_closing_waits_for_the_calls_that_are_under_way(compiled, monkeypatch):
     add, results = load(compiled("add"), threads=1), []
-    begun, go_on, real = threading.Event(), threading.Event(), add._session._context
+    begun, go_on, real = threading.Event(), threading.Event(), add._session._vm_context
 
     class Context:
         def invoke(self, *arguments):
@@ -355,7 +355,7 @@ def test_closing_waits_for_the_calls_that_are_under_way(compiled, monkeypatch):
             go_on.wait()
             real.invoke(*arguments)
 
-    monkeypatch.setattr(add._session, "_context", Context())
+    monkeypatch.setattr(add._session, "_vm_context", Context())
     caller = threading.Thread(target=lambda: results.append(add(rows(1), rows(2))))
     closer = threading.Thread(target=add.close)
     caller.start()

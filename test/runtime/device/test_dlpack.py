@@ -92,7 +92,7 @@ def test_a_large_aligned_tensor_is_used_where_it_lies(compiled, aligned):
     x = aligned(np.ones((1 << 14, 4), np.float32))
     with load(compiled("add"), threads=1) as add:
         np.testing.assert_array_equal(add(Tensor(x), Tensor(x)), 2 * x)
-        assert all(slot.staging is None for slot in add._session._lanes[0].slots)
+        assert all(slot.staging is None for slot in add._session._contexts[0].slots)
 
 
 class CudaLibrary:

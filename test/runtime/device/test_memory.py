@@ -21,6 +21,6 @@ def test_a_model_takes_an_aligned_array_where_it_lies(compiled):
     x[:] = 1
     with load(compiled("add"), threads=1) as model:
         np.testing.assert_array_equal(model(x, x), 2)
-        assert all(slot.staging is None for slot in model._session._lanes[0].slots)
+        assert all(slot.staging is None for slot in model._session._contexts[0].slots)
         assert model(x[1:], x[1:]).shape == (3999, 4)
-        assert all(slot.staging is not None for slot in model._session._lanes[0].slots)
+        assert all(slot.staging is not None for slot in model._session._contexts[0].slots)

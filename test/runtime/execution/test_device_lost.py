@@ -9,7 +9,7 @@ from devices import needs_vulkan
 from graphc.errors import DeviceLostError, UsageError
 from graphc.runtime import load
 from graphc.runtime.device.device import import_runtime, open_device
-from graphc.runtime.execution.execution_context import Lane
+from graphc.runtime.execution.execution_context import ExecutionContext
 
 pytestmark = needs_vulkan
 
@@ -28,7 +28,7 @@ def lose(monkeypatch):
     """Makes the next so many calls of any model lose their device."""
 
     def lose(calls):
-        run, left = Lane.run, [None] * calls
+        run, left = ExecutionContext.run, [None] * calls
 
         def run_or_lose(*arguments):
             if left:
@@ -36,7 +36,7 @@ def lose(monkeypatch):
                 raise RuntimeError(LOST)
             return run(*arguments)
 
-        monkeypatch.setattr(Lane, "run", run_or_lose)
+        monkeypatch.setattr(ExecutionContext, "run", run_or_lose)
 
     return lose
 

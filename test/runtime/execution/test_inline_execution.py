@@ -14,7 +14,7 @@ def play():
         ways = []
         for _ in range(20):
             ways.append(choice.alone(size))
-            choice.note(ways[-1], size, alone if ways[-1] else shared)
+            choice.record(ways[-1], size, alone if ways[-1] else shared)
         return ways
 
     return run
@@ -32,19 +32,19 @@ def test_workers_keep_what_they_do_faster(play):
     ways = play(choice, shared=SHORT / 10, alone=SHORT / 4)
     assert any(ways)
     assert not any(ways[14:])
-    assert choice.settled_on_workers
+    assert choice.decided_on_workers
 
 
 def test_long_calls_are_not_tried_alone(play):
     choice = Choice()
     assert not any(play(choice, shared=SHORT * 2, alone=0))
-    assert choice.settled_on_workers
+    assert choice.decided_on_workers
 
 
 def test_one_stall_does_not_decide():
     choice = Choice()
     for seconds in (0.5, 0.5, 1e-4, 1e-4, 0.2, 1e-4, 1e-4):
-        choice.note(False, 64, seconds)
+        choice.record(False, 64, seconds)
     assert choice.alone(64)
 
 
@@ -58,9 +58,9 @@ def test_larger_inputs_go_to_the_workers(play):
 
 def test_calls_of_other_sizes_are_not_compared(play):
     choice = Choice()
-    choice.note(False, 64, SHORT / 4)
+    choice.record(False, 64, SHORT / 4)
     assert not any(play(choice, shared=SHORT / 4, alone=0, size=100))
-    assert not choice.settled_on_workers
+    assert not choice.decided_on_workers
     assert any(play(choice, shared=SHORT / 4, alone=SHORT / 10))
 
 
@@ -68,17 +68,17 @@ def test_work_that_grows_goes_back_to_the_workers(play):
     choice = Choice()
     play(choice, shared=SHORT / 4, alone=SHORT / 10)
     for seconds in (2 * SHORT, 2 * SHORT, SHORT / 10, 2 * SHORT, 2 * SHORT):
-        choice.note(True, 64, seconds)
+        choice.record(True, 64, seconds)
     assert choice.alone(64)
-    choice.note(True, 64, 2 * SHORT)
+    choice.record(True, 64, 2 * SHORT)
     assert not choice.alone(64)
-    assert choice.settled_on_workers
+    assert choice.decided_on_workers
 
 
 def test_a_model_gives_the_same_either_way(compiled, monkeypatch):
     ways = []
     monkeypatch.setattr(Choice, "alone", lambda self, size: ways.append(len(ways) % 2) or ways[-1])
-    monkeypatch.setattr(Choice, "note", lambda self, alone, size, seconds: None)
+    monkeypatch.setattr(Choice, "record", lambda self, alone, size, seconds: None)
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     with load(compiled("add"), threads=2) as model:
         results = [model(x, x) for _ in range(4)]

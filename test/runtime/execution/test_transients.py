@@ -13,7 +13,7 @@ from graphc.errors import ModuleFileError, OutOfMemoryError
 from graphc.passes.linalg import externalize_transients
 from graphc.runtime import compile_module, resolve_target
 from graphc.runtime.device.device import open_device
-from graphc.runtime.execution.execution_context import Plan
+from graphc.runtime.execution.execution_context import CallSpec
 from graphc.runtime.execution.session import Session
 
 ROWS, COLUMNS = 300, 128
@@ -94,7 +94,7 @@ def test_more_than_there_is():
     session = Session(file, open_device("local-sync", 1))
     for _ in range(2):
         with pytest.raises(OutOfMemoryError, match="there is no memory for it"):
-            session.invoke([np.ones((ROWS, COLUMNS), np.float32)], Plan([0, 1]))
+            session.invoke([np.ones((ROWS, COLUMNS), np.float32)], CallSpec([0, 1]))
     session.close()
 
 

@@ -94,7 +94,7 @@ def test_none_is_here(modules):
         load(file)
 
 
-def test_graphics_processors_come_first_but_those_in_software(monkeypatch):
+def test_gpus_come_first_but_those_in_software(monkeypatch):
     names = ["cpu:host", "vulkan:portable", "cuda:sm_80", "tpu:v5", "cpu:x86-64"]
     for device, order in (
         ("NVIDIA GeForce RTX 3060", ["cuda:sm_80", "vulkan:portable", "cpu:host", "cpu:x86-64"]),

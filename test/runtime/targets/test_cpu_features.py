@@ -48,7 +48,7 @@ def for_variant(source):
 def test_a_lesser_processor_is_told_what_it_lacks(for_variant, cpuinfo, flags, variant, missing):
     module = for_variant(variant)
     cpuinfo(flags)
-    with pytest.raises(DeviceError, match=f"compiled for a processor with {missing}, which"):
+    with pytest.raises(DeviceError, match=f"compiled for a CPU with {missing}, which"):
         load(module)
 
 

@@ -35,7 +35,7 @@ def test_a_variant_changes_only_the_processor():
     }
 
 
-def test_variants_of_graphics_processors():
+def test_variants_of_gpus():
     assert "--iree-vulkan-target=rdna3" in flags("vulkan:rdna3")
     assert "--iree-vulkan-target=vp_android_baseline_2022" in flags("vulkan:portable")
     assert "--iree-cuda-target=sm_120" in flags("cuda:sm_120")

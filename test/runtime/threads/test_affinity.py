@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from graphc.runtime.threads.affinity import own_processors, placed_workers
+from graphc.runtime.threads.affinity import own_cpus, placed_workers
 
 CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
@@ -58,10 +58,10 @@ def test_where_threads_cannot_be_seen_nothing_is_placed(monkeypatch, tmp_path):
 
 
 def test_processors_are_for_as_many_workers():
-    assert own_processors(len(CPUS)) == sorted(CPUS)
-    assert own_processors(len(CPUS) + 1) == []
+    assert own_cpus(len(CPUS)) == sorted(CPUS)
+    assert own_cpus(len(CPUS) + 1) == []
 
 
 def test_without_affinity_masks_nobody_has_a_processor(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert own_processors(2) == []
+    assert own_cpus(2) == []

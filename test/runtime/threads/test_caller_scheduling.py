@@ -7,7 +7,7 @@ import pytest
 
 from graphc.errors import ExecutionError
 from graphc.runtime import load
-from graphc.runtime.execution.execution_context import Lane
+from graphc.runtime.execution.execution_context import ExecutionContext
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="the system has no classes")
 
@@ -18,13 +18,13 @@ FEEDS = {name: np.ones((2, 4), np.float32) for name in "xy"}
 def classes(monkeypatch):
     """The classes that calls had."""
     found = []
-    run = Lane.run
+    run = ExecutionContext.run
 
     def noted(self, *arguments):
         found.append(os.sched_getscheduler(0))
         return run(self, *arguments)
 
-    monkeypatch.setattr(Lane, "run", noted)
+    monkeypatch.setattr(ExecutionContext, "run", noted)
     return found
 
 
@@ -41,7 +41,7 @@ def test_after_an_error(compiled, monkeypatch):
         raise RuntimeError("no")
 
     with load(compiled("add"), threads=2) as model:
-        monkeypatch.setattr(Lane, "run", fail)
+        monkeypatch.setattr(ExecutionContext, "run", fail)
         with pytest.raises(ExecutionError):
             model.run(None, FEEDS)
         assert os.sched_getscheduler(0) == os.SCHED_OTHER

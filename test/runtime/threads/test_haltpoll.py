@@ -42,7 +42,7 @@ class Decided:
     def __init__(self):
         self.uses_b = True
 
-    def note(self, is_b, seconds):
+    def record(self, is_b, seconds):
         pass
 
 
@@ -58,24 +58,24 @@ def polling(monkeypatch):
 
 def test_every_processor_is_polled_from_one_short_call_to_the_next(polling, monkeypatch):
     monkeypatch.setattr(haltpoll, "LINGER", 1.0)
-    polling.note_call(1e-3)
-    polling.note_call(1e-3)
+    polling.record_call(1e-3)
+    polling.record_call(1e-3)
     wait_until(lambda: pollers() == [{cpu} for cpu in CPUS])
     time.sleep(0.1)
     assert len(pollers()) == len(CPUS)
     wait_until(lambda: not pollers())
-    polling.note_call(1e-3)
-    polling.note_call(1e-3)
+    polling.record_call(1e-3)
+    polling.record_call(1e-3)
     wait_until(lambda: pollers() == [{cpu} for cpu in CPUS])
 
 
 def test_it_ends_where_calls_are_made_without(polling, monkeypatch):
     monkeypatch.setattr(haltpoll, "LINGER", 1000.0)
-    polling.note_call(1e-3)
-    polling.note_call(1e-3)
+    polling.record_call(1e-3)
+    polling.record_call(1e-3)
     wait_until(lambda: len(pollers()) == len(CPUS))
     polling._trial.uses_b = False
-    polling.note_call(1e-3)
+    polling.record_call(1e-3)
     wait_until(lambda: not pollers())
 
 
@@ -85,7 +85,7 @@ def test_rare_long_calls_count():
     for number in range(8 * WINDOW):
         polls = trial.uses_b
         long = polls and number % WINDOW == WINDOW // 2
-        trial.note(polls, 10e-3 if long else 0.9e-3 if polls else 1e-3)
+        trial.record(polls, 10e-3 if long else 0.9e-3 if polls else 1e-3)
     assert trial.is_over
     assert not trial.uses_b
 
@@ -93,14 +93,14 @@ def test_rare_long_calls_count():
 def test_nobody_polls_after_a_call_by_itself(polling, monkeypatch):
     monkeypatch.setattr(haltpoll, "LINGER", 1e-3)
     for _ in range(3):
-        polling.note_call(1e-3)
+        polling.record_call(1e-3)
         assert pollers() == []
         time.sleep(2e-3)
 
 
 def test_nobody_polls_between_long_calls(polling):
     for _ in range(10):
-        polling.note_call(2 * haltpoll.SHORT)
+        polling.record_call(2 * haltpoll.SHORT)
         time.sleep(1e-3)
         assert pollers() == []
 
@@ -110,7 +110,7 @@ def test_polling_begins_and_ends_again_and_again(polling, monkeypatch):
 
     def call_often():
         for round_ in range(300):
-            polling.note_call(1e-4)
+            polling.record_call(1e-4)
             time.sleep(1e-4 if round_ % 3 else 2e-3)
 
     threads = [threading.Thread(target=call_often) for _ in range(3)]
@@ -123,10 +123,10 @@ def test_polling_begins_and_ends_again_and_again(polling, monkeypatch):
 def test_calls_go_on_where_threads_cannot_have_the_class(polling, monkeypatch, caplog):
     caplog.set_level("INFO", "graphc")
     monkeypatch.setattr(os, "SCHED_IDLE", 1000)  # there is no such class
-    polling.note_call(1e-3)
-    polling.note_call(1e-3)
+    polling.record_call(1e-3)
+    polling.record_call(1e-3)
     wait_until(lambda: "pthread_setschedparam" in caplog.text)
-    polling.note_call(1e-3)
+    polling.record_call(1e-3)
     monkeypatch.undo()
     assert pollers() == []
 
@@ -148,7 +148,7 @@ assert isinstance(device.polling, IdlePolling) == {polls}, device
 
 
 def test_workers_without_a_processor_each_are_left_alone(monkeypatch):
-    monkeypatch.setattr(device, "own_processors", lambda _: [])
+    monkeypatch.setattr(device, "own_cpus", lambda _: [])
     monkeypatch.setattr(device, "usable_cpus", lambda: 16)
     assert device._idle_polling(4) is None
 

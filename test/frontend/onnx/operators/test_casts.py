@@ -169,7 +169,7 @@ def test_constants_of_small_types():
     np.testing.assert_array_equal(run_compiled(model, {})[0], array.astype(np.int32))
 
 
-def test_integers_become_brain_floats_on_processors_without_them():
+def test_integers_become_brain_floats_on_cpus_without_them():
     arrays = [np.array([3, 100, 255]).astype(dtype) for dtype in (np.int64, np.uint8, np.uint32)]
     arrays.append(np.array([True, False]))
     cases = Cases(opset=21)

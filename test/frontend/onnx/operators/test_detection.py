@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from devices import processor_like
+from devices import cpu_like
 from numerics import Cases, Feed, compile_model, const, run_onnxruntime
 
 import graphc
@@ -47,7 +47,7 @@ def test_rounds_select_the_same():
     """The program for GPUs, computed by a CPU."""
     cases = _suppressions()
     model = cases.model()
-    compiled = graphc.compile(model, target=processor_like("gpu"))
+    compiled = graphc.compile(model, target=cpu_like("gpu"))
     expected = run_onnxruntime(model, cases.feeds)
     for found, wanted in zip(compiled.run(None, cases.feeds), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
