@@ -11,7 +11,7 @@ import numpy as np
 from ..compiler.driver import main_function
 from ..dialects import graph
 from ..dialects.graph.interpreter import evaluate_function
-from ..dialects.graph.random_inputs import draw_inputs
+from ..dialects.graph.random_inputs import random_inputs
 from ..dialects.symbolic import Dim
 from ..errors import GraphcError, OutputError, ReductionError
 from ..mlir import func, ir
@@ -43,7 +43,7 @@ class PipelineCheck:
             return describe_error(error) if kind == self.error else None
         if self.error is not None:
             return None
-        inputs = draw_inputs(graph.type_of(argument) for argument in body(module).arguments)
+        inputs = random_inputs(graph.type_of(argument) for argument in body(module).arguments)
         try:
             before = evaluate_function(main_function(module), inputs)
             after = evaluate_function(main_function(changed), inputs)

@@ -50,7 +50,7 @@ from .reduction import *
 from .regions import UNLIMITED, Iteration, RankError, if_, loop
 from .resampling import *
 from .rois import *
-from .shape_constraints import Agreement, Equal, NotNegative, noted
+from .shape_constraints import Equal, NotNegative, ShapeConstraint, collect_constraints
 from .shapes import *
 from .sorting import *
 from .strassen import *

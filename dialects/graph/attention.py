@@ -6,7 +6,7 @@ from .attributes import Bool, Float
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float
-from .shape_constraints import note_broadcast
+from .shape_constraints import require_broadcast
 from .traits import MixedPrecision
 from .types import Shape, TensorType
 
@@ -19,7 +19,7 @@ def _require_broadcast(what: str, shape: Shape, to: Shape) -> None:
         listing = " to ".join(str(tuple(map(str, s))) for s in (shape, to))
         raise TypeRuleError(f"{what} do not broadcast: {listing}")
     for a, b in pairs:
-        note_broadcast(a, b)
+        require_broadcast(a, b)
 
 
 class AttentionOp(GraphOp, name="attention"):

@@ -36,7 +36,7 @@ from ...mlir import ext, ir
 from ..loading import LoadableDialect
 from .attributes import AttributeKind
 from .fields import Field, kind_of
-from .shape_constraints import note_not_negative
+from .shape_constraints import require_not_negative
 from .traits import Fact, MixedPrecision
 from .types import TensorType, to_mlir, type_of
 
@@ -179,7 +179,7 @@ class GraphOp(Graph.Operation):
         for type_ in types:
             _require_possible(type_)
             for size in type_.shape:
-                note_not_negative(size)
+                require_not_negative(size)
         return types
 
     @staticmethod

@@ -13,7 +13,7 @@ from ..symbolic import Dim
 from .attributes import Str
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes, require_number
-from .shape_constraints import note_equal
+from .shape_constraints import require_equal
 from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
@@ -31,7 +31,7 @@ def require_equal_sizes(a: int | Dim, b: int | Dim, what: str) -> None:
     """TypeRuleError when two sizes are known and differ."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise TypeRuleError(f"{what} differ: {a} and {b}")
-    note_equal(a, b)
+    require_equal(a, b)
 
 
 def _summable(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..symbolic import Dim, broadcast
 from .attributes import Bool, Float, Str
 from .base import GraphOp, Tensor, TensorValue, TypeRuleError, builder
 from .error_function import erf_array
-from .shape_constraints import note_broadcast
+from .shape_constraints import require_broadcast
 from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
@@ -27,7 +27,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     result: list[int | Dim] = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, start=rank - len(shape)):
-            note_broadcast(result[axis], size)
+            require_broadcast(result[axis], size)
             try:
                 result[axis] = broadcast(result[axis], size)
             except ValueError:

@@ -11,7 +11,7 @@ FIRST_SIZE = 2
 """The smallest size that a name is given; the next name gets the next size."""
 
 
-def draw_inputs(
+def random_inputs(
     types: Iterable[TensorType], seed: int = 0, sizes: Mapping[str, int] | None = None
 ) -> list[np.ndarray]:
     """An array for each of `types`, the same for the same `seed`.
@@ -20,12 +20,12 @@ def draw_inputs(
     lacks are given different small ones.
     """
     wanted = list(types)
-    sizes = draw_sizes(wanted) | dict(sizes or {})
+    sizes = random_sizes(wanted) | dict(sizes or {})
     generator = np.random.default_rng(seed)
     return [_draw(type_, sizes, generator) for type_ in wanted]
 
 
-def draw_sizes(types: Iterable[TensorType]) -> dict[str, int]:
+def random_sizes(types: Iterable[TensorType]) -> dict[str, int]:
     """A small size for each name in `types`."""
     names: dict[str, int] = {}
     for type_ in types:

@@ -1,9 +1,9 @@
 """Shape constraints of ops that can only be checked at run time.
 
 Type rules compare sizes. If these are numbers, or the same polynomial, the result is known. The
-other constraints are noted here, and the lowering emits run-time checks for them::
+other constraints are collected here, and the lowering emits run-time checks for them::
 
-    with noted() as found:
+    with collect_constraints() as found:
         op.verify_op()
 """
 
@@ -39,15 +39,15 @@ class NotNegative:
         return f"the size {self.size} of the result is negative"
 
 
-Agreement = Equal | NotNegative
+ShapeConstraint = Equal | NotNegative
 
-_found: ContextVar[dict[Agreement, None] | None] = ContextVar("agreements", default=None)
+_found: ContextVar[dict[ShapeConstraint, None] | None] = ContextVar("constraints", default=None)
 
 
 @contextmanager
-def noted() -> Generator[dict[Agreement, None]]:
-    """Collect the constraints that type rules note in this thread, each once and in order."""
-    found: dict[Agreement, None] = {}
+def collect_constraints() -> Generator[dict[ShapeConstraint, None]]:
+    """Collect the constraints that type rules require in this thread, each once and in order."""
+    found: dict[ShapeConstraint, None] = {}
     token = _found.set(found)
     try:
         yield found
@@ -55,25 +55,25 @@ def noted() -> Generator[dict[Agreement, None]]:
         _found.reset(token)
 
 
-def note_equal(a: Size, b: Size) -> None:
-    """Note that two sizes must be equal."""
+def require_equal(a: Size, b: Size) -> None:
+    """Require that two sizes be equal."""
     if a != b:
-        _note(Equal(a, b))
+        _require(Equal(a, b))
 
 
-def note_broadcast(a: Size, b: Size) -> None:
-    """Note that two sizes must broadcast."""
+def require_broadcast(a: Size, b: Size) -> None:
+    """Require that two sizes broadcast."""
     if not (a == b or 1 in (a, b) or is_broadcast_of(a, b) or is_broadcast_of(b, a)):
-        _note(Equal(a, b, broadcasts=True))
+        _require(Equal(a, b, broadcasts=True))
 
 
-def note_not_negative(size: Size) -> None:
-    """Note that a size must be 0 at least."""
+def require_not_negative(size: Size) -> None:
+    """Require that a size be 0 at least."""
     if not at_least(size, 0):
-        _note(NotNegative(size))
+        _require(NotNegative(size))
 
 
-def _note(agreement: Agreement) -> None:
+def _require(constraint: ShapeConstraint) -> None:
     found = _found.get()
     if found is not None:
-        found[agreement] = None
+        found[constraint] = None

@@ -12,14 +12,14 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
 from .contraction import decide_broadcast, is_few, multiply
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .elementwise import broadcast_map, index_choices, lower_elementwise
 from .generic import loop_index, parallel, projection
+from .generic_contraction import converted
 from .lowering import Lowering, Size, lowers, scalar_constant
 from .matmul_operands import Matmul, TypedTensor
 from .movement import extract_slice, insert_slice, reshape_tensor, transpose_tensor
 from .normalization import Elements, RowNormalization
-from .reduced_products import converted
 from .reduction import accumulator
 from .scalar import convert_scalar
 from .scratch import uses_scratch
@@ -62,7 +62,7 @@ def attention(
     else:
         k, key = _laid_across(ctx, k, key, op.attrs["scale"])
     if op.attrs["scale"] == 1 and not is_few(rows) and not _is_narrow(ctx, query):
-        k = stored(ctx, k, key)  # or the copy would be folded away
+        k = behind_barrier(ctx, k, key)  # or the copy would be folded away
 
     scores = Type((batch, rows, key.shape[-1]), wide)
     s = multiply(ctx, Matmul(TypedTensor(q, query), TypedTensor(k, key), scores))
@@ -97,7 +97,7 @@ def _widened(ctx: Lowering, value: Value, type_: Type) -> tuple[Value, Type]:
     wide = type_.with_dtype(accumulator(type_.dtype))
     if wide == type_ or _is_narrow(ctx, type_):
         return value, type_
-    return stored(ctx, converted(ctx, value, type_, wide), wide), wide
+    return behind_barrier(ctx, converted(ctx, value, type_, wide), wide), wide
 
 
 def _is_narrow(ctx: Lowering, type_: Type) -> bool:

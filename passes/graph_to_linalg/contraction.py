@@ -10,8 +10,9 @@ from typing import Any
 
 from ...dialects import graph
 from ...mlir import ir, linalg
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .elementwise import lower_elementwise
+from .generic_contraction import Factor, converted, factors_of, generic_contraction
 from .gpu_matmul import multiply_in_tiles
 from .lowering import Lowering, Size, lowers
 from .matmul_operands import Matmul, TypedTensor
@@ -22,7 +23,6 @@ from .padded_matmul import (
     multiply_on_grid,
     sizes_on_grid,
 )
-from .reduced_products import Factor, converted, factors_of, generic_product
 from .reduction import accumulator
 
 
@@ -80,7 +80,7 @@ def _columns_in_rows(ctx: Lowering, op: graph.MatmulOp, b: ir.Value) -> ir.Value
         return b  # tensor cores take it as it is
     *_, rows_of, columns_of = transpose.attrs["perm"]
     swaps = rows_of == len(transpose.attrs["perm"]) - 1
-    return stored(ctx, b, graph.type_of(op.b)) if swaps and columns_of != rows_of else b
+    return behind_barrier(ctx, b, graph.type_of(op.b)) if swaps and columns_of != rows_of else b
 
 
 def multiply(ctx: Lowering, matmul: Matmul) -> ir.Value:
@@ -104,7 +104,7 @@ def _multiply(ctx: Lowering, matmul: Matmul) -> ir.Value:
     rank = result.rank
     by_vectors = rank == 3 and 1 in result.shape[1:]
     if len(signs) > 1 or by_vectors:
-        return generic_product(ctx, factors_of(matmul), result, loops=rank + 1)
+        return generic_contraction(ctx, factors_of(matmul), result, loops=rank + 1)
     named = linalg.matmul if rank == 2 else linalg.batch_matmul
     cast = linalg.TypeFn.cast_unsigned if signs == {True} else None
     return contract(ctx, functools.partial(named, cast=cast), left.value, right.value, result)
@@ -134,7 +134,7 @@ def _broadcast_product(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Val
     left, right = factors
     if {left.type.shape[:-2], right.type.shape[:-2]} == {result.shape[:-2]}:
         return _flat_product(ctx, Matmul(left, right, result))
-    return generic_product(ctx, factors, result, loops=rank + 1)
+    return generic_contraction(ctx, factors, result, loops=rank + 1)
 
 
 def decide_broadcast(
@@ -148,4 +148,4 @@ def decide_broadcast(
     if all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True)):
         return lowered, type_
     repeated = lower_elementwise(ctx, wanted, {value: lowered}, lambda known: known[value])
-    return stored(ctx, repeated, wanted), wanted
+    return behind_barrier(ctx, repeated, wanted), wanted

@@ -14,12 +14,12 @@ from typing import Any
 from ...dialects import graph
 from ...mlir import ir, linalg
 from .generic import parallel, projection
+from .generic_contraction import converted
 from .implicit_gemm import implicit_convolution
 from .lowering import Lowering, Size, lowers
 from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
 from .padding import padded
-from .reduced_products import converted
 from .reduction import accumulator
 
 MAX_TAPS = 16

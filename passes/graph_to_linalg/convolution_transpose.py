@@ -10,7 +10,7 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
 from .convolution import convolve
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .generic import loop_index, parallel
 from .lowering import Lowering, lowers
 from .movement import insert_slice
@@ -57,7 +57,7 @@ def _interleaved(
     ones, around = (1,) * axes, [tap - 1 for tap in taps]
     window = {"strides": ones, "dilations": ones, "low": around, "high": around, "groups": groups}
     y = convolve(x, weights, type_, window)
-    y = replace(y, lowered=stored(x.ctx, y.value, type_))
+    y = replace(y, lowered=behind_barrier(x.ctx, y.value, type_))
     y = y.reshaped([batch, *places, groups, *strides, per_group])
     pairs = [axis for i in range(axes) for axis in (1 + i, 2 + axes + i)]
     y = y.transposed([0, *pairs, 1 + axes, 2 + 2 * axes])

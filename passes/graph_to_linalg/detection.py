@@ -4,7 +4,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import settled
+from .dispatch import materialized
 from .loops import for_each, for_range, while_
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, reshape_tensor
@@ -32,9 +32,9 @@ def non_max_suppression(
     for axis, wanted in ((0, result.shape[0]), (1, result.shape[2])):
         have = boxes_type.shape[axis]
         ctx.require_equal(have, wanted, f"has {have} boxes for scores of {wanted}")
-    boxes = settled(ctx, boxes, boxes_type)
-    order = settled(ctx, order, result)
-    candidates = settled(ctx, candidates, graph.type_of(op.candidates))
+    boxes = materialized(ctx, boxes, boxes_type)
+    order = materialized(ctx, order, result)
+    candidates = materialized(ctx, candidates, graph.type_of(op.candidates))
     if ctx.gpu:
         return suppress_in_rounds(ctx, boxes, order, candidates, limit, threshold, result)
     scalars = tensor.extract(limit, []), tensor.extract(threshold, [])

@@ -12,12 +12,14 @@ from .generic import linalg_inputs, parallel
 from .lowering import Lowering, plain_type
 
 
-def apart(ctx: Lowering, type_: graph.TensorType, build: Callable[[], ir.Value]) -> ir.Value:
+def in_own_dispatch(
+    ctx: Lowering, type_: graph.TensorType, build: Callable[[], ir.Value]
+) -> ir.Value:
     """Build a value of `type_` in a dispatch region of its own."""
     return iree.dispatch_region(plain_type(type_), ctx.dynamic_sizes(type_), build)
 
 
-def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+def materialized(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     """Materialize `x`, of `type_`, by a copy dispatch, if the backend might compute it again.
 
     On GPUs this is a compute barrier: there the backend fails at a dispatch with only the copy.
@@ -25,14 +27,14 @@ def settled(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     if _is_in_memory(x):
         return x
     if ctx.gpu:
-        return stored(ctx, x, type_)
+        return behind_barrier(ctx, x, type_)
     identity = ir.AffineMap.get_identity(type_.rank)
-    return apart(
+    return in_own_dispatch(
         ctx, type_, lambda: parallel([x], [identity], ctx.empty(type_), lambda element: element)
     )
 
 
-def stored(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
+def behind_barrier(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     """Materialize `x`, of `type_`, before its uses, by a compute barrier."""
     return iree.compute_barrier(x, ctx.dynamic_sizes(type_))
 
@@ -43,7 +45,7 @@ def read_in_loops(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Val
     IREE clones casts that widen elements, such as u8 to f32, into the dispatches that use them
     (`CloneProducersIntoDispatchRegions.cpp`), which then need all of them on the stack.
     """
-    return _stored_if(ctx, x, type_, ("linalg.generic",))
+    return _behind_barrier_if(ctx, x, type_, ("linalg.generic",))
 
 
 def updated_in_place(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
@@ -51,16 +53,16 @@ def updated_in_place(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.
 
     As in `read_in_loops`; a cloned slice, which may not be written, is copied to the stack as well.
     """
-    return _stored_if(ctx, x, type_, ("linalg.generic", "tensor.extract_slice"))
+    return _behind_barrier_if(ctx, x, type_, ("linalg.generic", "tensor.extract_slice"))
 
 
-def _stored_if(
+def _behind_barrier_if(
     ctx: Lowering, x: ir.Value, type_: graph.TensorType, makers: Container[str]
 ) -> ir.Value:
     """Materialize `x`, of `type_`, if an op with a name in `makers` computes it."""
     owner = origin(x, VIEWS).owner
     is_cloned = not isinstance(owner, ir.Block) and owner.operation.name in makers
-    return stored(ctx, x, type_) if is_cloned else x
+    return behind_barrier(ctx, x, type_) if is_cloned else x
 
 
 def share_memory(x: ir.Value, y: ir.Value) -> bool:

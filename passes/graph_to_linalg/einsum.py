@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
 from .contraction import decide_broadcast, is_few, multiply
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .generic import loop_index, parallel
+from .generic_contraction import Factor, converted, generic_contraction, is_constant
 from .lowering import Lowering, Size, lowers
 from .matmul_operands import Matmul, TypedTensor
 from .movement import reshape_tensor
 from .operands import Operand
-from .reduced_products import Factor, converted, generic_product, is_constant
 from .reduction import accumulator, reduce_axes
 
 
@@ -154,7 +154,7 @@ def _two_multiplied(
     right = _grouped(ctx, chosen.b, [batch, depth, columns])
     many = not is_few(graph.element_count(sizes[: -len(columns)]))
     if chosen.b.letters[-1] in depth and many and not is_constant(chosen.b.value):
-        right = replace(right, lowered=stored(ctx, right.value, right.type))  # as MatMul's
+        right = replace(right, lowered=behind_barrier(ctx, right.value, right.type))  # as MatMul's
     product = result.with_shape((*left.shape[:-1], right.shape[-1]))
     a, b = (TypedTensor(x.value, x.type) for x in (left, right))
     y = multiply(ctx, Matmul(a, b, product))
@@ -182,7 +182,7 @@ def _in_one(
     """One generic with a parallel loop per letter of the result and a reduction loop per other."""
     order = letters + "".join(sorted({*"".join(f.letters for f in factors)} - {*letters}))
     read = [Factor(f.value, f.type, [order.index(letter) for letter in f.letters]) for f in factors]
-    return generic_product(ctx, read, result, loops=len(order))
+    return generic_contraction(ctx, read, result, loops=len(order))
 
 
 def _summed(ctx: Lowering, factor: _Factor, wanted: str) -> _Factor:

@@ -56,18 +56,18 @@ def epilogue_of(
 ) -> VectorEpilogue | None:
     """The epilogue of `root`; None if a step, or the broadcast of an operand, does not work on
     vectors. A final cast is done by the store, if the kernel can."""
-    stored = F32
+    stored_dtype = F32
     if steps and isinstance(steps[-1], graph.CastOp) and _stores_bf16(root, cpu):
         *steps, cast = steps
-        stored = graph.type_of(cast.operation.results[0]).dtype
-        if stored != graph.BF16:
+        stored_dtype = graph.type_of(cast.operation.results[0]).dtype
+        if stored_dtype != graph.BF16:
             return None
     if any(vector_fact(type(step)) is not True for step in steps):
         return None
     last = (steps[-1] if steps else root).operation.results[0]
     type_, body = graph.type_of(last), _body(steps, last)
     total = root.operation.results[0]
-    return VectorEpilogue.of(total, steps, values_from_outside(steps), type_, body, stored)
+    return VectorEpilogue.of(total, steps, values_from_outside(steps), type_, body, stored_dtype)
 
 
 def _stores_bf16(root: graph.GraphOp, cpu: CpuModel) -> bool:

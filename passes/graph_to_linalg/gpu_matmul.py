@@ -4,10 +4,10 @@ from ...dialects import graph
 from ...mlir import arith, ir
 from ..kernels.gpu_tiles import MatmulTiling, WorkgroupTile, matmul_tiling
 from .generic import generic, projection
+from .generic_contraction import Factor, converted, factors_of, product, untransposed
 from .gpu_lowering_config import tile_attribute
 from .lowering import Lowering
 from .matmul_operands import Matmul
-from .reduced_products import Factor, converted, factors_of, product, untransposed
 from .reduction import accumulator
 
 

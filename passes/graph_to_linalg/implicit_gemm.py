@@ -11,15 +11,15 @@ from ...dialects import graph, iree
 from ...mlir import ir
 from ..infra.query import splat_of
 from ..kernels.gpu_tiles import WorkgroupTile, implicit_tile
-from .dispatch import apart
+from .dispatch import in_own_dispatch
 from .elementwise import evaluate_scalars, values_from_outside
 from .generic import parallel, projection
+from .generic_contraction import Axes, Factor, product, untransposed
 from .gpu_lowering_config import tile_attribute
 from .lowering import Lowering, scalar_constant
 from .movement import reshape_tensor
 from .operands import Operand, operand
 from .padding import padded
-from .reduced_products import Axes, Factor, product, untransposed
 
 
 def implicit_convolution(
@@ -48,7 +48,7 @@ def implicit_convolution(
         y = _matmul(ctx, op, image, weights, sums, tile)
         return _with_steps(ctx, {total: Factor(y, sums, [0, 1]), **leaves}, steps, flat)
 
-    return reshape_tensor(ctx, apart(ctx, flat, build), flat, result)
+    return reshape_tensor(ctx, in_own_dispatch(ctx, flat, build), flat, result)
 
 
 def _matmul(
@@ -97,14 +97,14 @@ def _weights(ctx: Lowering, op: graph.ConvOp) -> Factor:
     transposed."""
     type_ = graph.type_of(op.w)
     plain = Factor(ctx.values[op.w], type_, list(range(type_.rank)))
-    stored = untransposed(plain)
+    behind_barrier = untransposed(plain)
     k, filters = math.prod(type_.static_shape[:-1]), type_.static_shape[-1]
     flat, axes = type_.with_shape((k, filters)), [2, 1]
-    if list(stored.axes) == [type_.rank - 1, *range(type_.rank - 1)]:
+    if list(behind_barrier.axes) == [type_.rank - 1, *range(type_.rank - 1)]:
         flat, axes = type_.with_shape((filters, k)), [1, 2]
     else:
-        stored = plain
-    return Factor(reshape_tensor(ctx, stored.value, stored.type, flat), flat, axes)
+        behind_barrier = plain
+    return Factor(reshape_tensor(ctx, behind_barrier.value, behind_barrier.type, flat), flat, axes)
 
 
 def _flat_axes(type_: graph.TensorType, result: graph.TensorType) -> Axes | None:

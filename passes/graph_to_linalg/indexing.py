@@ -7,7 +7,7 @@ import numpy as np
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
 from .aliasing import copy
-from .dispatch import apart, settled, share_memory, stored, updated_in_place
+from .dispatch import behind_barrier, in_own_dispatch, materialized, share_memory, updated_in_place
 from .generic import loop_index, parallel, projection
 from .lowering import Fusion, Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
@@ -118,7 +118,7 @@ def take_elements(
 def _gathered(ctx: Lowering, y: ir.Value, type_: graph.TensorType) -> ir.Value:
     """`y`, of `type_`, materialized on GPUs: otherwise the threads of a reduction that fuses it
     would exchange positions, for which the backend has no memory."""
-    return stored(ctx, y, type_) if ctx.gpu else y
+    return behind_barrier(ctx, y, type_) if ctx.gpu else y
 
 
 def _require_within(
@@ -296,9 +296,11 @@ def _put(
             return update
         return apply_number_rule(_COMBINE[reduction], rows_type.dtype, element, update)
 
-    numbers = settled(ctx, numbers, column)
+    numbers = materialized(ctx, numbers, column)
     # If the rows are also the updates, the backend would copy them to its stack, or, if their
     # static sizes differ, not at all: it would then read elements that it has already written.
-    updates = copy(updates) if share_memory(updates, rows) else settled(ctx, updates, flat)
+    updates = copy(updates) if share_memory(updates, rows) else materialized(ctx, updates, flat)
     rows = updated_in_place(ctx, rows, rows_type)
-    return apart(ctx, rows_type, lambda: iree.scatter(updates, numbers, rows, [0], combine))
+    return in_own_dispatch(
+        ctx, rows_type, lambda: iree.scatter(updates, numbers, rows, [0], combine)
+    )

@@ -65,7 +65,7 @@ def compute(
     function that applies the epilogue. It emits one workgroup. There are ``shape.workgroups``
     workgroups, or ``shape.count_workgroups(*rows)`` for dynamic `rows`.
     """
-    type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored)
+    type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored_dtype)
     result = plain_type(type_)
     sizes = ctx.dynamic_sizes(type_)
     operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx.values)]

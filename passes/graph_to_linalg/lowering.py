@@ -180,11 +180,11 @@ class Lowering:
             enough = arith.cmpi(arith.CmpIPredicate.sge, self.index(a), self.index(b))
             self.require(enough, message)
 
-    def require_agreement(self, agreement: graph.Agreement) -> None:
-        """`require`, once, an agreement of sizes that a type rule left open."""
-        if agreement not in self._required:
-            self._required[agreement] = None
-            self.require(self._holds(agreement), str(agreement))
+    def require_constraint(self, constraint: graph.ShapeConstraint) -> None:
+        """`require`, once, a constraint of sizes that a type rule left open."""
+        if constraint not in self._required:
+            self._required[constraint] = None
+            self.require(self._holds(constraint), str(constraint))
 
     def require_countable(self, shape: Sequence[Size]) -> None:
         """`require`, once, that a tensor with computed sizes is not so large that its number of
@@ -200,13 +200,13 @@ class Lowering:
             left = arith.divui(left, arith.maxui(self.index(size), self.index(1)))
         self.require(fits, f"a tensor of {' x '.join(map(str, shape))} elements is too large")
 
-    def _holds(self, agreement: graph.Agreement) -> ir.Value:
+    def _holds(self, constraint: graph.ShapeConstraint) -> ir.Value:
         compare, kind = arith.cmpi, arith.CmpIPredicate
-        if isinstance(agreement, graph.NotNegative):
-            return compare(kind.sge, self.index(agreement.size), self.index(0))
-        sizes = [self.index(agreement.a), self.index(agreement.b)]
+        if isinstance(constraint, graph.NotNegative):
+            return compare(kind.sge, self.index(constraint.size), self.index(0))
+        sizes = [self.index(constraint.a), self.index(constraint.b)]
         holds = compare(kind.eq, *sizes)
-        if agreement.broadcasts:
+        if constraint.broadcasts:
             for size in sizes:
                 holds = arith.ori(holds, compare(kind.eq, size, self.index(1)))
         return holds
@@ -287,7 +287,7 @@ def lower_op(ctx: Lowering, op: ir.OpView) -> None:
         graph.map_group(ctx.values.__getitem__, group) for group in op.operand_groups.values()
     ]
     try:
-        _require_agreements(ctx, op)
+        _require_constraints(ctx, op)
         lowered = rule(ctx, op, *groups)
     except GraphcError:
         raise
@@ -298,17 +298,17 @@ def lower_op(ctx: Lowering, op: ir.OpView) -> None:
         ctx.values[old] = ctx.cast(new, graph.type_of(old))
 
 
-def _require_agreements(ctx: Lowering, op: graph.GraphOp) -> None:
-    """Emit run-time checks of the agreements that the type rules of `op` leave open."""
+def _require_constraints(ctx: Lowering, op: graph.GraphOp) -> None:
+    """Emit run-time checks of the constraints that the type rules of `op` leave open."""
     if isinstance(op, graph.GroupOp):
         for inner in op.ops:
             with inner.operation.location:
-                _require_agreements(ctx, inner)
+                _require_constraints(ctx, inner)
     elif not len(op.operation.regions) and not isinstance(op, graph.ConstantOp):
-        with graph.noted() as agreements:
+        with graph.collect_constraints() as constraints:
             op.verify_op()
-        for agreement in agreements:
-            ctx.require_agreement(agreement)
+        for constraint in constraints:
+            ctx.require_constraint(constraint)
         for result in op.operation.results:
             ctx.require_countable(graph.type_of(result).shape)
 

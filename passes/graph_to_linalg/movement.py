@@ -7,7 +7,7 @@ import numpy as np
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
-from .dispatch import VIEWS, is_windowed, stored
+from .dispatch import VIEWS, behind_barrier, is_windowed
 from .elementwise import lower_elementwise
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
@@ -90,7 +90,7 @@ def transpose_tensor(
     if axes == sorted(axes):
         return x
     if (axes[-1] != len(axes) - 1 and _is_product(x)) or _is_from_two_results(x):
-        x = stored(ctx, x, type_)
+        x = behind_barrier(ctx, x, type_)
     output = ctx.empty(type_.with_shape(type_.shape[axis] for axis in axes))
     return linalg.transpose(x, outs=[output], permutation=axes).operation.results[0]
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...dialects import graph, iree
 from ...mlir import arith, ir, math
 from ..kernels.softmax import LANES, SoftmaxRows
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .generic import fill, generic, parallel, projection
 from .kernel_calls import define, flat
 from .lowering import Fusion, Lowering, lowers, plain_element, plain_type, scalar_constant
@@ -58,7 +58,7 @@ class RowNormalization:
         self.kinds = ["reduction" if a in axes else "parallel" for a in range(type_.rank)]
         self.count = graph.element_count([type_.shape[axis] for axis in axes])
 
-    def stored(self, x: Value) -> Value:
+    def behind_barrier(self, x: Value) -> Value:
         """`x`, materialized before its rows are read several times, if they are long.
 
         The backend would otherwise compute rows in the loops that read them, and keep them on the
@@ -68,7 +68,7 @@ class RowNormalization:
             return x
         if isinstance(x.owner, ir.Block):
             return x
-        return stored(self.ctx, x, self.type)
+        return behind_barrier(self.ctx, x, self.type)
 
     def widened(self, scalar: Scalar) -> Scalar:
         """Widen an element of the tensor to the accumulator type."""
@@ -166,7 +166,7 @@ def softmax(ctx: Lowering, op: graph.SoftmaxOp, x: Value) -> Value:
     if not ctx.gpu and _is_for_kernel(op):
         return _softmax_kernel(ctx, x, graph.type_of(op.x))
     rows = RowNormalization(ctx, graph.type_of(op.x), [op.attrs["axis"]])
-    x = rows.stored(x)
+    x = rows.behind_barrier(x)
     top = rows.largest(rows.elements(x), float("-inf"))
     maps = [rows.identity, rows.per_row]
     if isinstance(rows.count, int) and rows.count * rows.wide.itemsize <= _ROW_BYTES:
@@ -214,7 +214,7 @@ def _softmax_kernel(ctx: Lowering, x: Value, type_: graph.TensorType) -> Value:
 @lowers(graph.LogSoftmaxOp)
 def log_softmax(ctx: Lowering, op: graph.LogSoftmaxOp, x: Value) -> Value:
     rows = RowNormalization(ctx, graph.type_of(op.x), [op.attrs["axis"]])
-    x = rows.stored(x)
+    x = rows.behind_barrier(x)
     top = rows.largest(rows.elements(x), float("-inf"))
     total = rows.total(x, [top], lambda s, top: math.exp(arith.subf(s, top)))
     return rows.mapped(
@@ -271,7 +271,7 @@ def layer_norm(
     cancel."""
     type_ = graph.type_of(op.x)
     rows = RowNormalization(ctx, type_, range(op.attrs["axis"], type_.rank))
-    x = rows.stored(x)
+    x = rows.behind_barrier(x)
     factor = rows.mean_factor()
 
     def centred(s: Scalar, total: Scalar) -> Scalar:
@@ -298,7 +298,7 @@ def layer_norm(
 def rms_norm(ctx: Lowering, op: graph.RmsNormOp, x: Value, scale: Value) -> Value:
     type_ = graph.type_of(op.x)
     rows = RowNormalization(ctx, type_, range(op.attrs["axis"], type_.rank))
-    x = rows.stored(x)
+    x = rows.behind_barrier(x)
     factor = rows.mean_factor()
 
     def normalised(s: Scalar, squares: Scalar) -> Scalar:

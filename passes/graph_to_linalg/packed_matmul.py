@@ -9,7 +9,7 @@ from ..kernels.epilogue import VectorEpilogue
 from ..kernels.packed_matmul import MatmulEmitter, MatmulShape
 from ..kernels.scalar_functions import compare, like
 from . import bfloat16
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .generic import generic, loop_index, parallel, projection
 from .gpu_lowering_config import im2col_attribute
 from .kernel_calls import compute
@@ -71,8 +71,8 @@ def _by_tiles(
 def split_hi_lo(ctx: Lowering, op: graph.SplitHiLoOp, x: ir.Value) -> ir.Value:
     """Split each element into two bf16 terms; for infinities the second term is 0."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
-    apart = result.with_shape((*source.shape[:-1], 2, source.shape[-1]))
-    loops = apart.rank
+    terms_type = result.with_shape((*source.shape[:-1], 2, source.shape[-1]))
+    loops = terms_type.rank
 
     def body(element: ir.Value) -> ir.Value:
         high = bfloat16.rounded(element)
@@ -84,8 +84,8 @@ def split_hi_lo(ctx: Lowering, op: graph.SplitHiLoOp, x: ir.Value) -> ir.Value:
         return arith.truncf(ir.BF16Type.get(), arith.select(first, high, low))
 
     axes = [*range(loops - 2), loops - 1]
-    y = parallel([x], [projection(loops, axes)], ctx.empty(apart), body)
-    return reshape_tensor(ctx, y, apart, result)
+    y = parallel([x], [projection(loops, axes)], ctx.empty(terms_type), body)
+    return reshape_tensor(ctx, y, terms_type, result)
 
 
 def _by_pairs(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
@@ -122,7 +122,7 @@ def im2col(ctx: Lowering, op: graph.Im2colOp, x: ir.Value) -> ir.Value:
     x = _without_rest(ctx, x, padded, attrs, result)
     windows = source.with_shape((*result.shape[:-1], *attrs["kernel"], source.shape[-1]))
     rows = reshape_tensor(ctx, _windows(ctx, x, attrs, windows), windows, result)
-    return stored(ctx, rows, result) if ctx.gpu else rows
+    return behind_barrier(ctx, rows, result) if ctx.gpu else rows
 
 
 def _without_rest(

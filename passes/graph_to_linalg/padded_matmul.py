@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from ...dialects import graph
 from ...mlir import ir
-from .dispatch import stored
+from .dispatch import behind_barrier
+from .generic_contraction import Factor, generic_contraction
 from .lowering import Lowering, Size
 from .matmul_operands import Matmul, TypedTensor
 from .movement import extract_slice, pad_tensor, reshape_tensor
-from .reduced_products import Factor, generic_product
 
 MIN_ROWS, MIN_COLUMNS = 16, 8
 """Minimum sizes of a matmul for tiles, whatever its other sizes."""
@@ -36,7 +36,7 @@ def multiply_by_tiles(ctx: Lowering, matmul: Matmul) -> ir.Value:
     tiles = _extended(ctx, left, (count * tile, k)).reshaped(ctx, (count, tile, k))
     product = result.with_shape((count, tile, columns))
     factors = [Factor(tiles.value, tiles.type, [0, 1, 3]), Factor(right.value, right.type, [3, 2])]
-    y = generic_product(ctx, factors, product, loops=4)
+    y = generic_contraction(ctx, factors, product, loops=4)
     whole = result.with_shape((count * tile, columns))
     return _cut(ctx, reshape_tensor(ctx, y, product, whole), whole, result)
 
@@ -71,7 +71,7 @@ def multiply_on_grid(
     left = _extended(ctx, matmul.left, (*batch, rows, k))
     right = _extended(ctx, matmul.right, (*batch, k, columns))
     whole = matmul.result.with_shape((*batch, rows, columns))
-    y = stored(ctx, multiply(ctx, Matmul(left, right, whole)), whole)
+    y = behind_barrier(ctx, multiply(ctx, Matmul(left, right, whole)), whole)
     return _cut(ctx, y, whole, matmul.result)
 
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, linalg, math, tensor
-from .dispatch import VIEWS, stored
+from .dispatch import VIEWS, behind_barrier
 from .generic import parallel, projection
+from .generic_contraction import converted
 from .gpu_lowering_config import image_attribute
 from .lowering import Lowering, lowers
 from .operands import Operand, known, operand, within_reach
 from .padding import border_type, padded
-from .reduced_products import converted
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 from .scratch import Prepared, prepares
@@ -53,7 +53,7 @@ def _on_channels_last(
         attrs, image, result = op.attrs, operand(ctx, op.x, x), graph.type_of(op.result)
         if attrs["layout"] == "channels_last":
             if isinstance(graph.graph_op(op.x.owner), graph.TransposeOp):
-                image = replace(image, lowered=stored(ctx, image.value, image.type))
+                image = replace(image, lowered=behind_barrier(ctx, image.value, image.type))
             return rule(image, result, attrs).value
         rank = result.rank
         last = [0, *range(2, rank), 1]
@@ -123,7 +123,7 @@ def _shares(
         )
         return known(ctx, (1 / counts.astype(spatial.dtype)).reshape(type_.static_shape))
     # Materialized, because a slice of the padded ones may be all ones: see `_named_pool`.
-    ones = Operand(ctx, spatial, stored(ctx, ctx.filled(spatial, 1), spatial))
+    ones = Operand(ctx, spatial, behind_barrier(ctx, ctx.filled(spatial, 1), spatial))
     if attrs["count_include_pad"]:
         ones = padded(ones, attrs["low"], attrs["high"], 1)
         ones = padded(ones, [0] * len(attrs["low"]), attrs["extra"], 0)
@@ -200,7 +200,7 @@ def _pool_axes(
     if result.is_static:
         return y
     # Otherwise the backend finds no vector sizes for the ops that use it.
-    return replace(y, lowered=stored(y.ctx, y.value, result))
+    return replace(y, lowered=behind_barrier(y.ctx, y.value, result))
 
 
 def _combined(parts: Sequence[Operand], combine: Combine) -> Operand:
@@ -233,7 +233,7 @@ def _named_pool(
     if combine is graph.AddOp:
         if _is_filled(x.value):
             # The backend would take the splat for the sum, and add it only once.
-            x = replace(x, lowered=stored(x.ctx, x.value, x.type))
+            x = replace(x, lowered=behind_barrier(x.ctx, x.value, x.type))
         build = linalg.pooling_nwc_sum if one else linalg.pooling_nhwc_sum
     elif unsigned:
         build = linalg.pooling_nwc_max_unsigned if one else linalg.pooling_nhwc_max_unsigned

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir
-from .dispatch import apart, settled, stored
+from .dispatch import behind_barrier, in_own_dispatch, materialized
 from .generic import fill, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import extract_slice, reshape_tensor
@@ -62,7 +62,7 @@ def non_zero(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Value:
     every = flat.with_dtype(_I64)
     places = _positions(ctx, every)
     numbers = fill(scalar_constant(0, _I64), ctx.empty(buffer))
-    numbers = apart(
+    numbers = in_own_dispatch(
         ctx, buffer, lambda: iree.scatter(places, slots, numbers, [0], lambda place, old: place)
     )
     found = buffer.with_shape((count,))
@@ -80,7 +80,7 @@ def _positions(ctx: Lowering, type_: graph.TensorType) -> ir.Value:
     def count() -> ir.Value:
         return parallel([], [], ctx.empty(type_), _position)
 
-    return stored(ctx, count(), type_) if ctx.gpu else apart(ctx, type_, count)
+    return behind_barrier(ctx, count(), type_) if ctx.gpu else in_own_dispatch(ctx, type_, count)
 
 
 def _position() -> ir.Value:
@@ -104,7 +104,7 @@ def _slots(ctx: Lowering, mask: ir.Value, flat: graph.TensorType, count: Size) -
 
     slots = parallel([mask, before], [identity, identity], ctx.empty(counts), slot)
     column = counts.with_shape((*counts.shape, 1))
-    return reshape_tensor(ctx, settled(ctx, slots, counts), counts, column)
+    return reshape_tensor(ctx, materialized(ctx, slots, counts), counts, column)
 
 
 def _truth(dtype: np.dtype) -> Callable[[ir.Value], ir.Value]:

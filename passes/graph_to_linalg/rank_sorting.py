@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .generic import generic, loop_index, parallel, projection
 from .lowering import Lowering, plain_element, scalar_constant
 from .scalar import convert_scalar
@@ -76,7 +76,7 @@ def order_rows_by_rank(
     identity = ir.AffineMap.get_identity(2)
     earlier = parallel([columns_that_differ], [identity], ctx.empty(pairs), before)
     (ranks,) = generic(
-        [stored(ctx, earlier, pairs)],
+        [behind_barrier(ctx, earlier, pairs)],
         [identity],
         [ctx.filled(graph.TensorType((rows,), _PLACE), 0)],
         [projection(2, [0])],
@@ -101,7 +101,7 @@ def _positions(ctx: Lowering, ranks: ir.Value, result: graph.TensorType, axis: i
     (positions,) = generic([ranks], [read], [ctx.filled(places, 0)], [written], _summed(rank), find)
     identity = ir.AffineMap.get_identity(rank)
     return parallel(
-        [stored(ctx, positions, places)],  # or lookups would be fused into its loops
+        [behind_barrier(ctx, positions, places)],  # or lookups would be fused into its loops
         [identity],
         ctx.empty(result),
         lambda place: convert_scalar(place, _PLACE, result.dtype),

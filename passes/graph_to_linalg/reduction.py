@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import apart, settled, stored
+from .dispatch import behind_barrier, in_own_dispatch, materialized
 from .generic import fill, generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
 from .movement import reshape_tensor
@@ -66,7 +66,7 @@ def complete(
     others have not written yet.
     """
     is_last = sorted(axes) == list(range(rank - len(axes), rank))
-    return stored(ctx, reduced, type_) if ctx.gpu and not is_last else reduced
+    return behind_barrier(ctx, reduced, type_) if ctx.gpu and not is_last else reduced
 
 
 def keep_axes(ctx: Lowering, x: ir.Value, type_: graph.TensorType, axes: Sequence[int]) -> ir.Value:
@@ -262,7 +262,7 @@ def running(
     before, extent, behind = type_.shape[:axis], type_.shape[axis], type_.shape[axis + 1 :]
     outer, inner = ([graph.element_count(part)] if part else [] for part in (before, behind))
     merged = type_.with_shape([*outer, extent, *inner])
-    x = reshape_tensor(ctx, settled(ctx, x, type_), type_, merged)
+    x = reshape_tensor(ctx, materialized(ctx, x, type_), type_, merged)
     sizes, outer_sizes = ctx.mixed(merged.shape), ctx.mixed([*outer, *inner])
     element = plain_element(type_.dtype)
 
@@ -273,7 +273,7 @@ def running(
             lambda total, new: apply_number_rule(combine, type_.dtype, total, new),
         )  # fmt: skip
 
-    return reshape_tensor(ctx, apart(ctx, merged, scan), merged, type_)
+    return reshape_tensor(ctx, in_own_dispatch(ctx, merged, scan), merged, type_)
 
 
 def _cumulative(op_class: type[graph.GraphOp], combine: type[graph.GraphOp], start: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
 from ..kernels.resampling import Interpolation, InterpolationEmitter, InterpolationMemory
-from .dispatch import read_in_loops, settled
+from .dispatch import materialized, read_in_loops
 from .generic import loop_index, parallel
 from .kernel_calls import define, flat
 from .loops import for_range
@@ -37,8 +37,8 @@ def interpolate(
     merged, size = _merged(source, axis), result.shape[axis]
     if not ctx.gpu and _is_for_kernel(op):
         return _by_kernel(ctx, op, x, places, weights)
-    places = settled(ctx, places, graph.type_of(op.places))
-    weights = settled(ctx, weights, graph.type_of(op.weights))
+    places = materialized(ctx, places, graph.type_of(op.places))
+    weights = materialized(ctx, weights, graph.type_of(op.weights))
     taps = graph.type_of(op.places).shape[1]
     few = isinstance(taps, int) and 0 < taps <= _FEW_TAPS
     x = reshape_tensor(ctx, x if few else read_in_loops(ctx, x, source), source, merged)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .lowering import Lowering, lowers, plain_type
 
 
@@ -28,7 +28,7 @@ def sizes(ctx: Lowering, op: graph.SizesOp) -> ir.Value:
     listed = tensor.from_elements(plain_type(type_), values)
     # Materialized in this shape: of a list that is reshaped to rows, the backend writes each
     # element to several positions, the last one out of bounds.
-    return stored(ctx, listed, type_) if len(values) > 1 else listed
+    return behind_barrier(ctx, listed, type_) if len(values) > 1 else listed
 
 
 @lowers(graph.BindSizesOp)

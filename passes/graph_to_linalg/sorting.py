@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import apart, stored
+from .dispatch import behind_barrier, in_own_dispatch
 from .generic import parallel
 from .indexing import take_elements
 from .loops import for_each, for_range, if_, while_
@@ -63,8 +63,8 @@ def _keys(
         return parallel([x], [identity], empty, lambda e: _key(e, source.dtype, largest))
 
     if ctx.gpu:  # for which the backend fails at a dispatch that copies, as that of integers does
-        return stored(ctx, build(), type_), type_
-    return apart(ctx, type_, build), type_
+        return behind_barrier(ctx, build(), type_), type_
+    return in_own_dispatch(ctx, type_, build), type_
 
 
 def _key_dtype(dtype: np.dtype) -> np.dtype:

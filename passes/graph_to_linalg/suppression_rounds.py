@@ -10,7 +10,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .dispatch import stored
+from .dispatch import behind_barrier
 from .generic import generic, loop_index, parallel, projection
 from .loops import while_
 from .lowering import Lowering, plain_element, scalar_constant
@@ -74,7 +74,9 @@ class _Rounds:
 
             return parallel([order], [_EACH(3)], self.ctx.empty(type_), element)
 
-        return [stored(self.ctx, numbers(self.ctx.index(i)), type_) for i in range(_CORNERS)]
+        return [
+            behind_barrier(self.ctx, numbers(self.ctx.index(i)), type_) for i in range(_CORNERS)
+        ]
 
     def candidates(self, counts: ir.Value) -> ir.Value:
         """1 for the candidate boxes, the first `counts` [batch, class] ones, else 0."""
@@ -83,7 +85,7 @@ class _Rounds:
             return _flag(_is_less(_place(2, _I64), count))
 
         empty = self.ctx.empty(self.flags)
-        return stored(
+        return behind_barrier(
             self.ctx, parallel([counts], [projection(3, [0, 1])], empty, element), self.flags
         )
 
@@ -107,7 +109,7 @@ class _Rounds:
             [first, clashes], [_EACH(3)] * 2, self.ctx.empty(self.flags),
             lambda first, clash: arith.andi(first, _flag(_is_zero(clash))),
         )  # fmt: skip
-        return stored(self.ctx, now, self.flags)
+        return behind_barrier(self.ctx, now, self.flags)
 
     def differ(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """True (an i1 on the host) if two tensors of flags differ."""
@@ -126,7 +128,7 @@ class _Rounds:
             better = _is_less(_place(3), _place(2))
             return arith.addi(before, arith.select(better, kept, scalar_constant(0, _FLAG)))
 
-        slots = stored(self.ctx, self._over_pairs([kept], [other], count), self.flags)
+        slots = behind_barrier(self.ctx, self._over_pairs([kept], [other], count), self.flags)
 
         def find(kept: ir.Value, slot: ir.Value, found: ir.Value) -> ir.Value:
             equal = arith.cmpi(arith.CmpIPredicate.eq, slot, _place(2))
@@ -135,7 +137,7 @@ class _Rounds:
             return arith.addi(found, arith.select(there, rank, scalar_constant(0, _FLAG)))
 
         ranks = self._over_pairs([kept, slots], [other, other], find)
-        return self._boxes(stored(self.ctx, ranks, self.flags), order, limit)
+        return self._boxes(behind_barrier(self.ctx, ranks, self.flags), order, limit)
 
     def _boxes(self, ranks: ir.Value, order: ir.Value, limit: ir.Value) -> ir.Value:
         """The boxes of `ranks`, counted from 1; -1 for rank 0 and from slot `limit` on."""

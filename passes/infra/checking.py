@@ -14,7 +14,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...dialects.graph.interpreter import Evaluation, Recording, used_values
-from ...dialects.graph.random_inputs import draw_inputs, draw_sizes
+from ...dialects.graph.random_inputs import random_inputs, random_sizes
 from ...dialects.locations import node_name
 from ...errors import GraphcError, RewriteCheckError
 from ...mlir import ir
@@ -73,7 +73,7 @@ class RewriteChecker:
         except GraphcError as error:
             self.problem = f"the program has no value on drawn inputs ({error})"
             return
-        ones = dict.fromkeys(draw_sizes(types), 1)
+        ones = dict.fromkeys(random_sizes(types), 1)
         if ones:
             with suppress(GraphcError):  # not every program takes every size
                 self.evaluations.append(evaluate_on(self.function, types, ones))
@@ -86,7 +86,7 @@ def evaluate_on(
     block = function.regions[0].blocks[0]
     evaluation = Recording(None)
     with function.operation.context, ir.Location.unknown():
-        evaluation.bind_arguments(block.arguments, draw_inputs(types, sizes=sizes))
+        evaluation.bind_arguments(block.arguments, random_inputs(types, sizes=sizes))
         evaluation.run(block)
     return evaluation
 

@@ -40,7 +40,7 @@ class VectorEpilogue:
     leaves: Mapping[ir.Value, "_Leaf"]
     key: tuple[object, ...]
     """Equal for epilogues that compute the same."""
-    stored: np.dtype = F32
+    stored_dtype: np.dtype = F32
     """Element type to which the results are rounded when they are stored."""
 
     @staticmethod
@@ -55,7 +55,7 @@ class VectorEpilogue:
         others: Sequence[ir.Value],
         result: graph.TensorType,
         body: Body,
-        stored: np.dtype = F32,
+        stored_dtype: np.dtype = F32,
     ) -> "VectorEpilogue | None":
         """The epilogue of `steps`, whose rules work on vectors of f32; None if a result has another
         type, or one of `others` another kind of broadcast."""
@@ -65,8 +65,8 @@ class VectorEpilogue:
             return None
         if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
             return None
-        key = (stored, *map(repr, known.values()), *_text(steps, [root, *known]))
-        return VectorEpilogue(root, body, known, key, stored)
+        key = (stored_dtype, *map(repr, known.values()), *_text(steps, [root, *known]))
+        return VectorEpilogue(root, body, known, key, stored_dtype)
 
     @property
     def memory(self) -> list[ir.Value]:

@@ -1,8 +1,8 @@
 """Matrix products: any ranks, broadcast batches, empty sides."""
 
 import numpy as np
-from drawing import Drawn, arrays, broadcastable, checks, feeds, shapes, sizes, tensors
 from hypothesis import strategies as st
+from random_cases import RandomNode, arrays, broadcastable, checks, feeds, shapes, sizes, tensors
 
 
 @st.composite
@@ -16,7 +16,7 @@ def _matmul(draw):
         a = [depth]
     elif draw(st.integers(0, 5)) == 0:
         b = [depth]
-    return Drawn("MatMul", [draw(tensors(a, dtype)), draw(tensors(b, dtype))], tolerance=1e-4)
+    return RandomNode("MatMul", [draw(tensors(a, dtype)), draw(tensors(b, dtype))], tolerance=1e-4)
 
 
 @st.composite
@@ -29,7 +29,7 @@ def _gemm(draw):
     attributes = {"transA": flipped[0], "transB": flipped[1]}
     attributes |= {"alpha": draw(st.sampled_from((1.0, 0.5))), "beta": 2.0}
     inputs = [draw(feeds(a)), draw(feeds(b)), *([] if c is None else [draw(tensors(c))])]
-    return Drawn("Gemm", inputs, attributes, tolerance=1e-4)
+    return RandomNode("Gemm", inputs, attributes, tolerance=1e-4)
 
 
 _EQUATIONS = (
@@ -48,7 +48,7 @@ def _einsum(draw):
     for term in terms:
         own = [extents[letter] for letter in term.replace("...", "")]
         operands.append(draw(tensors([*wide, *own] if term.startswith("...") else own)))
-    return Drawn("Einsum", operands, {"equation": equation}, tolerance=1e-4)
+    return RandomNode("Einsum", operands, {"equation": equation}, tolerance=1e-4)
 
 
 test_contraction = checks(st.one_of(_matmul(), _gemm(), _einsum()))

@@ -1,8 +1,8 @@
 """Convolutions: any strides, dilations, padding and groups, in one to three dimensions."""
 
-from drawing import Drawn, arrays, checks, feeds, sizes
 from hypothesis import strategies as st
 from numerics import Const
+from random_cases import RandomNode, arrays, checks, feeds, sizes
 
 
 @st.composite
@@ -35,7 +35,7 @@ def _conv(draw):
         inputs.append(draw(arrays([groups * each])))
     if "auto_pad" not in attributes:
         inputs[0] = draw(feeds(x))
-    return Drawn("Conv", inputs, {**attributes, "group": groups}, tolerance=1e-4)
+    return RandomNode("Conv", inputs, {**attributes, "group": groups}, tolerance=1e-4)
 
 
 @st.composite
@@ -46,7 +46,9 @@ def _conv_transpose(draw):
     x = draw(arrays([draw(sizes(1, 2)), groups * depth, *extents]))
     weights = draw(arrays([groups * depth, each, *attributes["kernel_shape"]]))
     attributes["output_padding"] = [draw(sizes(0, s - 1)) for s in attributes["strides"]]
-    return Drawn("ConvTranspose", [x, weights], {**attributes, "group": groups}, tolerance=1e-4)
+    return RandomNode(
+        "ConvTranspose", [x, weights], {**attributes, "group": groups}, tolerance=1e-4
+    )
 
 
 test_convolution = checks(st.one_of(_conv(), _conv(), _conv_transpose()))

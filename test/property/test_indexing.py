@@ -1,9 +1,9 @@
 """Reads and writes at drawn places: negative indices, empty tensors, repeated places."""
 
 import numpy as np
-from drawing import Drawn, arrays, axes, checks, feeds, shapes, tensors
 from hypothesis import strategies as st
 from numerics import const
+from random_cases import RandomNode, arrays, axes, checks, feeds, shapes, tensors
 
 
 @st.composite
@@ -18,7 +18,7 @@ def _gather(draw):
     shape = draw(shapes(rank=(1, 4), low=1))
     axis = draw(axes(len(shape)))
     indices = draw(_indices(draw(shapes(rank=(0, 3))), shape[axis]))
-    return Drawn("Gather", [draw(tensors(shape)), draw(feeds(indices))], {"axis": axis})
+    return RandomNode("Gather", [draw(tensors(shape)), draw(feeds(indices))], {"axis": axis})
 
 
 @st.composite
@@ -29,7 +29,7 @@ def _gather_elements(draw):
     places[axis] = draw(st.integers(0, 6))
     indices = draw(_indices(places, shape[axis]))
     x = draw(tensors(shape))
-    return Drawn("GatherElements", [x, draw(feeds(indices))], {"axis": axis})
+    return RandomNode("GatherElements", [x, draw(feeds(indices))], {"axis": axis})
 
 
 def _places(draw, extents, count):
@@ -42,7 +42,7 @@ def _gather_nd(draw):
     shape = draw(shapes(rank=(1, 4), low=1))
     depth = draw(st.integers(1, len(shape)))
     indices = _places(draw, shape[:depth], draw(st.integers(0, 5)))
-    return Drawn("GatherND", [draw(tensors(shape)), indices])
+    return RandomNode("GatherND", [draw(tensors(shape)), indices])
 
 
 @st.composite
@@ -58,7 +58,7 @@ def _scatter_nd(draw):
     inputs = [draw(tensors(shape)), indices, updates]
     # Of equal places, which others may be, which comes last is not said.
     free = reduction != "none"
-    return Drawn("ScatterND", inputs, {"reduction": reduction}, other_values=free)
+    return RandomNode("ScatterND", inputs, {"reduction": reduction}, other_values=free)
 
 
 @st.composite
@@ -71,7 +71,7 @@ def _scatter_elements(draw):
     reduction = draw(st.sampled_from(("add", "mul", "max", "min")))
     inputs = [draw(tensors(shape)), draw(feeds(indices)), draw(arrays(places))]
     attributes = {"axis": axis, "reduction": reduction}
-    return Drawn("ScatterElements", inputs, attributes, tolerance=1e-5)
+    return RandomNode("ScatterElements", inputs, attributes, tolerance=1e-5)
 
 
 @st.composite
@@ -80,7 +80,7 @@ def _top_k(draw):
     axis = draw(axes(len(shape)))
     k = const(np.array([draw(st.integers(0, shape[axis]))], np.int64))
     attributes = {"axis": axis, "largest": draw(st.integers(0, 1))}
-    return Drawn("TopK", [draw(tensors(shape)), k], attributes, outputs=2)
+    return RandomNode("TopK", [draw(tensors(shape)), k], attributes, outputs=2)
 
 
 @st.composite
@@ -89,12 +89,12 @@ def _one_hot(draw):
     shape = draw(shapes(rank=(1, 3)))
     indices = draw(_indices(shape, depth)).astype(np.int64)
     inputs = [draw(feeds(indices)), const(np.array(depth)), const(np.array([2.0, 5.0]))]
-    return Drawn("OneHot", inputs, {"axis": draw(axes(len(shape) + 1))})
+    return RandomNode("OneHot", inputs, {"axis": draw(axes(len(shape) + 1))})
 
 
 @st.composite
 def _non_zero(draw):
-    return Drawn("NonZero", [draw(tensors(draw(shapes(rank=(1, 4))), np.int32))])
+    return RandomNode("NonZero", [draw(tensors(draw(shapes(rank=(1, 4))), np.int32))])
 
 
 test_indexing = checks(

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import onnx
 import pytest
-from drawing import CASES, arrays, sizes
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numerics import Const, build_model, evaluate
 from onnx import helper
+from random_cases import CASES, arrays, sizes
 
 import graphc
 from graphc.cpu_model import CpuModel

@@ -1,16 +1,16 @@
 """Operators that move data: any axes, steps and amounts, empty tensors."""
 
 import numpy as np
-from drawing import Drawn, arrays, axes, checks, feeds, shapes, some_axes, tensors
 from hypothesis import strategies as st
 from numerics import const
+from random_cases import RandomNode, arrays, axes, checks, feeds, shapes, some_axes, tensors
 
 
 @st.composite
 def _transpose(draw):
     shape = draw(shapes())
     perm = draw(st.permutations(range(len(shape))))
-    return Drawn("Transpose", [draw(tensors(shape))], {"perm": perm} if perm else {})
+    return RandomNode("Transpose", [draw(tensors(shape))], {"perm": perm} if perm else {})
 
 
 @st.composite
@@ -22,7 +22,7 @@ def _reshape(draw):
         parts[at : at + 2] = [parts[at] * parts[at + 1]]
     if parts and draw(st.booleans()):
         parts[draw(st.integers(0, len(parts) - 1))] = -1
-    return Drawn("Reshape", [draw(tensors(shape)), const(np.array(parts, np.int64))])
+    return RandomNode("Reshape", [draw(tensors(shape)), const(np.array(parts, np.int64))])
 
 
 @st.composite
@@ -39,7 +39,7 @@ def _slice(draw):
     given = [const(lists[0]), const(lists[1]), const(lists[2]), const(lists[3])]
     if draw(st.booleans()) and all(abs(v) < 100 for v in (*starts, *ends)):
         given[:2] = lists[:2]
-    return Drawn("Slice", [draw(tensors(shape)), *given])
+    return RandomNode("Slice", [draw(tensors(shape)), *given])
 
 
 @st.composite
@@ -52,7 +52,7 @@ def _concat(draw):
         parts.append(draw(tensors(list(shape))))
     # ONNX Runtime leaves out what is empty, whatever its other sizes; ONNX wants these to agree.
     full = all(0 not in part.array.shape for part in parts)
-    return Drawn("Concat", parts, {"axis": axis}, other_sizes=full)
+    return RandomNode("Concat", parts, {"axis": axis}, other_sizes=full)
 
 
 @st.composite
@@ -62,7 +62,7 @@ def _split(draw):
     parts = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
     shape[axis] = sum(parts)
     inputs = [draw(tensors(shape)), const(np.array(parts, np.int64))]
-    return Drawn("Split", inputs, {"axis": axis}, outputs=len(parts))
+    return RandomNode("Split", inputs, {"axis": axis}, outputs=len(parts))
 
 
 @st.composite
@@ -75,7 +75,7 @@ def _pad(draw):
     inputs = [draw(tensors(shape)), const(np.array(amounts, np.int64))]
     if mode == "constant" and draw(st.booleans()):
         inputs.append(np.array(1.5, np.float32))
-    return Drawn("Pad", inputs, {"mode": mode}, other_sizes=mode == "constant")
+    return RandomNode("Pad", inputs, {"mode": mode}, other_sizes=mode == "constant")
 
 
 @st.composite
@@ -88,14 +88,14 @@ def _expand(draw):
         np.broadcast_shapes(tuple(own), tuple(target))
     except ValueError:
         target = shape
-    return Drawn("Expand", [draw(feeds(x)), const(np.array(target, np.int64))])
+    return RandomNode("Expand", [draw(feeds(x)), const(np.array(target, np.int64))])
 
 
 @st.composite
 def _tile(draw):
     shape = draw(shapes(rank=(1, 4)))
     counts = [draw(st.integers(0, 3)) for _ in shape]
-    return Drawn("Tile", [draw(tensors(shape)), const(np.array(counts, np.int64))])
+    return RandomNode("Tile", [draw(tensors(shape)), const(np.array(counts, np.int64))])
 
 
 test_movement = checks(

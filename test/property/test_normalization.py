@@ -1,8 +1,8 @@
 """Normalisations and softmax: any axes, large numbers, long rows."""
 
 import numpy as np
-from drawing import Drawn, arrays, axes, checks, feeds, shapes, sizes
 from hypothesis import strategies as st
+from random_cases import RandomNode, arrays, axes, checks, feeds, shapes, sizes
 
 
 @st.composite
@@ -12,12 +12,12 @@ def _softmax(draw):
     x = draw(arrays(shape)) * draw(st.sampled_from((1, 30)))
     op_type = draw(st.sampled_from(("Softmax", "LogSoftmax")))
     inputs = [draw(feeds(x.astype(np.float32)))]
-    return Drawn(op_type, inputs, {"axis": draw(axes(len(shape)))}, tolerance=1e-5)
+    return RandomNode(op_type, inputs, {"axis": draw(axes(len(shape)))}, tolerance=1e-5)
 
 
 def _spread(*args, **options):
     """A node on values as they were drawn: equal ones have rounding errors for a deviation."""
-    return Drawn(*args, **options, other_values=False, other_sizes=False)
+    return RandomNode(*args, **options, other_values=False, other_sizes=False)
 
 
 @st.composite
@@ -37,14 +37,14 @@ def _of_channels(draw):
     if draw(st.booleans()):
         return _spread("InstanceNormalization", [x, *parameters[:2]], tolerance=1e-3)
     variance = np.abs(draw(arrays([channels])))
-    return Drawn("BatchNormalization", [x, *parameters, variance], tolerance=1e-3)
+    return RandomNode("BatchNormalization", [x, *parameters, variance], tolerance=1e-3)
 
 
 @st.composite
 def _lrn(draw):
     shape = [draw(sizes(1, 2)), draw(sizes(1, 8)), *draw(shapes(rank=(2, 2), low=1))]
     size = draw(st.sampled_from((1, 3, 5)))
-    return Drawn("LRN", [draw(arrays(shape))], {"size": size, "alpha": 0.2}, tolerance=1e-5)
+    return RandomNode("LRN", [draw(arrays(shape))], {"size": size, "alpha": 0.2}, tolerance=1e-5)
 
 
 test_normalization = checks(st.one_of(_softmax(), _layer_norm(), _of_channels(), _lrn()))

@@ -1,7 +1,7 @@
 """Pooling: any windows, with and without what padding counts for."""
 
-from drawing import Drawn, arrays, checks, sizes
 from hypothesis import strategies as st
+from random_cases import RandomNode, arrays, checks, sizes
 
 
 @st.composite
@@ -19,7 +19,7 @@ def _pool(draw):
     extents = [2 * k + draw(sizes(0, 5)) for k in kernel]
     x = draw(arrays([draw(sizes(1, 2)), draw(sizes(1, 4)), *extents]))
     outputs = 2 if op_type == "MaxPool" and draw(st.integers(0, 3)) == 0 else 1
-    return Drawn(op_type, [x], attributes, outputs=outputs, tolerance=1e-4)
+    return RandomNode(op_type, [x], attributes, outputs=outputs, tolerance=1e-4)
 
 
 test_pooling = checks(_pool())

@@ -1,9 +1,9 @@
 """Reductions: any axes, empty tensors, special values."""
 
 import numpy as np
-from drawing import Drawn, axes, checks, shapes, some_axes, tensors
 from hypothesis import strategies as st
 from numerics import const
+from random_cases import RandomNode, axes, checks, shapes, some_axes, tensors
 
 _OPERATORS = (
     "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
@@ -30,7 +30,7 @@ def _reduce(draw):
         attributes["noop_with_empty_axes"] = 0
     inputs = [x, const(np.array(which, np.int64))] if which or draw(st.booleans()) else [x]
     fits = op_type != "ReduceProd"  # of more elements, products that the type cannot hold
-    return Drawn(op_type, inputs, attributes, tolerance=1e-5, other_sizes=fits)
+    return RandomNode(op_type, inputs, attributes, tolerance=1e-5, other_sizes=fits)
 
 
 @st.composite
@@ -39,7 +39,7 @@ def _arg(draw):
     attributes = {"axis": draw(axes(len(shape))), "keepdims": draw(st.integers(0, 1))}
     attributes["select_last_index"] = draw(st.integers(0, 1))
     dtype = draw(st.sampled_from((np.float32, np.int32)))
-    return Drawn(
+    return RandomNode(
         draw(st.sampled_from(("ArgMax", "ArgMin"))), [draw(tensors(shape, dtype))], attributes
     )
 
@@ -50,7 +50,7 @@ def _cumsum(draw):
     axis = const(np.array(draw(axes(len(shape))), np.int64))
     attributes = {name: draw(st.integers(0, 1)) for name in ("exclusive", "reverse")}
     dtype = draw(st.sampled_from(_DTYPES))
-    return Drawn("CumSum", [draw(tensors(shape, dtype)), axis], attributes, tolerance=1e-5)
+    return RandomNode("CumSum", [draw(tensors(shape, dtype)), axis], attributes, tolerance=1e-5)
 
 
 test_reduction = checks(st.one_of(_reduce(), _reduce(), _arg(), _cumsum()))

@@ -13,7 +13,7 @@ from ...graph_to_linalg.aliasing import kernel_of, ops_within
 from ...graph_to_linalg.dispatch import has_reduction
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
-from .compute_barriers import readings, store
+from .compute_barriers import insert_barrier, readings
 
 
 @register
@@ -45,7 +45,7 @@ class WorkaroundCollapsedBroadcasts(Pass):
             if each.name.startswith("linalg.") and kernel_of(each) is None:
                 for result in each.results:
                     if _is_of_unknown_size(result) and _is_spread_by_some(result, each.results):
-                        store(result)
+                        insert_barrier(result)
 
 
 def _is_of_unknown_size(x: ir.Value) -> bool:

@@ -7,15 +7,17 @@ from ....mlir import ir
 from ...graph_to_linalg.dispatch import VIEWS
 
 
-def store(x: ir.Value, for_whom: Callable[[ir.Operation], bool] = lambda reader: True) -> None:
+def insert_barrier(
+    x: ir.Value, for_whom: Callable[[ir.Operation], bool] = lambda reader: True
+) -> None:
     """Materialize `x` behind a compute barrier for the given readers."""
     readers = [(use.owner.operation, use.operand_number) for use in x.uses]
     op = ir.OpResult(x).owner
     with ir.InsertionPoint.after(op), op.location:
-        stored = iree.compute_barrier(x, iree.dynamic_sizes(x))
+        barrier = iree.compute_barrier(x, iree.dynamic_sizes(x))
     for reader, position in readers:
         if for_whom(reader):
-            reader.operands[position] = stored
+            reader.operands[position] = barrier
 
 
 def readings(x: ir.Value) -> Iterator[ir.OpOperand]:

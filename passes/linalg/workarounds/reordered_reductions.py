@@ -49,10 +49,10 @@ class WorkaroundReorderedReductions(Pass):
         del state
         for each in list(ops_within(op.operation)):
             if each.name == "linalg.generic" and kernel_of(each) is None:
-                _store_reordered(each)
+                _insert_barriers(each)
 
 
-def _store_reordered(reader: ir.Operation) -> None:
+def _insert_barriers(reader: ir.Operation) -> None:
     reads = _reads(reader)
     if len(reads) < 2:
         return

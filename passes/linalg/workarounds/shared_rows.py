@@ -10,7 +10,7 @@ from ....mlir import ir
 from ...graph_to_linalg.aliasing import ops_within
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
-from .compute_barriers import readings, store
+from .compute_barriers import insert_barrier, readings
 
 
 @register
@@ -41,7 +41,7 @@ class WorkaroundSharedRows(Pass):
             if _is_elementwise(each):
                 for result in each.results:
                     if _is_shared(result):
-                        store(result)
+                        insert_barrier(result)
 
 
 def _is_shared(x: ir.Value) -> bool:

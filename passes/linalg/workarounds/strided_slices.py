@@ -11,7 +11,7 @@ from ...graph_to_linalg.aliasing import kernel_of, ops_within
 from ...graph_to_linalg.dispatch import VIEWS, origin
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
-from .compute_barriers import store
+from .compute_barriers import insert_barrier
 
 
 @register
@@ -39,9 +39,9 @@ class WorkaroundStridedSlices(Pass):
         for each in list(ops_within(op.operation)):
             if _is_strided(each):
                 if _reads_by_element(each.operands[0]):
-                    store(each.operands[0], _is_strided)
+                    insert_barrier(each.operands[0], _is_strided)
                 if any(_is_read_by_element(use.owner.operation) for use in each.result.uses):
-                    store(each.result)
+                    insert_barrier(each.result)
 
 
 def _is_strided(op: ir.Operation) -> bool:

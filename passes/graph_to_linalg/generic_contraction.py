@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
-from .dispatch import VIEWS, stored
+from .dispatch import VIEWS, behind_barrier
 from .generic import generic, parallel, projection
 from .lowering import Lowering, Size, plain_type
 from .matmul_operands import Matmul, TypedTensor
@@ -23,7 +23,7 @@ BLOCK = 64
 Axes = Sequence[int | None]
 
 
-def generic_product(
+def generic_contraction(
     ctx: Lowering, factors: Sequence["Factor"], result: graph.TensorType, loops: int
 ) -> ir.Value:
     """The product of `factors`, summed over the loops after those of the result.
@@ -234,7 +234,7 @@ def _in_memory(ctx: Lowering, factor: Factor) -> Factor:
         op = _defining(op.operands[0])
     if op is None or op.name in _STORED:
         return factor
-    return Factor(stored(ctx, factor.value, factor.type), factor.type, factor.axes)
+    return Factor(behind_barrier(ctx, factor.value, factor.type), factor.type, factor.axes)
 
 
 _STORED = ("arith.constant", "iree_tensor_ext.compute_barrier.end")

@@ -1,4 +1,4 @@
-"""Random cases for the tests of properties: many nodes, drawn and compiled together.
+"""Random cases for the tests of properties: many random nodes, compiled in one batch.
 
 ``GRAPHC_PROPERTY_CASES`` says how many nodes each family draws; a few by default.
 """
@@ -32,7 +32,7 @@ Input = np.ndarray | Feed | Const | None
 
 
 @dataclass
-class Drawn:
+class RandomNode:
     """A node with its inputs."""
 
     op_type: str
@@ -93,7 +93,7 @@ def _takes(run: Callable[[Mapping[str, Any]], Any], feeds: Mapping[str, np.ndarr
     return True
 
 
-def checks(drawn: st.SearchStrategy[Drawn], opset: int = 21) -> Callable[[], None]:
+def checks(drawn: st.SearchStrategy[RandomNode], opset: int = 21) -> Callable[[], None]:
     """A test that compares batches of `drawn` nodes with ONNX Runtime, evaluated and compiled, in
     several calls with other values and sizes.
 
@@ -110,7 +110,7 @@ def checks(drawn: st.SearchStrategy[Drawn], opset: int = 21) -> Callable[[], Non
         suppress_health_check=list(HealthCheck),
     )
     @given(nodes=st.lists(drawn, min_size=BATCH, max_size=BATCH))
-    def test(record_property: Callable[[str, int], None], nodes: list[Drawn]) -> None:
+    def test(record_property: Callable[[str, int], None], nodes: list[RandomNode]) -> None:
         record_property("nodes", len(nodes))
         cases, random = Cases(opset=opset), np.random.default_rng(0)
         others: list[dict[str, np.ndarray]] = [{} for _ in WAYS]
@@ -127,7 +127,7 @@ def checks(drawn: st.SearchStrategy[Drawn], opset: int = 21) -> Callable[[], Non
     return test
 
 
-def _shown(node: Drawn) -> str:
+def _shown(node: RandomNode) -> str:
     return f"{node.op_type}({', '.join(map(_type, node.inputs))}) {node.attributes}"
 
 
