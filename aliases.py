@@ -1,4 +1,4 @@
-"""Deprecated names of modules, passes and pass options.
+"""Deprecated names of modules, passes, pass options and attributes of modules.
 
 For one release, an old name works and warns the first time (``DeprecationWarning``). The import of
 a moved module returns the module under its new name.
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 MODULES = {
     "backend": "onnx_backend",
@@ -61,6 +62,38 @@ OPTIONS = {
 }
 """New names of options by pass and old name."""
 
+ATTRIBUTES = {
+    "debugging": {"Culprit": "BisectionResult"},
+    "dialects.graph": {
+        "Agreement": "ShapeConstraint",
+        "CompactMatmulOp": "F24MatmulOp",
+        "DirectAttentionOp": "FusedAttentionOp",
+        "NarrowMatmulOp": "Bf16MatmulOp",
+        "SplitMatmulOp": "Bf16x3MatmulOp",
+        "SplitTermsOp": "SplitHiLoOp",
+        "Strips": "RowTiling",
+        "StripsOp": "FusedDepthwiseOp",
+        "Window": "RowWindow",
+        "compact_matmul": "f24_matmul",
+        "direct_attention": "fused_attention",
+        "narrow_matmul": "bf16_matmul",
+        "noted": "collect_constraints",
+        "pack_compact": "pack_f24",
+        "pack_terms": "pack_hi_lo",
+        "split_matmul": "bf16x3_matmul",
+        "split_terms": "hi_lo_terms",
+        "split_terms_of": "split_hi_lo",
+        "strips": "fused_depthwise",
+        "unpack_compact": "unpack_f24",
+    },
+    "frontend.onnx": {
+        "HostPiece": "HostPartModel",
+        "NativePiece": "NativePartModel",
+        "Plan": "PartitionPlan",
+    },
+}
+"""New names of public attributes by module, without the prefix ``graphc.``, and old name."""
+
 _warned: set[str] = set()
 
 
@@ -75,6 +108,18 @@ def pass_options(name: str, options: Mapping[str, str]) -> dict[str, str]:
     return {
         _renamed(option, table, f"the option of {name}"): value for option, value in options.items()
     }
+
+
+def attribute(module: str, name: str) -> Any:
+    """The attribute that was called `name` in `module`, for the ``__getattr__`` of a module.
+
+    AttributeError if there was none.
+    """
+    table = ATTRIBUTES[module.removeprefix(f"{__package__}.")]
+    if name not in table:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    new = _renamed(name, table, f"the attribute of {module}")
+    return getattr(sys.modules[module], new)
 
 
 def _renamed(name: str, table: Mapping[str, str], what: str) -> str:

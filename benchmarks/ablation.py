@@ -27,7 +27,7 @@ from graphc.passes.infra.report import Report
 from graphc.passes.pipelines import LOWERINGS
 
 from .feeds import example_inputs
-from .measure import Plan, in_turns
+from .measure import MeasurementPlan, in_turns
 from .table import add_dim_option, dims_of, format_table
 
 OPTIMISATIONS = (
@@ -60,7 +60,7 @@ def without(pipeline: str, name: str) -> str:
 
 
 def ablate(
-    path: Path, threads: int, plan: Plan, dims: Mapping[str, int], names: Sequence[str]
+    path: Path, threads: int, plan: MeasurementPlan, dims: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, str]:
     """The ratio for each of the optimisations `names`, as text."""
     feed = example_inputs(path, dims=dims)
@@ -106,11 +106,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="rows of the table",
     )  # fmt: skip
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
-    parser.add_argument("--rounds", type=int, default=Plan.rounds, metavar="N")
-    parser.add_argument("--burst", type=float, default=Plan.burst_seconds, metavar="SECONDS")
+    parser.add_argument("--rounds", type=int, default=MeasurementPlan.rounds, metavar="N")
+    parser.add_argument(
+        "--burst", type=float, default=MeasurementPlan.burst_seconds, metavar="SECONDS"
+    )
     add_dim_option(parser)
     options = parser.parse_args(arguments)
-    plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
+    plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
     columns = {
         path.stem: ablate(path, options.threads, plan, dims_of(options), options.only)
         for path in options.models

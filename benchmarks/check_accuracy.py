@@ -44,7 +44,7 @@ SIZES = ((1, 128), (2, 7), (3, 65), (1, 1))
 
 
 @dataclass(frozen=True)
-class Case:
+class AccuracyCase:
     """One feed, and its name in the table."""
 
     name: str
@@ -52,7 +52,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AccuracyFinding:
     """The difference for one model and feed, over all outputs; or a note why there is none."""
 
     model: str
@@ -69,7 +69,7 @@ class Finding:
         return self.difference <= max(self.tolerance, 2 * (self.theirs or 0.0))
 
 
-def cases(path: Path, seed: int, dims: Mapping[str, int]) -> Iterator[Case]:
+def cases(path: Path, seed: int, dims: Mapping[str, int]) -> Iterator[AccuracyCase]:
     """The feeds for the model at `path`."""
     sizes = [{**dict(zip(("batch", "seq"), pair, strict=True)), **dims} for pair in SIZES]
     seen = set()
@@ -79,9 +79,11 @@ def cases(path: Path, seed: int, dims: Mapping[str, int]) -> Iterator[Case]:
         if shapes in seen:
             continue
         seen.add(shapes)
-        yield Case(shapes, feed)
+        yield AccuracyCase(shapes, feed)
         if any("mask" in name for name in feed):
-            yield Case(f"{shapes}, masked", {n: _hidden(n, array) for n, array in feed.items()})
+            yield AccuracyCase(
+                f"{shapes}, masked", {n: _hidden(n, array) for n, array in feed.items()}
+            )
 
 
 def _hidden(name: str, array: np.ndarray) -> np.ndarray:
@@ -99,28 +101,32 @@ def _has_symbols(path: Path) -> bool:
     return any(dim.dim_param for i in inputs for dim in i.type.tensor_type.shape.dim)
 
 
-def check(path: Path, threads: int, seed: int, dims: Mapping[str, int]) -> list[Finding]:
+def check(path: Path, threads: int, seed: int, dims: Mapping[str, int]) -> list[AccuracyFinding]:
     """Run the model at `path` in both and compare every output, for every feed."""
     tried = list(cases(path, seed, dims))
     expected = _results(load_onnxruntime(path, Terms(threads)).run, tried)
     exact = _single_precision(path)
     wide = None
     if exact is not None:
-        widened = [Case(case.name, _widened(case.feed)) for case in tried]
+        widened = [AccuracyCase(case.name, _widened(case.feed)) for case in tried]
         wide = _results(load_onnxruntime(exact, Terms(threads)).run, widened)
     gc.collect()
     tolerance = HALF_TOLERANCE if any(y.dtype == np.float16 for y in expected[0]) else TOLERANCE
     try:
         results = _results(load_graphc(path, Terms(threads)).run, tried)
     except PeerError as error:
-        return [Finding(path.name, "-", float("inf"), tolerance, note=str(error).splitlines()[0])]
+        return [
+            AccuracyFinding(
+                path.name, "-", float("inf"), tolerance, note=str(error).splitlines()[0]
+            )
+        ]
     if wide is None:
         return [
-            Finding(path.name, case.name, _largest(mine, theirs), tolerance)
+            AccuracyFinding(path.name, case.name, _largest(mine, theirs), tolerance)
             for case, mine, theirs in zip(tried, results, expected, strict=True)
         ]
     return [
-        Finding(
+        AccuracyFinding(
             path.name, case.name, _largest(mine, right), tolerance,
             "the same in f32", _largest(theirs, right),
         )
@@ -128,7 +134,7 @@ def check(path: Path, threads: int, seed: int, dims: Mapping[str, int]) -> list[
     ]  # fmt: skip
 
 
-def _results(run, tried: Sequence[Case]) -> list[list[np.ndarray]]:
+def _results(run, tried: Sequence[AccuracyCase]) -> list[list[np.ndarray]]:
     return [[np.array(y) for y in run(case.feed)] for case in tried]
 
 
@@ -170,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.all == bool(options.models):
         parser.error("name models, or use --all")
-    findings: list[Finding] = []
+    findings: list[AccuracyFinding] = []
     with tempfile.TemporaryDirectory() as folder:
         for path in all_models(Path(folder)) if options.all else options.models:
             found = _apart(path, options.threads, options.seed, dims_of(options))
@@ -179,17 +185,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             findings += found
     bound = options.tolerance
     if bound is not None:
-        findings = [Finding(**{**vars(f), "tolerance": bound}) for f in findings]
+        findings = [AccuracyFinding(**{**vars(f), "tolerance": bound}) for f in findings]
     print(_table(findings))
     return 0 if all(finding.is_good for finding in findings) else 1
 
 
-def _apart(path: Path, threads: int, seed: int, dims: Mapping[str, int]) -> list[Finding]:
+def _apart(path: Path, threads: int, seed: int, dims: Mapping[str, int]) -> list[AccuracyFinding]:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(check, (path, threads, seed, dims))
 
 
-def _table(findings: Sequence[Finding]) -> str:
+def _table(findings: Sequence[AccuracyFinding]) -> str:
     rows = [
         (
             f.model,

@@ -38,7 +38,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Finding:
+class ArchitectureFinding:
     """The result for one model from one exporter."""
 
     model: str
@@ -107,7 +107,7 @@ def _silence():
         logging.disable(before)
 
 
-def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
+def check(name: str, exporter: str, folder: Path, threads: int) -> ArchitectureFinding:
     """Export, compile and compare one model."""
     import onnx
 
@@ -119,7 +119,7 @@ def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
     try:
         feeds = export(name, exporter, path)
     except Exception as error:
-        return Finding(name, exporter, note=f"no export: {_line(error)}")
+        return ArchitectureFinding(name, exporter, note=f"no export: {_line(error)}")
     nodes = len(onnx.load(path, load_external_data=False).graph.node)
     start = time.perf_counter()
     try:
@@ -128,13 +128,15 @@ def check(name: str, exporter: str, folder: Path, threads: int) -> Finding:
             feeds = [{i.name: feed[i.name] for i in model.inputs} for feed in feeds]
             results = [_outputs(lambda feed=feed: model.run(None, feed)) for feed in feeds * ROUNDS]
     except graphc.GraphcError as error:
-        return Finding(name, exporter, nodes, note=_line(error))
+        return ArchitectureFinding(name, exporter, nodes, note=_line(error))
     reference = load_onnxruntime(path, Terms(threads))
     expected = [_outputs(lambda feed=feed: reference.run(feed)) for feed in feeds]
     differences = [_difference(*pair) for pair in zip(results, expected * ROUNDS, strict=True)]
     if isinstance(expected[0], Exception):
-        return Finding(name, exporter, nodes, seconds, note=f"reference: {_line(expected[0])}")
-    return Finding(name, exporter, nodes, seconds, max(differences))
+        return ArchitectureFinding(
+            name, exporter, nodes, seconds, note=f"reference: {_line(expected[0])}"
+        )
+    return ArchitectureFinding(name, exporter, nodes, seconds, max(differences))
 
 
 def _outputs(run: Callable[[], Sequence[np.ndarray]]) -> Sequence[np.ndarray] | Exception:
@@ -184,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(finding.is_good for finding in findings) else 1
 
 
-def _table(findings: Sequence[Finding]) -> str:
+def _table(findings: Sequence[ArchitectureFinding]) -> str:
     rows = [
         (f.model, f.exporter, str(f.nodes), f"{f.seconds:.1f}", f"{f.difference:.1e}", f.note)
         for f in findings

@@ -29,7 +29,7 @@ from .contestant import Contestant
 from .feeds import example_inputs
 from .flops import count_flops
 from .loaders import LOADERS
-from .measure import Plan, Timing, interleave, largest_difference
+from .measure import MeasurementPlan, Timing, interleave, largest_difference
 from .peers import PeerError, Terms, processor
 from .table import add_dim_option, dims_of, format_table
 
@@ -51,7 +51,7 @@ HEADER = (
 
 
 @dataclass(frozen=True)
-class Row:
+class RuntimeTiming:
     """Results of one runtime with one model."""
 
     runtime: str
@@ -85,16 +85,16 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RuntimeComparison:
     """The results of all runtimes with one model, and the errors of those that failed."""
 
     model: str
     inputs: Mapping[str, str]
     flops: int | None
-    rows: tuple[Row, ...]
+    rows: tuple[RuntimeTiming, ...]
     failures: Mapping[str, str]
 
-    def of(self, runtime: str) -> Row | None:
+    def of(self, runtime: str) -> RuntimeTiming | None:
         """The row of `runtime`, or None if it failed."""
         return next((row for row in self.rows if row.runtime == runtime), None)
 
@@ -105,13 +105,13 @@ class Setting:
 
     runtimes: Sequence[str]
     terms: Terms
-    plan: Plan
+    plan: MeasurementPlan
     dims: Mapping[str, int]
     peak: float | None
     """Peak of the CPU in 10^9 operations per second; None for other devices."""
 
 
-def compare(path: Path, setting: Setting) -> Comparison:
+def compare(path: Path, setting: Setting) -> RuntimeComparison:
     """Load `path` in every runtime and time them against each other."""
     feed = example_inputs(path, dims=setting.dims)
     flops = count_flops(path, feed)
@@ -135,7 +135,7 @@ def compare(path: Path, setting: Setting) -> Comparison:
     _progress("")
     rows = tuple(_row(runtime, contestants, timings, flops, setting) for runtime in contestants)
     inputs = {name: f"{value.dtype}{list(value.shape)}" for name, value in feed.items()}
-    return Comparison(path.name, inputs, flops, rows, failures)
+    return RuntimeComparison(path.name, inputs, flops, rows, failures)
 
 
 def _row(
@@ -144,7 +144,7 @@ def _row(
     timings: Mapping[str, Timing],
     flops: int | None,
     setting: Setting,
-) -> Row:
+) -> RuntimeTiming:
     timing, contestant = timings[runtime], contestants[runtime]
     low, high = timing.spread
     others = [other for name, other in timings.items() if name != OURS]
@@ -153,7 +153,7 @@ def _row(
     expected = contestants[REFERENCE].loaded.results if reference else None
     loaded = contestant.loaded
     work = None if flops is None or setting.peak is None else flops / (1e6 * setting.peak)
-    return Row(
+    return RuntimeTiming(
         runtime,
         loaded.options,
         timing.median,
@@ -190,7 +190,7 @@ def machine() -> dict[str, object]:
     }
 
 
-def show(comparison: Comparison) -> str:
+def show(comparison: RuntimeComparison) -> str:
     """The table of one model, with the options of every runtime."""
     inputs = ", ".join(f"{name}: {kind}" for name, kind in comparison.inputs.items())
     size = "" if comparison.flops is None else f", {comparison.flops / 1e9:.3g} GFLOP"
@@ -204,7 +204,7 @@ def show(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
-def summary(comparisons: Sequence[Comparison]) -> str:
+def summary(comparisons: Sequence[RuntimeComparison]) -> str:
     """graphc's ratios to the best peer, and their geometric mean."""
     ours = {comparison.model: comparison.of(OURS) for comparison in comparisons}
     ratios = {
@@ -246,8 +246,10 @@ def _parser() -> argparse.ArgumentParser:
         help=f"the peers, of: {', '.join(n for n in LOADERS if n != OURS)}",
     )
     parser.add_argument("--without-graphc", action="store_true", help="time the peers alone")
-    parser.add_argument("--rounds", type=int, default=Plan.rounds, metavar="N")
-    parser.add_argument("--burst", type=float, default=Plan.burst_seconds, metavar="SECONDS")
+    parser.add_argument("--rounds", type=int, default=MeasurementPlan.rounds, metavar="N")
+    parser.add_argument(
+        "--burst", type=float, default=MeasurementPlan.burst_seconds, metavar="SECONDS"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     parser.add_argument("--chart", type=Path, metavar="FILE.svg", help="draw the ratios there")
     add_dim_option(parser)
@@ -263,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no runtime {', '.join(unknown)}; there are: {', '.join(LOADERS)}")
     runtimes = ([] if options.without_graphc else [OURS]) + peers
-    plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
+    plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
     where = machine()
     terms = Terms(options.threads, options.target, options.precision)
     peak = peak_gflops(terms.threads) if terms.device == "cpu" else None

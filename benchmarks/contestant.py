@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .loaders import LOADERS
-from .measure import Plan, burst, warm_up
+from .measure import MeasurementPlan, burst, warm_up
 from .memory import family_bytes, forget_peak, peak_bytes
 from .peers import PeerError, Terms
 
@@ -37,7 +37,12 @@ class Contestant:
     """`runtime` with the model at `path`, warmed up. Raises PeerError if it cannot run it."""
 
     def __init__(
-        self, runtime: str, path: Path, terms: Terms, feed: Mapping[str, np.ndarray], plan: Plan
+        self,
+        runtime: str,
+        path: Path,
+        terms: Terms,
+        feed: Mapping[str, np.ndarray],
+        plan: MeasurementPlan,
     ):
         context = multiprocessing.get_context("spawn")
         self._runtime = runtime
@@ -80,7 +85,7 @@ def _serve(
     path: Path,
     terms: Terms,
     feed: Mapping[str, np.ndarray],
-    plan: Plan,
+    plan: MeasurementPlan,
 ) -> None:
     try:
         peer = LOADERS[runtime](path, terms)

@@ -19,13 +19,13 @@ from typing import Any
 from ..debugging.random_feeds import make_feeds
 from ..runtime import CompiledModel, load
 from ..runtime.metadata import TensorSpec
-from .measure import Plan, burst, warm_up
+from .measure import MeasurementPlan, burst, warm_up
 
 RECORDED_RUNS = 5
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CudaKernel:
     """Launches of one kernel in a run: how many, and microseconds of all."""
 
     name: str
@@ -33,18 +33,18 @@ class Kernel:
     microseconds: float
 
 
-def kernels_of(events: Iterable[Any], runs: int) -> list[Kernel]:
+def kernels_of(events: Iterable[Any], runs: int) -> list[CudaKernel]:
     """The kernels among `events` of ``torch.profiler``, recorded over `runs`, longest first."""
     totals: dict[str, tuple[int, float]] = {}
     for event in events:
         if "cuda" in str(event.device_type).lower():
             count, time = totals.get(event.name, (0, 0.0))
             totals[event.name] = count + 1, time + event.device_time
-    found = [Kernel(name, count / runs, time / runs) for name, (count, time) in totals.items()]
+    found = [CudaKernel(name, count / runs, time / runs) for name, (count, time) in totals.items()]
     return sorted(found, key=lambda kernel: -kernel.microseconds)
 
 
-def record(run: Callable[[], object], runs: int = RECORDED_RUNS) -> list[Kernel]:
+def record(run: Callable[[], object], runs: int = RECORDED_RUNS) -> list[CudaKernel]:
     """The kernels of one call of `run`, on average over `runs`."""
     import torch
     from torch.profiler import ProfilerActivity, profile
@@ -65,7 +65,7 @@ def run_on_device(model: CompiledModel) -> Callable[[], object]:
     return lambda: model.run(None, there, on_device=True)
 
 
-def table(milliseconds: float, kernels: Sequence[Kernel], longest: int) -> Iterator[str]:
+def table(milliseconds: float, kernels: Sequence[CudaKernel], longest: int) -> Iterator[str]:
     """Lines about a run and its `longest` kernels."""
     total, count = sum(k.microseconds for k in kernels) / 1e3, sum(k.count for k in kernels)
     yield f"{milliseconds:.3f} ms a run, {total:.3f} ms in {count:g} kernels"
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("models", nargs="+", type=Path, metavar="FILE.vmfb")
     parser.add_argument("--longest", type=int, default=20, metavar="N", help="kernels shown (20)")
     options = parser.parse_args(arguments)
-    plan = Plan()
+    plan = MeasurementPlan()
     for path in options.models:
         with load(path, target="cuda") as model:
             run = run_on_device(model)

@@ -22,7 +22,7 @@ import onnx
 import graphc
 
 from .family_cases import CASES, FamilyCase
-from .measure import Plan, in_turns, largest_difference
+from .measure import MeasurementPlan, in_turns, largest_difference
 from .peers import PeerError, Terms, load_graphc, load_onnxruntime
 from .table import format_table
 
@@ -32,7 +32,7 @@ SLOW = 3.0
 
 
 def measure(
-    case: FamilyCase, threads: int, plan: Plan, aligned: bool = False
+    case: FamilyCase, threads: int, plan: MeasurementPlan, aligned: bool = False
 ) -> tuple[float, tuple[str, ...]]:
     """The ratio to ONNX Runtime (infinite if graphc cannot run the case), and the row.
 
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--burst", type=float, default=0.15, metavar="SECONDS")
     options = parser.parse_args(arguments)
-    plan = Plan(rounds=options.rounds, burst_seconds=options.burst)
+    plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
     wanted = [
         case
         for case in CASES
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(reasons) else 1
 
 
-def _outside(case: FamilyCase, plan: Plan) -> str:
+def _outside(case: FamilyCase, plan: MeasurementPlan) -> str:
     """The explanation if `case` is slow because of call overhead, not of its code; else empty."""
     ratio, (_, _, _, ours, theirs, _) = measure(case, 1, plan, aligned=True)
     if ratio > SLOW:

@@ -17,7 +17,7 @@ PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeasurementPlan:
     """The extent of a measurement: rounds, bursts and warm-up."""
 
     rounds: int = 10
@@ -60,7 +60,7 @@ class Timing:
 
 def in_turns(
     contestants: Mapping[str, Callable[[], object]],
-    plan: Plan,
+    plan: MeasurementPlan,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Timing]:
     """Time functions in this process against each other, after a warm-up."""
@@ -91,13 +91,13 @@ def interleave(
     return {name: Timing(tuple(runs)) for name, runs in bursts.items()}
 
 
-def warm_up(run: Callable[[], object], plan: Plan) -> None:
+def warm_up(run: Callable[[], object], plan: MeasurementPlan) -> None:
     """Run the function several times, so that first-time effects are not measured."""
     for _ in range(plan.warmup_runs):
         run()
 
 
-def burst(run: Callable[[], object], plan: Plan) -> tuple[float, ...]:
+def burst(run: Callable[[], object], plan: MeasurementPlan) -> tuple[float, ...]:
     """Run one burst; return times in milliseconds, without the first run, whose caches are cold."""
     run()
     times: list[float] = []

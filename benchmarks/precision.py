@@ -19,14 +19,14 @@ import graphc
 from graphc.passes.pipelines import PRECISIONS
 
 from .feeds import example_inputs
-from .measure import Plan, in_turns
+from .measure import MeasurementPlan, in_turns
 from .table import add_dim_option, dims_of, format_table
 
 COLUMNS = ("model", "f32 ms", "ms", "f32 / it", "difference")
 
 
 def measure(
-    path: Path, precision: str, threads: int, plan: Plan, dims: Mapping[str, int]
+    path: Path, precision: str, threads: int, plan: MeasurementPlan, dims: Mapping[str, int]
 ) -> tuple[str, ...]:
     """A row of the table."""
     feed = example_inputs(path, dims=dims)
@@ -59,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--precision", default="bf16", choices=[*PRECISIONS][1:])
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N")
-    parser.add_argument("--rounds", type=int, default=Plan.rounds, metavar="N")
+    parser.add_argument("--rounds", type=int, default=MeasurementPlan.rounds, metavar="N")
     add_dim_option(parser)
     options = parser.parse_args(arguments)
-    plan, dims = Plan(rounds=options.rounds), dims_of(options)
+    plan, dims = MeasurementPlan(rounds=options.rounds), dims_of(options)
     rows = [
         measure(path, options.precision, options.threads, plan, dims) for path in options.models
     ]

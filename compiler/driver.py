@@ -14,9 +14,9 @@ from ..errors import OutputError, UnsupportedModelError, UsageError
 from ..frontend.onnx import (
     ASSUMED,
     OVERRIDABLE,
-    HostPiece,
-    NativePiece,
-    Plan,
+    HostPartModel,
+    NativePartModel,
+    PartitionPlan,
     import_onnx,
     make_plan,
 )
@@ -44,7 +44,7 @@ from ..runtime.execution.hybrid_file import write_hybrid
 from ..runtime.execution.memory_estimate import LIVE_SETS_KEY, write_live_sets
 from ..runtime.files.multi_target_file import bundle
 from ..runtime.iree_compile.child_process import ProgressEvent
-from ..runtime.iree_compile.program import Program
+from ..runtime.iree_compile.input_program import InputProgram
 from ..runtime.iree_compile.temporary_folder import temporary_folder
 from ..runtime.metadata import ASSUMED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
 from ..runtime.model import CompiledModel, NativePart, hybrid_model
@@ -133,7 +133,7 @@ class Compilation:
             self.report.add_size("bytecode bytes", program.size)
             yield source
 
-    def compile_program(self, program: Path | Program) -> bytes:
+    def compile_program(self, program: Path | InputProgram) -> bytes:
         """Compile the lowered module, or the file of `handed_over`, to a ``.vmfb``."""
         cache, start = self.options.cache, time.perf_counter()
         contents = self.call_backend(program, save_temps=self.options.save_temps)
@@ -144,7 +144,7 @@ class Compilation:
 
     def call_backend(
         self,
-        program: Path | Program,
+        program: Path | InputProgram,
         more_flags: Sequence[str] = (),
         save_temps: Path | None = None,
     ) -> bytes:
@@ -281,8 +281,8 @@ def _make_parts(
     others."""
     plan = plan_parts(model, options, report)
     made: list[bytes | T] = [
-        finish(piece) if isinstance(piece, Compilation) else piece
-        for piece in pieces(plan, options, report)
+        finish(each) if isinstance(each, Compilation) else each
+        for each in compiled_parts(plan, options, report)
     ]
     warn_of_host(report.title, report.parts)
     inputs, outputs = value_specs(plan.inputs()), value_specs(plan.outputs())
@@ -290,7 +290,7 @@ def _make_parts(
     return metadata, made
 
 
-def plan_parts(model: Any, options: Options, report: Report) -> Plan:
+def plan_parts(model: Any, options: Options, report: Report) -> PartitionPlan:
     """Partition a model that cannot be compiled as a whole."""
     from ..runtime.host.part import why_not
 
@@ -307,29 +307,31 @@ def plan_parts(model: Any, options: Options, report: Report) -> Plan:
     return plan
 
 
-def pieces(plan: Plan, options: Options, report: Report) -> Iterator[Compilation | bytes]:
+def compiled_parts(
+    plan: PartitionPlan, options: Options, report: Report
+) -> Iterator[Compilation | bytes]:
     """The parts of `plan`: compilations, and the contents of host parts.
 
     Each part is freed before the next one is made, with its weights.
     """
     part_options = replace(options, dims={})  # the plan has applied `dims` already
     started = time.monotonic()
-    for number in range(len(plan.pieces)):
-        piece = plan.pieces.pop(0)
-        report.parts.append(_part_spec(plan, piece))
-        if isinstance(piece, HostPiece):
-            yield piece.contents
+    for number in range(len(plan.compiled_parts)):
+        each = plan.compiled_parts.pop(0)
+        report.parts.append(_part_spec(plan, each))
+        if isinstance(each, HostPartModel):
+            yield each.contents
             continue
         name = f"{report.title}.part{number}"
-        compilation = Compilation(piece.module, name, part_options, report, started)
-        del piece
+        compilation = Compilation(each.module, name, part_options, report, started)
+        del each
         compilation.save_text("imported")
         yield compilation
         del compilation
 
 
-def _part_spec(plan: Plan, piece: HostPiece | NativePiece) -> PartSpec:
-    part, nodes = piece.part, plan.nodes(piece.part)
+def _part_spec(plan: PartitionPlan, each: HostPartModel | NativePartModel) -> PartSpec:
+    part, nodes = each.part, plan.nodes(each.part)
     reasons = {} if part.native else {node.name: node.reason for node in nodes if node.reason}
     names = tuple(node.name for node in nodes)
     return PartSpec(part.native, names, tuple(part.inputs), tuple(part.outputs), reasons)

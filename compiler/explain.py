@@ -8,7 +8,7 @@ from ..errors import UnsupportedModelError
 from ..passes.infra.report import Report
 from ..runtime import Target
 from ..viewing import CompilationReport
-from .driver import Compilation, begin, make_options, model_name, pieces, plan_parts
+from .driver import Compilation, begin, compiled_parts, make_options, model_name, plan_parts
 from .options import Options
 
 
@@ -43,7 +43,7 @@ def explain(
 
 def _explain_parts(model: Any, options: Options) -> CompilationReport:
     report = Report(title=model_name(model))
-    for piece in pieces(plan_parts(model, options, report), options, report):
-        if isinstance(piece, Compilation):
-            piece.graph_passes()
+    for each in compiled_parts(plan_parts(model, options, report), options, report):
+        if isinstance(each, Compilation):
+            each.graph_passes()
     return CompilationReport.of(report)

@@ -15,7 +15,7 @@ _LARGE = 16 << 20
 
 
 class LoweredProgram:
-    """`module` with its outlined `kernels`: a `runtime.iree_compile.program.Program`.
+    """`module` with its outlined `kernels`: a `runtime.iree_compile.input_program.InputProgram`.
 
     Large weights are freed as soon as it is written: the backend needs the same amount again.
     """

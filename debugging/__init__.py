@@ -6,16 +6,18 @@ Names are imported on first use: gc-run compares results without the compiler.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .. import aliases
+
 if TYPE_CHECKING:
     from .bisection import bisect
-    from .bisection_result import Culprit
+    from .bisection_result import BisectionResult
     from .reduction import Reduced, reduce
     from .tracing import Step, Trace, trace
     from .verification import verify
     from .verification_result import Verification
 
 _EXPORTS = {
-    "Culprit": "bisection_result",
+    "BisectionResult": "bisection_result",
     "Reduced": "reduction",
     "Step": "tracing",
     "Trace": "tracing",
@@ -27,7 +29,7 @@ _EXPORTS = {
 }
 
 __all__ = [
-    "Culprit",
+    "BisectionResult",
     "Reduced",
     "Step",
     "Trace",
@@ -41,5 +43,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return aliases.attribute(__name__, name)
     return getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)

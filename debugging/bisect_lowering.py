@@ -15,21 +15,21 @@ import numpy as np
 from ..dialects.graph.interpreter import Recording
 from ..dialects.locations import location_names, node_name
 from ..mlir import ir
-from .bisection_result import Culprit, Log, Program, first_wrong
+from .bisection_result import BisectionResult, Log, PassSnapshot, first_wrong
 from .checks import Compiled
-from .programs import body, operations, part
+from .programs import body, operations, subprogram
 
 
 class LoweringSearch:
     """Searches for an error in compiled code: first among the passes, then among the ops."""
 
-    def __init__(self, programs: Sequence[Program], check: Compiled, log: Log):
+    def __init__(self, programs: Sequence[PassSnapshot], check: Compiled, log: Log):
         self._programs = programs
         self._check = check
         self._log = log
         self._interpreted = lru_cache(maxsize=2)(self._interpret)
 
-    def run(self) -> Culprit | None:
+    def run(self) -> BisectionResult | None:
         """Find the first pass after which compiled code is wrong, and its first wrong op."""
         *_, last = self._programs
         problem = self._check(last.module)
@@ -43,12 +43,12 @@ class LoweringSearch:
         program = self._programs[index]
         step = program.step
         op, alone, problem = self._first_op(program, _computing(program, nodes))
-        return Culprit(
+        return BisectionResult(
             "lowering", problem, step.pass_.name if step else "", program.position,
             op=op.operation.name, nodes=node_name(op), alone=alone,
         )  # fmt: skip
 
-    def _wrong_nodes(self, program: Program) -> frozenset[str]:
+    def _wrong_nodes(self, program: PassSnapshot) -> frozenset[str]:
         """The nodes of the shortest run of ops that is wrong in isolation; empty if only the whole
         program is wrong."""
         left = _computing(program)
@@ -64,16 +64,16 @@ class LoweringSearch:
         nodes = frozenset(name for i in left for name in location_names(ops[i].operation.location))
         return nodes if self._problem(program, nodes) else frozenset()
 
-    def _problem(self, program: Program, nodes: Collection[str]) -> str | None:
+    def _problem(self, program: PassSnapshot, nodes: Collection[str]) -> str | None:
         """The problem in the compiled code of the ops of `program` for `nodes`, or None."""
         return self._problem_of_ops(program, _computing(program, nodes))
 
-    def _problem_of_ops(self, program: Program, kept: Collection[int]) -> str | None:
-        cut = part(program.module, kept)
+    def _problem_of_ops(self, program: PassSnapshot, kept: Collection[int]) -> str | None:
+        cut = subprogram(program.module, kept)
         values = self._interpreted(program)
         return self._check.on(cut.module, [values[value] for value in cut.arguments])
 
-    def _first_op(self, program: Program, among: Sequence[int]) -> tuple[Any, bool, str]:
+    def _first_op(self, program: PassSnapshot, among: Sequence[int]) -> tuple[Any, bool, str]:
         """The first of the ops `among` that makes the sequence up to it wrong, whether it is wrong
         alone, and the problem."""
         ops = operations(program.module)
@@ -90,19 +90,19 @@ class LoweringSearch:
         self._log(f"{op.operation.name} by itself: {alone or 'right'}")
         return op, alone is not None, alone or problem
 
-    def _interpret(self, program: Program) -> dict[ir.Value, np.ndarray]:
+    def _interpret(self, program: PassSnapshot) -> dict[ir.Value, np.ndarray]:
         evaluation, block = Recording(None), body(program.module)
         with program.module.context, ir.Location.unknown():
             evaluation.bind_arguments(block.arguments, self._check.inputs)
             evaluation.run(block)
         return dict(evaluation.values)
 
-    def _log_program(self, program: Program, problem: str | None) -> None:
+    def _log_program(self, program: PassSnapshot, problem: str | None) -> None:
         name = program.step.pass_.name if program.step else "import"
         self._log(f"compiled after pass {program.position} ({name}): {problem or 'right'}")
 
 
-def _computing(program: Program, nodes: Collection[str] = ()) -> list[int]:
+def _computing(program: PassSnapshot, nodes: Collection[str] = ()) -> list[int]:
     """The ops of `program` other than constants; with `nodes`, those for one of them, if any."""
     computing = {
         index: op.operation

@@ -16,14 +16,14 @@ from ..errors import GraphcError, ReductionError
 from ..mlir import ir
 from ..passes.infra.base import Fuel
 from ..passes.infra.pass_checking import first_difference
-from ..passes.infra.pipeline import Pipeline, Step, run_pipeline
+from ..passes.infra.pipeline import Pipeline, PipelineStep, run_pipeline
 from ..runtime.targets.interpret import INTERPRET
 from .bisect_lowering import LoweringSearch
-from .bisection_result import Culprit, Log, Program, first_wrong
+from .bisection_result import BisectionResult, Log, PassSnapshot, first_wrong
 from .checks import Check, Compiled, Interpreted, describe_error
 from .onnx.reference import default_reference, reference_values
 from .programs import body, clone
-from .verification import Row, verify
+from .verification import ValueComparison, verify
 
 UNLIMITED = 1 << 60
 
@@ -41,7 +41,7 @@ def bisect(
     threads: int | None = None,
     pipeline: str | None = None,
     **options: Any,
-) -> Culprit:
+) -> BisectionResult:
     """Find the first step that takes the results of `model` beyond `tolerance`, or fails.
 
     `feeds` are arrays by input name, or a function that makes them for an object with ``inputs``
@@ -70,7 +70,7 @@ def bisect(
 
 def _first_wrong(
     model: Any, feeds: Mapping[str, Any], reference: str | None, tolerance: float | None, dims: Any
-) -> Row:
+) -> ValueComparison:
     found = verify(
         model, feeds, "interpret", reference=reference, tolerance=tolerance, dims=dims, unfused=True
     )
@@ -79,7 +79,7 @@ def _first_wrong(
     return found.first
 
 
-def _nothing() -> Culprit:
+def _nothing() -> BisectionResult:
     raise ReductionError(
         "nothing is wrong: the results agree with the reference after every pass and compiled "
         "(another --tolerance, other inputs or --predicate may show it)"
@@ -90,16 +90,16 @@ class _Snapshots:
     """An observer of the pipeline that keeps a copy of each changed program."""
 
     def __init__(self, module: Any):
-        self.programs = [Program(clone(module), None, 0)]
+        self.programs = [PassSnapshot(clone(module), None, 0)]
         self.finished = 0
 
-    def before(self, step: Step, module: Any) -> None:
+    def before(self, step: PipelineStep, module: Any) -> None:
         del step, module
 
-    def after(self, step: Step, module: Any, changed: bool) -> None:
+    def after(self, step: PipelineStep, module: Any, changed: bool) -> None:
         self.finished += 1
         if changed:
-            self.programs.append(Program(clone(module), step, self.finished))
+            self.programs.append(PassSnapshot(clone(module), step, self.finished))
 
 
 class _Bisection:
@@ -118,7 +118,7 @@ class _Bisection:
         self.programs = snapshots.programs
         log(f"{len(pipeline.steps)} passes, {len(self.programs) - 1} of them change the program")
 
-    def graph(self, check: Check) -> Culprit | None:
+    def graph(self, check: Check) -> BisectionResult | None:
         """The culprit for the first pass after which `check` finds a problem, or that fails."""
         problem = check(self.programs[-1].module)
         self._log(f"after all passes: {problem or 'right'}")
@@ -128,26 +128,28 @@ class _Bisection:
             self.programs, lambda each: check(each.module), self._log_program
         )
         if low == 0:
-            return Culprit("import", problem)
+            return BisectionResult("import", problem)
         return self._within(self.programs[low - 1], self.programs[low], check, problem)
 
-    def _log_program(self, program: Program, problem: str | None) -> None:
+    def _log_program(self, program: PassSnapshot, problem: str | None) -> None:
         name = program.step.pass_.name if program.step else "import"
         self._log(f"after pass {program.position} ({name}): {problem or 'right'}")
 
-    def _failed(self, error: GraphcError) -> Culprit:
+    def _failed(self, error: GraphcError) -> BisectionResult:
         step = self._pipeline.steps[self._finished]
         rewrite, node = getattr(error, "rewrite", ""), getattr(error, "node", "")
-        return Culprit(
+        return BisectionResult(
             "graph passes", describe_error(error), step.pass_.name, self._finished + 1,
             self._text(self._finished + 1), rewrite, nodes=node,
         )  # fmt: skip
 
-    def _within(self, before: Program, after: Program, check: Check, problem: str) -> Culprit:
+    def _within(
+        self, before: PassSnapshot, after: PassSnapshot, check: Check, problem: str
+    ) -> BisectionResult:
         """Find the rewrite within a pass: the first whose firing makes the problem occur."""
         assert after.step is not None
         step = after.step
-        found = Culprit(
+        found = BisectionResult(
             "graph passes", problem, step.pass_.name, after.position, self._text(after.position),
             nodes=_nodes(before.module, after.module, check),
         )  # fmt: skip

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import ReductionError
-from ..passes.infra.pipeline import Step
+from ..passes.infra.pipeline import PipelineStep
 
 T = TypeVar("T")
 Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Culprit:
+class BisectionResult:
     """The cause of a problem. Fields that are unknown, or do not apply, are empty."""
 
     stage: str
@@ -49,11 +49,11 @@ class Culprit:
 
 
 @dataclass(frozen=True)
-class Program:
+class PassSnapshot:
     """The program after a pass that changed it."""
 
     module: Any
-    step: Step | None
+    step: PipelineStep | None
     """The pass; None for the program as imported."""
     position: int
     """Number of the pass in the pipeline, counted from 1."""

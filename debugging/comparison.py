@@ -7,7 +7,7 @@ from .difference import Difference
 
 
 @dataclass(frozen=True)
-class Row:
+class ValueComparison:
     """One value: the difference of the compiled model from the reference."""
 
     name: str
@@ -33,9 +33,9 @@ class Comparison:
     model: str
     target: str
     reference: str
-    outputs: tuple[Row, ...]
+    outputs: tuple[ValueComparison, ...]
     """The outputs of the model, compiled as usual."""
-    layers: tuple[Row, ...] = ()
+    layers: tuple[ValueComparison, ...] = ()
     """Intermediate values, from compilations in which they are additional outputs."""
     fused: Mapping[str, str] = field(default_factory=dict)
     """Values that the compiled program does not have, with the op that their node is part of."""
@@ -46,16 +46,16 @@ class Comparison:
         return all(row.within for row in (*self.outputs, *self.layers))
 
     @property
-    def first(self) -> Row | None:
+    def first(self) -> ValueComparison | None:
         """The first value, in the order of the model, beyond the tolerance."""
         return next((row for row in (*self.layers, *self.outputs) if not row.within), None)
 
-    def worst_first(self) -> list[Row]:
+    def worst_first(self) -> list[ValueComparison]:
         """The intermediate values, worst first."""
         return sorted(self.layers, key=lambda row: -_excess(row))
 
 
-def _excess(row: Row) -> float:
+def _excess(row: ValueComparison) -> float:
     """The difference as a multiple of the tolerance."""
     if row.tolerance > 0:
         return row.difference.relative / row.tolerance

@@ -19,7 +19,7 @@ from ..passes.infra.pipeline import run_pipeline, verify
 from .bisection_result import Log
 from .checks import Check, compare, describe_error, error_kind
 from .ddmin import ddmin
-from .programs import body, clone, operations, part
+from .programs import body, clone, operations, subprogram
 
 
 @dataclass
@@ -105,7 +105,7 @@ def reduce_program(module: Any, check: Check, log: Log = lambda line: None) -> R
     ops = operations(module)
     computing = [i for i, op in enumerate(ops) if op.operation.name != "graph.constant"]
     kept = ddmin(computing, lambda kept: search.shows_part(module, kept))
-    module = part(module, kept).module if search.shows_part(module, kept) else module
+    module = subprogram(module, kept).module if search.shows_part(module, kept) else module
     for simpler in (_smaller_sizes, _plainer_constants):
         module = search.simplest(module, simpler)
     search.shows(module)
@@ -130,7 +130,7 @@ class _Search:
         return problem is not None
 
     def shows_part(self, module: Any, kept: Sequence[int]) -> bool:
-        found = self.shows(part(module, kept).module)
+        found = self.shows(subprogram(module, kept).module)
         self._log(f"{len(kept)} ops: {'shows it' if found else 'does not show it'}")
         return found
 

@@ -11,7 +11,7 @@ from ..mlir import func, ir
 
 
 @dataclass(frozen=True)
-class Part:
+class Subprogram:
     """Some ops of a program as a separate program; `arguments` and `results` are the values of the
     whole program that its arguments and results stand for."""
 
@@ -36,7 +36,7 @@ def operations(module: Any) -> list[Any]:
     return list(body(module).operations)[:-1]
 
 
-def part(module: Any, kept: Collection[int]) -> Part:
+def subprogram(module: Any, kept: Collection[int]) -> Subprogram:
     """The ops of ``@main`` with the indices `kept`.
 
     Values of other ops that they use become arguments, except for constants, which are copied.
@@ -57,7 +57,7 @@ def part(module: Any, kept: Collection[int]) -> Part:
     results = [r for i in sorted(chosen) for r in ops[i].operation.results if r in elsewhere]
     results = results or [r for i in sorted(chosen) for r in ops[i].operation.results]
     copied = [constants[v] for v in used if v in constants] + [ops[i] for i in sorted(chosen)]
-    return Part(_build(module, arguments, copied, results), tuple(arguments), tuple(results))
+    return Subprogram(_build(module, arguments, copied, results), tuple(arguments), tuple(results))
 
 
 def _build(

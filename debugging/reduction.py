@@ -19,14 +19,14 @@ from .checks import Command, compare, describe_error, error_kind
 from .ddmin import ddmin
 from .onnx.reference import default_reference, reference_values
 from .onnx.shrinking import fewer_attributes, plainer_constants, smaller_sizes
-from .onnx.test_case import Subject, subject_of
+from .onnx.test_case import ReductionCase, reduction_case
 
 
 @dataclass(frozen=True)
 class Reduced:
     """A reduced model for which the problem occurs."""
 
-    subject: Subject
+    subject: ReductionCase
     problem: str
     nodes_before: int
     trials: int
@@ -88,14 +88,14 @@ class Oracle:
         self.kind = "numbers" if command is None else "command"
         self.problem = ""
 
-    def begin(self, subject: Subject) -> None:
+    def begin(self, subject: ReductionCase) -> None:
         """Record the problem of the whole model. Raises ReductionError if there is none."""
         problem = self._problem(subject)
         if problem is None:
             raise ReductionError("there is nothing to reduce: the model does not show it")
         self.problem = problem
 
-    def shows(self, subject: Subject | None) -> bool:
+    def shows(self, subject: ReductionCase | None) -> bool:
         """Return whether the problem occurs in `subject`, too."""
         if subject is None:
             return False
@@ -107,7 +107,7 @@ class Oracle:
         self.problem = problem or self.problem
         return problem is not None
 
-    def _problem(self, subject: Subject) -> str | None:
+    def _problem(self, subject: ReductionCase) -> str | None:
         if self._command is not None:
             with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
                 subject.save(Path(folder))
@@ -171,7 +171,7 @@ def reduce(
         arrays = dict(zip(names, interpreted.bind(given), strict=True))
     by = reference or default_reference()
     oracle = Oracle(replace(chosen, dims={}, host=False), by, tolerance, command)
-    subject = subject_of(model, arrays)
+    subject = reduction_case(model, arrays)
     oracle.begin(subject)
     log(f"{subject.nodes} nodes: {oracle.problem}")
     values = reference_values(subject.model, subject.feeds, subject.names, by)
@@ -191,7 +191,7 @@ def reduce(
     return Reduced(subject, oracle.problem, before, oracle.trials, oracle.kind)
 
 
-def _fewer_nodes(subject: Subject, oracle: Oracle, log: Log) -> Subject:
+def _fewer_nodes(subject: ReductionCase, oracle: Oracle, log: Log) -> ReductionCase:
     def shows(kept: Sequence[int]) -> bool:
         found = oracle.shows(subject.part(kept))
         log(f"{len(kept)} nodes: {'shows it' if found else 'does not show it'}")
@@ -201,15 +201,17 @@ def _fewer_nodes(subject: Subject, oracle: Oracle, log: Log) -> Subject:
     return part if part is not None and oracle.shows(part) else subject
 
 
-def _fewer_outputs(subject: Subject, oracle: Oracle, log: Log) -> Subject:
+def _fewer_outputs(subject: ReductionCase, oracle: Oracle, log: Log) -> ReductionCase:
     names = ddmin(_outputs(subject), lambda names: oracle.shows(subject.with_outputs(names)))
     log(f"outputs: {', '.join(names)}")
     return subject.with_outputs(names)
 
 
 def _simpler(
-    subject: Subject, simpler: Callable[[Subject], Iterator[Subject]], oracle: Oracle
-) -> Subject:
+    subject: ReductionCase,
+    simpler: Callable[[ReductionCase], Iterator[ReductionCase]],
+    oracle: Oracle,
+) -> ReductionCase:
     """Apply the first simplification for which the problem still occurs, until there is none."""
     while True:
         found = next((each for each in simpler(subject) if oracle.shows(each)), None)
@@ -218,5 +220,5 @@ def _simpler(
         subject = found
 
 
-def _outputs(subject: Subject) -> list[str]:
+def _outputs(subject: ReductionCase) -> list[str]:
     return [info.name for info in subject.model.graph.output]

@@ -12,7 +12,7 @@ from ..compiler.options import Options
 from ..errors import UnsupportedModelError
 from ..frontend.onnx import ModelNode, list_nodes
 from ..runtime import CompiledModel
-from .comparison import Row
+from .comparison import ValueComparison
 from .difference import difference, tolerance_of
 from .onnx.reference import default_reference, reference_values, true_values
 from .surviving_values import find_surviving
@@ -64,7 +64,7 @@ def verify(
     if not layers:
         return Verification(title, spelling, run.reference, outputs)
     inside, fused = _inside(model, chosen, run, unfused)
-    rows: list[Row] = []
+    rows: list[ValueComparison] = []
     for batch in _batches(inside, run.expected, batch_bytes):
         rows += run.rows(compute(model, chosen, given, batch, names), batch)
     return Verification(title, spelling, run.reference, outputs, tuple(rows), fused)
@@ -102,17 +102,19 @@ class _Reference:
         self.expected = reference_values(model, feeds, list(self.nodes), reference)
         self._truth = true_values(model, feeds, list(self.nodes)) if truth else {}
 
-    def rows(self, found: Mapping[str, Any], names: Iterable[str] | None = None) -> tuple[Row, ...]:
+    def rows(
+        self, found: Mapping[str, Any], names: Iterable[str] | None = None
+    ) -> tuple[ValueComparison, ...]:
         wanted = found if names is None else names
         return tuple(self._row(name, found[name]) for name in wanted if name in self.expected)
 
-    def _row(self, name: str, ours: np.ndarray) -> Row:
+    def _row(self, name: str, ours: np.ndarray) -> ValueComparison:
         theirs, true = self.expected[name], self._truth.get(name)
         node = self.nodes[name]
         truth = None
         if true is not None:
             truth = (difference(ours, true).relative, difference(theirs, true).relative)
-        return Row(
+        return ValueComparison(
             name, node.name, node.op_type, ours.dtype.name, ours.shape, difference(ours, theirs),
             tolerance_of(ours.dtype, self._tolerance), truth,
         )  # fmt: skip
@@ -125,15 +127,15 @@ def _inside(
     if unfused:
         return list(run.expected), {}
     try:
-        exposure = find_surviving(model, options)
+        found = find_surviving(model, options)
     except UnsupportedModelError:  # a hybrid model
         return (), dict.fromkeys(run.expected, "a model of which some nodes run on the host")
     fused = {
         name: where
-        for name, where in exposure.fused.items()
+        for name, where in found.fused.items()
         if name in run.expected and run.nodes[name].op_type != "Constant"
     }
-    return [name for name in exposure.surviving if name in run.expected], fused
+    return [name for name in found.surviving if name in run.expected], fused
 
 
 def _batches(

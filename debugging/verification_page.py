@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from html import escape
 
 from ..runtime.metadata import format_shape
-from .comparison import Comparison, Row
+from .comparison import Comparison, ValueComparison
 from .verification_text import measure, verdict
 
 STYLE = """
@@ -56,14 +56,14 @@ def _place(where: str) -> str:
     return where or "rewritten, or computed at compile time"
 
 
-def _table(rows: Iterable[Row]) -> str:
+def _table(rows: Iterable[ValueComparison]) -> str:
     headings = ("", "difference", "", "value", "node", "type", "where")
     lines = ["<table>", "<tr>" + "".join(f"<th>{each}</th>" for each in headings) + "</tr>"]
     lines += [_line(row) for row in rows]
     return "\n".join([*lines, "</table>"])
 
 
-def _line(row: Row) -> str:
+def _line(row: ValueComparison) -> str:
     kind = "" if row.within else ' class="wrong"'
     cells = (
         f"<td>{'ok' if row.within else 'WRONG'}</td>",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ..runtime.metadata import format_shape
-from .comparison import Comparison, Row
+from .comparison import Comparison, ValueComparison
 
 SHOWN_PLACES, SHOWN_WORDS = 10, 4
 """Maximum number of ops listed with their fused values, and of names in a line."""
@@ -39,7 +39,7 @@ def verdict(found: Comparison) -> str:
     )
 
 
-def measure(row: Row) -> str:
+def measure(row: ValueComparison) -> str:
     """The difference as text, and with `truth` the differences of both from float64."""
     text = f"{row.difference.relative:.2e}"
     if row.truth is None:
@@ -48,7 +48,7 @@ def measure(row: Row) -> str:
     return f"{text} (from float64: ours {ours:.2e}, theirs {theirs:.2e})"
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
+def _table(rows: Sequence[ValueComparison]) -> list[str]:
     cells = [
         (
             "ok" if row.within else "WRONG",

@@ -19,7 +19,7 @@ import onnxruntime
 
 import graphc
 from graphc.benchmarks.light import write_light_model
-from graphc.benchmarks.measure import Plan, Timing, in_turns, largest_difference
+from graphc.benchmarks.measure import MeasurementPlan, Timing, in_turns, largest_difference
 from graphc.benchmarks.table import format_table
 
 EXAMPLES = Path(__file__).resolve().parent
@@ -52,7 +52,7 @@ def digits(threads: int) -> None:
     print(f"largest difference {largest_difference(logits, expected):.1e} of the largest logit\n")
 
 
-def resnet(threads: int, plan: Plan) -> None:
+def resnet(threads: int, plan: MeasurementPlan) -> None:
     """Compile ResNet-50 and compare it with ONNX Runtime, in results and in time."""
     print("2. ResNet-50\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8, metavar="N", help="rounds of timing")
     options = parser.parse_args()
     digits(options.threads)
-    resnet(options.threads, Plan(rounds=options.rounds))
+    resnet(options.threads, MeasurementPlan(rounds=options.rounds))
 
 
 if __name__ == "__main__":

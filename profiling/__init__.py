@@ -2,4 +2,4 @@
 
 from .measure import profile, profile_compiled
 from .model_profile import Profile
-from .rows import Row
+from .rows import ProfileRow

@@ -11,7 +11,7 @@ from .sites import Site
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """A dispatch. `seconds` is its time per run, in which it is called `calls` times.
 
     `workers` is the average number of threads that worked on it. `flops` is the number of additions
@@ -59,7 +59,7 @@ class Measurements:
     latency: float
     peak_gflops: float
     peak_bytes: int
-    rows: tuple[Row, ...]
+    rows: tuple[ProfileRow, ...]
     events: tuple[tuple[Event, Site], ...]
     """Executed dispatches, in order of their start."""
 
@@ -85,7 +85,7 @@ class Measurements:
 
 def make_rows(
     events: Iterable[tuple[Event, Site]], runs: int, rewrites: Mapping[str, Sequence[str]]
-) -> tuple[Row, ...]:
+) -> tuple[ProfileRow, ...]:
     """The rows for the `events` of `runs` runs; `rewrites` maps nodes to the names of the rewrites
     that fired there."""
     by_site: dict[Site, list[Event]] = defaultdict(list)
@@ -97,11 +97,11 @@ def make_rows(
 
 def _row(
     site: Site, events: Sequence[Event], runs: int, rewrites: Mapping[str, Sequence[str]]
-) -> Row:
+) -> ProfileRow:
     calls = len(events) / runs
     times = [event.end - event.start for event in events]
     fired = dict.fromkeys(name for node in site.nodes for name in rewrites.get(node, ()))
-    return Row(
+    return ProfileRow(
         kernel=site.kernel,
         nodes=site.nodes,
         rewrites=tuple(fired),

@@ -1,6 +1,6 @@
 """A profile as text."""
 
-from .rows import Measurements, Row
+from .rows import Measurements, ProfileRow
 
 SHOWN_NODES = 3
 """Maximum number of nodes that a line names."""
@@ -23,7 +23,7 @@ def format_profile(profile: Measurements, most: int | None = None) -> str:
     return "\n".join([*(text.rstrip() for text in texts), "", *_sums(profile)])
 
 
-def _cells(profile: Measurements, row: Row) -> tuple[str, ...]:
+def _cells(profile: Measurements, row: ProfileRow) -> tuple[str, ...]:
     share = 100 * row.seconds / profile.seconds if profile.seconds else 0.0
     of_peak = None if row.gflops is None else 100 * row.gflops / profile.peak_gflops
     return (
@@ -48,7 +48,7 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join([*aligned, name.ljust(widths[-1])])
 
 
-def _nodes(row: Row) -> str:
+def _nodes(row: ProfileRow) -> str:
     listing = ", ".join(row.nodes[:SHOWN_NODES])
     more = len(row.nodes) - SHOWN_NODES
     return f"{listing} and {more} more" if more > 0 else listing

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from graphc import aliases
-from graphc.aliases import MODULES, OPTIONS, PASSES
+from graphc.aliases import ATTRIBUTES, MODULES, OPTIONS, PASSES
 from graphc.passes.infra.pipeline import Pipeline
 from graphc.passes.infra.registry import find_pass, known_passes
 
@@ -42,6 +42,24 @@ def test_an_old_option_is_the_option_of_today(name, old):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert parsed == Pipeline.parse(f"{name}{{{old}={value}}}")
+
+
+@pytest.mark.parametrize(("name", "old"), [(n, old) for n in ATTRIBUTES for old in ATTRIBUTES[n]])
+@pytest.mark.usefixtures("nothing_warned")
+def test_an_old_attribute_is_the_attribute_of_today(name, old):
+    module, new = importlib.import_module(f"graphc.{name}"), ATTRIBUTES[name][old]
+    assert old not in vars(module)
+    with pytest.warns(DeprecationWarning, match=f"graphc.{name} '{old}' is now called '{new}'"):
+        assert getattr(module, old) is getattr(module, new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert getattr(module, old) is getattr(module, new)
+
+
+def test_an_attribute_that_never_was_is_missed():
+    module = importlib.import_module("graphc.dialects.graph")
+    with pytest.raises(AttributeError, match="no attribute 'never_was'"):
+        module.never_was  # noqa: B018
 
 
 def test_no_old_name_names_something_else_today():

@@ -10,7 +10,7 @@ import graphc
 from graphc.compiler import compile
 from graphc.compiler.options import Group, Options, option_of
 from graphc.errors import UsageError
-from graphc.tools.options import (
+from graphc.tools.cli_options import (
     add_compile_options,
     compile_arguments,
     repeated_flags,

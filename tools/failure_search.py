@@ -4,8 +4,8 @@ import argparse
 from typing import Any
 
 from .cli import print_note
+from .cli_options import compile_arguments, take_target
 from .feeds import feeds_for
-from .options import compile_arguments, take_target
 
 
 def search_arguments(flags: argparse.Namespace) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ..debugging.random_feeds import make_feeds, symbols
 from ..errors import FeedError, InvalidDimError, UsageError
 from ..runtime import CompiledModel, ValueSpec
 from ..runtime.metadata import TensorSpec
-from .options import parse_dims
+from .cli_options import parse_dims
 from .value_files import read_value
 
 

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Sequence
 
 from .cli import OK, exit_with, run_tool
-from .explain_error import add_explain_option
-from .failure_search import command_of, search_arguments
-from .feeds import add_input_options
-from .options import (
+from .cli_options import (
     add_comparison_options,
     add_compile_options,
 )
+from .explain_error import add_explain_option
+from .failure_search import command_of, search_arguments
+from .feeds import add_input_options
 
 EPILOG = """\
 examples:

@@ -10,8 +10,8 @@ from ..errors import OutputError, UsageError
 from ..runtime.files.output_file import write_atomically
 from . import target_listings
 from .cli import FAILED, OK, exit_with, run_tool
+from .cli_options import add_compile_options, compile_arguments, parse_dims
 from .explain_error import add_explain_option
-from .options import add_compile_options, compile_arguments, parse_dims
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
 

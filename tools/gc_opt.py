@@ -16,7 +16,7 @@ from ..passes.infra.printing import IrPrinter
 from ..passes.infra.registry import load_plugin
 from ..passes.infra.report import Report
 from ..passes.infra.reproducer import pipeline_of
-from . import expected_diagnostics, listings, program
+from . import expected_diagnostics, listings, program_files
 from .cli import FAILED, OK, exit_with, print_error, print_note, run_tool
 from .gc_opt_flags import make_parser
 
@@ -42,7 +42,7 @@ def _run(flags: argparse.Namespace, rest: list[str]) -> int:
         raise UsageError(f"one file at a time, not {' '.join(files)}")
     path = files[0] if files else "-"
     pipeline = _pipeline(flags, [word for word in rest if word not in files])
-    data = program.read_input(path)
+    data = program_files.read_input(path)
     if flags.run_reproducer:
         pipeline = _recorded_pipeline(data, path)
     return _Session(flags, path, pipeline).run(data)
@@ -65,7 +65,7 @@ def _pipeline(flags: argparse.Namespace, pass_flags: list[str]) -> Pipeline:
 
 
 def _recorded_pipeline(data: bytes, path: str) -> Pipeline:
-    text = pipeline_of(program.decode(data, path))
+    text = pipeline_of(program_files.decode(data, path))
     if text is None:
         raise InvalidModelError(f"{path} is not a reproducer: it carries no pipeline")
     return Pipeline.parse(text)
@@ -102,19 +102,19 @@ class _Session:
         return FAILED if failed else OK
 
     def _parts(self, data: bytes) -> list[str | bytes]:
-        if self._is_onnx() or data.startswith(program.BYTECODE_MAGIC):
+        if self._is_onnx() or data.startswith(program_files.BYTECODE_MAGIC):
             if self.flags.split_input_file:
                 raise UsageError("--split-input-file is for MLIR text")
             return [data]
-        text = program.decode(data, self.path)
-        return [*program.split(text)] if self.flags.split_input_file else [text]
+        text = program_files.decode(data, self.path)
+        return [*program_files.split(text)] if self.flags.split_input_file else [text]
 
     def _is_onnx(self) -> bool:
         return self.path.endswith(".onnx")
 
     def _process(self, part: str | bytes) -> str | bytes:
         """Parse, run and print one part."""
-        context = program.new_context(self.flags.allow_unregistered_dialect)
+        context = program_files.new_context(self.flags.allow_unregistered_dialect)
         module = self._load(part, context)
         run_pipeline(
             module,
@@ -127,20 +127,20 @@ class _Session:
         if self.flags.verify_roundtrip:
             self._verify_roundtrip(module)
         if self.flags.emit_bytecode:
-            return program.bytecode(module)
+            return program_files.bytecode(module)
         return module.operation.get_asm(**self._asm_options()) + "\n"
 
     def _load(self, part: str | bytes, context: ir.Context) -> ir.Module:
         if self._is_onnx():
             assert isinstance(part, bytes)
-            return program.import_model(self.path, part, context)
-        return program.parse(part, self.path, context)
+            return program_files.import_model(self.path, part, context)
+        return program_files.parse(part, self.path, context)
 
     def _verify_diagnostics(self, part: str | bytes) -> bool:
         if isinstance(part, bytes):
             raise UsageError("--verify-diagnostics is for MLIR text")
         produced: list[expected_diagnostics.Diagnostic] = []
-        context = program.new_context(self.flags.allow_unregistered_dialect)
+        context = program_files.new_context(self.flags.allow_unregistered_dialect)
 
         def handle(diagnostic: Any) -> bool:
             produced.extend(expected_diagnostics.from_mlir(diagnostic))
@@ -163,11 +163,11 @@ class _Session:
     def _verify_roundtrip(self, module: ir.Module) -> None:
         """Raise InvalidModelError unless text and bytecode parse to the same program."""
         text = module.operation.get_asm(enable_debug_info=True)
-        for form in (text, program.bytecode(module)):
-            context = program.new_context(self.flags.allow_unregistered_dialect)
-            again = program.parse(form, "the printed program", context)
+        for form in (text, program_files.bytecode(module)):
+            context = program_files.new_context(self.flags.allow_unregistered_dialect)
+            again = program_files.parse(form, "the printed program", context)
             verify(again)
-            if program.normal_form(again) != program.normal_form(module):
+            if program_files.normal_form(again) != program_files.normal_form(module):
                 kind = "text" if isinstance(form, str) else "bytecode"
                 raise InvalidModelError(f"{self.path}: the program changes when read as {kind}")
 
@@ -204,9 +204,9 @@ class _Session:
             return
         texts = [output for output in outputs if isinstance(output, str)]
         if len(texts) == len(outputs):
-            program.write_output(f"{program.SEPARATOR}\n".join(texts), self.flags.o)
+            program_files.write_output(f"{program_files.SEPARATOR}\n".join(texts), self.flags.o)
         elif len(outputs) == 1:
-            program.write_output(outputs[0], self.flags.o)
+            program_files.write_output(outputs[0], self.flags.o)
         else:
             raise UsageError("--emit-bytecode writes one program; leave out --split-input-file")
 

@@ -6,7 +6,7 @@ from typing import Any
 from ..aliases import pass_name
 from ..passes.infra.options import parse_value
 from .explain_error import add_explain_option
-from .program import SEPARATOR
+from .program_files import SEPARATOR
 
 USAGE = "gc-opt [options] [--a-pass[=options] ...] [file]"
 EPILOG = """\

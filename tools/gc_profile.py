@@ -9,9 +9,9 @@ from typing import Any
 from ..errors import UsageError
 from ..runtime.files.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
+from .cli_options import add_compile_options, compile_arguments, take_target
 from .explain_error import add_explain_option
 from .feeds import add_input_options, feeds_for
-from .options import add_compile_options, compile_arguments, take_target
 from .progress import ProgressLine
 
 EPILOG = """\

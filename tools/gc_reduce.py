@@ -8,15 +8,15 @@ from typing import Any
 
 from ..errors import UsageError
 from .cli import OK, exit_with, run_tool
-from .explain_error import add_explain_option
-from .failure_search import command_of, log_of, search_arguments
-from .feeds import add_input_options
-from .options import (
+from .cli_options import (
     add_comparison_options,
     add_compile_options,
     load_plugins,
     repeated_flags,
 )
+from .explain_error import add_explain_option
+from .failure_search import command_of, log_of, search_arguments
+from .feeds import add_input_options
 
 PROGRAMS = (".mlir", ".mlirbc")
 EPILOG = """\
@@ -60,12 +60,16 @@ def _reduce_program(flags: argparse.Namespace) -> int:
     from ..debugging.program_reduction import PipelineCheck, pipeline_command, reduce_program
     from ..passes.infra.pipeline import Pipeline
     from ..passes.infra.reproducer import pipeline_of
-    from . import program
+    from . import program_files
 
     load_plugins(flags)
-    data = program.read_input(flags.model)
-    source = data if data.startswith(program.BYTECODE_MAGIC) else program.decode(data, flags.model)
-    module = program.parse(source, flags.model, program.new_context())
+    data = program_files.read_input(flags.model)
+    source = (
+        data
+        if data.startswith(program_files.BYTECODE_MAGIC)
+        else program_files.decode(data, flags.model)
+    )
+    module = program_files.parse(source, flags.model, program_files.new_context())
     pipeline = flags.pipeline
     if pipeline is None and isinstance(source, str):
         pipeline = pipeline_of(source)

@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import GraphcError, UsageError
 from . import target_listings
 from .cli import FAILED, OK, exit_with, print_note, run_tool
+from .cli_options import add_compile_options, compile_arguments
 from .explain_error import add_explain_option
 from .feeds import add_input_options, binding, feeds_for
-from .options import add_compile_options, compile_arguments
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
 from .value_files import apart, show_value, value_bytes

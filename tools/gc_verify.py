@@ -8,14 +8,14 @@ from typing import Any
 from ..errors import UsageError
 from ..runtime.files.output_file import write_atomically
 from .cli import FAILED, OK, exit_with, run_tool
-from .explain_error import add_explain_option
-from .feeds import add_input_options, feeds_for
-from .options import (
+from .cli_options import (
     add_compile_options,
     add_reference_options,
     compile_arguments,
     take_target,
 )
+from .explain_error import add_explain_option
+from .feeds import add_input_options, feeds_for
 from .progress import ProgressLine
 
 EPILOG = """\

@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import OutputError, UsageError
 from ..runtime.files.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
+from .cli_options import add_graph_options, graph_arguments, parse_dims, take_target
 from .explain_error import add_explain_option
-from .options import add_graph_options, graph_arguments, parse_dims, take_target
 
 EPILOG = """\
 examples:

@@ -7,7 +7,7 @@ from ..dialects import graph
 from ..passes.infra import options
 from ..passes.infra.base import Pass
 from ..passes.infra.registry import MLIR_PASSES, known_passes
-from . import program
+from . import program_files
 
 MLIR_DIALECTS = (
     "affine",
@@ -46,7 +46,7 @@ def passes() -> str:
 
 def dialects() -> str:
     """The dialects that programs may use."""
-    context = program.new_context()
+    context = program_files.new_context()
     with context:
         known = [name for name in MLIR_DIALECTS if context.is_dialect_loaded(name)]
     ours = f"{graph.Graph.DIALECT_NAMESPACE} ({len(graph.GraphOp.op_classes)} ops)"

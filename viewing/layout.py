@@ -17,7 +17,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """Top left corners of the nodes and lines of the edges, in the order they were given.
 
     A line goes from the lower edge of its source, through points, to the upper edge of its target.
@@ -31,7 +31,7 @@ class Layout:
     height: float
 
 
-def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]]) -> Layout:
+def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]]) -> GraphLayout:
     """Place nodes of the given widths and heights; edges go from smaller to larger numbers."""
     graph = layered(len(sizes), edges)
     layers = order_layers(graph)
@@ -50,7 +50,7 @@ def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int
     ]
     lines = [_line(graph, edge, sizes, nodes, middles, tops, heights) for edge in edges]
     width = max((x + w / 2 for x, w in zip(middles, widths, strict=True)), default=0.0)
-    return Layout(nodes, lines, graph.remote, width, tops[-1] + heights[-1] if layers else 0.0)
+    return GraphLayout(nodes, lines, graph.remote, width, tops[-1] + heights[-1] if layers else 0.0)
 
 
 def _tops(heights: Sequence[float]) -> list[float]:

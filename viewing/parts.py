@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .program import Graph, Node
+from .program_graphs import BlockGraph, NodeView
 from .stage import draw_graph
 
 
 def parts_program(parts: Sequence[Any]) -> dict[str, Any]:
     """A program with one stage, whose nodes are `parts` (`PartSpec`)."""
-    found = Graph("parts")
+    found = BlockGraph("parts")
     makers: dict[str, int] = {}
     produced = {name for part in parts for name in part.outputs}
     used = {name for part in parts for name in part.inputs}
     for name in sorted(used - produced):
         makers[name] = len(found.nodes)
-        found.nodes.append(Node("input", "input", (name,)))
+        found.nodes.append(NodeView("input", "input", (name,)))
     for number, part in enumerate(parts):
         place = "native" if part.native else "host"
-        node = Node(f"part {number}: {place}", place, tuple(part.nodes), position=number)
+        node = NodeView(f"part {number}: {place}", place, tuple(part.nodes), position=number)
         node.attributes = dict(part.reasons)
         index = len(found.nodes)
         for name in part.inputs:

@@ -9,7 +9,7 @@ from ..passes.analysis.arena import allocation, place_buffers
 from ..passes.analysis.liveness import Liveness, liveness
 from ..passes.infra.report import Stage
 from .layout import lay_out
-from .program import Graph, Node, read_program
+from .program_graphs import BlockGraph, NodeView, read_program
 from .timing import place_rows
 
 LINE, PADDING, CHARACTER = 17, 14, 7.2
@@ -50,7 +50,7 @@ def make_stage(
     return data, keys
 
 
-def draw_graph(found: Graph) -> dict[str, Any]:
+def draw_graph(found: BlockGraph) -> dict[str, Any]:
     """A graph with the positions of its nodes and the lines of its edges, in pixels."""
     shown = [_node(node) for node in found.nodes]
     boxes = [(node["w"], node["h"]) for node in shown]
@@ -70,7 +70,7 @@ def draw_graph(found: Graph) -> dict[str, Any]:
     }
 
 
-def _node(node: Node) -> dict[str, Any]:
+def _node(node: NodeView) -> dict[str, Any]:
     rows = node.inner or [(node.op, node.family)]
     lines = [op for op, _ in rows] + [short_name(node.origin), *node.outputs[:1]]
     longest = max(map(len, lines))
@@ -101,7 +101,7 @@ def short_name(origin: Sequence[str]) -> str:
 
 
 def _add_times(
-    graphs: Sequence[Graph], drawn: Sequence[dict[str, Any]], profile: Mapping[str, Any] | None
+    graphs: Sequence[BlockGraph], drawn: Sequence[dict[str, Any]], profile: Mapping[str, Any] | None
 ) -> float:
     """Add the rows of the profile to their nodes; return the share of all other rows."""
     if profile is None:
@@ -112,7 +112,7 @@ def _add_times(
     return lost
 
 
-def _memory(found: Liveness, graph: Graph, allocated: int) -> dict[str, Any]:
+def _memory(found: Liveness, graph: BlockGraph, allocated: int) -> dict[str, Any]:
     """The memory data of the page; a step is a node of the graph."""
     offsets, arena = place_buffers(found.buffers)
     at = {node.position: number for number, node in enumerate(graph.nodes) if node.position >= 0}

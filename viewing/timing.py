@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import UsageError
-from .program import Graph
+from .program_graphs import BlockGraph
 
 SHOWN = ("kernel", "seconds", "share", "calls", "workers", "gflops", "gigabytes")
 
@@ -21,7 +21,7 @@ def check_profile(profile: Any) -> Mapping[str, Any]:
 
 
 def place_rows(
-    profile: Mapping[str, Any], graphs: Sequence[Graph]
+    profile: Mapping[str, Any], graphs: Sequence[BlockGraph]
 ) -> tuple[dict[tuple[int, int], list[int]], float]:
     """The row numbers of each (graph, node), and the share of rows without a node.
 

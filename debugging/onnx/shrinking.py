@@ -7,10 +7,10 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from .test_case import Subject
+from .test_case import ReductionCase
 
 
-def smaller_sizes(subject: Subject) -> Iterator[Subject]:
+def smaller_sizes(subject: ReductionCase) -> Iterator[ReductionCase]:
     """The variants of the model with all occurrences of one size replaced by a smaller one."""
     arrays = [*subject.feeds.values(), *map(numpy_helper.to_array, subject.model.graph.initializer)]
     sizes = sorted({size for array in arrays for size in array.shape if size > 1}, reverse=True)
@@ -20,7 +20,7 @@ def smaller_sizes(subject: Subject) -> Iterator[Subject]:
                 yield _resized(subject, size, smaller)
 
 
-def _resized(subject: Subject, old: int, new: int) -> Subject:
+def _resized(subject: ReductionCase, old: int, new: int) -> ReductionCase:
     copy = _copy(subject.model)
     for tensor in copy.graph.initializer:
         array = _cut(numpy_helper.to_array(tensor), old, new)
@@ -43,7 +43,7 @@ def _cut(array: np.ndarray, old: int, new: int) -> np.ndarray:
     return array[tuple(slice(new if size == old else size) for size in array.shape)]
 
 
-def plainer_constants(subject: Subject) -> Iterator[Subject]:
+def plainer_constants(subject: ReductionCase) -> Iterator[ReductionCase]:
     """The variants of the model with one weight or input set to zeros, ones, or rounded values."""
     for tensor in subject.model.graph.initializer:
         array = numpy_helper.to_array(tensor)
@@ -67,7 +67,7 @@ def _plainer(array: np.ndarray) -> Iterator[np.ndarray]:
         yield plain
 
 
-def fewer_attributes(subject: Subject) -> Iterator[Subject]:
+def fewer_attributes(subject: ReductionCase) -> Iterator[ReductionCase]:
     """The variants of the model without one attribute, which then has its default."""
     for index, node in enumerate(subject.model.graph.node):
         for position in range(len(node.attribute)):
@@ -76,7 +76,7 @@ def fewer_attributes(subject: Subject) -> Iterator[Subject]:
             yield replace(subject, model=copy)
 
 
-def _with_feeds(subject: Subject, feeds: dict[str, np.ndarray]) -> Subject:
+def _with_feeds(subject: ReductionCase, feeds: dict[str, np.ndarray]) -> ReductionCase:
     """`subject` with other inputs, and with matching declarations."""
     for info in subject.model.graph.input:
         for dim, size in zip(info.type.tensor_type.shape.dim, feeds[info.name].shape, strict=False):

@@ -18,7 +18,7 @@ part, instead of inputs."""
 
 
 @dataclass(frozen=True)
-class Subject:
+class ReductionCase:
     """An ONNX model, arrays for its inputs, and known intermediate values."""
 
     model: onnx.ModelProto
@@ -45,7 +45,7 @@ class Subject:
             digest.update(array.tobytes())
         return digest.digest()
 
-    def part(self, kept: Collection[int]) -> "Subject | None":
+    def part(self, kept: Collection[int]) -> "ReductionCase | None":
         """The part with the nodes of the indices `kept`; values from other nodes become inputs.
 
         None if such a value is not a known array.
@@ -81,7 +81,7 @@ class Subject:
         made.functions.extend(whole.functions)
         return replace(self, model=made, feeds={name: known[name] for name in inputs})
 
-    def with_sizes_as_stated(self) -> "Subject":
+    def with_sizes_as_stated(self) -> "ReductionCase":
         """A copy whose parts keep the model's symbolic sizes."""
         graph = self.model.graph
         return replace(self, stated={info.name: info for info in (*graph.input, *graph.output)})
@@ -91,7 +91,7 @@ class Subject:
             return self.stated[name]
         return value_info(name, known[name]) if name in known else onnx.ValueInfoProto(name=name)
 
-    def with_outputs(self, names: Iterable[str]) -> "Subject":
+    def with_outputs(self, names: Iterable[str]) -> "ReductionCase":
         """A copy with the outputs `names`."""
         copy = _copy(self.model)
         kept = [info for info in copy.graph.output if info.name in set(names)]
@@ -110,7 +110,7 @@ class Subject:
         return files
 
 
-def subject_of(source: object, feeds: Mapping[str, np.ndarray]) -> Subject:
+def reduction_case(source: object, feeds: Mapping[str, np.ndarray]) -> ReductionCase:
     """The test case for a model (a path, bytes or ModelProto), with constants as initializers."""
     model = _copy(read_model(source))
     nodes = list(model.graph.node)
@@ -127,7 +127,7 @@ def subject_of(source: object, feeds: Mapping[str, np.ndarray]) -> Subject:
     del model.graph.input[:]
     model.graph.input.extend(inputs)
     del model.graph.value_info[:]
-    return Subject(model, dict(feeds), {})
+    return ReductionCase(model, dict(feeds), {})
 
 
 def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:

@@ -6,6 +6,9 @@ Ops live in one file per family; `base` says how an op is declared.
 # pyright: reportUnusedImport=false
 # The names are for those who import this package.
 
+from typing import Any
+
+from ... import aliases
 from .attention import *
 from .base import (
     MAX_BYTES,
@@ -77,3 +80,7 @@ from .types import (
 )
 from .views import View, is_movement
 from .winograd import *
+
+
+def __getattr__(name: str) -> Any:
+    return aliases.attribute(__name__, name)

@@ -116,7 +116,7 @@ class RowTiling:
             for start in range(low, high, self.rows)
         ]
 
-    def read(self, window: "Window") -> int:
+    def read(self, window: "RowWindow") -> int:
         """The maximum number of image rows that a row tile reads."""
         reach = (self.rows - 1) * window.stride + window.reach
         tops = [start * window.stride - window.low for start in self.starts(window.result)]
@@ -124,7 +124,7 @@ class RowTiling:
 
 
 @dataclass(frozen=True)
-class Window:
+class RowWindow:
     """A convolution along the rows of an image."""
 
     image: int
@@ -138,10 +138,10 @@ class Window:
     """Image rows that one row of the result spans."""
 
     @staticmethod
-    def of(op: DirectConvOp) -> "Window":
+    def of(op: DirectConvOp) -> "RowWindow":
         """The window of the convolution `op` on images."""
         attrs, kernel = op.attrs, type_of(op.w).static_shape[1]
-        return Window(
+        return RowWindow(
             type_of(op.x).static_shape[1], type_of(op.result).static_shape[1],
             attrs["strides"][0], attrs["low"][0], (kernel - 1) * attrs["dilations"][0] + 1,
         )  # fmt: skip

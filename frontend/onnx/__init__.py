@@ -1,18 +1,21 @@
 """The ONNX frontend. Only this folder imports `onnx`."""
 
+from typing import Any
+
+from ... import aliases
 from .importing.external_files import external_files
 from .importing.model_import import ASSUMED, OVERRIDABLE, import_onnx
 from .importing.model_nodes import ModelNode, list_nodes
 from .partitioning.check import Preflight, check_nodes
-from .partitioning.plan import HostPiece, NativePiece, Plan, make_plan
+from .partitioning.plan import HostPartModel, NativePartModel, PartitionPlan, make_plan
 
 __all__ = [
     "ASSUMED",
     "OVERRIDABLE",
-    "HostPiece",
+    "HostPartModel",
     "ModelNode",
-    "NativePiece",
-    "Plan",
+    "NativePartModel",
+    "PartitionPlan",
     "Preflight",
     "check_nodes",
     "external_files",
@@ -20,3 +23,7 @@ __all__ = [
     "list_nodes",
     "make_plan",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return aliases.attribute(__name__, name)

@@ -12,7 +12,7 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from .dispatches import dispatched_buffers
-from .liveness import Buffer, Liveness, liveness
+from .liveness import LiveBuffer, Liveness, liveness
 
 ALIGNMENT = 64
 """The alignment of every address and size on CPUs, in bytes."""
@@ -38,7 +38,7 @@ def transient_bytes(function: Any, cpu: CpuModel) -> int:
     return place_buffers([each for each in buffers if each.kind != "output"])[1]
 
 
-def place_buffers(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
+def place_buffers(buffers: Sequence[LiveBuffer]) -> tuple[list[int], int]:
     """The address of each buffer, and the size of the arena in bytes.
 
     Outputs come first and share memory with nothing. The others follow in their order; no two
@@ -61,7 +61,7 @@ def place_buffers(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
 
 
 def _pack_best_fit(
-    buffers: Sequence[Buffer], numbers: Sequence[int], offsets: list[int], base: int
+    buffers: Sequence[LiveBuffer], numbers: Sequence[int], offsets: list[int], base: int
 ) -> int:
     """Best fit: place buffers one by one, each in the smallest gap that holds it; returns the end
     of the last."""
@@ -83,7 +83,7 @@ def _pack_best_fit(
 
 
 def _pack_alike(
-    buffers: Sequence[Buffer], numbers: Sequence[int], offsets: list[int], base: int
+    buffers: Sequence[LiveBuffer], numbers: Sequence[int], offsets: list[int], base: int
 ) -> int:
     """Place buffers of one dynamic size: they share slots with each other alone. Returns the end of
     the last slot."""
@@ -97,7 +97,7 @@ def _pack_alike(
     return base + len(ends) * size
 
 
-def _meet(first: Buffer, second: Buffer) -> bool:
+def _meet(first: LiveBuffer, second: LiveBuffer) -> bool:
     """Return whether the live ranges of both overlap."""
     return first.begin <= second.end and second.begin <= first.end
 

@@ -9,14 +9,16 @@ from ...dialects import graph
 from ...mlir import ir
 from ..graph_to_linalg.lowering import Fusion, fusion_of
 from ..graph_to_linalg.scratch import prepared_by
-from .liveness import Buffer, Liveness, Step
+from .liveness import LiveBuffer, Liveness, LivenessStep
 
 Key = tuple[int, int]
 """The index of a step, and that of a dispatch within it."""
 K = TypeVar("K")
 
 
-def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True) -> list[Buffer]:
+def dispatched_buffers(
+    function: Any, found: Liveness, side_by_side: bool = True
+) -> list[LiveBuffer]:
     """The buffers of `found`, the liveness of `function`, that the backend allocates.
 
     Values passed between ops within a dispatch have no buffer, nor have operands that are computed
@@ -36,7 +38,7 @@ def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True
         for read in step.reads:
             ends[read] = max(ends.get(read, 0), when[key])
     crowded = {at for at, count in Counter(when.values()).items() if count > 1}
-    allocated: list[Buffer] = []
+    allocated: list[LiveBuffer] = []
     for number, buffer in buffers.items():
         if buffer.kind == "output":
             allocated.append(buffer)
@@ -44,7 +46,7 @@ def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True
             begin = when[buffer.begin, 0]
             allocated.append(replace(buffer, begin=begin, end=max(begin, ends.get(number, 0))))
 
-    def order(buffer: Buffer) -> tuple[bool, int]:
+    def order(buffer: LiveBuffer) -> tuple[bool, int]:
         """The sort key of the backend: buffers that live in one stage of several dispatches come
         first."""
         momentary = buffer.begin == buffer.end and buffer.begin in crowded
@@ -53,7 +55,7 @@ def dispatched_buffers(function: Any, found: Liveness, side_by_side: bool = True
     return sorted(allocated, key=order)
 
 
-def _fused(found: Liveness, ops: Sequence[ir.Operation]) -> dict[int, Step]:
+def _fused(found: Liveness, ops: Sequence[ir.Operation]) -> dict[int, LivenessStep]:
     """The steps by number, without those that are fused into their reader."""
     steps = dict(enumerate(found.steps))
     readers = _readers(steps)
@@ -75,8 +77,8 @@ def _fused(found: Liveness, ops: Sequence[ir.Operation]) -> dict[int, Step]:
 
 
 def _in_place(
-    steps: Mapping[int, Step], buffers: Sequence[Buffer], ops: Sequence[ir.Operation]
-) -> tuple[dict[int, Step], dict[int, Buffer]]:
+    steps: Mapping[int, LivenessStep], buffers: Sequence[LiveBuffer], ops: Sequence[ir.Operation]
+) -> tuple[dict[int, LivenessStep], dict[int, LiveBuffer]]:
     """The steps and buffers, by number, where an operand that only a concat reads is written
     directly to the result of the concat, if its part of that is contiguous."""
     moved, kept = dict(steps), dict(enumerate(buffers))
@@ -134,7 +136,7 @@ def _is_elementwise(op: graph.GraphOp | None) -> bool:
     return isinstance(op, graph.ElementwiseOp)
 
 
-def _dispatches(step: Step, op: graph.GraphOp | None) -> list[Step]:
+def _dispatches(step: LivenessStep, op: graph.GraphOp | None) -> list[LivenessStep]:
     """The dispatches of `step`, a step of `op`, in order: the copies of a concat, each to its part
     of the result, or the fill of a border and the copy into its interior."""
     if isinstance(op, graph.ConcatOp) and step.reads:
@@ -146,7 +148,7 @@ def _dispatches(step: Step, op: graph.GraphOp | None) -> list[Step]:
     return [step]
 
 
-def _concurrency_groups(steps: dict[Key, Step]) -> dict[Key, int]:
+def _concurrency_groups(steps: dict[Key, LivenessStep]) -> dict[Key, int]:
     """The stage of each dispatch: the latest that the readers of its results allow."""
     readers = _readers(steps)
     left: dict[Key, int] = {}  # stages after that of a dispatch
@@ -157,7 +159,7 @@ def _concurrency_groups(steps: dict[Key, Step]) -> dict[Key, int]:
     return {key: most - behind for key, behind in left.items()}
 
 
-def _readers(steps: Mapping[K, Step]) -> dict[int, set[K]]:
+def _readers(steps: Mapping[K, LivenessStep]) -> dict[int, set[K]]:
     """The steps that read each buffer."""
     readers: dict[int, set[K]] = {}
     for key, step in steps.items():

@@ -7,7 +7,7 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import ComplexityError, Dim, at_least
 from .dispatches import dispatched_buffers
-from .liveness import Buffer, liveness
+from .liveness import LiveBuffer, liveness
 
 LiveSet = list[tuple[str, int | Dim]]
 """Tensors, by the nodes that compute them, and their bytes."""
@@ -47,12 +47,12 @@ def _greatest(totals: Sequence[int | Dim]) -> list[int]:
     return kept
 
 
-def _bytes(live_set: Sequence[Buffer]) -> int | Dim:
+def _bytes(live_set: Sequence[LiveBuffer]) -> int | Dim:
     total: int | Dim = 0
     for buffer in live_set:
         total = total + _size(buffer)
     return total
 
 
-def _size(buffer: Buffer) -> int | Dim:
+def _size(buffer: LiveBuffer) -> int | Dim:
     return buffer.bytes if buffer.size_expression is None else buffer.size_expression

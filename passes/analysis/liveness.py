@@ -22,7 +22,7 @@ ASSUMED_SIZE = 1
 
 
 @dataclass(frozen=True)
-class Buffer:
+class LiveBuffer:
     """Memory of one tensor and of all views of it.
 
     `begin` and `end` are the first and the last step at which it is alive, `kind` is ``input``,
@@ -41,7 +41,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Step:
+class LivenessStep:
     """One step of a run: the position of its op in the block, the buffers it reads and writes, by
     number, and the bytes of its scratch buffers. An op that prepares an operand has two steps, the
     first of which `prepares`."""
@@ -62,8 +62,8 @@ class Liveness:
     `assumed` the names of the ones that were not given.
     """
 
-    steps: tuple[Step, ...]
-    buffers: tuple[Buffer, ...]
+    steps: tuple[LivenessStep, ...]
+    buffers: tuple[LiveBuffer, ...]
     constants: int = 0
     sizes: Mapping[str, int] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
@@ -122,9 +122,9 @@ class _Sizes:
         self.sizes: dict[str, int] = {}
         self.assumed: dict[str, None] = {}
 
-    def buffer(self, name: str, type_: graph.TensorType, step: int, kind: str) -> Buffer:
+    def buffer(self, name: str, type_: graph.TensorType, step: int, kind: str) -> LiveBuffer:
         """Memory for a tensor of `type_`, alive at `step`."""
-        return Buffer(name, self.bytes_of(type_), step, step, kind, _size_expression(type_))
+        return LiveBuffer(name, self.bytes_of(type_), step, step, kind, _size_expression(type_))
 
     def bytes_of(self, type_: graph.TensorType) -> int:
         return math.prod(map(self._size, type_.shape)) * type_.dtype.itemsize
@@ -162,8 +162,8 @@ class _Analysis:
     def __init__(self, sizes: _Sizes, cpu: CpuModel):
         self._sizes, self._cpu = sizes, cpu
         self._numbers: dict[ir.Value, int] = {}
-        self._buffers: list[Buffer] = []
-        self._steps: list[Step] = []
+        self._buffers: list[LiveBuffer] = []
+        self._steps: list[LivenessStep] = []
         self._constants = 0
         self._known: set[ir.Value] = set()
 
@@ -210,7 +210,7 @@ class _Analysis:
         scratch = self._scratch(op, name, step)
         self._buffers += scratch
         total = sum(buffer.bytes for buffer in scratch)
-        self._steps.append(Step(name, position, tuple(sorted(reads)), tuple(writes), total))
+        self._steps.append(LivenessStep(name, position, tuple(sorted(reads)), tuple(writes), total))
 
     def _keep(self, reads: Iterable[int]) -> None:
         """Note that the buffers `reads` are alive at the step to come."""
@@ -226,7 +226,7 @@ class _Analysis:
         source, number, step = self._numbers[op.operands[0]], len(self._buffers), len(self._steps)
         self._keep([source])
         self._buffers.append(self._sizes.buffer(name, prepared.type_, step, "scratch"))
-        self._steps.append(Step(name, position, (source,), (number,), prepares=True))
+        self._steps.append(LivenessStep(name, position, (source,), (number,), prepares=True))
         return (reads - {source} if prepared.in_place_of_x else reads) | {number}
 
     def _is_constant(self, op: ir.Operation) -> bool:
@@ -243,13 +243,13 @@ class _Analysis:
             and all(graph.type_of(result).is_static for result in op.results)
         )
 
-    def _scratch(self, op: ir.Operation, name: str, step: int) -> list[Buffer]:
+    def _scratch(self, op: ir.Operation, name: str, step: int) -> list[LiveBuffer]:
         """The scratch buffers of `op`."""
         view = _view(op)
         needed = scratch_of(view, self._cpu)
         found = [self._sizes.buffer(name, type_, step, "scratch") for type_ in needed]
         if op.regions and not isinstance(view, graph.GroupOp):
-            found.append(Buffer(name, self._regions(op), step, step, "scratch"))
+            found.append(LiveBuffer(name, self._regions(op), step, step, "scratch"))
         return found
 
     def _regions(self, op: ir.Operation) -> int:

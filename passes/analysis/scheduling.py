@@ -6,7 +6,7 @@ from typing import Any
 
 from ...dialects import graph
 from ...mlir import ir
-from .liveness import Liveness, Step, operands_of
+from .liveness import Liveness, LivenessStep, operands_of
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Problem:
 
     ops: Sequence[ir.Operation]
     needed: Sequence[Sequence[int]]
-    steps: Sequence[Step]
+    steps: Sequence[LivenessStep]
     sizes: Sequence[int]
     """Bytes by buffer, 0 for those that live the whole time: inputs and outputs."""
     held: int
@@ -46,7 +46,7 @@ def make_problem(block: ir.Block, found: Liveness) -> Problem:
     ops: list[ir.Operation] = []
     needed: list[list[int]] = []
     barrier = -1
-    chosen: list[Step] = []
+    chosen: list[LivenessStep] = []
     for position, each in enumerate(list(block.operations)[:-1]):
         op = each.operation
         if op.name == "graph.constant":
@@ -60,15 +60,15 @@ def make_problem(block: ir.Block, found: Liveness) -> Problem:
         numbers.update(dict.fromkeys(op.results, len(ops)))
         ops.append(op)
         needed.append(sorted(before))
-        chosen.append(steps.get(position, Step("", position, (), ())))
+        chosen.append(steps.get(position, LivenessStep("", position, (), ())))
     sizes = [buffer.bytes if buffer.kind == "intermediate" else 0 for buffer in found.buffers]
     held = sum(buffer.bytes for buffer in found.buffers if buffer.kind == "output")
     return Problem(ops, needed, chosen, sizes, held)
 
 
-def _steps_by_position(found: Liveness) -> dict[int, Step]:
+def _steps_by_position(found: Liveness) -> dict[int, LivenessStep]:
     """The step of each op; several steps of one op are merged."""
-    steps: dict[int, Step] = {}
+    steps: dict[int, LivenessStep] = {}
     for step in found.steps:
         before = steps.get(step.position)
         if before is not None:
@@ -163,7 +163,7 @@ STRATEGIES: tuple[Callable[[Problem], list[int]], ...] = (
 )
 
 
-def _readers(steps: Sequence[Step], buffers: int) -> list[int]:
+def _readers(steps: Sequence[LivenessStep], buffers: int) -> list[int]:
     """The number of steps that read each buffer."""
     count = [0] * buffers
     for step in steps:
@@ -172,7 +172,7 @@ def _readers(steps: Sequence[Step], buffers: int) -> list[int]:
     return count
 
 
-def _freed(step: Step, left: Sequence[int], sizes: Sequence[int]) -> int:
+def _freed(step: LivenessStep, left: Sequence[int], sizes: Sequence[int]) -> int:
     """The bytes of the buffers that die at `step`, where `left` readers of each buffer remain."""
     freed = sum(sizes[buffer] for buffer in step.reads if left[buffer] == 1)
     return freed + sum(sizes[buffer] for buffer in step.writes if not left[buffer])

@@ -109,7 +109,7 @@ class _Work:
     """The cost of the steps, and the size of their intermediates."""
 
     batch: int
-    window: graph.Window
+    window: graph.RowWindow
     pixels: int
     """Pixels in a row of the result."""
     first: int
@@ -136,7 +136,7 @@ class _Work:
         last = _pixel_multiplications(roots[-1]) if after else 0
         others = pixels * (_pixel_multiplications(convolution) + last)
         return _Work(
-            batch, graph.Window.of(convolution), pixels, first, others,
+            batch, graph.RowWindow.of(convolution), pixels, first, others,
             width * depth * 4 if before else 0, pixels * features * 4 if after else 0,
             graph.type_of(convolution.w).static_shape[0], threads,
         )  # fmt: skip

@@ -97,7 +97,7 @@ def _compute(
 
 def _shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> FusedDepthwiseShape:
     depthwise = shape_of(op.depthwise)
-    window = graph.Window.of(op.depthwise)
+    window = graph.RowWindow.of(op.depthwise)
     read = op.tiling.read(window)
     roots = op.roots
     first = last = None

@@ -17,7 +17,7 @@ _I64 = np.dtype(np.int64)
 _NOWHERE = np.iinfo(np.int64).max
 
 
-class Axis:
+class IndexedAxis:
     """An axis that is indexed at run time. Created outside of a body, used inside.
 
     `reads` is the number of elements read, which must be 0 for an empty axis.
@@ -66,7 +66,7 @@ def take(
     """The slices of `x`, of type `source`, at `indices`, of type `places`, along `axis`."""
     shape = (*source.shape[:axis], *places.shape, *source.shape[axis + 1 :])
     result = source.with_shape(shape)
-    along = Axis(ctx, source.shape[axis], places.dtype, graph.element_count(result.shape))
+    along = IndexedAxis(ctx, source.shape[axis], places.dtype, graph.element_count(result.shape))
     index_loops = list(range(axis, axis + places.rank))
     slice_loops = [i for i in range(result.rank) if i not in index_loops]
     zero = scalar_constant(0, source.dtype)
@@ -103,7 +103,7 @@ def take_elements(
     """The elements of `x` at `indices`, of type `places`, along `axis`, and in place otherwise."""
     _require_within(ctx, source, places, axis)
     zero = scalar_constant(0, source.dtype)
-    along = Axis(ctx, source.shape[axis], places.dtype, graph.element_count(places.shape))
+    along = IndexedAxis(ctx, source.shape[axis], places.dtype, graph.element_count(places.shape))
 
     def element(index: ir.Value) -> ir.Value:
         position = along.position(index)
@@ -170,7 +170,7 @@ def _row_numbers(
     shape = places.shape[:-1]
     result = graph.TensorType(shape, _I64)
     reads = graph.element_count(shape)
-    axes = [Axis(ctx, extent, places.dtype, reads) for extent in extents]
+    axes = [IndexedAxis(ctx, extent, places.dtype, reads) for extent in extents]
     sizes = [ctx.index(extent) for extent in extents]
     columns = [ctx.index(i) for i in range(len(extents) - batch)]
     element = plain_element(_I64)
@@ -219,7 +219,7 @@ def _element_numbers(
     axis: int,
 ) -> ir.Value:
     """The linear index of the element that each of `indices`, along `axis`, refers to (i64)."""
-    along = Axis(ctx, extents[axis], places.dtype, graph.element_count(places.shape))
+    along = IndexedAxis(ctx, extents[axis], places.dtype, graph.element_count(places.shape))
     sizes = [ctx.index(extent) for extent in extents]
     zero, element = ctx.index(0), plain_element(_I64)
 

@@ -26,7 +26,7 @@ from .recurrent_dispatch import RecurrentDispatch
 
 Scalar = ir.Value
 Function = Callable[[Scalar], Scalar]
-Step = Callable[["_Layer", ir.Value, list[ir.Value]], list[ir.Value]]
+StepFunction = Callable[["_Layer", ir.Value, list[ir.Value]], list[ir.Value]]
 """Maps the gates of a step [N, k*H] and the state to the output of the step and the next state."""
 
 _STEP = "recurrence.step"
@@ -151,7 +151,11 @@ class _Layer:
         )
 
     def run(
-        self, gates: ir.Value, states: Sequence[ir.Value], lengths: ir.Value | None, step: Step
+        self,
+        gates: ir.Value,
+        states: Sequence[ir.Value],
+        lengths: ir.Value | None,
+        step: StepFunction,
     ) -> list[ir.Value]:
         """Run all steps; returns all outputs, then the last states."""
         ctx, now = self.ctx, Dim.symbol(_STEP)

@@ -30,7 +30,7 @@ _PROGRESS = ""
 
 
 @dataclass
-class Trace:
+class MatchTrace:
     """The mismatch before which most of the pattern had matched."""
 
     progress: float = -1
@@ -48,17 +48,17 @@ class Pattern(ABC):
     """A shape of graph. Build with the functions below; instances are immutable."""
 
     @abstractmethod
-    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+    def solutions(self, value: Any, captures: Captures, trace: MatchTrace) -> Iterator[Captures]:
         """Every way `value` fits, given what is captured already."""
 
     def match(self, value_or_op: Any) -> Captures | None:
         """The captures of the first way in which a value, or an op, fits; None if there is none."""
-        found = next(self.solutions(_plain(value_or_op), {}, Trace()), None)
+        found = next(self.solutions(_plain(value_or_op), {}, MatchTrace()), None)
         return found and {name: what for name, what in found.items() if name != _PROGRESS}
 
     def explain(self, value_or_op: Any) -> str | None:
         """The deepest mismatch, as text; None when the pattern matches."""
-        trace = Trace()
+        trace = MatchTrace()
         found = next(self.solutions(_plain(value_or_op), {}, trace), None)
         return trace.text if found is None else None
 
@@ -69,7 +69,7 @@ class Any_(Pattern):  # noqa: N801 - `Any` is taken
 
     name: str | None = None
 
-    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+    def solutions(self, value: Any, captures: Captures, trace: MatchTrace) -> Iterator[Captures]:
         yield from _captured(self.name, value, captures, trace)
 
 
@@ -81,7 +81,7 @@ class Constant(Pattern):
     accept: Callable[[Any], bool] | None = None
     wanted: str = "a constant"
 
-    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+    def solutions(self, value: Any, captures: Captures, trace: MatchTrace) -> Iterator[Captures]:
         if value is None or producer(value, graph.ConstantOp) is None:
             trace.fail(captures, value, f"expected {self.wanted}")
             return
@@ -98,7 +98,7 @@ class Constant(Pattern):
 class Absent(Pattern):
     """An optional operand that is left out."""
 
-    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+    def solutions(self, value: Any, captures: Captures, trace: MatchTrace) -> Iterator[Captures]:
         if value is None:
             yield captures
         else:
@@ -111,7 +111,7 @@ class Either(Pattern):
 
     choices: tuple[Pattern, ...]
 
-    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+    def solutions(self, value: Any, captures: Captures, trace: MatchTrace) -> Iterator[Captures]:
         for choice in self.choices:
             yield from choice.solutions(value, captures, trace)
 
@@ -134,7 +134,7 @@ class OpPattern(Pattern):
         """This pattern, capturing the op as `name`."""
         return replace(self, name=name)
 
-    def solutions(self, value: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+    def solutions(self, value: Any, captures: Captures, trace: MatchTrace) -> Iterator[Captures]:
         op = value if isinstance(value, graph.GraphOp) else _producer(value)
         if op is None or not isinstance(op, self.classes):
             wanted = " or ".join(c.OPERATION_NAME for c in self.classes)
@@ -213,7 +213,7 @@ def op(
 
 
 def _match_groups(
-    patterns: Sequence[Any], groups: Sequence[Any], captures: Captures, trace: Trace
+    patterns: Sequence[Any], groups: Sequence[Any], captures: Captures, trace: MatchTrace
 ) -> Iterator[Captures]:
     """Match operand groups one after the other, with backtracking."""
     if not patterns:
@@ -223,7 +223,9 @@ def _match_groups(
         yield from _match_groups(patterns[1:], groups[1:], found, trace)
 
 
-def _match_group(pattern: Any, group: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+def _match_group(
+    pattern: Any, group: Any, captures: Captures, trace: MatchTrace
+) -> Iterator[Captures]:
     if isinstance(pattern, Pattern):
         yield from pattern.solutions(group, captures, trace)
         return
@@ -235,7 +237,9 @@ def _match_group(pattern: Any, group: Any, captures: Captures, trace: Trace) -> 
     yield from _match_groups(pattern, values, captures, trace)
 
 
-def _captured(name: str | None, found: Any, captures: Captures, trace: Trace) -> Iterator[Captures]:
+def _captured(
+    name: str | None, found: Any, captures: Captures, trace: MatchTrace
+) -> Iterator[Captures]:
     counted = {**captures, _PROGRESS: captures.get(_PROGRESS, 0) + 1}
     if name is None:
         yield counted

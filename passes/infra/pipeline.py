@@ -22,7 +22,7 @@ from .reproducer import Reproducer
 
 
 @dataclass(frozen=True)
-class Step:
+class PipelineStep:
     """A pass and the op it runs on: the module, or each function."""
 
     pass_: Pass
@@ -39,7 +39,7 @@ class Step:
 class Pipeline:
     """Passes in the order in which they run. Its text is canonical, and `parse` reads it back."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
 
     @staticmethod
     def parse(text: str) -> "Pipeline":
@@ -59,7 +59,7 @@ class Pipeline:
     @staticmethod
     def of(*passes: Pass) -> "Pipeline":
         """The pipeline of `passes`, each on the op that it is made for."""
-        return Pipeline(tuple(Step(p, p.anchor) for p in passes))
+        return Pipeline(tuple(PipelineStep(p, p.anchor) for p in passes))
 
     def __add__(self, other: "Pipeline") -> "Pipeline":
         return Pipeline(self.steps + other.steps)
@@ -80,9 +80,9 @@ class Pipeline:
 class Observer(Protocol):
     """An observer of the program between passes: printers, progress, dumps."""
 
-    def before(self, step: Step, module: ir.Module) -> None: ...
+    def before(self, step: PipelineStep, module: ir.Module) -> None: ...
 
-    def after(self, step: Step, module: ir.Module, changed: bool) -> None: ...
+    def after(self, step: PipelineStep, module: ir.Module, changed: bool) -> None: ...
 
 
 def run_pipeline(
@@ -180,7 +180,7 @@ class _Run:
         before, self.fingerprint = self.fingerprint, fingerprint(self.module)
         return self.fingerprint != before
 
-    def _apply(self, step: Step) -> None:
+    def _apply(self, step: PipelineStep) -> None:
         state = PassState(self.report, step.pass_.name, self.checker is not None, self.fuel)
         with collected_errors(self.module.context) as errors:
             for op in _anchored(self.module, step.anchor):
@@ -189,7 +189,7 @@ class _Run:
             name = step.pass_.name
             raise PassError(f"pass '{name}' failed: {'; '.join(errors)}", name)
 
-    def _verify(self, step: Step) -> None:
+    def _verify(self, step: PipelineStep) -> None:
         try:
             self.module.operation.verify()
         except ir.MLIRError as error:
@@ -233,8 +233,10 @@ def _described(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _resolve(elements: Iterable[syntax.Element], anchor: str, problems: list[str]) -> list[Step]:
-    steps: list[Step] = []
+def _resolve(
+    elements: Iterable[syntax.Element], anchor: str, problems: list[str]
+) -> list[PipelineStep]:
+    steps: list[PipelineStep] = []
     for element in elements:
         if element.nested is not None:
             if anchor != MODULE:
@@ -252,7 +254,7 @@ def _resolve(elements: Iterable[syntax.Element], anchor: str, problems: list[str
 
 def _resolve_ours(
     pass_class: type[Pass], element: syntax.Element, anchor: str, problems: list[str]
-) -> Step | None:
+) -> PipelineStep | None:
     if anchor not in (MODULE, pass_class.anchor):
         problems.append(f"'{element.name}' runs on {pass_class.anchor}, not on {anchor}")
         return None
@@ -262,13 +264,13 @@ def _resolve_ours(
     except options.OptionError as error:
         problems += [f"{element.name}: {problem}" for problem in error.problems]
         return None
-    return Step(pass_, pass_class.anchor)
+    return PipelineStep(pass_, pass_class.anchor)
 
 
-def _resolve_mlir(element: syntax.Element, anchor: str, problems: list[str]) -> Step | None:
+def _resolve_mlir(element: syntax.Element, anchor: str, problems: list[str]) -> PipelineStep | None:
     problem = mlir_pass_problem(element.name, element.options)
     if problem is None:
-        return Step(MlirPass(element.name, element.options), anchor)
+        return PipelineStep(MlirPass(element.name, element.options), anchor)
     if problem == "unknown":
         hint = options.suggestion(element.name, [*known_passes(), *MLIR_PASSES])
         problems.append(f"no pass '{element.name}'{hint}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..elements import ELEMENT_TYPES
 from .device import Device, import_runtime
-from .dlpack import Layout, Memory
+from .dlpack import DLPackLayout, DLPackMemory
 from .memory import address
 
 LOCAL = "DEVICE_LOCAL"
@@ -76,14 +76,14 @@ def map_array(view: Any, dtype: np.dtype) -> np.ndarray:
 
 def keeping(device: Device, array: np.ndarray) -> np.ndarray:
     """A view of `array`, made by `map_array`, that keeps the device alive, too."""
-    layout = Layout(address(array), array.dtype, array.shape, None)
+    layout = DLPackLayout(address(array), array.dtype, array.shape, None)
     return np.asarray(_DeviceMemory(layout, array, device)).view(array.dtype)
 
 
-class _DeviceMemory(Memory):
+class _DeviceMemory(DLPackMemory):
     """Memory of a device; keeps the buffer and the device alive while arrays use it."""
 
-    def __init__(self, layout: Layout, mapped: np.ndarray, device: Device):
+    def __init__(self, layout: DLPackLayout, mapped: np.ndarray, device: Device):
         super().__init__(layout, mapped, writeable=True)
         self._device = device
 

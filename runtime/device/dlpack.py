@@ -76,7 +76,7 @@ _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 @dataclass(frozen=True)
-class Layout:
+class DLPackLayout:
     """Address and layout of a tensor. `strides` are in bytes; ``None`` means C order."""
 
     pointer: int
@@ -85,7 +85,7 @@ class Layout:
     strides: tuple[int, ...] | None
 
 
-def read_layout(capsule: Any) -> Layout:
+def read_layout(capsule: Any) -> DLPackLayout:
     """The layout of the tensor in `capsule`, without consuming the capsule.
 
     Raises `TypeError` for an element type that numpy and ml_dtypes do not have.
@@ -102,7 +102,7 @@ def read_layout(capsule: Any) -> Layout:
     if tensor.strides:
         strides = tuple(stride * dtype.itemsize for stride in tensor.strides[: tensor.ndim])
         strides = None if strides == _packed(shape, dtype, strides) else strides
-    return Layout((tensor.data or 0) + tensor.byte_offset, dtype, shape, strides)
+    return DLPackLayout((tensor.data or 0) + tensor.byte_offset, dtype, shape, strides)
 
 
 def _packed(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -> tuple[int, ...]:
@@ -148,16 +148,16 @@ def host_array(value: Any) -> np.ndarray:
     layout = read_layout(capsule)
     if 0 in layout.shape:
         return np.empty(layout.shape, layout.dtype)
-    return np.asarray(Memory(layout, capsule, writeable=False)).view(layout.dtype)
+    return np.asarray(DLPackMemory(layout, capsule, writeable=False)).view(layout.dtype)
 
 
-class Memory:
+class DLPackMemory:
     """Memory with numpy's array interface; `owner` keeps it alive while arrays use it.
 
     The elements are untyped (void): numpy accepts the types of ml_dtypes only in `ndarray.view`.
     """
 
-    def __init__(self, layout: Layout, owner: Any, *, writeable: bool):
+    def __init__(self, layout: DLPackLayout, owner: Any, *, writeable: bool):
         self._owner = owner
         self.__array_interface__ = {
             "version": 3,

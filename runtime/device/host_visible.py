@@ -13,7 +13,7 @@ import numpy as np
 from .buffers import clone, keeping, map_array
 from .device import Device, import_runtime
 from .device_tensor import DeviceTensor
-from .dlpack import Layout, Memory
+from .dlpack import DLPackLayout, DLPackMemory
 from .memory import ALIGNMENT, address, aligned_empty, span
 
 _IN_PLACE = 1 << 15
@@ -64,8 +64,8 @@ class LocalInput:
 
     def _view(self, array: np.ndarray) -> Any:
         if not array.flags.writeable:  # the import requires it, but nothing writes to an input
-            layout = Layout(address(array), array.dtype, array.shape, None)
-            array = np.asarray(Memory(layout, array, writeable=True))
+            layout = DLPackLayout(address(array), array.dtype, array.shape, None)
+            array = np.asarray(DLPackMemory(layout, array, writeable=True))
         buffer = self._allocator.import_host_allocation(array, self._memory_type, self._usage)
         return self._runtime.HalBufferView(buffer, array.shape, self._element_type)
 

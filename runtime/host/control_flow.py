@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from .evaluator import Body, Scope
+from .evaluator import Body, ValueScope
 from .registry import HostError, host_op
 
 
@@ -17,7 +17,7 @@ from .registry import HostError, host_op
 def if_(*, then_branch: Body, else_branch: Body) -> Callable[..., tuple[Any, ...]]:
     """Run one of two graphs, whose outputs may be of any kind."""
 
-    def run(scope: Scope, cond: np.ndarray) -> tuple[Any, ...]:
+    def run(scope: ValueScope, cond: np.ndarray) -> tuple[Any, ...]:
         return tuple((then_branch if np.asarray(cond).item() else else_branch).run((), scope))
 
     return run
@@ -28,7 +28,9 @@ def loop(*, body: Body) -> Callable[..., tuple[Any, ...]]:
     """Run a loop: carried values may be of any kind, scan outputs are stacked tensors."""
     count = len(body.inputs) - 2
 
-    def run(scope: Scope, trips: Any = None, cond: Any = None, *initial: Any) -> tuple[Any, ...]:
+    def run(
+        scope: ValueScope, trips: Any = None, cond: Any = None, *initial: Any
+    ) -> tuple[Any, ...]:
         carried = [*initial, *[None] * (count - len(initial))]
         stacks: list[list[Any]] = [[] for _ in body.outputs[1 + count :]]
         limit = None if trips is None else int(np.asarray(trips).item())
@@ -86,7 +88,7 @@ def scan(
         for given in (scan_output_axes, scan_output_directions)
     )
 
-    def run(scope: Scope, *inputs: Any) -> tuple[Any, ...]:
+    def run(scope: ValueScope, *inputs: Any) -> tuple[Any, ...]:
         carried = list(inputs[:count])
         scanned = [np.moveaxis(x, axis, 0) for x, axis in zip(inputs[count:], in_axes, strict=True)]
         lengths = {len(x) for x in scanned}
@@ -114,7 +116,7 @@ def sequence_map(*, body: Body) -> Callable[..., tuple[Any, ...]]:
     Of the further inputs, sequences are passed element by element, tensors whole.
     """
 
-    def run(scope: Scope, first: list[Any], *others: Any) -> tuple[Any, ...]:
+    def run(scope: ValueScope, first: list[Any], *others: Any) -> tuple[Any, ...]:
         lengths = {len(x) for x in (first, *others) if isinstance(x, list)}
         if len(lengths) > 1:
             raise HostError(f"the sequences have {sorted(lengths)} elements")

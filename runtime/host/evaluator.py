@@ -21,10 +21,10 @@ MAX_DEPTH = 64
 Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
 
 
-class Scope(dict[str, Any]):
+class ValueScope(dict[str, Any]):
     """Values by name; lookups of other names go to the enclosing scope."""
 
-    def __init__(self, outer: "Scope | None" = None):
+    def __init__(self, outer: "ValueScope | None" = None):
         super().__init__()
         self.outer = outer
 
@@ -58,11 +58,11 @@ class Body:
     outputs: tuple[str, ...]
     output_types: tuple[onnx.TypeProto | None, ...]
     constants: Mapping[str, Any]
-    steps: tuple["Step", ...]
+    steps: tuple["NodeStep", ...]
 
-    def run(self, feeds: Iterable[Any], outer: Scope | None) -> list[Any]:
+    def run(self, feeds: Iterable[Any], outer: ValueScope | None) -> list[Any]:
         """The outputs for one value per input."""
-        scope = Scope(outer)
+        scope = ValueScope(outer)
         scope.update(self.constants)
         scope.update(zip(self.inputs, feeds, strict=True))
         for step in self.steps:
@@ -71,16 +71,16 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Step:
+class NodeStep:
     """One node. `compute` takes its inputs, None for omitted ones, and the enclosing scope."""
 
     name: str
     op_type: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    compute: Callable[[list[Any], Scope], Sequence[Any]]
+    compute: Callable[[list[Any], ValueScope], Sequence[Any]]
 
-    def run(self, scope: Scope) -> None:
+    def run(self, scope: ValueScope) -> None:
         """Compute the outputs into `scope`. Raises `ExecutionError`, which names the node."""
         try:
             given = [scope[name] if name else None for name in self.inputs]
@@ -108,16 +108,16 @@ def make_graph(graph: onnx.GraphProto, context: Context) -> Body:
     )
 
 
-def make_step(node: onnx.NodeProto, context: Context) -> Step:
+def make_step(node: onnx.NodeProto, context: Context) -> NodeStep:
     """`node` ready to run. Raises `HostError` where it cannot run on the host."""
-    return Step(
+    return NodeStep(
         node.name, node.op_type, tuple(node.input), tuple(node.output), _operator(node, context)
     )
 
 
 def _operator(
     node: onnx.NodeProto, context: Context
-) -> Callable[[list[Any], Scope], Sequence[Any]]:
+) -> Callable[[list[Any], ValueScope], Sequence[Any]]:
     """The function that computes `node`."""
     node = _resolved(node, context.attributes)
     function = context.functions.get((node.domain, node.op_type, node.overload))
@@ -198,7 +198,7 @@ def _call(function: onnx.FunctionProto, node: onnx.NodeProto, context: Context) 
     )
     count = len(function.input)
 
-    def run(inputs: list[Any], _: Scope) -> Sequence[Any]:
+    def run(inputs: list[Any], _: ValueScope) -> Sequence[Any]:
         return body.run([*inputs, *[None] * (count - len(inputs))], None)
 
     return run

@@ -19,8 +19,8 @@ from ..targets.base import Flags
 from .child_process import ProgressEvent, describe_exit, run_child
 from .diagnostics import summarize
 from .executables import find_executable
+from .input_program import InputProgram, PlainProgram
 from .kernel_cache import KEEP_OBJECTS, SEARCH_PATH, KernelCache
-from .program import PlainProgram, Program
 from .reproducer import Reproduction, keep_reproducer
 from .temporary_folder import temporary_folder
 
@@ -32,7 +32,7 @@ logger = logging.getLogger("graphc")
 
 
 def compile_module(
-    program: bytes | Path | Program,
+    program: bytes | Path | InputProgram,
     *,
     target: Target,
     threads: int,
@@ -126,7 +126,7 @@ class _Call:
     def _output(self) -> Path:
         return self.folder / "module.vmfb"
 
-    def compile_with(self, kernels: KernelCache, program: Program) -> bytes:
+    def compile_with(self, kernels: KernelCache, program: InputProgram) -> bytes:
         """Compile `program` with cached kernels from `kernels`, and store its new kernels there."""
         shared = program.kernels if self.save_temps is None else ()
         if not shared:

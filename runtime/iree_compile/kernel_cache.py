@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..cache.compile_cache import CompileCache
 from ..cache.keys import kernel_key
+from .input_program import SharedKernel
 from .object_file import export_functions
-from .program import SharedKernel
 
 KEEP_OBJECTS = "--iree-llvmcpu-keep-linker-artifacts"
 """Flag that makes the backend keep its object files in its folder for temporary files."""

@@ -14,12 +14,12 @@ from graphc.benchmarks import contestant, loaders
 from graphc.benchmarks.compare import Setting, compare, show, summary
 from graphc.benchmarks.feeds import example_inputs
 from graphc.benchmarks.flops import count_flops
-from graphc.benchmarks.measure import Plan
+from graphc.benchmarks.measure import MeasurementPlan
 from graphc.benchmarks.peers import Terms
 from graphc.tools import gc_bench
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits.onnx"
-SHORT = Plan(rounds=2, burst_seconds=0.01, burst_runs=2, warmup_runs=1)
+SHORT = MeasurementPlan(rounds=2, burst_seconds=0.01, burst_runs=2, warmup_runs=1)
 
 
 def _saved(cases: Cases, folder: Path) -> Path:

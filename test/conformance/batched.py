@@ -11,13 +11,13 @@ from pathlib import Path
 import onnx
 
 from graphc.compiler.bytecode import BYTECODE_VERSION
-from graphc.compiler.driver import Compilation, begin, make_options, pieces, plan_parts
+from graphc.compiler.driver import Compilation, begin, compiled_parts, make_options, plan_parts
 from graphc.compiler.options import Options
 from graphc.errors import BackendError, UnsupportedModelError
 from graphc.mlir import ir
 from graphc.passes.infra.report import Report
 from graphc.runtime import compile_module
-from graphc.tools.program import new_context
+from graphc.tools.program_files import new_context
 from harness.isolation import Lost, call_each
 
 from .cases import Case
@@ -59,10 +59,10 @@ def compile_cases(
 
 
 def _compile_numbered(timeout: float, target: str, host: bool, number: int) -> list[Outcome]:
-    return compile_together(_batches[number], timeout, target=target, host=host)
+    return compile_batched(_batches[number], timeout, target=target, host=host)
 
 
-def compile_together(
+def compile_batched(
     cases: Sequence[Case], timeout: float, *, target: str, host: bool, keep: Path | None = None
 ) -> list[Outcome]:
     """Compile all `cases` as one module within `timeout` seconds; return their outcomes.
@@ -102,13 +102,13 @@ def _lower(case: Case, options: Options, programs: list[bytes]) -> bool:
     """Add the program of `case` for the backend to `programs`; return whether it covers the whole
     case."""
     whole = True
-    for piece in _compiled_pieces(case.model(), options):
-        if isinstance(piece, bytes):
+    for each in _compiled_pieces(case.model(), options):
+        if isinstance(each, bytes):
             whole = False
             continue
-        piece.graph_passes()
-        piece.lower()
-        with piece.handed_over() as path:
+        each.graph_passes()
+        each.lower()
+        with each.handed_over() as path:
             programs.append(path.read_bytes())
     return whole
 
@@ -120,7 +120,7 @@ def _compiled_pieces(model: onnx.ModelProto, options: Options) -> Iterable[Compi
         if not options.host:
             raise
     report = Report()
-    return pieces(plan_parts(model, options, report), options, report)
+    return compiled_parts(plan_parts(model, options, report), options, report)
 
 
 def join(programs: Iterable[bytes]) -> bytes:

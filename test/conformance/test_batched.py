@@ -43,7 +43,7 @@ def kernels(path):
 
 
 def test_one_module_has_the_kernels_of_all(tmp_path):
-    outcomes = batched.compile_together(
+    outcomes = batched.compile_batched(
         [*CASES, CASES[0]], 100, target="cuda", host=False, keep=tmp_path
     )
     assert [each.status for each in outcomes] == [Status.PASS] * 4
@@ -53,33 +53,33 @@ def test_one_module_has_the_kernels_of_all(tmp_path):
 
 def test_what_cannot_be_imported_hinders_no_other(tmp_path):
     given = [UNKNOWN, CASES[0]]
-    refused, passed = batched.compile_together(given, 100, target="cuda", host=False, keep=tmp_path)
+    refused, passed = batched.compile_batched(given, 100, target="cuda", host=False, keep=tmp_path)
     assert refused.status is Status.UNSUPPORTED
     assert "NoSuchOperator" in refused.detail
     assert passed.passed
     assert [len(kernels(path)) for path in tmp_path.iterdir()] == [1]
 
 
-def test_what_does_not_compile_together_is_compiled_alone(tmp_path):
+def test_what_does_not_compile_in_a_batch_is_compiled_alone(tmp_path):
     given = [CASES[0], NEGATED]
-    outcomes = batched.compile_together(given, 100, target="cuda", host=False, keep=tmp_path)
+    outcomes = batched.compile_batched(given, 100, target="cuda", host=False, keep=tmp_path)
     assert [each.status for each in outcomes] == [Status.PASS] * 2
     assert {path.name for path in tmp_path.iterdir()} == {each.name for each in given}
 
 
-def test_what_takes_too_long_together_is_compiled_alone(monkeypatch):
+def test_what_takes_too_long_in_a_batch_is_compiled_alone(monkeypatch):
     def run_out(*_, **__):
         raise BackendTimeoutError("too long", command="", reproducer=None)
 
     monkeypatch.setattr(batched, "compile_module", run_out)
-    outcomes = batched.compile_together(CASES[:1], 100, target="cuda", host=False)
+    outcomes = batched.compile_batched(CASES[:1], 100, target="cuda", host=False)
     assert [each.passed for each in outcomes] == [True]
 
 
 @forks
 def test_what_crashes_with_others_is_compiled_alone(monkeypatch):
     monkeypatch.setattr(batched, "SIZE", 1)
-    monkeypatch.setattr(batched, "compile_together", crash_at_negation)
+    monkeypatch.setattr(batched, "compile_batched", crash_at_negation)
     run_alone = batched.run_cases
     alone = []
 
@@ -96,10 +96,10 @@ def test_what_crashes_with_others_is_compiled_alone(monkeypatch):
 def crash_at_negation(cases, *arguments, **options):
     if cases[0].name == "test_neg":
         os._exit(1)
-    return COMPILE_TOGETHER(cases, *arguments, **options)
+    return COMPILE_BATCHED(cases, *arguments, **options)
 
 
-COMPILE_TOGETHER = batched.compile_together
+COMPILE_BATCHED = batched.compile_batched
 
 
 @pytest.mark.parametrize(("size", "expected"), [(2, [2, 1]), (3, [3]), (4, [3])])

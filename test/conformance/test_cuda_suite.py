@@ -4,7 +4,7 @@ bench``."""
 import pytest
 from benchmark_models import PATHS, each_benchmark_model, load
 
-from conformance.batched import compile_together
+from conformance.batched import compile_batched
 from conformance.known import load_known, surprises
 from graphc.compiler.driver import make_options, to_module
 
@@ -21,7 +21,7 @@ def test_cuda_compiles_the_suite_of_onnx(suite, part, tmp_path):
     """
     cases = [case for case in suite if "_expanded" not in case.name]
     first, end = (len(cases) * each // PARTS for each in (part, part + 1))
-    outcomes = compile_together(cases[first:end], 300, target="cuda", host=True, keep=tmp_path)
+    outcomes = compile_batched(cases[first:end], 300, target="cuda", host=True, keep=tmp_path)
     assert surprises(outcomes, load_known("cuda", executed=False)) == []
     files = list(tmp_path.iterdir())
     assert files

@@ -62,7 +62,7 @@ class Outcome:
         return Outcome(**{**written, "status": Status(written["status"])})
 
 
-def together(name: str, outcomes: Sequence[Outcome]) -> Outcome:
+def worst_of(name: str, outcomes: Sequence[Outcome]) -> Outcome:
     """The outcome of a case of several models."""
     worst = min(outcomes, key=lambda each: SEVERITY.index(each.status))
     return Outcome(

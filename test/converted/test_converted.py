@@ -7,7 +7,7 @@ from onnx import helper
 
 from converted import __main__ as tool
 from converted.checking import Converted, check
-from converted.outcome import Outcome, Status, together
+from converted.outcome import Outcome, Status, worst_of
 from graphc.runtime import CompiledModel
 
 X = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32)
@@ -47,7 +47,7 @@ def test_a_model_that_keeps_its_first_result_is_wrong(monkeypatch):
 
 def test_of_several_models_what_fails_decides():
     def ended(*statuses):
-        return together("a", [Outcome(str(i), each, str(i)) for i, each in enumerate(statuses)])
+        return worst_of("a", [Outcome(str(i), each, str(i)) for i, each in enumerate(statuses)])
 
     found = ended(Status.NOT_CONVERTED, Status.PASS, Status.WRONG, Status.UNSUPPORTED)
     assert (found.name, found.status, found.detail) == ("a", Status.WRONG, "2")

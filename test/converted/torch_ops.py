@@ -19,7 +19,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 from converted.checking import Converted, check
-from converted.outcome import Outcome, Status, together
+from converted.outcome import Outcome, Status, worst_of
 
 FRAMEWORKS = ("torch", "onnxscript")
 OPSET = 20
@@ -54,7 +54,7 @@ def run(name: str) -> Outcome:
     outcomes = [_check(f"sample {i}", info, each, mode) for i, each in enumerate(samples)]
     if not outcomes:
         return Outcome(name, Status.NOT_CONVERTED, "no sample is small, and has tensors")
-    return together(name, outcomes)
+    return worst_of(name, outcomes)
 
 
 @cache

@@ -7,7 +7,7 @@ from small_models import dense, write
 from graphc.compiler.driver import begin, make_options
 from graphc.debugging import bisect
 from graphc.debugging.bisect_lowering import LoweringSearch
-from graphc.debugging.bisection_result import Program
+from graphc.debugging.bisection_result import PassSnapshot
 from graphc.debugging.programs import body, operations
 from graphc.dialects import graph
 from graphc.errors import ReductionError
@@ -111,7 +111,7 @@ class WrongTogether:
 
 def search(check):
     module = begin(chain(), make_options("cpu", dims={"n": 2})).module
-    return LoweringSearch([Program(module, None, 0)], check, print).run()
+    return LoweringSearch([PassSnapshot(module, None, 0)], check, print).run()
 
 
 def test_code_is_made_of_small_programs():

@@ -16,7 +16,7 @@ from graphc.debugging import bisect, reduce
 from graphc.debugging.checks import Command
 from graphc.debugging.difference import tolerance_of
 from graphc.debugging.onnx.graphs import all_nodes
-from graphc.debugging.onnx.test_case import Subject, subject_of
+from graphc.debugging.onnx.test_case import ReductionCase, reduction_case
 from graphc.debugging.reduction import Reduced
 from graphc.errors import GraphcError
 from harness.isolation import Lost, call_each
@@ -142,7 +142,7 @@ def _predicate(outcome: Outcome) -> str:
     return f"{python}.history {{}}"
 
 
-def _culprit(subject: Subject, case: Case, options: dict[str, Any]) -> str:
+def _culprit(subject: ReductionCase, case: Case, options: dict[str, Any]) -> str:
     """Find out whether a pass, a rewrite, or the generated code is at fault."""
     try:
         return str(bisect(subject.model, subject.feeds, **_settings(case, options)))
@@ -152,11 +152,15 @@ def _culprit(subject: Subject, case: Case, options: dict[str, Any]) -> str:
 
 def _save_whole(case: Case, place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
-    subject_of(case.model, case.feeds).save(place)
+    reduction_case(case.model, case.feeds).save(place)
 
 
 def _write(
-    place: Path, outcome: Outcome, said: str, culprit: str = "", subject: Subject | None = None
+    place: Path,
+    outcome: Outcome,
+    said: str,
+    culprit: str = "",
+    subject: ReductionCase | None = None,
 ) -> str:
     """Write ``finding.json``, which marks this finding as processed; return `said`."""
     place.mkdir(parents=True, exist_ok=True)

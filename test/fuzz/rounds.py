@@ -34,7 +34,7 @@ class Inputs:
     expected: Feeds
 
 
-class Evaluation:
+class ReferenceEvaluation:
     """Evaluation of a model by its reference: ``onnxruntime``, or ``nodes``."""
 
     def __init__(self, model: onnx.ModelProto, reference: str):
@@ -75,7 +75,7 @@ def other_inputs(
     Without named sizes, other values are drawn twice. Inputs for which the reference has no answer
     are left out.
     """
-    evaluation = Evaluation(model, reference)
+    evaluation = ReferenceEvaluation(model, reference)
     dims = {info.name: _dims(info) for info in model.graph.input}
     named = any(isinstance(dim, str) for each in dims.values() for dim in each)
 
@@ -91,7 +91,7 @@ def other_inputs(
     return [inputs for inputs in found if inputs is not None]
 
 
-def _first(draw: Callable[[], Feeds | None], evaluation: Evaluation) -> Inputs | None:
+def _first(draw: Callable[[], Feeds | None], evaluation: ReferenceEvaluation) -> Inputs | None:
     for _ in range(TRIES):
         feeds = draw()
         inputs = None if feeds is None else evaluation.of(feeds)
@@ -116,7 +116,7 @@ def is_unsteady(
     It does if the results change when floats are perturbed slightly or when they are computed in
     float64. The inputs that a graph is drawn with are chosen so that rounding does not decide.
     """
-    evaluation = Evaluation(model, reference)
+    evaluation = ReferenceEvaluation(model, reference)
     for found in (*_nudged(evaluation, inputs.feeds, random), _in_float64(model, inputs)):
         if found is None or any(
             name in found and difference(found[name], wanted).relative > tolerances[name]
@@ -127,7 +127,7 @@ def is_unsteady(
 
 
 def _nudged(
-    evaluation: Evaluation, feeds: Feeds, random: np.random.Generator
+    evaluation: ReferenceEvaluation, feeds: Feeds, random: np.random.Generator
 ) -> Iterator[Feeds | None]:
     for _ in range(TRIES):
         inputs = evaluation.of({name: _moved(array, random) for name, array in feeds.items()})

@@ -20,7 +20,7 @@ from fuzz.families.reduction import fits
 from fuzz.findings import chosen, reduce_findings
 from fuzz.journal import Journal, Run
 from fuzz.outcome import Outcome, Status
-from fuzz.rounds import Evaluation, is_unsteady
+from fuzz.rounds import ReferenceEvaluation, is_unsteady
 from fuzz.running import check_graph
 from fuzz.summary import sum_up
 from graphc.debugging.onnx.graphs import all_nodes
@@ -269,7 +269,7 @@ def test_rounding_may_decide_what_other_inputs_give():
 
     def unsteady(op_type, feeds):
         case = case_of(onnx.helper.make_node(op_type, ["x"], ["y"]), {"x": x}, x, {"y": 1e-4})
-        inputs = Evaluation(case.model, "onnxruntime").of({"x": feeds})
+        inputs = ReferenceEvaluation(case.model, "onnxruntime").of({"x": feeds})
         return is_unsteady(
             case.model, inputs, case.tolerances, "onnxruntime", np.random.default_rng(0)
         )
@@ -277,8 +277,8 @@ def test_rounding_may_decide_what_other_inputs_give():
     assert unsteady("Round", x)
     assert not unsteady("Round", x + np.float32(0.25))
     assert not unsteady("Exp", x)
-    assert Evaluation(case_of(onnx.helper.make_node("Log", ["x"], ["y"]), {"x": x}, x, {}).model,
-                      "onnxruntime").of({"x": -x}) is None  # fmt: skip
+    log = case_of(onnx.helper.make_node("Log", ["x"], ["y"]), {"x": x}, x, {}).model
+    assert ReferenceEvaluation(log, "onnxruntime").of({"x": -x}) is None
 
 
 def test_of_errors_that_read_alike_only_some_are_reduced():

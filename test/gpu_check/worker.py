@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from conformance.outcome import Outcome, Status
-from graphc.benchmarks.measure import Plan, in_turns, largest_difference
+from graphc.benchmarks.measure import MeasurementPlan, in_turns, largest_difference
 from graphc.errors import DeviceError, GraphcError
 from graphc.runtime import CompiledModel, load, resolve_target
 from graphc.runtime.device.device import open_device
@@ -204,9 +204,9 @@ def _run_model(archive: Archive, packed: PackedModel, rounds: int) -> Reply:
     return {**reply, "milliseconds": {name: round(time, 4) for name, time in times.items()}}
 
 
-def plan_for(rounds: int, seconds: float) -> Plan:
+def plan_for(rounds: int, seconds: float) -> MeasurementPlan:
     """The timing plan for a model whose first run takes `seconds`: a slow model gets fewer
     bursts."""
-    plan = Plan()
+    plan = MeasurementPlan()
     affordable = int(TIMING_SECONDS / ((plan.burst_runs + 1) * seconds))
     return replace(plan, rounds=max(1, min(rounds, affordable)))

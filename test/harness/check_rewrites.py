@@ -29,7 +29,7 @@ HEADER = ("model", "rewrites", "fired", "checked", "s", "problem")
 
 
 @dataclass(frozen=True)
-class Finding:
+class RewriteFinding:
     """The result of checking one model."""
 
     model: str
@@ -47,16 +47,16 @@ class Finding:
         return [self.model, *map(str, numbers), f"{self.seconds:.0f}", self.problem]
 
 
-def check(name: str, path: Path, target: str) -> Finding:
+def check(name: str, path: Path, target: str) -> RewriteFinding:
     """Run the passes for `target` over the model at `path` and check them."""
     start = time.monotonic()
     try:
         report = explain(path, target, check_rewrites=True)
     except RewriteCheckError as error:
-        return Finding(name, time.monotonic() - start, problem=str(error))
+        return RewriteFinding(name, time.monotonic() - start, problem=str(error))
     statistics = report.rewrites.values()
     reasons = sorted({reason for each in statistics for reason in each.unchecked})
-    return Finding(
+    return RewriteFinding(
         name,
         time.monotonic() - start,
         sum(each.count > 0 for each in statistics),
@@ -66,7 +66,7 @@ def check(name: str, path: Path, target: str) -> Finding:
     )
 
 
-def summary(findings: Sequence[Finding], target: str) -> LongRun:
+def summary(findings: Sequence[RewriteFinding], target: str) -> LongRun:
     """The stored summary of a run."""
     counts: Mapping[str, float] = {
         "models": len(findings),

@@ -36,7 +36,7 @@ from .placement import (
 
 
 @dataclass(frozen=True)
-class NativePiece:
+class NativePartModel:
     """A part to compile, imported."""
 
     part: Part
@@ -44,7 +44,7 @@ class NativePiece:
 
 
 @dataclass(frozen=True)
-class HostPiece:
+class HostPartModel:
     """A part for the host, as the bytes of an ONNX model."""
 
     part: Part
@@ -52,11 +52,11 @@ class HostPiece:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PartitionPlan:
     """A model in parts, in the order in which they run."""
 
     placement: Placement
-    pieces: list[NativePiece | HostPiece]
+    parts: list[NativePartModel | HostPartModel]
 
     def nodes(self, part: Part) -> list[NodePlacement]:
         """The nodes of `part`."""
@@ -90,7 +90,7 @@ def make_plan(
     outputs: Sequence[str] | None = None,
     overridden: Collection[str] = (),
     apart: Collection[str] = (),
-) -> Plan:
+) -> PartitionPlan:
     """Divide the model between compiled code and the host; `why_not` tells what the host cannot
     run.
 
@@ -103,14 +103,14 @@ def make_plan(
     chosen = choose_outputs(model, outputs)
     del model.graph.output[:]
     model.graph.output.extend(chosen)
-    placement, pieces = _divide(_settled(model, folder, dims or {}, why_not), dims or {}, why_not)
+    placement, parts = _divide(_settled(model, folder, dims or {}, why_not), dims or {}, why_not)
     live = Partitioner(placement).live()
     nowhere = impossible(placement, live)
     if nowhere:
         raise UnsupportedModelError(
             [UnsupportedNode(n.name, n.domain, n.op_type, n.opset, n.reason) for n in nowhere]
         )
-    return Plan(placement, pieces)
+    return PartitionPlan(placement, parts)
 
 
 def place_nodes(
@@ -155,25 +155,25 @@ def _settled(
 
 def _divide(
     placement: Placement, dims: Mapping[str, int], why_not: WhyNot
-) -> tuple[Placement, list[NativePiece | HostPiece]]:
+) -> tuple[Placement, list[NativePartModel | HostPartModel]]:
     model, folder, answers = placement.model, placement.folder, placement.answers
     forced: dict[str, str] = {}
     while True:
-        pieces: list[NativePiece | HostPiece] = []
+        parts: list[NativePartModel | HostPartModel] = []
         refused: dict[str, str] = {}
         warnings: list[str] = []
         for part in Partitioner(placement).parts():
             proto = part_model(placement, part)
             if not part.native:
-                pieces.append(HostPiece(part, proto.SerializeToString()))
+                parts.append(HostPartModel(part, proto.SerializeToString()))
                 continue
             importer, module = _import_part(proto, placement)
             refused |= importer.refused
             warnings += importer.warnings
-            pieces.append(NativePiece(part, module))
+            parts.append(NativePartModel(part, module))
         if not refused:
             report_oddities(warnings)
-            return placement, pieces
+            return placement, parts
         forced |= refused
         placement = _place(model, folder, dims, forced, why_not, answers)
 

@@ -40,7 +40,7 @@ def heads_of(x: ir.Value) -> Heads | None:
 
 
 @dataclass(frozen=True)
-class Part:
+class HeadSlice:
     """A slice of the last axis, from `start` on, that is split into heads."""
 
     start: int
@@ -73,16 +73,16 @@ def take_heads(block: ir.Block, statistics: RewriteStatistics) -> None:
             statistics.record_declined(name, reason)
 
 
-def _part(op: graph.SliceOp) -> Part | None:
+def _part(op: graph.SliceOp) -> HeadSlice | None:
     run, heads = part_of_last_axis(op), heads_of(op.result)
     if run is None or heads is None:
         return None
     reshape = _only_user(op.result, graph.ReshapeOp)
     transpose = _only_user(reshape.result, graph.TransposeOp)
-    return Part(run[0], heads, transpose.result)
+    return HeadSlice(run[0], heads, transpose.result)
 
 
-def _problem(y: ir.Value, slices: list[graph.SliceOp], parts: list[Part]) -> str | None:
+def _problem(y: ir.Value, slices: list[graph.SliceOp], parts: list[HeadSlice]) -> str | None:
     if len(list(y.uses)) > len(slices):
         return "what the heads are taken from is used elsewhere"
     forms = {(part.heads.size, part.heads.perm) for part in parts}
@@ -94,7 +94,7 @@ def _problem(y: ir.Value, slices: list[graph.SliceOp], parts: list[Part]) -> str
     return None
 
 
-def _take_parts(first: graph.SliceOp, y: ir.Value, parts: list[Part]) -> None:
+def _take_parts(first: graph.SliceOp, y: ir.Value, parts: list[HeadSlice]) -> None:
     replaced = [_chain(part) for part in parts]
     location = fuse_locations(op.location for chain in replaced for op in chain)
     with ir.InsertionPoint(first), location:
@@ -105,21 +105,21 @@ def _take_parts(first: graph.SliceOp, y: ir.Value, parts: list[Part]) -> None:
             op.erase()
 
 
-def _chain(part: Part) -> list[ir.OpView]:
+def _chain(part: HeadSlice) -> list[ir.OpView]:
     """The transpose, reshape and slice of a part, in this order (the last op first)."""
     transpose = ir.OpResult(part.result).owner
     reshape = ir.OpResult(transpose.operands[0]).owner
     return [transpose, reshape, ir.OpResult(reshape.operands[0]).owner]
 
 
-def _are_equal(y: ir.Value, parts: list[Part]) -> bool:
+def _are_equal(y: ir.Value, parts: list[HeadSlice]) -> bool:
     count = parts[0].heads.count
     width = count * parts[0].heads.size
     starts_fit = all(part.heads.count == count and part.start % width == 0 for part in parts)
     return starts_fit and graph.type_of(y).shape[-1] % width == 0
 
 
-def _equal_parts(y: ir.Value, parts: list[Part]) -> list[ir.Value]:
+def _equal_parts(y: ir.Value, parts: list[HeadSlice]) -> list[ir.Value]:
     heads = parts[0].heads
     width = heads.count * heads.size
     *leading, total = graph.type_of(y).shape
@@ -131,7 +131,7 @@ def _equal_parts(y: ir.Value, parts: list[Part]) -> list[ir.Value]:
     return [graph.reshape(value, shape=shape) for value in taken]
 
 
-def _unequal_parts(y: ir.Value, parts: list[Part]) -> list[ir.Value]:
+def _unequal_parts(y: ir.Value, parts: list[HeadSlice]) -> list[ir.Value]:
     heads = parts[0].heads
     *leading, total = graph.type_of(y).shape
     y = graph.reshape(y, shape=[*leading, total // heads.size, heads.size])

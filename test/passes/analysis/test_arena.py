@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from graphc.dialects.symbolic import Dim
 from graphc.passes.analysis.arena import place_buffers
-from graphc.passes.analysis.liveness import Buffer
+from graphc.passes.analysis.liveness import LiveBuffer
 
 KINDS = st.sampled_from(("intermediate", "scratch", "output"))
 SPANS = st.tuples(st.integers(1, 500), st.integers(0, 20), st.integers(0, 6), KINDS, st.booleans())
@@ -15,8 +15,8 @@ BATCH = Dim.symbol("batch")
 def buffer(size, begin, more, kind="intermediate", named=False):
     """One of `size` bytes, or of as many for each of three in a batch."""
     if not named:
-        return Buffer("", size, begin, begin + more, kind)
-    return Buffer("", 3 * size, begin, begin + more, kind, BATCH * size)
+        return LiveBuffer("", size, begin, begin + more, kind)
+    return LiveBuffer("", 3 * size, begin, begin + more, kind, BATCH * size)
 
 
 @given(st.lists(SPANS, max_size=30))
@@ -33,7 +33,7 @@ def test_buffers_do_not_overlap(spans):
 def test_what_is_free_again_is_used_again():
     buffers = [buffer(10, i, 1) for i in range(6)]
     assert place_buffers(buffers) == ([0, 64, 0, 64, 0, 64], 128)
-    assert place_buffers([Buffer("x", 8, -1, 3, "input")]) == ([0], 0)
+    assert place_buffers([LiveBuffer("x", 8, -1, 3, "input")]) == ([0], 0)
 
 
 def test_the_smallest_gap_is_taken():

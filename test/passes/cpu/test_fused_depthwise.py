@@ -65,7 +65,7 @@ def _channels(stages, cpu, threads):
     roots = [root for root, *_ in stages]
     if not graph.can_split_channels(roots):
         return f"not for {threads} threads of {cpu} here"
-    return graph.RowTiling(1, graph.Window.of(roots[1]).result, 1, "channels")
+    return graph.RowTiling(1, graph.RowWindow.of(roots[1]).result, 1, "channels")
 
 
 @pytest.mark.parametrize("vector_bits", [128, 512])
@@ -111,7 +111,7 @@ def test_the_interpreter_computes_what_is_fused():
 @pytest.mark.parametrize(("stride", "low", "reach"), [(1, 1, 3), (2, 1, 3), (1, 4, 5), (2, 0, 1)])
 def test_row_tiles_cover_the_rows(height, row_blocks, rows, stride, low, reach):
     tiling = graph.RowTiling(row_blocks, rows, 1)
-    window = graph.Window(height * stride, height, stride, low, reach)
+    window = graph.RowWindow(height * stride, height, stride, low, reach)
     starts = tiling.starts(height)
     assert {row for start in starts for row in range(start, start + rows)} == set(range(height))
     bounds = [row_block * height // row_blocks for row_block in range(row_blocks + 1)]

@@ -20,7 +20,7 @@ class SharedKernel(Protocol):
         ...
 
 
-class Program(Protocol):
+class InputProgram(Protocol):
     """An MLIR program, which may be large: it is written once the kernels to link are known."""
 
     @property
@@ -45,7 +45,7 @@ class Program(Protocol):
 
 
 class PlainProgram:
-    """A fixed `Program`: MLIR bytecode or text, or the path of a file of it."""
+    """A fixed `InputProgram`: MLIR bytecode or text, or the path of a file of it."""
 
     kernels: Sequence[SharedKernel] = ()
 

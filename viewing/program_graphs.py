@@ -16,7 +16,7 @@ SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
 
 @dataclass
-class Node:
+class NodeView:
     """An op, an input or an output.
 
     `origin` holds nodes of the ONNX model, `inner` the ops of a fused group, `inputs` pairs of the
@@ -48,24 +48,24 @@ class Node:
 
 
 @dataclass
-class Graph:
+class BlockGraph:
     """The ops of a block, in order; the source of an edge has a smaller number than its target."""
 
     title: str
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[NodeView] = field(default_factory=list)
     edges: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass
-class Program:
+class ProgramGraphs:
     """The graphs of a program, that of ``main`` first. The ops live as long as `module`."""
 
-    graphs: list[Graph]
+    graphs: list[BlockGraph]
     module: ir.Module
     main: Any
 
 
-def read_program(text: str) -> Program:
+def read_program(text: str) -> ProgramGraphs:
     """Parse the text of a `Stage`.
 
     Ops are parsed as unregistered, without the dialect, whose rules need the constants that are
@@ -78,7 +78,7 @@ def read_program(text: str) -> Program:
         main = next(op for op in module.body.operations if _is_main(op.operation))
         reader = _Reader()
         reader.read_function(main.operation)
-    return Program(reader.graphs, module, main)
+    return ProgramGraphs(reader.graphs, module, main)
 
 
 def _is_main(op: ir.Operation) -> bool:
@@ -89,7 +89,7 @@ def _is_main(op: ir.Operation) -> bool:
 
 class _Reader:
     def __init__(self) -> None:
-        self.graphs: list[Graph] = []
+        self.graphs: list[BlockGraph] = []
 
     def read_function(self, function: ir.Operation) -> None:
         block = function.regions[0].blocks[0]
@@ -100,14 +100,14 @@ class _Reader:
         self, title: str, block: ir.Block, inputs: Sequence[str], outputs: Sequence[str]
     ) -> int:
         number = len(self.graphs)
-        found = Graph(title)
+        found = BlockGraph(title)
         self.graphs.append(found)
         owners: dict[ir.Value, int] = {}
         types: dict[ir.Value, str] = {}
         for argument in block.arguments:
             names = tuple(inputs[argument.arg_number : argument.arg_number + 1])
             owners[argument] = len(found.nodes)
-            found.nodes.append(Node("input", "input", names, outputs=[_spell(argument.type)]))
+            found.nodes.append(NodeView("input", "input", names, outputs=[_spell(argument.type)]))
         *ops, terminator = [op.operation for op in block.operations]
         for position, op in enumerate(ops):
             if op.name == "graph.constant":
@@ -117,13 +117,13 @@ class _Reader:
             _connect(found, node, _captured(op), owners, types)
             owners.update(dict.fromkeys(op.results, len(found.nodes) - 1))
         for index, value in enumerate(terminator.operands):
-            node = Node("output", "output", tuple(outputs[index : index + 1]))
+            node = NodeView("output", "output", tuple(outputs[index : index + 1]))
             _connect(found, node, [value], owners, types)
         return number
 
-    def _read(self, op: ir.Operation, position: int) -> Node:
+    def _read(self, op: ir.Operation, position: int) -> NodeView:
         name = op.name.removeprefix("graph.")
-        node = Node(name, family(op.name), location_names(op.location), position=position)
+        node = NodeView(name, family(op.name), location_names(op.location), position=position)
         node.outputs = [_spell(result.type) for result in op.results]
         node.attributes = {
             key: _shortened(str(attribute))
@@ -141,8 +141,8 @@ class _Reader:
 
 
 def _connect(
-    found: Graph,
-    node: Node,
+    found: BlockGraph,
+    node: NodeView,
     operands: Sequence[ir.Value],
     owners: dict[ir.Value, int],
     constants: dict[ir.Value, str],
