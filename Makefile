@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-GRAPHC_HOSTILE_INPUTS ?= 100000
+GRAPHC_ROBUSTNESS_INPUTS ?= 100000
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
 GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak hostile fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -95,10 +95,10 @@ soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an 
 	@$(BIN)/python -m harness.soak --minutes 60 --json docs/reliability/soak.json; \
 		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
-hostile: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_HOSTILE_INPUTS=1000)
+robustness: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_ROBUSTNESS_INPUTS=1000)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,fuzz]'
-	@$(BIN)/python -m robustness --inputs $(GRAPHC_HOSTILE_INPUTS) --json build/hostile/results.json \
-		--summary docs/reliability/hostile.json; status=$$?; $(BIN)/python -m harness.docs; exit $$status
+	@$(BIN)/python -m robustness --inputs $(GRAPHC_ROBUSTNESS_INPUTS) --json build/robustness/results.json \
+		--summary docs/reliability/robustness.json; status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 fuzz: $(STAMP)  ## Draw 10,000 models, compile them and compare them with ONNX Runtime (GRAPHC_FUZZ_GRAPHS, FLAGS=--resume)
 	@$(BIN)/python -m fuzz --graphs $${GRAPHC_FUZZ_GRAPHS:-10000} $(FLAGS) \

@@ -1,4 +1,4 @@
-"""FLOP count of a model: the operations of its products and convolutions."""
+"""FLOP count of a model: the operations of its matmuls and convolutions."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -17,7 +17,7 @@ _PLATFORMS = {"cpu": "cpu", "cuda": "cuda", "rocm": "rocm"}
 
 
 def load_jax(path: Path, terms: Terms) -> Peer:
-    """The module as one JAX function, with ``jax.jit`` and f32 products in full precision."""
+    """The module as one JAX function, with ``jax.jit`` and f32 matmuls in full precision."""
     _keep_to(terms.threads)  # before JAX counts the CPUs
     import jax
     import torchax

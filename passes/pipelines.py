@@ -45,14 +45,14 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         *GRAPH,
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
-        "int8-matmul-to-f32",  # products of bytes, before layout and panels are chosen
+        "int8-matmul-to-f32",  # int8 matmuls, before layout and panels are chosen
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
         "graph-fused-attention{{{cpu}}}",  # what stays is decomposed
         "graph-winograd{{{cpu} tile={winograd_tile}}}",  # before others do
-        "graph-direct-conv{{{cpu}}}",  # before they become products
+        "graph-direct-conv{{{cpu}}}",  # before they become matmuls
         "cpu-select-matmul-kernels{{"  # on weights as they finally are
         "{cpu} bf16={bf16_unit} bf16x3={bf16x3} allow-f24={allow_reduced_precision} "
         "allow-strassen={allow_reduced_precision} threads={threads}}}",
@@ -68,7 +68,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-conv-to-matmul{{narrow=none}}",  # tensor cores read windows as they are
     ),
     "vulkan": _for_gpus(
-        "graph-conv-to-matmul",  # products alone have tiles
+        "graph-conv-to-matmul",  # matmuls alone have tiles
     ),
     "interpret": (),  # the program as it was imported
 }
@@ -139,7 +139,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
 }
 """Pass options by precision: the rounding that may differ from the model's. In ``f32``,
 convolutions and matmuls may use algorithms with fewer multiplications (errors of some 1e-6 of the
-largest element), three bf16 products per matmul (some 5e-6), or weights of 24 bits (2e-6). In
+largest element), three bf16 matmuls per matmul (some 5e-6), or weights of 24 bits (2e-6). In
 ``strict``, only the order of sums changes. In ``f16`` and ``bf16``, f32 values of the model are
 computed in these types. CPUs convert only the operands of matmuls to bf16, and only if they have a
 unit that multiplies it."""

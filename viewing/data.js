@@ -2,7 +2,7 @@
 // What the page knows: the data, what is chosen, and how values are spelled.
 
 const GROUPS = {
-  products: [
+  matmuls: [
     "contraction",
     "convolution",
     "winograd",
@@ -22,7 +22,7 @@ const GROUPS = {
   other: ["shapes", "random", "fusion", "other"],
 };
 const GROUP_TITLES = {
-  products: "products, convolutions",
+  matmuls: "matmuls, convolutions",
   attention: "attention",
   normalization: "normalisation",
   reduction: "reductions, pools",

@@ -11,7 +11,7 @@ function drawLabels(area) {
       (node.family === "input" || node.family === "output" ? 2 : 0) +
       (state.colors === "kind" ? 0 : 4 * paint(node, number)[1]) +
       (node.inner ? 0.5 : 0) +
-      ({ products: 0.4, attention: 0.45 }[nodeGroup(node)] || 0);
+      ({ matmuls: 0.4, attention: 0.45 }[nodeGroup(node)] || 0);
   const visible = found
     .map((node, number) => [node, number])
     .filter(

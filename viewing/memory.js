@@ -47,7 +47,7 @@ function showMemory() {
       "p",
       { class: "key", style: "gap:16px;display:flex;flex-wrap:wrap" },
       ...[
-        ["products", "intermediate tensor"],
+        ["matmuls", "intermediate tensor"],
         ["fusion", "output"],
         ["attention", "scratch: of a kernel, scores, inside of control flow"],
         ["gone", "the most at once"],
@@ -121,7 +121,7 @@ function drawLifetimes() {
   pen.scale(ratio, ratio);
   axes(pen, tallest, steps, px, py, box);
   const fills = {
-    intermediate: colors.products,
+    intermediate: colors.matmuls,
     scratch: colors.attention,
     output: colors.fusion,
   };

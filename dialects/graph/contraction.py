@@ -18,7 +18,7 @@ from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
 
-def product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
+def accumulator_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
     """The element type of a contraction of operands of types `a` and `b`."""
     if all(is_integer(dtype) and dtype.itemsize < 4 for dtype in (a, b)):
         return np.dtype(np.int32)
@@ -77,11 +77,11 @@ class MatmulOp(Contraction, name="matmul"):
                 raise TypeRuleError(f"needs matrices, not {operand}")
         require_equal_sizes(a.shape[-1], b.shape[-2], f"inner sizes of {a} and {b}")
         batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        return TensorType((*batch, a.shape[-2], b.shape[-1]), product_dtype(a.dtype, b.dtype))
+        return TensorType((*batch, a.shape[-2], b.shape[-1]), accumulator_dtype(a.dtype, b.dtype))
 
     @staticmethod
     def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        dtype = product_dtype(a.dtype, b.dtype)
+        dtype = accumulator_dtype(a.dtype, b.dtype)
         return np.matmul(_summable(a, dtype), _summable(b, dtype)).astype(dtype)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..symbolic import Dim
 from .attributes import Int, Ints, Str
 from .base import Tensor, TypeRuleError, builder
-from .contraction import Contraction, product_dtype, require_equal_sizes
+from .contraction import Contraction, accumulator_dtype, require_equal_sizes
 from .elementwise import require_number
 from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float, is_unsigned
@@ -89,7 +89,7 @@ class ConvOp(Contraction, name="conv"):
         kernel = _require_static(kernel)
         out = output_sizes(extents, kernel, strides, dilations, low, high)
         shape = join_layout(batch, features, out, layout)
-        return TensorType(shape, product_dtype(x.dtype, w.dtype))
+        return TensorType(shape, accumulator_dtype(x.dtype, w.dtype))
 
     @staticmethod
     def evaluate(
@@ -103,7 +103,7 @@ class ConvOp(Contraction, name="conv"):
         groups: int,
         layout: str,
     ) -> np.ndarray:
-        dtype = product_dtype(x.dtype, w.dtype)
+        dtype = accumulator_dtype(x.dtype, w.dtype)
         wide = np.float32 if is_float(dtype) and dtype.itemsize < 4 else dtype
         image = to_channels_first(x, layout).astype(wide)
         spatial = image.ndim - 2

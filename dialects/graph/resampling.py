@@ -24,7 +24,7 @@ def _wide(dtype: np.dtype) -> np.dtype:
 class InterpolateOp(GraphOp, name="interpolate"):
     """Weighted sums of elements along `axis`, the building block of Resize.
 
-    ``result[i] = sum(weights[i, tap] * x[places[i, tap]])``; `places` (integers) and `weights`
+    ``result[i] = sum(weights[i, tap] * x[indices[i, tap]])``; `indices` (integers) and `weights`
     are [n, taps], and the result has n elements along `axis`. Places outside of the axis are
     clamped to it. `weights` are f64 for f64, else f32.
     """
@@ -33,32 +33,32 @@ class InterpolateOp(GraphOp, name="interpolate"):
     along_axis = "not yet: the gain is unmeasured"
 
     x: Tensor
-    places: Tensor
+    indices: Tensor
     weights: Tensor
     axis: Int
 
     @staticmethod
-    def infer(x: TensorType, places: TensorType, weights: TensorType, *, axis: int) -> TensorType:
+    def infer(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
         require_float(x)
-        require_integer(places)
+        require_integer(indices)
         require_axis(axis, x.rank)
         if weights.dtype != _wide(x.dtype):
             raise TypeRuleError(f"weights for {x} are {_wide(x.dtype)}, not {weights.dtype}")
-        if places.rank != 2 or weights.shape != places.shape:
-            raise TypeRuleError(f"needs places and weights of one shape, not {places}, {weights}")
-        if x.shape[axis] == 0 and places.shape[0] != 0:
+        if indices.rank != 2 or weights.shape != indices.shape:
+            raise TypeRuleError(f"needs places and weights of one shape, not {indices}, {weights}")
+        if x.shape[axis] == 0 and indices.shape[0] != 0:
             raise TypeRuleError(f"cannot read from an empty axis of {x}")
-        return x.with_shape((*x.shape[:axis], places.shape[0], *x.shape[axis + 1 :]))
+        return x.with_shape((*x.shape[:axis], indices.shape[0], *x.shape[axis + 1 :]))
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, places: np.ndarray, weights: np.ndarray, *, axis: int
+        x: np.ndarray, indices: np.ndarray, weights: np.ndarray, *, axis: int
     ) -> np.ndarray:
-        places = np.clip(places, 0, max(x.shape[axis] - 1, 0))
+        indices = np.clip(indices, 0, max(x.shape[axis] - 1, 0))
         shape = (-1, *[1] * (x.ndim - axis - 1))
-        total = np.zeros((*x.shape[:axis], len(places), *x.shape[axis + 1 :]), weights.dtype)
-        for tap in range(places.shape[1]):
-            taken = np.take(x, places[:, tap], axis=axis)
+        total = np.zeros((*x.shape[:axis], len(indices), *x.shape[axis + 1 :]), weights.dtype)
+        for tap in range(indices.shape[1]):
+            taken = np.take(x, indices[:, tap], axis=axis)
             total += taken * weights[:, tap].reshape(shape)
         return total.astype(x.dtype)
 

@@ -91,11 +91,11 @@ class DirectConv(Rewrite):
         if not image.is_static:
             return "sizes are not known at compile time"
         if attrs["groups"] == 1 and is_pointwise(weights, attrs):
-            return "it is a matrix product"
+            return "it is a matmul"
         if result.static_shape[-2] < MIN_PIXELS:
             return "rows of the result are too short"
         if attrs["groups"] == 1 and self._streams(weights, result.static_shape[:-1]):
-            return "its weights come from memory, which a product reads once for all places"
+            return "its weights come from memory, which a matmul reads once for all pixels"
         if weights.shape[-2] == 1 and attrs["groups"] > 1:
             return self._check_depthwise(weights, attrs)
         joined = _join_groups(weights, attrs["groups"], self.lanes)

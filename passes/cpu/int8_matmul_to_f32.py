@@ -25,7 +25,7 @@ _F32 = np.dtype(np.float32)
 @register
 @dataclass(frozen=True)
 class Int8MatmulToF32(Pass):
-    """Multiply integers of 8 bits as f32.
+    """Compute matmuls and convolutions of 8-bit integers in f32.
 
     %1 = "graph.matmul"(%x, %w) : 128x768xui8, 768x768xi8
     -->
@@ -33,9 +33,9 @@ class Int8MatmulToF32(Pass):
     %2 = "graph.matmul"(%1, %w') : 128x768xf32, 768x768xf32
     %3 = "graph.cast"(%2) : 128x768xi32
 
-    Exact: sums that f32 might round are split into several, which are added as integers. Machines
-    without products of bytes are as fast that way, and layouts, panels and kernels for floats serve
-    integers too. Constant weights take four times the memory.
+    Exact: along K, f32 accumulates no more terms than it holds without rounding; such partial sums
+    are added as integers. Machines without int8 dot products are as fast that way, and layouts,
+    panels and kernels for floats serve integers too. Constant weights take four times the memory.
     """
 
     name = "int8-matmul-to-f32"

@@ -27,22 +27,22 @@ MIN_K = 16
 @register
 @dataclass(frozen=True)
 class CpuSelectMatmulKernels(Pass):
-    """Multiply by constant weights in panels that fill the vector registers.
+    """Select the kernel of each matmul by constant weights, and pack its weights into panels.
 
     %1 = "graph.matmul"(%x, %w) : 128x768, 768x3072
     -->
     %1 = "graph.packed_matmul"(%x, %w') {mr = 6} : 128x768, 48x768x64
 
-    Channels-last convolutions become such products too: with a 1x1 kernel as they are, with a
-    larger one, on few places, of `graph.im2col`. Exact up to the order of sums.
+    Channels-last convolutions become such matmuls too: with a 1x1 kernel as they are, with a larger
+    one and few output pixels by `graph.im2col`. Exact up to the order of accumulation.
 
     The recurrences of `graph.rnn`, `graph.gru` and `graph.lstm` are laid out likewise.
 
-    Large products of known size may be computed by blocks, with fewer multiplications
-    (`graph.strassen_matmul`).
+    Large matmuls of static sizes may use a Strassen-like algorithm (`graph.strassen_matmul`).
 
-    With a unit that multiplies bf16, factors are rounded to that, and their products summed in f32;
-    or each factor of f32 becomes the sum of two of bf16, of whose four products three are summed.
+    With a unit that multiplies bf16, operands are rounded to bf16 and accumulated in f32
+    (`graph.bf16_matmul`), or each f32 operand is split into a high and a low bf16 term, of whose
+    four matmuls three are computed (`graph.bf16x3_matmul`).
     """
 
     name = "cpu-select-matmul-kernels"

@@ -28,7 +28,7 @@ TRANSFORM_CYCLES = 4
 @register
 @dataclass(frozen=True)
 class GraphWinograd(Pass):
-    """Convolve 3x3 kernels with fewer products, on transformed images and weights.
+    """Convolve 3x3 kernels with fewer multiplications, on transformed images and weights.
 
     %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
     -->
@@ -72,7 +72,7 @@ class WinogradConv(Rewrite):
         if weights.dtype != np.float32:
             return "only f32 is convolved this way"
         if kernel != (3, 3) or any(n != 1 for n in (*attrs["strides"], *attrs["dilations"])):
-            return "its kernel is not 3x3, or steps over places"
+            return "its kernel is not 3x3, or its strides are not 1"
         if not graph.type_of(op.x).is_static:
             return "sizes are not known at compile time"
         if channels % self.lanes or features // attrs["groups"] % self.lanes:

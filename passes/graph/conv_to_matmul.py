@@ -30,7 +30,7 @@ takes 65 and 15 microseconds, and 305 and 254 for 32 images."""
 @register
 @dataclass(frozen=True)
 class GraphConvToMatmul(Pass):
-    """Lay out the windows of convolutions as the rows of matrix products.
+    """Lay out the windows of convolutions as the rows of matmuls.
 
     %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
     -->
@@ -76,39 +76,39 @@ class ConvToMatmul(Rewrite):
 
     def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         if attrs["groups"] != 1:
-            return "groups are products of their own"
+            return "groups are matmuls of their own"
         if not graph.is_float(weights.dtype):
             return "integers are left to the backend"
-        if self._is_product(weights, attrs):
-            return None if self.pointwise else "is a product as it is"
+        if self._is_matmul(weights, attrs):
+            return None if self.pointwise else "is a matmul as it is"
         if self.implicit and implicit_tile(op) is not None:
             return "becomes an implicit GEMM"
         if weights.dtype.itemsize < 4 and not self._takes_narrow(op, weights, attrs):
             return "the backend itself lays out windows of 16 bits"
-        places = [s for s in graph.type_of(op.result).shape[1:-1] if isinstance(s, int)]
-        if math.prod([*places, *weights.shape[:-1]]) * weights.dtype.itemsize > MAX_BYTES:
+        pixels = [s for s in graph.type_of(op.result).shape[1:-1] if isinstance(s, int)]
+        if math.prod([*pixels, *weights.shape[:-1]]) * weights.dtype.itemsize > MAX_BYTES:
             return "the windows would take too much memory"
         return None
 
     def _takes_narrow(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> bool:
         if self.narrow != "few":
             return self.narrow == "all"
-        batch, *places, _ = graph.type_of(op.result).shape
+        batch, *pixels, _ = graph.type_of(op.result).shape
         pairs = zip(weights.shape[:-2], attrs["strides"], strict=True)
         if all(stride >= size for size, stride in pairs):
             return True
-        known = [size for size in places if isinstance(size, int)]
-        if not isinstance(batch, int) or len(known) < len(places):
+        known = [size for size in pixels if isinstance(size, int)]
+        if not isinstance(batch, int) or len(known) < len(pixels):
             return False
         elements = math.prod([batch, *known, *weights.shape[:-1]])
         return elements <= FEW_ELEMENTS or math.prod(known) <= FEW_POSITIONS
 
     @staticmethod
-    def _is_product(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
+    def _is_matmul(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
         return is_pointwise(weights, attrs) and all(stride == 1 for stride in attrs["strides"])
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         matrix = np.ascontiguousarray(weights).reshape(-1, weights.shape[-1])
-        if self._is_product(weights, attrs):
+        if self._is_matmul(weights, attrs):
             return graph.matmul(op.x, graph.constant(value=matrix))
         return graph.matmul(windows_as_rows(op, weights, attrs), graph.constant(value=matrix))

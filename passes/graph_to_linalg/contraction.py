@@ -37,11 +37,11 @@ def matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Va
     b = _columns_in_rows(ctx, op, b)
     shared = all(size == 1 for size in right.shape[:-2])
     if shared or left.shape[:-2] == right.shape[:-2]:
-        return _flat_product(ctx, Matmul(TypedTensor(a, left), TypedTensor(b, right), result))
-    return _broadcast_product(ctx, op, a, b)
+        return _flat_matmul(ctx, Matmul(TypedTensor(a, left), TypedTensor(b, right), result))
+    return _broadcast_matmul(ctx, op, a, b)
 
 
-def _flat_product(ctx: Lowering, matmul: Matmul) -> ir.Value:
+def _flat_matmul(ctx: Lowering, matmul: Matmul) -> ir.Value:
     """Build a matmul with equal batches, or without a batch on the right, as rank 3 or 2."""
     left, right, result = matmul.left.type, matmul.right.type, matmul.result
     if all(size == 1 for size in right.shape[:-2]):
@@ -120,7 +120,7 @@ def contract(
     return converted(ctx, y, wide, type_)
 
 
-def _broadcast_product(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Value:
+def _broadcast_matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Value:
     result = graph.type_of(op.result)
     rank = result.rank
     factors: list[Factor] = []
@@ -133,7 +133,7 @@ def _broadcast_product(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Val
         factors.append(Factor(lowered, type_, [*batch, *matrix]))
     left, right = factors
     if {left.type.shape[:-2], right.type.shape[:-2]} == {result.shape[:-2]}:
-        return _flat_product(ctx, Matmul(left, right, result))
+        return _flat_matmul(ctx, Matmul(left, right, result))
     return generic_contraction(ctx, factors, result, loops=rank + 1)
 
 

@@ -108,14 +108,14 @@ def _add_dense(
             )
         return windows.named(linalg.conv_2d_nhwc_hwcf, x, w, output=output)
     if extended <= 1 and math.prod(kernel) <= MAX_TAPS:
-        return _add_products(x, w, windows, total, output)
+        return _add_tap_matmuls(x, w, windows, total, output)
     if len(kernel) > 1:
         return _add_taps(_add_dense, x, w, windows, total, output)
     x = _gathered(x, kernel[0], windows, total.shape[1])
-    return _add_product(x, w.reshaped([1, kernel[0] * w.shape[1], w.shape[2]]), total, output)
+    return _add_matmul(x, w.reshaped([1, kernel[0] * w.shape[1], w.shape[2]]), total, output)
 
 
-def _add_products(
+def _add_tap_matmuls(
     x: Operand, w: Operand, windows: Windows, total: graph.TensorType, output: ir.Value
 ) -> ir.Value:
     """Accumulate one matmul for each tap."""
@@ -124,18 +124,18 @@ def _add_products(
     for index, tap in enumerate(itertools.product(*[range(taps) for taps in kernel])):
         part = x
         steps = zip(tap, windows.dilations, total.shape[1:-1], windows.strides, strict=True)
-        for axis, (place, dilation, places, stride) in enumerate(steps, start=1):
-            part = part.sliced(axis, place * dilation, places, stride)
-        output = _add_product(part, matrices.sliced(0, index, 1), total, output)
+        for axis, (place, dilation, pixels, stride) in enumerate(steps, start=1):
+            part = part.sliced(axis, place * dilation, pixels, stride)
+        output = _add_matmul(part, matrices.sliced(0, index, 1), total, output)
     return output
 
 
-def _add_product(x: Operand, w: Operand, total: graph.TensorType, output: ir.Value) -> ir.Value:
+def _add_matmul(x: Operand, w: Operand, total: graph.TensorType, output: ir.Value) -> ir.Value:
     """`output` plus one matmul over all output positions."""
     channels, features = w.shape[-2:]
-    places = graph.element_count(x.shape[:-1])
-    x, w = x.reshaped([places, channels]), w.reshaped([channels, features])
-    sums = Operand(x.ctx, total, output).reshaped([places, features])
+    pixels = graph.element_count(x.shape[:-1])
+    x, w = x.reshaped([pixels, channels]), w.reshaped([channels, features])
+    sums = Operand(x.ctx, total, output).reshaped([pixels, features])
     product = linalg.matmul(x.value, w.value, outs=[sums.value])
     return replace(sums, lowered=product).reshaped(total.shape).value
 
@@ -149,26 +149,26 @@ def _add_taps(
     output: ir.Value,
 ) -> ir.Value:
     """Sum over the kernel's first axis; its output positions become part of the batch."""
-    places = total.shape[1]
-    batch = x.shape[0] * places
+    pixels = total.shape[1]
+    batch = x.shape[0] * pixels
     inner = total.with_shape([batch, *total.shape[2:]])
     sums = Operand(x.ctx, total, output).reshaped(inner.shape).value
     for tap in range(graph.static_size(w.shape[0])):
-        part = x.sliced(1, tap * windows.dilations[0], places, windows.strides[0])
+        part = x.sliced(1, tap * windows.dilations[0], pixels, windows.strides[0])
         part = part.reshaped([batch, *x.shape[2:]])
         sums = add(part, w.sliced(0, tap, 1).reshaped(w.shape[1:]), windows.inner, inner, sums)
     return Operand(x.ctx, inner, sums).reshaped(total.shape).value
 
 
-def _gathered(x: Operand, taps: int, windows: Windows, places: Size) -> Operand:
+def _gathered(x: Operand, taps: int, windows: Windows, pixels: Size) -> Operand:
     """[N, L, C] -> [N, places, taps * C]: the window at each output position along one axis."""
     batch, _, channels = x.shape
-    type_ = x.type.with_shape([batch, places, taps, channels])
+    type_ = x.type.with_shape([batch, pixels, taps, channels])
     n, place, tap, channel = (ir.AffineExpr.get_dim(i) for i in range(4))
     position = place * windows.strides[0] + tap * windows.dilations[0]
     reads = ir.AffineMap.get(4, 0, [n, position, channel])
     copied = parallel([x.value], [reads], x.ctx.empty(type_), lambda element: element)
-    return Operand(x.ctx, type_, copied).reshaped([batch, places, taps * channels])
+    return Operand(x.ctx, type_, copied).reshaped([batch, pixels, taps * channels])
 
 
 # Depthwise

@@ -29,26 +29,26 @@ element."""
 
 @lowers(graph.InterpolateOp)
 def interpolate(
-    ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, places: ir.Value, weights: ir.Value
+    ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, indices: ir.Value, weights: ir.Value
 ) -> ir.Value:
     """Interpolate along one axis, with one loop for all axes before it and one for all after."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     axis = op.attrs["axis"]
     merged, size = _merged(source, axis), result.shape[axis]
     if not ctx.gpu and _is_for_kernel(op):
-        return _by_kernel(ctx, op, x, places, weights)
-    places = materialized(ctx, places, graph.type_of(op.places))
+        return _by_kernel(ctx, op, x, indices, weights)
+    indices = materialized(ctx, indices, graph.type_of(op.indices))
     weights = materialized(ctx, weights, graph.type_of(op.weights))
-    taps = graph.type_of(op.places).shape[1]
+    taps = graph.type_of(op.indices).shape[1]
     few = isinstance(taps, int) and 0 < taps <= _FEW_TAPS
     x = reshape_tensor(ctx, x if few else read_in_loops(ctx, x, source), source, merged)
     outer, extent, inner = merged.shape
     last, zero = ctx.index(extent - 1), ctx.index(0)
-    wide, in_places = accumulator(source.dtype), graph.type_of(op.places).dtype
+    wide, index_dtype = accumulator(source.dtype), graph.type_of(op.indices).dtype
 
     def term(here: Sequence[ir.Value], tap: ir.Value) -> ir.Value:
         before, at, behind = here
-        place = Number(tensor.extract(places, [at, tap]), in_places).index()
+        place = Number(tensor.extract(indices, [at, tap]), index_dtype).index()
         inside = arith.maxsi(arith.minsi(place, last), zero)
         element = convert_scalar(tensor.extract(x, [before, inside, behind]), source.dtype, wide)
         return arith.mulf(element, tensor.extract(weights, [at, tap]))
@@ -60,7 +60,7 @@ def interpolate(
 
 def _is_for_kernel(op: graph.InterpolateOp) -> bool:
     """Return whether the kernel applies: f32, static sizes, and few enough taps to unroll."""
-    types = [graph.type_of(value) for value in (op.x, op.places, op.weights, op.result)]
+    types = [graph.type_of(value) for value in (op.x, op.indices, op.weights, op.result)]
     return (
         all(type_.is_static and 0 not in type_.shape for type_ in types)
         and types[0].dtype == types[2].dtype == np.float32
@@ -69,20 +69,20 @@ def _is_for_kernel(op: graph.InterpolateOp) -> bool:
 
 
 def _by_kernel(
-    ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, places: ir.Value, weights: ir.Value
+    ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, indices: ir.Value, weights: ir.Value
 ) -> ir.Value:
     merged = _merged(graph.type_of(op.x), op.attrs["axis"])
     result = graph.type_of(op.result)
-    size, taps = graph.type_of(op.places).static_shape
+    size, taps = graph.type_of(op.indices).static_shape
     outer, extent, inner = merged.static_shape
     shape = Interpolation(outer, extent, size, inner, taps)
 
     def kernel(workgroup_id: ir.Value, *buffers: ir.Value) -> None:
         InterpolationEmitter(shape, InterpolationMemory(*buffers)).workgroup(workgroup_id)
 
-    operands = [x, places, weights]
+    operands = [x, indices, weights]
     types = [*(operand.type for operand in operands), plain_type(result)]
-    name = define(ctx, "interpolate", (shape, str(places.type)), [flat(t) for t in types], kernel)
+    name = define(ctx, "interpolate", (shape, str(indices.type)), [flat(t) for t in types], kernel)
     return iree.run_kernel(name, shape.workgroups, operands, [plain_type(result)])[0]
 
 
@@ -140,7 +140,7 @@ def sample(ctx: Lowering, op: graph.SampleOp, x: ir.Value, points: ir.Value) -> 
         ]
         total = sampler.sampled(
             coordinates,
-            lambda places: Number(tensor.extract(x, [batch, channel, *places]), source.dtype),
+            lambda indices: Number(tensor.extract(x, [batch, channel, *indices]), source.dtype),
             wide,
         )
         return total.to(source.dtype).value
@@ -168,8 +168,8 @@ class _Sampler:
         ]
         terms = []
         for corner in itertools.product(*axes):
-            places, weights, inside = zip(*corner, strict=True)
-            found = read(places)
+            indices, weights, inside = zip(*corner, strict=True)
+            found = read(indices)
             conditions = [condition for condition in inside if condition is not None]
             if conditions:
                 found = found.where(both(*conditions), 0)

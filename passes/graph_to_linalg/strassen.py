@@ -34,7 +34,7 @@ def strassen_matmul(
 
 @uses_scratch(graph.StrassenMatmulOp)
 def strassen_scratch(op: graph.StrassenMatmulOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """The products of all workgroups."""
+    """The block products of all workgroups."""
     shape = _shape(op, cpu)
     return [floats(shape.workgroups * shape.scratch)]
 

@@ -58,7 +58,7 @@ class InterpolationMemory:
     """The flat buffers of a kernel."""
 
     x: ir.Value
-    places: ir.Value
+    indices: ir.Value
     weights: ir.Value
     result: ir.Value
 
@@ -105,7 +105,7 @@ class InterpolationEmitter(VectorEmitter):
         starts, factors = [], []
         for tap in range(shape.taps):
             entry = self.add(self.times(at, shape.taps), tap)
-            place = arith.index_cast(ir.IndexType.get(), memref.load(memory.places, [entry]))
+            place = arith.index_cast(ir.IndexType.get(), memref.load(memory.indices, [entry]))
             place = arith.maxsi(arith.minsi(place, self.index(shape.extent - 1)), self.index(0))
             row = arith.addi(self.times(before, shape.extent), place)
             starts.append(self.times(row, shape.inner))
@@ -129,12 +129,12 @@ class InterpolationEmitter(VectorEmitter):
         elements, factors = [], []
         for tap in range(shape.taps):
             entry = arith.addi(entries, self._indices(tap))
-            integer = ir.MemRefType(memory.places.type).element_type
-            places = self._gather(memory.places, self.index(0), entry, every, integer)
-            places = arith.index_cast(self._index_vector, places)
+            integer = ir.MemRefType(memory.indices.type).element_type
+            indices = self._gather(memory.indices, self.index(0), entry, every, integer)
+            indices = arith.index_cast(self._index_vector, indices)
             last = self._indices(shape.extent - 1)
-            places = arith.maxsi(arith.minsi(places, last), self._indices(0))
-            elements.append(arith.addi(arith.muli(places, self._indices(shape.inner)), behind))
+            indices = arith.maxsi(arith.minsi(indices, last), self._indices(0))
+            elements.append(arith.addi(arith.muli(indices, self._indices(shape.inner)), behind))
             f32 = ir.F32Type.get()
             factors.append(self._gather(memory.weights, self.index(0), entry, every, f32))
 

@@ -45,7 +45,7 @@ class WorkStealingDispatch(Pass):
         for each in dispatches:
             node = node_name(each.op)
             if each.kernel in few:
-                statistics.record_declined(node, "fewer pieces of work than threads")
+                statistics.record_declined(node, "fewer workgroups than threads")
                 continue
             called = each.call(self.threads)
             places[each.kernel] = called.scalars - 1, called.given

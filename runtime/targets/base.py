@@ -61,7 +61,7 @@ class Target:
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
     """Function from a device name to its variant, None if the family is unknown."""
     narrow_floats: tuple[str, ...] = ("f16", "bf16")
-    """16-bit float types whose products the backend can compile."""
+    """16-bit float types whose matmuls the backend can compile."""
     fallback: Flags = ()
     """Additional flags to retry with if the backend fails."""
     shares_kernels: bool = False

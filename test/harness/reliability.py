@@ -29,7 +29,7 @@ COMMANDS = {
     "fuzz": "make fuzz",
     "torch-ops": "make torch-ops",
     "sklearn": "make sklearn",
-    "hostile": "make hostile",
+    "robustness": "make robustness",
     "rewrites": "make check-rewrites",
     "faults": "make faults",
     "interpreter": "make interpreter",

@@ -128,8 +128,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write it summed up")
     parser.add_argument(
-        "--keep", type=Path, default=Path("build/hostile"), metavar="FOLDER",
-        help="for the inputs of violations (build/hostile)",
+        "--keep", type=Path, default=Path("build/robustness"), metavar="FOLDER",
+        help="for the inputs of violations (build/robustness)",
     )  # fmt: skip
     parser.add_argument("--number", type=int, metavar="N", help="one input, in this process")
     return parser

@@ -30,7 +30,7 @@ def run_guided(kind: str, count: int, results: Results, keep: Path) -> None:
     if importlib.util.find_spec("atheris") is None:
         raise UsageError("guided inputs need atheris: pip install 'graphc[fuzz]', or name --kinds")
     keep.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="graphc-hostile-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="graphc-robustness-") as temporary:
         folder = Path(temporary)
         corpus = folder / "corpus"
         corpus.mkdir()

@@ -128,7 +128,7 @@ def _entry(key: str, draw: random.Random) -> str:
 @functools.cache
 def _folder() -> Path:
     """A folder with files and traps, and a secret beside it. It is deleted with the process."""
-    root = Path(tempfile.mkdtemp(prefix="graphc-hostile-"))
+    root = Path(tempfile.mkdtemp(prefix="graphc-robustness-"))
     folder = root / "model"
     (folder / "sub").mkdir(parents=True)
     secret = root / "secret.bin"
@@ -210,7 +210,7 @@ def _cached() -> tuple[Path, Path, dict[Path, bytes]]:
     """A model, a cache that holds it compiled, and the bytes of all files of the cache."""
     from graphc.compiler.compile import compile as compile_model
 
-    folder = Path(tempfile.mkdtemp(prefix="graphc-hostile-"))
+    folder = Path(tempfile.mkdtemp(prefix="graphc-robustness-"))
     path = folder / "model.onnx"
     path.write_bytes(own_models()[0])
     compile_model(path, cache=folder / "cache", threads=1).close()

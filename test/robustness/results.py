@@ -74,7 +74,9 @@ class Results:
         counts |= {"accepted": outcomes["ok"]}
         counts |= {"refused": self.inputs - outcomes["ok"] - violations}
         what = "broken and hostile models, compiled files and cache entries"
-        return finished(what, "make hostile", counts, violations=violations, seconds=self.seconds)
+        return finished(
+            what, "make robustness", counts, violations=violations, seconds=self.seconds
+        )
 
     def write(self, path: Path, versions: dict[str, str]) -> None:
         """Write everything to `path`."""

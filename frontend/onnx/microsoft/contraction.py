@@ -1,4 +1,4 @@
-"""Matrix products with what ONNX Runtime fuses into them."""
+"""Matmuls with what ONNX Runtime fuses into them."""
 
 from collections.abc import Sequence
 

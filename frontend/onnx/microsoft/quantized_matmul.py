@@ -8,7 +8,7 @@ import numpy as np
 from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import UnsupportedError
-from ..operators.contraction import integer_product, matmul_of_any_rank
+from ..operators.contraction import integer_matmul, matmul_of_any_rank
 from ..operators.quantization import dynamic_quantize_linear, per_column, per_row, requantize
 from .registry import activated, microsoft_op
 
@@ -30,7 +30,7 @@ def matmul_integer_to_float(
 ):
     """Scales and zero points have one element, or one per column of `b`, for `a` one per row."""
     a_zero, b_zero = per_row(a_zero), per_column(b_zero)
-    sums = matmul_of_any_rank(a, b, lambda a, b: integer_product(a, b, a_zero, b_zero))
+    sums = matmul_of_any_rank(a, b, lambda a, b: integer_matmul(a, b, a_zero, b_zero))
     scale = graph.mul(per_row(a_scale), per_column(b_scale))
     y = graph.mul(graph.cast(sums, to=graph.type_of(scale).dtype), scale)
     return y if bias is None else graph.add(y, bias)
@@ -58,7 +58,7 @@ def qgemm(
     `y_scale`."""
     a = graph.transpose(a, perm=[1, 0]) if transA else a
     b = graph.transpose(b, perm=[1, 0]) if transB else b
-    sums = integer_product(a, b, per_row(a_zero), per_column(b_zero))
+    sums = integer_matmul(a, b, per_row(a_zero), per_column(b_zero))
     sums = sums if c is None else graph.add(sums, c)
     a_scale, b_scale = per_row(a_scale), per_column(b_scale)
     scale = graph.mul(a_scale, graph.splat_like(alpha, a_scale))

@@ -66,7 +66,7 @@ def matmul_integer(a, b, a_zero_point=None, b_zero_point=None):
     """Zero points have one element, or one per row of `a` and one per column of `b`."""
     a_zero = _zero_point(a_zero_point, row=True)
     b_zero = _zero_point(b_zero_point, row=False)
-    return matmul_of_any_rank(a, b, lambda a, b: integer_product(a, b, a_zero, b_zero))
+    return matmul_of_any_rank(a, b, lambda a, b: integer_matmul(a, b, a_zero, b_zero))
 
 
 def _zero_point(value: ir.Value | None, *, row: bool) -> ir.Value | None:
@@ -86,7 +86,7 @@ def reshaped_constant(value: ir.Value, shape: Sequence[Any]) -> ir.Value:
     return graph.reshape(value, shape=shape)
 
 
-def integer_product(
+def integer_matmul(
     a: ir.Value, b: ir.Value, a_zero: ir.Value | None, b_zero: ir.Value | None
 ) -> ir.Value:
     """``(a - a_zero) (b - b_zero)`` of 8-bit matrices as i32, the product itself on 8 bits.

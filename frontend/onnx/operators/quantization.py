@@ -10,7 +10,7 @@ from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import onnx_op
 from ..importing.tensors import dtype_of
-from .contraction import integer_product, matmul_of_any_rank, reshaped_constant
+from .contraction import integer_matmul, matmul_of_any_rank, reshaped_constant
 from .convolution import integer_conv, per_filter
 
 _F32 = np.dtype(np.float32)
@@ -179,7 +179,7 @@ def qlinear_matmul(a, a_scale: ir.Value, a_zero, b, b_scale: ir.Value, b_zero, y
     if graph.is_minifloat(graph.type_of(a).dtype):
         y = matmul_of_any_rank(dequantize(a, a_scale, a_zero), dequantize(b, b_scale, b_zero))
         return quantize_linear(y, graph.cast(y_scale, to=_F32), y_zero)
-    sums = matmul_of_any_rank(a, b, lambda a, b: integer_product(a, b, a_zero, b_zero))
+    sums = matmul_of_any_rank(a, b, lambda a, b: integer_matmul(a, b, a_zero, b_zero))
     return requantize(sums, [a_scale, b_scale], y_scale, y_zero)
 
 

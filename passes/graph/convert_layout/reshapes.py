@@ -54,8 +54,8 @@ class SinkReshapeThroughElementwise(Rewrite):
         for value in op.operation.operands:
             if self._on_rows(value, graph.type_of(source).shape, shape) is None:
                 return "another operand varies along an axis that is split"
-            if _is_product(value) and not _is_product(source):
-                return "another operand is a product, which this is to be computed with"
+            if _is_contraction(value) and not _is_contraction(source):
+                return "another operand is a matmul, which this is to be computed with"
         return None
 
     def rewrite(self, op: Any, source: ir.Value, shape: _Shape) -> ir.Value:
@@ -86,7 +86,7 @@ def _reshaped(value: ir.Value, shape: _Shape | None) -> ir.Value:
     return graph.reshape(value, shape=shape)
 
 
-def _is_product(value: ir.Value) -> bool:
+def _is_contraction(value: ir.Value) -> bool:
     return producer(value, (graph.MatmulOp, graph.ConvOp, graph.AttentionOp)) is not None
 
 

@@ -11,7 +11,7 @@ from . import heads, matmuls
 @register
 @dataclass(frozen=True)
 class MergeMatmuls(Pass):
-    """Compute the products of one value with several constant matrices as one product.
+    """Merge the matmuls of one value by several constant matrices into one matmul.
 
         %q = graph.matmul(%x, %w_q)                 %0 = graph.matmul(%x, %w)
         %k = graph.matmul(%x, %w_k)       -->       %q = graph.slice(%0) {columns of q}

@@ -26,15 +26,15 @@ def merge_matmuls(block: ir.Block, statistics: RewriteStatistics) -> None:
     """
     groups: dict[ir.Value, list[Linear]] = {}
     for operation in block.operations:
-        product = _product(operation)
-        if product is not None:
-            groups.setdefault(product.op.a, []).append(product)
-    for products in groups.values():
-        if len(products) > 1:
-            _merge_group(products, statistics)
+        matmul = _matmul(operation)
+        if matmul is not None:
+            groups.setdefault(matmul.op.a, []).append(matmul)
+    for matmuls in groups.values():
+        if len(matmuls) > 1:
+            _merge_group(matmuls, statistics)
 
 
-def _product(operation: Any) -> Linear | None:
+def _matmul(operation: Any) -> Linear | None:
     """Read the op as a matmul by a constant matrix, with the bias that follows it."""
     op = graph.graph_op(operation)
     if not isinstance(op, graph.MatmulOp):
@@ -49,15 +49,15 @@ def _product(operation: Any) -> Linear | None:
     return bare
 
 
-def _merge_group(products: Sequence[Linear], statistics: RewriteStatistics) -> None:
-    """Merge the `products` whose results are used in the same way."""
+def _merge_group(matmuls: Sequence[Linear], statistics: RewriteStatistics) -> None:
+    """Merge the `matmuls` whose results are used in the same way."""
     alike: dict[Any, list[Linear]] = {}
-    for product in products:
-        reason, use = _how_used(product)
+    for matmul in matmuls:
+        reason, use = _how_used(matmul)
         if reason is None:
-            alike.setdefault(use, []).append(product)
+            alike.setdefault(use, []).append(matmul)
         else:
-            statistics.record_declined(node_name(product.op), reason)
+            statistics.record_declined(node_name(matmul.op), reason)
     for members in alike.values():
         if len(members) > 1:
             statistics.record_fired("+".join(node_name(member.op) for member in members))
@@ -66,41 +66,41 @@ def _merge_group(products: Sequence[Linear], statistics: RewriteStatistics) -> N
             statistics.record_declined(node_name(members[0].op), "no other product is used alike")
 
 
-def _how_used(product: Linear) -> tuple[str | None, Any]:
-    """The reason not to merge `product`, or None, and a key that is equal for compatible uses."""
-    if not has_one_use(product.weights):
+def _how_used(matmul: Linear) -> tuple[str | None, Any]:
+    """The reason not to merge `matmul`, or None, and a key that is equal for compatible uses."""
+    if not has_one_use(matmul.weights):
         return "the weights are shared", None
-    heads = heads_of(product.outer)
+    heads = heads_of(matmul.outer)
     if heads is not None:
         return None, (heads.size, heads.perm)
-    for use in product.outer.uses:
+    for use in matmul.outer.uses:
         user = graph.graph_op(use.owner)
         if not isinstance(user, graph.ElementwiseOp):
             return f"'{node_name(use.owner)}' would read a copy", None
     return None, "elementwise"
 
 
-def _merge(products: Sequence[Linear]) -> None:
-    replaced = [ir.OpResult(product.outer).owner for product in products]
-    ops = dict.fromkeys([*(product.op.operation for product in products), *replaced])
-    with ir.InsertionPoint(products[0].op), fuse_locations(op.location for op in ops):
-        y = _merged(products)
+def _merge(matmuls: Sequence[Linear]) -> None:
+    replaced = [ir.OpResult(matmul.outer).owner for matmul in matmuls]
+    ops = dict.fromkeys([*(matmul.op.operation for matmul in matmuls), *replaced])
+    with ir.InsertionPoint(matmuls[0].op), fuse_locations(op.location for op in ops):
+        y = _merged(matmuls)
         start = 0
-        for product in products:
-            columns = _columns(y, start, product.channels)
-            product.outer.replace_all_uses_with(columns)
-            start += product.channels
+        for matmul in matmuls:
+            columns = _columns(y, start, matmul.channels)
+            matmul.outer.replace_all_uses_with(columns)
+            start += matmul.channels
     for op in reversed(ops):
         op.erase()
 
 
-def _merged(products: Sequence[Linear]) -> ir.Value:
-    arrays = [product.array for product in products]
+def _merged(matmuls: Sequence[Linear]) -> ir.Value:
+    arrays = [matmul.array for matmul in matmuls]
     weights = graph.constant(value=np.concatenate(arrays, axis=1))
-    y = graph.matmul(products[0].op.a, weights)
-    if all(product.bias is None for product in products):
+    y = graph.matmul(matmuls[0].op.a, weights)
+    if all(matmul.bias is None for matmul in matmuls):
         return y
-    biases = [np.zeros(p.channels) if p.bias is None else p.bias for p in products]
+    biases = [np.zeros(p.channels) if p.bias is None else p.bias for p in matmuls]
     type_ = graph.type_of(y)
     return graph.add(y, channel_constant(np.concatenate(biases), type_, type_.rank - 1))
 

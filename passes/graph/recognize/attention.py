@@ -106,10 +106,10 @@ def _read_scores(value: ir.Value) -> Scores | None:
                 if scores is not None and scores.condition is None:
                     return replace(scores, condition=op.condition, keeps=keeps, filler=filler)
         return None
-    return _read_products(value)
+    return _read_matmul(value)
 
 
-def _read_products(value: ir.Value) -> Scores | None:
+def _read_matmul(value: ir.Value) -> Scores | None:
     scale, value = _without_scale(value)
     matmul = producer(without_casts(value), graph.MatmulOp)
     if matmul is None:

@@ -3,7 +3,7 @@
 // RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-f24=true" --split-input-file | filecheck %s --check-prefix=F24
 // RUN: gc-opt %s --cpu-select-matmul-kernels="vector-bits=512 allow-strassen=true" --split-input-file | filecheck %s --check-prefix=STRASSEN
 
-// A matrix product by constant weights: panels of 64 columns, six rows at a time.
+// A matmul by constant weights: panels of 64 columns (NR), six rows at a time (MR).
 
 // CHECK-LABEL: @matmul
 // CHECK: "graph.packed_matmul"(%arg0, %{{.*}}) {columns = 128 : i64, lanes = 16 : i64, mr = 6 : i64}
@@ -45,7 +45,7 @@ func.func @fewer(%x: tensor<3x16xf32>) -> tensor<3x100xf32> {
 
 // -----
 
-// A pointwise convolution is a product as it is; a larger kernel goes through rows of windows.
+// A pointwise convolution is a matmul as it is; a larger kernel goes through rows of windows.
 
 // CHECK-LABEL: @convolutions
 // CHECK-NOT: im2col
@@ -63,7 +63,7 @@ func.func @convolutions(%x: tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32> {
 
 // -----
 
-// One that steps over places multiplies a slice.
+// A strided one multiplies a slice.
 
 // CHECK-LABEL: @strided
 // CHECK: %[[PLACES:.*]] = "graph.slice"(%arg0){{.*}}steps = array<i64: 1, 2, 2, 1>

@@ -1,7 +1,7 @@
 // RUN: gc-opt %s --graph-direct-conv=vector-bits=512 --split-input-file | filecheck %s
 // RUN: gc-opt %s --graph-direct-conv --split-input-file | filecheck %s --check-prefix=OFF
 
-// Six places by four vectors of features fill the registers.
+// Six pixels by four vectors of features fill the registers.
 
 // CHECK-LABEL: @dense
 // CHECK: "graph.direct_conv"(%arg0, %{{.*}}) {{{.*}}lanes = 16 : i64, {{.*}}tile_w = 6 : i64
@@ -69,7 +69,7 @@ func.func @sequence(%x: tensor<1x40x8xf32>) -> tensor<1x40x128xf32> {
 
 // -----
 
-// Large weights for few places are for a product, which reads them once.
+// Large weights for few pixels are for a matmul, which reads them once.
 
 // CHECK-LABEL: @streamed
 // CHECK-NOT: direct_conv

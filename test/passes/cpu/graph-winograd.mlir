@@ -2,7 +2,7 @@
 // RUN: gc-opt %s --graph-winograd="vector-bits=512 tile=2" --split-input-file | filecheck %s --check-prefix=TWO
 // RUN: gc-opt %s --graph-winograd="vector-bits=512 tile=0" --split-input-file | filecheck %s --check-prefix=OFF
 
-// 36 products for 16 places of the result, on weights that were transformed.
+// 36 multiplications for 16 pixels of the result, on weights that were transformed.
 
 // CHECK-LABEL: @three_by_three
 // CHECK: "graph.winograd_conv"(%arg0, %{{.*}}) {{{.*}}mr = 6 : i64, tile = 4 : i64}
@@ -20,7 +20,7 @@ func.func @three_by_three(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x128xf32>
 
 // -----
 
-// What it is not for: steps over places, and images so small that the weights take longer than the
+// What it is not for: strides, and images so small that the weights take longer than the
 // products.
 
 // CHECK-LABEL: @declined

@@ -73,8 +73,8 @@ func.func @pointwise(%x: tensor<1x8x8x8xf16>) -> tensor<1x8x8x4xf16> {
 
 // CHECK-LABEL: @declined
 // CHECK-NOT: graph.matmul
-// REPORT-DAG: 2 declined by conv-to-matmul, is a product as it is
-// REPORT-DAG: 1 declined by conv-to-matmul, groups are products of their own
+// REPORT-DAG: 2 declined by conv-to-matmul, is a matmul as it is
+// REPORT-DAG: 1 declined by conv-to-matmul, groups are matmuls of their own
 // REPORT-DAG: 1 declined by conv-to-matmul, integers are left to the backend
 // REPORT-DAG: 1 declined by conv-to-matmul, the windows would take too much memory
 func.func @declined(%x: tensor<1x8x8x8xf32>, %i: tensor<1x8x8x8xi8>, %l: tensor<1x1002x1002x32xf32>) -> (tensor<1x8x8x4xf32>, tensor<1x6x6x4xf32>, tensor<1x6x6x4xi32>, tensor<1x1000x1000x4xf32>) {

@@ -133,7 +133,7 @@ func.func @rows(%x: tensor<6x4xf32>, %y: tensor<2x3x8xf32>, %v: tensor<8xf32>, %
 // CHECK: "graph.matmul"
 // CHECK: "graph.reshape"(%arg0)
 // CHECK: "graph.add"{{.*}} -> tensor<2x3x8xf32>
-// REPORT-DAG: declined by sink-reshape-through-elementwise, another operand is a product, which this is to be computed with: added
+// REPORT-DAG: declined by sink-reshape-through-elementwise, another operand is a matmul, which this is to be computed with: added
 func.func @added_to_a_product(%x: tensor<6x8xf32>, %y: tensor<2x3x4xf32>, %w: tensor<4x8xf32>) -> tensor<2x3x8xf32> {
   %0 = "graph.matmul"(%y, %w) : (tensor<2x3x4xf32>, tensor<4x8xf32>) -> tensor<2x3x8xf32>
   %1 = "graph.reshape"(%x) {shape = [2, 3, 8]} : (tensor<6x8xf32>) -> tensor<2x3x8xf32>

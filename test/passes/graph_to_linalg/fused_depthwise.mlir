@@ -1,6 +1,6 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s
 
-// One kernel, with memory of its own between the steps: 6 rows of 8 places of 32 channels, and 4 of
+// One kernel, with memory of its own between the steps: 6 rows of 8 pixels of 32 channels, and 4 of
 // them, for each of 4 row blocks.
 
 // CHECK: func.func @fused_depthwise_0
