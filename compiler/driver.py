@@ -316,8 +316,8 @@ def compiled_parts(
     """
     part_options = replace(options, dims={})  # the plan has applied `dims` already
     started = time.monotonic()
-    for number in range(len(plan.compiled_parts)):
-        each = plan.compiled_parts.pop(0)
+    for number in range(len(plan.parts)):
+        each = plan.parts.pop(0)
         report.parts.append(_part_spec(plan, each))
         if isinstance(each, HostPartModel):
             yield each.contents

@@ -19,7 +19,7 @@ _UNNAMED = "kernel"
 _OBJECTS = "hal.executable.objects"
 
 _Handed = str | tuple[int, ir.Type | None]
-"""What a kernel is handed: the name of the op that asks for it; or the number of an argument, with
+"""An argument of a kernel: the name of the op that asks for it; or the number of an argument, with
 its type if it is a binding."""
 
 

@@ -97,14 +97,14 @@ def _weights(ctx: Lowering, op: graph.ConvOp) -> Factor:
     transposed."""
     type_ = graph.type_of(op.w)
     plain = Factor(ctx.values[op.w], type_, list(range(type_.rank)))
-    behind_barrier = untransposed(plain)
+    as_stored = untransposed(plain)
     k, filters = math.prod(type_.static_shape[:-1]), type_.static_shape[-1]
     flat, axes = type_.with_shape((k, filters)), [2, 1]
-    if list(behind_barrier.axes) == [type_.rank - 1, *range(type_.rank - 1)]:
+    if list(as_stored.axes) == [type_.rank - 1, *range(type_.rank - 1)]:
         flat, axes = type_.with_shape((filters, k)), [1, 2]
     else:
-        behind_barrier = plain
-    return Factor(reshape_tensor(ctx, behind_barrier.value, behind_barrier.type, flat), flat, axes)
+        as_stored = plain
+    return Factor(reshape_tensor(ctx, as_stored.value, as_stored.type, flat), flat, axes)
 
 
 def _flat_axes(type_: graph.TensorType, result: graph.TensorType) -> Axes | None:

@@ -45,16 +45,16 @@ class WorkgroupTile:
 
 @dataclass(frozen=True)
 class MmaTile:
-    """A tile for tensor cores, the depths of its steps by preference, and the workgroups from which
+    """A tile for tensor cores, its steps along K by preference, and the workgroups from which
     on it is preferred to those after it."""
 
     rows: int
     columns: int
     across: tuple[int, int]
-    depths: tuple[int, ...]
+    steps: tuple[int, ...]
     enough: int
 
-    def with_depth(self, k: int) -> WorkgroupTile:
+    def with_step(self, k: int) -> WorkgroupTile:
         """The tile with steps of `k`."""
         return WorkgroupTile(self.rows, self.columns, self.across, k)
 
@@ -130,9 +130,9 @@ def _mma_tiling(batch: int, m: int, k: int, n: int, *, can_split: bool) -> Matmu
 def mma_tile(batch: int, m: int, k: int, n: int) -> WorkgroupTile | None:
     """The tile for a matmul on tensor cores that divides it, None if none does."""
     for tile in MMA_TILES:
-        k = next((d for d in _depths(tile, k) if k % d == 0), None)
-        if k is not None and not (m % tile.rows or n % tile.columns):
-            found = tile.with_depth(k)
+        step = next((each for each in _steps(tile, k) if k % each == 0), None)
+        if step is not None and not (m % tile.rows or n % tile.columns):
+            found = tile.with_step(step)
             if batch * found.workgroups(m, n) >= tile.enough:
                 return found
     return None
@@ -141,14 +141,14 @@ def mma_tile(batch: int, m: int, k: int, n: int) -> WorkgroupTile | None:
 def _padded_tile(batch: int, m: int, k: int, n: int) -> WorkgroupTile:
     """The tile for a matmul that it does not divide."""
     for tile in MMA_TILES:
-        found = tile.with_depth(next((d for d in _depths(tile, k) if k % d == 0), 64))
+        found = tile.with_step(next((each for each in _steps(tile, k) if k % each == 0), 64))
         if batch * found.workgroups(m, n) >= tile.enough:
             return found
     raise AssertionError("the last tile is for every matmul")
 
 
-def _depths(tile: MmaTile, k: int) -> tuple[int, ...]:
-    return (64,) if k <= SHORT_K and tile.rows >= 64 else tile.depths
+def _steps(tile: MmaTile, k: int) -> tuple[int, ...]:
+    return (64,) if k <= SHORT_K and tile.rows >= 64 else tile.steps
 
 
 def _f32_tiling(batch: int, m: int, k: int, n: int, *, can_split: bool) -> MatmulTiling | None:

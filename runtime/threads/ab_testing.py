@@ -40,7 +40,7 @@ class ABTest:
         self.seconds: tuple[list[float], list[float]] = ([], [])
         """The durations that count, of A and of B."""
 
-    def note(self, is_b: bool, seconds: float) -> None:
+    def record(self, is_b: bool, seconds: float) -> None:
         """Record a call in way B, or A, that took `seconds`.
 
         Until the test is over, one in the other way than `uses_b` is not counted: it began before

@@ -18,7 +18,7 @@ def call(test, a, b, count):
     ways = []
     for _ in range(count):
         ways.append(test.uses_b)
-        test.note(ways[-1], b if ways[-1] else a)
+        test.record(ways[-1], b if ways[-1] else a)
     return ways
 
 
@@ -40,7 +40,7 @@ def test_the_first_calls_of_a_window_do_not_count():
     test = make()
     for number in range(20):
         start = number % 5 < 2
-        test.note(test.uses_b, (9.0 if start else 1.0) if test.uses_b else 2.0)
+        test.record(test.uses_b, (9.0 if start else 1.0) if test.uses_b else 2.0)
     assert test.seconds == ([2.0] * 6, [1.0] * 6)
     assert test.uses_b
 
@@ -51,7 +51,7 @@ def test_the_first_calls_of_a_window_do_not_count():
 def test_the_statistic_decides_about_rare_long_calls(statistic, b_wins):
     test = make(statistic)
     for number in range(20):
-        test.note(test.uses_b, 9.0 if number == 9 else 0.9 if test.uses_b else 1.0)
+        test.record(test.uses_b, 9.0 if number == 9 else 0.9 if test.uses_b else 1.0)
     assert test.is_over
     assert test.uses_b == b_wins
 
@@ -74,6 +74,6 @@ def test_calls_that_began_before_a_window_do_not_count():
     test = make()
     call(test, 1.0, 2.0, 5)
     assert test.uses_b
-    test.note(False, 9.0)
+    test.record(False, 9.0)
     assert call(test, 1.0, 2.0, 5) == [True] * 5
     assert test.seconds == ([1.0] * 3, [2.0] * 3)
