@@ -72,7 +72,7 @@ def _channels(stages, cpu, threads):
 @pytest.mark.parametrize(("stride", "pad"), [(1, 1), (3, 0)])  # (3, 0): the last rows are not read
 def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
     """Channels are split into panels if nothing follows the convolution."""
-    monkeypatch.setattr(fused_depthwise, "choose_strips", _channels)
+    monkeypatch.setattr(fused_depthwise, "choose_tiling", _channels)
     model, feeds = _residual_block("Relu", height=5 + stride, wide=128, stride=stride, pad=pad)
     del model.graph.node[-2:]
     model.graph.node.append(helper.make_node("Softmax", ["a4"], ["y"], axis=3))
