@@ -1,6 +1,10 @@
 """Workaround for IREE 3.13 GenericVectorization: loops that read computed positions of a strided
 slice are vectorized as if its elements were contiguous, and do not compile. A compute barrier
 materializes the slice. Remove when ``strided_slices`` (`test_faults.py`) compiles.
+
+Casts that widen elements are cloned into the dispatch that reads a slice of them
+(`CloneProducersIntoDispatchRegions.cpp`); if the slice is strided, the whole result is computed on
+the stack. A compute barrier materializes the cast.
 """
 
 from dataclasses import dataclass
@@ -27,8 +31,8 @@ class WorkaroundStridedSlices(Pass):
     %3 = linalg.generic { tensor.extract %2[%i] }
 
     The backend would vectorize the reads through the slice, and fails if the elements are not
-    contiguous. If the producer of %0 itself reads single elements, %0 is materialized instead: the
-    backend would compute all of it in the loop that reads the slice.
+    contiguous. If the producer of %0 itself reads single elements, or widens them by a cast, %0 is
+    materialized, too: the backend would compute all of it in the loop that reads the slice.
     """
 
     name = "workaround-strided-slices"
@@ -37,11 +41,20 @@ class WorkaroundStridedSlices(Pass):
     def run(self, op: Any, state: PassState) -> None:
         del state
         for each in list(ops_within(op.operation)):
+            if _skips_elements(each) and _is_widened(each.operands[0]):
+                store(each.operands[0], _skips_elements)
             if _is_strided(each):
                 if _reads_by_element(each.operands[0]):
                     insert_barrier(each.operands[0], _is_strided)
                 if any(_is_read_by_element(use.owner.operation) for use in each.result.uses):
                     insert_barrier(each.result)
+
+
+def _skips_elements(op: ir.Operation) -> bool:
+    """Return whether `op` is a slice with a step along any axis."""
+    if op.name != "tensor.extract_slice" or kernel_of(op) is not None:
+        return False
+    return any(stride != 1 for stride in ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
 
 
 def _is_strided(op: ir.Operation) -> bool:
@@ -50,10 +63,25 @@ def _is_strided(op: ir.Operation) -> bool:
 
 def _reads_by_element(x: ir.Value) -> bool:
     """Return whether the producer of `x` reads single elements (``tensor.extract``)."""
+    maker = _generic_behind(x)
+    return maker is not None and any(op.name == "tensor.extract" for op in ops_within(maker))
+
+
+def _is_widened(x: ir.Value) -> bool:
+    """Return whether the producer of `x` is a cast to a wider element type."""
+    maker = _generic_behind(x)
+    return maker is not None and any(op.name in _WIDENING for op in ops_within(maker))
+
+
+_WIDENING = ("arith.extf", "arith.extsi", "arith.extui")
+
+
+def _generic_behind(x: ir.Value) -> ir.Operation | None:
+    """The ``linalg.generic`` that computes `x`, possibly transposed; None for other producers."""
     owner = origin(x, (*VIEWS, "linalg.transpose")).owner
     if isinstance(owner, ir.Block) or owner.operation.name != "linalg.generic":
-        return False
-    return any(op.name == "tensor.extract" for op in ops_within(owner.operation))
+        return None
+    return owner.operation
 
 
 def _has_step(op: ir.Operation) -> bool:

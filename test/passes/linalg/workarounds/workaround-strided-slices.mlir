@@ -75,3 +75,22 @@ func.func @gathered(%x: tensor<8xf64>, %i: tensor<1x8xindex>) -> (tensor<8x1xf64
   %sum = arith.addf %even, %odd : tensor<4x1xf64>
   return %turned, %sum : tensor<8x1xf64>, tensor<4x1xf64>
 }
+
+// -----
+
+// A cast to a wider type, of which a slice skips rows, is materialized first.
+// CHECK-LABEL: @widened
+// CHECK: %[[WIDE:.*]] = linalg.generic
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[WIDE]], %
+// CHECK: tensor.extract_slice %[[STORED]]
+// CHECK: tensor.extract_slice %[[WIDE]][0, 0]
+func.func @widened(%x: tensor<?x5xf16>, %wide: tensor<?x5xf64>, %n: index) -> (tensor<?x5xf64>, tensor<?x5xf64>) {
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?x5xf16>) outs(%wide : tensor<?x5xf64>) {
+  ^bb0(%in: f16, %out: f64):
+    %element = arith.extf %in : f16 to f64
+    linalg.yield %element : f64
+  } -> tensor<?x5xf64>
+  %even = tensor.extract_slice %y[0, 0] [%n, 5] [2, 1] : tensor<?x5xf64> to tensor<?x5xf64>
+  %first = tensor.extract_slice %y[0, 0] [%n, 5] [1, 1] : tensor<?x5xf64> to tensor<?x5xf64>
+  return %even, %first : tensor<?x5xf64>, tensor<?x5xf64>
+}
