@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from planted_rules import plant
 from small_models import dense, write
 
 from graphc.compiler.driver import begin, make_options
@@ -12,8 +13,6 @@ from graphc.debugging.programs import body, operations
 from graphc.dialects import graph
 from graphc.errors import ReductionError
 from graphc.frontend.onnx.importing import registry
-from graphc.passes.graph_to_linalg import scalar
-from graphc.passes.graph_to_linalg.convert import load_rules
 from graphc.passes.kernels import scalar_functions
 from graphc.tools.gc_bisect import main
 
@@ -63,10 +62,7 @@ def test_a_predicate_of_the_user(capsys):
 
 @pytest.fixture
 def wrong_tanh(monkeypatch):
-    load_rules()
-    monkeypatch.setitem(
-        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: scalar_functions.sigmoid(x)
-    )
+    plant(monkeypatch, graph.TanhOp, lambda op, x: scalar_functions.sigmoid(x))
 
 
 def test_wrong_code(capsys, tmp_path, wrong_tanh):
@@ -82,8 +78,7 @@ def test_code_that_cannot_be_made(capsys, tmp_path, monkeypatch):
     def fail(op, x):
         raise ZeroDivisionError("planted")
 
-    load_rules()
-    monkeypatch.setitem(scalar._rules, graph.ExpOp.OPERATION_NAME, fail)
+    plant(monkeypatch, graph.ExpOp, fail)
     path = write(chain(), tmp_path / "chain.onnx")
     lines, _ = found(capsys, [str(path), "--dim=n=2", *QUICK])
     assert (lines["stage"], lines["nodes"]) == ("lowering", "exp")

@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from planted_rules import plant
 from small_models import dense, write
 
 from graphc.compiler import driver
 from graphc.debugging.ddmin import ddmin
 from graphc.dialects import graph
-from graphc.passes.graph_to_linalg import scalar
-from graphc.passes.graph_to_linalg.convert import load_rules
 from graphc.passes.kernels import scalar_functions
 from graphc.tools.gc_reduce import main
 
@@ -66,10 +65,7 @@ def test_an_error_that_is_none_of_graphc(tmp_path, monkeypatch):
 
 
 def test_wrong_code(tmp_path, capsys, monkeypatch):
-    load_rules()
-    monkeypatch.setitem(
-        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: scalar_functions.sigmoid(x)
-    )
+    plant(monkeypatch, graph.TanhOp, lambda op, x: scalar_functions.sigmoid(x))
     path = write(chain(), tmp_path / "chain.onnx")
     assert main([str(path), "--dim=n=2", *QUICK, "-o", str(tmp_path / "out"), "--quiet"]) == 0
     _, ops = reduced(tmp_path / "out")
@@ -79,13 +75,12 @@ def test_wrong_code(tmp_path, capsys, monkeypatch):
 
 def test_wrong_code_where_sizes_have_names(tmp_path, capsys, monkeypatch):
     """They keep them, as it is not shown otherwise."""
-    load_rules()
 
     def wrong(op, x):
         known = graph.type_of(op.x).is_static
         return scalar_functions.tanh(x) if known else scalar_functions.sigmoid(x)
 
-    monkeypatch.setitem(scalar._rules, graph.TanhOp.OPERATION_NAME, wrong)
+    plant(monkeypatch, graph.TanhOp, wrong)
     path = write(chain(), tmp_path / "chain.onnx")
     assert main([str(path), *QUICK, "-o", str(tmp_path / "out"), "--quiet"]) == 0
     model, ops = reduced(tmp_path / "out")

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from planted_rules import plant
 
 from fuzz import history
 from fuzz.__main__ import main
@@ -26,8 +27,6 @@ from fuzz.summary import sum_up
 from graphc.debugging.onnx.graphs import all_nodes
 from graphc.dialects import graph
 from graphc.errors import UsageError
-from graphc.passes.graph_to_linalg import scalar
-from graphc.passes.graph_to_linalg.convert import load_rules
 from graphc.passes.infra.registry import load_plugin
 from graphc.passes.kernels import scalar_functions
 from graphc.runtime import CompiledModel
@@ -135,10 +134,7 @@ def test_a_run(tmp_path, capsys):
 
 def test_wrong_code_is_found_and_reduced(tmp_path, capsys, monkeypatch):
     """The lowering of Tanh is replaced by another function; processes are forked with it."""
-    load_rules()
-    monkeypatch.setitem(
-        scalar._rules, graph.TanhOp.OPERATION_NAME, lambda op, x: scalar_functions.sigmoid(x)
-    )
+    plant(monkeypatch, graph.TanhOp, lambda op, x: scalar_functions.sigmoid(x))
     index = next(
         case.index
         for case in map(lambda i: draw_case(5, i), range(200))

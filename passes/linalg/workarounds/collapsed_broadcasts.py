@@ -1,6 +1,6 @@
 """Workaround for IREE 3.13 CollapseDimensions: a dynamic value that a dispatch both returns and
 broadcasts over several axes gets wrong sizes. A compute barrier separates the two. Remove when
-``spread_values`` (`test_faults.py`) computes the right values.
+``collapsed_broadcasts`` (`test_faults.py`) computes the right values.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """Workaround for IREE 3.13 ConvertToSPIRV: threads that share the reduction of a row exchange
 positions as ``index``, which SPIR-V does not allow in workgroup memory. Positions are read from
-memory instead. Remove when ``positions`` (`test_faults.py`) compiles.
+memory instead. Remove when ``index_reductions`` (`test_faults.py`) compiles.
 """
 
 from dataclasses import dataclass

@@ -27,8 +27,8 @@ def test_algorithms_multiply(name):
     a = graph.ALGORITHMS[name]
     found = np.einsum("pl,pr,op->olr", a.left, a.right, a.result)
     expected = np.zeros_like(found)
-    for i, j, k in np.ndindex(a.rows, a.columns, a.depth):
-        expected[i * a.columns + j, i * a.depth + k, k * a.columns + j] = 1
+    for i, j, k in np.ndindex(a.rows, a.columns, a.k):
+        expected[i * a.columns + j, i * a.k + k, k * a.columns + j] = 1
     assert np.array_equal(found, expected)
 
 
@@ -57,7 +57,7 @@ def _model(lead):
 @pytest.fixture
 def any_size(monkeypatch):
     """Small products by blocks, too."""
-    for name in ("BLOCK_ROWS", "BLOCK_SIZE", "BLOCK_PANEL", "BLOCK_PRODUCTS"):
+    for name in ("BLOCK_ROWS", "BLOCK_SIZE", "BLOCK_PANEL", "BLOCK_MULTIPLICATIONS"):
         monkeypatch.setattr(strassen, name, 1)
 
 

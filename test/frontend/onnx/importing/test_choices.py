@@ -64,7 +64,7 @@ def test_no_declared_rank_is_taken_for_that_of_every_run():
 
 def host_nodes(model):
     plan = make_plan(model, dims=None, why_not=lambda _: None)
-    pieces = [piece for piece in plan.pieces if not piece.part.native]
+    pieces = [piece for piece in plan.parts if not piece.part.native]
     return [node.name for piece in pieces for node in plan.nodes(piece.part)]
 
 

@@ -203,7 +203,7 @@ def test_data_of_attributes_of_nodes_on_the_host_comes_along(tmp_path, monkeypat
     plan = make_plan(path, dims=None, why_not=why_not)
     with graphc.compile(path, cache=False) as compiled:
         np.testing.assert_array_equal(compiled(np.array(True)), np.arange(3))
-    assert len(plan.pieces) >= 1
+    assert len(plan.parts) >= 1
 
 
 def test_packed_elements(tmp_path):

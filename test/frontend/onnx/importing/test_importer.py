@@ -200,7 +200,7 @@ def test_nodes_in_any_order_between_parts():
         helper.make_node("Relu", ["x"], ["r"]),
     ]
     plan = make_plan(model_of(*nodes), dims=None, why_not=lambda _: None)
-    names = [[node.name for node in plan.nodes(piece.part)] for piece in plan.pieces]
+    names = [[node.name for node in plan.nodes(piece.part)] for piece in plan.parts]
     assert names == [["Relu_2"], ["Cast_1", "StringConcat_0"]]
 
 

@@ -1,6 +1,6 @@
 // An elementwise op before a scatter. DispatchCreation/CloneProducersIntoDispatchRegions.cpp clones it
 // into the dispatch of the scatter, which then needs all of its elements on the stack.
-// Workaround: passes/graph_to_linalg/dispatch.py, settled
+// Workaround: passes/graph_to_linalg/dispatch.py, materialized
 // TARGET: cpu
 // FAILS: exceeded stack allocation limit
 

@@ -1,5 +1,5 @@
 // A dispatch that only copies. For CUDA its conversion to LLVM leaves casts of memrefs behind.
-// Workaround: passes/graph_to_linalg/dispatch.py, settled
+// Workaround: passes/graph_to_linalg/dispatch.py, materialized
 // Workaround: passes/graph_to_linalg/sorting.py, _keys
 // TARGET: cuda
 // FAILS: LLVM Translation failed for operation: builtin.unrealized_conversion_cast

@@ -1,7 +1,7 @@
 // A dynamic value that is returned, and broadcast over two adjacent axes. Both results are computed in
 // one dispatch, of which DispatchCreation/CollapseDimensions.cpp collapses these axes; for the sizes of
 // one result it takes those of the other.
-// Workaround: passes/linalg/workarounds/spread_values.py, WorkaroundCollapsedBroadcasts
+// Workaround: passes/linalg/workarounds/collapsed_broadcasts.py, WorkaroundCollapsedBroadcasts
 // TARGET: cpu
 // PASS: workaround-collapsed-broadcasts
 

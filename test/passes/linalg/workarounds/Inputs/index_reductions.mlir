@@ -1,6 +1,6 @@
 // A reduction that computes with positions along its rows. The threads of a row exchange them through
 // workgroup memory, and Codegen/SPIRV/ConvertToSPIRVPass.cpp has no type for an index there.
-// Workaround: passes/linalg/workarounds/positions.py, WorkaroundIndexReductions
+// Workaround: passes/linalg/workarounds/index_reductions.py, WorkaroundIndexReductions
 // TARGET: vulkan:ampere
 // PASS: workaround-index-reductions
 // FAILS: failed to legalize operation 'memref.alloc'
