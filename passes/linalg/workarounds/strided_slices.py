@@ -42,7 +42,7 @@ class WorkaroundStridedSlices(Pass):
         del state
         for each in list(ops_within(op.operation)):
             if _skips_elements(each) and _is_widened(each.operands[0]):
-                store(each.operands[0], _skips_elements)
+                insert_barrier(each.operands[0], _skips_elements)
             if _is_strided(each):
                 if _reads_by_element(each.operands[0]):
                     insert_barrier(each.operands[0], _is_strided)
