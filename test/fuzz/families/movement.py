@@ -98,9 +98,15 @@ def unsqueeze(b: GraphBuilder) -> None:
 
 @draws(weight=4)
 def concat(b: GraphBuilder) -> None:
-    """Concatenate parts that differ in one dimension."""
+    """Concatenate parts that differ in one dimension.
+
+    None are empty in another one: with inputs of other sizes, ONNX Runtime joins such parts
+    whatever their sizes are, and leaves elements uninitialised.
+    """
     x = b.take((1, 4), ANY)
     axis = b.axis(x.rank) if b.opset >= 11 else b.integer(0, x.rank - 1)
+    if 0 in np.delete(x.shape, axis):
+        raise Rejected("invalid")
 
     def fits(v: Value) -> bool:
         same = v.rank == x.rank and v.dtype == x.dtype
