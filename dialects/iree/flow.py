@@ -15,9 +15,9 @@ def dispatch_region(
 ) -> ir.Value:
     """The tensor of `type_`, with dynamic `sizes`, that the ops built by `body` compute.
 
-    The region runs as one dispatch on one thread. Loops in it that insert into tensors run in
-    place;
-    there must be no other tensor in it than the one they build.
+    The region is one dispatch. Loops in it that insert into tensors run on one thread, in place;
+    there must be no other tensor in it than the one they build. Ops with ``compilation_info`` run
+    by its tiles.
     """
     ir.Context.current.allow_unregistered_dialects = True
     op = ir.Operation.create(

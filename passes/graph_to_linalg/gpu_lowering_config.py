@@ -7,20 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
-from ..kernels.gpu_tiles import MMA, VECTOR_BYTES, WorkgroupTile
+from ..kernels.gpu_tiles import MMA, MMA_TYPES, VECTOR_BYTES, WorkgroupTile
 from .tiles import parse_opaque
 
 SUBGROUP = 32
 """Threads of a warp."""
-INTRINSICS = {
-    np.dtype(np.float16): "NV_MMA_SYNC_F32_16x8x16_F16",
-    np.dtype(ml_dtypes.bfloat16): "NV_MMA_SYNC_F32_16x8x16_BF16",
-}
+_NAMES = ("NV_MMA_SYNC_F32_16x8x16_F16", "NV_MMA_SYNC_F32_16x8x16_BF16")
+INTRINSICS = dict(zip(MMA_TYPES, _NAMES, strict=True))
 SHARED_STAGES = 2
 """Stages of the software pipeline: steps along K with operands in shared memory or in flight. The
 backend ignores more on CUDA."""

@@ -103,8 +103,10 @@ class MatmulTiling:
 def matmul_tiling(
     left: graph.TensorType, right: graph.TensorType, result: graph.TensorType
 ) -> MatmulTiling | None:
-    """The plan for ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``; None for matmuls without tiles
-    here: dynamic sizes, vectors, integers, f64."""
+    """The tiling of ``[B, M, K] x [B, K, N]`` or ``[M, K] x [K, N]``.
+
+    None for matmuls without tiles here: dynamic sizes, vectors, integers, f64.
+    """
     sizes = [size for size in (*left.shape, right.shape[-1]) if isinstance(size, int)]
     if right.dtype != left.dtype or len(sizes) <= left.rank or 0 in sizes:
         return None
@@ -177,8 +179,8 @@ def _parts(tile: WorkgroupTile, m: int, k: int, n: int) -> int:
 
 
 ENOUGH_IMPLICIT = 128
-"""Workgroups from which on a convolution reads the windows of the image. With fewer, copies of them
-are multiplied in more parts along K than there are workgroups."""
+"""Workgroups from which on a convolution is an implicit GEMM. With fewer, its windows are copied,
+and K is split, which implicit GEMM does not do."""
 
 
 def implicit_tile(op: graph.ConvOp) -> WorkgroupTile | None:
@@ -199,8 +201,7 @@ def implicit_tile(op: graph.ConvOp) -> WorkgroupTile | None:
     k = math.prod(w.static_shape[:-1])
     if x.dtype in MMA_TYPES:
         tile = mma_tile(1, m, k, n)
+        fitting = [] if tile is None else [tile]
     else:
-        tile = next(
-            (t for t in _fitting_f32(m, k, n) if t.workgroups(m, n) >= ENOUGH_IMPLICIT), None
-        )
-    return tile if tile is not None and tile.workgroups(m, n) >= ENOUGH_IMPLICIT else None
+        fitting = _fitting_f32(m, k, n)
+    return next((each for each in fitting if each.workgroups(m, n) >= ENOUGH_IMPLICIT), None)
