@@ -178,8 +178,7 @@ def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, colum
     assert largest_difference(y, expected) <= (5e-6 if dtype == np.float32 else 1e-3)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("batch", "stride"), [(1, 2), (2, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stride, dtype):
     """Padded windows of an image, a bias for each filter, and a sum with a tensor of its size."""
