@@ -18,7 +18,10 @@ _globals.append_dialect_search_prefix(f"{__package__}.dialects")
 _WHEN_WANTED = {
     **dict.fromkeys(("passmanager", "rewrite"), "torch_mlir"),
     **dict.fromkeys(
-        ("arith", "cf", "linalg", "llvm", "math", "memref", "scf", "tensor", "vector"),
+        (
+            *("arith", "cf", "linalg", "llvm", "math", "memref", "nvgpu", "scf", "tensor"),
+            "vector",
+        ),
         "torch_mlir.dialects",
     ),
 }

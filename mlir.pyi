@@ -9,6 +9,7 @@ from .stubs import linalg as linalg
 from .stubs import llvm as llvm
 from .stubs import math as math
 from .stubs import memref as memref
+from .stubs import nvgpu as nvgpu
 from .stubs import passmanager as passmanager
 from .stubs import rewrite as rewrite
 from .stubs import scf as scf

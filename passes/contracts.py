@@ -64,6 +64,7 @@ LINALG = Contract(
             "linalg",
             "math",
             "memref",
+            "nvgpu",
             "scf",
             "stream",
             "tensor",
@@ -77,9 +78,11 @@ LINALG = Contract(
             "cf.assert",
             "cf.br",
             "cf.cond_br",
+            "gpu.barrier",
             "llvm.call_intrinsic",
             "llvm.inline_asm",
             "llvm.inttoptr",
+            "nvvm.read.ptx.sreg.tid.x",
         }
     ),
     # The backend parses another spelling of these; `linalg.generic` says the same.

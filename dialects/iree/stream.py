@@ -26,13 +26,19 @@ class Buffer:
 
 
 def define_kernel(
-    name: str, buffers: Sequence[Buffer], body: Body, flops: int | None = 0, scalars: int = 0
+    name: str,
+    buffers: Sequence[Buffer],
+    body: Body,
+    flops: int | None = 0,
+    scalars: int = 0,
+    threads: int | None = None,
 ) -> ir.Operation:
     """A kernel at the insertion point, which is in a module.
 
     `body` receives the workgroup number (an index), then `scalars` indices, and the `buffers` as
     flat memory: the operands and the results, in order. `flops` counts the additions and
-    multiplications of all workgroups, for profiles; None if it depends on scalars.
+    multiplications of all workgroups, for profiles; None if it depends on scalars. On GPUs, the
+    threads of a workgroup are `threads`, in warps of 32; the body is that of each thread.
     """
     ir.Context.current.allow_unregistered_dialects = True
     executable = ir.Operation.create(
@@ -49,7 +55,7 @@ def define_kernel(
         module = ir.Operation.create("builtin.module", regions=1)
         ir.Operation.create("stream.executable.end")
     with ir.InsertionPoint(module.regions[0].blocks.append()):
-        _function(name, buffers, body, scalars)
+        _function(name, buffers, body, scalars, threads)
     return executable
 
 
@@ -107,19 +113,22 @@ def _export(name: str, flops: int | None) -> None:
         ir.Operation.create("stream.return", operands=[block.arguments[0], one, one])
 
 
-def _function(name: str, buffers: Sequence[Buffer], body: Body, scalars: int) -> None:
+def _function(
+    name: str, buffers: Sequence[Buffer], body: Body, scalars: int, threads: int | None
+) -> None:
     index = ir.IndexType.get()
     binding = ir.Type.parse("!stream.binding")
     function = func.FuncOp(name, ([*[index] * scalars, *[binding] * len(buffers)], []))
+    sizes = "" if threads is None else f" workgroup_size = [{threads}, 1, 1] subgroup_size = 32"
     function.attributes["translation_info"] = ir.Attribute.parse(
-        "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
+        f"#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline{sizes}>"
     )
     block = function.add_entry_block()
     numbers = list(block.arguments)[:scalars]
     with ir.InsertionPoint(block):
         bindings = list(block.arguments)[scalars:]
         memory = [
-            _subspan(argument, buffer, numbers)
+            _subspan(argument, buffer, numbers, on_gpu=threads is not None)
             for argument, buffer in zip(bindings, buffers, strict=True)
         ]
         number = ir.Operation.create(
@@ -131,8 +140,14 @@ def _function(name: str, buffers: Sequence[Buffer], body: Body, scalars: int) ->
         func.ReturnOp([])
 
 
-def _subspan(argument: ir.Value, buffer: Buffer, numbers: Sequence[ir.Value]) -> ir.Value:
-    """The memory of a binding."""
+def _subspan(
+    argument: ir.Value, buffer: Buffer, numbers: Sequence[ir.Value], on_gpu: bool
+) -> ir.Value:
+    """The memory of a binding.
+
+    The backend places several bindings in one allocation. On GPUs it then ignores the offset of a
+    buffer unless its type has one (`ConvertToLLVM.cpp`: ``ConvertIREEBindingSubspanOp``).
+    """
     index = ir.IndexType.get()
     operands, count = [argument, arith.constant(index, 0)], buffer.elements
     if buffer.counts:
@@ -141,5 +156,6 @@ def _subspan(argument: ir.Value, buffer: Buffer, numbers: Sequence[ir.Value]) ->
             size = arith.muli(size, numbers[number])
         operands.append(size)
         count = ir.ShapedType.get_dynamic_size()
-    type_ = ir.MemRefType.get([count], buffer.element)
+    layout = ir.StridedLayoutAttr.get(ir.ShapedType.get_dynamic_stride_or_offset(), [1])
+    type_ = ir.MemRefType.get([count], buffer.element, layout if on_gpu else None)
     return ir.Operation.create("stream.binding.subspan", results=[type_], operands=operands).result

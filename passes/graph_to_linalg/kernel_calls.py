@@ -27,16 +27,17 @@ def define(
     body: Callable[..., None],
     flops: int | None = 0,
     scalars: int = 0,
+    threads: int | None = None,
 ) -> str:
     """The name of the kernel `key` of a family, which is emitted on first use.
 
     `flops` are the additions and multiplications of its products, `scalars` the number of scalar
-    arguments beside its buffers.
+    arguments beside its buffers, `threads` those of a workgroup on GPUs.
     """
     if (family, key) not in ctx.kernels:
         name = f"{family}_{len(ctx.kernels)}"
         with ir.InsertionPoint(_function()):
-            iree.define_kernel(name, buffers, body, flops, scalars)
+            iree.define_kernel(name, buffers, body, flops, scalars, threads)
         ctx.kernels[family, key] = name
     return ctx.kernels[family, key]
 

@@ -15,7 +15,7 @@ from .op_modules import op_stub
 
 FOLDER = Path(__file__).resolve().parents[2] / "stubs"
 COMPILED = ("ir", "passmanager", "rewrite")
-DIALECTS = ("arith", "cf", "func", "math", "memref", "scf", "tensor", "vector")
+DIALECTS = (*("arith", "cf", "func", "math", "memref", "nvgpu", "scf", "tensor", "vector"),)
 
 _HEADER = '''"""Types of MLIR's `{name}`. Written by `make stubs`; edits here are lost."""
 
