@@ -16,6 +16,7 @@ from .generic_contraction import Factor, converted, factors_of, generic_contract
 from .gpu_matmul import multiply_in_tiles
 from .lowering import Lowering, Size, lowers
 from .matmul_operands import Matmul, TypedTensor
+from .mma_matmul import multiply_on_tensor_cores
 from .movement import reshape_tensor
 from .padded_matmul import (
     has_unknown_rows,
@@ -33,6 +34,8 @@ def matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Va
     ``[..., M, K] x [K, N]`` is one matmul of ``[... * M, K]``; equal batches are one batch; batches
     that broadcast are read through the maps of a generic contraction.
     """
+    if (y := multiply_on_tensor_cores(ctx, op, [])) is not None:
+        return y
     left, right, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
     b = _columns_in_rows(ctx, op, b)
     shared = all(size == 1 for size in right.shape[:-2])

@@ -17,6 +17,7 @@ from .generic import parallel, projection
 from .generic_contraction import converted
 from .implicit_gemm import implicit_convolution
 from .lowering import Lowering, Size, lowers
+from .mma_matmul import multiply_on_tensor_cores
 from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
 from .padding import padded
@@ -50,6 +51,8 @@ class Windows:
 
 @lowers(graph.ConvOp)
 def conv(ctx: Lowering, op: graph.ConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
+    if (y := multiply_on_tensor_cores(ctx, op, [])) is not None:
+        return y
     if (y := implicit_convolution(ctx, op, [])) is not None:
         return y
     attrs = op.attrs

@@ -10,6 +10,7 @@ from .elementwise import evaluate_scalars, lower_elementwise, values_from_outsid
 from .implicit_gemm import implicit_convolution
 from .kernel_rules import kernel_of
 from .lowering import Lowering, lower_op, lowers
+from .mma_matmul import multiply_on_tensor_cores
 from .scalar_rules import vector_fact
 from .scratch import scratch_of, uses_scratch
 
@@ -38,6 +39,8 @@ def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphO
     epilogue = epilogue_of(root, steps, ctx.cpu) if kernel is not None else None
     if kernel is not None and epilogue is not None:
         return kernel.rule(ctx, root, epilogue)
+    if (y := multiply_on_tensor_cores(ctx, root, steps)) is not None:
+        return y
     if isinstance(root, graph.ConvOp) and (y := implicit_convolution(ctx, root, steps)) is not None:
         return y
     with root.operation.location:

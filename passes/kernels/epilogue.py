@@ -65,7 +65,7 @@ class VectorEpilogue:
             return None
         if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
             return None
-        key = (stored_dtype, *map(repr, known.values()), *_text(steps, [root, *known]))
+        key = (stored_dtype, *map(repr, known.values()), *steps_key(steps, [root, *known]))
         return VectorEpilogue(root, body, known, key, stored_dtype)
 
     @property
@@ -139,7 +139,7 @@ class _Leaf:
         return _Leaf() if last == result.shape[-1] and all(s == 1 for s in others) else None
 
 
-def _text(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:
+def steps_key(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:
     """A key of `steps` on `values`, equal for steps that compute the same."""
     numbers = {value: number for number, value in enumerate(values)}
     for step in steps:

@@ -184,24 +184,18 @@ and K is split, which implicit GEMM does not do."""
 
 
 def implicit_tile(op: graph.ConvOp) -> WorkgroupTile | None:
-    """The tile of a convolution as implicit GEMM; None for those without: other types, unknown
-    sizes, groups, channels that are no whole vectors, few output positions."""
+    """The tile of a convolution of f32 as implicit GEMM; None for those without: other types,
+    unknown sizes, groups, channels that are no whole vectors, few output positions."""
     x, w, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
     attrs = op.attrs
     if attrs["groups"] != 1 or attrs["layout"] != "channels_last":
         return None
-    if x.dtype not in (*MMA_TYPES, np.float32) or w.dtype != x.dtype:
+    if x.dtype != np.float32 or w.dtype != x.dtype:
         return None
     if not (x.is_static and w.is_static and result.is_static) or 0 in (*x.shape, *w.shape):
         return None
-    channels = x.static_shape[-1]
-    if channels * x.dtype.itemsize % VECTOR_BYTES:
+    if x.static_shape[-1] * x.dtype.itemsize % VECTOR_BYTES:
         return None
     m, n = math.prod(result.static_shape[:-1]), result.static_shape[-1]
-    k = math.prod(w.static_shape[:-1])
-    if x.dtype in MMA_TYPES:
-        tile = mma_tile(1, m, k, n)
-        fitting = [] if tile is None else [tile]
-    else:
-        fitting = _fitting_f32(m, k, n)
+    fitting = _fitting_f32(m, math.prod(w.static_shape[:-1]), n)
     return next((each for each in fitting if each.workgroups(m, n) >= ENOUGH_IMPLICIT), None)

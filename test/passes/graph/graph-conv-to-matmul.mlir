@@ -3,7 +3,7 @@
 // RUN: gc-opt %s '--graph-conv-to-matmul=narrow=few pointwise=true' --split-input-file | filecheck %s --check-prefix=FEW
 // RUN: gc-opt %s '--graph-conv-to-matmul=narrow=few pointwise=true implicit=true' --split-input-file --report 2>&1 | filecheck %s --check-prefix=IMPLICIT
 
-// IMPLICIT-DAG: 1 declined by conv-to-matmul, becomes an implicit GEMM
+// IMPLICIT-DAG: 4 declined by conv-to-matmul, becomes an implicit GEMM
 
 // CHECK-LABEL: @windows
 // CHECK: %[[X:.*]] = "graph.im2col"(%arg0) {{.*}} -> tensor<1x4x4x72xf32>

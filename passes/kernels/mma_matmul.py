@@ -1,0 +1,289 @@
+"""Matmuls and convolutions on the tensor cores of NVIDIA GPUs, by ``mma.sync``.
+
+A workgroup computes a tile of the result. Its steps along K are a software pipeline: while the
+products of one step are accumulated, the operands of the next ones are on their way to shared
+memory by ``cp.async``. At the end the accumulators are exchanged through shared memory, so that
+each thread applies the epilogue to neighbouring columns and stores them at once.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...mlir import arith, ir, vector
+from .emitter import Registers
+from .mma_operands import VECTOR, Matrix, SharedTile, TileCopy, Windows
+from .thread_emitter import SUBGROUP, Number, ThreadEmitter
+
+F32 = np.dtype(np.float32)
+MMA = (16, 8, 16)
+"""M, N and K of the instruction ``mma.sync``."""
+STORED = 8
+"""Columns that a thread stores at once."""
+SKEW = 8
+"""Elements between the rows of accumulators in shared memory, beyond their number: the eight rows
+that a warp stores at once are in different banks."""
+
+Store = Callable[[Number, Number, ir.Value], None]
+"""Stores a vector of accumulators; it receives the index of its first element in the result, the
+column of that element, and the vector of f32."""
+
+
+@dataclass(frozen=True)
+class MmaTile:
+    """The tile of a workgroup: `rows` by `columns` of the result, in steps of `k` along K, of which
+    `stages` are in shared memory or on their way there. `across` is its grid of warps."""
+
+    rows: int
+    columns: int
+    k: int
+    across: tuple[int, int]
+    stages: int
+
+    @property
+    def warp(self) -> tuple[int, int]:
+        """The rows and columns of a warp."""
+        return self.rows // self.across[0], self.columns // self.across[1]
+
+    @property
+    def threads(self) -> int:
+        return SUBGROUP * math.prod(self.across)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory."""
+        operands = 2 * self.stages * (self.rows + self.columns) * self.k
+        return max(operands, 4 * self.accumulators)
+
+    @property
+    def accumulators(self) -> int:
+        """Elements of the accumulators in shared memory."""
+        return self.rows * (self.columns + SKEW * self.across[1])
+
+
+@dataclass(frozen=True)
+class MmaShape:
+    """`batch` products ``[M, K] x [K, N]``, operands of `dtype`, accumulators in f32.
+
+    The rows of the left operand are in memory, or those of `windows`. The right operand is stored
+    as ``[N, K]`` if `k_innermost`, else as ``[K, N]``. K is split into `parts`, whose products are
+    results of their own.
+    """
+
+    m: int
+    n: int
+    k: int
+    dtype: np.dtype
+    tile: MmaTile
+    batch: int = 1
+    windows: Windows | None = None
+    k_innermost: bool = True
+    parts: int = 1
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """The tiles along M and N."""
+        return -(-self.m // self.tile.rows), -(-self.n // self.tile.columns)
+
+    @property
+    def workgroups(self) -> int:
+        return self.batch * self.parts * math.prod(self.tiles)
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.batch * self.m * self.n * self.k
+
+    @property
+    def steps(self) -> int:
+        """Steps along K of a workgroup."""
+        return -(-self.k // (self.tile.k * self.parts))
+
+    @property
+    def left(self) -> Matrix | Windows:
+        return self.windows or Matrix(self.m, self.k, self.k)
+
+    @property
+    def right(self) -> Matrix:
+        """The right operand as it is stored."""
+        return (
+            Matrix(self.n, self.k, self.k) if self.k_innermost else Matrix(self.k, self.n, self.n)
+        )
+
+    @property
+    def stored(self) -> int:
+        """Columns that a thread stores at once."""
+        return math.gcd(STORED, self.n)
+
+
+class MmaMatmulEmitter(ThreadEmitter):
+    """Emits the kernel."""
+
+    def __init__(self, shape: MmaShape, left: ir.Value, right: ir.Value):
+        super().__init__()
+        self.shape, self.tile = shape, shape.tile
+        tile, thread = shape.tile, self.thread()
+        warp, self.lane = self.divide(thread, SUBGROUP)
+        self.warp_row, self.warp_column = self.divide(warp, tile.across[1])
+        sizes = [tile.stages * size * tile.k for size in (tile.rows, tile.columns)]
+        operands = [(shape.dtype, size) for size in sizes]
+        (a, b), (self.exchange,) = self.shared([operands, [(F32, tile.accumulators)]])
+        right_tile = (tile.columns, tile.k) if shape.k_innermost else (tile.k, tile.columns)
+        self.a = SharedTile(self, a, tile.rows, tile.k)
+        self.b = SharedTile(self, b, *right_tile)
+        self.copy_a = TileCopy(self.a, shape.left, left, thread, tile.threads)
+        self.copy_b = TileCopy(self.b, shape.right, right, thread, tile.threads)
+
+    def workgroup(self, number: ir.Value, store: Store) -> None:
+        """Emit the workgroup with the given number. `store` receives vectors of ``shape.stored``
+        accumulators."""
+        shape, tile = self.shape, self.tile
+        tiles_m, tiles_n = shape.tiles
+        rest, n = self.divide(arith.index_castui(self.i32, number), tiles_n)
+        outer, m = self.divide(rest, tiles_m)
+        batch, part = self.divide(outer, shape.parts)
+        row, column = self.multiply(m, tile.rows), self.multiply(n, tile.columns)
+        first = self.multiply(part, shape.steps * tile.k)
+        copy = self._copies(batch, first, row, column)
+        self._put(self._accumulate(copy))
+        self._store(store, outer, row, column)
+
+    def _copies(
+        self, batch: Number, first: Number, row: Number, column: Number
+    ) -> Callable[[Number, Number], None]:
+        """A function that starts the copies of a step along K to a slot."""
+        shape = self.shape
+        base_a = self.multiply(batch, shape.m * shape.k)
+        base_b = self.multiply(batch, shape.k * shape.n)
+        a = self.copy_a.rows_from(row)
+        b = self.copy_b.rows_from(column) if shape.k_innermost else None
+
+        def copy(step: Number, slot: Number) -> None:
+            k = self.add(first, self.multiply(step, self.tile.k))
+            self.copy_a.start(a, slot, k, base_a)
+            if b is not None:
+                self.copy_b.start(b, slot, k, base_b)
+            else:
+                self.copy_b.start(self.copy_b.rows_from(k), slot, column, base_b)
+
+        return copy
+
+    def _accumulate(self, copy: Callable[[Number, Number], None]) -> Registers:
+        """The accumulators after all steps along K, fragment by fragment."""
+        steps, ahead = self.shape.steps, self.tile.stages - 1
+        group = self.commit_copies()
+        for step in range(ahead):
+            if step < steps:
+                copy(step, step)
+            group = self.commit_copies()
+
+        def body(step: ir.Value, registers: Registers) -> Registers:
+            group, *accumulators = registers
+            self.wait_for_copies(group, ahead - 1)
+            self.barrier()  # the operands are there, and those of the last step are done with
+            following = self.add(step, ahead)
+            _, slot = self.divide(following, self.tile.stages)
+            self.when(self.below(following, steps), lambda: copy(following, slot))
+            group = self.commit_copies()
+            _, slot = self.divide(step, self.tile.stages)
+            return [group, *self._multiply(slot, accumulators)]
+
+        zeros = [self._zero()] * math.prod(self._fragments)
+        _, *accumulators = self.loop(steps, body, [group, *zeros])
+        return accumulators
+
+    @property
+    def _fragments(self) -> tuple[int, int]:
+        """The fragments of a warp's accumulators along M and N."""
+        rows, columns = self.tile.warp
+        return rows // MMA[0], columns // MMA[1]
+
+    def _zero(self) -> ir.Value:
+        type_ = ir.VectorType.get([2, 2], ir.F32Type.get())
+        return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get_f32(0)))
+
+    def _multiply(self, slot: Number, accumulators: Registers) -> Registers:
+        """Accumulate the products of the tiles in `slot`."""
+        along_m, along_n = self._fragments
+        for k in range(self.tile.k // MMA[2]):
+            a = [self._left(slot, i, k) for i in range(along_m)]
+            b = [each for j in range(along_n // 2) for each in self._right(slot, j, k)]
+            accumulators = [
+                self.multiply_fragments(a[i], b[j], accumulators[i * along_n + j])
+                for i in range(along_m)
+                for j in range(along_n)
+            ]
+        return accumulators
+
+    def _left(self, slot: Number, i: int, k: int) -> ir.Value:
+        """The 16x16 fragment of the left operand: of the four matrices, the second is below the
+        first, and the other two on their right."""
+        half, row = self.divide(self.lane, MMA[0])
+        row = self.add(self.multiply(self.warp_row, self.tile.warp[0]), self.add(row, i * MMA[0]))
+        vector_ = self.add(half, k * MMA[2] // VECTOR)
+        return self.load_fragments(self.a.memory, self.a.at(slot, row, vector_), 4)
+
+    def _right(self, slot: Number, j: int, k: int) -> list[ir.Value]:
+        """Two neighbouring 16x8 fragments of the right operand."""
+        first = self.add(self.multiply(self.warp_column, self.tile.warp[1]), j * 2 * MMA[1])
+        if self.shape.k_innermost:
+            upper, row = self.divide(self.lane, VECTOR)
+            right, lower = self.divide(upper, 2)
+            row = self.add(first, self.add(row, self.multiply(right, MMA[1])))
+            at = self.b.at(slot, row, self.add(lower, k * MMA[2] // VECTOR))
+        else:
+            half, row = self.divide(self.lane, MMA[2])
+            first_vector, _ = self.divide(first, VECTOR)
+            at = self.b.at(slot, self.add(row, k * MMA[2]), self.add(first_vector, half))
+        both = self.load_fragments(self.b.memory, at, 4, transpose=not self.shape.k_innermost)
+        type_ = ir.VectorType.get([2, 2], ir.VectorType(both.type).element_type)
+        return [vector.extract_strided_slice(type_, both, [start], [2], [1]) for start in (0, 2)]
+
+    def _store(self, store: Store, outer: Number, first_row: Number, first_column: Number) -> None:
+        """Store the tile, whose accumulators are in shared memory."""
+        shape, (rows, columns) = self.shape, self.tile.warp
+        count, width = shape.stored, columns // shape.stored
+        row_0 = self.add(first_row, self.multiply(self.warp_row, rows))
+        column_0 = self.add(first_column, self.multiply(self.warp_column, columns))
+        for first in range(0, rows * width, SUBGROUP):
+            row, part = self.divide(self.add(self.lane, first), width)
+            in_warp = self.multiply(part, count)
+            vector_ = self.load(self.exchange, self._exchanged(row, in_warp), count)
+            at_row, column = self.add(row_0, row), self.add(column_0, in_warp)
+            valid = [
+                self.below(at_row, shape.m) if shape.m % self.tile.rows else None,
+                self.below(column, shape.n) if shape.n % self.tile.columns else None,
+            ]
+
+            def store_vector(
+                at_row: Number = at_row, column: Number = column, vector_: ir.Value = vector_
+            ) -> None:
+                line = self.add(self.multiply(outer, shape.m), at_row)
+                at = self.add(self.multiply(line, shape.n), column)
+                store(at, column, vector_)
+
+            self.when(self.all_of(valid), store_vector)
+
+    def _put(self, accumulators: Registers) -> None:
+        """Store the accumulators to shared memory; a fragment has eight rows of a warp, two
+        neighbouring columns of each in a thread, and the eight rows below."""
+        self.barrier()  # nobody reads operands from this memory any more
+        along_n = self._fragments[1]
+        row, pair = self.divide(self.lane, 4)
+        for number, fragment in enumerate(accumulators):
+            i, j = divmod(number, along_n)
+            for half in range(2):
+                below = i * MMA[0] + half * MMA[0] // 2
+                column = self.add(self.multiply(pair, 2), j * MMA[1])
+                at = self._exchanged(self.add(row, below), column)
+                self.store(vector.extract(fragment, [], [half]), self.exchange, at)
+        self.barrier()
+
+    def _exchanged(self, row: Number, column: Number) -> Number:
+        """The index in shared memory of an accumulator of the warp."""
+        rows, columns = self.tile.warp
+        width = columns + SKEW
+        warp = self.add(self.multiply(self.warp_row, self.tile.across[1]), self.warp_column)
+        line = self.add(self.multiply(warp, rows), row)
+        return self.add(self.multiply(line, width), column)

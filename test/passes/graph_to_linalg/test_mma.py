@@ -1,0 +1,88 @@
+"""Tests of the lowering to kernels for tensor cores: programs, interpreted."""
+
+import numpy as np
+import pytest
+from graph_programs import build_module, main_of
+
+from graphc.benchmarks.measure import largest_difference
+from graphc.dialects import graph
+from graphc.dialects.graph.interpreter import evaluate_function
+from graphc.mlir import ir
+from graphc.passes.infra.pipeline import run_pipeline
+from harness import simt
+
+PASSES = (
+    "graph-transpose-weights,graph-fuse-epilogue,canonicalize,"
+    "convert-graph-to-linalg{gpu=true mma-sync=true},canonicalize"
+)
+F16 = np.float16
+
+
+def weights(*shape):
+    return graph.constant(value=(np.random.default_rng(1).standard_normal(shape) / 8).astype(F16))
+
+
+def check(body, *types, kernels=1):
+    """Lower the program that `body` builds: it is `kernels` kernels, which compute the same."""
+    with ir.Context(), ir.Location.unknown():
+        graph.Graph.load()
+        module = build_module(body, *types)
+        shapes = [graph.type_of(value).static_shape for value in main_of(module).arguments]
+        rng = np.random.default_rng(0)
+        inputs = [rng.standard_normal(shape).astype(F16) for shape in shapes]
+        expected = evaluate_function(main_of(module), inputs)
+        run_pipeline(module, PASSES)
+        assert len(simt.find_all(module.operation, "flow.dispatch")) == kernels
+        for have, want in zip(simt.run_program(module, inputs), expected, strict=True):
+            assert have.dtype == want.dtype
+            assert largest_difference(have, want.astype(np.float64)) <= 2e-3
+
+
+def test_convolution_and_what_follows():
+    def body(x, r):
+        y = graph.conv(
+            x,
+            weights(3, 3, 16, 40),
+            strides=(2, 1),
+            dilations=(1, 1),
+            low=(1, 1),
+            high=(1, 1),
+            groups=1,
+            layout="channels_last",
+        )
+        return graph.relu(graph.add(graph.add(y, weights(40)), r))
+
+    check(body, "2x9x8x16xf16", "2x5x8x40xf16")
+
+
+def test_matmul_and_what_follows():
+    def body(x):
+        y = graph.add(graph.matmul(x, weights(64, 24)), weights(24))
+        return graph.cast(graph.relu(graph.mul(y, y)), to=np.dtype(np.float32))
+
+    check(body, "2x5x64xf16")
+
+
+def test_matmul_with_a_computed_operand():
+    check(graph.matmul, "33x64xf16", "64x40xf16")
+
+
+@pytest.mark.parametrize("kind", ["transposed", "as it is"])
+def test_attention_reads_the_product_of_all_three(kind):
+    def body(x):
+        y = graph.matmul(x, weights(32, 3 * 2 * 16))
+        y = graph.reshape(y, shape=(20, 3, 2, 16))
+        parts = [
+            graph.slice_(y, starts=(0, n, 0, 0), sizes=(20, 1, 2, 16), steps=(1, 1, 1, 1))
+            for n in range(3)
+        ]
+        q, k, v = (
+            graph.transpose(graph.reshape(part, shape=(20, 2, 16)), perm=[1, 0, 2])
+            for part in parts
+        )
+        y = graph.attention(q, k, v, None, scale=0.25, causal=True)
+        if kind == "as it is":
+            return y
+        return graph.reshape(graph.transpose(y, perm=[1, 0, 2]), shape=(20, 32))
+
+    check(body, "20x32xf16", kernels=2)

@@ -1,0 +1,111 @@
+"""Tests of the matmul kernel for tensor cores: interpreted, and compiled for CUDA."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from graphc.benchmarks.measure import largest_difference
+from graphc.dialects import graph, iree
+from graphc.mlir import arith, ir
+from graphc.passes.kernels.mma_matmul import MmaMatmulEmitter, MmaShape, MmaTile
+from graphc.passes.kernels.mma_operands import Windows
+from graphc.passes.kernels.mma_tiles import COSTS
+from harness import simt
+
+F16, BF16, F32 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32))
+
+
+def run(context, shape, left, right):
+    """The results of the kernel, ``[batch or parts, m, n]``."""
+    context.allow_unregistered_dialects = True
+    module = ir.Module.create()
+    dtype = F32 if shape.parts > 1 else shape.dtype
+    outer = shape.batch * shape.parts
+    result = np.full(outer * shape.m * shape.n, np.nan, dtype)
+    buffers = [left.reshape(-1), right.reshape(-1), result]
+    types = [iree.Buffer(graph.element_type(each.dtype), each.size) for each in buffers]
+
+    def kernel(number, a, b, c):
+        def store(at, column, accumulators):
+            del column
+            type_ = ir.VectorType.get([shape.stored], types[2].element)
+            narrow = accumulators if dtype == F32 else arith.truncf(type_, accumulators)
+            emitter.store(narrow, c, at)
+
+        emitter = MmaMatmulEmitter(shape, a, b)
+        emitter.workgroup(number, store)
+
+    with ir.InsertionPoint(module.body):
+        executable = iree.define_kernel("k", types, kernel, threads=shape.tile.threads)
+    module.operation.verify()
+    (function,) = simt.find_all(executable, "func.func")
+    simt.run_kernel(function, shape.tile.threads, shape.workgroups, buffers)
+    return result.reshape(outer, shape.m, shape.n)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "tile", "options"),
+    [
+        (32, 64, 128, MmaTile(32, 64, 64, (2, 2), 3), {}),
+        (50, 72, 200, MmaTile(32, 64, 64, (2, 2), 4), {}),  # borders along M, N and K
+        (50, 72, 200, MmaTile(32, 64, 32, (1, 2), 4), {"k_innermost": False}),
+        (128, 128, 192, MmaTile(128, 128, 64, (2, 4), 3), {}),
+        (5, 36, 66, MmaTile(16, 32, 64, (1, 2), 2), {}),  # copies of four bytes, stores of eight
+        (64, 64, 256, MmaTile(64, 64, 64, (2, 2), 3), {"parts": 2}),
+        (40, 32, 64, MmaTile(32, 32, 32, (2, 2), 3), {"batch": 3, "k_innermost": False}),
+    ],
+)
+@pytest.mark.parametrize("dtype", [F16, BF16])
+def test_products(context, m, n, k, tile, options, dtype):
+    shape = MmaShape(m, n, k, dtype, tile, **options)
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((shape.batch, *s)).astype(dtype) for s in ((m, k), (k, n)))
+    stored = np.ascontiguousarray(b.swapaxes(1, 2) if shape.k_innermost else b)
+    y = run(context, shape, a, stored).astype(np.float32)
+    y = y.sum(0, keepdims=True) if shape.parts > 1 else y
+    bound = 1e-3 if dtype == F16 else 8e-3
+    assert largest_difference(y, a.astype(np.float32) @ b.astype(np.float32)) <= bound
+
+
+@pytest.mark.parametrize(
+    ("windows", "filters"),
+    [
+        (Windows((2, 9, 7, 64), (3, 3), (5, 4), (2, 2), (1, 1), (1, 1)), 48),
+        (Windows((1, 9, 7, 24), (3, 2), (9, 4), (1, 2), (1, 1), (1, 1)), 48),  # steps across taps
+        (Windows((1, 12, 12, 4), (7, 7), (6, 6), (2, 2), (1, 1), (3, 3)), 32),
+        (Windows((1, 12, 64), (3,), (12,), (1,), (2,), (2,)), 64),
+        (Windows((1, 4, 5, 6, 8), (2, 3, 1), (3, 3, 6), (1, 1, 1), (1, 1, 1), (0, 0, 0)), 16),
+    ],
+)
+def test_windows(context, windows, filters):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(windows.image).astype(F16)
+    w = rng.standard_normal((filters, *windows.kernel, windows.channels)).astype(F16)
+    tile = MmaTile(32, 32, 64, (2, 2), 3)
+    shape = MmaShape(windows.rows, filters, windows.columns, F16, tile, windows=windows)
+    y = run(context, shape, x, w)
+    expected = convolved(x.astype(np.float32), w.astype(np.float32), windows)
+    assert largest_difference(y.reshape(expected.shape), expected) <= 1e-3
+
+
+def convolved(x, w, windows):
+    result = np.zeros((len(x), *windows.positions, len(w)), np.float32)
+    for tap in np.ndindex(*windows.kernel):
+        for position in np.ndindex(*windows.positions):
+            steps = zip(position, windows.strides, windows.low, tap, windows.dilations, strict=True)
+            at = tuple(p * stride - low + t * dilation for p, stride, low, t, dilation in steps)
+            if all(0 <= i < size for i, size in zip(at, windows.image[1:], strict=False)):
+                every = slice(None)
+                result[(every, *position)] += x[(every, *at)] @ w[(every, *tap)].T
+    return result
+
+
+@pytest.mark.parametrize("tile", COSTS, ids=str)
+def test_tiles_fit(context, tile):
+    """Every tile computes a border, with fewer stages too, and fits into shared memory."""
+    assert tile.shared_bytes <= 99 * 1024
+    rng = np.random.default_rng(0)
+    m, n, k = tile.rows + 1, tile.columns - 8, 2 * tile.k + 8
+    a, b = (rng.standard_normal(s).astype(F16) for s in ((m, k), (n, k)))
+    y = run(context, MmaShape(m, n, k, F16, tile), a, b)
+    assert largest_difference(y[0], a.astype(np.float32) @ b.astype(np.float32).T) <= 1e-3
