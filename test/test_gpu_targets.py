@@ -159,14 +159,12 @@ def cuda_without_tiles(monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "k", "columns"), [(64, 2048, 128), (197, 100, 80), (128, 768, 96), (16, 16, 8)]
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, columns, dtype):
+def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, columns):
     rng = np.random.default_rng(0)
-    x, w = (rng.uniform(-1, 1, shape).astype(dtype) for shape in ((rows, k), (k, columns)))
+    x, w = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((rows, k), (k, columns)))
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    element = helper.np_dtype_to_tensor_dtype(x.dtype)
     infos = [
-        helper.make_tensor_value_info(name, element, shape)
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
         for name, shape in (("x", x.shape), ("y", (rows, columns)))
     ]
     weights = [numpy_helper.from_array(w, "w")]
@@ -175,17 +173,16 @@ def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, colum
     with graphc.compile(model, cuda_without_tiles) as compiled:
         (y,) = compiled.run(None, {"x": x})
     expected = x.astype(np.float64) @ w.astype(np.float64)
-    assert largest_difference(y, expected) <= (5e-6 if dtype == np.float32 else 1e-3)
+    assert largest_difference(y, expected) <= 5e-6
 
 
 @pytest.mark.parametrize(("batch", "stride"), [(1, 2), (2, 1)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stride, dtype):
+def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stride):
     """Padded windows of an image, a bias for each filter, and a sum with a tensor of its size."""
     rng = np.random.default_rng(0)
     size, shape = 32 * stride, (batch, 128, 32, 32)
     x, w, b, r = (
-        rng.uniform(-1, 1, each).astype(dtype)
+        rng.uniform(-1, 1, each).astype(np.float32)
         for each in ((batch, 64, size, size), (128, 64, 3, 3), (128,), shape)
     )
     nodes = [
@@ -193,9 +190,8 @@ def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stri
         helper.make_node("Add", ["c", "r"], ["s"]),
         helper.make_node("Relu", ["s"], ["y"]),
     ]
-    element = helper.np_dtype_to_tensor_dtype(x.dtype)
     infos = [
-        helper.make_tensor_value_info(name, element, each)
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, each)
         for name, each in (("x", x.shape), ("r", shape), ("y", shape))
     ]
     weights = [numpy_helper.from_array(each, name) for name, each in (("w", w), ("b", b))]
@@ -208,7 +204,7 @@ def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stri
         (y,) = compiled.run(None, {"x": x, "r": r})
     wide = [each.astype(np.float64) for each in (x, w, b, r)]
     expected = reference_convolution(*wide, stride)
-    assert largest_difference(y, np.maximum(expected, 0)) <= (5e-6 if dtype == np.float32 else 2e-3)
+    assert largest_difference(y, np.maximum(expected, 0)) <= 5e-6
 
 
 def reference_convolution(x, w, b, r, stride):
@@ -219,9 +215,10 @@ def reference_convolution(x, w, b, r, stride):
 
 
 @pytest.mark.parametrize("heads", [1, 3])
-def test_attention_on_tensor_cores_is_right(cuda_without_tiles, heads):
+def test_attention_in_parts_is_right(cuda_without_tiles, heads):
+    """Attention of queries that are too long for one kernel."""
     rng = np.random.default_rng(0)
-    q, k, v = (rng.standard_normal((2, heads, 40, 16)).astype(np.float16) for _ in range(3))
+    q, k, v = (rng.standard_normal((2, heads, 40, 144)).astype(np.float16) for _ in range(3))
     infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, q.shape) for n in "qkvy"]
     node = helper.make_node("Attention", ["q", "k", "v"], ["y"], is_causal=1)
     graph = helper.make_graph([node], "g", infos[:3], infos[3:])
@@ -229,7 +226,7 @@ def test_attention_on_tensor_cores_is_right(cuda_without_tiles, heads):
     with graphc.compile(model, cuda_without_tiles) as compiled:
         (y,) = compiled.run(None, {"q": q, "k": k, "v": v})
     q, k, v = (each.astype(np.float64) for each in (q, k, v))
-    scores = np.where(np.tri(40, dtype=bool), q @ k.swapaxes(-1, -2) / 4, -np.inf)
+    scores = np.where(np.tri(40, dtype=bool), q @ k.swapaxes(-1, -2) / 12, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     assert largest_difference(y, weights @ v / weights.sum(-1, keepdims=True)) <= 2e-3
 

@@ -18,6 +18,7 @@ from .generic import loop_index, parallel, projection
 from .generic_contraction import converted
 from .lowering import Lowering, Size, lowers, scalar_constant
 from .matmul_operands import Matmul, TypedTensor
+from .mma_attention import attend_on_tensor_cores
 from .movement import extract_slice, insert_slice, reshape_tensor, transpose_tensor
 from .normalization import Elements, RowNormalization
 from .reduction import accumulator
@@ -39,6 +40,8 @@ def attention(
     read them across rows, and the first matmul take 0.91 ms instead of 0.22 ms. Odd lengths are not
     padded: padding 197 queries and keys to 208, 224 or 256 costs what it saves.
     """
+    if (y := attend_on_tensor_cores(ctx, op)) is not None:
+        return y
     result = graph.type_of(op.result)
     wide = accumulator(result.dtype)
     lead = _lead_of_keys(op)

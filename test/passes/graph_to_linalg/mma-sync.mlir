@@ -1,23 +1,38 @@
 // RUN: gc-opt %s "--convert-graph-to-linalg=gpu=true mma-sync=true" --canonicalize --split-input-file | filecheck %s
 
-// Few workgroups by the backend's tiles: smaller ones; the transposed weights are read as they are.
-// CHECK: #[[COLUMNS:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// A matmul and what follows are one kernel, which reads the transposed weights as they are.
+// CHECK-LABEL: func.func @mma_0
+// CHECK: stream.binding.subspan{{.*}}memref<98304xf16, strided<[1], offset: ?>>
+// CHECK: nvgpu.device_async_copy
+// CHECK: scf.for
+// CHECK: nvgpu.device_async_wait
+// CHECK: gpu.barrier
+// CHECK: nvgpu.ldmatrix {{.*}}transpose = false
+// CHECK: nvgpu.mma.sync
+// CHECK: arith.maximumf
+// CHECK: vector.store
 // CHECK-LABEL: @small
-// CHECK: linalg.generic {{.*}}#[[COLUMNS]]{{.*}} ins(%arg0, %arg1 :
-// CHECK-SAME: compilation_info<lowering_config = #iree_gpu.lowering_config<{workgroup = [32, 32, 0], promote_operands = [0, 1], mma_kind = #iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_F16>, subgroup = [1, 2, 0], reduction = [0, 0, 8]}>
-// CHECK-SAME: workgroup_size = [128, 1, 1]
-func.func @small(%x: tensor<128x768xf16>, %w: tensor<768x768xf16>) -> tensor<128x768xf16> {
+// CHECK-NOT: linalg
+// CHECK: "flow.dispatch"(%{{.*}}, %arg0, %arg1, %arg2)
+// CHECK-SAME: @mma_0::@mma_0
+func.func @small(%x: tensor<128x768xf16>, %w: tensor<768x768xf16>, %b: tensor<768xf16>) -> tensor<128x768xf16> {
   %t = "graph.transpose"(%w) {perm = array<i64: 1, 0>} : (tensor<768x768xf16>) -> tensor<768x768xf16>
-  %0 = "graph.matmul"(%x, %t) : (tensor<128x768xf16>, tensor<768x768xf16>) -> tensor<128x768xf16>
+  %0 = "graph.fused"() ({
+    %c = "graph.matmul"(%x, %t) : (tensor<128x768xf16>, tensor<768x768xf16>) -> tensor<128x768xf16>
+    %a = "graph.add"(%c, %b) : (tensor<128x768xf16>, tensor<768xf16>) -> tensor<128x768xf16>
+    %y = "graph.relu"(%a) : (tensor<128x768xf16>) -> tensor<128x768xf16>
+    "graph.yield"(%y) : (tensor<128x768xf16>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<128x768xf16>
   return %0 : tensor<128x768xf16>
 }
 
 // -----
 
-// A long K is split among workgroups.
+// A long K is split among workgroups, and the parts are summed.
+// CHECK: nvgpu.ldmatrix {{.*}}transpose = true
 // CHECK-LABEL: @split
-// CHECK: linalg.generic {{.*}}"parallel", "parallel", "parallel", "reduction"{{.*}} outs(%{{.*}} : tensor<8x64x512xf32>)
-// CHECK: linalg.generic {{.*}}"parallel", "parallel", "reduction"{{.*}} ins(%{{.*}} : tensor<8x64x512xf32>)
+// CHECK: "flow.dispatch"({{.*}} -> tensor<{{[0-9]+}}x64x512xf32>
+// CHECK: linalg.generic {{.*}}"parallel", "parallel", "reduction"{{.*}} ins(%{{.*}} : tensor<{{[0-9]+}}x64x512xf32>)
 func.func @split(%x: tensor<64x2048xf16>, %w: tensor<2048x512xf16>) -> tensor<64x512xf16> {
   %0 = "graph.matmul"(%x, %w) : (tensor<64x2048xf16>, tensor<2048x512xf16>) -> tensor<64x512xf16>
   return %0 : tensor<64x512xf16>
@@ -25,27 +40,50 @@ func.func @split(%x: tensor<64x2048xf16>, %w: tensor<2048x512xf16>) -> tensor<64
 
 // -----
 
+// In f32, without a kernel, too.
+// CHECK-LABEL: @split_f32
+// CHECK: linalg.generic {{.*}}"parallel", "parallel", "parallel", "reduction"{{.*}} outs(%{{.*}} : tensor<{{.*}}x64x512xf32>)
+// CHECK: linalg.generic {{.*}}"parallel", "parallel", "reduction"{{.*}} ins(%{{.*}}x64x512xf32>)
+func.func @split_f32(%x: tensor<64x2048xf32>, %w: tensor<2048x512xf32>) -> tensor<64x512xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<64x2048xf32>, tensor<2048x512xf32>) -> tensor<64x512xf32>
+  return %0 : tensor<64x512xf32>
+}
+
+// -----
+
+// Batches have the backend's code, in tiles of our choice. The transposed operand is read as it is.
+// CHECK: #[[COLUMNS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
+// CHECK-LABEL: @batch
+// CHECK: linalg.generic {{.*}}#[[COLUMNS]]{{.*}} ins(%arg0, %arg1 :
+// CHECK-SAME: compilation_info<lowering_config = #iree_gpu.lowering_config<{workgroup = [1, 32, 32, 0], promote_operands = [0, 1], mma_kind = #iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_F16>
+func.func @batch(%x: tensor<2x128x768xf16>, %w: tensor<2x384x768xf16>) -> tensor<2x128x384xf16> {
+  %t = "graph.transpose"(%w) {perm = array<i64: 0, 2, 1>} : (tensor<2x384x768xf16>) -> tensor<2x768x384xf16>
+  %0 = "graph.matmul"(%x, %t) : (tensor<2x128x768xf16>, tensor<2x768x384xf16>) -> tensor<2x128x384xf16>
+  return %0 : tensor<2x128x384xf16>
+}
+
+// -----
+
 // Tiles that do not divide the matrix are padded in shared memory.
 // CHECK-LABEL: @padded
-// CHECK: ins(%arg0, %arg1 : tensor<197x100xf16>, tensor<100x80xf16>)
-// CHECK-SAME: padding = [16, 32, 64]
-func.func @padded(%x: tensor<197x100xf16>, %w: tensor<100x80xf16>) -> tensor<197x80xf16> {
-  %0 = "graph.matmul"(%x, %w) : (tensor<197x100xf16>, tensor<100x80xf16>) -> tensor<197x80xf16>
-  return %0 : tensor<197x80xf16>
+// CHECK: ins(%arg0, %arg1 : tensor<3x197x100xf16>, tensor<3x100x80xf16>)
+// CHECK-SAME: padding = [1, 16, 32, 64]
+func.func @padded(%x: tensor<3x197x100xf16>, %w: tensor<3x100x80xf16>) -> tensor<3x197x80xf16> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<3x197x100xf16>, tensor<3x100x80xf16>) -> tensor<3x197x80xf16>
+  return %0 : tensor<3x197x80xf16>
 }
 
 // -----
 
 // Enough workgroups for large tiles; K innermost in the steps, of which a short K has one.
 // CHECK-LABEL: @large
-// CHECK-SAME: tensor<25088x64xf16>
 // CHECK: linalg.generic
-// CHECK-SAME: workgroup = [128, 128, 0]
-// CHECK-SAME: subgroup = [4, 4, 0], reduction = [0, 0, 4]
+// CHECK-SAME: workgroup = [1, 128, 128, 0]
+// CHECK-SAME: subgroup = [1, 4, 4, 0], reduction = [0, 0, 0, 4]
 // CHECK-SAME: workgroup_size = [256, 1, 1]
-func.func @large(%x: tensor<25088x64xf16>, %w: tensor<64x256xf16>) -> tensor<25088x256xf16> {
-  %0 = "graph.matmul"(%x, %w) : (tensor<25088x64xf16>, tensor<64x256xf16>) -> tensor<25088x256xf16>
-  return %0 : tensor<25088x256xf16>
+func.func @large(%x: tensor<8x3200x64xf16>, %w: tensor<8x64x256xf16>) -> tensor<8x3200x256xf16> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<8x3200x64xf16>, tensor<8x64x256xf16>) -> tensor<8x3200x256xf16>
+  return %0 : tensor<8x3200x256xf16>
 }
 
 // -----
@@ -74,16 +112,14 @@ func.func @windows(%x: tensor<1x56x56x64xf16>) -> tensor<1x56x56x576xf16> {
 
 // -----
 
-// A convolution reads the windows of the padded image; what follows it runs in the same dispatch.
-// CHECK-LABEL: @implicit
-// CHECK: %[[X:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<34x34x64xf16>) attrs = {compilation_info = {{.*}}thread = [1, 1, 8], workgroup = [1, 32, 64]
-// CHECK: "flow.dispatch.region"
-// CHECK: "iree_linalg_ext.im2col"({{.*}}) {{.*}}static_output_sizes = [array<i64: 1, 32, 32>, array<i64: 1, 3, 3, 64>]
-// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<1024x128xf32>) attrs = {{.*}}workgroup = [32, 32, 0]{{.*}}use_igemm_convolution = true
-// CHECK: linalg.generic {{.*}}tensor<1024x128xf16>, tensor<1024x128xf16>)
-// CHECK: arith.maximumf
-// CHECK: flow.return
-func.func @implicit(%x: tensor<1x32x32x64xf16>, %w: tensor<3x3x64x128xf16>, %r: tensor<1x32x32x128xf16>) -> tensor<1x32x32x128xf16> {
+// A convolution reads the windows of the image, which needs no border, and is one kernel with what
+// follows it.
+// CHECK: nvgpu.device_async_copy
+// CHECK: nvgpu.mma.sync
+// CHECK-LABEL: @windows_of_an_image
+// CHECK-NOT: linalg
+// CHECK: "flow.dispatch"(%{{.*}}, %arg0, %arg1, %arg2)
+func.func @windows_of_an_image(%x: tensor<1x32x32x64xf16>, %w: tensor<3x3x64x128xf16>, %r: tensor<1x32x32x128xf16>) -> tensor<1x32x32x128xf16> {
   %0 = "graph.fused"() ({
     %c = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x64xf16>, tensor<3x3x64x128xf16>) -> tensor<1x32x32x128xf16>
     %a = "graph.add"(%c, %r) : (tensor<1x32x32x128xf16>, tensor<1x32x32x128xf16>) -> tensor<1x32x32x128xf16>
@@ -91,6 +127,27 @@ func.func @implicit(%x: tensor<1x32x32x64xf16>, %w: tensor<3x3x64x128xf16>, %r: 
     "graph.yield"(%y) : (tensor<1x32x32x128xf16>) -> ()
   }) {kind = "epilogue"} : () -> tensor<1x32x32x128xf16>
   return %0 : tensor<1x32x32x128xf16>
+}
+
+// -----
+
+// In f32, it reads the windows of the padded image; what follows it runs in the same dispatch.
+// CHECK-LABEL: @implicit
+// CHECK: %[[X:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<34x34x64xf32>) attrs = {compilation_info = {{.*}}thread = [1, 1, 4]
+// CHECK: "flow.dispatch.region"
+// CHECK: "iree_linalg_ext.im2col"({{.*}}) {{.*}}static_output_sizes = [array<i64: 1, 32, 32>, array<i64: 1, 3, 3, 64>]
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<1024x128xf32>) attrs = {{.*}}use_igemm_convolution = true
+// CHECK: linalg.generic {{.*}}tensor<1024x128xf32>)
+// CHECK: arith.maximumf
+// CHECK: flow.return
+func.func @implicit(%x: tensor<1x32x32x64xf32>, %w: tensor<3x3x64x128xf32>, %r: tensor<1x32x32x128xf32>) -> tensor<1x32x32x128xf32> {
+  %0 = "graph.fused"() ({
+    %c = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x64xf32>, tensor<3x3x64x128xf32>) -> tensor<1x32x32x128xf32>
+    %a = "graph.add"(%c, %r) : (tensor<1x32x32x128xf32>, tensor<1x32x32x128xf32>) -> tensor<1x32x32x128xf32>
+    %y = "graph.relu"(%a) : (tensor<1x32x32x128xf32>) -> tensor<1x32x32x128xf32>
+    "graph.yield"(%y) : (tensor<1x32x32x128xf32>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<1x32x32x128xf32>
+  return %0 : tensor<1x32x32x128xf32>
 }
 
 // -----
@@ -105,12 +162,26 @@ func.func @pool(%x: tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16> {
 
 // -----
 
-// Scores of attention are products of floats of 16 bits; the scale follows, in f32.
+// Attention is one kernel; the result has the heads behind the queries.
+// CHECK: nvgpu.mma.sync
+// CHECK: math.exp2
+// CHECK: nvgpu.mma.sync
 // CHECK-LABEL: @attention
-// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<12x128x64xf16>, tensor<12x128x64xf16>) outs(%{{.*}} : tensor<12x128x128xf32>)
-// CHECK: math.exp
-// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<12x128x128xf16>, tensor<12x128x64xf16>) outs(%{{.*}} : tensor<12x128x64xf32>)
+// CHECK: "flow.dispatch"(%{{.*}}, %arg0, %arg1, %arg2){{.*}} -> tensor<128x12x64xf16>
+// CHECK: linalg.transpose
 func.func @attention(%q: tensor<12x128x64xf16>, %k: tensor<12x128x64xf16>, %v: tensor<12x128x64xf16>) -> tensor<12x128x64xf16> {
   %0 = "graph.attention"(%q, %k, %v) {causal = false, scale = 0.125 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<12x128x64xf16>, tensor<12x128x64xf16>, tensor<12x128x64xf16>) -> tensor<12x128x64xf16>
   return %0 : tensor<12x128x64xf16>
+}
+
+// -----
+
+// Queries that are too long for it: scores of attention are products of floats of 16 bits; the scale follows, in f32.
+// CHECK-LABEL: @attention_in_parts
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<12x128x144xf16>, tensor<12x128x144xf16>) outs(%{{.*}} : tensor<12x128x128xf32>)
+// CHECK: math.exp
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<12x128x128xf16>, tensor<12x128x144xf16>) outs(%{{.*}} : tensor<12x128x144xf32>)
+func.func @attention_in_parts(%q: tensor<12x128x144xf16>, %k: tensor<12x128x144xf16>, %v: tensor<12x128x144xf16>) -> tensor<12x128x144xf16> {
+  %0 = "graph.attention"(%q, %k, %v) {causal = false, scale = 0.125 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<12x128x144xf16>, tensor<12x128x144xf16>, tensor<12x128x144xf16>) -> tensor<12x128x144xf16>
+  return %0 : tensor<12x128x144xf16>
 }
