@@ -4,6 +4,7 @@ The head of a program says what is wrong, and where in IREE's sources. Some of i
 
 - ``TARGET``: the target of graphc whose flags are used, but not those that ``WITHOUT`` names;
 - ``FAILS``: part of the compiler's error;
+- ``LACKS``: what should be in the code;
 - ``PASS``: the workaround, if it is a pass;
 - ``Workaround``: the file of a workaround, and its name there.
 """

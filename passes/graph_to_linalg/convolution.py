@@ -22,6 +22,7 @@ from .movement import insert_slice
 from .operands import Operand, known, operand, within_reach
 from .padding import padded
 from .reduction import accumulator
+from .window_vectors import depthwise_by_vectors
 
 MAX_TAPS = 16
 """Maximum taps for a sum of matmuls; windows of longer kernels are gathered for one matmul."""
@@ -51,10 +52,9 @@ class Windows:
 
 @lowers(graph.ConvOp)
 def conv(ctx: Lowering, op: graph.ConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
-    if (y := multiply_on_tensor_cores(ctx, op, [])) is not None:
-        return y
-    if (y := implicit_convolution(ctx, op, [])) is not None:
-        return y
+    for build in (multiply_on_tensor_cores, depthwise_by_vectors, implicit_convolution):
+        if (y := build(ctx, op, [])) is not None:
+            return y
     attrs = op.attrs
     image, weights, result = operand(ctx, op.x, x), operand(ctx, op.w, w), graph.type_of(op.result)
     if attrs["layout"] == "channels_last":

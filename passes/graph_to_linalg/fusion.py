@@ -13,6 +13,7 @@ from .lowering import Lowering, lower_op, lowers
 from .mma_matmul import multiply_on_tensor_cores
 from .scalar_rules import vector_fact
 from .scratch import scratch_of, uses_scratch
+from .window_vectors import depthwise_by_vectors
 
 
 @lowers(graph.FusedOp)
@@ -41,8 +42,10 @@ def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphO
         return kernel.rule(ctx, root, epilogue)
     if (y := multiply_on_tensor_cores(ctx, root, steps)) is not None:
         return y
-    if isinstance(root, graph.ConvOp) and (y := implicit_convolution(ctx, root, steps)) is not None:
-        return y
+    if isinstance(root, graph.ConvOp):
+        for build in (depthwise_by_vectors, implicit_convolution):
+            if (y := build(ctx, root, steps)) is not None:
+                return y
     with root.operation.location:
         lower_op(ctx, root)
     return _elementwise(ctx, steps) if steps else ctx.values[root.operation.results[0]]

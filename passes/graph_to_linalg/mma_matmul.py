@@ -2,29 +2,26 @@
 elementwise ops that follow."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...dialects import graph, iree
-from ...mlir import arith, ir, vector
-from ..infra.query import constant_array, producer, splat_of
-from ..kernels.epilogue import steps_key
-from ..kernels.mma_matmul import F32, MmaMatmulEmitter, MmaShape
-from ..kernels.mma_tiles import conv_shape, matmul_shape
-from ..kernels.thread_emitter import Number
-from .elementwise import evaluate_scalars, values_from_outside
+from ...mlir import arith, ir
+from ..infra.query import constant_array, producer
+from ..kernels.mma_matmul import MmaMatmulEmitter, MmaShape
+from ..kernels.mma_tiles import conv_shape, copied_image, matmul_shape
+from ..kernels.thread_emitter import Prepare
 from .generic import generic, projection
 from .generic_contraction import Factor, converted, untransposed
+from .image_vectors import image_in_vectors
 from .kernel_calls import define, flat
-from .lowering import Lowering, plain_element, plain_type, scalar_constant
+from .lowering import Lowering, plain_type
 from .movement import reshape_tensor
 from .operands import Operand, known, operand
-from .padding import padded_axes, with_channels
-from .scalar import convert_scalar
-
-Steps = Sequence[graph.GraphOp]
+from .padding import padded_axes
+from .thread_epilogue import F32, Steps, ThreadEpilogue
 
 
 def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> ir.Value | None:
@@ -42,100 +39,15 @@ def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> 
     if shape.parts > 1:
         return None if steps else _in_parts(ctx, op, shape)
     result = steps[-1].operation.results[0] if steps else total
-    epilogue = _Epilogue.of(total, steps, graph.type_of(result))
+    epilogue = ThreadEpilogue.of(total, steps, graph.type_of(result))
     return None if epilogue is None else _run(ctx, op, shape, epilogue)
 
 
-@dataclass(frozen=True)
-class _Epilogue:
-    """Elementwise `steps` on `root`, the result of a product; all values of the result's shape."""
-
-    root: ir.Value
-    steps: Steps
-    result: graph.TensorType
-    whole: Sequence[ir.Value]
-    """Values with one element for each of the result."""
-    by_column: Sequence[ir.Value]
-    """Values with one element for each column."""
-
-    @staticmethod
-    def of(root: ir.Value, steps: Steps, result: graph.TensorType) -> "_Epilogue | None":
-        """None if a value is read in another way."""
-        whole: list[ir.Value] = []
-        by_column: list[ir.Value] = []
-        for value in values_from_outside(steps):
-            type_ = graph.type_of(value)
-            if value == root or splat_of(value) is not None:
-                continue
-            if type_.shape == result.shape:
-                whole.append(value)
-            elif type_.rank and graph.element_count(type_.shape) == type_.shape[-1]:
-                if type_.shape[-1] != result.shape[-1]:
-                    return None
-                by_column.append(value)
-            else:
-                return None
-        return _Epilogue(root, steps, result, whole, by_column)
-
-    @property
-    def memory(self) -> list[ir.Value]:
-        """The values that the kernel reads from memory."""
-        return [*self.whole, *self.by_column]
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for epilogues that compute the same."""
-        types = [str(graph.type_of(value)) for value in (self.root, *self.memory)]
-        splats = [(number, str(graph.type_of(v)), str(splat_of(v))) for number, v in self._splats()]
-        values = [self.root, *self.memory, *(v for _, v in self._splats())]
-        read = (len(self.whole), *types, *splats, str(self.result.dtype))
-        return (*read, *steps_key(self.steps, values))
-
-    def _splats(self) -> list[tuple[int, ir.Value]]:
-        values = values_from_outside(self.steps)
-        return [(n, v) for n, v in enumerate(values) if v != self.root and v not in self.memory]
-
-    def apply(
-        self,
-        emitter: MmaMatmulEmitter,
-        buffers: Sequence[ir.Value],
-        at: Number,
-        column: Number,
-        accumulators: ir.Value,
-    ) -> ir.Value:
-        """The vector of the result from index `at` on; `buffers` hold `memory`."""
-        (lanes,) = ir.VectorType(accumulators.type).shape
-        found = {self.root: accumulators}
-        for value, buffer in zip(self.memory, buffers, strict=True):
-            found[value] = emitter.load(buffer, at if value in self.whole else column, lanes)
-        splats = {
-            v: scalar_constant(splat_of(v), graph.type_of(v).dtype) for _, v in self._splats()
-        }
-        elements: list[ir.Value] = []
-        for lane in range(lanes):
-            known: dict[ir.Value, ir.Value] = {**splats}
-            known |= {value: vector.extract(v, [], [lane]) for value, v in found.items()}
-            known[self.root] = convert_scalar(known[self.root], F32, graph.type_of(self.root).dtype)
-            evaluated = evaluate_scalars(self.steps, known)
-            last = self.steps[-1].operation.results[0] if self.steps else self.root
-            elements.append(evaluated[last])
-        type_ = ir.VectorType.get([lanes], plain_element(self.result.dtype))
-        return vector.from_elements(type_, elements)
-
-
-def _run(ctx: Lowering, op: Any, shape: MmaShape, epilogue: _Epilogue) -> ir.Value:
+def _run(ctx: Lowering, op: Any, shape: MmaShape, epilogue: ThreadEpilogue) -> ir.Value:
     """Run the kernel and its epilogue."""
     others = [ctx.values[value] for value in epilogue.memory]
-
-    def store(emitter: MmaMatmulEmitter, buffers: Sequence[ir.Value]) -> Callable[..., None]:
-        *read, result = buffers
-
-        def store_vector(at: Number, column: Number, accumulators: ir.Value) -> None:
-            emitter.store(epilogue.apply(emitter, read, at, column, accumulators), result, at)
-
-        return store_vector
-
-    return _call(ctx, op, shape, epilogue.key, others, plain_type(epilogue.result), store)
+    result = plain_type(epilogue.result)
+    return _call(ctx, op, shape, epilogue.key, others, result, epilogue.preparation)
 
 
 def _call(
@@ -145,10 +57,10 @@ def _call(
     key: object,
     others: Sequence[ir.Value],
     result: ir.RankedTensorType,
-    store: Callable[[MmaMatmulEmitter, Sequence[ir.Value]], Callable[..., None]],
+    preparation: Callable[[MmaMatmulEmitter, Sequence[ir.Value]], Prepare],
 ) -> ir.Value:
-    """Call the kernel on the operands of `op` and `others`. `store` receives its emitter and the
-    buffers of `others` and the result."""
+    """Call the kernel on the operands of `op` and `others`. `preparation` receives its emitter and
+    the buffers of `others` and the result."""
     left, right, k_innermost = _operands(ctx, op, shape)
     shape = replace(shape, k_innermost=k_innermost)
     operands = [left, right, *others]
@@ -156,7 +68,7 @@ def _call(
     def kernel(number: ir.Value, *buffers: ir.Value) -> None:
         left, right, *others = buffers
         emitter = MmaMatmulEmitter(shape, left, right)
-        emitter.workgroup(number, store(emitter, others))
+        emitter.workgroup(number, preparation(emitter, others))
 
     memory = [flat(each) for each in (*(operand.type for operand in operands), result)]
     threads = shape.tile.threads
@@ -169,18 +81,19 @@ def _operands(ctx: Lowering, op: Any, shape: MmaShape) -> tuple[ir.Value, ir.Val
     if isinstance(op, graph.MatmulOp):
         return ctx.values[op.a], *_right(ctx, op.b)
     assert shape.windows is not None
-    added = shape.windows.channels - graph.static_size(graph.type_of(op.x).shape[-1])
-    if not added:
+    copied = copied_image(op, shape.windows)
+    if copied is None:
         return ctx.values[op.x], *_right(ctx, op.w)
-    image = with_channels(ctx, op.x, shape.windows.channels)
+    image = image_in_vectors(ctx, op.x, copied.low, copied.sizes)
     *kernel, _, filters = range(graph.type_of(op.w).rank)
     weights = _constant(ctx, op.w) or operand(ctx, op.w, ctx.values[op.w])
     weights = weights.transposed([filters, *kernel, filters - 1])
-    zeros = [0] * (filters + 1)
+    *_, taps, channels = graph.type_of(op.w).static_shape[:-1]
+    high = [*[0] * (filters - 1), copied.taps - taps, copied.sizes[-1] - channels]
     if weights.array is not None:
-        pads = [*[(0, 0)] * filters, (0, added)]
-        return image, known(ctx, np.pad(weights.array, pads)).value, True
-    return image, padded_axes(weights, zeros, [*zeros[:-1], added], 0).value, True
+        padded = np.pad(weights.array, [(0, size) for size in high])
+        return image, known(ctx, padded).value, True
+    return image, padded_axes(weights, [0] * len(high), high, 0).value, True
 
 
 def _constant(ctx: Lowering, value: ir.Value) -> Operand | None:
@@ -211,10 +124,10 @@ def _in_parts(ctx: Lowering, op: Any, shape: MmaShape) -> ir.Value:
     wide = graph.TensorType((shape.m, shape.n), F32)
     parts = wide.with_shape((shape.parts, *wide.shape))
 
-    def store(emitter: MmaMatmulEmitter, buffers: Sequence[ir.Value]) -> Callable[..., None]:
-        return lambda at, column, accumulators: emitter.store(accumulators, buffers[0], at)
+    def preparation(emitter: MmaMatmulEmitter, buffers: Sequence[ir.Value]) -> Prepare:
+        return lambda at, *_: lambda vector_: emitter.store(vector_, buffers[0], at)
 
-    y = _call(ctx, op, shape, "parts", [], plain_type(parts), store)
+    y = _call(ctx, op, shape, "parts", [], plain_type(parts), preparation)
     (total,) = generic(
         [y],
         [projection(3, [2, 0, 1])],

@@ -6,9 +6,7 @@ from ...dialects import graph
 from ...mlir import arith, ir, tensor
 from .dispatch import read_in_loops
 from .generic import loop_index, parallel
-from .generic_contraction import Factor, untransposed
 from .gpu_lowering_config import image_attribute
-from .lowering import Lowering
 from .movement import insert_slice
 from .operands import Operand
 
@@ -73,28 +71,6 @@ def _padded_by_vectors(
     y = parallel([], [], ctx.empty(plain), body)
     ir.OpResult(y).owner.attributes["compilation_info"] = hint
     return Operand(ctx, plain, y).reshaped(type_.shape)
-
-
-def with_channels(ctx: Lowering, value: ir.Value, channels: int) -> ir.Value:
-    """The image `value` ``[N, spatial..., C]`` with more channels, which are zero, by one op.
-
-    If it is the transpose of another image, that one is read.
-    """
-    type_ = graph.type_of(value)
-    source = untransposed(Factor(ctx.values[value], type_, list(range(type_.rank))))
-    image = read_in_loops(ctx, source.value, source.type)
-    result, last = type_.with_shape((*type_.shape[:-1], channels)), type_.rank - 1
-    size = graph.static_size(type_.shape[-1])
-
-    def body() -> ir.Value:
-        channel = loop_index(last)
-        inside = arith.cmpi(arith.CmpIPredicate.ult, channel, _index(size))
-        at = [loop_index(axis) for axis in range(last)]
-        at.append(arith.minsi(channel, _index(size - 1)))
-        element = tensor.extract(image, [at[axis] for axis in source.axes if axis is not None])
-        return arith.select(inside, element, ctx.scalar(0, type_.dtype))
-
-    return parallel([], [], ctx.empty(result), body)
 
 
 def _element(

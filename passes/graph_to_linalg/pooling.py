@@ -22,6 +22,7 @@ from .padding import border_type, padded
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 from .scratch import Prepared, prepares
+from .window_vectors import max_pool_by_vectors
 
 Combine = type[graph.GraphOp]
 
@@ -68,6 +69,8 @@ def _on_channels_last(
 @_on_channels_last
 def max_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
     """Compare narrow floats as f32, because the backend crashes on some of them."""
+    if (y := max_pool_by_vectors(x, result, attrs)) is not None:
+        return y
     lowest = graph.lowest(result.dtype)
     wide = result.with_dtype(accumulator(result.dtype))
     x = padded(x, attrs["low"], attrs["high"], lowest)

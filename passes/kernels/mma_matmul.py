@@ -15,7 +15,7 @@ import numpy as np
 from ...mlir import arith, ir, vector
 from .emitter import Registers
 from .mma_operands import VECTOR, Matrix, SharedTile, TileCopy, Windows
-from .thread_emitter import SUBGROUP, Number, ThreadEmitter
+from .thread_emitter import SUBGROUP, Finish, Number, Prepare, ThreadEmitter
 
 F32 = np.dtype(np.float32)
 MMA = (16, 8, 16)
@@ -25,10 +25,6 @@ STORED = 8
 SKEW = 8
 """Elements between the rows of accumulators in shared memory, beyond their number: the eight rows
 that a warp stores at once are in different banks."""
-
-Store = Callable[[Number, Number, ir.Value], None]
-"""Stores a vector of accumulators; it receives the index of its first element in the result, the
-column of that element, and the vector of f32."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +113,16 @@ class MmaShape:
         return math.gcd(STORED, self.n)
 
 
+@dataclass(frozen=True)
+class _StoredVector:
+    """A vector of the result that a thread stores: where its accumulators are in shared memory, the
+    condition that it is inside the result, and the function that stores it."""
+
+    exchanged: Number
+    valid: ir.Value | None
+    finish: Finish
+
+
 class MmaMatmulEmitter(ThreadEmitter):
     """Emits the kernel."""
 
@@ -128,16 +134,16 @@ class MmaMatmulEmitter(ThreadEmitter):
         self.warp_row, self.warp_column = self.divide(warp, tile.across[1])
         sizes = [tile.stages * size * tile.k for size in (tile.rows, tile.columns)]
         operands = [(shape.dtype, size) for size in sizes]
-        (a, b), (self.exchange,) = self.shared([operands, [(F32, tile.accumulators)]])
+        (a, b), (self.exchanged,) = self.shared([operands, [(F32, tile.accumulators)]])
         right_tile = (tile.columns, tile.k) if shape.k_innermost else (tile.k, tile.columns)
         self.a = SharedTile(self, a, tile.rows, tile.k)
         self.b = SharedTile(self, b, *right_tile)
         self.copy_a = TileCopy(self.a, shape.left, left, thread, tile.threads)
         self.copy_b = TileCopy(self.b, shape.right, right, thread, tile.threads)
 
-    def workgroup(self, number: ir.Value, store: Store) -> None:
-        """Emit the workgroup with the given number. `store` receives vectors of ``shape.stored``
-        accumulators."""
+    def workgroup(self, number: ir.Value, prepare: Prepare) -> None:
+        """Emit the workgroup with the given number. `prepare` is called for vectors of
+        ``shape.stored`` accumulators."""
         shape, tile = self.shape, self.tile
         tiles_m, tiles_n = shape.tiles
         rest, n = self.divide(arith.index_castui(self.i32, number), tiles_n)
@@ -146,8 +152,12 @@ class MmaMatmulEmitter(ThreadEmitter):
         row, column = self.multiply(m, tile.rows), self.multiply(n, tile.columns)
         first = self.multiply(part, shape.steps * tile.k)
         copy = self._copies(batch, first, row, column)
-        self._put(self._accumulate(copy))
-        self._store(store, outer, row, column)
+        accumulators = self._accumulate(copy)
+        # All that a thread loads from memory is on its way before it stores anything.
+        vectors = self._vectors(prepare, outer, row, column)
+        self._exchange(accumulators)
+        for vector_ in vectors:
+            self._store(vector_)
 
     def _copies(
         self, batch: Number, first: Number, row: Number, column: Number
@@ -240,33 +250,41 @@ class MmaMatmulEmitter(ThreadEmitter):
         type_ = ir.VectorType.get([2, 2], ir.VectorType(both.type).element_type)
         return [vector.extract_strided_slice(type_, both, [start], [2], [1]) for start in (0, 2)]
 
-    def _store(self, store: Store, outer: Number, first_row: Number, first_column: Number) -> None:
-        """Store the tile, whose accumulators are in shared memory."""
+    def _vectors(
+        self, prepare: Prepare, outer: Number, first_row: Number, first_column: Number
+    ) -> "list[_StoredVector]":
+        """The vectors of the result that a thread stores."""
         shape, (rows, columns) = self.shape, self.tile.warp
         count, width = shape.stored, columns // shape.stored
         row_0 = self.add(first_row, self.multiply(self.warp_row, rows))
         column_0 = self.add(first_column, self.multiply(self.warp_column, columns))
+        found: list[_StoredVector] = []
         for first in range(0, rows * width, SUBGROUP):
             row, part = self.divide(self.add(self.lane, first), width)
             in_warp = self.multiply(part, count)
-            vector_ = self.load(self.exchange, self._exchanged(row, in_warp), count)
             at_row, column = self.add(row_0, row), self.add(column_0, in_warp)
-            valid = [
-                self.below(at_row, shape.m) if shape.m % self.tile.rows else None,
-                self.below(column, shape.n) if shape.n % self.tile.columns else None,
-            ]
+            valid = self.all_of(
+                [
+                    self.below(at_row, shape.m) if shape.m % self.tile.rows else None,
+                    self.below(column, shape.n) if shape.n % self.tile.columns else None,
+                ]
+            )
+            line = self.add(self.multiply(outer, shape.m), at_row)
+            at = self.add(self.multiply(line, shape.n), column)
+            if valid is not None:
+                at = arith.select(valid, self.value(at), self.value(0))
+                column = arith.select(valid, self.value(column), self.value(0))
+            exchanged = self._exchanged(row, in_warp)
+            found.append(_StoredVector(exchanged, valid, prepare(at, column, count)))
+        return found
 
-            def store_vector(
-                at_row: Number = at_row, column: Number = column, vector_: ir.Value = vector_
-            ) -> None:
-                line = self.add(self.multiply(outer, shape.m), at_row)
-                at = self.add(self.multiply(line, shape.n), column)
-                store(at, column, vector_)
+    def _store(self, stored: "_StoredVector") -> None:
+        """Store a vector whose accumulators are in shared memory."""
+        accumulators = self.load(self.exchanged, stored.exchanged, self.shape.stored)
+        self.when(stored.valid, lambda: stored.finish(accumulators))
 
-            self.when(self.all_of(valid), store_vector)
-
-    def _put(self, accumulators: Registers) -> None:
-        """Store the accumulators to shared memory; a fragment has eight rows of a warp, two
+    def _exchange(self, accumulators: Registers) -> None:
+        """Put the accumulators into shared memory; a fragment has eight rows of a warp, two
         neighbouring columns of each in a thread, and the eight rows below."""
         self.barrier()  # nobody reads operands from this memory any more
         along_n = self._fragments[1]
@@ -277,7 +295,7 @@ class MmaMatmulEmitter(ThreadEmitter):
                 below = i * MMA[0] + half * MMA[0] // 2
                 column = self.add(self.multiply(pair, 2), j * MMA[1])
                 at = self._exchanged(self.add(row, below), column)
-                self.store(vector.extract(fragment, [], [half]), self.exchange, at)
+                self.store(vector.extract(fragment, [], [half]), self.exchanged, at)
         self.barrier()
 
     def _exchanged(self, row: Number, column: Number) -> Number:

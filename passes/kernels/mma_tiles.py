@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dialects import graph
 from .mma_matmul import MmaShape, MmaTile
-from .mma_operands import Windows, widest_copy
+from .mma_operands import VECTOR, Windows, widest_copy
 
 MMA_TYPES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 """Element types of the operands of ``mma.sync``; the accumulators are f32."""
@@ -56,7 +56,8 @@ SUM_COST = 4.0
 def conv_shape(op: graph.ConvOp) -> MmaShape | None:
     """The kernel for a convolution; None for those without: other types, unknown sizes, groups.
 
-    The image of its windows may have more channels than that of `op`, for zeros.
+    The image of its windows may be wider than that of `op`, and have more channels: zeros, so that
+    vectors can be copied (`image_of`).
     """
     x, w, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
     attrs = op.attrs
@@ -64,22 +65,69 @@ def conv_shape(op: graph.ConvOp) -> MmaShape | None:
         return None
     if not _is_possible(x, w, result):
         return None
-    *image, channels = x.static_shape
     windows = Windows(
-        (*image, padded_channels(channels)),
+        x.static_shape,
         w.static_shape[:-2],
         result.static_shape[1:-1],
         tuple(attrs["strides"]),
         tuple(attrs["dilations"]),
         tuple(attrs["low"]),
     )
+    windows = _in_pairs(windows) if _has_pairs(windows) else _in_vectors(windows)
     filters = result.static_shape[-1]
     return _shape(windows.rows, filters, windows.columns, x.dtype, windows)
 
 
-def padded_channels(channels: int) -> int:
-    """The channels with which an image of `channels` is copied: whole vectors, or half of one."""
-    return 4 if channels <= 4 else -(-channels // 8) * 8
+def _in_vectors(windows: Windows) -> Windows:
+    """The windows of the image with so many channels that a pixel is whole vectors, or half one."""
+    channels = windows.channels
+    padded = 4 if channels <= 4 else -(-channels // VECTOR) * VECTOR
+    return replace(windows, image=(*windows.image[:-1], padded))
+
+
+def _has_pairs(windows: Windows) -> bool:
+    """Return whether every window starts at an even pixel of a row of less than half a vector."""
+    even = windows.strides[-1] % 2 == 0 and windows.dilations[-1] == 1
+    return even and windows.channels <= VECTOR // 2 and windows.kernel[-1] > 1
+
+
+def _in_pairs(windows: Windows) -> Windows:
+    """The same windows of an image whose rows are pairs of pixels of four channels, with a border:
+    one vector each."""
+    *image, _, _ = windows.image
+    pairs = -(-windows.kernel[-1] // 2)
+    stride = windows.strides[-1] // 2
+    row = (windows.positions[-1] - 1) * stride + pairs
+    return replace(
+        windows,
+        image=(*image, row, VECTOR),
+        kernel=(*windows.kernel[:-1], pairs),
+        strides=(*windows.strides[:-1], stride),
+        low=(*windows.low[:-1], 0),
+    )
+
+
+@dataclass(frozen=True)
+class CopiedImage:
+    """The sizes of an image ``[N, spatial..., C]`` as its windows are copied, and the pixels of the
+    border before it; the kernel's last axis has `taps`."""
+
+    sizes: tuple[int, ...]
+    low: tuple[int, ...]
+    taps: int
+
+
+def copied_image(op: graph.ConvOp, windows: Windows) -> CopiedImage | None:
+    """The image that `windows` of `conv_shape` are of; None if it is that of `op`."""
+    sizes = graph.type_of(op.x).static_shape
+    if windows.image == sizes:
+        return None
+    none = (0,) * len(windows.low)
+    *others, row, channels = windows.image
+    if windows.kernel[-1] == graph.type_of(op.w).shape[-3]:
+        return CopiedImage(windows.image, none, windows.kernel[-1])
+    low = (*none[:-1], op.attrs["low"][-1])
+    return CopiedImage((*others, 2 * row, channels // 2), low, 2 * windows.kernel[-1])
 
 
 def matmul_shape(op: graph.MatmulOp) -> MmaShape | None:

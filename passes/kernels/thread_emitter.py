@@ -15,6 +15,12 @@ from .emitter import Registers
 Number = int | ir.Value
 """A number known to the emitter, or an i32."""
 
+Finish = Callable[[ir.Value], None]
+"""Computes the result of a vector of accumulators, in f32, and stores it."""
+Prepare = Callable[[Number, Number, int], Finish]
+"""Loads what the results of a vector of accumulators depend on beside them; it receives the index
+of the vector's first element in the result, its column, and the number of elements."""
+
 SUBGROUP = 32
 """Threads of a warp."""
 

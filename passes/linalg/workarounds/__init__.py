@@ -9,6 +9,7 @@ These are not passes but a form that a lowering chooses, or a flag. No pass of t
 them about, as what they avoid is lost after the lowering, or arises in it.
 
 - ``dialects/graph/elements.py``: ``bf16_blob``, ``boolean_blob``
+- ``dialects/iree/stream.py``: ``binding_offset``
 - ``passes/graph_to_linalg/aliasing.py``: ``updated_argument``, ``updated_before_read``
 - ``passes/graph_to_linalg/bfloat16.py``: ``unrounded_bf16``
 - ``passes/graph_to_linalg/branches.py``: ``equal_starts``

@@ -22,16 +22,18 @@ def weights(*shape):
     return graph.constant(value=(np.random.default_rng(1).standard_normal(shape) / 8).astype(F16))
 
 
-def check(body, *types, kernels=1):
+def check(body, *types, kernels=1, passes=PASSES):
     """Lower the program that `body` builds: it is `kernels` kernels, which compute the same."""
     with ir.Context(), ir.Location.unknown():
         graph.Graph.load()
         module = build_module(body, *types)
         shapes = [graph.type_of(value).static_shape for value in main_of(module).arguments]
         rng = np.random.default_rng(0)
-        inputs = [rng.standard_normal(shape).astype(F16) for shape in shapes]
+        dtypes = [graph.type_of(value).dtype for value in main_of(module).arguments]
+        pairs = zip(shapes, dtypes, strict=True)
+        inputs = [rng.standard_normal(shape).astype(dtype) for shape, dtype in pairs]
         expected = evaluate_function(main_of(module), inputs)
-        run_pipeline(module, PASSES)
+        run_pipeline(module, passes)
         assert len(simt.find_all(module.operation, "flow.dispatch")) == kernels
         for have, want in zip(simt.run_program(module, inputs), expected, strict=True):
             assert have.dtype == want.dtype
@@ -53,6 +55,67 @@ def test_convolution_and_what_follows():
         return graph.relu(graph.add(graph.add(y, weights(40)), r))
 
     check(body, "2x9x8x16xf16", "2x5x8x40xf16")
+
+
+@pytest.mark.parametrize(
+    ("channels", "strides", "kernel", "low"),
+    [(3, (2, 2), (7, 7), (3, 3)), (3, (1, 1), (3, 3), (1, 1)), (9, (1, 2), (2, 3), (0, 1))],
+)
+def test_images_of_odd_channels(channels, strides, kernel, low):
+    """They get more channels, and pairs of pixels where windows start at even ones."""
+
+    def body(x):
+        x = graph.cast(graph.max_(x, graph.constant(value=np.float32(-1))), to=np.dtype(F16))
+        x = graph.transpose(x, perm=[0, 2, 3, 1])
+        return graph.conv(
+            x,
+            weights(*kernel, channels, 16),
+            strides=strides,
+            dilations=(1, 1),
+            low=low,
+            high=low,
+            groups=1,
+            layout="channels_last",
+        )
+
+    check(body, f"2x{channels}x12x11xf32", kernels=2)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("channels", [24, 6])
+def test_depthwise_convolution_and_what_follows(dtype, channels):
+    element = F16 if dtype == "f16" else np.float32
+
+    def body(x):
+        y = graph.conv(
+            x,
+            graph.cast(weights(3, 3, 1, channels), to=np.dtype(element)),
+            strides=(2, 1),
+            dilations=(1, 2),
+            low=(1, 2),
+            high=(1, 2),
+            groups=channels,
+            layout="channels_last",
+        )
+        return graph.relu(graph.add(y, graph.cast(weights(channels), to=np.dtype(element))))
+
+    check(body, f"2x9x8x{channels}x{dtype}", passes="graph-fold-constants," + PASSES)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_max_pool(dtype):
+    def body(x):
+        return graph.max_pool(
+            x,
+            kernel=(3, 2),
+            strides=(2, 2),
+            dilations=(1, 1),
+            low=(1, 0),
+            high=(1, 1),
+            layout="channels_last",
+        )
+
+    check(body, f"2x9x7x16x{dtype}")
 
 
 def test_matmul_and_what_follows():

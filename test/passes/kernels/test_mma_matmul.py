@@ -26,14 +26,18 @@ def run(context, shape, left, right):
     types = [iree.Buffer(graph.element_type(each.dtype), each.size) for each in buffers]
 
     def kernel(number, a, b, c):
-        def store(at, column, accumulators):
+        def prepare(at, column, lanes):
             del column
-            type_ = ir.VectorType.get([shape.stored], types[2].element)
-            narrow = accumulators if dtype == F32 else arith.truncf(type_, accumulators)
-            emitter.store(narrow, c, at)
+            type_ = ir.VectorType.get([lanes], types[2].element)
+
+            def finish(accumulators):
+                narrow = accumulators if dtype == F32 else arith.truncf(type_, accumulators)
+                emitter.store(narrow, c, at)
+
+            return finish
 
         emitter = MmaMatmulEmitter(shape, a, b)
-        emitter.workgroup(number, store)
+        emitter.workgroup(number, prepare)
 
     with ir.InsertionPoint(module.body):
         executable = iree.define_kernel("k", types, kernel, threads=shape.tile.threads)
