@@ -3,7 +3,6 @@ elementwise ops that follow."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from ...dialects import graph, iree
 from ...mlir import arith, ir
 from ..infra.query import constant_array, producer
 from ..kernels.mma_matmul import MmaMatmulEmitter, MmaShape
-from ..kernels.mma_tiles import conv_shape, copied_image, matmul_shape
+from ..kernels.mma_tiles import CopiedImage, conv_shape, copied_image, matmul_shape
 from ..kernels.thread_emitter import Prepare
 from .generic import generic, projection
 from .generic_contraction import Factor, converted, untransposed
@@ -23,6 +22,8 @@ from .operands import Operand, known, operand
 from .padding import padded_axes
 from .thread_epilogue import F32, Steps, ThreadEpilogue
 
+_Product = graph.MatmulOp | graph.ConvOp
+
 
 def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> ir.Value | None:
     """Build a matmul or convolution and the elementwise `steps` on its result.
@@ -30,11 +31,14 @@ def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> 
     None if the kernel does not compute it, or a step reads what is neither of the result's size nor
     one value for each column.
     """
-    if not ctx.mma_sync or not isinstance(op, graph.MatmulOp | graph.ConvOp):
+    if not ctx.mma_sync or not isinstance(op, _Product):
         return None
     shape = conv_shape(op) if isinstance(op, graph.ConvOp) else matmul_shape(op)
     if shape is None:
         return None
+    shape = replace(shape, k_innermost=_is_k_innermost(ctx, op, shape))
+    if not shape.right.copied:
+        return None  # its rows start at odd elements
     total = op.operation.results[0]
     if shape.parts > 1:
         return None if steps else _in_parts(ctx, op, shape)
@@ -43,7 +47,7 @@ def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> 
     return None if epilogue is None else _run(ctx, op, shape, epilogue)
 
 
-def _run(ctx: Lowering, op: Any, shape: MmaShape, epilogue: ThreadEpilogue) -> ir.Value:
+def _run(ctx: Lowering, op: _Product, shape: MmaShape, epilogue: ThreadEpilogue) -> ir.Value:
     """Run the kernel and its epilogue."""
     others = [ctx.values[value] for value in epilogue.memory]
     result = plain_type(epilogue.result)
@@ -52,7 +56,7 @@ def _run(ctx: Lowering, op: Any, shape: MmaShape, epilogue: ThreadEpilogue) -> i
 
 def _call(
     ctx: Lowering,
-    op: Any,
+    op: _Product,
     shape: MmaShape,
     key: object,
     others: Sequence[ir.Value],
@@ -61,9 +65,7 @@ def _call(
 ) -> ir.Value:
     """Call the kernel on the operands of `op` and `others`. `preparation` receives its emitter and
     the buffers of `others` and the result."""
-    left, right, k_innermost = _operands(ctx, op, shape)
-    shape = replace(shape, k_innermost=k_innermost)
-    operands = [left, right, *others]
+    operands = [*_operands(ctx, op, shape), *others]
 
     def kernel(number: ir.Value, *buffers: ir.Value) -> None:
         left, right, *others = buffers
@@ -76,14 +78,25 @@ def _call(
     return iree.run_kernel(name, shape.workgroups, operands, [result])[0]
 
 
-def _operands(ctx: Lowering, op: Any, shape: MmaShape) -> tuple[ir.Value, ir.Value, bool]:
-    """The operands in memory, and whether K is innermost in the right one."""
+def _copied(op: _Product, shape: MmaShape) -> CopiedImage | None:
+    """The image that windows are copied from, if that is not the operand."""
     if isinstance(op, graph.MatmulOp):
-        return ctx.values[op.a], *_right(ctx, op.b)
+        return None
     assert shape.windows is not None
-    copied = copied_image(op, shape.windows)
-    if copied is None:
-        return ctx.values[op.x], *_right(ctx, op.w)
+    return copied_image(op, shape.windows)
+
+
+def _is_k_innermost(ctx: Lowering, op: _Product, shape: MmaShape) -> bool:
+    """Return whether K is innermost in the right operand as it is in memory."""
+    return _copied(op, shape) is not None or _transposed(ctx, op) is not None
+
+
+def _operands(ctx: Lowering, op: _Product, shape: MmaShape) -> tuple[ir.Value, ir.Value]:
+    """The operands in memory."""
+    copied = _copied(op, shape)
+    if isinstance(op, graph.MatmulOp) or copied is None:
+        left, right = _sides(op)
+        return ctx.values[left], _transposed(ctx, op) or ctx.values[right]
     image = image_in_vectors(ctx, op.x, copied.low, copied.sizes)
     *kernel, _, filters = range(graph.type_of(op.w).rank)
     weights = _constant(ctx, op.w) or operand(ctx, op.w, ctx.values[op.w])
@@ -92,8 +105,8 @@ def _operands(ctx: Lowering, op: Any, shape: MmaShape) -> tuple[ir.Value, ir.Val
     high = [*[0] * (filters - 1), copied.taps - taps, copied.sizes[-1] - channels]
     if weights.array is not None:
         padded = np.pad(weights.array, [(0, size) for size in high])
-        return image, known(ctx, padded).value, True
-    return image, padded_axes(weights, [0] * len(high), high, 0).value, True
+        return image, known(ctx, padded).value
+    return image, padded_axes(weights, [0] * len(high), high, 0).value
 
 
 def _constant(ctx: Lowering, value: ir.Value) -> Operand | None:
@@ -105,20 +118,26 @@ def _constant(ctx: Lowering, value: ir.Value) -> Operand | None:
     return known(ctx, array if transpose is None else array.transpose(transpose.attrs["perm"]))
 
 
-def _right(ctx: Lowering, value: ir.Value) -> tuple[ir.Value, bool]:
-    """The right operand ``[..., N]`` in memory, and whether all other axes are innermost."""
-    type_ = graph.type_of(value)
-    plain = Factor(ctx.values[value], type_, list(range(type_.rank)))
-    stored = untransposed(plain)
+def _sides(op: _Product) -> tuple[ir.Value, ir.Value]:
+    return (op.a, op.b) if isinstance(op, graph.MatmulOp) else (op.x, op.w)
+
+
+def _transposed(ctx: Lowering, op: _Product) -> ir.Value | None:
+    """The tensor in memory of which the right operand is the transpose, ``[batch..., N, K]`` or
+    ``[N, K...]``; None if it is in memory itself."""
+    right = _sides(op)[1]
+    type_ = graph.type_of(right)
+    stored = untransposed(Factor(ctx.values[right], type_, list(range(type_.rank))))
     last = type_.rank - 1
-    axes = [axis for axis in stored.axes if type_.shape[axis or 0] != 1 or axis == last]
-    others = [axis for axis in range(last) if type_.shape[axis] != 1]
-    if axes == [last, *others] and others:
-        return stored.value, True
-    return plain.value, False
+    batch = range(type_.rank - 2 if isinstance(op, graph.MatmulOp) else 0)
+    inner = [axis for axis in range(last) if axis not in batch]
+    wanted = [axis for axis in (*batch, last, *inner) if type_.shape[axis] != 1]
+    read = [axis for axis in stored.axes if axis is not None and type_.shape[axis] != 1]
+    is_transposed = read == wanted and wanted != sorted(wanted)
+    return stored.value if is_transposed else None
 
 
-def _in_parts(ctx: Lowering, op: Any, shape: MmaShape) -> ir.Value:
+def _in_parts(ctx: Lowering, op: _Product, shape: MmaShape) -> ir.Value:
     """Build a split-K product: the products of the parts of K, then their sum."""
     result = graph.type_of(op.operation.results[0])
     wide = graph.TensorType((shape.m, shape.n), F32)

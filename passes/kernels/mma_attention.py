@@ -205,17 +205,19 @@ class MmaAttentionEmitter(ThreadEmitter):
         tops, sums, results = state[:2], state[2:4], state[4:]
         scores = self._scores(queries, slot, self.multiply(block, KEYS))
         new_tops = [self._largest(top, scores[half::2]) for half, top in enumerate(tops)]
-        weights = [
-            [math.exp2(arith.subf(score, new_tops[number % 2])) for score in pair]
+        narrow = [
+            [self._weight(score, new_tops[number % 2]) for score in pair]
             for number, pair in enumerate(scores)
         ]
+        # Rounded as in the product, so that they are exactly its total.
+        weights = [[arith.extf(self.f32, weight) for weight in pair] for pair in narrow]
         rescale = [math.exp2(arith.subf(top, new)) for top, new in zip(tops, new_tops, strict=True)]
         new_sums = [
             arith.addf(arith.mulf(total, factor), self._total(weights[half::2]))
             for half, (total, factor) in enumerate(zip(sums, rescale, strict=True))
         ]
         results = [self._rescaled(result, rescale) for result in results]
-        return [*new_tops, *new_sums, *self._add_values(weights, slot, results)]
+        return [*new_tops, *new_sums, *self._add_values(narrow, slot, results)]
 
     # Scores
 
@@ -345,8 +347,10 @@ class MmaAttentionEmitter(ThreadEmitter):
     def _weights(self, pairs: Sequence[Sequence[ir.Value]]) -> ir.Value:
         """The weights of 16 keys as a left operand, from those of twice eight."""
         type_ = ir.VectorType.get([4, 2], self.element)
-        narrow = [arith.truncf(self.element, weight) for pair in pairs for weight in pair]
-        return vector.from_elements(type_, narrow)
+        return vector.from_elements(type_, [weight for pair in pairs for weight in pair])
+
+    def _weight(self, score: ir.Value, top: ir.Value) -> ir.Value:
+        return arith.truncf(self.element, math.exp2(arith.subf(score, top)))
 
     def _half(self, fragments: ir.Value, side: int) -> ir.Value:
         type_ = ir.VectorType.get([2, 2], self.element)

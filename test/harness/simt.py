@@ -482,6 +482,14 @@ def _from_elements(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
     return [elements.reshape(state.threads, *ir.VectorType(op.results[0].type).shape)]
 
 
+@_rule("vector.broadcast")
+def _broadcast(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
+    shape = (state.threads, *ir.VectorType(op.results[0].type).shape)
+    value = state.known[op.operands[0]]
+    missing = len(shape) - value.ndim
+    return [np.broadcast_to(value.reshape(state.threads, *[1] * missing, *value.shape[1:]), shape)]
+
+
 @_rule("vector.extract_strided_slice")
 def _slice(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
     start, size = (

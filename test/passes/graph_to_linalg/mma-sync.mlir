@@ -51,11 +51,10 @@ func.func @split_f32(%x: tensor<64x2048xf32>, %w: tensor<2048x512xf32>) -> tenso
 
 // -----
 
-// Batches have the backend's code, in tiles of our choice. The transposed operand is read as it is.
-// CHECK: #[[COLUMNS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
+// Batches are one kernel, too. The transposed operand is read as it is.
+// CHECK: nvgpu.ldmatrix {{.*}}transpose = false
 // CHECK-LABEL: @batch
-// CHECK: linalg.generic {{.*}}#[[COLUMNS]]{{.*}} ins(%arg0, %arg1 :
-// CHECK-SAME: compilation_info<lowering_config = #iree_gpu.lowering_config<{workgroup = [1, 32, 32, 0], promote_operands = [0, 1], mma_kind = #iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_F16>
+// CHECK: "flow.dispatch"(%{{.*}}, %arg0, %arg1){{.*}} -> tensor<2x128x384xf16>
 func.func @batch(%x: tensor<2x128x768xf16>, %w: tensor<2x384x768xf16>) -> tensor<2x128x384xf16> {
   %t = "graph.transpose"(%w) {perm = array<i64: 0, 2, 1>} : (tensor<2x384x768xf16>) -> tensor<2x768x384xf16>
   %0 = "graph.matmul"(%x, %t) : (tensor<2x128x768xf16>, tensor<2x768x384xf16>) -> tensor<2x128x384xf16>
@@ -64,26 +63,13 @@ func.func @batch(%x: tensor<2x128x768xf16>, %w: tensor<2x384x768xf16>) -> tensor
 
 // -----
 
-// Tiles that do not divide the matrix are padded in shared memory.
+// Rows of odd lengths have the backend's code. Tiles that do not divide the matrix are padded in shared memory.
 // CHECK-LABEL: @padded
-// CHECK: ins(%arg0, %arg1 : tensor<3x197x100xf16>, tensor<3x100x80xf16>)
+// CHECK: ins(%arg0, %arg1 : tensor<3x197x101xf16>, tensor<3x101x80xf16>)
 // CHECK-SAME: padding = [1, 16, 32, 64]
-func.func @padded(%x: tensor<3x197x100xf16>, %w: tensor<3x100x80xf16>) -> tensor<3x197x80xf16> {
-  %0 = "graph.matmul"(%x, %w) : (tensor<3x197x100xf16>, tensor<3x100x80xf16>) -> tensor<3x197x80xf16>
+func.func @padded(%x: tensor<3x197x101xf16>, %w: tensor<3x101x80xf16>) -> tensor<3x197x80xf16> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<3x197x101xf16>, tensor<3x101x80xf16>) -> tensor<3x197x80xf16>
   return %0 : tensor<3x197x80xf16>
-}
-
-// -----
-
-// Enough workgroups for large tiles; K innermost in the steps, of which a short K has one.
-// CHECK-LABEL: @large
-// CHECK: linalg.generic
-// CHECK-SAME: workgroup = [1, 128, 128, 0]
-// CHECK-SAME: subgroup = [1, 4, 4, 0], reduction = [0, 0, 0, 4]
-// CHECK-SAME: workgroup_size = [256, 1, 1]
-func.func @large(%x: tensor<8x3200x64xf16>, %w: tensor<8x64x256xf16>) -> tensor<8x3200x256xf16> {
-  %0 = "graph.matmul"(%x, %w) : (tensor<8x3200x64xf16>, tensor<8x64x256xf16>) -> tensor<8x3200x256xf16>
-  return %0 : tensor<8x3200x256xf16>
 }
 
 // -----
@@ -152,11 +138,36 @@ func.func @implicit(%x: tensor<1x32x32x64xf32>, %w: tensor<3x3x64x128xf32>, %r: 
 
 // -----
 
-// Pools compute vectors of channels.
+// Maxima, and depthwise convolutions, are kernels whose threads compute vectors of channels.
+// CHECK: stream.executable
+// CHECK: arith.maximumf {{.*}} : vector<8xf16>
 // CHECK-LABEL: @pool
-// CHECK: linalg.pooling_nhwc_max {{{.*}}thread = [1, 1, 1, 4, 0, 0], workgroup = [1, 1, 16, 64, 0, 0], reduction = [0, 0, 0, 0, 2, 2]
+// CHECK-NOT: linalg
+// CHECK: "flow.dispatch"(%{{.*}}, %arg0)
+// CHECK-SAME: @max_pool
 func.func @pool(%x: tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16> {
   %0 = "graph.max_pool"(%x) {dilations = array<i64: 1, 1>, high = array<i64: 0, 0>, kernel = array<i64: 2, 2>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16>
+  return %0 : tensor<2x16x16x64xf16>
+}
+
+// -----
+
+// CHECK: math.fma {{.*}} : vector<4xf32>
+// CHECK-LABEL: @depthwise
+// CHECK: "flow.dispatch"(%{{.*}}, %arg0, %arg1)
+// CHECK-SAME: @depthwise
+func.func @depthwise(%x: tensor<1x16x16x64xf32>, %w: tensor<3x3x1x64xf32>) -> tensor<1x16x16x64xf32> {
+  %0 = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x16x16x64xf32>, tensor<3x3x1x64xf32>) -> tensor<1x16x16x64xf32>
+  return %0 : tensor<1x16x16x64xf32>
+}
+
+// -----
+
+// Averages have the backend's code, in vectors of channels.
+// CHECK-LABEL: @average
+// CHECK: linalg.pooling_nhwc_sum {{{.*}}thread = [1, 1, 1, 4, 0, 0], workgroup = [1, 1, 16, 64, 0, 0], reduction = [0, 0, 0, 0, 2, 2]
+func.func @average(%x: tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16> {
+  %0 = "graph.average_pool"(%x) {count_include_pad = false, dilations = array<i64: 1, 1>, extra = array<i64: 0, 0>, high = array<i64: 0, 0>, kernel = array<i64: 2, 2>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16>
   return %0 : tensor<2x16x16x64xf16>
 }
 

@@ -130,6 +130,17 @@ def test_matmul_with_a_computed_operand():
     check(graph.matmul, "33x64xf16", "64x40xf16")
 
 
+def test_batches_of_matmuls():
+    check(graph.matmul, "2x3x9x16xf16", "2x3x16x10xf16")
+
+
+def test_batches_of_matmuls_with_a_transposed_operand():
+    def body(x, y):
+        return graph.relu(graph.matmul(x, graph.transpose(y, perm=[0, 2, 1])))
+
+    check(body, "3x9x16xf16", "3x7x16xf16")
+
+
 @pytest.mark.parametrize("kind", ["transposed", "as it is"])
 def test_attention_reads_the_product_of_all_three(kind):
     def body(x):
