@@ -153,7 +153,7 @@ func.func @pool(%x: tensor<2x32x32x64xf16>) -> tensor<2x16x16x64xf16> {
 // -----
 
 // CHECK: math.fma {{.*}} : vector<4xf32>
-// CHECK-LABEL: @depthwise
+// CHECK-LABEL: func.func @depthwise(
 // CHECK: "flow.dispatch"(%{{.*}}, %arg0, %arg1)
 // CHECK-SAME: @depthwise
 func.func @depthwise(%x: tensor<1x16x16x64xf32>, %w: tensor<3x3x1x64xf32>) -> tensor<1x16x16x64xf32> {
