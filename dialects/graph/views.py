@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class View:
         )
 
 
-def is_movement(op: object) -> bool:
+def is_movement(op: object) -> TypeGuard[ReshapeOp | TransposeOp | SliceOp]:
     """Return whether `op` only moves elements, so that its result may be a view."""
     return isinstance(op, ReshapeOp | TransposeOp | SliceOp)
 

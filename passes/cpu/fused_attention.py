@@ -155,10 +155,10 @@ class StoreInOrder(Rewrite):
             return None
         return {"attention": attention}
 
-    def check(self, op: graph.TransposeOp, attention: Any) -> str | None:
+    def check(self, op: graph.TransposeOp, attention: graph.FusedAttentionOp) -> str | None:
         return None if has_one_use(op.x) else "its result is read in another order, too"
 
-    def rewrite(self, op: graph.TransposeOp, attention: Any) -> ir.Value:
+    def rewrite(self, op: graph.TransposeOp, attention: graph.FusedAttentionOp) -> ir.Value:
         order = [attention.attrs["order"][axis] for axis in op.attrs["perm"]]
         attrs = {**attention.attrs, "order": order}
         return graph.fused_attention(attention.q, attention.k, attention.v, attention.mask, **attrs)

@@ -1,7 +1,6 @@
 """Ops that are linear in constant weights: convolutions and matmuls, with their bias."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from ...mlir import ir
 from ..infra.query import constant_array, has_one_use, producer
 from ..infra.rewrite import Decline
 
+LinearOp = graph.ConvOp | graph.ConvTransposeOp | graph.MatmulOp
 LINEAR_OPS = (graph.ConvOp, graph.ConvTransposeOp, graph.MatmulOp)
 
 
@@ -17,11 +17,16 @@ LINEAR_OPS = (graph.ConvOp, graph.ConvTransposeOp, graph.MatmulOp)
 class Linear:
     """``op(x, weights) + bias``; `bias` has one element per channel, or is None."""
 
-    op: Any
+    op: LinearOp
     weights: ir.Value
     bias: np.ndarray | None
     outer: ir.Value
     """The value with the bias added."""
+
+    @property
+    def x(self) -> ir.Value:
+        """The operand that the weights multiply."""
+        return self.op.a if isinstance(self.op, graph.MatmulOp) else self.op.x
 
     @property
     def type(self) -> graph.TensorType:
@@ -130,12 +135,12 @@ def in_range(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return rounded
 
 
-def _linear_op(value: ir.Value) -> Any:
+def _linear_op(value: ir.Value) -> LinearOp | None:
     op = producer(value, LINEAR_OPS)
     if op is None or not graph.is_float(graph.type_of(value).dtype):
         return None
     return op if producer(_weights(op), graph.ConstantOp) is not None else None
 
 
-def _weights(op: Any) -> ir.Value:
+def _weights(op: LinearOp) -> ir.Value:
     return op.b if isinstance(op, graph.MatmulOp) else op.w

@@ -1,14 +1,16 @@
 """Queries on the graph for rewrites."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
 
+Op = TypeVar("Op", bound=graph.GraphOp)
 
-def producer(value: ir.Value, op_class: type[Any] | tuple[type[Any], ...]) -> Any:
+
+def producer(value: ir.Value, op_class: type[Op] | tuple[type[Op], ...]) -> Op | None:
     """The op of `op_class` (one, or several) that `value` is a result of, or None."""
     owner = value.owner
     if not isinstance(owner, ir.Operation | ir.OpView):

@@ -15,7 +15,7 @@ from .sink import ELEMENTWISE_OPS, rebuild
 _Shape = tuple[Any, ...]
 
 
-def _split(value: ir.Value) -> Any:
+def _split(value: ir.Value) -> graph.ReshapeOp | None:
     """The reshape that makes `value` from at least two axes by splitting leading axes and keeping
     the last ones; or None."""
     op = producer(value, graph.ReshapeOp)

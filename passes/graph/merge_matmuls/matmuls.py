@@ -28,7 +28,7 @@ def merge_matmuls(block: ir.Block, statistics: RewriteStatistics) -> None:
     for operation in block.operations:
         matmul = _matmul(operation)
         if matmul is not None:
-            groups.setdefault(matmul.op.a, []).append(matmul)
+            groups.setdefault(matmul.x, []).append(matmul)
     for matmuls in groups.values():
         if len(matmuls) > 1:
             _merge_group(matmuls, statistics)
@@ -97,7 +97,7 @@ def _merge(matmuls: Sequence[Linear]) -> None:
 def _merged(matmuls: Sequence[Linear]) -> ir.Value:
     arrays = [matmul.array for matmul in matmuls]
     weights = graph.constant(value=np.concatenate(arrays, axis=1))
-    y = graph.matmul(matmuls[0].op.a, weights)
+    y = graph.matmul(matmuls[0].x, weights)
     if all(matmul.bias is None for matmul in matmuls):
         return y
     biases = [np.zeros(p.channels) if p.bias is None else p.bias for p in matmuls]

@@ -9,6 +9,7 @@ from ....mlir import ir
 from ...infra.query import constant_array, has_one_use, producer
 from ...infra.rewrite import Rewrite
 
+Norm = graph.LayerNormOp | graph.RmsNormOp
 _NORMS = (graph.LayerNormOp, graph.RmsNormOp)
 
 
@@ -25,10 +26,10 @@ class NormScale(Rewrite):
     def pattern(self, op: graph.BinaryOp):
         return _norm_and_constant(op, _NORMS)
 
-    def check(self, op: graph.BinaryOp, *, norm, c):
+    def check(self, op: graph.BinaryOp, *, norm: Norm, c: ir.Value):
         return _fit_problem(op, norm, c)
 
-    def rewrite(self, op: graph.BinaryOp, *, norm, c):
+    def rewrite(self, op: graph.BinaryOp, *, norm: Norm, c: ir.Value):
         bias = _bias(norm)
         bias = None if bias is None else _combined(np.multiply, bias, c, norm)
         return _rebuilt(norm, _combined(np.multiply, norm.scale, c, norm), bias)
@@ -46,10 +47,10 @@ class NormBias(Rewrite):
     def pattern(self, op: graph.BinaryOp):
         return _norm_and_constant(op, graph.LayerNormOp)
 
-    def check(self, op: graph.BinaryOp, *, norm, c):
+    def check(self, op: graph.BinaryOp, *, norm: Norm, c: ir.Value):
         return _fit_problem(op, norm, c)
 
-    def rewrite(self, op: graph.BinaryOp, *, norm, c):
+    def rewrite(self, op: graph.BinaryOp, *, norm: Norm, c: ir.Value):
         bias = _bias(norm)
         if bias is None:
             zero = np.zeros((), graph.type_of(c).dtype)
@@ -71,7 +72,7 @@ class NormInNarrowType(Rewrite):
         cast = None if norm is None else producer(norm.x, graph.CastOp)
         return None if cast is None else {"norm": norm, "x": cast.x}
 
-    def check(self, op: graph.CastOp, *, norm, x):
+    def check(self, op: graph.CastOp, *, norm: Norm, x: ir.Value):
         if x.type != op.result.type:
             return "its operand is not of the type that it is converted to"
         if not has_one_use(norm.result):
@@ -83,7 +84,7 @@ class NormInNarrowType(Rewrite):
                 return f"its scale or bias is not a constant that {dtype} can hold"
         return None
 
-    def rewrite(self, op: graph.CastOp, *, norm, x):
+    def rewrite(self, op: graph.CastOp, *, norm: Norm, x: ir.Value):
         dtype = graph.type_of(x).dtype
         bias = _bias(norm)
         narrow = None if bias is None else _narrowed(bias, dtype)
@@ -106,7 +107,9 @@ def fitted(array: np.ndarray, inner: graph.Shape) -> np.ndarray | None:
     return array if fits else None
 
 
-def _norm_and_constant(op: Any, classes: Any) -> dict[str, Any] | None:
+def _norm_and_constant(
+    op: graph.BinaryOp, classes: type[Norm] | tuple[type[Norm], ...]
+) -> dict[str, Any] | None:
     for value, other in ((op.a, op.b), (op.b, op.a)):
         norm = producer(value, classes)
         if norm is not None and producer(other, graph.ConstantOp) is not None:
@@ -114,7 +117,7 @@ def _norm_and_constant(op: Any, classes: Any) -> dict[str, Any] | None:
     return None
 
 
-def _fit_problem(op: Any, norm: Any, c: ir.Value) -> str | None:
+def _fit_problem(op: graph.BinaryOp, norm: Norm, c: ir.Value) -> str | None:
     """The reason why a constant cannot be folded into `norm`, or None."""
     inner = graph.type_of(norm.x).shape[norm.attrs["axis"] :]
     array = constant_array(c)
@@ -127,7 +130,7 @@ def _fit_problem(op: Any, norm: Any, c: ir.Value) -> str | None:
     return None
 
 
-def _combined(function: np.ufunc, value: ir.Value, c: ir.Value, norm: Any) -> ir.Value:
+def _combined(function: np.ufunc, value: ir.Value, c: ir.Value, norm: Norm) -> ir.Value:
     """The constant ``function(value, c)``, computed in f64."""
     inner = graph.type_of(norm.x).shape[norm.attrs["axis"] :]
     left, right = constant_array(value), constant_array(c)
@@ -145,12 +148,12 @@ def _narrowed(value: ir.Value, dtype: np.dtype) -> ir.Value:
     return graph.constant(value=array.astype(dtype))
 
 
-def _bias(norm: Any) -> ir.Value | None:
+def _bias(norm: Norm) -> ir.Value | None:
     return norm.operand_groups.get("bias")
 
 
 def _rebuilt(
-    norm: graph.LayerNormOp | graph.RmsNormOp,
+    norm: Norm,
     scale: ir.Value,
     bias: ir.Value | None,
     x: ir.Value | None = None,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from ....dialects import graph
 from ....mlir import ir
@@ -96,7 +95,7 @@ def _without_epsilon(value: ir.Value) -> tuple[ir.Value, float]:
     return value, 0.0
 
 
-def _operand_orders(op: Any) -> Iterator[tuple[ir.Value, ir.Value]]:
+def _operand_orders(op: graph.BinaryOp | None) -> Iterator[tuple[ir.Value, ir.Value]]:
     if op is not None:
         yield op.a, op.b
         yield op.b, op.a

@@ -4,8 +4,6 @@ Only the core is recognised here; scale and bias are folded one by one (`fold_in
 every combination of the parts is covered.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ....dialects import graph
@@ -138,6 +136,6 @@ def _scale(scaled: Scaled, x: graph.TensorType) -> np.ndarray | None:
     return total.astype(x.dtype)
 
 
-def _other(op: Any, operand: ir.Value) -> ir.Value | None:
+def _other(op: graph.BinaryOp, operand: ir.Value) -> ir.Value | None:
     """The other operand of a binary op, if `operand` is one of the two; else None."""
     return op.b if op.a == operand else op.a if op.b == operand else None

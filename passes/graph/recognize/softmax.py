@@ -30,7 +30,7 @@ class Softmax(Rewrite):
                 return {"x": _without_maximum(exp.x, axes), "exp": exp, "axes": axes}
         return None
 
-    def check(self, op: graph.BinaryOp, *, x, exp, axes):
+    def check(self, op: graph.BinaryOp, *, x: ir.Value, exp: graph.UnaryOp, axes):
         if len(axes) != 1:
             return f"it sums over {len(axes)} axes"
         return used_elsewhere(op, [x], exp.result)

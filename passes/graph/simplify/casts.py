@@ -32,7 +32,7 @@ class CastChain(Rewrite):
         inner = producer(op.x, graph.CastOp)
         return None if inner is None else {"inner": inner}
 
-    def check(self, op: graph.CastOp, inner: Any) -> str | None:
+    def check(self, op: graph.CastOp, inner: graph.CastOp) -> str | None:
         source, between, target = graph.type_of(inner.x).dtype, inner.attrs["to"], op.attrs["to"]
         if not holds(between, source):
             return f"{between} does not hold every {source}"
@@ -42,7 +42,7 @@ class CastChain(Rewrite):
             return f"infinities of {source} become finite by way of {between}"
         return None
 
-    def rewrite(self, op: graph.CastOp, inner: Any) -> Any:
+    def rewrite(self, op: graph.CastOp, inner: graph.CastOp) -> Any:
         return graph.cast(inner.x, to=op.attrs["to"])
 
 
