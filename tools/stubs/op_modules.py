@@ -5,10 +5,13 @@ derived class of the same name. The stub has one class of each name, with the me
 """
 
 import ast
+import copy
 import enum
+import functools
 import inspect
 import re
-import textwrap
+from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -105,13 +108,44 @@ def _is_like_operand(module: ModuleType, builder: ast.FunctionDef) -> bool:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             cls = getattr(module, node.func.id, None)
             if isinstance(cls, type):
-                return any(_BUILT_LIKE_OPERAND in inspect.getsource(each) for each in _parts(cls))
+                return any(_BUILT_LIKE_OPERAND in _text(each) for each in _parts(cls))
     return False
 
 
-def _source(member: Any) -> ast.stmt:
-    (source,) = parsed(textwrap.dedent(inspect.getsource(member)))
-    return source
+def _source(member: type[Any] | Callable[..., Any]) -> ast.stmt:
+    """The definition of a member of a module; callers may change it."""
+    return copy.deepcopy(_definition(member))
+
+
+@functools.cache
+def _text(member: type[Any]) -> str:
+    return ast.unparse(_definition(member))
+
+
+def _definition(member: type[Any] | Callable[..., Any]) -> ast.stmt:
+    plain = inspect.unwrap(member)
+    file = inspect.getsourcefile(plain)
+    assert file is not None
+    by_line, by_name = _definitions(Path(file))
+    if isinstance(plain, type):
+        return by_name[plain.__name__]
+    return by_line[plain.__code__.co_firstlineno]
+
+
+@functools.cache
+def _definitions(file: Path) -> tuple[dict[int, ast.stmt], dict[str, ast.stmt]]:
+    """The functions of a file by their first lines, and its classes by name.
+
+    `inspect.getsource` would parse the whole file for each of its classes.
+    """
+    by_line: dict[int, ast.stmt] = {}
+    by_name: dict[str, ast.stmt] = {}
+    for each in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(each, ast.ClassDef):
+            by_name.setdefault(each.name, each)
+        elif isinstance(each, ast.FunctionDef):
+            by_line[min(part.lineno for part in (each, *each.decorator_list))] = each
+    return by_line, by_name
 
 
 def _signature(function: ast.FunctionDef) -> ast.FunctionDef:
