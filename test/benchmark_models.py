@@ -25,9 +25,9 @@ def load(path: Path) -> onnx.ModelProto:
     return filled(onnx.load(path))
 
 
-def load_shortened(path: Path) -> onnx.ModelProto:
-    """The model with the first and the last layer of each stack alone, and a batch of at most 2:
-    every rewrite that fires on the whole model fires on this one."""
+def load_shortened(path: Path, batch: int | None = None) -> onnx.ModelProto:
+    """The model with the first and the last layer of each stack alone, and another `batch` if that
+    is given. The same rewrites fire as on the whole model, and the same kernels are compiled."""
     model = onnx.load(path)
     graph = model.graph
     ends: dict[str, dict[int, str]] = {}
@@ -40,8 +40,8 @@ def load_shortened(path: Path) -> onnx.ModelProto:
         for at, name in enumerate(node.input):
             node.input[at] = skipped.get(name, name)
     for value in (*graph.input, *graph.output):
-        batch = value.type.tensor_type.shape.dim[0]
-        batch.dim_value = min(batch.dim_value, 2)
+        first = value.type.tensor_type.shape.dim[0]
+        first.dim_value = batch or first.dim_value
     needed = onnx.utils.Extractor(model)
     names = ([each.name for each in part] for part in (graph.input, graph.output))
     return filled(needed.extract_model(*names))

@@ -2,7 +2,7 @@
 ``make bench``."""
 
 import pytest
-from benchmark_models import PATHS, each_benchmark_model, load
+from benchmark_models import PATHS, each_benchmark_model, load_shortened
 
 from conformance.batched import compile_batched
 from conformance.cases import case_info
@@ -44,6 +44,6 @@ def test_the_models_are_here():
 
 @each_benchmark_model
 def test_cuda_compiles_the_models_of_the_benchmark(path, caplog):
-    contents, _ = to_module(load(path), make_options("cuda", host=False))
+    contents, _ = to_module(load_shortened(path), make_options("cuda", host=False))
     assert PTX in contents
     assert "as the backend failed without" not in caplog.text
