@@ -153,7 +153,11 @@ class DeviceTensor:
     def _export(self) -> Any:
         if self._dtype.type in BIT_PATTERNS:
             raise DLPackError(f"{self._dtype.name} cannot be given away by DLPack: use .numpy()")
+        capsule = self._capsule_or_error()
         self._device.pin()
+        return capsule
+
+    def _capsule_or_error(self) -> Any:
         try:
             return self._capsule()
         except NotImplementedError as error:

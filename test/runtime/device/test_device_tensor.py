@@ -274,6 +274,7 @@ def test_vulkan_gives_copies_alone(compiled):
             z.__dlpack__(dl_device=HOST, copy=False)
         with pytest.raises(ValueError, match="becomes no such array without a copy"):
             np.asarray(z, copy=False)
+        assert not add._session.device._pinned, "it would keep cores busy to the end"
 
 
 @needs_vulkan
