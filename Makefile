@@ -52,7 +52,8 @@ lit: $(STAMP)  ## FileCheck tests
 pytest: export OPENBLAS_NUM_THREADS := 1
 pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --durations=10 --durations-min=5 test
+	@$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --no-loadscope-reorder \
+		--durations=10 --durations-min=5 test
 
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m harness.docs

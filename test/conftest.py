@@ -31,6 +31,34 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
+HERE = Path(__file__).parent
+LONGEST = tuple(
+    HERE / name
+    for name in (
+        "conformance/test_cuda_suite.py",
+        "test_gpu_targets.py",
+        "frontend/onnx/operators/test_recurrent.py",
+        "fuzz/test_fuzz.py",
+        "frontend/onnx/operators/test_attention.py",
+        "debugging/test_reduction.py",
+        "passes/infra/test_checked_models.py",
+        "frontend/onnx/microsoft/test_attention.py",
+        "frontend/onnx/operators/test_movement.py",
+        "frontend/onnx/operators/test_reduction.py",
+        "frontend/onnx/operators/test_contraction.py",
+        "test_models.py",
+    )
+)
+"""The files that take longest, about 15 s of one processor and more, in that order."""
+
+
+def pytest_collection_modifyitems(items):
+    """Run the longest files first, or one process would end with one of them alone."""
+    missing = [path for path in LONGEST if not path.exists()]
+    assert not missing, f"conftest.py names files that are gone: {missing}"
+    places = {path: place for place, path in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
 
 @pytest.fixture(scope="module", autouse=True)
 def freeze_what_is_there():
