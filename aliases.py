@@ -1,17 +1,21 @@
-"""Deprecated names of modules, passes, pass options and attributes of modules.
+"""Deprecated names of modules, passes, pass options, arguments and attributes of modules.
 
 For one release, an old name works and warns the first time (``DeprecationWarning``). The import of
 a moved module returns the module under its new name.
 """
 
+import functools
 import importlib
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MODULES = {
     "backend": "onnx_backend",
@@ -94,6 +98,9 @@ ATTRIBUTES = {
 }
 """New names of public attributes by module, without the prefix ``graphc.``, and old name."""
 
+ARGUMENTS = {"apart": "independent_dims"}
+"""New names of keyword arguments by old name."""
+
 _warned: set[str] = set()
 
 
@@ -120,6 +127,21 @@ def attribute(module: str, name: str) -> Any:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     new = _renamed(name, table, f"the attribute of {module}")
     return getattr(sys.modules[module], new)
+
+
+def takes_old_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """`function` that takes keyword arguments by the old names of `ARGUMENTS`, too."""
+
+    @functools.wraps(function)
+    def renaming(*args: P.args, **kwargs: P.kwargs) -> T:
+        for old in ARGUMENTS.keys() & kwargs.keys():
+            new = _renamed(old, ARGUMENTS, f"the argument of {function.__name__}")
+            if new in kwargs:
+                raise TypeError(f"{function.__name__}() got values for both '{old}' and '{new}'")
+            kwargs[new] = kwargs.pop(old)
+        return function(*args, **kwargs)
+
+    return renaming
 
 
 def _renamed(name: str, table: Mapping[str, str], what: str) -> str:

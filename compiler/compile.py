@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..aliases import takes_old_arguments
 from ..errors import ModuleFileError
 from ..runtime import CompiledModel, ProgressEvent, Target, load
 from ..runtime.device.device import open_device
@@ -27,6 +28,7 @@ retained only if the model has variants."""
 logger = logging.getLogger("graphc")
 
 
+@takes_old_arguments
 def compile(
     model: "str | os.PathLike[str] | bytes | Any",
     target: str | Target | Sequence[str | Target] = "cpu",
@@ -46,7 +48,7 @@ def compile(
     check_rewrites: bool = False,
     assume: Mapping[str, bool] | None = None,
     overridden: Sequence[str] = (),
-    apart: Sequence[str] = (),
+    independent_dims: Sequence[str] = (),
     cache: bool | str | os.PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
@@ -87,7 +89,7 @@ def compile(
     that these are not 1, and other calls have programs of their own. `assume` states whether
     equations between sizes hold: ``{"batch == 1": True}``. A call in which dimensions of the same
     name differ in size, which ONNX Runtime does not check, has a program of its own if the model
-    can run that way; `apart` lists names whose dimensions may differ.
+    can run that way; `independent_dims` lists names whose dimensions may differ.
 
     With `check_rewrites` each rewrite that fires is evaluated in numpy on random inputs, before and
     after; one that changes the result raises RewriteCheckError.
@@ -101,10 +103,11 @@ def compile(
         precision=precision, opt_level=opt_level, data_tiling=data_tiling,
         extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
         host=host, check_rewrites=check_rewrites, assume=assume, overridden=overridden,
-        apart=apart, cache=cache,
+        independent_dims=independent_dims, cache=cache,
     )  # fmt: skip
     equations = frozenset((assume or {}).items())
-    return _compile(model, options, Calls(frozenset(overridden), equations, frozenset(apart)))
+    calls = Calls(frozenset(overridden), equations, frozenset(independent_dims))
+    return _compile(model, options, calls)
 
 
 def _compile(model: Any, options: Sequence[Options], calls: Calls) -> CompiledModel:
@@ -138,6 +141,7 @@ def _ready(job: "Job") -> CompiledModel:
     return load(contents, threads=job.threads, report=report)
 
 
+@takes_old_arguments
 def compile_to_file(
     model: Any, target: str | Target | Sequence[str | Target], **options: Any
 ) -> tuple[bytes, "Report"]:

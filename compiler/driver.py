@@ -301,7 +301,7 @@ def plan_parts(model: Any, options: Options, report: Report) -> PartitionPlan:
         why_not=why_not,
         outputs=options.outputs,
         overridden=options.overridden,
-        apart=options.apart,
+        independent_dims=options.independent_dims,
     )
     report.record_stage("partition", time.perf_counter() - start)
     return plan
@@ -364,7 +364,7 @@ def begin(model: Any, options: Options) -> Compilation:
         outputs=options.outputs,
         assume=options.assume,
         overridden=options.overridden,
-        apart=options.apart,
+        independent_dims=options.independent_dims,
     )
     name = model_name(model)
     compilation = Compilation(module, name, options, Report(title=name))

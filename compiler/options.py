@@ -216,7 +216,9 @@ class Options:
     overridden: Sequence[str] = field(
         default=(), metadata=_option("inputs with a default that every call gives")
     )
-    apart: Sequence[str] = field(default=(), metadata=_option("names of sizes that may differ"))
+    independent_dims: Sequence[str] = field(
+        default=(), metadata=_option("names of dimensions that may differ in size")
+    )
 
     @classmethod
     def of(

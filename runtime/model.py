@@ -297,7 +297,7 @@ class CompiledModel:
         try:
             bound = self._binder.bind(feeds)
         except FeedError as error:
-            return self._run_apart(error, output_names, feeds, on_device)
+            return self._run_with_independent_dims(error, output_names, feeds, on_device)
         return self._session.invoke(bound, call_spec)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -393,7 +393,7 @@ class CompiledModel:
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
         return f"<CompiledModel '{self.metadata.name}' ({inputs}) -> ({outputs})>"
 
-    def _run_apart(
+    def _run_with_independent_dims(
         self,
         error: FeedError,
         output_names: Sequence[str] | None,
@@ -407,7 +407,7 @@ class CompiledModel:
         if self._closed or not error.names or not self._variants.can_compile:
             raise error
         try:
-            other = self._variants.apart(error.names)
+            other = self._variants.with_independent_dims(error.names)
             return other.run(output_names, feeds, on_device=on_device)
         except GraphcError as failure:
             raise error from failure

@@ -1,14 +1,18 @@
-"""Old names of modules, passes and options: each gives what it names today, and warns once."""
+"""Old names of modules, passes, options and arguments: each works today, and warns once."""
 
 import importlib
+import inspect
 import subprocess
 import sys
 import warnings
 
 import pytest
 
+import graphc
 from graphc import aliases
-from graphc.aliases import ATTRIBUTES, MODULES, OPTIONS, PASSES
+from graphc.aliases import ARGUMENTS, ATTRIBUTES, MODULES, OPTIONS, PASSES, takes_old_arguments
+from graphc.compiler.compile import compile_to_file
+from graphc.frontend.onnx import make_plan
 from graphc.passes.infra.pipeline import Pipeline
 from graphc.passes.infra.registry import find_pass, known_passes
 
@@ -60,6 +64,34 @@ def test_an_attribute_that_never_was_is_missed():
     module = importlib.import_module("graphc.dialects.graph")
     with pytest.raises(AttributeError, match="no attribute 'never_was'"):
         module.never_was  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "function", [graphc.compile, compile_to_file, graphc.import_onnx, make_plan]
+)
+def test_functions_take_old_arguments(function):
+    """Once wrapped, each has the argument by its new name alone."""
+    parameters = inspect.signature(function).parameters
+    for old, new in ARGUMENTS.items():
+        assert old not in parameters
+        assert new in parameters or "options" in parameters
+
+
+@pytest.mark.usefixtures("nothing_warned")
+def test_an_old_argument_is_the_argument_of_today():
+    @takes_old_arguments
+    def function(model, *, independent_dims=()):
+        return model, independent_dims
+
+    message = "argument of function 'apart' is now called 'independent_dims'"
+    with pytest.warns(DeprecationWarning, match=message) as warned:
+        assert function("m", apart=["n"]) == ("m", ["n"])
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert function("m", apart=["n"]) == function("m", independent_dims=["n"])
+    with pytest.raises(TypeError, match="both 'apart' and 'independent_dims'"):
+        function("m", apart=["n"], independent_dims=["n"])
 
 
 def test_no_old_name_names_something_else_today():

@@ -20,12 +20,14 @@ FLOORS = {
     "dialects": ("errors", "mlir"),
     "dialects/graph": ("aliases", "errors", "mlir", "dialects"),
     "dialects/iree": ("errors", "mlir", "dialects"),
-    "frontend/onnx/importing": ("errors", "mlir", "dialects"),
+    "frontend/onnx/importing": ("aliases", "errors", "mlir", "dialects"),
     "frontend/onnx/operators": ("errors", "mlir", "dialects", "frontend/onnx/importing"),
     "frontend/onnx/microsoft": (
         *("errors", "mlir", "dialects", "frontend/onnx/importing", "frontend/onnx/operators"),
     ),
-    "frontend/onnx/partitioning": ("errors", "mlir", "dialects", "frontend/onnx/importing"),
+    "frontend/onnx/partitioning": (
+        *("aliases", "errors", "mlir", "dialects", "frontend/onnx/importing"),
+    ),
     "frontend": ("aliases", "errors", "mlir", "dialects"),
     "passes/infra": ("aliases", "errors", "mlir", "cpu_model", "dialects"),
     "passes/kernels": ("errors", "mlir", "cpu_model", "dialects", "passes/infra"),
@@ -131,6 +133,7 @@ FLOORS = {
     ),
     "compiler/compile": (
         *(
+            "aliases",
             "errors",
             "passes",
             "runtime",

@@ -23,7 +23,7 @@ GIVEN = {
     "pipeline": "cse", "precision": "strict", "opt_level": 1, "data_tiling": True,
     "extra_flags": ["--a"], "timeout": 5.0, "progress": print, "save_temps": "temps",
     "host": False, "check_rewrites": True, "assume": {"n == 1": True}, "overridden": ["w"],
-    "apart": ["n"], "cache": "folder",
+    "independent_dims": ["n"], "cache": "folder",
 }  # fmt: skip
 
 
@@ -41,7 +41,11 @@ def test_compile_hands_every_option_down(monkeypatch):
         default = None if each.default is dataclasses.MISSING else each.default
         assert getattr(options, each.name) != default, each.name
     assert str(options.target) == "cpu:znver4"
-    assert calls.options == {"overridden": ["w"], "assume": {"n == 1": True}, "apart": ["n"]}
+    assert calls.options == {
+        "overridden": ["w"],
+        "assume": {"n == 1": True},
+        "independent_dims": ["n"],
+    }
 
 
 def test_options_cannot_be_changed():

@@ -133,7 +133,7 @@ def test_sizes_of_one_name_that_differ(op, rows, caplog):
     for z in (np.ones((rows, 3), np.float32), np.zeros((rows, 3), np.float32)):
         compare(compiled, model, x=X, z=z)
     (record,) = caplog.records
-    assert "apart=['n']" in record.getMessage()
+    assert "independent_dims=['n']" in record.getMessage()
 
 
 def test_sizes_of_one_name_that_must_not_differ(tmp_path):

@@ -27,12 +27,12 @@ class Calls:
 
     They feed the inputs `overridden`, which have defaults. `equations` says which equations between
     sizes hold and which do not. Dimensions with the same name may differ in size if the name is in
-    `apart`.
+    `independent_dims`.
     """
 
     overridden: frozenset[str] = frozenset()
     equations: frozenset[tuple[str, bool]] = frozenset()
-    apart: frozenset[str] = frozenset()
+    independent_dims: frozenset[str] = frozenset()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class Calls:
         return {
             "overridden": sorted(self.overridden),
             "assume": dict(sorted(self.equations)),
-            "apart": sorted(self.apart),
+            "independent_dims": sorted(self.independent_dims),
         }
 
     def __str__(self) -> str:
@@ -105,11 +105,11 @@ class Variants(Generic[M]):
             self._last = last = shapes, self._for_shapes(shapes)
         return last[1]
 
-    def apart(self, names: frozenset[str]) -> M:
+    def with_independent_dims(self, names: frozenset[str]) -> M:
         """The program for differing sizes of `names`. Raises the errors of compilation, the same
         one again after a failure."""
-        apart = self._calls.apart | names
-        calls = replace(self._calls, apart=apart, equations=frozenset())
+        names |= self._calls.independent_dims
+        calls = replace(self._calls, independent_dims=names, equations=frozenset())
         if calls in self._failed:
             raise self._failed[calls]
         try:

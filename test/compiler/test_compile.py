@@ -146,7 +146,7 @@ DECISIVE = [
     {"target": ["cpu", "cpu:x86-64-v3"]},
     {"assume": {"batch == 1": True}},
     {"overridden": ["w"]},
-    {"apart": ["batch"]},
+    {"independent_dims": ["batch"]},
 ]
 """Another value of each option that the result depends on."""
 

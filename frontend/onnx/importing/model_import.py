@@ -8,6 +8,7 @@ from pathlib import Path
 
 import onnx
 
+from ....aliases import takes_old_arguments
 from ....dialects import graph
 from ....errors import UnsupportedModelError, VerificationError
 from ....mlir import ir
@@ -28,11 +29,12 @@ OVERRIDABLE = "graph.overridable"
 """The attribute that names the model's inputs with defaults, which are constants here."""
 
 
+@takes_old_arguments
 def import_onnx(
     source: Source, *, dims: Mapping[str, int] | None = None,
     outputs: Sequence[str] | None = None, context: ir.Context | None = None,
     assume: Mapping[str, bool] | None = None, overridden: Collection[str] = (),
-    apart: Collection[str] = (),
+    independent_dims: Collection[str] = (),
 ) -> ir.Module:  # fmt: skip
     """Import a model: a path, its bytes, or a ModelProto.
 
@@ -40,7 +42,7 @@ def import_onnx(
     place of the model's outputs. `assume` says which equations between sizes hold
     (``{"n == 1": False}``) where ranks depend on that; those that it does not tell of are assumed
     not to, and with None such models are refused. Inputs with defaults are constants, but for those
-    of `overridden`; sizes of the names `apart` have no names.
+    of `overridden`; dimensions of the names `independent_dims` have no names.
 
     The module holds one public function, ``@main``, with the names of inputs and outputs as
     ``graph.name`` attributes. It maps large weights from their file, which must stay as it is while
@@ -48,7 +50,7 @@ def import_onnx(
     that are not supported), InvalidDimError, or UsageError for `outputs` that are not there.
     """
     owned, sizes = not isinstance(source, onnx.ModelProto), dict(dims or {})
-    model, folder = _load(source, overridden, apart)
+    model, folder = _load(source, overridden, independent_dims)
     with context or ir.Context(), ir.Location.unknown():
         graph.Graph.load()
         importer = Importer(model, folder, sizes, owned)
@@ -58,7 +60,7 @@ def import_onnx(
             if not importer.choices.open:
                 raise
             if owned:  # the import has taken weights from it
-                model, folder = _load(source, overridden, apart)
+                model, folder = _load(source, overridden, independent_dims)
             trial = partial(settle_choices, model, folder, sizes, outputs)
             answers, assumed = _answers(trial, None if _is_cheap_on_host(importer) else assume)
             if not answers:
@@ -72,10 +74,10 @@ def import_onnx(
 
 
 def _load(
-    source: Source, overridden: Collection[str], apart: Collection[str]
+    source: Source, overridden: Collection[str], independent_dims: Collection[str]
 ) -> tuple[onnx.ModelProto, Path | None]:
     model, folder = load_model(source)
-    return without_names(override(model, overridden), apart), folder
+    return without_names(override(model, overridden), independent_dims), folder
 
 
 def _answers(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import onnx
 
+from ....aliases import takes_old_arguments
 from ....dialects import graph
 from ....errors import UnsupportedModelError, UnsupportedNode
 from ....mlir import ir
@@ -82,6 +83,7 @@ class PartitionPlan:
         return type_ if isinstance(type_, graph.TensorType) else spell(type_)
 
 
+@takes_old_arguments
 def make_plan(
     source: Source,
     *,
@@ -89,17 +91,17 @@ def make_plan(
     why_not: WhyNot,
     outputs: Sequence[str] | None = None,
     overridden: Collection[str] = (),
-    apart: Collection[str] = (),
+    independent_dims: Collection[str] = (),
 ) -> PartitionPlan:
     """Divide the model between compiled code and the host; `why_not` tells what the host cannot
     run.
 
-    `outputs`, `overridden` and `apart` are those of `import_onnx`.
+    `outputs`, `overridden` and `independent_dims` are those of `import_onnx`.
 
     Raises InvalidModelError, InvalidDimError, or UnsupportedModelError with all nodes that can run
     nowhere.
     """
-    model, folder = _prepare(source, overridden, apart)
+    model, folder = _prepare(source, overridden, independent_dims)
     chosen = choose_outputs(model, outputs)
     del model.graph.output[:]
     model.graph.output.extend(chosen)
@@ -192,14 +194,14 @@ def _place(
 
 
 def _prepare(
-    source: Source, overridden: Collection[str] = (), apart: Collection[str] = ()
+    source: Source, overridden: Collection[str] = (), independent_dims: Collection[str] = ()
 ) -> tuple[onnx.ModelProto, Path | None]:
     """The model with its functions in place of their calls, and a name for every node."""
     model, folder = load_model(source)
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
-    model = without_names(override(model, overridden), apart)
+    model = without_names(override(model, overridden), independent_dims)
     inline_functions(model)
     settle_initializers(model.graph)
     for index, node in enumerate(model.graph.node):

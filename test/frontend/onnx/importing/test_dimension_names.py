@@ -60,8 +60,12 @@ def test_different_names_stay_different():
 
 def test_names_that_are_taken_away():
     model = model_with(["n", 2, "m"], ["n", "2*n + m"], ["n + 1", "k"])
-    assert returned(model, apart=["n"]) == ["x0_0x2xmxf32", "x1_0xx1_1xf32", "x2_0xkxf32"]
-    assert returned(model, apart=["2*m"]) == returned(model)
+    assert returned(model, independent_dims=["n"]) == [
+        "x0_0x2xmxf32",
+        "x1_0xx1_1xf32",
+        "x2_0xkxf32",
+    ]
+    assert returned(model, independent_dims=["2*m"]) == returned(model)
 
 
 def test_dims_that_name_nothing():
