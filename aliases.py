@@ -1,7 +1,7 @@
 """Deprecated names of modules, passes, pass options, arguments and attributes of modules.
 
-For one release, an old name works and warns the first time (``DeprecationWarning``). The import of
-a moved module returns the module under its new name.
+For one release, an old name works and warns the first time (`OldNameWarning`). The import of a
+moved module returns the module under its new name.
 """
 
 import functools
@@ -104,6 +104,10 @@ ARGUMENTS = {"apart": "independent_dims"}
 _warned: set[str] = set()
 
 
+class OldNameWarning(DeprecationWarning):
+    """The use of a deprecated name. Python hides it by default; the tools print it."""
+
+
 def pass_name(name: str) -> str:
     """The name of the pass that is, or was, called `name`."""
     return _renamed(name, PASSES, "the pass")
@@ -150,7 +154,7 @@ def _renamed(name: str, table: Mapping[str, str], what: str) -> str:
     message = f"{what} '{name}' is now called '{table[name]}'"
     if message not in _warned:
         _warned.add(message)
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        warnings.warn(message, OldNameWarning, stacklevel=3)
     return table[name]
 
 
@@ -171,7 +175,7 @@ class _OldNames(MetaPathFinder, Loader):
         """Import the module under its new name, with a warning."""
         new = f"{__package__}.{MODULES[spec.name.partition('.')[2]]}"
         message = f"{spec.name} is now called {new}"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warnings.warn(message, OldNameWarning, stacklevel=2)
         module = importlib.import_module(new)
         self._specs[spec.name] = module.__spec__
         return module

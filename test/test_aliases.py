@@ -120,5 +120,5 @@ def test_the_warning_names_the_line_that_imports():
     code = "import graphc.passes.report\nassert graphc.passes.report.Report is graphc.Report"
     command = [sys.executable, "-W", "always", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr.startswith("<string>:1: DeprecationWarning: graphc.passes.report is now")
-    assert done.stderr.count("DeprecationWarning") == 1
+    assert done.stderr.startswith("<string>:1: OldNameWarning: graphc.passes.report is now")
+    assert done.stderr.count("OldNameWarning") == 1

@@ -2,9 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import NoReturn
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
+from ..aliases import OldNameWarning
 from ..errors import GraphcError, UsageError
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -13,13 +16,15 @@ BROKEN_PIPE = 128 + 13
 
 
 def run_tool(body: Callable[[], int]) -> int:
-    """Run a tool's `body` and return its exit code, with errors printed as ``error: ...``.
+    """Run a tool's `body` and return its exit code, with errors printed as ``error: ...``
+    and uses of deprecated names as ``warning: ...``.
 
     Exit codes: 0: success; 1: an error in the input; 2: an error in the command line; 130: Ctrl-C.
     An exception that graphc did not raise deliberately is a bug and keeps its traceback.
     """
     try:
-        code = body()
+        with _old_names_shown():
+            code = body()
         sys.stdout.flush()
     except UsageError as error:
         print_error(str(error), error.code)
@@ -48,6 +53,23 @@ def print_error(message: str, code: str = "") -> None:
 def print_note(message: str) -> None:
     """Print ``note: message`` to standard error."""
     print(f"note: {message}", file=sys.stderr)
+
+
+@contextmanager
+def _old_names_shown() -> Iterator[None]:
+    """Print an `OldNameWarning` as one line, unless ``-W`` or PYTHONWARNINGS says otherwise."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, OldNameWarning):
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            others(message, category, *where)
+
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("always", OldNameWarning)
+        others, warnings.showwarning = warnings.showwarning, show
+        yield
 
 
 def exit_with(main: Callable[[Sequence[str] | None], int]) -> NoReturn:
