@@ -1,0 +1,132 @@
+"""Memory of the values that loops carry, collect and capture."""
+
+import numpy as np
+from control_flow_models import check, floats, parse
+
+
+def test_equal_starts_do_not_share_memory():
+    """Carried and collected values start with equal contents and shapes, and are updated in
+    place."""
+    model = parse(
+        "(float[n, t] x, float[t, n] start, int64 trips)"
+        " => (float[n] s, float[t, n] all, float[t, n] same, float[t, n] a, float[t, n] b)",
+        """
+        zero = Constant <value_floats: floats = [0.0]> ()
+        rows = Shape <start: int = 0, end: int = 1> (x)
+        init = Expand (zero, rows)
+        s, all, same = Scan (init, x) <num_scan_inputs: int = 1, scan_input_axes: ints = [1],
+          body: graph = b1 (float[n] h, float[n] p) => (h1, u, v) {
+            h1 = Add (h, p)
+            u = Identity (h1)
+            v = Neg (h1)
+          }>
+        a, b = Loop (trips, , start, start) <
+          body: graph = b2 (int64 i, bool c, float[t, n] p, float[t, n] q) => (c1, p1, q1) {
+            c1 = Identity (c)
+            last = Constant <value_ints: ints = [-1]> ()
+            one = Constant <value_ints: ints = [1]> ()
+            at = Reshape (i, one)
+            back = Sub (last, at)
+            row = Gather (start, i)
+            axis = Constant <value_ints: ints = [0]> ()
+            update = Unsqueeze (row, axis)
+            places = Unsqueeze (at, axis)
+            other = Unsqueeze (back, axis)
+            p1 = ScatterND (p, places, update)
+            twice = Add (update, update)
+            q1 = ScatterND (q, other, twice)
+          }>
+        """,
+    )
+    feeds = {"x": floats(3, 5), "start": floats(5, 3), "trips": np.array(4)}
+    check(model, feeds)
+
+
+def test_loops_hand_on_what_lies_in_one_buffer():
+    """One tensor twice, which another loop has computed together with what nobody uses."""
+    model = parse(
+        "(float[t, n] x, int64 trips) => (float[t, n] a, float[t, n] b)",
+        """
+        y = Relu (x)
+        w = Exp (x)
+        unused, start = Loop (trips, , y, w) <body: graph = b1
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
+            go1 = Identity (go)
+            p1 = Softmax (q)
+            q1 = Softmax <axis: int = 0> (p)
+          }>
+        a, b = Loop (trips, , start, start) <body: graph = b2
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1) {
+            go1 = Identity (go)
+            p1 = Softmax (q)
+            q1 = Softmax <axis: int = 0> (p)
+          }>
+        """,
+    )
+    check(model, {"x": floats(5, 3), "trips": np.array(4)})
+
+
+def test_loops_hand_on_a_condition_beside_tensors():
+    model = parse(
+        "(float[t, n] x, int64 trips) => (float[l] sums)",
+        """
+        y = Relu (x)
+        w = Exp (x)
+        limit = Constant <value_float: float = 100.0> ()
+        yes = Constant <value: tensor = bool {1}> ()
+        a, b, sums = Loop (trips, yes, y, w) <body: graph = b1
+          (int64 i, bool go, float[t, n] p, float[t, n] q) => (go1, p1, q1, s) {
+            s = ReduceSum <keepdims: int = 0> (p)
+            go1 = Less (s, limit)
+            p1 = Relu (p)
+            q1 = Softmax <axis: int = 0> (q)
+          }>
+        """,
+    )
+    check(model, {"x": floats(5, 3), "trips": np.array(4)})
+
+
+def test_loops_leave_what_they_capture_as_it_was():
+    model = parse(
+        "(float[t, n] x, int64 trips) => (float[t, n] a, float[l, t, n] all)",
+        """
+        y = Relu (x)
+        a, all = Loop (trips, , x) <body: graph = b1
+          (int64 i, bool go, float[t, n] p) => (go1, p1, u) {
+            go1 = Identity (go)
+            one = Constant <value_ints: ints = [1]> ()
+            axis = Constant <value_ints: ints = [0]> ()
+            at = Reshape (i, one)
+            places = Unsqueeze (at, axis)
+            row = Gather (x, i)
+            update = Unsqueeze (row, axis)
+            u = ScatterND (y, places, update)
+            p1 = Add (p, u)
+          }>
+        """,
+    )
+    check(model, {"x": floats(5, 3), "trips": np.array(4)})
+
+
+def test_kernels_with_loops_of_their_own():
+    """A kernel keeps its loops, while the loop that it is in becomes branches."""
+    model = parse(
+        "(float[n, 6] x, float[n, 6] start, int64 trips)"
+        " => (float[n, 6] a, float[n, 6] b, float[m, n, 2] best, int64[m, n, 2] places)",
+        """
+        k = Constant <value_ints: ints = [2]> ()
+        axis = Constant <value_int: int = 1> ()
+        a, b, best, places = Loop (trips, , start, start) <
+          body: graph = b (int64 i, bool c, float[n, 6] p, float[n, 6] q) => (d, r, s, t, u) {
+            d = Identity (c)
+            t, u = TopK (p, k)
+            v = Neg (t)
+            r = ScatterElements <axis: int = 1> (p, u, v)
+            w = CumSum (q, axis)
+            half = Mul (w, x)
+            s = Tanh (half)
+          }>
+        """,
+    )
+    feeds = {"x": floats(3, 6), "start": floats(3, 6), "trips": np.array(4)}
+    check(model, feeds, feeds | {"trips": np.array(1)})
