@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from conformance.cases import Case
+from conformance.cases import SuiteCase
 
 # Pebble's pool forks while its own threads run.
 forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -20,7 +20,7 @@ def case(op_type, wanted):
     model = helper.make_model(helper.make_graph([node], "g", [x], [y]))
     data = [([np.array([-1, 2], np.float32)], [np.array(wanted, np.float32)])]
     source = SimpleNamespace(model=model, data_sets=data)
-    return Case(f"test_{op_type.lower()}", "node", 1e-3, 1e-7, source)
+    return SuiteCase(f"test_{op_type.lower()}", "node", 1e-3, 1e-7, source)
 
 
 CASES = [case("Relu", [0, 2]), case("Neg", [1, -2]), case("Abs", [1, 7])]

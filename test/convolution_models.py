@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 
 @dataclass(frozen=True)
-class Case:
+class ConvCase:
     """A convolution of [N, C, H, W]: its weights [F, C/group, ...], attributes and epilogue."""
 
     image: tuple[int, ...]
@@ -20,7 +20,7 @@ class Case:
 
 
 def convolution_model(
-    cases: Sequence[Case], seed: int
+    cases: Sequence[ConvCase], seed: int
 ) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
     """A model with an output for each of `cases`, and what to feed it."""
     random = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ def convolution_model(
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 
-def _shape(case: Case) -> tuple[int, ...]:
+def _shape(case: ConvCase) -> tuple[int, ...]:
     axes = len(case.image) - 2
     attributes = {"pads": [0] * 2 * axes, "strides": [1] * axes, "dilations": [1] * axes}
     attributes |= dict(case.attributes)

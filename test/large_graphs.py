@@ -4,7 +4,7 @@ import random
 
 import onnx
 from onnx import helper
-from small_models import model
+from tool_models import model
 
 
 def chain_with_branches(count: int) -> onnx.ModelProto:

@@ -24,7 +24,7 @@ TOLERANCE = {"float64": 1e-12, "float32": 3e-6, "float16": 4e-3, "bfloat16": 3e-
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RewriteOutcome:
     """The program after a pipeline, and the report."""
 
     module: ir.Module
@@ -60,7 +60,7 @@ def rewrite(
     passes: str,
     inputs: Sequence[np.ndarray] | None = None,
     tolerance: float | None = None,
-) -> Outcome:
+) -> RewriteOutcome:
     """Run `passes` on the program that `body` builds, and remove dead code.
 
     It must still compute the same: it is evaluated in numpy before and after, on `inputs` or on
@@ -76,7 +76,7 @@ def rewrite(
     after = evaluate_function(main_of(module), inputs)
     for want, have in zip(before, after, strict=True):
         assert_close(have, want, tolerance)
-    return Outcome(module, report)
+    return RewriteOutcome(module, report)
 
 
 def assert_close(have: np.ndarray, want: np.ndarray, tolerance: float | None = None) -> None:

@@ -12,7 +12,7 @@ from test_models import compare, exported, small_cnn
 
 import graphc
 from conformance.known import FOLDER, load_known
-from conformance.running import run_case
+from conformance.run_cases import run_case
 from graphc.benchmarks.measure import largest_difference
 from graphc.compiler.driver import make_options, to_file, to_module
 from graphc.compiler.options import Options

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -259,6 +260,27 @@ def test_packages_have_one_place(path):
     for name in imported(path):
         allowed = OUTSIDE.get(name.split(".")[0])
         assert allowed is None or place.startswith(allowed), f"{place} imports {name}"
+
+
+def test_public_classes_have_names_of_their_own():
+    """One name is one class, in the tests as well; ops are named within their dialect."""
+    found = defaultdict(set)
+    for path in [*sources(), *ROOT.glob("test/**/*.py")]:
+        dialect = path.parent if path.is_relative_to(ROOT / "dialects") else None
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                scope = dialect if node.name.endswith("Op") else None
+                found[scope, node.name].add(str(path.relative_to(ROOT)))
+    assert not {name: paths for (_, name), paths in found.items() if len(paths) > 1}
+
+
+def test_modules_of_the_programs_of_test_have_names_of_their_own():
+    """Those of `fuzz.families` are named as the families of ops are everywhere."""
+    found = defaultdict(set)
+    for path in ROOT.glob("test/**/*.py"):
+        if not path.name.startswith(("__", "test_", "conftest")) and path.parent.name != "families":
+            found[path.name].add(str(path.relative_to(ROOT)))
+    assert not {name: paths for name, paths in found.items() if len(paths) > 1}
 
 
 def test_dialect_files_keep_annotations_as_objects():

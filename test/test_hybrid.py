@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from small_models import dense, unsupported
+from tool_models import dense, unsupported
 
 import graphc
 from graphc.errors import (

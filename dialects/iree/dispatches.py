@@ -107,7 +107,7 @@ def each_dispatch(module: Any) -> list[Dispatch]:
     return [Dispatch(op) for op in _each(module.operation, _DISPATCH)]
 
 
-class Kernel:
+class KernelFunction:
     """The function of an executable of `module` that has one."""
 
     def __init__(self, module: Any, name: str):

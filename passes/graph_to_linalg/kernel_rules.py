@@ -27,7 +27,7 @@ def _never(op: Any, cpu: CpuModel) -> bool:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ContractionKernel:
     """The rule of a contraction, and what its kernel can do."""
 
     rule: KernelRule
@@ -35,7 +35,7 @@ class Kernel:
     """Tells of an op and a CPU whether the kernel may round its results to bf16."""
 
 
-_kernels: dict[str, Kernel] = {}
+_kernels: dict[str, ContractionKernel] = {}
 
 
 def lowers_with_epilogue(
@@ -45,7 +45,7 @@ def lowers_with_epilogue(
     """Register the decorated function as the rule of `op_class`, alone or with an epilogue."""
 
     def register(rule: KernelRule) -> KernelRule:
-        _kernels[op_class.OPERATION_NAME] = Kernel(rule, stores_bf16)
+        _kernels[op_class.OPERATION_NAME] = ContractionKernel(rule, stores_bf16)
 
         @lowers(op_class)
         @functools.wraps(rule)
@@ -58,6 +58,6 @@ def lowers_with_epilogue(
     return register
 
 
-def kernel_of(op_class: type[graph.GraphOp]) -> Kernel | None:
+def kernel_of(op_class: type[graph.GraphOp]) -> ContractionKernel | None:
     """The kernel that computes `op_class` together with an epilogue, or None."""
     return _kernels.get(op_class.OPERATION_NAME)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects.iree.dispatches import Dispatch, Kernel, each_dispatch, splat
+from ...dialects.iree.dispatches import Dispatch, KernelFunction, each_dispatch, splat
 from ...dialects.locations import node_name
 from ...mlir import arith, ir
 from ..infra.base import MODULE, Pass, PassState
@@ -52,12 +52,12 @@ class WorkStealingDispatch(Pass):
             counters.hand_over(called)
             statistics.record_fired(node)
         for name, (scalar, buffer) in places.items():
-            self._share(Kernel(op, name), scalar, buffer)
+            self._share(KernelFunction(op, name), scalar, buffer)
 
     def _has_few(self, dispatch: Dispatch) -> bool:
         return dispatch.workgroups is not None and dispatch.workgroups < self.threads
 
-    def _share(self, kernel: Kernel, scalar: int, buffer: int) -> None:
+    def _share(self, kernel: KernelFunction, scalar: int, buffer: int) -> None:
         number = kernel.number
         kernel.keep_memory()
         with ir.InsertionPoint(number), number.location:
@@ -69,7 +69,7 @@ class WorkStealingDispatch(Pass):
         number.erase()
 
 
-def _move(kernel: Kernel, workgroup: ir.Value) -> None:
+def _move(kernel: KernelFunction, workgroup: ir.Value) -> None:
     """Move the body of the kernel here, for workgroup `workgroup`."""
     block = ir.InsertionPoint.current.block
     for op in kernel.body():

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
-from small_models import dense
+from tool_models import dense
 
 import graphc
 from graphc.benchmarks.cuda_kernels import CudaKernel, kernels_of, run_on_device, table

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from small_models import WEIGHTS, dense, dense_result, model, write
+from tool_models import WEIGHTS, dense, dense_result, model, write
 
 import graphc
 from graphc.compiler import driver, model_cache

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numerics import Cases, const
 from onnx import helper
-from small_models import dense, dense_result, model, unsupported, write
+from tool_models import dense, dense_result, model, unsupported, write
 
 import graphc
 from graphc.errors import (

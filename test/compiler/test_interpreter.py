@@ -7,8 +7,8 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
-from small_models import BIAS, WEIGHTS, dense, dense_result, model, write
 from test_hybrid import X, sandwich
+from tool_models import BIAS, WEIGHTS, dense, dense_result, model, write
 
 import graphc
 from graphc.errors import ExecutionError, FeedError, UnsupportedModelError, UsageError

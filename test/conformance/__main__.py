@@ -15,13 +15,13 @@ from harness import docs
 from harness.isolation import default_jobs
 
 from .batched import compile_cases
-from .cases import Case, case_info, load_cases
+from .case_outcome import CaseOutcome
+from .cases import SuiteCase, case_info, load_cases
 from .environment import describe_run
-from .journal import Journal, Run, merge_journals
 from .known import Known, is_surprise, list_file, load_known, suggested_groups, surprises
-from .outcome import Outcome
-from .results import results_of, sum_up, with_mended, write_results
-from .running import run_cases
+from .run_cases import run_cases
+from .suite_journal import SuiteJournal, SuiteRun, merge_journals
+from .suite_results import results_of, sum_up, with_mended, write_results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,14 +43,17 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _outcomes(
-    cases: Sequence[Case], run: Run, known: Mapping[str, Known], options: argparse.Namespace
-) -> Iterator[Outcome]:
+    cases: Sequence[SuiteCase],
+    run: SuiteRun,
+    known: Mapping[str, Known],
+    options: argparse.Namespace,
+) -> Iterator[CaseOutcome]:
     """Yield the outcomes that the file already has, then run the remaining cases and write theirs
     to it."""
     if options.results is None:
         yield from _shown(_fresh(cases, run, options), known, options.all)
         return
-    with closing(Journal(options.results, run, options.resume or options.retry)) as journal:
+    with closing(SuiteJournal(options.results, run, options.resume or options.retry)) as journal:
         names = {case.name for case in cases}
         kept = {name: each for name, each in journal.outcomes.items() if name in names}
         if options.retry:
@@ -62,7 +65,9 @@ def _outcomes(
             yield outcome
 
 
-def _fresh(cases: Sequence[Case], run: Run, options: argparse.Namespace) -> Iterator[Outcome]:
+def _fresh(
+    cases: Sequence[SuiteCase], run: SuiteRun, options: argparse.Namespace
+) -> Iterator[CaseOutcome]:
     shared: dict[str, Any] = {
         "jobs": options.jobs,
         "timeout": options.timeout,
@@ -80,8 +85,8 @@ def _fresh(cases: Sequence[Case], run: Run, options: argparse.Namespace) -> Iter
 
 
 def _shown(
-    outcomes: Iterable[Outcome], known: Mapping[str, Known], everything: bool
-) -> Iterator[Outcome]:
+    outcomes: Iterable[CaseOutcome], known: Mapping[str, Known], everything: bool
+) -> Iterator[CaseOutcome]:
     """Yield `outcomes` and print those that do not pass.
 
     Without `everything`, print only those that are not known to fail.
@@ -101,10 +106,10 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _conclude(
-    run: Run,
-    everything: Sequence[Case],
-    cases: Sequence[Case],
-    outcomes: Mapping[str, Outcome],
+    run: SuiteRun,
+    everything: Sequence[SuiteCase],
+    cases: Sequence[SuiteCase],
+    outcomes: Mapping[str, CaseOutcome],
     options: argparse.Namespace,
 ) -> int:
     """Print how `cases`, a part of `everything`, ended; return 1 if one differs from the list.
@@ -132,7 +137,7 @@ def _conclude(
     return 1 if otherwise else 0
 
 
-def shard(cases: Sequence[Case], text: str) -> Sequence[Case]:
+def shard(cases: Sequence[SuiteCase], text: str) -> Sequence[SuiteCase]:
     """The cases of a shard. ``2/4`` takes every fourth case, from the second. Raises
     `UsageError`."""
     index, _, count = text.partition("/")

@@ -20,27 +20,27 @@ from graphc.runtime import compile_module
 from graphc.tools.program_files import new_context
 from harness.isolation import Lost, call_each
 
-from .cases import Case
-from .outcome import Outcome
-from .running import GRACE, ONE_THREAD, compile_case, outcome_of, run_cases
+from .case_outcome import CaseOutcome
+from .cases import SuiteCase
+from .run_cases import GRACE, ONE_THREAD, compile_case, outcome_of, run_cases
 
 SIZE = 40
 """Number of cases in a batch. It halves the time of compiling them one by one; larger batches gain
 nothing."""
 
-_batches: list[Sequence[Case]] = []
+_batches: list[Sequence[SuiteCase]] = []
 """The batches by number, as the forked processes of the pool find them."""
 
 
-def in_batches(cases: Sequence[Case], size: int) -> list[Sequence[Case]]:
+def in_batches(cases: Sequence[SuiteCase], size: int) -> list[Sequence[SuiteCase]]:
     """`cases` in order, in batches of `size`. Neighbouring cases share kernels, which are compiled
     once."""
     return [cases[first : first + size] for first in range(0, len(cases), size)]
 
 
 def compile_cases(
-    cases: Sequence[Case], *, jobs: int, timeout: float, target: str, host: bool
-) -> Iterator[Outcome]:
+    cases: Sequence[SuiteCase], *, jobs: int, timeout: float, target: str, host: bool
+) -> Iterator[CaseOutcome]:
     """Compile `cases` in batches, `jobs` of these at a time; yield outcomes as they arrive.
 
     A batch that crashes, hangs or does not compile is compiled case by case, each within `timeout`
@@ -49,7 +49,7 @@ def compile_cases(
     _batches[:] = in_batches(cases, SIZE)
     call = partial(_compile_numbered, timeout, target, host)
     limit = SIZE * (timeout + GRACE)
-    lost: list[Case] = []
+    lost: list[SuiteCase] = []
     for number, ended in call_each(call, range(len(_batches)), jobs=jobs, timeout=limit):
         if isinstance(ended, Lost):
             lost += _batches[number]
@@ -58,13 +58,13 @@ def compile_cases(
     yield from run_cases(lost, jobs=jobs, timeout=timeout, target=target, host=host, execute=False)
 
 
-def _compile_numbered(timeout: float, target: str, host: bool, number: int) -> list[Outcome]:
+def _compile_numbered(timeout: float, target: str, host: bool, number: int) -> list[CaseOutcome]:
     return compile_batched(_batches[number], timeout, target=target, host=host)
 
 
 def compile_batched(
-    cases: Sequence[Case], timeout: float, *, target: str, host: bool, keep: Path | None = None
-) -> list[Outcome]:
+    cases: Sequence[SuiteCase], timeout: float, *, target: str, host: bool, keep: Path | None = None
+) -> list[CaseOutcome]:
     """Compile all `cases` as one module within `timeout` seconds; return their outcomes.
 
     If that fails, each case is compiled by itself. With `keep`, a folder, the compiled module is
@@ -98,7 +98,7 @@ def compile_batched(
     return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
 
-def _lower(case: Case, options: Options, programs: list[bytes]) -> bool:
+def _lower(case: SuiteCase, options: Options, programs: list[bytes]) -> bool:
     """Add the program of `case` for the backend to `programs`; return whether it covers the whole
     case."""
     whole = True

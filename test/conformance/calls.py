@@ -14,11 +14,11 @@ from graphc.onnx_backend import GraphcBackendRep
 from graphc.runtime import load
 from harness.variation import order_of_calls, other_values
 
-from .cases import Case
+from .cases import SuiteCase
 
 
 def check_calls(
-    case: Case, prepared: GraphcBackendRep, inputs: Sequence[Any], expected: Sequence[Any]
+    case: SuiteCase, prepared: GraphcBackendRep, inputs: Sequence[Any], expected: Sequence[Any]
 ) -> None:
     """Call the model alternately with `inputs` and with other inputs of the same shapes.
 
@@ -86,7 +86,7 @@ def _shown(value: Any) -> str:
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else repr(value)
 
 
-def _compare(expected: Any, given: Any, case: Case) -> None:
+def _compare(expected: Any, given: Any, case: SuiteCase) -> None:
     """Raise AssertionError if `given` differs from `expected`.
 
     Sequences are compared item by item. ONNX's own comparison does so only if the items are not

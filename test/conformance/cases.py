@@ -12,7 +12,7 @@ from onnx.backend.test.loader import load_model_tests
 
 from graphc.debugging.onnx.graphs import all_nodes
 
-from .results import CaseInfo, operator_key
+from .suite_results import CaseInfo, operator_key
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
@@ -23,7 +23,7 @@ _HOST_OPERATORS = {"ImageDecoder", "StringNormalizer", "TfIdfVectorizer", "Regex
 
 
 @dataclass
-class Case:
+class SuiteCase:
     """One case; its files are read on demand."""
 
     name: str
@@ -49,18 +49,18 @@ class Case:
             yield _read(folder, "input", graph.input), _read(folder, "output", graph.output)
 
 
-def load_cases() -> list[Case]:
+def load_cases() -> list[SuiteCase]:
     """All cases, in ONNX's order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # infinities and NaN in the examples are intended
         return [
-            Case(test.name, kind, test.rtol, test.atol, test)
+            SuiteCase(test.name, kind, test.rtol, test.atol, test)
             for kind in KINDS
             for test in load_model_tests(kind=kind)
         ]
 
 
-def case_info(case: Case) -> CaseInfo:
+def case_info(case: SuiteCase) -> CaseInfo:
     """The properties of `case` for the statistics. Expanded function bodies do not count for
     operators."""
     model = case.model()

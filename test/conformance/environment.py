@@ -10,10 +10,10 @@ from graphc.runtime.device.discovery import on_this_machine
 from graphc.runtime.targets.cpu import CPU
 from harness.isolation import in_child
 
-from .journal import Run
+from .suite_journal import SuiteRun
 
 
-def describe_run(target: str, *, executed: bool, host: bool) -> Run:
+def describe_run(target: str, *, executed: bool, host: bool) -> SuiteRun:
     """A run for `target` on this machine that begins today.
 
     Raises `UnknownTargetError`, and `DeviceError` if the run is to be `executed` and the device is
@@ -21,7 +21,7 @@ def describe_run(target: str, *, executed: bool, host: bool) -> Run:
     """
     variant, device = in_child(_variant_and_device, target, executed)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return Run(target, variant, device, executed, host, package_versions(), today)
+    return SuiteRun(target, variant, device, executed, host, package_versions(), today)
 
 
 def _variant_and_device(target: str, executed: bool) -> tuple[str, str]:

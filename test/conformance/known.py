@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .outcome import Outcome, Status
+from .case_outcome import CaseOutcome, CaseStatus
 
 FOLDER = Path(__file__).with_name("not_passing")
 
@@ -30,7 +30,7 @@ FOLDER = Path(__file__).with_name("not_passing")
 class Known:
     """The known outcome of a case, and the reason."""
 
-    status: Status
+    status: CaseStatus
     reason: str
     compiles: bool = False
     """True if an error comes only when the case runs; a wrong answer always does."""
@@ -38,7 +38,7 @@ class Known:
     @property
     def does_compile(self) -> bool:
         """Return whether the case compiles."""
-        return self.compiles or self.status is Status.WRONG
+        return self.compiles or self.status is CaseStatus.WRONG
 
 
 def list_file(target: str) -> Path:
@@ -68,19 +68,19 @@ def _load(path: Path) -> dict[str, Known]:
     for name in written.get("passing", ()):
         del known[name]
     for group in written.get("group", ()):
-        status = Status(group["status"])
+        status = CaseStatus(group["status"])
         each = Known(status, group["reason"], group.get("compiles", False))
         known |= dict.fromkeys(group["cases"], each)
     return known
 
 
-def is_surprise(outcome: Outcome, known: Mapping[str, Known]) -> bool:
+def is_surprise(outcome: CaseOutcome, known: Mapping[str, Known]) -> bool:
     """Return whether the outcome of a case differs from the list."""
     listed = known.get(outcome.name)
-    return outcome.status is not (Status.PASS if listed is None else listed.status)
+    return outcome.status is not (CaseStatus.PASS if listed is None else listed.status)
 
 
-def surprises(outcomes: Iterable[Outcome], known: Mapping[str, Known]) -> list[str]:
+def surprises(outcomes: Iterable[CaseOutcome], known: Mapping[str, Known]) -> list[str]:
     """A line for each case whose outcome differs from the list."""
     return [
         f"{outcome.status.upper():12} {outcome.name}: {_expected(outcome, known)}"
@@ -89,16 +89,16 @@ def surprises(outcomes: Iterable[Outcome], known: Mapping[str, Known]) -> list[s
     ]
 
 
-def _expected(outcome: Outcome, known: Mapping[str, Known]) -> str:
+def _expected(outcome: CaseOutcome, known: Mapping[str, Known]) -> str:
     if outcome.name not in known:
         return outcome.detail
     listed = f"listed as '{known[outcome.name].status}'"
     return f"{listed}; {outcome.detail}" if outcome.detail else listed
 
 
-def suggested_groups(outcomes: Iterable[Outcome]) -> Iterator[str]:
+def suggested_groups(outcomes: Iterable[CaseOutcome]) -> Iterator[str]:
     """The text of groups for a list, with messages in place of reasons."""
-    groups: dict[tuple[Status, str], list[Outcome]] = defaultdict(list)
+    groups: dict[tuple[CaseStatus, str], list[CaseOutcome]] = defaultdict(list)
     for outcome in outcomes:
         if not outcome.passed:
             kind = re.sub(r"'[^']*'|\"[^\"]*\"|\S*\d\S*", "_", outcome.detail)

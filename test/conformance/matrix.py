@@ -9,13 +9,13 @@ import onnx
 from gpu_check.device_results import read_reports
 from graphc.frontend.onnx.importing.registry import converters
 
+from .case_outcome import CaseStatus
 from .known import load_known
-from .outcome import Status
-from .results import OperatorResult, Results, operator_key, read_results, share
+from .suite_results import OperatorResult, SuiteResults, operator_key, read_results, share
 
 NOTE = "<!-- Written by `make docs` from docs/conformance/ and docs/gpu/; edits here are lost. -->"
 _DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview")
-_OTHERS = [status for status in Status if status is not Status.PASS]
+_OTHERS = [status for status in CaseStatus if status is not CaseStatus.PASS]
 _EXPLANATION = """\
 *Opsets* are those at which the semantics of the converter change; *body* means that ONNX's own \
 function body is compiled. *Types* are the input types of the cases that pass on the first target. \
@@ -28,7 +28,7 @@ def support_matrix() -> str:
     return page(columns())
 
 
-def columns() -> dict[str, Results]:
+def columns() -> dict[str, SuiteResults]:
     """The results by column head: one column per target, then one per device."""
     found = {title(each): each for each in read_results()}
     for report in read_reports():
@@ -37,12 +37,12 @@ def columns() -> dict[str, Results]:
     return found
 
 
-def title(results: Results) -> str:
+def title(results: SuiteResults) -> str:
     """The head of a target's column."""
     return results.run.target if results.run.executed else f"{results.run.target} (compiled)"
 
 
-def page(columns: Mapping[str, Results]) -> str:
+def page(columns: Mapping[str, SuiteResults]) -> str:
     """The page for results by column head."""
     notes = _Notes(columns)
     lines = ["# Operator support", "", NOTE, ""]
@@ -58,7 +58,7 @@ def page(columns: Mapping[str, Results]) -> str:
     return "\n".join([*lines, "", *notes.text()]) + "\n"
 
 
-def _summary(columns: Mapping[str, Results]) -> Iterator[str]:
+def _summary(columns: Mapping[str, SuiteResults]) -> Iterator[str]:
     yield f"| target | device | date | pass | {' | '.join(_OTHERS)} | tensor-only, fully compiled |"
     yield "| --- " * (5 + len(_OTHERS)) + "|"
     for head, each in columns.items():
@@ -69,7 +69,7 @@ def _summary(columns: Mapping[str, Results]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _table(domain: str, columns: Mapping[str, Results], notes: "_Notes") -> Iterator[str]:
+def _table(domain: str, columns: Mapping[str, SuiteResults], notes: "_Notes") -> Iterator[str]:
     opsets: dict[tuple[str, str], list[int]] = defaultdict(list)
     for converter in converters():
         opsets[converter.domain, converter.op_type].append(converter.since)
@@ -101,7 +101,7 @@ def _cell(result: OperatorResult) -> str:
 class _Notes:
     """Footnotes with the reasons why cases do not pass."""
 
-    def __init__(self, columns: Mapping[str, Results]):
+    def __init__(self, columns: Mapping[str, SuiteResults]):
         self._columns = list(columns.items())
         self._known = [load_known(r.run.target, r.run.executed) for r in columns.values()]
         self._numbers: dict[str, int] = {}

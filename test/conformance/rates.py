@@ -7,7 +7,7 @@ from gpu_check.device_results import DeviceReport, read_reports
 from harness.generated import with_generated
 
 from .matrix import title
-from .results import Results, read_results, share
+from .suite_results import SuiteResults, read_results, share
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "targets.md"
 
@@ -18,7 +18,7 @@ def targets_page() -> str:
     return with_generated(PAGE, "docs/conformance/ and docs/gpu/", lines)
 
 
-def rates(results: Iterable[Results], reports: Iterable[DeviceReport]) -> Iterator[str]:
+def rates(results: Iterable[SuiteResults], reports: Iterable[DeviceReport]) -> Iterator[str]:
     """One line per run of ONNX's tests, then one per run of `make gpu-check` on a device."""
     yield "| target | device | date | passing cases | tensor-only cases, fully compiled | models |"
     yield "| --- | --- | --- | --- | --- | --- |"
@@ -29,7 +29,7 @@ def rates(results: Iterable[Results], reports: Iterable[DeviceReport]) -> Iterat
         yield _line(report.results.run.target, report.device, report.results, models)
 
 
-def _line(target: str, device: str, results: Results, models: str) -> str:
+def _line(target: str, device: str, results: SuiteResults, models: str) -> str:
     passed = share(results.passed, results.total) if results.total else ""
     native = share(results.native_tensors, results.tensors) if results.total else ""
     return f"| {target} | {device} | {results.run.date} | {passed} | {native} | {models} |"

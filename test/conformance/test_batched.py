@@ -9,8 +9,8 @@ from conformance_cases import CASES, forks
 from onnx import TensorProto, helper
 
 from conformance import batched
-from conformance.cases import Case
-from conformance.outcome import Status
+from conformance.case_outcome import CaseStatus
+from conformance.cases import SuiteCase
 from graphc.errors import BackendTimeoutError
 
 
@@ -22,7 +22,9 @@ def case_of(nodes, shape, result, constants=()):
     )
     graph = helper.make_graph(nodes, "g", [x], [y], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    return Case(f"test_{nodes[0].name}", "node", 0, 0, SimpleNamespace(model=model, data_sets=[]))
+    return SuiteCase(
+        f"test_{nodes[0].name}", "node", 0, 0, SimpleNamespace(model=model, data_sets=[])
+    )
 
 
 UNKNOWN = case_of([helper.make_node("NoSuchOperator", ["x"], ["y"], name="unknown")], [2], [2])
@@ -46,7 +48,7 @@ def test_one_module_has_the_kernels_of_all(tmp_path):
     outcomes = batched.compile_batched(
         [*CASES, CASES[0]], 100, target="cuda", host=False, keep=tmp_path
     )
-    assert [each.status for each in outcomes] == [Status.PASS] * 4
+    assert [each.status for each in outcomes] == [CaseStatus.PASS] * 4
     (path,) = tmp_path.iterdir()
     assert len(kernels(path)) == 3
 
@@ -54,7 +56,7 @@ def test_one_module_has_the_kernels_of_all(tmp_path):
 def test_what_cannot_be_imported_hinders_no_other(tmp_path):
     given = [UNKNOWN, CASES[0]]
     refused, passed = batched.compile_batched(given, 100, target="cuda", host=False, keep=tmp_path)
-    assert refused.status is Status.UNSUPPORTED
+    assert refused.status is CaseStatus.UNSUPPORTED
     assert "NoSuchOperator" in refused.detail
     assert passed.passed
     assert [len(kernels(path)) for path in tmp_path.iterdir()] == [1]
@@ -63,7 +65,7 @@ def test_what_cannot_be_imported_hinders_no_other(tmp_path):
 def test_what_does_not_compile_in_a_batch_is_compiled_alone(tmp_path):
     given = [CASES[0], NEGATED]
     outcomes = batched.compile_batched(given, 100, target="cuda", host=False, keep=tmp_path)
-    assert [each.status for each in outcomes] == [Status.PASS] * 2
+    assert [each.status for each in outcomes] == [CaseStatus.PASS] * 2
     assert {path.name for path in tmp_path.iterdir()} == {each.name for each in given}
 
 

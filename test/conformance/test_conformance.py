@@ -9,17 +9,17 @@ import pytest
 from conformance_cases import CASES, forks
 
 from conformance import __main__ as tool
-from conformance import known, matrix, results
+from conformance import known, matrix, suite_results
 from conformance.calls import check_calls
+from conformance.case_outcome import CaseOutcome, CaseStatus
 from conformance.cases import case_info
-from conformance.journal import Journal, Run, merge_journals
-from conformance.outcome import Outcome, Status
-from conformance.running import run_cases
+from conformance.run_cases import run_cases
+from conformance.suite_journal import SuiteJournal, SuiteRun, merge_journals
 from graphc.errors import UsageError
 from graphc.runtime import CompiledModel
 
-RUN = Run("cpu", "cpu:host", "a processor", True, True, {"onnx": "1"}, "2026-01-01")
-PASS, WRONG, ERROR = Status.PASS, Status.WRONG, Status.ERROR
+RUN = SuiteRun("cpu", "cpu:host", "a processor", True, True, {"onnx": "1"}, "2026-01-01")
+PASS, WRONG, ERROR = CaseStatus.PASS, CaseStatus.WRONG, CaseStatus.ERROR
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def suite(monkeypatch, tmp_path):
     monkeypatch.setattr(tool, "load_cases", lambda: CASES)
     monkeypatch.setattr(tool, "run_cases", run_cases)
     monkeypatch.setattr(tool.docs, "main", lambda: None)
-    monkeypatch.setattr(results, "FOLDER", tmp_path / "conformance")
+    monkeypatch.setattr(suite_results, "FOLDER", tmp_path / "conformance")
     monkeypatch.setattr(known, "FOLDER", tmp_path / "not_passing")
     return ran
 
@@ -52,10 +52,10 @@ def test_a_run_in_shards_is_resumed_and_merged(suite, tmp_path, capsys):
     assert suite == ["test_relu", "test_abs"]
     assert tool.main([*first, "--retry"]) == 1
     assert suite == ["test_relu", "test_abs", "test_abs"]
-    assert not results.FOLDER.exists()
+    assert not suite_results.FOLDER.exists()
     assert tool.main(["--results", files[1], "--shard", "2/2", "-j1"]) == 0
     assert tool.main(["--merge", *files]) == 1
-    (found,) = results.read_results()
+    (found,) = suite_results.read_results()
     assert (found.passed, found.total) == (2, 3)
     assert found.operators["Abs"].not_passing == ["test_abs"]
     assert found.run.device.endswith("bits")
@@ -129,16 +129,16 @@ def test_shards_divide_the_cases():
 
 def test_a_torn_line_is_dropped(tmp_path):
     path = tmp_path / "run.jsonl"
-    journal = Journal(path, RUN, resume=False)
-    journal.add(Outcome("test_a", WRONG, "why"))
+    journal = SuiteJournal(path, RUN, resume=False)
+    journal.add(CaseOutcome("test_a", WRONG, "why"))
     journal.close()
     with path.open("a") as file:
         file.write('{"name": "test_b", "sta')
     assert list(merge_journals([path])[1]) == ["test_a"]
-    journal = Journal(path, replace(RUN, date="later"), resume=True)
-    assert journal.outcomes == {"test_a": Outcome("test_a", WRONG, "why")}
+    journal = SuiteJournal(path, replace(RUN, date="later"), resume=True)
+    assert journal.outcomes == {"test_a": CaseOutcome("test_a", WRONG, "why")}
     assert journal.run.date == RUN.date
-    journal.add(Outcome("test_b", PASS))
+    journal.add(CaseOutcome("test_b", PASS))
     journal.close()
     assert list(merge_journals([path])[1]) == ["test_a", "test_b"]
 
@@ -146,14 +146,14 @@ def test_a_torn_line_is_dropped(tmp_path):
 def test_files_of_other_runs(tmp_path):
     paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     for path, target in zip(paths, ("cpu", "vulkan"), strict=True):
-        Journal(path, replace(RUN, target=target), resume=False).close()
+        SuiteJournal(path, replace(RUN, target=target), resume=False).close()
     with pytest.raises(UsageError, match="target is 'vulkan', not 'cpu'"):
         merge_journals(paths)
     with pytest.raises(UsageError, match="target is 'vulkan', not 'cpu'"):
-        Journal(paths[1], RUN, resume=True)
+        SuiteJournal(paths[1], RUN, resume=True)
     paths[0].write_text(json.dumps({"name": "test_a"}) + "\n")
     with pytest.raises(UsageError, match="is no file of results"):
-        Journal(paths[0], RUN, resume=True)
+        SuiteJournal(paths[0], RUN, resume=True)
 
 
 @pytest.fixture
@@ -183,20 +183,20 @@ def test_a_case_that_fails_when_it_runs_compiles(lists, tmp_path):
 
 
 def test_surprises(lists):
-    ended = [("a", WRONG), ("b", PASS), ("c", Status.CRASH), ("d", ERROR)]
-    outcomes = [Outcome(name, status, "why") for name, status in ended]
+    ended = [("a", WRONG), ("b", PASS), ("c", CaseStatus.CRASH), ("d", ERROR)]
+    outcomes = [CaseOutcome(name, status, "why") for name, status in ended]
     assert known.surprises(outcomes, known.load_known("vulkan")) == [
         "CRASH        c: listed as 'error'; why",
         "ERROR        d: why",
     ]
-    assert known.surprises([Outcome("a", PASS)], known.load_known("cpu")) == [
+    assert known.surprises([CaseOutcome("a", PASS)], known.load_known("cpu")) == [
         "PASS         a: listed as 'wrong answer'"
     ]
 
 
 def test_suggestions_share_reasons():
     details = {"a": 'node "a" of 3', "b": 'node "b" of 4', "c": "other\n"}
-    outcomes = [Outcome(name, ERROR, detail) for name, detail in details.items()]
+    outcomes = [CaseOutcome(name, ERROR, detail) for name, detail in details.items()]
     groups = tomllib.loads("\n".join(known.suggested_groups(outcomes)))["group"]
     assert [(each["reason"], each["cases"]) for each in groups] == [
         ('node "a" of 3', ["a", "b"]),
@@ -207,27 +207,27 @@ def test_suggestions_share_reasons():
 def test_what_was_mended_counts():
     infos = [case_info(each) for each in CASES]
     names = [info.name for info in infos]
-    before = {n: Outcome(n, s) for n, s in zip(names, (PASS, ERROR, WRONG), strict=True)}
-    after = {n: Outcome(n, s) for n, s in zip(names, (WRONG, PASS, WRONG), strict=True)}
-    whole = results.sum_up(RUN, infos, before)
-    mended = results.with_mended(whole, infos, after)
-    ended = {n: Outcome(n, s) for n, s in zip(names, (PASS, PASS, WRONG), strict=True)}
-    assert mended == results.sum_up(RUN, infos, ended)
-    assert whole == results.sum_up(RUN, infos, before)
+    before = {n: CaseOutcome(n, s) for n, s in zip(names, (PASS, ERROR, WRONG), strict=True)}
+    after = {n: CaseOutcome(n, s) for n, s in zip(names, (WRONG, PASS, WRONG), strict=True)}
+    whole = suite_results.sum_up(RUN, infos, before)
+    mended = suite_results.with_mended(whole, infos, after)
+    ended = {n: CaseOutcome(n, s) for n, s in zip(names, (PASS, PASS, WRONG), strict=True)}
+    assert mended == suite_results.sum_up(RUN, infos, ended)
+    assert whole == suite_results.sum_up(RUN, infos, before)
 
 
 def test_the_page_has_a_column_for_each_target(lists, monkeypatch, tmp_path):
     infos = [case_info(each) for each in CASES]
     endings = {"cpu": (PASS, PASS, PASS), "vulkan": (PASS, ERROR, WRONG), "cuda": (PASS,) * 3}
-    monkeypatch.setattr(results, "FOLDER", tmp_path / "conformance")
+    monkeypatch.setattr(suite_results, "FOLDER", tmp_path / "conformance")
     for target, statuses in endings.items():
         run = replace(RUN, target=target, executed=target != "cuda")
         outcomes = {
-            info.name: Outcome(info.name, status, "|why|", native=info.name != "test_relu")
+            info.name: CaseOutcome(info.name, status, "|why|", native=info.name != "test_relu")
             for info, status in zip(infos, statuses, strict=True)
         }
-        results.write_results(results.sum_up(run, infos, outcomes))
-    found = results.read_results()
+        suite_results.write_results(suite_results.sum_up(run, infos, outcomes))
+    found = suite_results.read_results()
     assert [each.run.target for each in found] == ["cpu", "vulkan", "cuda"]
     assert found[1].native_tensors == 0
     page = matrix.page({matrix.title(each): each for each in found})

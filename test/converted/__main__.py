@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from conformance.known import suggested_groups
-from converted.outcome import OTHERS, Journal, Outcome, Run, Status
+from converted.conversion_outcome import (
+    OTHERS,
+    ConversionJournal,
+    ConversionOutcome,
+    ConversionRun,
+    ConversionStatus,
+)
 from graphc.compiler.driver import package_versions
 from graphc.tools.cli import run_tool
 from harness.isolation import Lost, call_each, default_jobs
@@ -47,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     run = _describe(options.suite, suite.FRAMEWORKS)
     file = options.output / f"{options.suite}.jsonl"
-    with Journal(file, run, options.resume) as journal:
+    with ConversionJournal(file, run, options.resume) as journal:
         outcomes = {name: each for name, each in journal.outcomes.items() if name in set(names)}
         left = [name for name in names if name not in outcomes]
         for outcome in _outcomes(suite, left, options.jobs):
@@ -70,50 +76,52 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if surprises else 0
 
 
-def _outcomes(suite: Any, names: Sequence[str], jobs: int) -> Iterable[Outcome]:
+def _outcomes(suite: Any, names: Sequence[str], jobs: int) -> Iterable[ConversionOutcome]:
     check = partial(_quietly, suite.__name__)
     for name, ended in call_each(check, names, jobs=jobs, timeout=SECONDS):
         if isinstance(ended, Lost):
-            status = Status.CRASH if ended.crashed else Status.HANG
-            ended = Outcome(name, status, ended.detail, seconds=SECONDS)
+            status = ConversionStatus.CRASH if ended.crashed else ConversionStatus.HANG
+            ended = ConversionOutcome(name, status, ended.detail, seconds=SECONDS)
         yield ended
 
 
-def _quietly(module: str, name: str) -> Outcome:
+def _quietly(module: str, name: str) -> ConversionOutcome:
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)
     start = time.perf_counter()
     outcome = importlib.import_module(module).run(name)
-    return Outcome(**{**outcome.__dict__, "name": name, "seconds": time.perf_counter() - start})
+    return ConversionOutcome(
+        **{**outcome.__dict__, "name": name, "seconds": time.perf_counter() - start}
+    )
 
 
-def read_list(suite: str) -> Mapping[str, Status]:
+def read_list(suite: str) -> Mapping[str, ConversionStatus]:
     """The statuses of the cases that are known not to pass."""
     written = tomllib.loads((LISTS / f"{suite}.toml").read_text(encoding="utf-8"))
     groups = written.get("group", ())
-    return {name: Status(each["status"]) for each in groups for name in each["cases"]}
+    return {name: ConversionStatus(each["status"]) for each in groups for name in each["cases"]}
 
 
-def is_surprise(outcome: Outcome, known: Mapping[str, Status]) -> bool:
+def is_surprise(outcome: ConversionOutcome, known: Mapping[str, ConversionStatus]) -> bool:
     """True if a case ended differently from what the list says."""
     if outcome.name not in known:
         return not outcome.passed
     return outcome.status is not known[outcome.name] and outcome.status not in OTHERS
 
 
-def _counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+def _counts(outcomes: Iterable[ConversionOutcome]) -> dict[str, int]:
     ended = list(outcomes)
     by_status = Counter(each.status for each in ended)
     counts = {"cases": len(ended), "models": sum(each.models for each in ended)}
     counts |= {"calls": sum(each.calls for each in ended)}
-    counts |= {each.value: by_status[each] for each in Status if by_status[each]}
+    counts |= {each.value: by_status[each] for each in ConversionStatus if by_status[each]}
     return counts | {"with parts on the host": sum(not each.native for each in ended)}
 
 
-def _describe(suite: str, frameworks: Sequence[str]) -> Run:
+def _describe(suite: str, frameworks: Sequence[str]) -> ConversionRun:
     names = ("numpy", "onnxruntime", *frameworks)
     versions = {**package_versions(), **{name: importlib.metadata.version(name) for name in names}}
-    return Run(suite, versions, datetime.datetime.now(datetime.UTC).date().isoformat())
+    return ConversionRun(suite, versions, datetime.datetime.now(datetime.UTC).date().isoformat())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -28,8 +28,8 @@ from sklearn import (
 )
 from sklearn.decomposition import PCA
 
-from converted.checking import Converted, check
-from converted.outcome import Outcome, Status
+from converted.check_conversion import Converted, check
+from converted.conversion_outcome import ConversionOutcome, ConversionStatus
 
 FRAMEWORKS = ("scikit-learn", "skl2onnx")
 ROWS, COLUMNS, ASKED = 60, 4, 7
@@ -65,7 +65,7 @@ def estimators() -> dict[str, type]:
     }  # fmt: skip
 
 
-def run(name: str) -> Outcome:
+def run(name: str) -> ConversionOutcome:
     """Fit, convert and check a case."""
     estimator, flavour = name.split("/")
     try:
@@ -77,7 +77,9 @@ def run(name: str) -> Outcome:
                 converted = _converted(_made(estimators()[estimator]), flavour)
     except Exception as error:  # fitting and converting may raise anything
         line = " ".join(str(error).split())[:200]
-        return Outcome(name, Status.NOT_CONVERTED, f"{type(error).__name__}: {line}")
+        return ConversionOutcome(
+            name, ConversionStatus.NOT_CONVERTED, f"{type(error).__name__}: {line}"
+        )
     return check(name, converted)
 
 

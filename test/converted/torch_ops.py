@@ -18,8 +18,8 @@ from torch.onnx._internal.exporter._registration import ONNXRegistry
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
-from converted.checking import Converted, check
-from converted.outcome import Outcome, Status, worst_of
+from converted.check_conversion import Converted, check
+from converted.conversion_outcome import ConversionOutcome, ConversionStatus, worst_of
 
 FRAMEWORKS = ("torch", "onnxscript")
 OPSET = 20
@@ -46,14 +46,16 @@ def names() -> list[str]:
     return found
 
 
-def run(name: str) -> Outcome:
+def run(name: str) -> ConversionOutcome:
     """Export and check some samples of a case."""
     operator, type_, mode = name.rsplit("/", 2)
     info = _operators()[operator]
     samples = _samples(info, TYPES[type_], SAMPLES if type_ == "f32" else 1)
     outcomes = [_check(f"sample {i}", info, each, mode) for i, each in enumerate(samples)]
     if not outcomes:
-        return Outcome(name, Status.NOT_CONVERTED, "no sample is small, and has tensors")
+        return ConversionOutcome(
+            name, ConversionStatus.NOT_CONVERTED, "no sample is small, and has tensors"
+        )
     return worst_of(name, outcomes)
 
 
@@ -98,7 +100,7 @@ class _Operator(torch.nn.Module):
         return _tensors(self._function(first, *args, **kwargs))
 
 
-def _check(what: str, info: Any, sample: Any, mode: str) -> Outcome:
+def _check(what: str, info: Any, sample: Any, mode: str) -> ConversionOutcome:
     tensors = tuple(each.detach() for each in _tensors((sample.input, sample.args, sample.kwargs)))
     module = _Operator(info, sample)
     try:
@@ -107,7 +109,7 @@ def _check(what: str, info: Any, sample: Any, mode: str) -> Outcome:
             expected = [each.detach().clone() for each in module(*tensors)]
             model = _exported(module, tensors, mode == "dynamic")
     except Exception as error:  # the exporter may raise anything
-        return Outcome(what, Status.NOT_CONVERTED, f"{what}: {_cause(error)}")
+        return ConversionOutcome(what, ConversionStatus.NOT_CONVERTED, f"{what}: {_cause(error)}")
     feeds = {
         info.name: _numbers(tensor)
         for info, tensor in zip(model.graph.input, tensors, strict=False)
@@ -115,7 +117,9 @@ def _check(what: str, info: Any, sample: Any, mode: str) -> Outcome:
     wanted = [_numbers(each) for each in expected]
     outcome = check(what, Converted(model, feeds, wanted))
     detail = f"{what}: {outcome.detail}" if outcome.detail else ""
-    return Outcome(what, outcome.status, detail, outcome.models, outcome.calls, outcome.native)
+    return ConversionOutcome(
+        what, outcome.status, detail, outcome.models, outcome.calls, outcome.native
+    )
 
 
 def _numbers(tensor: torch.Tensor) -> np.ndarray:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from small_models import model
+from tool_models import model
 
 HERE = Path(__file__).parent
 BERT = str(HERE.parent / "exported" / "bert-tiny.onnx")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from planted_rules import plant
-from small_models import dense, write
+from tool_models import dense, write
 
 from graphc.compiler.driver import begin, make_options
 from graphc.debugging import bisect

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from planted_rules import plant
-from small_models import dense, write
+from tool_models import dense, write
 
 from graphc.compiler import driver
 from graphc.debugging.ddmin import ddmin

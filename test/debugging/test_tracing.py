@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_models import BIAS, WEIGHTS, dense, dense_result
+from tool_models import BIAS, WEIGHTS, dense, dense_result
 
 import graphc
 from graphc.errors import FeedError, UsageError

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from small_models import dense, write
 from test_hybrid import sandwich
+from tool_models import dense, write
 
 from graphc.debugging import verify
 from graphc.debugging.difference import difference

@@ -15,9 +15,9 @@ from harness.isolation import default_jobs
 from harness.reliability import write_run
 
 from .findings import reduce_findings
-from .journal import Journal, Run
-from .outcome import Outcome
-from .running import check_graph, check_graphs
+from .fuzz_journal import FuzzJournal, FuzzRun
+from .graph_outcome import GraphOutcome
+from .run_graphs import check_graph, check_graphs
 from .summary import sum_up, write_summary
 
 EVERY = 500
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     run = describe_run(options.seed)
-    with Journal(options.output / "outcomes.jsonl", run, options.resume) as journal:
+    with FuzzJournal(options.output / "outcomes.jsonl", run, options.resume) as journal:
         outcomes = {i: each for i, each in journal.outcomes.items() if i < options.graphs}
         left = [index for index in range(options.graphs) if index not in outcomes]
         jobs, timeout = options.jobs, options.timeout
@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if any(outcome.is_finding for outcome in outcomes.values()) else 0
 
 
-def _show(outcome: Outcome, done: int, graphs: int) -> None:
+def _show(outcome: GraphOutcome, done: int, graphs: int) -> None:
     if outcome.is_finding:
         print(f"{outcome.status.upper():14} {outcome.index}: {outcome.detail}", flush=True)
     if done % EVERY == 0:
@@ -68,12 +68,12 @@ def _one(options: argparse.Namespace) -> int:
     return 1 if outcome.is_finding else 0
 
 
-def describe_run(seed: int) -> Run:
+def describe_run(seed: int) -> FuzzRun:
     """A run of `seed` on this machine, begun today."""
     others = {name: importlib.metadata.version(name) for name in ("numpy", "onnxruntime")}
     versions = {**package_versions(), **others}
     target = on_this_machine(resolve_target("cpu")).spelling
-    return Run(seed, target, versions, datetime.datetime.now(datetime.UTC).date().isoformat())
+    return FuzzRun(seed, target, versions, datetime.datetime.now(datetime.UTC).date().isoformat())
 
 
 def _parser() -> argparse.ArgumentParser:

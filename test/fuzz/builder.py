@@ -21,7 +21,7 @@ from .drawn_values import (
     is_sane,
     least_precise,
 )
-from .evaluation import Rejected, evaluate_node
+from .node_evaluation import Rejected, evaluate_node
 
 Shape = Sequence[int]
 Accepts = Callable[[Value], bool]

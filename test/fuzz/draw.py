@@ -14,10 +14,10 @@ from graphc.debugging.onnx.graphs import all_nodes, read_names
 from graphc.debugging.onnx.nodes import EVALUATOR
 
 from .builder import GraphBuilder
-from .declarations import declared_otherwise, replaced_weights
+from .draw_registry import Registered, all_draws
 from .drawn_values import dtype_of, element_type
-from .evaluation import IR_VERSION, Rejected
-from .registry import Registered, all_draws
+from .exporter_conventions import declared_otherwise, replaced_weights
+from .node_evaluation import IR_VERSION, Rejected
 
 OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25)
 MOST_NODES = 30
@@ -29,7 +29,7 @@ _FLOAT_TYPES = ("float32",) * 15 + ("float64",) * 2 + ("float16",) * 2 + ("bfloa
 
 
 @dataclass(frozen=True)
-class Case:
+class DrawnGraph:
     """A model with inputs and the expected outputs."""
 
     seed: int
@@ -57,7 +57,7 @@ class Case:
         return all_nodes(self.model.graph)
 
 
-def draw_case(seed: int, index: int) -> Case:
+def draw_case(seed: int, index: int) -> DrawnGraph:
     """Draw graph number `index` of `seed`. The result is deterministic."""
     random = np.random.default_rng([seed, index])
     builder = GraphBuilder(
@@ -76,7 +76,7 @@ def draw_case(seed: int, index: int) -> Case:
     return _declared(case, random) if random.random() < EXPORTED else case
 
 
-def _declared(case: Case, random: np.random.Generator) -> Case:
+def _declared(case: DrawnGraph, random: np.random.Generator) -> DrawnGraph:
     """`case` in the form in which an exporter writes it."""
     if case.reference != "onnxruntime":
         return case
@@ -110,7 +110,9 @@ def _choices(opset: int) -> tuple[tuple[Registered, ...], np.ndarray]:
     return chosen, weights / weights.sum()
 
 
-def _finish(builder: GraphBuilder, seed: int, index: int, rejected: Mapping[str, int]) -> Case:
+def _finish(
+    builder: GraphBuilder, seed: int, index: int, rejected: Mapping[str, int]
+) -> DrawnGraph:
     """Build the case. Every unread value is an output, and occasionally another value, too."""
     read = {name for node in builder.nodes for name in read_names(node)}
     computed = {name for node in builder.nodes for name in node.output}
@@ -129,7 +131,7 @@ def _finish(builder: GraphBuilder, seed: int, index: int, rejected: Mapping[str,
         [tensor for name, tensor in builder.weights.items() if name in read],
     )
     opsets = [helper.make_opsetid("", builder.opset)]
-    return Case(
+    return DrawnGraph(
         seed,
         index,
         helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION),

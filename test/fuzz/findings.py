@@ -21,9 +21,9 @@ from graphc.debugging.reduction import Reduced
 from graphc.errors import GraphcError
 from harness.isolation import Lost, call_each
 
-from .checking import COMPILE, ONE_THREAD, inputs_of, one_line
-from .draw import Case, draw_case
-from .outcome import Outcome, Status
+from .check_graph import COMPILE, ONE_THREAD, inputs_of, one_line
+from .draw import DrawnGraph, draw_case
+from .graph_outcome import GraphOutcome, GraphStatus
 
 ALIKE = 3
 """Number of findings reduced per group of similar errors."""
@@ -33,7 +33,7 @@ LIVING_SECONDS = 20
 
 
 def reduce_findings(
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[GraphOutcome],
     seed: int,
     folder: Path,
     *,
@@ -64,24 +64,24 @@ def draw_name(seed: int, index: int) -> str:
     return f"{seed}-{index:06}"
 
 
-def chosen(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+def chosen(outcomes: Iterable[GraphOutcome]) -> Iterator[GraphOutcome]:
     """The findings. Of similar errors, only the first `ALIKE` are included."""
-    counts: Counter[tuple[Status, str]] = Counter()
+    counts: Counter[tuple[GraphStatus, str]] = Counter()
     for outcome in sorted(outcomes, key=lambda each: each.index):
         if outcome.is_finding:
             kind = outcome.status, signature(outcome)
             counts[kind] += 1
-            if outcome.status is Status.WRONG or counts[kind] <= ALIKE:
+            if outcome.status is GraphStatus.WRONG or counts[kind] <= ALIKE:
                 yield outcome
 
 
-def signature(outcome: Outcome) -> str:
+def signature(outcome: GraphOutcome) -> str:
     """The detail of `outcome` without names and numbers, which distinguishes kinds of findings."""
     return re.sub(r"'[^']*'|<[^>]*>|\S*\d\S*", "_", outcome.detail)
 
 
 def _reduce(
-    found: Mapping[int, Outcome],
+    found: Mapping[int, GraphOutcome],
     seed: int,
     folder: Path,
     options: dict[str, Any],
@@ -100,38 +100,38 @@ def _reduce(
     reference = [f"--reference={case.reference}"]
     reduced.save(place, ["--threads=1", *arguments], reference, _predicate(outcome))
     culprit = ""
-    if outcome.status is Status.WRONG and outcome.alone:
+    if outcome.status is GraphStatus.WRONG and outcome.alone:
         culprit = _culprit(reduced.subject, case, options)
     return _write(place, outcome, str(reduced), culprit, reduced.subject)
 
 
-def _reduced(case: Case, outcome: Outcome, options: dict[str, Any]) -> Reduced:
+def _reduced(case: DrawnGraph, outcome: GraphOutcome, options: dict[str, Any]) -> Reduced:
     settings = _settings(case, options)
-    if outcome.status in (Status.CRASH, Status.HANG) or not outcome.alone:
+    if outcome.status in (GraphStatus.CRASH, GraphStatus.HANG) or not outcome.alone:
         settings["command"] = Command(_predicate(outcome))
     return reduce(case.model, case.feeds, **settings)
 
 
-def _settings(case: Case, options: dict[str, Any]) -> dict[str, Any]:
+def _settings(case: DrawnGraph, options: dict[str, Any]) -> dict[str, Any]:
     usual = {name: value for name, value in COMPILE.items() if name != "host"}
     return {**usual, "extra_flags": ONE_THREAD, "timeout": LIVING_SECONDS,
             "reference": case.reference, "tolerance": _tolerance(case), **options}  # fmt: skip
 
 
-def _tolerance(case: Case) -> float | None:
+def _tolerance(case: DrawnGraph) -> float | None:
     """The tolerance for a reduction: None if the types of the results determine it."""
     own = all(case.tolerances[name] == tolerance_of(array.dtype, None)
               for name, array in case.expected.items())  # fmt: skip
     return None if own else max(case.tolerances.values())
 
 
-def _with_inputs(case: Case, number: int) -> Case:
+def _with_inputs(case: DrawnGraph, number: int) -> DrawnGraph:
     """`case` as if it had been drawn with inputs number `number`."""
     inputs = inputs_of(case)[number] if number else case
     return replace(case, feeds=inputs.feeds, expected=inputs.expected)
 
 
-def _predicate(outcome: Outcome) -> str:
+def _predicate(outcome: GraphOutcome) -> str:
     """The predicate command for test case reduction.
 
     It exits with 0 if a model crashes or hangs, or if its results depend on earlier calls.
@@ -142,7 +142,7 @@ def _predicate(outcome: Outcome) -> str:
     return f"{python}.history {{}}"
 
 
-def _culprit(subject: ReductionCase, case: Case, options: dict[str, Any]) -> str:
+def _culprit(subject: ReductionCase, case: DrawnGraph, options: dict[str, Any]) -> str:
     """Find out whether a pass, a rewrite, or the generated code is at fault."""
     try:
         return str(bisect(subject.model, subject.feeds, **_settings(case, options)))
@@ -150,14 +150,14 @@ def _culprit(subject: ReductionCase, case: Case, options: dict[str, Any]) -> str
         return f"not known: {one_line(error)}"
 
 
-def _save_whole(case: Case, place: Path) -> None:
+def _save_whole(case: DrawnGraph, place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     reduction_case(case.model, case.feeds).save(place)
 
 
 def _write(
     place: Path,
-    outcome: Outcome,
+    outcome: GraphOutcome,
     said: str,
     culprit: str = "",
     subject: ReductionCase | None = None,

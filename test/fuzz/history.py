@@ -18,7 +18,7 @@ from graphc.errors import GraphcError
 from graphc.runtime import CompiledModel, load
 from harness.variation import order_of_calls
 
-from .checking import COMPILE, ONE_THREAD
+from .check_graph import COMPILE, ONE_THREAD
 from .rounds import Feeds, other_inputs
 from .survival import read_feeds
 

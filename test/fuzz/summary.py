@@ -6,18 +6,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.results import readable_json
+from conformance.suite_results import readable_json
 from harness.reliability import LongRun, finished
 
-from .journal import Run
-from .outcome import FINDINGS, Outcome, Status
+from .fuzz_journal import FuzzRun
+from .graph_outcome import FINDINGS, GraphOutcome, GraphStatus
 
 
 @dataclass(frozen=True)
 class Summary:
     """The summary of one run."""
 
-    run: Run
+    run: FuzzRun
     graphs: int
     nodes: int
     """Number of nodes in all graphs, including those of subgraphs."""
@@ -38,23 +38,27 @@ class Summary:
     def long_run(self, jobs: int) -> LongRun:
         """The entry for ``docs/reliability.md`` of this run, which used `jobs` processes."""
         counts = {"models": self.graphs, "nodes": self.nodes, "operators": len(self.operators)}
-        counts |= {status: self.counts[status] for status in Status if status not in FINDINGS}
+        counts |= {status: self.counts[status] for status in GraphStatus if status not in FINDINGS}
         what = f"models of seed {self.run.seed} for {self.run.target}, beside ONNX Runtime"
         found, seconds = len(self.findings), self.core_seconds / jobs
         return finished(what, "make fuzz", counts, violations=found, seconds=seconds)
 
     def figures(self) -> list[str]:
         """The most important figures, as lines of text."""
-        found = sum(self.counts.get(status, 0) for status in Status) - self.counts["pass"]
+        found = sum(self.counts.get(status, 0) for status in GraphStatus) - self.counts["pass"]
         return [
             f"{self.graphs} graphs of {self.nodes} nodes, {len(self.operators)} operators, "
             f"{len(self.types)} element types, in {self.core_seconds / 3600:.2f} hours of a core",
             f"{self.counts['pass']} pass, {found} do not:",
-            *(f"  {self.counts[status]} {status}" for status in Status if status != Status.PASS),
+            *(
+                f"  {self.counts[status]} {status}"
+                for status in GraphStatus
+                if status != GraphStatus.PASS
+            ),
         ]
 
 
-def sum_up(run: Run, outcomes: Iterable[Outcome]) -> Summary:
+def sum_up(run: FuzzRun, outcomes: Iterable[GraphOutcome]) -> Summary:
     """Summarize the outcomes of a run."""
     ended = sorted(outcomes, key=lambda each: each.index)
     rejected: Counter[str] = Counter()
@@ -66,7 +70,7 @@ def sum_up(run: Run, outcomes: Iterable[Outcome]) -> Summary:
         len(ended),
         sum(each.nodes for each in ended),
         round(sum(each.seconds for each in ended), 1),
-        {status.value: by_status[status] for status in Status},
+        {status.value: by_status[status] for status in GraphStatus},
         _sorted(Counter(each.reference for each in ended if each.reference)),
         _sorted(Counter(f"{each.opset:02}" for each in ended if each.opset)),
         _sorted(Counter(name for each in ended for name in each.types)),

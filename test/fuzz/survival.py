@@ -17,7 +17,7 @@ from graphc.errors import GraphcError
 from harness.isolation import Lost, call_each
 from harness.variation import order_of_calls
 
-from .checking import COMPILE, ONE_THREAD
+from .check_graph import COMPILE, ONE_THREAD
 
 
 def main(arguments: Sequence[str]) -> int:

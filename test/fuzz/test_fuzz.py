@@ -12,17 +12,17 @@ from planted_rules import plant
 from fuzz import history
 from fuzz.__main__ import main
 from fuzz.builder import GraphBuilder
-from fuzz.checking import check_case, inputs_of
-from fuzz.declarations import WAYS
-from fuzz.draw import Case, draw_case
+from fuzz.check_graph import check_case, inputs_of
+from fuzz.draw import DrawnGraph, draw_case
 from fuzz.drawn_values import Value, is_sane
-from fuzz.evaluation import IR_VERSION, Rejected
+from fuzz.exporter_conventions import WAYS
 from fuzz.families.reduction import fits
 from fuzz.findings import chosen, reduce_findings
-from fuzz.journal import Journal, Run
-from fuzz.outcome import Outcome, Status
+from fuzz.fuzz_journal import FuzzJournal, FuzzRun
+from fuzz.graph_outcome import GraphOutcome, GraphStatus
+from fuzz.node_evaluation import IR_VERSION, Rejected
 from fuzz.rounds import ReferenceEvaluation, is_unsteady
-from fuzz.running import check_graph
+from fuzz.run_graphs import check_graph
 from fuzz.summary import sum_up
 from graphc.debugging.onnx.graphs import all_nodes
 from graphc.dialects import graph
@@ -161,7 +161,7 @@ def case_of(node, feeds, expected, tolerances):
         onnx.helper.make_graph([node], "one", infos, outputs),
         opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=IR_VERSION,
     )  # fmt: skip
-    return Case(0, 0, made, feeds, {"y": expected}, tolerances, "onnxruntime", {})
+    return DrawnGraph(0, 0, made, feeds, {"y": expected}, tolerances, "onnxruntime", {})
 
 
 def test_how_a_graph_is_judged():
@@ -173,10 +173,10 @@ def test_how_a_graph_is_judged():
         case = case_of(node, {"x": x}, expected, {"y": 1e-4})
         return check_case(case, 60, target="interpret")[0]
 
-    assert status(np.exp(x)) is Status.PASS
-    assert status(np.exp(x) * np.float32(1.01)) is Status.ILL_CONDITIONED
-    assert status(np.exp(x[:2])) is Status.WRONG
-    assert status(np.exp(x).astype(np.float64)) is Status.WRONG
+    assert status(np.exp(x)) is GraphStatus.PASS
+    assert status(np.exp(x) * np.float32(1.01)) is GraphStatus.ILL_CONDITIONED
+    assert status(np.exp(x[:2])) is GraphStatus.WRONG
+    assert status(np.exp(x).astype(np.float64)) is GraphStatus.WRONG
 
 
 def test_a_call_may_show_that_a_model_is_beyond_a_limit():
@@ -199,10 +199,10 @@ def test_a_call_may_show_that_a_model_is_beyond_a_limit():
     model = onnx.helper.make_model(graph_, opset_imports=opsets, ir_version=IR_VERSION)
     expected = {"y": x.reshape(2, 3)}
     for feeds, status in (
-        ({"x": x}, Status.PASS),
-        ({"x": x, "to": np.array([2])}, Status.UNSUPPORTED),
+        ({"x": x}, GraphStatus.PASS),
+        ({"x": x, "to": np.array([2])}, GraphStatus.UNSUPPORTED),
     ):
-        case = Case(0, 0, model, feeds, expected, {"y": 0.0}, "onnxruntime", {})
+        case = DrawnGraph(0, 0, model, feeds, expected, {"y": 0.0}, "onnxruntime", {})
         ending = check_case(case, 60, target="interpret")
         assert ending.status is status, ending.detail
 
@@ -224,14 +224,14 @@ def test_what_depends_on_the_calls_before_is_found_and_reduced(tmp_path, monkeyp
     node = onnx.helper.make_node("Neg", ["x"], ["y"])
     case = case_of(node, {"x": x}, -x, {"y": 1e-4})
     ending = check_case(case, 60)
-    assert (ending.status, ending.inputs, ending.alone) == (Status.WRONG, 1, False)
+    assert (ending.status, ending.inputs, ending.alone) == (GraphStatus.WRONG, 1, False)
     assert "after other calls: 'y' is off by" in ending.detail
     np.save(tmp_path / "input0.npy", x)
     onnx.save(case.model, tmp_path / "model.onnx")
     assert history.main([str(tmp_path / "model.onnx")]) == 0
     monkeypatch.undo()
     assert history.main([str(tmp_path / "model.onnx")]) == 1
-    assert check_case(case, 60).status is Status.PASS
+    assert check_case(case, 60).status is GraphStatus.PASS
 
 
 def test_graphs_are_called_with_other_values_and_sizes(drawn):
@@ -278,15 +278,21 @@ def test_rounding_may_decide_what_other_inputs_give():
 
 
 def test_of_errors_that_read_alike_only_some_are_reduced():
-    outcomes = [Outcome(i, Status.ERROR, f"node 'n_{i}' of {i} elements") for i in range(9)]
-    outcomes += [Outcome(9, Status.PASS), Outcome(10, Status.WRONG), Outcome(11, Status.CRASH)]
+    outcomes = [
+        GraphOutcome(i, GraphStatus.ERROR, f"node 'n_{i}' of {i} elements") for i in range(9)
+    ]
+    outcomes += [
+        GraphOutcome(9, GraphStatus.PASS),
+        GraphOutcome(10, GraphStatus.WRONG),
+        GraphOutcome(11, GraphStatus.CRASH),
+    ]
     assert [each.index for each in chosen(outcomes)] == [0, 1, 2, 10, 11]
 
 
 def test_what_is_not_right_is_a_violation():
-    ended = [Status.PASS, *Status]
-    outcomes = [Outcome(i, each, nodes=3, operators=["Add"]) for i, each in enumerate(ended)]
-    run = sum_up(Run(0, "cpu", {}, "2026-01-31"), outcomes).long_run(jobs=2)
+    ended = [GraphStatus.PASS, *GraphStatus]
+    outcomes = [GraphOutcome(i, each, nodes=3, operators=["Add"]) for i, each in enumerate(ended)]
+    run = sum_up(FuzzRun(0, "cpu", {}, "2026-01-31"), outcomes).long_run(jobs=2)
     assert run.violations == 4
     assert run.counts == {
         "models": 8, "nodes": 24, "operators": 1, "pass": 2, "ill-conditioned": 1,
@@ -298,7 +304,7 @@ def test_a_file_of_another_run_is_not_taken_up(tmp_path):
     assert main(["--graphs=0", "-o", str(tmp_path), "-j1"]) == 0
     assert main(["--graphs=0", "--seed=9", "-o", str(tmp_path), "-j1", "--resume"]) == 2
     with pytest.raises(UsageError, match="is no file of results"):
-        Journal.read(tmp_path / "summary.json")
+        FuzzJournal.read(tmp_path / "summary.json")
 
 
 def test_a_wrong_rewrite_is_found_and_named(tmp_path, monkeypatch):
@@ -316,7 +322,7 @@ def test_a_wrong_rewrite_is_found_and_named(tmp_path, monkeypatch):
     load_plugin(PLANTED)
     options = {"target": "interpret", "pipeline": "canonicalize,cse,test-turn-sums,canonicalize"}
     outcome = check_graph(6, 60, options, case.index)
-    assert outcome.status is Status.WRONG, outcome
+    assert outcome.status is GraphStatus.WRONG, outcome
     (said,) = reduce_findings([outcome], 6, tmp_path, jobs=1, options=options)
     assert "nodes became 1 (Add)" in said
     culprit = json.loads((tmp_path / case.name / "finding.json").read_text())["culprit"]

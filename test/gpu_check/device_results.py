@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conformance.results import Results, readable_json, results_from_json
+from conformance.suite_results import SuiteResults, readable_json, results_from_json
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "gpu"
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "gpu"
 class DeviceReport:
     """One run on one device."""
 
-    results: Results
+    results: SuiteResults
     """Results of the cases that are compiled as a whole, at least for the CPU."""
     matching: str
     """The regular expression that selected the cases; empty if all were selected."""

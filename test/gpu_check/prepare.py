@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from conformance.cases import Case, case_info, load_cases
+from conformance.case_outcome import CaseStatus
+from conformance.cases import SuiteCase, case_info, load_cases
 from conformance.environment import describe_run
 from conformance.known import load_known
-from conformance.outcome import Status
-from conformance.running import run_cases
+from conformance.run_cases import run_cases
 from graphc.benchmarks.feeds import example_inputs
 from graphc.benchmarks.measure import largest_difference
 from graphc.compiler.compile import compile
@@ -21,7 +21,7 @@ from graphc.compiler.driver import make_options, to_module
 from graphc.errors import GraphcError, OutputError
 from graphc.runtime import CompiledModel
 
-from .archive import ArchiveWriter, Manifest, PackedCase, PackedModel, pack_arrays
+from .check_archive import ArchiveWriter, Manifest, PackedCase, PackedModel, pack_arrays
 
 Feeds = Mapping[str, np.ndarray]
 
@@ -34,9 +34,9 @@ CARRIED = (
 """Files of graphc that run the contents of the archive."""
 CARRIED_TESTS = (
     *("harness/__init__.py", "harness/journal.py"),
-    *(f"conformance/{name}.py" for name in ("__init__", "journal", "known", "outcome")),
-    "conformance/results.py",
-    *(f"gpu_check/{name}.py" for name in ("__init__", "archive", "compare")),
+    *(f"conformance/{name}.py" for name in ("__init__", "case_outcome", "known")),
+    *(f"conformance/{name}.py" for name in ("suite_journal", "suite_results")),
+    *(f"gpu_check/{name}.py" for name in ("__init__", "array_comparison", "check_archive")),
     *(f"gpu_check/{name}.py" for name in ("device_results", "run", "worker")),
 )
 """Files of the test folder for the same purpose."""
@@ -104,7 +104,7 @@ def _add_sources(writer: ArchiveWriter, root: Path, patterns: Sequence[str], fol
 
 
 def _add_cases(
-    writer: ArchiveWriter, manifest: Manifest, cases: Sequence[Case], **options: Any
+    writer: ArchiveWriter, manifest: Manifest, cases: Sequence[SuiteCase], **options: Any
 ) -> None:
     known, by_name = load_known(manifest.target), {case.name: case for case in cases}
     manifest.known = {name: each for name, each in known.items() if name in by_name}
@@ -122,7 +122,7 @@ def _add_cases(
                 module = Path(folder, case.name)
                 manifest.cases.append(_packed(writer, case, module.read_bytes()))
                 module.unlink()
-            elif outcome.status is Status.UNSUPPORTED:
+            elif outcome.status is CaseStatus.UNSUPPORTED:
                 manifest.on_host += 1
             else:
                 manifest.not_compiled.append((case_info(case), outcome))
@@ -131,7 +131,7 @@ def _add_cases(
     manifest.cases.sort(key=lambda packed: order[packed.info.name])
 
 
-def _packed(writer: ArchiveWriter, case: Case, module: bytes) -> PackedCase:
+def _packed(writer: ArchiveWriter, case: SuiteCase, module: bytes) -> PackedCase:
     sets, data = [], b""
     for inputs, outputs in case.data_sets():
         packed = [pack_arrays([np.asarray(v) for v in values]) for values in (inputs, outputs)]

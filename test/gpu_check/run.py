@@ -13,16 +13,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from conformance.journal import Journal, Run
+from conformance.case_outcome import CaseOutcome, CaseStatus
 from conformance.known import is_surprise, surprises
-from conformance.outcome import Outcome, Status
-from conformance.results import sum_up
+from conformance.suite_journal import SuiteJournal, SuiteRun
+from conformance.suite_results import sum_up
 from graphc.errors import DeviceError
 from graphc.runtime import find_devices, resolve_target
 from graphc.runtime.device.discovery import device_details
 from graphc.tools.cli import run_tool
 
-from .archive import Archive, Manifest, PackedModel
+from .check_archive import Archive, Manifest, PackedModel
 from .device_results import DeviceReport, read_report
 from .worker import Worker, run_cases
 
@@ -47,7 +47,7 @@ def _run(path: Path, options: argparse.Namespace) -> int:
     workers = [Worker(path) for _ in range(options.jobs)]
     start = time.monotonic()
     try:
-        with closing(Journal(partial, run, options.resume)) as journal:
+        with closing(SuiteJournal(partial, run, options.resume)) as journal:
             outcomes = {o.name: o for o in _outcomes(archive.manifest, workers, journal, options)}
         chosen = [m for m in archive.manifest.models if re.search(options.models, m.name)]
         for worker in workers:
@@ -65,7 +65,7 @@ def _run(path: Path, options: argparse.Namespace) -> int:
     return _conclude(report, archive.manifest, outcomes, result)
 
 
-def describe(archive: Archive) -> tuple[Run, dict[str, Any]]:
+def describe(archive: Archive) -> tuple[SuiteRun, dict[str, Any]]:
     """The run that begins now, and the machine. Raises DeviceError if the device is missing."""
     manifest = archive.manifest
     row = resolve_target(manifest.variant)
@@ -75,7 +75,7 @@ def describe(archive: Archive) -> tuple[Run, dict[str, Any]]:
     here = {package: _version(package) for package in PACKAGES}
     versions = {**manifest.versions, **here, "archive": archive.digest}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    run = Run(manifest.target, row.spelling, devices[0].name, True, False, versions, today)
+    run = SuiteRun(manifest.target, row.spelling, devices[0].name, True, False, versions, today)
     machine = {
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -101,8 +101,11 @@ def _version(package: str) -> str:
 
 
 def _outcomes(
-    manifest: Manifest, workers: Sequence[Worker], journal: Journal, options: argparse.Namespace
-) -> Iterator[Outcome]:
+    manifest: Manifest,
+    workers: Sequence[Worker],
+    journal: SuiteJournal,
+    options: argparse.Namespace,
+) -> Iterator[CaseOutcome]:
     """Yield the outcome of each requested case; print those that differ from the list."""
     names = [c.info.name for c in manifest.cases if re.search(options.matching, c.info.name)]
     yield from (journal.outcomes[name] for name in names if name in journal.outcomes)
@@ -137,8 +140,8 @@ def _figures(reply: dict[str, Any]) -> str:
 
 def _report(
     manifest: Manifest,
-    run: Run,
-    outcomes: dict[str, Outcome],
+    run: SuiteRun,
+    outcomes: dict[str, CaseOutcome],
     models: dict[str, Any],
     machine: dict[str, Any],
     options: argparse.Namespace,
@@ -150,7 +153,7 @@ def _report(
             infos.append(info)
             outcomes[info.name] = outcome
     refused = {
-        name: {"status": Status.ERROR, "detail": detail}
+        name: {"status": CaseStatus.ERROR, "detail": detail}
         for name, detail in manifest.models_not_compiled.items()
         if re.search(options.models, name)
     }
@@ -161,7 +164,7 @@ def _report(
 
 
 def _conclude(
-    report: DeviceReport, manifest: Manifest, outcomes: dict[str, Outcome], path: Path
+    report: DeviceReport, manifest: Manifest, outcomes: dict[str, CaseOutcome], path: Path
 ) -> int:
     otherwise = [o for o in outcomes.values() if is_surprise(o, manifest.known)]
     figures = report.results.figures() if outcomes else []

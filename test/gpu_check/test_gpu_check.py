@@ -16,17 +16,17 @@ import pytest
 import serving
 from conformance_cases import CASES, forks
 from onnx.backend.test.runner import Runner
-from small_models import dense, unsupported, write
+from tool_models import dense, unsupported, write
 
-from conformance import known, matrix, rates, results
-from conformance.outcome import Outcome, Status
-from conformance.results import CaseInfo
+from conformance import known, matrix, rates, suite_results
+from conformance.case_outcome import CaseOutcome, CaseStatus
+from conformance.suite_results import CaseInfo
 from gpu_check import device_results, prepare
 from gpu_check import run as running
 from gpu_check import worker as working
 from gpu_check.__main__ import main
-from gpu_check.archive import Archive, Manifest, pack_arrays, unpack_arrays
-from gpu_check.compare import assert_similar
+from gpu_check.array_comparison import assert_similar
+from gpu_check.check_archive import Archive, Manifest, pack_arrays, unpack_arrays
 from gpu_check.worker import Worker, plan_for, run_case
 from graphc.errors import DeviceError, OutputError, UsageError
 
@@ -85,7 +85,7 @@ def test_the_archive_runs_where_nothing_is_but_the_runtime(
     assert found.file_name() == path.name
     assert not found.matching
     assert list(found.results.not_passing) == ["test_abs"]
-    assert found.results.not_passing["test_abs"].status is Status.WRONG
+    assert found.results.not_passing["test_abs"].status is CaseStatus.WRONG
     assert (found.results.passed, found.results.total) == (2, 3)
     assert found.results.operators["Relu"].types == ["float"]
     model = found.models["dense"]
@@ -96,7 +96,7 @@ def test_the_archive_runs_where_nothing_is_but_the_runtime(
     line = list(rates.rates([], [found]))[-1]
     assert line.endswith("| 2 of 3 (66.7 %) | 2 of 3 (66.7 %) | 1 of 1 (100.0 %) |")
     monkeypatch.setattr(device_results, "FOLDER", tmp_path)
-    monkeypatch.setattr(results, "FOLDER", tmp_path / "none")
+    monkeypatch.setattr(suite_results, "FOLDER", tmp_path / "none")
     assert "| Relu | 1 | float | 1 |  |" in matrix.support_matrix()
 
 
@@ -107,7 +107,7 @@ def test_a_run_is_resumed(archive, tmp_path, monkeypatch):
         asked.append(name)
         if len(asked) == 2:
             raise KeyboardInterrupt
-        return Outcome(name, Status.PASS)
+        return CaseOutcome(name, CaseStatus.PASS)
 
     monkeypatch.setattr(working, "run_case", end)
     arguments = ["-o", str(tmp_path), "--models", "none"]
@@ -194,9 +194,11 @@ def statuses(path):
 
 def test_a_run_of_models_keeps_what_the_cases_showed(archive):
     run, machine = running.describe(Archive(archive))
-    cases = results.sum_up(run, [CaseInfo("a", True, [], [])], {"a": Outcome("a", Status.PASS)})
+    cases = suite_results.sum_up(
+        run, [CaseInfo("a", True, [], [])], {"a": CaseOutcome("a", CaseStatus.PASS)}
+    )
     whole = device_results.DeviceReport(cases, "", 3, machine, {"a": {"status": "pass"}})
-    models = replace(whole, results=results.sum_up(run, [], {}), on_host=0, models={"b": {}})
+    models = replace(whole, results=suite_results.sum_up(run, [], {}), on_host=0, models={"b": {}})
     assert models.over(whole) == replace(whole, models={"a": {"status": "pass"}, "b": {}})
     some = replace(whole, matching="relu")
     assert some.file_name() == whole.file_name().replace(".json", "-some.json")

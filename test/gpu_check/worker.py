@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from conformance.outcome import Outcome, Status
+from conformance.case_outcome import CaseOutcome, CaseStatus
 from graphc.benchmarks.measure import MeasurementPlan, in_turns, largest_difference
 from graphc.errors import DeviceError, GraphcError
 from graphc.runtime import CompiledModel, load, resolve_target
 from graphc.runtime.device.device import open_device
 
-from .archive import Archive, PackedCase, PackedModel, unpack_arrays
-from .compare import assert_similar
+from .array_comparison import assert_similar
+from .check_archive import Archive, PackedCase, PackedModel, unpack_arrays
 
 START_SECONDS = 300.0
 """Time limit for the start of a process; the first start of a driver may be slow."""
@@ -72,7 +72,7 @@ class Worker:
         self._process.start()
         theirs.close()  # otherwise the end of the process would go unnoticed
         ready = self._reply(START_SECONDS)
-        if ready["status"] != Status.PASS:
+        if ready["status"] != CaseStatus.PASS:
             self.stop()
             raise DeviceError(f"the process that is to run the cases: {ready['detail']}")
 
@@ -84,12 +84,12 @@ class Worker:
             self._process.join()
             code = self._process.exitcode
             self.stop()
-            return {"status": Status.CRASH, "detail": f"the process ended: {_how(code)}"}
+            return {"status": CaseStatus.CRASH, "detail": f"the process ended: {_how(code)}"}
         self.stop()
-        return {"status": Status.HANG, "detail": f"not done after {timeout:g} s"}
+        return {"status": CaseStatus.HANG, "detail": f"not done after {timeout:g} s"}
 
 
-def run_case(worker: Worker, name: str, timeout: float) -> Outcome:
+def run_case(worker: Worker, name: str, timeout: float) -> CaseOutcome:
     """Run a case and return its outcome.
 
     A case that does not pass runs once more in a new process, because an earlier case may have left
@@ -97,14 +97,16 @@ def run_case(worker: Worker, name: str, timeout: float) -> Outcome:
     """
     fresh = worker.fresh
     reply = worker.ask("case", name, timeout)
-    if reply["status"] != Status.PASS:
+    if reply["status"] != CaseStatus.PASS:
         worker.stop()
         if not fresh:
             return run_case(worker, name, timeout)
-    return Outcome(name, Status(reply["status"]), reply["detail"])
+    return CaseOutcome(name, CaseStatus(reply["status"]), reply["detail"])
 
 
-def run_cases(workers: Sequence[Worker], names: Sequence[str], timeout: float) -> Iterator[Outcome]:
+def run_cases(
+    workers: Sequence[Worker], names: Sequence[str], timeout: float
+) -> Iterator[CaseOutcome]:
     """Run each case by one of `workers`; yield outcomes as they arrive."""
     if len(workers) == 1:
         yield from (run_case(workers[0], name, timeout) for name in names)
@@ -113,7 +115,7 @@ def run_cases(workers: Sequence[Worker], names: Sequence[str], timeout: float) -
     for worker in workers:
         idle.put(worker)
 
-    def run(name: str) -> Outcome:
+    def run(name: str) -> CaseOutcome:
         worker = idle.get()
         try:
             return run_case(worker, name, timeout)
@@ -152,12 +154,12 @@ def _serve(path: Path, pipe: Any) -> None:
 
 def _guarded(work: Callable[[], Reply]) -> Reply:
     try:
-        return {"status": Status.PASS, "detail": "", **work()}
+        return {"status": CaseStatus.PASS, "detail": "", **work()}
     except AssertionError as error:
-        return {"status": Status.WRONG, "detail": _one_line(error)}
+        return {"status": CaseStatus.WRONG, "detail": _one_line(error)}
     except Exception as error:  # any exception is the outcome of the case
         kind = "" if isinstance(error, GraphcError) else f"{type(error).__name__}: "
-        return {"status": Status.ERROR, "detail": kind + _one_line(error)}
+        return {"status": CaseStatus.ERROR, "detail": kind + _one_line(error)}
 
 
 def _open(driver: str) -> Reply:
@@ -196,7 +198,10 @@ def _run_model(archive: Archive, packed: PackedModel, rounds: int) -> Reply:
         difference = max(map(largest_difference, given, expected), default=0.0)
         reply: Reply = {"difference": difference}
         if difference > packed.tolerance:
-            reply |= {"status": Status.WRONG, "detail": f"{difference:.2g} > {packed.tolerance:g}"}
+            reply |= {
+                "status": CaseStatus.WRONG,
+                "detail": f"{difference:.2g} > {packed.tolerance:g}",
+            }
         plan = plan_for(rounds, seconds)
         timing = in_turns({"run": lambda: model.run(None, feeds)}, plan)["run"]
     low, high = timing.spread

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from small_models import dense, dense_result, model, write
+from tool_models import dense, dense_result, model, write
 
 import graphc
 from graphc.runtime.cache.compile_cache import CompileCache

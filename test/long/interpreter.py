@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.known import load_known, surprises
-from conformance.running import run_case
+from conformance.run_cases import run_case
 
 PARTS = 16
 

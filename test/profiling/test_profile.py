@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from small_models import model
+from tool_models import model
 
 import graphc
 from graphc.errors import FeedError, UsageError

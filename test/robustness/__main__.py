@@ -11,11 +11,11 @@ from graphc.errors import UsageError
 from graphc.tools.cli import FAILED, OK, run_tool
 from harness.reliability import write_run
 
-from .ddmin import minimized
 from .guiding import run_guided
+from .input_outcome import InputOutcome
 from .kinds import KINDS, draw_for
-from .outcome import Outcome
-from .results import KindResults, Results
+from .minimize_model import minimized
+from .robustness_results import KindResults, RobustnessResults
 from .watch import run_all, run_one
 
 SHARES = {
@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
     counts = _counts(options)
     if options.number is not None:
         return _run_number(options, counts)
-    results = Results(options.seed)
+    results = RobustnessResults(options.seed)
     for kind, count in counts.items():
         start = time.monotonic()
         results.kinds[kind] = KindResults()
@@ -88,7 +88,7 @@ def _run_number(options: argparse.Namespace, counts: dict[str, int]) -> int:
     return OK
 
 
-def _run_kind(name: str, count: int, results: Results, keep: Path) -> None:
+def _run_kind(name: str, count: int, results: RobustnessResults, keep: Path) -> None:
     kind = KINDS[name]
 
     def make(number: int) -> bytes:
@@ -109,7 +109,7 @@ def _run_kind(name: str, count: int, results: Results, keep: Path) -> None:
             results.add_violation(name, number, outcome, path)
 
 
-def _small(kind, data: bytes, outcome: Outcome) -> bytes:
+def _small(kind, data: bytes, outcome: InputOutcome) -> bytes:
     if kind.suffix != ".onnx":
         return data
     return minimized(data, lambda smaller: run_one(lambda: kind.run(smaller)) == outcome)

@@ -20,8 +20,8 @@ atheris: Any = importlib.import_module("atheris")  # an extra that may be missin
 
 with atheris.instrument_imports(include=["graphc.frontend", "graphc.dialects"]):
     from .byte_mutations import damage
+    from .input_outcome import outcome_of
     from .kinds import import_model, quiet
-    from .outcome import outcome_of
     from .proto_mutations import mutate
     from .watch import bound_memory
 

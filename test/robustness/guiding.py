@@ -10,9 +10,9 @@ from pathlib import Path
 
 from graphc.errors import UsageError
 
+from .input_outcome import InputOutcome
 from .kinds import seed_models
-from .outcome import Outcome
-from .results import Results
+from .robustness_results import RobustnessResults
 
 MAX_BYTES = 20_000
 """Largest size of one input."""
@@ -25,7 +25,7 @@ _SECONDS = 60
 _MEMORY_MIB = 8192
 
 
-def run_guided(kind: str, count: int, results: Results, keep: Path) -> None:
+def run_guided(kind: str, count: int, results: RobustnessResults, keep: Path) -> None:
     """Run `count` inputs, with a new process after each violation. Raises UsageError."""
     if importlib.util.find_spec("atheris") is None:
         raise UsageError("guided inputs need atheris: pip install 'graphc[fuzz]', or name --kinds")
@@ -43,7 +43,7 @@ def run_guided(kind: str, count: int, results: Results, keep: Path) -> None:
                     _keep(kind, outcome, folder, results, keep)
 
 
-def _run(folder: Path, count: int, seed: int) -> Iterator[Outcome]:
+def _run(folder: Path, count: int, seed: int) -> Iterator[InputOutcome]:
     """The outcomes of one process."""
     written = folder / "outcomes.jsonl"
     written.unlink(missing_ok=True)
@@ -60,17 +60,19 @@ def _run(folder: Path, count: int, seed: int) -> Iterator[Outcome]:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if not written.exists():
         raise UsageError(f"the fuzzer does not start: {done.stderr[-500:]}")
-    outcomes = [Outcome(*json.loads(line)) for line in written.read_text().splitlines()]
+    outcomes = [InputOutcome(*json.loads(line)) for line in written.read_text().splitlines()]
     yield from outcomes
     if done.returncode != 0 and not (outcomes and outcomes[-1].violation):
         what = "Hang" if "timeout" in done.stderr else "Crash"
         where = f"the process ended with code {done.returncode}"
-        yield Outcome(what, where, " ".join(done.stderr[-200:].split()))
+        yield InputOutcome(what, where, " ".join(done.stderr[-200:].split()))
     elif not outcomes:
         raise UsageError(f"the fuzzer ran nothing: {done.stderr[-500:]}")
 
 
-def _keep(kind: str, outcome: Outcome, folder: Path, results: Results, keep: Path) -> None:
+def _keep(
+    kind: str, outcome: InputOutcome, folder: Path, results: RobustnessResults, keep: Path
+) -> None:
     path = keep / f"{kind}-{outcome.label}.onnx"
     path.write_bytes((folder / LAST).read_bytes())
     results.add_violation(kind, results.kinds[kind].inputs, outcome, path)

@@ -22,7 +22,7 @@ from graphc.runtime import TensorSpec, load
 
 from .archive_mutations import change_json, damage_archive
 from .byte_mutations import damage
-from .outcome import EscapeError
+from .input_outcome import EscapeError
 from .program_mutations import with_short_loops
 from .proto_mutations import mutate
 from .seeds import own_models, suite_models

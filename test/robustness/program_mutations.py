@@ -8,7 +8,7 @@ import onnx
 from onnx import helper
 
 from . import substitutes
-from .elements import all_names, draw_node, graphs
+from .model_parts import all_names, draw_node, graphs
 
 TRIPS = "graphc_trips"
 """The name of the trip count of loops around a node."""

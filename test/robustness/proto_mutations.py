@@ -16,7 +16,7 @@ from onnx import AttributeProto, TensorProto, helper
 from graphc.frontend.onnx.importing.registry import converters
 
 from . import substitutes
-from .elements import all_names, draw_attribute, draw_graph, draw_node, draw_tensor, graphs
+from .model_parts import all_names, draw_attribute, draw_graph, draw_node, draw_tensor, graphs
 from .program_mutations import (
     grow_constant,
     make_functions,

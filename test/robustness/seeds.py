@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-from conformance.cases import Case, load_cases
+from conformance.cases import SuiteCase, load_cases
 
 MAX_BYTES = 6000
 """Largest size of models of ONNX's suite. Larger ones take longer and contain more of the same."""
@@ -21,7 +21,7 @@ def suite_models() -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(data for data in found if len(data) <= MAX_BYTES))
 
 
-def _is_at_hand(case: Case) -> bool:
+def _is_at_hand(case: SuiteCase) -> bool:
     folder = case.source.model_dir
     return case.source.model is not None or (
         folder is not None and Path(folder, "model.onnx").is_file()

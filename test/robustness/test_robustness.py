@@ -15,10 +15,10 @@ from onnx import helper
 from graphc.errors import InvalidModelError, LimitError
 from robustness import guiding, kinds, watch
 from robustness.__main__ import main
-from robustness.ddmin import minimized
-from robustness.outcome import EscapeError, outcome_of
+from robustness.input_outcome import EscapeError, outcome_of
+from robustness.minimize_model import minimized
 from robustness.program_mutations import with_short_loops
-from robustness.results import KindResults, Results
+from robustness.robustness_results import KindResults, RobustnessResults
 from robustness.seeds import own_models
 
 INPUTS = {"structure": 150, "bytes": 100, "external-data": 100, "file": 40, "cache": 20}
@@ -129,7 +129,7 @@ def test_every_guided_input_is_counted(tmp_path, monkeypatch):
     pytest.importorskip("atheris")
     seeds = kinds.seed_models()[:200]
     monkeypatch.setattr(guiding, "seed_models", lambda: seeds)
-    results = Results(0, {"guided": KindResults()})
+    results = RobustnessResults(0, {"guided": KindResults()})
     guiding.run_guided("guided", 30, results, tmp_path)
     assert results.kinds["guided"].inputs == results.kinds["guided"].outcomes.total() == 30
 
@@ -160,7 +160,7 @@ def test_a_guided_process_that_is_ended_has_left_its_input(tmp_path, monkeypatch
 
     monkeypatch.setattr(guiding.subprocess, "run", run)
     monkeypatch.setattr(guiding, "seed_models", lambda: [b""])
-    results = Results(0, {"guided": KindResults()})
+    results = RobustnessResults(0, {"guided": KindResults()})
     guiding.run_guided("guided", 10, results, tmp_path)
     assert results.kinds["guided"].outcomes == {"ok": 9, "Crash": 1}
     (violation,) = results.violations

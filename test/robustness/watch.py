@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from .input_outcome import InputOutcome, outcome_of
 from .kinds import quiet
-from .outcome import Outcome, outcome_of
 
 MEMORY_BYTES = 6 << 30
 """Address space beyond that of a process at its start."""
@@ -26,7 +26,7 @@ Run = Callable[[int], object]
 """A function that makes the input of a number and hands it to graphc."""
 
 
-def run_all(run: Run, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
+def run_all(run: Run, numbers: Sequence[int]) -> Iterator[tuple[int, InputOutcome]]:
     """Run the inputs `numbers` in order; yield the outcome of each. A new child replaces one that
     dies."""
     left = list(numbers)
@@ -37,7 +37,7 @@ def run_all(run: Run, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
                 left.pop(0)
 
 
-def run_one(run: Callable[[], object]) -> Outcome:
+def run_one(run: Callable[[], object]) -> InputOutcome:
     """Call `run` in a child process and return the outcome."""
     ((_, outcome),) = run_all(lambda number: run(), [0])
     return outcome
@@ -62,7 +62,7 @@ class _Child:
         self._process.join()
         self._pipe.close()
 
-    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+    def outcomes(self) -> Iterator[tuple[int, InputOutcome]]:
         """The outcomes of the inputs, up to the first that ends the process."""
         for number in self._numbers:
             outcome = self._await()
@@ -70,7 +70,7 @@ class _Child:
             if outcome.name in ("Crash", "Hang"):
                 return
 
-    def _await(self) -> Outcome:
+    def _await(self) -> InputOutcome:
         began, cpu = time.monotonic(), self._cpu_seconds()
         while True:
             try:
@@ -78,9 +78,11 @@ class _Child:
                     return self._pipe.recv()
             except EOFError:
                 self._process.join()
-                return Outcome("Crash", f"the process ended with code {self._process.exitcode}")
+                return InputOutcome(
+                    "Crash", f"the process ended with code {self._process.exitcode}"
+                )
             if self._cpu_seconds() - cpu > CPU_SECONDS or time.monotonic() - began > WALL_SECONDS:
-                return Outcome("Hang", f"not done after {CPU_SECONDS:g} s")
+                return InputOutcome("Hang", f"not done after {CPU_SECONDS:g} s")
 
     def _cpu_seconds(self) -> float:
         """CPU time used by the child; 0 if the system does not report it."""

@@ -77,7 +77,7 @@ def test_a_subclass_of_ndarray_and_any_mapping_are_accepted(add):
     np.testing.assert_array_equal(result, 2 * ONES)
 
 
-class Tensor:
+class DlpackTensor:
     """A tensor of another library: nothing but DLPack."""
 
     def __init__(self, array):
@@ -92,13 +92,13 @@ class Tensor:
 
 def test_dlpack_goes_in_and_out(add):
     given = np.full((2, 4), 3, np.float32)
-    assert np.shares_memory(bind(Tensor(given), ("n", 4)), given)
-    result = add(Tensor(given), Tensor(given))
+    assert np.shares_memory(bind(DlpackTensor(given), ("n", 4)), given)
+    result = add(DlpackTensor(given), DlpackTensor(given))
     np.testing.assert_array_equal(np.from_dlpack(result), 2 * given)
 
 
 def test_dlpack_from_another_device_is_refused():
-    class OnGpu(Tensor):
+    class OnGpu(DlpackTensor):
         def __dlpack_device__(self):
             return (2, 0)
 

@@ -1,7 +1,7 @@
 """Models in files, and what every tool owes its user."""
 
 import pytest
-from small_models import dense, write
+from tool_models import dense, write
 
 from graphc.tools import gc_compile
 

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from small_models import dense_result, unsupported, write
+from tool_models import dense_result, unsupported, write
 
 import graphc
 from graphc.tools.gc_compile import main

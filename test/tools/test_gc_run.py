@@ -9,7 +9,7 @@ import onnx
 import pytest
 from numerics import build_model
 from onnx import TensorProto, helper
-from small_models import dense_result
+from tool_models import dense_result
 
 from graphc.debugging.difference import relative_difference
 from graphc.debugging.random_feeds import make_feeds

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from small_models import dense, unsupported, write
+from tool_models import dense, unsupported, write
 
 from graphc.tools.gc_compile import main as gc_compile
 from graphc.tools.gc_run import main as gc_run

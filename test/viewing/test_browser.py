@@ -4,7 +4,7 @@ import pytest
 from browser import Browser, needs_browser
 from large_graphs import chain_with_branches
 from onnx import helper
-from small_models import dense, model
+from tool_models import dense, model
 
 import graphc
 

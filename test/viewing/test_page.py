@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
-from small_models import dense, model
+from tool_models import dense, model
 
 import graphc
 from graphc.errors import InvalidDimError, UsageError

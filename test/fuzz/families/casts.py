@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value, element_type, is_on_grid
-from ..registry import draws
 
 _WIDE = ("float32", "float64")
 _NARROW = ("float16", "bfloat16")

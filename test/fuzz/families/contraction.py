@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..registry import draws
 
 _TYPES = ("float32", "float64", "float16")
 

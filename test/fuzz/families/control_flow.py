@@ -7,9 +7,9 @@ import onnx
 from onnx import helper
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..evaluation import Rejected
-from ..registry import draws
+from ..node_evaluation import Rejected
 
 _STEPS = (("Tanh", 1), ("Neg", 1), ("Sigmoid", 1), ("Abs", 1), ("Add", 2), ("Sub", 2), ("Max", 2),
           ("Min", 2), ("Mul", 2))  # fmt: skip

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..registry import draws
 from .contraction import scaled
 
 _CHANNELS = (1, 2, 3, 4, 6, 8, 15, 16, 17, 24, 32, 33)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import (
     BOOL,
     FLOATS,
@@ -18,8 +19,7 @@ from ..drawn_values import (
     element_type,
     is_float,
 )
-from ..evaluation import Rejected
-from ..registry import draws
+from ..node_evaluation import Rejected
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import numpy as np
 from onnx import numpy_helper
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..registry import draws
 
 _TYPES = ("float32", "float64", "int32", "int64", "bool", "float16")
 

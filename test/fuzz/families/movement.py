@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import BOOL, FLOATS, Value
-from ..evaluation import Rejected
-from ..registry import draws
+from ..node_evaluation import Rejected
 
 ANY = (*FLOATS, "int32", "int64", "uint8", *BOOL)
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..evaluation import Rejected
-from ..registry import draws
+from ..node_evaluation import Rejected
 from .contraction import scaled
 from .convolution import image
 

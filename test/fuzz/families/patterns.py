@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..registry import draws
 from .contraction import scaled
 from .normalization import _spread as spread
 from .normalization import row

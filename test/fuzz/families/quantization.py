@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..registry import draws
 
 
 def _scale(b: GraphBuilder, shape: tuple[int, ...] = ()) -> Value:

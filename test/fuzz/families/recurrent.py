@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
-from ..registry import draws
+from ..draw_registry import draws
 from .contraction import scaled
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

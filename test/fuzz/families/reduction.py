@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value, is_float
-from ..evaluation import Rejected
-from ..registry import draws
+from ..node_evaluation import Rejected
 
 _REDUCTIONS = ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1",
                "ReduceL2", "ReduceProd", "ReduceLogSumExp", "ReduceLogSum")  # fmt: skip

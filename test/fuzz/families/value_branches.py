@@ -4,8 +4,8 @@ import numpy as np
 from onnx import helper
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..registry import draws
 from .control_flow import _graph as graph
 from .control_flow import _identity as identity
 from .control_flow import _info as info

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value, element_type, is_float
-from ..registry import draws
 
 _TYPES = ("float32", "float64", "float16", "int32", "int64")
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..builder import GraphBuilder
+from ..draw_registry import draws
 from ..drawn_values import Value
-from ..registry import draws
 from .contraction import scaled
 
 _LENGTHS = (1, 2, 3, 5, 6, 7, 8, 9, 13)

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from small_models import model
+from tool_models import model
 
 from graphc.compiler.driver import begin, main_function, make_options
 from graphc.passes.analysis.arena import allocation

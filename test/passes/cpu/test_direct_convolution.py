@@ -3,7 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from convolution_models import Case, convolution_model
+from convolution_models import ConvCase, convolution_model
 
 import graphc
 from graphc.cpu_model import CpuModel
@@ -15,21 +15,22 @@ PIPELINE = (
 )
 
 CASES = [
-    Case((1, 5, 9, 14), (64, 5, 3, 3), "relu", (("pads", [1, 1, 1, 1]),)),
-    Case((2, 3, 20, 23), (16, 3, 7, 7), "relu", (("pads", [3] * 4), ("strides", [2, 2]))),
-    Case((1, 8, 6, 31), (48, 8, 2, 3), "residual", (("dilations", [2, 3]), ("pads", [1, 2, 3, 4]))),
-    Case((1, 32, 8, 8), (32, 32, 3, 3), "residual", (("pads", [1] * 4),)),
-    Case((1, 8, 7, 9), (16, 8, 1, 2), "hard_swish", (("strides", [2, 2]),)),
-    Case((1, 4, 4, 5), (16, 4, 3, 3), "sigmoid", (("pads", [2, 4, 2, 4]),)),
-    Case((2, 32, 6, 7), (64, 4, 3, 3), "relu", (("group", 8), ("pads", [1] * 4))),
-    Case((1, 6, 6, 7), (64, 3, 3, 1), "bias", (("group", 2),)),
-    Case((1, 32, 9, 14), (32, 1, 5, 5), "relu", (("group", 32), ("pads", [2] * 4))),
-    Case((2, 64, 11, 30), (64, 1, 4, 7), "residual", (("group", 64), ("strides", [2, 3]))),
-    Case((1, 16, 9, 12), (16, 1, 4, 4), "bias", (("group", 16), ("dilations", [2, 3]),
-                                                 ("pads", [3, 1, 5, 4]))),
-    Case((2, 5, 31), (64, 5, 3), "relu", (("pads", [1, 1]),)),
-    Case((2, 32, 40), (32, 1, 16), "residual", (("group", 32), ("pads", [3, 9]))),
-    Case((3, 8, 37), (16, 8, 4), "bias", (("strides", [3]), ("dilations", [2]))),
+    ConvCase((1, 5, 9, 14), (64, 5, 3, 3), "relu", (("pads", [1, 1, 1, 1]),)),
+    ConvCase((2, 3, 20, 23), (16, 3, 7, 7), "relu", (("pads", [3] * 4), ("strides", [2, 2]))),
+    ConvCase((1, 8, 6, 31), (48, 8, 2, 3), "residual", (("dilations", [2, 3]),
+                                                        ("pads", [1, 2, 3, 4]))),
+    ConvCase((1, 32, 8, 8), (32, 32, 3, 3), "residual", (("pads", [1] * 4),)),
+    ConvCase((1, 8, 7, 9), (16, 8, 1, 2), "hard_swish", (("strides", [2, 2]),)),
+    ConvCase((1, 4, 4, 5), (16, 4, 3, 3), "sigmoid", (("pads", [2, 4, 2, 4]),)),
+    ConvCase((2, 32, 6, 7), (64, 4, 3, 3), "relu", (("group", 8), ("pads", [1] * 4))),
+    ConvCase((1, 6, 6, 7), (64, 3, 3, 1), "bias", (("group", 2),)),
+    ConvCase((1, 32, 9, 14), (32, 1, 5, 5), "relu", (("group", 32), ("pads", [2] * 4))),
+    ConvCase((2, 64, 11, 30), (64, 1, 4, 7), "residual", (("group", 64), ("strides", [2, 3]))),
+    ConvCase((1, 16, 9, 12), (16, 1, 4, 4), "bias", (("group", 16), ("dilations", [2, 3]),
+                                                    ("pads", [3, 1, 5, 4]))),
+    ConvCase((2, 5, 31), (64, 5, 3), "relu", (("pads", [1, 1]),)),
+    ConvCase((2, 32, 40), (32, 1, 16), "residual", (("group", 32), ("pads", [3, 9]))),
+    ConvCase((3, 8, 37), (16, 8, 4), "bias", (("strides", [3]), ("dilations", [2]))),
 ]  # fmt: skip
 
 

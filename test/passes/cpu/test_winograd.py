@@ -3,7 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from convolution_models import Case, convolution_model
+from convolution_models import ConvCase, convolution_model
 
 import graphc
 from graphc.cpu_model import CpuModel
@@ -16,14 +16,14 @@ PIPELINE = (
 )
 
 CASES = [
-    Case((1, 16, 9, 14), (64, 16, 3, 3), "relu", (("pads", [1, 1, 1, 1]),)),
-    Case((2, 32, 8, 8), (16, 32, 3, 3), "residual", (("pads", [1] * 4),)),
-    Case((1, 48, 7, 31), (48, 48, 3, 3), "bias", (("pads", [0, 2, 3, 1]),)),
-    Case((3, 16, 3, 3), (32, 16, 3, 3), "hard_swish"),
-    Case((1, 16, 30, 5), (96, 16, 3, 3), "sigmoid", (("pads", [2, 0, 2, 0]),)),
-    Case((2, 64, 4, 6), (32, 64, 3, 3), "residual"),
-    Case((1, 64, 9, 6), (96, 32, 3, 3), "relu", (("pads", [1] * 4), ("group", 2))),
-    Case((2, 48, 5, 11), (48, 16, 3, 3), "bias", (("pads", [1] * 4), ("group", 3))),
+    ConvCase((1, 16, 9, 14), (64, 16, 3, 3), "relu", (("pads", [1, 1, 1, 1]),)),
+    ConvCase((2, 32, 8, 8), (16, 32, 3, 3), "residual", (("pads", [1] * 4),)),
+    ConvCase((1, 48, 7, 31), (48, 48, 3, 3), "bias", (("pads", [0, 2, 3, 1]),)),
+    ConvCase((3, 16, 3, 3), (32, 16, 3, 3), "hard_swish"),
+    ConvCase((1, 16, 30, 5), (96, 16, 3, 3), "sigmoid", (("pads", [2, 0, 2, 0]),)),
+    ConvCase((2, 64, 4, 6), (32, 64, 3, 3), "residual"),
+    ConvCase((1, 64, 9, 6), (96, 32, 3, 3), "relu", (("pads", [1] * 4), ("group", 2))),
+    ConvCase((2, 48, 5, 11), (48, 16, 3, 3), "bias", (("pads", [1] * 4), ("group", 3))),
 ]
 """Sizes that tiles divide, and sizes that they do not, down to one place."""
 

@@ -10,7 +10,7 @@ from graph_programs import build_module, main_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
-from small_models import model
+from tool_models import model
 
 import graphc
 from graphc.dialects import graph

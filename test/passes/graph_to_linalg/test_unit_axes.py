@@ -19,7 +19,7 @@ TOLERANCE = {"float64": 1e-11, "float32": 2e-5, "float16": 1e-2}
 
 
 @dataclass(frozen=True)
-class Step:
+class NodeSpec:
     """A node; weights of the given shapes, or the given array, are its other inputs."""
 
     op_type: str
@@ -27,20 +27,20 @@ class Step:
     attributes: tuple[tuple[str, Any], ...] = ()
 
 
-def _conv(*weights: int, **attributes: Any) -> Step:
-    return Step("Conv", [weights], tuple(attributes.items()))
+def _conv(*weights: int, **attributes: Any) -> NodeSpec:
+    return NodeSpec("Conv", [weights], tuple(attributes.items()))
 
 
-def _max(*kernel: int, **attributes: Any) -> Step:
-    return Step("MaxPool", (), (("kernel_shape", kernel), *attributes.items()))
+def _max(*kernel: int, **attributes: Any) -> NodeSpec:
+    return NodeSpec("MaxPool", (), (("kernel_shape", kernel), *attributes.items()))
 
 
-def _average(*kernel: int, **attributes: Any) -> Step:
-    return Step("AveragePool", (), (("kernel_shape", kernel), *attributes.items()))
+def _average(*kernel: int, **attributes: Any) -> NodeSpec:
+    return NodeSpec("AveragePool", (), (("kernel_shape", kernel), *attributes.items()))
 
 
-def _pad(*pads: int, mode: str = "constant") -> Step:
-    return Step("Pad", [np.array(pads)], (("mode", mode),))
+def _pad(*pads: int, mode: str = "constant") -> NodeSpec:
+    return NodeSpec("Pad", [np.array(pads)], (("mode", mode),))
 
 
 AROUND = {"pads": [1, 1, 1, 1]}
@@ -53,7 +53,7 @@ CHAINS = {
         ([1, 8, 6, 7], [_max(2, 2), _max(2, 2, strides=[2, 1], **ON_WIDTH)]),
         ([1, 3, 6, 7], [_average(3, 3, **AROUND), _average(1, 3, pads=[0, 0, 0, 2])]),
         ([1, 3, 6, 7], [_conv(4, 3, 3, 3, **AROUND), _conv(4, 4, 3, 3, **ON_WIDTH)]),
-        ([1, 3, 6, 7], [_conv(4, 3, 3, 3), Step("Relu"), _max(2, 2, **ON_WIDTH)]),
+        ([1, 3, 6, 7], [_conv(4, 3, 3, 3), NodeSpec("Relu"), _max(2, 2, **ON_WIDTH)]),
         ([1, 6, 6, 7], [_conv(6, 1, 3, 3, group=6), _conv(6, 1, 1, 5, group=6, pads=[0, 2, 0, 2])]),
         ([1, 6, 6, 7], [_conv(6, 2, 3, 3, group=3), _max(2, 3, **ON_WIDTH)]),
         ([2, 3, 6, 7], [_max(2, 2), _max(2, 2, **ON_WIDTH)]),
@@ -63,7 +63,7 @@ CHAINS = {
     "others": [
         ([1, 3, 6, 7], [_max(2, 2), _pad(0, 0, 0, 1, 0, 0, 0, 2)]),
         ([1, 3, 6, 7], [_max(2, 2), _pad(0, 2, 0, 0, 0, 1, 0, 0), _max(2, 2)]),
-        ([1, 3, 6, 7], [_max(2, 2), Step("LRN", (), (("size", 3),))]),
+        ([1, 3, 6, 7], [_max(2, 2), NodeSpec("LRN", (), (("size", 3),))]),
         ([1, 3, 1, 7], [_max(1, 2), _max(2, 2, pads=[1, 0, 0, 0])]),
         ([1, 3, 1, 7], [_conv(4, 3, 1, 2), _max(2, 2, pads=[1, 0, 0, 0])]),
         ([1, 3, 6, 1], [_max(2, 1), _average(2, 2, **ON_WIDTH)]),
@@ -75,7 +75,7 @@ CHAINS = {
 
 
 def _model(
-    chains: Sequence[tuple[list[int], Sequence[Step]]], dtype: Any
+    chains: Sequence[tuple[list[int], Sequence[NodeSpec]]], dtype: Any
 ) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
     random = np.random.default_rng(0)
     nodes, inputs, feeds, constants, outputs = [], {}, {}, {}, []

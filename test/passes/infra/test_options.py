@@ -22,7 +22,7 @@ class Layout(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Options:
+class ExampleOptions:
     max_users: int = 1
     tolerance: float = 0.5
     verbose: bool = False
@@ -35,9 +35,9 @@ class Options:
 
 
 EXAMPLES = [
-    Options(),
-    Options(max_users=3, tolerance=1e-3, verbose=True, mode="exact", layout=Layout.COLUMNS),
-    Options(limit=7, dims=("batch=4", "seq=max(a,b)"), tiles=(), from_="two words"),
+    ExampleOptions(),
+    ExampleOptions(max_users=3, tolerance=1e-3, verbose=True, mode="exact", layout=Layout.COLUMNS),
+    ExampleOptions(limit=7, dims=("batch=4", "seq=max(a,b)"), tiles=(), from_="two words"),
 ]
 
 
@@ -45,18 +45,18 @@ EXAMPLES = [
 def test_text_reads_back(options):
     from graphc.passes.infra.syntax import parse_options
 
-    assert build(Options, parse_options(render(options))) == options
+    assert build(ExampleOptions, parse_options(render(options))) == options
 
 
 def test_only_what_differs_from_the_defaults_is_rendered():
-    assert render(Options()) == ""
-    assert render(Options(max_users=2, from_="a b")) == "max-users=2 from='a b'"
+    assert render(ExampleOptions()) == ""
+    assert render(ExampleOptions(max_users=2, from_="a b")) == "max-users=2 from='a b'"
 
 
 def test_all_problems_are_reported_at_once():
     texts = {"max-user": "1", "tolerance": "high", "mode": "exat", "layout": "rows", "tiles": "4,x"}
     with pytest.raises(OptionError) as caught:
-        build(Options, texts)
+        build(ExampleOptions, texts)
     assert caught.value.problems == [
         "no option 'max-user' (did you mean 'max-users'?)",
         "option 'tolerance': 'high' is not a number",
@@ -115,7 +115,7 @@ def test_fields_of_a_dataclass_are_options():
 
 
 def test_descriptions_for_help():
-    rows = {name: (type_, default) for name, type_, default in describe(Options)}
+    rows = {name: (type_, default) for name, type_, default in describe(ExampleOptions)}
     assert rows["mode"] == ("fast|exact", "fast")
     assert rows["tiles"] == ("list of integer", "4,8")
     assert rows["layout"] == ("rows|columns", "rows")

@@ -20,7 +20,7 @@ from graphc.runtime.feeds import FeedBinder
 from graphc.runtime.metadata import TensorSpec
 
 
-class Tensor:
+class LegacyDlpackTensor:
     """A tensor of another library: nothing but DLPack, of the version without one."""
 
     def __init__(self, array, device=(1, 0)):
@@ -50,7 +50,7 @@ ARRAYS = {
 @pytest.mark.parametrize("name", ARRAYS)
 def test_tensors_on_the_host_are_read_where_they_lie(name):
     array = ARRAYS[name]
-    read = host_array(Tensor(array))
+    read = host_array(LegacyDlpackTensor(array))
     assert (read.dtype, read.shape) == (array.dtype, array.shape)
     np.testing.assert_array_equal(read, array)
     assert array.size == 0 or np.shares_memory(read, array)
@@ -69,7 +69,7 @@ def test_a_capsule_lives_as_long_as_the_array():
         def __del__(self):
             Counted.freed += 1
 
-    read = host_array(Tensor(np.arange(4.0).view(Counted)))
+    read = host_array(LegacyDlpackTensor(np.arange(4.0).view(Counted)))
     freed = Counted.freed
     np.testing.assert_array_equal(read, np.arange(4.0))
     assert Counted.freed == freed
@@ -91,7 +91,7 @@ def test_elements_that_numpy_lacks_are_refused():
 def test_a_large_aligned_tensor_is_used_where_it_lies(compiled, aligned):
     x = aligned(np.ones((1 << 14, 4), np.float32))
     with load(compiled("add"), threads=1) as add:
-        np.testing.assert_array_equal(add(Tensor(x), Tensor(x)), 2 * x)
+        np.testing.assert_array_equal(add(LegacyDlpackTensor(x), LegacyDlpackTensor(x)), 2 * x)
         assert all(slot.staging is None for slot in add._session._contexts[0].slots)
 
 
@@ -127,7 +127,7 @@ CUDA = (2, 0)
 
 def test_a_tensor_on_the_device_is_taken_where_it_lies(cuda, calls, aligned):
     array = aligned(np.arange(6, dtype=np.float32).reshape(2, 3))
-    given = Tensor(array, CUDA)
+    given = LegacyDlpackTensor(array, CUDA)
     binder = FeedBinder([TensorSpec("x", ("n", 3), "float32")], lambda: cuda)
     (tensor,) = binder.bind({"x": given})
     assert isinstance(tensor, DeviceTensor)
@@ -149,13 +149,13 @@ def test_a_tensor_that_begins_anywhere_is_copied_on_the_device(cuda, calls, alig
     monkeypatch.setattr(
         dlpack_import, "ALIGNMENT", 1 << 62
     )  # memory of a processor must be aligned
-    tensor = read_tensor(Tensor(array, CUDA), cuda)
+    tensor = read_tensor(LegacyDlpackTensor(array, CUDA), cuda)
     array[0] = 42
     np.testing.assert_array_equal(tensor, np.arange(8))
 
 
 def test_an_empty_tensor_on_the_device(cuda, calls):
-    tensor = read_tensor(Tensor(np.empty((0, 3), np.int16), CUDA), cuda)
+    tensor = read_tensor(LegacyDlpackTensor(np.empty((0, 3), np.int16), CUDA), cuda)
     assert (tensor.shape, tensor.dtype, tensor.device) == ((0, 3), np.int16, "cuda:0")
 
 
@@ -172,14 +172,16 @@ def test_an_empty_tensor_on_the_device(cuda, calls):
 def test_tensors_that_cannot_be_taken(cuda, calls, aligned, array, device, problem):
     binder = FeedBinder([TensorSpec("x", (2, 3), "float32")], lambda: cuda)
     with pytest.raises(Exception, match=rf"input 'x' .*{problem}") as caught:
-        binder.bind({"x": Tensor(array if array.base is not None else aligned(array), device)})
+        binder.bind(
+            {"x": LegacyDlpackTensor(array if array.base is not None else aligned(array), device)}
+        )
     assert caught.type.__name__ == "FeedError"
 
 
 def test_a_producer_that_fails_is_named(cuda, monkeypatch):
     monkeypatch.setattr(producer_stream, "load_library", lambda _: CudaLibrary([], 700))
     with pytest.raises(RuntimeError, match="cuStreamSynchronize failed with CUDA's error 700"):
-        read_tensor(Tensor(np.zeros(16, np.float32), CUDA), cuda)
+        read_tensor(LegacyDlpackTensor(np.zeros(16, np.float32), CUDA), cuda)
 
 
 def test_a_missing_library_is_named():
@@ -239,7 +241,7 @@ def test_bfloat16_comes_and_goes(compiled):
     values = np.arange(4).astype(ml_dtypes.bfloat16)
     with load(compiled("add"), threads=1) as add:
         tensor = add.to_device(values)
-        read = host_array(Tensor(Bfloat16(tensor)))
+        read = host_array(LegacyDlpackTensor(Bfloat16(tensor)))
         assert read.dtype == ml_dtypes.bfloat16
         np.testing.assert_array_equal(read, values)
 

@@ -16,10 +16,10 @@ from graphc.onnx_backend import GraphcBackend, GraphcBackendRep
 from harness.isolation import Lost, call_each
 
 from .calls import check_calls
-from .cases import Case
-from .outcome import Outcome, Status
+from .case_outcome import CaseOutcome, CaseStatus
+from .cases import SuiteCase
 
-_cases: dict[str, Case] = {}
+_cases: dict[str, SuiteCase] = {}
 """The cases by name, as the forked processes of the pool find them."""
 
 ONE_THREAD = ("--mlir-disable-threading",)
@@ -29,7 +29,7 @@ GRACE = 5.0
 
 
 def run_cases(
-    cases: Iterable[Case],
+    cases: Iterable[SuiteCase],
     *,
     jobs: int,
     timeout: float,
@@ -39,7 +39,7 @@ def run_cases(
     cache: str | None = None,
     bounded: bool = True,
     keep: Path | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[CaseOutcome]:
     """Run `cases`, `jobs` at a time, each within `timeout` seconds; yield outcomes as they arrive.
 
     Processes that a case starts end with it. Without `host`, parts that cannot be compiled make a
@@ -55,14 +55,14 @@ def run_cases(
 
 
 def _run_cases(
-    cases: Iterable[Case],
-    run: Callable[..., Outcome],
+    cases: Iterable[SuiteCase],
+    run: Callable[..., CaseOutcome],
     timeout: float,
     options: Mapping[str, Any],
     *,
     jobs: int,
     bounded: bool,
-) -> Iterator[Outcome]:
+) -> Iterator[CaseOutcome]:
     given = {case.name: case for case in cases}
     _cases.update(given)
     call = partial(_run_named, run, timeout, options)
@@ -70,28 +70,28 @@ def _run_cases(
         yield _outcome(name, ended, timeout)
 
 
-def _outcome(name: str, ended: Outcome | Lost, timeout: float) -> Outcome:
-    if isinstance(ended, Outcome):
+def _outcome(name: str, ended: CaseOutcome | Lost, timeout: float) -> CaseOutcome:
+    if isinstance(ended, CaseOutcome):
         return ended
     if ended.crashed:
-        return Outcome(name, Status.CRASH, ended.detail)
-    return Outcome(name, Status.HANG, f"not done after {timeout:g} s")
+        return CaseOutcome(name, CaseStatus.CRASH, ended.detail)
+    return CaseOutcome(name, CaseStatus.HANG, f"not done after {timeout:g} s")
 
 
 def _run_named(
-    run: Callable[..., Outcome], timeout: float, options: Mapping[str, Any], name: str
-) -> Outcome:
+    run: Callable[..., CaseOutcome], timeout: float, options: Mapping[str, Any], name: str
+) -> CaseOutcome:
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)  # the summary counts what the host ran
     start = time.perf_counter()
     outcome = run(_cases[name], timeout, **options)
     gc.collect()
-    return Outcome(
+    return CaseOutcome(
         name, outcome.status, outcome.detail, outcome.native, time.perf_counter() - start
     )
 
 
-def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
+def run_case(case: SuiteCase, timeout: float, **options: Any) -> CaseOutcome:
     """Compile `case` within `timeout` seconds with `options` of the backend, run it, and
     compare."""
 
@@ -109,14 +109,14 @@ def run_case(case: Case, timeout: float, **options: Any) -> Outcome:
 
 
 def compile_case(
-    case: Case,
+    case: SuiteCase,
     timeout: float,
     *,
     target: str,
     host: bool,
     keep: Path | None = None,
     **options: Any,
-) -> Outcome:
+) -> CaseOutcome:
     """Compile `case` within `timeout` seconds for a target that this machine need not have.
 
     With `keep`, a folder, the compiled file is written there under the name of the case.
@@ -135,22 +135,26 @@ def compile_case(
     return outcome_of(case, timeout, run)
 
 
-def outcome_of(case: Case, timeout: float, run: Callable[[], bool]) -> Outcome:
+def outcome_of(case: SuiteCase, timeout: float, run: Callable[[], bool]) -> CaseOutcome:
     """The outcome of `case` when `run` is called. `run` returns whether the whole case is
     compiled."""
     try:
         native = run()
     except UnsupportedModelError as error:
-        return Outcome(case.name, Status.UNSUPPORTED, _one_line(error))
+        return CaseOutcome(case.name, CaseStatus.UNSUPPORTED, _one_line(error))
     except AssertionError as error:
-        return Outcome(case.name, Status.WRONG, _one_line(error))
+        return CaseOutcome(case.name, CaseStatus.WRONG, _one_line(error))
     except BackendTimeoutError:
-        return Outcome(case.name, Status.HANG, f"not compiled after {timeout:g} s")
+        return CaseOutcome(case.name, CaseStatus.HANG, f"not compiled after {timeout:g} s")
     except GraphcError as error:
-        return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
+        return CaseOutcome(
+            case.name, CaseStatus.ERROR, f"{type(error).__name__}: {_one_line(error)}"
+        )
     except Exception as error:  # a case must not end the others
-        return Outcome(case.name, Status.ERROR, f"{type(error).__name__}: {_one_line(error)}")
-    return Outcome(case.name, Status.PASS, native=native)
+        return CaseOutcome(
+            case.name, CaseStatus.ERROR, f"{type(error).__name__}: {_one_line(error)}"
+        )
+    return CaseOutcome(case.name, CaseStatus.PASS, native=native)
 
 
 def _one_line(error: BaseException) -> str:

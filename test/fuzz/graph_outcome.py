@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Status(StrEnum):
+class GraphStatus(StrEnum):
     """The status of a checked graph."""
 
     PASS = "pass"
@@ -21,16 +21,16 @@ class Status(StrEnum):
     HANG = "hang"
 
 
-FINDINGS = (Status.WRONG, Status.ERROR, Status.CRASH, Status.HANG)
+FINDINGS = (GraphStatus.WRONG, GraphStatus.ERROR, GraphStatus.CRASH, GraphStatus.HANG)
 """The statuses that are failures."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GraphOutcome:
     """The outcome of one graph that was compiled and run."""
 
     index: int
-    status: Status
+    status: GraphStatus
     detail: str = ""
     nodes: int = 0
     operators: Sequence[str] = ()
@@ -58,7 +58,7 @@ class Outcome:
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @staticmethod
-    def from_json(written: dict[str, Any]) -> "Outcome":
+    def from_json(written: dict[str, Any]) -> "GraphOutcome":
         """Return the outcome that `to_json` wrote. Raises ValueError, TypeError or KeyError for
         other data."""
-        return Outcome(**{**written, "status": Status(written["status"])})
+        return GraphOutcome(**{**written, "status": GraphStatus(written["status"])})

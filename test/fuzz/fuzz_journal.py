@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from harness import journal
 
-from .outcome import Outcome
+from .graph_outcome import GraphOutcome
 
 
 @dataclass(frozen=True)
-class Run:
+class FuzzRun:
     """The seed of a run, and the target and versions that it was made with."""
 
     seed: int
@@ -21,13 +21,13 @@ class Run:
     """The day on which the run began."""
 
 
-class Journal(journal.Journal[Run, Outcome]):
+class FuzzJournal(journal.Journal[FuzzRun, GraphOutcome]):
     """The journal of a fuzzing run."""
 
-    run_type = Run
-    outcome_type = Outcome
+    run_type = FuzzRun
+    outcome_type = GraphOutcome
 
     @staticmethod
-    def key(outcome: Outcome) -> int:
+    def key(outcome: GraphOutcome) -> int:
         """The index of the graph."""
         return outcome.index

@@ -17,7 +17,7 @@ class EscapeError(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class InputOutcome:
     """The outcome: `name` is ``ok``, the name of a kind of `GraphcError`, or the failure.
 
     `violation` is its place, empty if there is no violation; `message` gives details.
@@ -34,15 +34,15 @@ class Outcome:
         return f"{self.name}-{digest[:8]}"
 
 
-def outcome_of(run: Callable[[], object]) -> Outcome:
+def outcome_of(run: Callable[[], object]) -> InputOutcome:
     """Call `run` and return the outcome. Exceptions other than `GraphcError` are violations."""
     try:
         run()
     except GraphcError as error:
-        return Outcome(type(error).__name__)
+        return InputOutcome(type(error).__name__)
     except Exception as error:
-        return Outcome(type(error).__name__, _place(error), _one_line(error))
-    return Outcome("ok")
+        return InputOutcome(type(error).__name__, _place(error), _one_line(error))
+    return InputOutcome("ok")
 
 
 def _place(error: BaseException) -> str:

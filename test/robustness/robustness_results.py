@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.reliability import LongRun, finished
 
-from .outcome import Outcome
+from .input_outcome import InputOutcome
 
 FORMAT_VERSION = 1
 
@@ -36,21 +36,21 @@ class Violation:
 
 
 @dataclass
-class Results:
+class RobustnessResults:
     """The results of a whole run."""
 
     seed: int
     kinds: dict[str, KindResults] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
 
-    def add(self, kind: str, outcome: Outcome) -> None:
+    def add(self, kind: str, outcome: InputOutcome) -> None:
         """Count one input."""
         counted = self.kinds.setdefault(kind, KindResults())
         counted.inputs += 1
         counted.outcomes[outcome.name] += 1
         counted.violations += bool(outcome.violation)
 
-    def add_violation(self, kind: str, number: int, outcome: Outcome, path: Path) -> None:
+    def add_violation(self, kind: str, number: int, outcome: InputOutcome, path: Path) -> None:
         """Note the violation of input `number`, which is kept in the file `path`."""
         found = Violation(kind, number, outcome.name, outcome.violation, outcome.message, str(path))
         self.violations.append(found)

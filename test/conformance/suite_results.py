@@ -13,8 +13,8 @@ from typing import Any
 
 from graphc.runtime.targets import TARGETS
 
-from .journal import Run
-from .outcome import Outcome, Status
+from .case_outcome import CaseOutcome, CaseStatus
+from .suite_journal import SuiteRun
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "conformance"
 
@@ -52,25 +52,25 @@ class OperatorResult:
 
 
 @dataclass(frozen=True)
-class Ending:
+class NotPassing:
     """The outcome of a case that does not pass."""
 
-    status: Status
+    status: CaseStatus
     detail: str
 
 
 @dataclass(frozen=True)
-class Results:
+class SuiteResults:
     """The summary of one run."""
 
-    run: Run
+    run: SuiteRun
     counts: Mapping[str, int]
     """Number of cases, by status."""
     tensors: int
     """Number of cases with tensors of numbers only."""
     native_tensors: int
     """Number of these that pass and are compiled as a whole."""
-    not_passing: Mapping[str, Ending]
+    not_passing: Mapping[str, NotPassing]
     operators: Mapping[str, OperatorResult]
     """Results by operator name, which has the prefix ``domain::`` if the domain is not ONNX's
     own."""
@@ -83,43 +83,45 @@ class Results:
     @property
     def passed(self) -> int:
         """Number of cases that pass."""
-        return self.counts.get(Status.PASS, 0)
+        return self.counts.get(CaseStatus.PASS, 0)
 
     def figures(self) -> list[str]:
         """Lines with the numbers of cases that pass, in total and compiled as a whole."""
         return [
             f"{share(self.passed, self.total)} pass",
-            *(f"{self.counts.get(s, 0)} {s}" for s in Status if s is not Status.PASS),
+            *(f"{self.counts.get(s, 0)} {s}" for s in CaseStatus if s is not CaseStatus.PASS),
             f"{share(self.native_tensors, self.tensors)} of those on tensors alone pass, "
             "all compiled",
         ]
 
 
-def sum_up(run: Run, cases: Iterable[CaseInfo], outcomes: Mapping[str, Outcome]) -> Results:
+def sum_up(
+    run: SuiteRun, cases: Iterable[CaseInfo], outcomes: Mapping[str, CaseOutcome]
+) -> SuiteResults:
     """Summarize the outcomes of `cases`; `outcomes` has one for each."""
     pairs = [(case, outcomes[case.name]) for case in cases]
     counts = Counter(outcome.status for _, outcome in pairs)
     tensors = [outcome for case, outcome in pairs if case.tensors]
-    return Results(
+    return SuiteResults(
         run,
-        {status.value: counts[status] for status in Status},
+        {status.value: counts[status] for status in CaseStatus},
         len(tensors),
         sum(outcome.passed and outcome.native for outcome in tensors),
-        {o.name: Ending(o.status, o.detail) for _, o in pairs if not o.passed},
+        {o.name: NotPassing(o.status, o.detail) for _, o in pairs if not o.passed},
         dict(sorted(_by_operator(pairs).items())),
     )
 
 
 def with_mended(
-    results: Results, cases: Iterable[CaseInfo], outcomes: Mapping[str, Outcome]
-) -> Results:
+    results: SuiteResults, cases: Iterable[CaseInfo], outcomes: Mapping[str, CaseOutcome]
+) -> SuiteResults:
     """`results` of a complete run, updated for those of `cases` that did not pass then and do
     now."""
     mended = [c for c in cases if c.name in results.not_passing and outcomes[c.name].passed]
     counts, operators = Counter(results.counts), copy.deepcopy(dict(results.operators))
     for case in mended:
         counts[results.not_passing[case.name].status] -= 1
-        counts[Status.PASS] += 1
+        counts[CaseStatus.PASS] += 1
         for name in case.operators:
             operators[name].not_passing.remove(case.name)
             _record(operators[name], case, outcomes[case.name])
@@ -127,14 +129,14 @@ def with_mended(
     native = sum(case.tensors and outcomes[case.name].native for case in mended)
     return replace(
         results,
-        counts={status.value: counts[status] for status in Status},
+        counts={status.value: counts[status] for status in CaseStatus},
         native_tensors=results.native_tensors + native,
         not_passing={k: v for k, v in results.not_passing.items() if k not in names},
         operators=operators,
     )
 
 
-def _by_operator(pairs: Iterable[tuple[CaseInfo, Outcome]]) -> dict[str, OperatorResult]:
+def _by_operator(pairs: Iterable[tuple[CaseInfo, CaseOutcome]]) -> dict[str, OperatorResult]:
     found: dict[str, OperatorResult] = defaultdict(OperatorResult)
     for case, outcome in pairs:
         for operator in case.operators:
@@ -142,7 +144,7 @@ def _by_operator(pairs: Iterable[tuple[CaseInfo, Outcome]]) -> dict[str, Operato
     return found
 
 
-def _record(result: OperatorResult, case: CaseInfo, outcome: Outcome) -> None:
+def _record(result: OperatorResult, case: CaseInfo, outcome: CaseOutcome) -> None:
     if not outcome.passed:
         result.not_passing.append(outcome.name)
         return
@@ -158,7 +160,7 @@ def operator_key(domain: str, name: str) -> str:
     return name if domain in ("", "ai.onnx") else f"{domain}::{name}"
 
 
-def write_results(results: Results) -> Path:
+def write_results(results: SuiteResults) -> Path:
     """Write the results file of the run's target."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{results.run.target.replace(':', '-')}.json"
@@ -166,14 +168,14 @@ def write_results(results: Results) -> Path:
     return path
 
 
-def results_of(run: Run) -> Results | None:
+def results_of(run: SuiteRun) -> SuiteResults | None:
     """The stored results for the target of `run`; None unless they are of an equally executed
     run."""
     same = (each for each in read_results() if each.run.target == run.target)
     return next((each for each in same if each.run.executed == run.executed), None)
 
 
-def read_results() -> list[Results]:
+def read_results() -> list[SuiteResults]:
     """The results of all targets, in the order of the target table."""
     found = [
         results_from_json(json.loads(path.read_text("utf-8"))) for path in FOLDER.glob("*.json")
@@ -182,14 +184,14 @@ def read_results() -> list[Results]:
     return sorted(found, key=lambda r: (order.index(r.run.target.partition(":")[0]), r.run.target))
 
 
-def results_from_json(written: dict[str, Any]) -> Results:
-    """The `Results` that a dict stands for."""
-    return Results(
+def results_from_json(written: dict[str, Any]) -> SuiteResults:
+    """The `SuiteResults` that a dict stands for."""
+    return SuiteResults(
         **{
             **written,
-            "run": Run(**written["run"]),
+            "run": SuiteRun(**written["run"]),
             "not_passing": {
-                name: Ending(Status(each["status"]), each["detail"])
+                name: NotPassing(CaseStatus(each["status"]), each["detail"])
                 for name, each in written["not_passing"].items()
             },
             "operators": {k: OperatorResult(**v) for k, v in written["operators"].items()},

@@ -8,7 +8,7 @@ from typing import Any
 from harness import journal
 
 
-class Status(StrEnum):
+class ConversionStatus(StrEnum):
     """The status of a case."""
 
     PASS = "pass"
@@ -24,21 +24,24 @@ class Status(StrEnum):
     results."""
 
 
-OTHERS = (Status.NOT_CONVERTED, Status.NO_REFERENCE)
+OTHERS = (ConversionStatus.NOT_CONVERTED, ConversionStatus.NO_REFERENCE)
 """Statuses that say nothing about graphc."""
-SEVERITY: Sequence[Status] = (
-    Status.CRASH, Status.WRONG, Status.ERROR, Status.HANG, Status.UNSUPPORTED, Status.PASS,
-    Status.NO_REFERENCE, Status.NOT_CONVERTED,
-)  # fmt: skip
+SEVERITY: Sequence[ConversionStatus] = tuple(
+    ConversionStatus[name]
+    for name in (
+        *("CRASH", "WRONG", "ERROR", "HANG", "UNSUPPORTED", "PASS"),
+        *("NO_REFERENCE", "NOT_CONVERTED"),
+    )
+)
 """The statuses by precedence in a case of several models: failures come before passes."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ConversionOutcome:
     """The outcome of one case that was converted and run."""
 
     name: str
-    status: Status
+    status: ConversionStatus
     detail: str = ""
     models: int = 0
     """Number of models of the case that were compiled."""
@@ -50,22 +53,22 @@ class Outcome:
     @property
     def passed(self) -> bool:
         """True if the results were right, or if the right ones are not known."""
-        return self.status is Status.PASS or self.status in OTHERS
+        return self.status is ConversionStatus.PASS or self.status in OTHERS
 
     def to_json(self) -> dict[str, Any]:
         """The outcome in the form that `from_json` reads."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @staticmethod
-    def from_json(written: dict[str, Any]) -> "Outcome":
+    def from_json(written: dict[str, Any]) -> "ConversionOutcome":
         """The outcome that `to_json` wrote. Raises ValueError, TypeError or KeyError for others."""
-        return Outcome(**{**written, "status": Status(written["status"])})
+        return ConversionOutcome(**{**written, "status": ConversionStatus(written["status"])})
 
 
-def worst_of(name: str, outcomes: Sequence[Outcome]) -> Outcome:
+def worst_of(name: str, outcomes: Sequence[ConversionOutcome]) -> ConversionOutcome:
     """The outcome of a case of several models."""
     worst = min(outcomes, key=lambda each: SEVERITY.index(each.status))
-    return Outcome(
+    return ConversionOutcome(
         name,
         worst.status,
         worst.detail,
@@ -76,7 +79,7 @@ def worst_of(name: str, outcomes: Sequence[Outcome]) -> Outcome:
 
 
 @dataclass(frozen=True)
-class Run:
+class ConversionRun:
     """The suite that was converted, with which package versions, and when."""
 
     suite: str
@@ -84,8 +87,8 @@ class Run:
     date: str = field(compare=False)
 
 
-class Journal(journal.Journal[Run, Outcome]):
+class ConversionJournal(journal.Journal[ConversionRun, ConversionOutcome]):
     """The file of a run."""
 
-    run_type = Run
-    outcome_type = Outcome
+    run_type = ConversionRun
+    outcome_type = ConversionOutcome

@@ -10,10 +10,10 @@ from typing import Any
 
 from harness.isolation import Lost, call_each
 
-from .checking import Ending, check_case
-from .draw import Case, draw_case
-from .outcome import Outcome, Status
-from .registry import all_draws
+from .check_graph import CheckResult, check_case
+from .draw import DrawnGraph, draw_case
+from .draw_registry import all_draws
+from .graph_outcome import GraphOutcome, GraphStatus
 
 GRACE = 15.0
 """Seconds that a graph has beyond the backend timeout, for drawing and running it."""
@@ -26,7 +26,7 @@ def check_graphs(
     jobs: int,
     timeout: float,
     options: Mapping[str, Any] | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[GraphOutcome]:
     """Draw and check graphs of `seed`, `jobs` at a time; yield outcomes as they arrive.
 
     Each has `timeout` seconds for the backend. `options` are further options of `compile`.
@@ -35,12 +35,12 @@ def check_graphs(
     check = partial(check_graph, seed, timeout, options or {})
     for index, ended in call_each(check, indices, jobs=jobs, timeout=timeout + GRACE):
         if isinstance(ended, Lost):
-            status = Status.CRASH if ended.crashed else Status.HANG
-            ended = Outcome(index, status, ended.detail)
+            status = GraphStatus.CRASH if ended.crashed else GraphStatus.HANG
+            ended = GraphOutcome(index, status, ended.detail)
         yield ended
 
 
-def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: int) -> Outcome:
+def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: int) -> GraphOutcome:
     """Draw and check graph `index` of `seed` in this process."""
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)
@@ -51,11 +51,11 @@ def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: in
     return describe(case, ending, time.perf_counter() - start)
 
 
-def describe(case: Case, ending: Ending, seconds: float) -> Outcome:
+def describe(case: DrawnGraph, ending: CheckResult, seconds: float) -> GraphOutcome:
     """The outcome of `case`, with its operators, types and rejected draws."""
     nodes = list(case.nodes())
     arrays = [*case.feeds.values(), *case.expected.values()]
-    return Outcome(
+    return GraphOutcome(
         case.index,
         ending.status,
         ending.detail,

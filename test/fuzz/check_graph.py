@@ -20,8 +20,8 @@ from graphc.errors import (
 from graphc.runtime import CompiledModel
 from harness.variation import order_of_calls
 
-from .draw import Case
-from .outcome import FINDINGS, Status
+from .draw import DrawnGraph
+from .graph_outcome import FINDINGS, GraphStatus
 from .rounds import Feeds, Inputs, is_unsteady, other_inputs
 
 ONE_THREAD = ("--mlir-disable-threading",)
@@ -34,10 +34,10 @@ ILL_CONDITIONED = 4.0
 """Allowed error of the results against float64, as a multiple of the error of the reference."""
 
 
-class Ending(NamedTuple):
+class CheckResult(NamedTuple):
     """The status of a graph, and the inputs that led to it."""
 
-    status: Status
+    status: GraphStatus
     detail: str = ""
     inputs: int = 0
     """Number of the inputs; 0 stands for the inputs that the graph was drawn with."""
@@ -45,7 +45,7 @@ class Ending(NamedTuple):
     """True if a model without earlier calls ends the same way."""
 
 
-def check_case(case: Case, timeout: float, **options: Any) -> Ending:
+def check_case(case: DrawnGraph, timeout: float, **options: Any) -> CheckResult:
     """Compile `case` within `timeout` seconds and call it repeatedly; return how it ends.
 
     `options` are further options of `compile`. The calls use the inputs of the case and others.
@@ -56,14 +56,14 @@ def check_case(case: Case, timeout: float, **options: Any) -> Ending:
         with closing(compile(case.model, **settings)) as compiled:
             return _check_calls(case, compiled, everything, settings)
     except UnsupportedModelError as error:
-        return Ending(Status.UNSUPPORTED, one_line(error))
+        return CheckResult(GraphStatus.UNSUPPORTED, one_line(error))
     except BackendTimeoutError:
-        return Ending(Status.HANG, f"not compiled after {timeout:g} s")
+        return CheckResult(GraphStatus.HANG, f"not compiled after {timeout:g} s")
     except Exception as error:  # an exception of any other class is a finding, too
-        return Ending(Status.ERROR, error_text(error))
+        return CheckResult(GraphStatus.ERROR, error_text(error))
 
 
-def inputs_of(case: Case) -> list[Inputs]:
+def inputs_of(case: DrawnGraph) -> list[Inputs]:
     """The inputs that `case` was drawn with, followed by others."""
     random = np.random.default_rng([case.seed, case.index, 1])
     others = other_inputs(case.model, case.feeds, case.reference, random)
@@ -71,43 +71,48 @@ def inputs_of(case: Case) -> list[Inputs]:
 
 
 def _check_calls(
-    case: Case, compiled: CompiledModel, everything: Sequence[Inputs], settings: Mapping[str, Any]
-) -> Ending:
+    case: DrawnGraph,
+    compiled: CompiledModel,
+    everything: Sequence[Inputs],
+    settings: Mapping[str, Any],
+) -> CheckResult:
     """Make all calls and return the first finding, or else the last ending that is not PASS.
 
     The inputs that the graph was drawn with are called first.
     """
-    worst, left = Ending(Status.PASS), set(range(len(everything)))
+    worst, left = CheckResult(GraphStatus.PASS), set(range(len(everything)))
     for call, number in enumerate(order_of_calls(len(everything))):
         if number not in left:
             continue
         ending = _call(case, compiled, everything[number])
-        if call and ending.status is not Status.PASS:
+        if call and ending.status is not GraphStatus.PASS:
             ending = _explained(case, everything[number], ending, number, settings)
         if ending.status in FINDINGS:
             return ending
-        if ending.status is not Status.PASS:
+        if ending.status is not GraphStatus.PASS:
             worst = ending
             left.discard(number)
     return worst
 
 
-def _call(case: Case, compiled: CompiledModel, inputs: Inputs) -> Ending:
+def _call(case: DrawnGraph, compiled: CompiledModel, inputs: Inputs) -> CheckResult:
     try:
         results = compiled.run(list(inputs.expected), dict(inputs.feeds))
     except UnsupportedModelError as error:  # of the program for weights that a call replaces
-        return Ending(Status.UNSUPPORTED, one_line(error))
+        return CheckResult(GraphStatus.UNSUPPORTED, one_line(error))
     except ExecutionError as error:
         meaningless = MEANINGLESS.search(str(error)) is not None
-        return Ending(Status.UNSUPPORTED if meaningless else Status.ERROR, error_text(error))
+        return CheckResult(
+            GraphStatus.UNSUPPORTED if meaningless else GraphStatus.ERROR, error_text(error)
+        )
     except Exception as error:
-        return Ending(Status.ERROR, error_text(error))
+        return CheckResult(GraphStatus.ERROR, error_text(error))
     return _judge(case, inputs, results)
 
 
 def _explained(
-    case: Case, inputs: Inputs, ending: Ending, number: int, settings: Mapping[str, Any]
-) -> Ending:
+    case: DrawnGraph, inputs: Inputs, ending: CheckResult, number: int, settings: Mapping[str, Any]
+) -> CheckResult:
     """Explain `ending` of a later call by calling a freshly compiled model.
 
     Rounding may decide the results for inputs that the graph was not drawn with: such a case counts
@@ -115,22 +120,22 @@ def _explained(
     """
     with closing(compile(case.model, **settings)) as compiled:
         alone = _call(case, compiled, inputs)
-    if alone.status is Status.PASS:
+    if alone.status is GraphStatus.PASS:
         return ending._replace(
             detail=f"after other calls: {ending.detail}", inputs=number, alone=False
         )
-    if number and alone.status is Status.WRONG:
+    if number and alone.status is GraphStatus.WRONG:
         random = np.random.default_rng(case.index)
         if is_unsteady(case.model, inputs, case.tolerances, case.reference, random):
-            return Ending(Status.ILL_CONDITIONED, alone.detail, number)
+            return CheckResult(GraphStatus.ILL_CONDITIONED, alone.detail, number)
     return alone._replace(inputs=number)
 
 
-def _judge(case: Case, inputs: Inputs, results: Sequence[np.ndarray]) -> Ending:
+def _judge(case: DrawnGraph, inputs: Inputs, results: Sequence[np.ndarray]) -> CheckResult:
     have = dict(zip(inputs.expected, results, strict=True))
     problems = _problems(have, inputs.expected, case.tolerances)
     if not problems:
-        return Ending(Status.PASS)
+        return CheckResult(GraphStatus.PASS)
     text = "; ".join(problems.values())
     apart = [
         name
@@ -139,8 +144,8 @@ def _judge(case: Case, inputs: Inputs, results: Sequence[np.ndarray]) -> Ending:
         == (have[name].dtype, have[name].shape)
     ]
     if len(apart) == len(problems) and _is_ill_conditioned(case.model, inputs, have, apart):
-        return Ending(Status.ILL_CONDITIONED, text)
-    return Ending(Status.WRONG, text)
+        return CheckResult(GraphStatus.ILL_CONDITIONED, text)
+    return CheckResult(GraphStatus.WRONG, text)
 
 
 def _problems(have: Feeds, expected: Feeds, tolerances: Mapping[str, float]) -> dict[str, str]:

@@ -7,11 +7,11 @@ from pathlib import Path
 from graphc.errors import UsageError
 from harness import journal
 
-from .outcome import Outcome
+from .case_outcome import CaseOutcome
 
 
 @dataclass(frozen=True)
-class Run:
+class SuiteRun:
     """The settings and the environment of a run. Outcomes belong together if these are equal."""
 
     target: str
@@ -30,22 +30,22 @@ class Run:
     """The day on which the run began."""
 
 
-class Journal(journal.Journal[Run, Outcome]):
+class SuiteJournal(journal.Journal[SuiteRun, CaseOutcome]):
     """The journal of a run of the suite."""
 
-    run_type = Run
-    outcome_type = Outcome
+    run_type = SuiteRun
+    outcome_type = CaseOutcome
 
 
-def merge_journals(paths: Iterable[Path]) -> tuple[Run, dict[str, Outcome]]:
+def merge_journals(paths: Iterable[Path]) -> tuple[SuiteRun, dict[str, CaseOutcome]]:
     """The run and the outcomes of the journals of its shards.
 
     Raises `UsageError` if a file cannot be read or belongs to another run, or if there are no
     files.
     """
-    merged: tuple[Run, dict[str, Outcome]] | None = None
+    merged: tuple[SuiteRun, dict[str, CaseOutcome]] | None = None
     for path in paths:
-        run, outcomes = Journal.read(path)
+        run, outcomes = SuiteJournal.read(path)
         if merged is None:
             merged = run, outcomes
         else:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Status(StrEnum):
+class CaseStatus(StrEnum):
     """The status of a case."""
 
     PASS = "pass"
@@ -17,11 +17,11 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of one case."""
 
     name: str
-    status: Status
+    status: CaseStatus
     detail: str = ""
     native: bool = True
     """True if the whole case was compiled, without parts on the host."""
@@ -30,14 +30,14 @@ class Outcome:
     @property
     def passed(self) -> bool:
         """True if the results were correct."""
-        return self.status is Status.PASS
+        return self.status is CaseStatus.PASS
 
     def to_json(self) -> dict[str, Any]:
         """Return the dict that `from_json` reads."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @staticmethod
-    def from_json(written: dict[str, Any]) -> "Outcome":
+    def from_json(written: dict[str, Any]) -> "CaseOutcome":
         """Return the outcome that `to_json` wrote. Raises ValueError, TypeError or KeyError for
         other data."""
-        return Outcome(**{**written, "status": Status(written["status"])})
+        return CaseOutcome(**{**written, "status": CaseStatus(written["status"])})

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 import graphc
-from converted.outcome import Outcome, Status
+from converted.conversion_outcome import ConversionOutcome, ConversionStatus
 from fuzz.rounds import Inputs, is_unsteady
 from graphc.debugging.difference import difference, tolerance_of
 from graphc.debugging.onnx.evaluators import open_runtime
@@ -41,18 +41,22 @@ class Converted:
     expected: Sequence[Any] | None = None
 
 
-def check(name: str, converted: Converted) -> Outcome:
+def check(name: str, converted: Converted) -> ConversionOutcome:
     """Compile one model and compare its results with ONNX Runtime."""
     model, outputs = converted.model, [info.name for info in converted.model.graph.output]
     try:
         run = open_runtime(model, outputs)
         first, again = (list(run(converted.feeds).values()) for _ in range(2))
     except ReferenceRunError as error:
-        return Outcome(name, Status.NO_REFERENCE, _line(error))
+        return ConversionOutcome(name, ConversionStatus.NO_REFERENCE, _line(error))
     if problem := _problem(again, first):
-        return Outcome(name, Status.NO_REFERENCE, f"from call to call, {problem}")
+        return ConversionOutcome(
+            name, ConversionStatus.NO_REFERENCE, f"from call to call, {problem}"
+        )
     if converted.expected is not None and (problem := _problem(first, converted.expected)):
-        return Outcome(name, Status.NO_REFERENCE, f"ONNX Runtime beside the framework: {problem}")
+        return ConversionOutcome(
+            name, ConversionStatus.NO_REFERENCE, f"ONNX Runtime beside the framework: {problem}"
+        )
     everything = [(converted.feeds, first), *_others(converted, run)]
     try:
         made = graphc.compile(
@@ -65,11 +69,13 @@ def check(name: str, converted: Converted) -> Outcome:
         with closing(made) as compiled:
             return _calls(name, model, compiled, everything)
     except UnsupportedModelError as error:
-        return Outcome(name, Status.UNSUPPORTED, _line(error))
+        return ConversionOutcome(name, ConversionStatus.UNSUPPORTED, _line(error))
     except BackendTimeoutError:
-        return Outcome(name, Status.HANG, f"not compiled after {TIMEOUT:g} s")
+        return ConversionOutcome(name, ConversionStatus.HANG, f"not compiled after {TIMEOUT:g} s")
     except Exception as error:  # an exception of any other class is a finding, too
-        return Outcome(name, Status.ERROR, f"{type(error).__name__}: {_line(error)}", 1)
+        return ConversionOutcome(
+            name, ConversionStatus.ERROR, f"{type(error).__name__}: {_line(error)}", 1
+        )
 
 
 def _calls(
@@ -77,7 +83,7 @@ def _calls(
     model: onnx.ModelProto,
     compiled: graphc.CompiledModel,
     everything: Sequence[tuple[Feeds, list[Any]]],
-) -> Outcome:
+) -> ConversionOutcome:
     """The first call whose results differ from those of ONNX Runtime."""
     order, decided = order_of_calls(len(everything)), set[int]()
     for call, number in enumerate(order):
@@ -89,11 +95,13 @@ def _calls(
             decided.add(number)
         elif problem:
             detail = f"call {call}, inputs {number}: {problem}"
-            return Outcome(name, Status.WRONG, detail, 1, call, compiled.native)
+            return ConversionOutcome(name, ConversionStatus.WRONG, detail, 1, call, compiled.native)
     if 0 in decided:
         detail = "rounding of the inputs changes ONNX Runtime's results as much"
-        return Outcome(name, Status.NO_REFERENCE, detail, 1, len(order), compiled.native)
-    return Outcome(name, Status.PASS, "", 1, len(order), compiled.native)
+        return ConversionOutcome(
+            name, ConversionStatus.NO_REFERENCE, detail, 1, len(order), compiled.native
+        )
+    return ConversionOutcome(name, ConversionStatus.PASS, "", 1, len(order), compiled.native)
 
 
 def _others(

@@ -22,9 +22,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from conformance.case_outcome import CaseOutcome, CaseStatus
 from conformance.known import Known
-from conformance.outcome import Outcome, Status
-from conformance.results import CaseInfo
+from conformance.suite_results import CaseInfo
 from graphc.errors import OutputError, UsageError
 
 MANIFEST = "check.json"
@@ -80,7 +80,7 @@ class Manifest:
     matching: str
     """The regular expression that selected the cases; empty if all were selected."""
     cases: list[PackedCase] = field(default_factory=list)
-    not_compiled: list[tuple[CaseInfo, Outcome]] = field(default_factory=list)
+    not_compiled: list[tuple[CaseInfo, CaseOutcome]] = field(default_factory=list)
     on_host: int = 0
     """Number of cases with parts on the host, which are left out."""
     known: dict[str, Known] = field(default_factory=dict)
@@ -184,11 +184,11 @@ def _manifest(written: dict[str, Any]) -> Manifest:
             **written,
             "cases": [PackedCase(**{**c, "info": CaseInfo(**c["info"])}) for c in written["cases"]],
             "not_compiled": [
-                (CaseInfo(**info), Outcome.from_json(outcome))
+                (CaseInfo(**info), CaseOutcome.from_json(outcome))
                 for info, outcome in written["not_compiled"]
             ],
             "known": {
-                k: Known(**{**v, "status": Status(v["status"])})
+                k: Known(**{**v, "status": CaseStatus(v["status"])})
                 for k, v in written["known"].items()
             },
             "models": [PackedModel(**model) for model in written["models"]],
