@@ -39,12 +39,12 @@ class BilinearAlgorithm:
 
     @cached_property
     def left(self) -> np.ndarray:
-        """[products, rows * depth]: the sums that are multiplied from the left."""
+        """[products, rows * k]: the sums that are multiplied from the left."""
         return _matrix(self.left_blocks).T
 
     @cached_property
     def right(self) -> np.ndarray:
-        """[products, depth * columns]: the sums that are multiplied from the right."""
+        """[products, k * columns]: the sums that are multiplied from the right."""
         return _matrix(self.right_blocks).T
 
     @cached_property

@@ -61,8 +61,10 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
             raise TypeRuleError(f"panels {w} do not hold {groups} groups in vectors of {lanes}")
         if depthwise and layout != "channels_last":
             raise TypeRuleError("depthwise, vectors of channels are read, which must lie together")
-        batch, depth, extents = split_layout(x.shape, layout)
-        require_equal_sizes(depth, channels * groups, "the weights' and the input's channels")
+        batch, input_channels, extents = split_layout(x.shape, layout)
+        require_equal_sizes(
+            input_channels, channels * groups, "the weights' and the input's channels"
+        )
         out = output_sizes(extents, kernel, **window)
         return x.with_shape((batch, *out, panels * width))
 

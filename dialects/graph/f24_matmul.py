@@ -54,18 +54,18 @@ def pack_f24(w: np.ndarray) -> np.ndarray:
     first 16 bits of two columns each, the third the next 8 bits of all four. Shifts in registers
     unpack them.
     """
-    depth, columns = w.shape
+    k, columns = w.shape
     panels = -(-columns // F24_WIDTH)
-    words = np.empty((panels, depth, 3, _VECTOR), np.uint32)
+    words = np.empty((panels, k, 3, _VECTOR), np.uint32)
     for number in range(panels):  # one by one: weights may be large
         part = w[:, number * F24_WIDTH : (number + 1) * F24_WIDTH]
         part = np.pad(part, [(0, 0), (0, F24_WIDTH - part.shape[1])])
-        bits = _rounded(part).reshape(depth, 4, _VECTOR).transpose(1, 0, 2)
+        bits = _rounded(part).reshape(k, 4, _VECTOR).transpose(1, 0, 2)
         first, rest = bits >> 8, bits & 0xFF
         words[number, :, 0] = first[0] | first[1] << 16
         words[number, :, 1] = first[2] | first[3] << 16
         words[number, :, 2] = rest[0] | rest[1] << 8 | rest[2] << 16 | rest[3] << 24
-    return words.reshape(panels, depth, _WORDS)
+    return words.reshape(panels, k, _WORDS)
 
 
 def _rounded(w: np.ndarray) -> np.ndarray:
@@ -76,12 +76,12 @@ def _rounded(w: np.ndarray) -> np.ndarray:
 
 def unpack_f24(words: np.ndarray) -> np.ndarray:
     """Panels of words as [K, N] of f32, padding included."""
-    panels, depth, _ = words.shape
-    low, high, rest = np.moveaxis(words.reshape(panels, depth, 3, _VECTOR), 2, 0)
+    panels, k, _ = words.shape
+    low, high, rest = np.moveaxis(words.reshape(panels, k, 3, _VECTOR), 2, 0)
     first = [low & 0xFFFF, low >> 16, high & 0xFFFF, high >> 16]
     bits = [(f << 16) | ((rest >> 8 * n & 0xFF) << 8) for n, f in enumerate(first)]
     matrix = np.stack(bits, axis=2).astype(np.uint32).view(np.float32)
-    return matrix.transpose(1, 0, 2, 3).reshape(depth, panels * F24_WIDTH)
+    return matrix.transpose(1, 0, 2, 3).reshape(k, panels * F24_WIDTH)
 
 
 f24_matmul = builder(F24MatmulOp)

@@ -16,11 +16,11 @@ from .views import View
 class FusedAttentionOp(GraphOp, name="fused_attention"):
     """`attention` whose sizes are all known, in f32, by tiles of `mr` by `vectors` of `lanes`.
 
-    Queries ``[*lead, queries, depth]``, keys ``[*lead, keys, depth]`` and values ``[*lead, keys,
-    width]`` are strided views of `q`, `k` and `v`, which may be one tensor. A view is the offset of
-    the first element and the stride of each axis, in row-major order. The features of a query and
-    of a value are contiguous, and those of a value fill vectors. The mask is of f32. The axes of
-    ``[*lead, queries, width]`` are stored in `order`; the last one stays last.
+    Queries ``[*lead, queries, head_size]``, keys ``[*lead, keys, head_size]`` and values
+    ``[*lead, keys, width]`` are strided views of `q`, `k` and `v`, which may be one tensor. A view
+    is the offset of the first element and the stride of each axis, in row-major order. The features
+    of a query and of a value are contiguous, and those of a value fill vectors. The mask is of f32.
+    The axes of ``[*lead, queries, width]`` are stored in `order`; the last one stays last.
     """
 
     amp = MixedPrecision.KEEP
@@ -32,7 +32,7 @@ class FusedAttentionOp(GraphOp, name="fused_attention"):
     lead: Ints
     queries: Int
     keys: Int
-    depth: Int
+    head_size: Int
     width: Int
     q_view: Ints
     k_view: Ints
@@ -103,7 +103,7 @@ def attention_views(
     lead: StaticShape,
     queries: int,
     keys: int,
-    depth: int,
+    head_size: int,
     width: int,
     q_view: tuple[int, ...],
     k_view: tuple[int, ...],
@@ -111,7 +111,7 @@ def attention_views(
 ) -> tuple[View, View, View]:
     """The views that hold the queries, keys and values of a `fused_attention` with these
     attributes."""
-    shapes = (*lead, queries, depth), (*lead, keys, depth), (*lead, keys, width)
+    shapes = (*lead, queries, head_size), (*lead, keys, head_size), (*lead, keys, width)
     q, k, v = (
         View(shape, start, tuple(strides))
         for shape, (start, *strides) in zip(shapes, (q_view, k_view, v_view), strict=True)

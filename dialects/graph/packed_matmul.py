@@ -55,8 +55,8 @@ class PackedMatmulOp(KernelContraction, name="packed_matmul"):
 def pack_weights(w: np.ndarray, width: int) -> np.ndarray:
     """[K, N] as panels [N/width, K, width]; the last one is padded with zeros."""
     w = np.pad(w, [(0, 0), (0, -w.shape[1] % width)])
-    depth, columns = w.shape
-    return np.ascontiguousarray(w.reshape(depth, columns // width, width).transpose(1, 0, 2))
+    k, columns = w.shape
+    return np.ascontiguousarray(w.reshape(k, columns // width, width).transpose(1, 0, 2))
 
 
 def unpack_weights(w: np.ndarray) -> np.ndarray:
@@ -114,8 +114,8 @@ def pack_pairs(w: np.ndarray, width: int) -> np.ndarray:
     """[K, N], `K` even, as panels [N/width, K/2, width, 2] of bf16; the last one is padded with
     zeros."""
     panels = pack_weights(w.astype(BF16), width)
-    count, depth, _ = panels.shape
-    pairs = panels.reshape(count, depth // 2, 2, width)
+    count, k, _ = panels.shape
+    pairs = panels.reshape(count, k // 2, 2, width)
     return np.ascontiguousarray(pairs.transpose(0, 1, 3, 2))
 
 
@@ -170,9 +170,9 @@ class Bf16x3MatmulOp(KernelContraction, name="bf16x3_matmul"):
 
     @staticmethod
     def evaluate(x: np.ndarray, w: np.ndarray, *, columns: int) -> np.ndarray:
-        depth = x.shape[-1] // 2
+        k = x.shape[-1] // 2
         rows = np.atleast_2d(x.astype(np.float32))
-        high, low = rows[..., :depth], rows[..., depth:]
+        high, low = rows[..., :k], rows[..., k:]
         w_high, w_low = (_unpack_pairs(w[:, term])[:, :columns] for term in range(2))
         total = MatmulOp.evaluate(high, w_high)
         total = total + MatmulOp.evaluate(high, w_low) + MatmulOp.evaluate(low, w_high)

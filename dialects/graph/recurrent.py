@@ -320,9 +320,9 @@ def _holds(recurrence: TensorType, matrix: TensorType) -> bool:
     panels."""
     if recurrence.rank != 3 or recurrence.dtype != matrix.dtype:
         return recurrence == matrix
-    panels, depth, line = recurrence.static_shape
+    panels, k, line = recurrence.static_shape
     hidden, wide = matrix.static_shape
-    fits = depth == hidden and line * hidden % wide == 0 and panels * line >= wide
+    fits = k == hidden and line * hidden % wide == 0 and panels * line >= wide
     return fits and (panels - 1) * line < wide
 
 

@@ -147,11 +147,11 @@ class DirectConv(Rewrite):
     def _tile(self, pixels: int, weights: np.ndarray, groups: int) -> PixelTile:
         """The cheapest tile whose panels split the features of a group evenly."""
         vectors = weights.shape[-1] // groups // self.lanes
-        depth = int(np.prod(weights.shape[:-1]))
+        k = int(np.prod(weights.shape[:-1]))
         tiles = (
             tile for tile in self._tiles() if vectors % tile.vectors == 0 and tile.pixels <= pixels
         )
-        return min(tiles, key=lambda tile: self._cost(tile, pixels, depth))
+        return min(tiles, key=lambda tile: self._cost(tile, pixels, k))
 
     def _depthwise_tile(self, pixels: int, channels: int) -> PixelTile:
         """The widest tile of channels, with sums in half of the registers."""
@@ -164,14 +164,14 @@ class DirectConv(Rewrite):
             for pixels in range(1, self.registers // vectors):
                 yield PixelTile(pixels, vectors)
 
-    def _cost(self, tile: PixelTile, pixels: int, depth: int) -> float:
+    def _cost(self, tile: PixelTile, pixels: int, k: int) -> float:
         """Cost of a row of `pixels` pixels per vector of features; a pixel of a full tile costs 1.
 
         Measured with AVX-512: the efficiency of a tile by its width, the minimum time of a tile,
         the cost of spills, and the stalls on panels of weights that exceed the L2.
         """
         full, rest = divmod(pixels, tile.pixels)
-        streams = depth * tile.vectors * self.lanes * 4 > self.cpu.l2_bytes
+        streams = k * tile.vectors * self.lanes * 4 > self.cpu.l2_bytes
         counts = [tile.pixels] * full + [rest] * (rest > 0)
         return sum(self._tile_cost(n, tile.vectors, streams) for n in counts)
 

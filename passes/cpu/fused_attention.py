@@ -86,13 +86,13 @@ class FuseAttention(Rewrite):
         return None
 
     def rewrite(self, op: graph.AttentionOp) -> ir.Value:
-        *lead, queries, depth = graph.type_of(op.q).static_shape
+        *lead, queries, head_size = graph.type_of(op.q).static_shape
         keys, width = graph.type_of(op.v).static_shape[-2:]
         views = (graph.View.whole(graph.type_of(x).static_shape) for x in (op.q, op.k, op.v))
         q, k, v = (view.attribute for view in views)
         return graph.fused_attention(
             op.q, op.k, op.v, op.mask, scale=op.attrs["scale"], causal=op.attrs["causal"],
-            lead=lead, queries=queries, keys=keys, depth=depth, width=width,
+            lead=lead, queries=queries, keys=keys, head_size=head_size, width=width,
             q_view=q, k_view=k, v_view=v, order=range(len(lead) + 2),
             mr=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
         )  # fmt: skip

@@ -129,7 +129,7 @@ class _Work:
     def of(stages: list[Stage], threads: int) -> "_Work":
         roots = list(map(_root, stages))
         convolution = next(filter(_is_depthwise, roots))
-        batch, _, width, depth = graph.type_of(convolution.x).static_shape
+        batch, _, width, input_channels = graph.type_of(convolution.x).static_shape
         _, _, pixels, features = graph.type_of(convolution.result).static_shape
         before, after = roots[0] is not convolution, roots[-1] is not convolution
         first = _pixel_multiplications(roots[0]) * width if before else 0
@@ -137,7 +137,7 @@ class _Work:
         others = pixels * (_pixel_multiplications(convolution) + last)
         return _Work(
             batch, graph.RowWindow.of(convolution), pixels, first, others,
-            width * depth * 4 if before else 0, pixels * features * 4 if after else 0,
+            width * input_channels * 4 if before else 0, pixels * features * 4 if after else 0,
             graph.type_of(convolution.w).static_shape[0], threads,
         )  # fmt: skip
 

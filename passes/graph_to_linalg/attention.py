@@ -110,8 +110,8 @@ def _is_narrow(ctx: Lowering, type_: Type) -> bool:
 
 def _transposed(ctx: Lowering, k: Value, type_: Type) -> tuple[Value, Type]:
     """``[batch, T, D] -> [batch, D, T]``."""
-    batch, keys, depth = type_.shape
-    return transpose_tensor(ctx, k, type_, [0, 2, 1]), type_.with_shape((batch, depth, keys))
+    batch, keys, head_size = type_.shape
+    return transpose_tensor(ctx, k, type_, [0, 2, 1]), type_.with_shape((batch, head_size, keys))
 
 
 def _lead_of_keys(op: graph.AttentionOp) -> tuple[Size, ...]:
@@ -160,14 +160,14 @@ def _scaled(ctx: Lowering, q: Value, type_: Type, scale: float) -> Value:
 
 def _laid_across(ctx: Lowering, k: Value, type_: Type, scale: float) -> tuple[Value, Type]:
     """``[batch, T, D] -> [batch, D, T]``, times `scale`; narrow floats become f32."""
-    batch, keys, depth = type_.shape
+    batch, keys, head_size = type_.shape
     wide = accumulator(type_.dtype)
 
     def element(scalar: Value) -> Value:
         scalar = convert_scalar(scalar, type_.dtype, wide)
         return scalar if scale == 1 else arith.mulf(scalar, scalar_constant(scale, wide))
 
-    result = Type((batch, depth, keys), wide)
+    result = Type((batch, head_size, keys), wide)
     return parallel([k], [projection(3, [0, 2, 1])], ctx.empty(result), element), result
 
 

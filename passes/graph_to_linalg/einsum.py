@@ -102,7 +102,7 @@ def _without_ones(ctx: Lowering, factor: _Factor) -> _Factor:
 
 @dataclass(frozen=True)
 class _Matrices:
-    """Two factors as ``[batch, rows, depth] x [batch, depth, columns]``, groups of letters."""
+    """Two factors as ``[batch, rows, k] x [batch, k, columns]``, groups of letters."""
 
     a: _Factor
     b: _Factor
@@ -122,7 +122,7 @@ class _Matrices:
         return "".join(c for c in self.letters if c not in self.a.letters)
 
     @property
-    def depth(self) -> str:
+    def k(self) -> str:
         return "".join(c for c in self.a.letters if c not in self.letters)
 
     @property
@@ -133,8 +133,8 @@ class _Matrices:
     @property
     def copies(self) -> int:
         """Cost of the transposes; the right factor counts double, since it is materialized."""
-        left = self.a.letters != self.batch + self.rows + self.depth
-        right = self.b.letters != self.batch + self.depth + self.columns
+        left = self.a.letters != self.batch + self.rows + self.k
+        right = self.b.letters != self.batch + self.k + self.columns
         return left + 2 * right + (self.form != self.letters)
 
 
@@ -146,14 +146,14 @@ def _two_multiplied(
         factors = [_widened(ctx, factor) for factor in factors]
     choices = [_Matrices(a, b, letters) for a, b in (factors, factors[::-1])]
     chosen = min(choices, key=lambda m: m.copies)
-    batch, depth, columns = chosen.batch, chosen.depth, chosen.columns
-    if not (chosen.rows and columns and depth):
+    batch, k, columns = chosen.batch, chosen.k, chosen.columns
+    if not (chosen.rows and columns and k):
         return _in_one(ctx, factors, letters, result)
     sizes = [result.shape[letters.index(c)] for c in chosen.form]
-    left = _grouped(ctx, chosen.a, [batch, chosen.rows, depth])
-    right = _grouped(ctx, chosen.b, [batch, depth, columns])
+    left = _grouped(ctx, chosen.a, [batch, chosen.rows, k])
+    right = _grouped(ctx, chosen.b, [batch, k, columns])
     many = not is_few(graph.element_count(sizes[: -len(columns)]))
-    if chosen.b.letters[-1] in depth and many and not is_constant(chosen.b.value):
+    if chosen.b.letters[-1] in k and many and not is_constant(chosen.b.value):
         right = replace(right, lowered=behind_barrier(ctx, right.value, right.type))  # as MatMul's
     product = result.with_shape((*left.shape[:-1], right.shape[-1]))
     a, b = (TypedTensor(x.value, x.type) for x in (left, right))

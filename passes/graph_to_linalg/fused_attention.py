@@ -59,7 +59,7 @@ def _shape(op: graph.FusedAttentionOp) -> AttentionShape:
         full = (*[1] * (len(lead) + 2 - len(given)), *given)
         mask = MaskShape(full[:-2], per_query=full[-2] != 1)
     return AttentionShape(
-        lead, attrs["queries"], attrs["keys"], attrs["depth"], attrs["width"],
+        lead, attrs["queries"], attrs["keys"], attrs["head_size"], attrs["width"],
         *graph.attention_views_of(op), order=attrs["order"],
         scale=attrs["scale"], causal=attrs["causal"], mask=mask,
         mr=attrs["mr"], vectors=attrs["vectors"], lanes=attrs["lanes"],

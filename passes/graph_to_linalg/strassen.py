@@ -41,9 +41,9 @@ def strassen_scratch(op: graph.StrassenMatmulOp, cpu: CpuModel) -> list[graph.Te
 
 def _shape(op: graph.StrassenMatmulOp, cpu: CpuModel) -> StrassenShape:
     attrs = op.attrs
-    depth, width = graph.type_of(op.w).static_shape[2:]
+    k, width = graph.type_of(op.w).static_shape[2:]
     return StrassenShape(
-        math.prod(attrs["shape"]), depth, attrs["columns"], attrs["blocks"],
+        math.prod(attrs["shape"]), k, attrs["columns"], attrs["blocks"],
         nr=width, lanes=attrs["lanes"], mr=attrs["mr"],
         wanted=attrs["workgroups"], cpu=cpu, replicas=graph.type_of(op.x).static_shape[0],
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Attention: a kernel in which each lane of a vector is a query.
 
 A workgroup computes some blocks of queries of one head, one after the other. The queries of a block
-are scaled and transposed to [depth, queries]. The scores of the block, [keys, queries], are the
+are scaled and transposed to [head_size, queries]. The scores of the block, [keys, queries], are the
 products of the keys by these; the mask is added in registers. Softmax over the keys then needs
 neither reductions across lanes nor a transposed copy of the keys. The weights [keys, queries], read
 transposed, are multiplied by the values.
@@ -39,7 +39,7 @@ class AttentionShape:
     """Leading axes, of batches and heads."""
     queries: int
     keys: int
-    depth: int
+    head_size: int
     """Features of a query and a key."""
     width: int
     """Features of a value."""
@@ -59,7 +59,7 @@ class AttentionShape:
 
     @property
     def flops(self) -> int:
-        return 2 * self.heads * self.queries * self.keys * (self.depth + self.width)
+        return 2 * self.heads * self.queries * self.keys * (self.head_size + self.width)
 
     @property
     def heads(self) -> int:
@@ -94,7 +94,7 @@ class AttentionShape:
     def scratch(self) -> int:
         """Scratch elements of a workgroup: the weights of a block, their scale factors, and its
         queries."""
-        return (self.keys + 1 + self.depth) * self.block
+        return (self.keys + 1 + self.head_size) * self.block
 
     @property
     def y(self) -> View:
@@ -205,7 +205,7 @@ class _Block:
         stride = shape.q.strides[-2]
         start = emit.start(self.head, shape.q.start, shape.q.strides[:-2])
         start = emit.add(start, emit.times(self.first, stride))
-        whole, rest = divmod(shape.depth, shape.lanes)
+        whole, rest = divmod(shape.head_size, shape.lanes)
 
         def tile(feature: ir.Value, features: int) -> None:
             for first in range(0, self.count, shape.lanes):
@@ -240,7 +240,7 @@ class _Block:
         rows = LhsBlock(self.memory.k, start, shape.mr, between, shape.block, step)
         accumulators = [emit.splat(0)] * (shape.mr * self.vectors)
         accumulators = emit.multiply(
-            rows, self.memory.scratch, self.queries, shape.depth, accumulators
+            rows, self.memory.scratch, self.queries, shape.head_size, accumulators
         )
         added = self._added(key)
         for row in range(shape.mr):

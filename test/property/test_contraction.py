@@ -7,24 +7,24 @@ from random_cases import RandomNode, arrays, broadcastable, checks, feeds, shape
 
 @st.composite
 def _matmul(draw):
-    rows, depth, columns = (draw(sizes(1, 20)) for _ in range(3))
+    rows, k, columns = (draw(sizes(1, 20)) for _ in range(3))
     batch = draw(shapes(rank=(0, 2), low=1, high=3))
     dtype = draw(st.sampled_from((np.float32, np.float64)))
-    a = [*draw(broadcastable(batch)), rows, depth]
-    b = [*draw(broadcastable(batch)), depth, columns]
+    a = [*draw(broadcastable(batch)), rows, k]
+    b = [*draw(broadcastable(batch)), k, columns]
     if draw(st.integers(0, 5)) == 0:
-        a = [depth]
+        a = [k]
     elif draw(st.integers(0, 5)) == 0:
-        b = [depth]
+        b = [k]
     return RandomNode("MatMul", [draw(tensors(a, dtype)), draw(tensors(b, dtype))], tolerance=1e-4)
 
 
 @st.composite
 def _gemm(draw):
-    rows, depth, columns = (draw(sizes(1, 20)) for _ in range(3))
+    rows, k, columns = (draw(sizes(1, 20)) for _ in range(3))
     flipped = [draw(st.integers(0, 1)) for _ in range(2)]
-    a = draw(arrays([rows, depth][:: 1 - 2 * flipped[0]]))
-    b = draw(arrays([depth, columns][:: 1 - 2 * flipped[1]]))
+    a = draw(arrays([rows, k][:: 1 - 2 * flipped[0]]))
+    b = draw(arrays([k, columns][:: 1 - 2 * flipped[1]]))
     c = draw(st.sampled_from((None, [columns], [1, columns], [rows, 1], [1], [])))
     attributes = {"transA": flipped[0], "transB": flipped[1]}
     attributes |= {"alpha": draw(st.sampled_from((1.0, 0.5))), "beta": 2.0}

@@ -27,9 +27,9 @@ def windows(draw, rank):
 @st.composite
 def _conv(draw):
     attributes, extents = draw(windows(draw(sizes(1, 3))))
-    groups, depth, each = draw(sizes(1, 3)), draw(sizes(1, 4)), draw(sizes(1, 4))
-    x = draw(arrays([draw(sizes(1, 2)), groups * depth, *extents]))
-    weights = draw(arrays([groups * each, depth, *attributes["kernel_shape"]]))
+    groups, channels, each = draw(sizes(1, 3)), draw(sizes(1, 4)), draw(sizes(1, 4))
+    x = draw(arrays([draw(sizes(1, 2)), groups * channels, *extents]))
+    weights = draw(arrays([groups * each, channels, *attributes["kernel_shape"]]))
     inputs = [x, Const(weights) if draw(st.booleans()) else weights]
     if draw(st.booleans()):
         inputs.append(draw(arrays([groups * each])))
@@ -42,9 +42,9 @@ def _conv(draw):
 def _conv_transpose(draw):
     attributes, extents = draw(windows(draw(sizes(1, 2))))
     attributes.pop("auto_pad", None)
-    groups, depth, each = draw(sizes(1, 2)), draw(sizes(1, 3)), draw(sizes(1, 3))
-    x = draw(arrays([draw(sizes(1, 2)), groups * depth, *extents]))
-    weights = draw(arrays([groups * depth, each, *attributes["kernel_shape"]]))
+    groups, channels, each = draw(sizes(1, 2)), draw(sizes(1, 3)), draw(sizes(1, 3))
+    x = draw(arrays([draw(sizes(1, 2)), groups * channels, *extents]))
+    weights = draw(arrays([groups * channels, each, *attributes["kernel_shape"]]))
     attributes["output_padding"] = [draw(sizes(0, s - 1)) for s in attributes["strides"]]
     return RandomNode(
         "ConvTranspose", [x, weights], {**attributes, "group": groups}, tolerance=1e-4

@@ -45,12 +45,12 @@ def _block(draw):
     pads = [draw(sizes(0, kernel - 1)) for _ in range(4)]
     extents = [(kernel - 1) * d + 1 + draw(sizes(6, 14)) for d in dilations]
     before = draw(st.sampled_from((None, 1, 1, 3)))
-    depth = channels if before is None else draw(st.sampled_from((16, 24)))
-    first = None if before is None else draw(arrays([channels, depth, before, before]))
+    input_channels = channels if before is None else draw(st.sampled_from((16, 24)))
+    first = None if before is None else draw(arrays([channels, input_channels, before, before]))
     after = before is None or draw(st.booleans())
     last = draw(arrays([draw(st.sampled_from((16, 24, 40))), channels, 1, 1])) if after else None
     return Block(
-        draw(arrays([draw(sizes(1, 2)), depth, *extents])),
+        draw(arrays([draw(sizes(1, 2)), input_channels, *extents])),
         first, draw(arrays([channels, 1, kernel, kernel])), last,
         {"strides": strides, "dilations": dilations, "pads": pads, "group": channels},
         draw(ACTIVATIONS), draw(st.booleans()),

@@ -41,13 +41,13 @@ class Chain:
 
     def dims(self, name: str) -> list[int | str]:
         """The dimensions of `x` in the model; a counted number of rows is called `name`."""
-        *lead, rows, depth = self.x.shape
-        return [*lead, name, depth] if self.counted else [*lead, rows, depth]
+        *lead, rows, k = self.x.shape
+        return [*lead, name, k] if self.counted else [*lead, rows, k]
 
     def longer(self) -> list[int]:
         """The shape of `x`, with more rows if their number is known only at run time."""
-        *lead, rows, depth = self.x.shape
-        return [*lead, rows + 5 * self.counted, depth]
+        *lead, rows, k = self.x.shape
+        return [*lead, rows + 5 * self.counted, k]
 
     def tolerance(self, product: np.ndarray) -> float:
         """Allowed difference of the result from the truth, for the true `product`.
@@ -62,9 +62,9 @@ class Chain:
 @st.composite
 def _matmul(draw):
     counted = draw(st.booleans())
-    rows, depth, columns = draw(sizes(1 - counted, 70)), draw(sizes(1, 300)), draw(WIDTHS)
+    rows, k, columns = draw(sizes(1 - counted, 70)), draw(sizes(1, 300)), draw(WIDTHS)
     lead = draw(st.sampled_from(([], [1], [2])))
-    x, w = draw(arrays([*lead, rows, depth])), draw(arrays([depth, columns]))
+    x, w = draw(arrays([*lead, rows, k])), draw(arrays([k, columns]))
     return Chain("MatMul", x, w, {}, draw(st.booleans()), draw(ACTIVATIONS), counted)
 
 

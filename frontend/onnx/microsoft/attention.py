@@ -44,11 +44,11 @@ def attend(
 
     Gives the heads merged, ``[B, S, H E]``, and the raw scores if asked for.
     """
-    depth = graph.type_of(q).shape[-1]
+    head_size = graph.type_of(q).shape[-1]
     if not scale:
-        if not isinstance(depth, int):
+        if not isinstance(head_size, int):
             raise UnsupportedError("a head size that is not known at compile time")
-        scale = 1 / math.sqrt(depth)
+        scale = 1 / math.sqrt(head_size)
     mask = masking.bias
     if masking.padding is not None:
         padding = _padding_bias(masking, q, k)
@@ -312,15 +312,15 @@ def _first(bias: ir.Value, width: Size) -> ir.Value:
 
 def unpacked(x: ir.Value) -> list[ir.Value]:
     """``[B, S, H, n, D]`` as n tensors ``[B, S, H D]``."""
-    batch, length, heads, count, depth = graph.type_of(x).shape
+    batch, length, heads, count, head_size = graph.type_of(x).shape
     if not isinstance(count, int):
         raise UnsupportedError("packed heads of unknown number")
     parts = []
     for index in range(count):
         part = graph.slice_(
-            x, starts=[0, 0, 0, index, 0], sizes=[batch, length, heads, 1, depth], steps=[1] * 5
+            x, starts=[0, 0, 0, index, 0], sizes=[batch, length, heads, 1, head_size], steps=[1] * 5
         )
-        parts.append(graph.reshape(part, shape=[batch, length, heads * depth]))
+        parts.append(graph.reshape(part, shape=[batch, length, heads * head_size]))
     return parts
 
 

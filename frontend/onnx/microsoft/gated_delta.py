@@ -50,18 +50,18 @@ def gated_delta_net(
     if state_update_capacity or capture_count is not None or node.wants(2):
         raise UnsupportedError("compact updates of the state")
     q, k, v = _operands(query, key, value, initial_state)
-    *lead, readers, depth = graph.type_of(q).shape
+    *lead, readers, head_size = graph.type_of(q).shape
     heads, width = graph.type_of(v).shape[-2:]
     if not isinstance(readers, int) or not isinstance(heads, int) or heads % readers:
         raise graph.TypeRuleError(f"{heads} heads of values share {readers} of keys")
     if qk_l2_norm:
         q, k = _unit(q), _unit(k)
     outer = _batch_and_length(lead, initial_state)
-    state = _state(initial_state, [outer[0], heads, depth, width])
+    state = _state(initial_state, [outer[0], heads, head_size, width])
     decay, beta = _decay(decay, gate_activation, a_log, dt_bias), _rate(beta, beta_activation)
     y, state = linear_attention(
-        _joined(q, outer, readers * depth),
-        _joined(_shared(k, heads // readers), outer, heads * depth),
+        _joined(q, outer, readers * head_size),
+        _joined(_shared(k, heads // readers), outer, heads * head_size),
         _joined(v, outer, heads * width),
         state,
         None if decay is None else _joined(decay, outer, _each(decay, len(lead))),
@@ -83,11 +83,11 @@ def _operands(query: Any, key: Any, value: Any, state: Any) -> tuple[ir.Value, i
         return query, key, value
     if key is not None or value is not None or state is None:
         raise graph.TypeRuleError("keys, values, or the state that tells them apart are left out")
-    _, heads, width, depth = graph.type_of(state).shape
+    _, heads, width, head_size = graph.type_of(state).shape
     *lead, total = graph.type_of(query).shape
-    readers = floordiv(total - heads * width, 2 * depth)
-    parts = columns(query, [readers * depth, readers * depth, heads * width])
-    shapes = ([readers, depth], [readers, depth], [heads, width])
+    readers = floordiv(total - heads * width, 2 * head_size)
+    parts = columns(query, [readers * head_size, readers * head_size, heads * width])
+    shapes = ([readers, head_size], [readers, head_size], [heads, width])
     q, k, v = (
         graph.reshape(part, shape=[*lead, *shape])
         for part, shape in zip(parts, shapes, strict=True)
@@ -144,10 +144,10 @@ def _rate(beta: Any, activation: str) -> Any:
 
 def _shared(x: ir.Value, count: int) -> ir.Value:
     """Each head `count` times."""
-    *lead, heads, depth = graph.type_of(x).shape
-    wide = graph.reshape(x, shape=[*lead, heads, 1, depth])
-    wide = graph.expand(wide, shape=[*lead, heads, count, depth])
-    return graph.reshape(wide, shape=[*lead, heads * count, depth])
+    *lead, heads, head_size = graph.type_of(x).shape
+    wide = graph.reshape(x, shape=[*lead, heads, 1, head_size])
+    wide = graph.expand(wide, shape=[*lead, heads, count, head_size])
+    return graph.reshape(wide, shape=[*lead, heads * count, head_size])
 
 
 def _joined(x: ir.Value, outer: tuple[Size, Size], width: Size) -> ir.Value:

@@ -103,13 +103,16 @@ def _heads(
         return [split_heads(x, n) for x, n in zip((query, key, value), counts, strict=True)]
     every = num_heads + 2 * kv_num_heads
     heads = split_heads(query, every)
-    batch, _, length, depth = graph.type_of(heads).shape
+    batch, _, length, head_size = graph.type_of(heads).shape
     parts = []
     first = 0
     for count in (num_heads, kv_num_heads, kv_num_heads):
         parts.append(
             graph.slice_(
-                heads, starts=[0, first, 0, 0], sizes=[batch, count, length, depth], steps=[1] * 4
+                heads,
+                starts=[0, first, 0, 0],
+                sizes=[batch, count, length, head_size],
+                steps=[1] * 4,
             )
         )
         first += count
@@ -159,7 +162,7 @@ def _present(
     past: ir.Value | None, new: ir.Value, before: ir.Value | None, total: Size
 ) -> ir.Value:
     """The cache with the `new` rows in it: as long as it was, or as it has to be."""
-    batch, heads, count, depth = graph.type_of(new).shape
+    batch, heads, count, head_size = graph.type_of(new).shape
     room = 0 if past is None else graph.type_of(past).shape[2]
     length = max_size(room, total)
     if before is None:
@@ -168,7 +171,7 @@ def _present(
         return graph.pad(new, graph.splat_like(0, new), low=[0] * 4, high=[0, 0, length - count, 0])
     if past is None:
         empty = graph.constant(value=np.zeros((1, 1, 1, 1), graph.type_of(new).dtype))
-        past = graph.expand(empty, shape=[batch, heads, 0, depth])
+        past = graph.expand(empty, shape=[batch, heads, 0, head_size])
     return inserted(past, new, before, length, keep=False)
 
 
@@ -229,11 +232,11 @@ def _attend(
 ) -> tuple[ir.Value, ir.Value | None]:
     """The merged heads, and the scores asked for: masked, or the probabilities."""
     shape = graph.type_of(q).shape
-    depth = shape[-1]
+    head_size = shape[-1]
     if not scale:
-        if not isinstance(depth, int):
+        if not isinstance(head_size, int):
             raise UnsupportedError("a head size that is not known at compile time")
-        scale = 1 / math.sqrt(depth)
+        scale = 1 / math.sqrt(head_size)
     if sink is not None and graph.type_of(sink).shape[1] == 1:
         sink = graph.expand(sink, shape=[1, shape[1], 1, 1])
     grouped = group_heads(q, k, v, mask)

@@ -68,8 +68,8 @@ def linear_attention(
     state_dtype = dtype if past_state is None else graph.type_of(past_state).dtype
     tokens = _prepared(query, key, value, decay, beta, q_num_heads, kv_num_heads, scale)
     length, batch, heads, group, _ = graph.type_of(tokens.query).shape
-    depth, width = graph.type_of(tokens.key).shape[-1], graph.type_of(tokens.value).shape[-1]
-    initial = _initial(past_state, [batch, heads, depth, width], state_window)
+    head_size, width = graph.type_of(tokens.key).shape[-1], graph.type_of(tokens.value).shape[-1]
+    initial = _initial(past_state, [batch, heads, head_size, width], state_window)
 
     def iterate(index: Size, *carried: ir.Value) -> graph.Iteration:
         state, y = tokens.step(carried[0], index)
@@ -109,16 +109,16 @@ def _prepared(
     heads: int,
     scale: float,
 ) -> _Tokens:
-    depth = graph.type_of(query).shape[-1] // readers
+    head_size = graph.type_of(query).shape[-1] // readers
     if not scale:
-        if not isinstance(depth, int):
+        if not isinstance(head_size, int):
             raise UnsupportedError("a head size that is not known at compile time")
-        scale = 1 / math.sqrt(depth)
-    queries = _by_heads(query, [readers, 1, depth])
+        scale = 1 / math.sqrt(head_size)
+    queries = _by_heads(query, [readers, 1, head_size])
     queries = graph.mul(queries, graph.splat_like(scale, queries))
     if readers >= heads and readers % heads == 0:
         length, batch, *_ = graph.type_of(queries).shape
-        queries = graph.reshape(queries, shape=[length, batch, heads, readers // heads, depth])
+        queries = graph.reshape(queries, shape=[length, batch, heads, readers // heads, head_size])
     elif heads % readers == 0:
         queries = _repeated(queries, heads // readers)
     else:
@@ -143,10 +143,10 @@ def _by_heads(x: ir.Value, shape: Sequence[Size]) -> ir.Value:
 
 def _repeated(x: ir.Value, count: int) -> ir.Value:
     """Each head `count` times."""
-    length, batch, heads, _, depth = graph.type_of(x).shape
-    wide = graph.reshape(x, shape=[length, batch, heads, 1, depth])
-    wide = graph.expand(wide, shape=[length, batch, heads, count, depth])
-    return graph.reshape(wide, shape=[length, batch, heads * count, 1, depth])
+    length, batch, heads, _, head_size = graph.type_of(x).shape
+    wide = graph.reshape(x, shape=[length, batch, heads, 1, head_size])
+    wide = graph.expand(wide, shape=[length, batch, heads, count, head_size])
+    return graph.reshape(wide, shape=[length, batch, heads * count, 1, head_size])
 
 
 def _initial(past: ir.Value | None, shape: Sequence[Size], window: int) -> list[ir.Value]:

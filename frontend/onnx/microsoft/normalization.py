@@ -79,8 +79,8 @@ def embed_layer_normalization(
     gamma, beta = required(gamma, "gamma"), required(beta, "beta")
     batch, length = graph.type_of(input_ids).shape
     if position_ids is None:
-        depth = graph.type_of(places).shape[1]
-        positions = graph.slice_(places, starts=[0, 0], sizes=[length, depth], steps=[1, 1])
+        width = graph.type_of(places).shape[1]
+        positions = graph.slice_(places, starts=[0, 0], sizes=[length, width], steps=[1, 1])
     else:
         positions = graph.gather(places, position_ids, axis=0)
     total = graph.add(graph.gather(words, input_ids, axis=0), positions)

@@ -90,9 +90,9 @@ def split_heads(x: ir.Value, heads: int) -> ir.Value:
 
 def merge_heads(x: ir.Value) -> ir.Value:
     """``[B, H, S, D] -> [B, S, H D]``."""
-    batch, heads, length, depth = graph.type_of(x).shape
+    batch, heads, length, head_size = graph.type_of(x).shape
     x = graph.transpose(x, perm=[0, 2, 1, 3])
-    return graph.reshape(x, shape=[batch, length, heads * depth])
+    return graph.reshape(x, shape=[batch, length, heads * head_size])
 
 
 def _attend(

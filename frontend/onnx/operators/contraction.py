@@ -103,8 +103,8 @@ def integer_matmul(
     if b_zero is not None:
         rows = _sum_over(a, -1)
         if a_zero is not None:
-            (depth,) = graph.type_of(a).shape[-1:]
-            count = graph.cast(graph.reshape(graph.sizes(sizes=[depth]), shape=[]), to=np.int32)
+            (k,) = graph.type_of(a).shape[-1:]
+            count = graph.cast(graph.reshape(graph.sizes(sizes=[k]), shape=[]), to=np.int32)
             rows = graph.sub(rows, graph.mul(a_zero, count))
         y = graph.sub(y, graph.mul(rows, b_zero))
     return y

@@ -208,10 +208,10 @@ def _group_normalization(
     batch, channels, *spatial = shape = graph.type_of(x).shape
     if groups < 1 or (isinstance(channels, int) and channels % groups):
         raise graph.TypeRuleError(f"{channels} channels in {groups} groups")
-    depth = channels // groups
+    channels_per_group = channels // groups
     ones = [1] * len(spatial)
-    kept = [groups, 1, *ones] if per_group else [groups, depth, *ones]
-    grouped = graph.reshape(x, shape=[batch, groups, depth, *spatial])
+    kept = [groups, 1, *ones] if per_group else [groups, channels_per_group, *ones]
+    grouped = graph.reshape(x, shape=[batch, groups, channels_per_group, *spatial])
     scale, bias = graph.reshape(scale, shape=kept), graph.reshape(bias, shape=kept)
     y = graph.layer_norm(grouped, scale, bias, axis=2, epsilon=epsilon)
     return graph.reshape(y, shape=shape)

@@ -33,8 +33,8 @@ def conv(x: ir.Value, w: ir.Value, window: Window, groups: int) -> ir.Value:
         start = graph.sub(start, size_scalar(window.low[i]))
         read = graph.add(graph.reshape(tap, shape=[window.kernel[i], 1]), start)
         x = _gathered(x, 2 + 2 * i, read, _is_inside(read, extent))
-    features, depth, *kernel = graph.type_of(w).shape
-    matrix = [groups, floordiv(features, groups), depth * graph.element_count(kernel)]
+    features, channels_per_group, *kernel = graph.type_of(w).shape
+    matrix = [groups, floordiv(features, groups), channels_per_group * graph.element_count(kernel)]
     return _product(x, graph.reshape(w, shape=matrix), features, out)
 
 
@@ -54,11 +54,11 @@ def conv_transpose(
     batch, _, *extents = image.shape
     wide = np.dtype(np.float32) if image.dtype.itemsize < 4 else image.dtype
     x, w = graph.cast(x, to=wide), graph.cast(w, to=wide)
-    depth, taps = floordiv(channels, groups), graph.element_count(kernel)
+    k, taps = floordiv(channels, groups), graph.element_count(kernel)
     places = graph.element_count(extents)
-    matrix = graph.reshape(w, shape=[groups, depth, features * taps])
+    matrix = graph.reshape(w, shape=[groups, k, features * taps])
     matrix = graph.transpose(matrix, perm=[0, 2, 1])
-    columns = graph.matmul(matrix, graph.reshape(x, shape=[batch, groups, depth, places]))
+    columns = graph.matmul(matrix, graph.reshape(x, shape=[batch, groups, k, places]))
     columns = graph.reshape(columns, shape=[batch, groups * features * taps, places])
     axes = zip(extents, kernel, strides, dilations, strict=True)
     full = [(size - 1) * s + d * (k - 1) + 1 for size, k, s, d in axes]
@@ -83,9 +83,9 @@ def _gathered(x: ir.Value, axis: int, places: ir.Value, inside: ir.Value) -> ir.
 
 def _product(x: ir.Value, matrix: ir.Value, features: Size, out: Sequence[Size]) -> ir.Value:
     """`x` [N, C, taps, out, taps, out...] times `matrix` [groups, F/groups, C/groups * taps...]."""
-    type_, (groups, _, depth) = graph.type_of(x), graph.type_of(matrix).shape
+    type_, (groups, _, k) = graph.type_of(x), graph.type_of(matrix).shape
     x = graph.transpose(x, perm=[0, 1, *range(2, type_.rank, 2), *range(3, type_.rank, 2)])
-    columns = graph.reshape(x, shape=[type_.shape[0], groups, depth, graph.element_count(out)])
+    columns = graph.reshape(x, shape=[type_.shape[0], groups, k, graph.element_count(out)])
     return graph.reshape(graph.matmul(matrix, columns), shape=[type_.shape[0], features, *out])
 
 

@@ -11,10 +11,10 @@ from ..drawn_values import Value
 _TYPES = ("float32", "float64", "float16")
 
 
-def scaled(b: GraphBuilder, shape: list[int], dtype: np.dtype, depth: int, **options: Any) -> Value:
-    """A new factor, scaled so that a matmul over K = `depth` keeps the magnitude of the other
+def scaled(b: GraphBuilder, shape: list[int], dtype: np.dtype, k: int, **options: Any) -> Value:
+    """A new factor, scaled so that a matmul over K = `k` keeps the magnitude of the other
     factor."""
-    largest = 1.7 / max(depth, 1) ** 0.5
+    largest = 1.7 / max(k, 1) ** 0.5
     return b.new(shape, dtype, -largest, largest, exact=False, **options)
 
 
@@ -22,16 +22,16 @@ def scaled(b: GraphBuilder, shape: list[int], dtype: np.dtype, depth: int, **opt
 def matmul(b: GraphBuilder) -> None:
     """Matmul of a value with a weight, a fed matrix or another value, with or without a batch."""
     x = b.take((1, 4), _TYPES, empty=False)
-    depth = x.shape[-1]
+    k = x.shape[-1]
 
     def fits(v: Value) -> bool:
-        return v.dtype == x.dtype and v.rank == 2 and v.shape[0] == depth
+        return v.dtype == x.dtype and v.rank == 2 and v.shape[0] == k
 
     found = b.find(fits) if b.chance(0.3) else None
     if found is None:
         lead = list(x.shape[:-2]) if b.chance(0.3) else []
         columns = [] if b.chance(0.05) and not lead else [max(b.size(), 1)]
-        found = scaled(b, [*lead, depth, *columns], x.dtype, depth, weight=b.chance(0.7))
+        found = scaled(b, [*lead, k, *columns], x.dtype, k, weight=b.chance(0.7))
     (y,) = b.add("MatMul", [x, found])
     if y.rank and b.chance(0.4):
         b.add("Add", [y, b.new([y.shape[-1]], y.dtype, weight=True)])
@@ -42,9 +42,9 @@ def gemm(b: GraphBuilder) -> None:
     """Gemm with and without transposed operands, scaling factors and a third operand."""
     x = b.take((2, 2), _TYPES, empty=False)
     flipped, turned = b.integer(0, 1), b.integer(0, 1)
-    rows, depth = x.shape[::-1] if flipped else x.shape
+    rows, k = x.shape[::-1] if flipped else x.shape
     columns = max(b.size(), 1)
-    w = scaled(b, [columns, depth] if turned else [depth, columns], x.dtype, depth)
+    w = scaled(b, [columns, k] if turned else [k, columns], x.dtype, k)
     shape = b.choose(([columns], [1, columns], [rows, columns], [rows, 1], [1], []))
     third = [b.new(shape, x.dtype)] if b.opset < 11 or b.chance(0.7) else []
     attributes = {name: b.choose((0.5, 1.0, 2.0)) for name in ("alpha", "beta") if b.chance(0.3)}

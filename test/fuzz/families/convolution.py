@@ -66,9 +66,9 @@ def conv(b: GraphBuilder) -> None:
     groups = b.choose([g for g in (1, 1, 1, 2, channels) if channels % g == 0])
     features = groups * (b.integer(1, 2) if groups == channels else b.choose((1, 3, 4, 8, 16, 17)))
     kernel = attributes["kernel_shape"]
-    depth = channels // groups * int(np.prod(kernel))
+    k = channels // groups * int(np.prod(kernel))
     shape = [features, channels // groups, *kernel]
-    w = scaled(b, shape, x.dtype, depth, weight=b.chance(0.9), named=False)
+    w = scaled(b, shape, x.dtype, k, weight=b.chance(0.9), named=False)
     bias = [b.new([features], x.dtype, weight=True)] if b.chance(0.5) else []
     (y,) = b.add("Conv", [x, w, *bias], group=groups, **attributes)
     if b.chance(0.3):

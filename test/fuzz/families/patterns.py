@@ -83,10 +83,10 @@ def attention_by_parts(b: GraphBuilder) -> None:
 def products_of_one(b: GraphBuilder) -> None:
     """Several matmuls of one value, as for queries, keys and values."""
     x = b.take((2, 3), ("float32",), empty=False)
-    depth = x.shape[-1]
+    k = x.shape[-1]
     columns = b.choose((1, 4, 8, 16, 17, 32))
     for _ in range(b.integer(2, 3)):
-        (y,) = b.add("MatMul", [x, scaled(b, [depth, columns], x.dtype, depth, weight=True)])
+        (y,) = b.add("MatMul", [x, scaled(b, [k, columns], x.dtype, k, weight=True)])
         if b.chance(0.7):
             b.add("Add", [y, b.new([columns], x.dtype, weight=True)])
 

@@ -54,11 +54,11 @@ def dynamic(b: GraphBuilder) -> None:
 def quantized_matmul(b: GraphBuilder) -> None:
     """Matmul of 8-bit integers, rescaled by powers of two."""
     dtype = b.choose(("uint8", "int8"))
-    x, depth = b.new(b.shape(2, 3), dtype, 0, 9), 0
-    depth = x.shape[-1]
+    x, k = b.new(b.shape(2, 3), dtype, 0, 9), 0
+    k = x.shape[-1]
     if not x.size:
         return
-    w = b.new([depth, max(b.size(33), 1)], dtype, 0, 9, weight=True)
+    w = b.new([k, max(b.size(33), 1)], dtype, 0, 9, weight=True)
     zero = [b.known(np.array(b.integer(0, 4), dtype)) for _ in range(3)]
     # the product of the input scales over the scale of the result is 1 or a larger power of two
     one = b.known(np.array(1, np.float32))

@@ -22,14 +22,14 @@ func.func @matmul(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
 
 // -----
 
-// Zeros bring the depth to the steps of the unit.
+// Zeros pad K to the steps of the unit.
 
-// CHECK-LABEL: @depth
+// CHECK-LABEL: @padded_k
 // CHECK: "graph.pad"{{.*}}high = [0, 23]{{.*}} -> tensor<8x64xbf16>
 // CHECK: "graph.bf16_matmul"
-// VECTORS-LABEL: @depth
+// VECTORS-LABEL: @padded_k
 // VECTORS: "graph.pad"{{.*}}high = [0, 1]{{.*}} -> tensor<8x42xbf16>
-func.func @depth(%x: tensor<8x41xf32>) -> tensor<8x128xf32> {
+func.func @padded_k(%x: tensor<8x41xf32>) -> tensor<8x128xf32> {
   %w = "graph.constant"() {value = dense<0.5> : tensor<41x128xf32>} : () -> tensor<41x128xf32>
   %y = "graph.matmul"(%x, %w) : (tensor<8x41xf32>, tensor<41x128xf32>) -> tensor<8x128xf32>
   return %y : tensor<8x128xf32>

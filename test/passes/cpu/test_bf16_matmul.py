@@ -24,7 +24,7 @@ FEATURES = cpu_features.host_features()
 NEEDED = {"amx": {"amx_tile", "amx_bf16"}, "avx512bf16": {"avx512_bf16"}}
 PIPELINE = "cpu-select-matmul-kernels{{vector-bits=512 bf16={}}},graph-fuse-epilogue,canonicalize"
 
-# rows, depth, columns: around the sizes of tiles and vectors, and below them
+# rows, K, columns: around the sizes of tiles and vectors, and below them
 SIZES = [(1, 32, 64), (8, 41, 128), (17, 64, 33), (33, 96, 100), (197, 36, 192), (5, 1040, 200),
          (2100, 256, 16)]  # fmt: skip
 
@@ -46,12 +46,12 @@ def _model(known):
     """One output per size: relu(x w + bias); how many rows may not be known."""
     random = np.random.default_rng(0)
     nodes, inputs, weights, feeds, expected = [], {}, {}, {}, []
-    for i, (rows, depth, columns) in enumerate(SIZES):
-        x = random.standard_normal((rows, depth), np.float32)
-        w = random.standard_normal((depth, columns), np.float32)
+    for i, (rows, k, columns) in enumerate(SIZES):
+        x = random.standard_normal((rows, k), np.float32)
+        w = random.standard_normal((k, columns), np.float32)
         bias = random.standard_normal(columns, np.float32)
         feeds[f"x{i}"], weights[f"w{i}"], weights[f"b{i}"] = x, w, bias
-        inputs[f"x{i}"] = (np.float32, (rows if known else f"rows{i}", depth))
+        inputs[f"x{i}"] = (np.float32, (rows if known else f"rows{i}", k))
         nodes += [
             helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]),
             helper.make_node("Add", [f"m{i}", f"b{i}"], [f"a{i}"]),
@@ -168,12 +168,12 @@ def test_what_each_precision_allows(variant, precision, form):
     assert form in make_options(f"cpu:{variant}", precision=precision).pipeline
 
 
-def _large(rows, known, depth=1001, columns=1100):
+def _large(rows, known, k=1001, columns=1100):
     """A product that is large enough to be split, and its result in float64."""
     random = np.random.default_rng(3)
-    x = random.standard_normal((rows, depth), np.float32)
-    w = random.standard_normal((depth, columns), np.float32)
-    shape = (rows if known else "rows", depth)
+    x = random.standard_normal((rows, k), np.float32)
+    w = random.standard_normal((k, columns), np.float32)
+    shape = (rows if known else "rows", k)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Relu", ["m"], ["y"])]
     model = build_model(nodes, {"x": (np.float32, shape)}, ["y"], {"w": w}, opset=17)
     return model, x, np.maximum(x.astype(np.float64) @ w, 0)

@@ -10,7 +10,7 @@ from graphc.compiler.driver import make_options
 from graphc.dialects import graph
 
 SIZES = [(1, 300, 130), (2, 40, 64), (4, 171, 100), (3, 17, 1000)]
-"""Rows, depth and columns: one block of the depth and several, full panels and others."""
+"""Rows, K and columns: one block of K and several, full panels and others."""
 
 
 @pytest.mark.parametrize("columns", [64, 130, 63])
@@ -35,10 +35,10 @@ def _model():
     """relu(x w + b) + r for each of the sizes, and the results in float64 by packed weights."""
     random = np.random.default_rng(1)
     nodes, inputs, constants, feeds, truths = [], {}, {}, {}, []
-    for i, (rows, depth, columns) in enumerate(SIZES):
-        w = random.standard_normal((depth, columns), np.float32)
+    for i, (rows, k, columns) in enumerate(SIZES):
+        w = random.standard_normal((k, columns), np.float32)
         b = random.standard_normal(columns, np.float32)
-        x = feeds[f"x{i}"] = random.standard_normal((rows, depth), np.float32)
+        x = feeds[f"x{i}"] = random.standard_normal((rows, k), np.float32)
         r = feeds[f"r{i}"] = random.standard_normal((rows, columns), np.float32)
         inputs |= {f"x{i}": (np.float32, x.shape), f"r{i}": (np.float32, r.shape)}
         constants |= {f"w{i}": w, f"b{i}": b}

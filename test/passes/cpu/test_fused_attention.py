@@ -21,10 +21,10 @@ SHAPES = [
 ]
 
 
-def _draw(random, batch, heads, queries, keys, depth, width):
+def _draw(random, batch, heads, queries, keys, head_size, width):
     q, k, v = (
         random.standard_normal((batch, heads, *sizes)).astype(np.float32)
-        for sizes in ((queries, depth), (keys, depth), (keys, width))
+        for sizes in ((queries, head_size), (keys, head_size), (keys, width))
     )
     return q, k, v
 

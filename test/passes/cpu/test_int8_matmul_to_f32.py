@@ -36,9 +36,9 @@ def test_compiled():
     random = np.random.default_rng(0)
     nodes, inputs, weights, feeds = [], [], [], {}
     matmuls = [(np.uint8, np.int8, 600), (np.int8, np.int8, 1030), (np.uint8, np.uint8, 270)]
-    for i, (a, b, depth) in enumerate(matmuls):
-        feeds[f"a{i}"] = _extremes(random, a, (5, depth))
-        weights.append(numpy_helper.from_array(_extremes(random, b, (depth, 32)), f"b{i}"))
+    for i, (a, b, k) in enumerate(matmuls):
+        feeds[f"a{i}"] = _extremes(random, a, (5, k))
+        weights.append(numpy_helper.from_array(_extremes(random, b, (k, 32)), f"b{i}"))
         nodes.append(helper.make_node("MatMulInteger", [f"a{i}", f"b{i}"], [f"y{i}"]))
     convs = [((1, 40, 6, 6), (8, 40, 4, 4), 1), ((2, 6, 7, 5), (4, 3, 3, 2), 2)]
     for i, (image, kernel, groups) in enumerate(convs, start=len(matmuls)):

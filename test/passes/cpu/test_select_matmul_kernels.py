@@ -10,7 +10,7 @@ import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.kernels.vector_registers import choose_tile
 
-# rows, depth, columns: even and odd ones, columns that fill panels and columns that do not
+# rows, K, columns: even and odd ones, columns that fill panels and columns that do not
 SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000),
          (29, 520, 200), (300, 72, 40)]  # fmt: skip
 
@@ -27,12 +27,12 @@ def product_model(
         constants.append(numpy_helper.from_array(array, name))
         return array
 
-    for i, (rows, depth, columns) in enumerate(SIZES):
-        x = random.standard_normal((rows, depth), np.float32)
-        w, bias = constant(f"w{i}", depth, columns), constant(f"b{i}", columns)
-        back = constant(f"v{i}", columns, depth)
+    for i, (rows, k, columns) in enumerate(SIZES):
+        x = random.standard_normal((rows, k), np.float32)
+        w, bias = constant(f"w{i}", k, columns), constant(f"b{i}", columns)
+        back = constant(f"v{i}", columns, k)
         feeds[f"x{i}"] = x
-        shape = [rows if known else f"rows{i}", depth]
+        shape = [rows if known else f"rows{i}", k]
         inputs.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, shape))
         outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, shape))
         nodes += [

@@ -17,7 +17,7 @@ from graphc.passes.kernels.strassen import StrassenShape
 
 F32 = np.dtype(np.float32)
 SIZES = [(65, 288, 401), (64, 96, 96), (131, 64, 257), (2, 48, 1000), (390, 144, 290), (7, 32, 35)]
-"""Rows, depth and columns: even blocks and others; one block of rows or of the depth for a kernel
+"""Rows, K and columns: even blocks and others; one block of rows or of K for a kernel
 and several; rows that the last blocks lack."""
 
 
@@ -36,10 +36,10 @@ def _model(lead):
     """relu(x w + b) + r for each of the sizes, and the results in float64."""
     random = np.random.default_rng(1)
     nodes, inputs, constants, feeds, truths = [], {}, {}, {}, []
-    for i, (rows, depth, columns) in enumerate(SIZES):
-        w = random.standard_normal((depth, columns), np.float32)
+    for i, (rows, k, columns) in enumerate(SIZES):
+        w = random.standard_normal((k, columns), np.float32)
         b = random.standard_normal(columns, np.float32)
-        x = feeds[f"x{i}"] = random.standard_normal((*lead, rows, depth), np.float32)
+        x = feeds[f"x{i}"] = random.standard_normal((*lead, rows, k), np.float32)
         r = feeds[f"r{i}"] = random.standard_normal((*lead, rows, columns), np.float32)
         inputs |= {f"x{i}": (np.float32, x.shape), f"r{i}": (np.float32, r.shape)}
         constants |= {f"w{i}": w, f"b{i}": b}
@@ -93,11 +93,11 @@ def test_interpreted():
     [
         ((128,), (768, 768), "2x3x3"),
         ((1, 197), (768, 3072), "2x3x3"),
-        ((8, 14, 14), (1024, 512), "2x2x2"),  # the depth has no even thirds
+        ((8, 14, 14), (1024, 512), "2x2x2"),  # K has no even thirds
         ((128,), (512, 512), None),  # half of 2^26 multiplications
         ((32,), (768, 50257), None),  # blocks of 16 rows
         ((50000,), (768, 500), None),  # of 250 columns
-        ((50000,), (256, 768), None),  # of 128 elements of the depth
+        ((50000,), (256, 768), None),  # of 128 elements of K
         ((200,), (1000, 1000), None),  # of 500 elements, no whole vectors
         (("rows",), (768, 768), None),
     ],

@@ -1,7 +1,7 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s
 
 // Where all sizes are known, a kernel computes the product and what follows it. Here it goes through
-// the depth in two steps: weights of 128 lines at a time stay in the first-level cache, the sums wait
+// K in two blocks: weights of 128 lines at a time stay in the L1 cache, the accumulators wait
 // in the result, and what follows them comes in the last step.
 
 // CHECK: func.func @matmul_0

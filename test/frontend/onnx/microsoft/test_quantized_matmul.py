@@ -61,13 +61,13 @@ def test_quantized_matrices():
 @pytest.mark.parametrize("bits", [2, 4, 8])
 def test_weights_of_few_bits(bits):
     cases = Cases(opset=21, domains={DOMAIN: 1})
-    columns, depth, size = 6, 40, 16
-    blocks = -(-depth // size)
-    shape = {"K": depth, "N": columns, "bits": bits, "block_size": size}
+    columns, k, size = 6, 40, 16
+    blocks = -(-k // size)
+    shape = {"K": k, "N": columns, "bits": bits, "block_size": size}
     weights = const(_bytes(np.uint8, columns, blocks, size * bits // 8))
     scales = const(_scales(columns * blocks))
     packed = const(_bytes(np.uint8, columns * -(-blocks * bits // 8)))
-    x = Feed(_floats(2, 3, depth), ["n", "s", depth])
+    x = Feed(_floats(2, 3, k), ["n", "s", k])
     forms = [packed] if bits == 2 else [None, packed]
     if bits == 4:
         forms.append(const(_floats(columns * blocks) * 4))
@@ -92,13 +92,13 @@ def test_weights_from_a_table():
 
 def test_blocks_in_another_order():
     """ONNX Runtime leaves zero points aside where `g_idx` is given."""
-    columns, depth, size = 6, 64, 16
-    blocks = depth // size
-    shape = {"K": depth, "N": columns, "bits": 4, "block_size": size}
+    columns, k, size = 6, 64, 16
+    blocks = k // size
+    shape = {"K": k, "N": columns, "bits": 4, "block_size": size}
     weights = const(_bytes(np.uint8, columns, blocks, size // 2))
     scales, packed = const(_scales(columns * blocks)), _bytes(np.uint8, columns * blocks // 2)
-    order = const(_random.permutation(np.arange(depth) // size).astype(np.int32))
-    x = _floats(2, 3, depth)
+    order = const(_random.permutation(np.arange(k) // size).astype(np.int32))
+    x = _floats(2, 3, k)
 
     def add(cases: Cases, zeros) -> None:
         given = (x, weights, scales, zeros, order)
@@ -115,7 +115,7 @@ def test_blocks_in_another_order():
         v.reshape(columns, blocks)[:, order.array] for v in (scales.array, zeros.astype(np.float32))
     )
     (y,) = evaluate(cases.model(), cases.feeds)
-    expected = x @ ((numbers.reshape(columns, depth) - zero) * scale).T
+    expected = x @ ((numbers.reshape(columns, k) - zero) * scale).T
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
 
 
