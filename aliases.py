@@ -78,6 +78,7 @@ ATTRIBUTES = {
         "Strips": "RowTiling",
         "StripsOp": "FusedDepthwiseOp",
         "Window": "RowWindow",
+        "block_places": "block_positions",
         "compact_matmul": "f24_matmul",
         "direct_attention": "fused_attention",
         "narrow_matmul": "bf16_matmul",

@@ -27,7 +27,7 @@ def leaves(location: ir.Location) -> Iterator[ir.Location]:
 
 
 def location_names(location: ir.Location) -> tuple[str, ...]:
-    """The distinct source names of `location`; ``file:line:column`` for a place in a file."""
+    """The distinct source names of `location`; ``file:line:column`` for a position in a file."""
     return tuple(dict.fromkeys(map(_leaf_name, leaves(location))))
 
 

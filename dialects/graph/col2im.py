@@ -16,7 +16,7 @@ from .types import Shape, StaticShape, TensorType, static_size
 class Col2ImOp(GraphOp, name="col2im"):
     """Sums of the blocks that cover each element of an image (ONNX Col2Im).
 
-    `x` is [N, C * block..., places], the places of a window over the image in row-major order;
+    `x` is [N, C * block..., L]: the L positions of a window over the image in row-major order;
     the result is [N, C, image...]. `low` and `high` are the padding of the image, which the
     result leaves out.
     """
@@ -49,12 +49,12 @@ class Col2ImOp(GraphOp, name="col2im"):
             raise TypeRuleError("image, block, strides, dilations and padding differ in length")
         if min((*strides, *dilations), default=1) < 1:
             raise TypeRuleError("strides and dilations must be positive")
-        taps, places = element_count(block), element_count(block_places(image, block, strides,
+        taps, positions = element_count(block), element_count(block_positions(image, block, strides,
                                                            dilations, low, high))  # fmt: skip
         if isinstance(x.shape[1], int) and isinstance(taps, int) and x.shape[1] % max(taps, 1):
             raise TypeRuleError(f"{x} does not hold blocks of {taps} elements")
-        if isinstance(x.shape[2], int) and isinstance(places, int) and x.shape[2] != places:
-            raise TypeRuleError(f"{x} holds {x.shape[2]} blocks; the image has {places}")
+        if isinstance(x.shape[2], int) and isinstance(positions, int) and x.shape[2] != positions:
+            raise TypeRuleError(f"{x} holds {x.shape[2]} blocks; the image has {positions}")
         return x.with_shape((x.shape[0], floordiv(x.shape[1], taps), *image))
 
     @staticmethod
@@ -68,22 +68,22 @@ class Col2ImOp(GraphOp, name="col2im"):
         low: Sequence[int],
         high: Sequence[int],
     ) -> np.ndarray:
-        along = block_places(image, block, strides, dilations, low, high)
-        places = tuple(map(static_size, along))
-        parts = x.reshape(x.shape[0], -1, *block, *places)
+        along = block_positions(image, block, strides, dilations, low, high)
+        positions = tuple(map(static_size, along))
+        parts = x.reshape(x.shape[0], -1, *block, *positions)
         padded = [a + size + b for a, size, b in zip(low, image, high, strict=True)]
         result = np.zeros((*parts.shape[:2], *padded), x.dtype)
         for tap in np.ndindex(*block):
             covered = tuple(
                 slice(d * t, d * t + (n - 1) * s + 1, s)
-                for d, t, n, s in zip(dilations, tap, places, strides, strict=True)
+                for d, t, n, s in zip(dilations, tap, positions, strides, strict=True)
             )
             result[(..., *covered)] += parts[(slice(None), slice(None), *tap)]
         inner = (slice(a, a + size) for a, size in zip(low, image, strict=True))
         return result[(..., *inner)]
 
 
-def block_places(
+def block_positions(
     image: Shape,
     block: Shape,
     strides: Sequence[int],

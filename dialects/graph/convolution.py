@@ -220,12 +220,12 @@ class ConvTransposeOp(Contraction, name="conv_transpose"):
             taps = weights[group * inputs : (group + 1) * inputs]
             into = result[:, group * features : (group + 1) * features]
             for tap in np.ndindex(*kernel):
-                places = tuple(
+                positions = tuple(
                     slice(d * t, d * t + (s - 1) * stride + 1, stride)
                     for d, t, s, stride in zip(dilations, tap, spatial, strides, strict=True)
                 )
                 product = np.tensordot(part, taps[(..., *tap)], axes=([1], [0]))
-                into[(slice(None), slice(None), *places)] += np.moveaxis(product, -1, 1)
+                into[(slice(None), slice(None), *positions)] += np.moveaxis(product, -1, 1)
         inner = tuple(slice(a, f - b) for a, b, f in zip(low, high, full, strict=True))
         cropped = result[(slice(None), slice(None), *inner)]
         return from_channels_first(cropped, layout).astype(dtype)

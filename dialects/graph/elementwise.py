@@ -1,4 +1,4 @@
-"""Elementwise ops: one result element from the operands' elements at the same place.
+"""Elementwise ops: one result element from the operands' elements at the same position.
 
 Binary ops, comparisons and `where` broadcast as numpy does. Arithmetic needs equal element
 types; the frontend casts where ONNX allows otherwise.
@@ -61,7 +61,7 @@ def require_any(type_: TensorType) -> None:
 
 
 class ElementwiseOp(GraphOp):
-    """Base of the ops that compute each element from the operands' elements at its place."""
+    """Base of the ops that compute each element from the operands' elements at its position."""
 
 
 class UnaryOp(ElementwiseOp):

@@ -138,10 +138,10 @@ class GatherNdOp(GraphOp, name="gather_nd"):
     def evaluate(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
         depth, outer = indices.shape[-1], indices.ndim - 1
         extents = x.shape[batch_dims : batch_dims + depth]
-        places = [_clamped(indices[..., i], extent) for i, extent in enumerate(extents)]
+        positions = [_clamped(indices[..., i], extent) for i, extent in enumerate(extents)]
         outside = [_outside(indices[..., i], extent) for i, extent in enumerate(extents)]
         batch = np.indices(indices.shape[:-1], sparse=True)[:batch_dims]
-        taken = x[tuple(np.broadcast_arrays(*batch, *places))]
+        taken = x[tuple(np.broadcast_arrays(*batch, *positions))]
         after = (1,) * (taken.ndim - outer)
         return _zero_where(np.any(outside, axis=0).reshape(indices.shape[:-1] + after), taken)
 
@@ -175,17 +175,17 @@ def _require_reduction(x: TensorType, updates: TensorType, reduction: str) -> No
 
 
 def _put(
-    x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray, reduction: str
+    x: np.ndarray, positions: Sequence[np.ndarray], updates: np.ndarray, reduction: str
 ) -> np.ndarray:
-    """`x` with `updates` written, in order, at `places`: one index array per leading axis."""
+    """`x` with `updates` written, in order, at `positions`: one index array per leading axis."""
     result = x.copy()
-    target = tuple(place.ravel() for place in places)
-    updates = updates.reshape(-1, *x.shape[len(places) :])
+    target = tuple(position.ravel() for position in positions)
+    updates = updates.reshape(-1, *x.shape[len(positions) :])
     if reduction == "none":
         result[target] = updates
     elif is_float(x.dtype) and x.dtype.itemsize < 4:  # `ufunc.at` knows no bfloat16
-        for *place, update in zip(*target, updates, strict=True):
-            result[tuple(place)] = _COMBINE[reduction](result[tuple(place)], update)
+        for *position, update in zip(*target, updates, strict=True):
+            result[tuple(position)] = _COMBINE[reduction](result[tuple(position)], update)
     else:
         _COMBINE[reduction].at(result, target, updates)
     return result
@@ -222,9 +222,9 @@ class ScatterElementsOp(GraphOp, name="scatter_elements"):
     def evaluate(
         x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str
     ) -> np.ndarray:
-        places: list[Any] = [*np.indices(indices.shape)]
-        places[axis] = _clamped(indices, x.shape[axis])
-        return _put(x, places, updates, reduction)
+        positions: list[Any] = [*np.indices(indices.shape)]
+        positions[axis] = _clamped(indices, x.shape[axis])
+        return _put(x, positions, updates, reduction)
 
 
 def _require_same_shape(a: Shape, b: Shape) -> None:
@@ -263,8 +263,8 @@ class ScatterNdOp(GraphOp, name="scatter_nd"):
         x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str
     ) -> np.ndarray:
         depth = indices.shape[-1]
-        places = [_clamped(indices[..., axis], x.shape[axis]) for axis in range(depth)]
-        return _put(x, places, updates, reduction)
+        positions = [_clamped(indices[..., axis], x.shape[axis]) for axis in range(depth)]
+        return _put(x, positions, updates, reduction)
 
 
 class RangeOp(GraphOp, name="range"):

@@ -105,10 +105,10 @@ class MaxPoolWithIndicesOp(GraphOp, name="max_pool_with_indices"):
         wins = inside & ((view == best) | (view != view))
         spatial = x.shape[2:]
         counted = np.arange(int(np.prod(spatial, dtype=int)))
-        places = counted.reshape(spatial, order="F" if storage_order else "C")
+        indices = counted.reshape(spatial, order="F" if storage_order else "C")
         planes = np.arange(int(x.shape[0] * x.shape[1])).reshape(x.shape[:2]) * counted.size
-        places = planes[(..., *[None] * len(spatial))] + places
-        positions = windows(places, **window, value=-1)
+        indices = planes[(..., *[None] * len(spatial))] + indices
+        positions = windows(indices, **window, value=-1)
         flat = wins.reshape(*best.shape[: x.ndim], -1)
         first = flat.argmax(axis=-1)[..., None]
         chosen = np.take_along_axis(positions.reshape(flat.shape), first, axis=-1)

@@ -25,7 +25,7 @@ class InterpolateOp(GraphOp, name="interpolate"):
     """Weighted sums of elements along `axis`, the building block of Resize.
 
     ``result[i] = sum(weights[i, tap] * x[indices[i, tap]])``; `indices` (integers) and `weights`
-    are [n, taps], and the result has n elements along `axis`. Places outside of the axis are
+    are [n, taps], and the result has n elements along `axis`. Indices outside of the axis are
     clamped to it. `weights` are f64 for f64, else f32.
     """
 
@@ -45,7 +45,7 @@ class InterpolateOp(GraphOp, name="interpolate"):
         if weights.dtype != _wide(x.dtype):
             raise TypeRuleError(f"weights for {x} are {_wide(x.dtype)}, not {weights.dtype}")
         if indices.rank != 2 or weights.shape != indices.shape:
-            raise TypeRuleError(f"needs places and weights of one shape, not {indices}, {weights}")
+            raise TypeRuleError(f"needs indices and weights of one shape, not {indices}, {weights}")
         if x.shape[axis] == 0 and indices.shape[0] != 0:
             raise TypeRuleError(f"cannot read from an empty axis of {x}")
         return x.with_shape((*x.shape[:axis], indices.shape[0], *x.shape[axis + 1 :]))
@@ -116,8 +116,8 @@ class SampleOp(GraphOp, name="sample"):
         if mode != "nearest":
             total = total.astype(_wide(x.dtype))
         for corner in itertools.product(*taps):
-            places, weights, inside = zip(*corner, strict=True)
-            found = image[(batch, *places)]
+            indices, weights, inside = zip(*corner, strict=True)
+            found = image[(batch, *indices)]
             found = np.where(np.logical_and.reduce(inside)[..., None], found, found.dtype.type(0))
             if mode == "nearest":
                 total = found
@@ -142,11 +142,11 @@ def _taps(p: np.ndarray, extent: int, mode: str, padding: str, align_corners: bo
         ratio = np.nan_to_num(p - base)
     taps: list[Tap] = []
     for offset, weight in _weights(ratio, mode):
-        place = base + offset
+        position = base + offset
         if padding == "reflection" and mode == "cubic":  # whose taps reach further out
-            place = _reflected(place, low, high)
-        inside = (padding != "zeros") | ((place >= 0) & (place <= extent - 1))
-        clamped = np.clip(np.nan_to_num(place), 0, max(extent - 1, 0)).astype(np.int64)
+            position = _reflected(position, low, high)
+        inside = (padding != "zeros") | ((position >= 0) & (position <= extent - 1))
+        clamped = np.clip(np.nan_to_num(position), 0, max(extent - 1, 0)).astype(np.int64)
         taps.append((clamped, weight, inside))
     return taps
 

@@ -112,14 +112,15 @@ def windows(
     axes = tuple(range(2, x.ndim))
     padded_sizes = (a + n + b for a, n, b in zip(low, x.shape[2:], high, strict=True))
     short = [span - size for span, size in zip(spans, padded_sizes, strict=True)]
-    # Short by a stride at most, an axis has no places; numpy refuses one that is short by more.
+    # Short by a stride at most, an axis has no output positions; numpy refuses one that is
+    # short by more.
     short = [n if 0 < n <= stride else 0 for n, stride in zip(short, strides, strict=True)]
     ends = [b + more for b, more in zip(high, short, strict=True)]
     pads = [(0, 0), (0, 0), *zip(low, ends, strict=True)]
     padded = np.pad(x, pads, constant_values=value)
     view = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=axes)
-    places = tuple(
+    positions = tuple(
         slice(None, 0 if lacks else None, s) for s, lacks in zip(strides, short, strict=True)
     )
     inner = tuple(slice(None, None, dilation) for dilation in dilations)
-    return view[(slice(None), slice(None), *places, *inner)]
+    return view[(slice(None), slice(None), *positions, *inner)]

@@ -47,10 +47,10 @@ class Dispatch:
     def call(self, times: int) -> "Dispatch":
         """Replace this dispatch by one of at most `times` workgroups. The kernel receives the
         original number of workgroups as its last scalar."""
-        place, index = self.scalars, ir.IndexType.get()
+        position, index = self.scalars, ir.IndexType.get()
         arguments = [*self._arguments]
-        arguments.insert(place, self._work)
-        ties = [tie + 1 if tie >= place else tie for tie in self._ties]
+        arguments.insert(position, self._work)
+        ties = [tie + 1 if tie >= position else tie for tie in self._ties]
         with ir.InsertionPoint(self.op), self.op.location:
             if self.workgroups is None:
                 work = arith.minui(self._work, arith.constant(index, times))

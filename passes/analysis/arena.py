@@ -90,10 +90,10 @@ def _pack_alike(
     size = _aligned(buffers[numbers[0]].bytes)
     ends: list[int] = []  # the last step of the buffer in each slot
     for number in sorted(numbers, key=lambda number: buffers[number].begin):
-        free = (place for place, end in enumerate(ends) if end < buffers[number].begin)
-        place = next(free, len(ends))
-        ends[place : place + 1] = [buffers[number].end]
-        offsets[number] = base + place * size
+        free = (slot for slot, end in enumerate(ends) if end < buffers[number].begin)
+        slot = next(free, len(ends))
+        ends[slot : slot + 1] = [buffers[number].end]
+        offsets[number] = base + slot * size
     return base + len(ends) * size
 
 

@@ -108,7 +108,7 @@ class ReadInPlace(Rewrite):
     def pattern(self, op: graph.FusedAttentionOp) -> dict[str, Any] | None:
         given = zip("qkv", (op.q, op.k, op.v), graph.attention_views_of(op), strict=True)
         found = {name: _source(x, view, name != "k") for name, x, view in given}
-        found = {name: place for name, place in found.items() if place is not None}
+        found = {name: source for name, source in found.items() if source is not None}
         return {"found": found} if found else None
 
     def rewrite(
@@ -136,9 +136,9 @@ def _source(
         type_ = graph.type_of(x)
         if not all(graph.type_of(each.result).is_static for each in movements):
             break
-        place = graph.View.through(type_.static_shape, movements) if type_.is_static else None
-        if place is not None and (place.strides[-1] in (0, 1) or not features_together):
-            found = x, place
+        composed = graph.View.through(type_.static_shape, movements) if type_.is_static else None
+        if composed is not None and (composed.strides[-1] in (0, 1) or not features_together):
+            found = x, composed
     return found
 
 

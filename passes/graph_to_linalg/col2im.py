@@ -20,16 +20,16 @@ def col2im(ctx: Lowering, op: graph.Col2ImOp, x: ir.Value) -> ir.Value:
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
     block, rank = attrs["block"], result.rank
     axes, wide = rank - 2, accumulator(result.dtype)
-    places = graph.block_places(**attrs)
-    parts = source.with_shape((*result.shape[:2], *block, *places))
+    positions = graph.block_positions(**attrs)
+    parts = source.with_shape((*result.shape[:2], *block, *positions))
     have, want = graph.element_count(source.shape), graph.element_count(parts.shape)
     ctx.require_equal(have, want, f"has {have} elements for blocks of {want}")
     x = reshape_tensor(ctx, read_in_loops(ctx, x, source), source, parts)
     steps = [
         [ctx.index(attrs[name][i]) for name in ("strides", "dilations", "low")] for i in range(axes)
     ]
-    extents, zero = [ctx.index(size) for size in places], ctx.index(0)
-    last = [ctx.index(size - 1) for size in places]
+    extents, zero = [ctx.index(size) for size in positions], ctx.index(0)
+    last = [ctx.index(size - 1) for size in positions]
     taps = [ctx.index(size) for size in block]
     nothing = ctx.scalar(0, wide)
 
@@ -39,12 +39,12 @@ def col2im(ctx: Lowering, op: graph.Col2ImOp, x: ir.Value) -> ir.Value:
             offset = arith.muli(tap[i], dilation)
             way = arith.subi(arith.addi(here[2 + i], low), offset)
             reached = arith.maxsi(way, zero)
-            place = arith.divui(reached, stride)
+            position = arith.divui(reached, stride)
             conditions += [
-                arith.cmpi(arith.CmpIPredicate.eq, arith.muli(place, stride), way),
-                arith.cmpi(arith.CmpIPredicate.ult, place, extents[i]),
+                arith.cmpi(arith.CmpIPredicate.eq, arith.muli(position, stride), way),
+                arith.cmpi(arith.CmpIPredicate.ult, position, extents[i]),
             ]
-            found.append(arith.maxsi(arith.minsi(place, last[i]), zero))
+            found.append(arith.maxsi(arith.minsi(position, last[i]), zero))
         element = tensor.extract(x, [*here[:2], *tap, *found])
         element = convert_scalar(element, source.dtype, wide)
         selected = arith.select(both(*conditions), element, nothing)

@@ -127,8 +127,8 @@ def _add_tap_matmuls(
     for index, tap in enumerate(itertools.product(*[range(taps) for taps in kernel])):
         part = x
         steps = zip(tap, windows.dilations, total.shape[1:-1], windows.strides, strict=True)
-        for axis, (place, dilation, pixels, stride) in enumerate(steps, start=1):
-            part = part.sliced(axis, place * dilation, pixels, stride)
+        for axis, (index_in_kernel, dilation, pixels, stride) in enumerate(steps, start=1):
+            part = part.sliced(axis, index_in_kernel * dilation, pixels, stride)
         output = _add_matmul(part, matrices.sliced(0, index, 1), total, output)
     return output
 
@@ -164,11 +164,11 @@ def _add_taps(
 
 
 def _gathered(x: Operand, taps: int, windows: Windows, pixels: Size) -> Operand:
-    """[N, L, C] -> [N, places, taps * C]: the window at each output position along one axis."""
+    """[N, L, C] -> [N, positions, taps * C]: the window at each output position along one axis."""
     batch, _, channels = x.shape
     type_ = x.type.with_shape([batch, pixels, taps, channels])
-    n, place, tap, channel = (ir.AffineExpr.get_dim(i) for i in range(4))
-    position = place * windows.strides[0] + tap * windows.dilations[0]
+    n, output, tap, channel = (ir.AffineExpr.get_dim(i) for i in range(4))
+    position = output * windows.strides[0] + tap * windows.dilations[0]
     reads = ir.AffineMap.get(4, 0, [n, position, channel])
     copied = parallel([x.value], [reads], x.ctx.empty(type_), lambda element: element)
     return Operand(x.ctx, type_, copied).reshaped([batch, pixels, taps * channels])

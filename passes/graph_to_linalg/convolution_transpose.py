@@ -51,17 +51,17 @@ def _interleaved(
         for k, extra, stride in zip(w.shape[2:], attrs["output_padding"], strides, strict=True)
     ]
     weights = known(x.ctx, _phases(w, groups, strides, taps))
-    places = [size + tap - 1 for size, tap in zip(x.shape[1:-1], taps, strict=True)]
+    positions = [size + tap - 1 for size, tap in zip(x.shape[1:-1], taps, strict=True)]
     per_group, batch = result.shape[-1] // groups, x.shape[0]
-    type_ = result.with_shape([batch, *places, weights.shape[-1]])
+    type_ = result.with_shape([batch, *positions, weights.shape[-1]])
     ones, around = (1,) * axes, [tap - 1 for tap in taps]
     window = {"strides": ones, "dilations": ones, "low": around, "high": around, "groups": groups}
     y = convolve(x, weights, type_, window)
     y = replace(y, lowered=behind_barrier(x.ctx, y.value, type_))
-    y = y.reshaped([batch, *places, groups, *strides, per_group])
+    y = y.reshaped([batch, *positions, groups, *strides, per_group])
     pairs = [axis for i in range(axes) for axis in (1 + i, 2 + axes + i)]
     y = y.transposed([0, *pairs, 1 + axes, 2 + 2 * axes])
-    full = [size * stride for size, stride in zip(places, strides, strict=True)]
+    full = [size * stride for size, stride in zip(positions, strides, strict=True)]
     return _cropped(y.reshaped([batch, *full, result.shape[-1]]), attrs["low"], result)
 
 
@@ -109,13 +109,13 @@ def _spread(x: Operand, strides: tuple[int, ...]) -> Operand:
     if all(stride == 1 for stride in strides):
         return x
     batch, *spatial, channels = x.shape
-    apart = [size for place in spatial for size in (place, 1)]
+    apart = [size for extent in spatial for size in (extent, 1)]
     x = x.reshaped([batch, *apart, channels])
     high = [0, *(zeros for stride in strides for zeros in (0, stride - 1)), 0]
     type_ = x.type.with_shape(size + zeros for size, zeros in zip(x.shape, high, strict=True))
     # A ``tensor.pad`` between axes of size 1 makes the backend lose count of them.
     value = insert_slice(x.ctx, x.value, x.ctx.filled(type_, 0), [0] * type_.rank, x.shape)
-    full = [place * stride for place, stride in zip(spatial, strides, strict=True)]
+    full = [extent * stride for extent, stride in zip(spatial, strides, strict=True)]
     return Operand(x.ctx, type_, value).reshaped([batch, *full, channels])
 
 
@@ -133,9 +133,11 @@ def _reversed(w: Operand, groups: int) -> Operand:
     ends, source = [w.ctx.index(size - 1) for size in kernel], last.value
 
     def element() -> ir.Value:
-        places = [loop_index(axis) for axis in range(axes + 2)]
-        taps = [arith.subi(end, place) for end, place in zip(ends, places, strict=False)]
-        return tensor.extract(source, [*taps, *places[axes:]])
+        coordinates = [loop_index(axis) for axis in range(axes + 2)]
+        taps = [
+            arith.subi(end, coordinate) for end, coordinate in zip(ends, coordinates, strict=False)
+        ]
+        return tensor.extract(source, [*taps, *coordinates[axes:]])
 
     return Operand(w.ctx, last.type, parallel([], [], w.ctx.empty(last.type), element))
 

@@ -88,17 +88,17 @@ class _Suppression:
         looked_at = arith.minsi(looked_at, self.count)
         less = arith.CmpIPredicate.slt
 
-        def more(listed: ir.Value, place: ir.Value, taken: ir.Value) -> ir.Value:
-            left = arith.cmpi(less, place, looked_at)
+        def more(listed: ir.Value, position: ir.Value, taken: ir.Value) -> ir.Value:
+            left = arith.cmpi(less, position, looked_at)
             return arith.andi(left, arith.cmpi(less, taken, self.limit))
 
-        def step(listed: ir.Value, place: ir.Value, taken: ir.Value) -> list[ir.Value]:
-            box = tensor.extract(self.order, [*outer, place])
+        def step(listed: ir.Value, position: ir.Value, taken: ir.Value) -> list[ir.Value]:
+            box = tensor.extract(self.order, [*outer, position])
             free = self._is_free(listed, batch, box, first, taken)
             listed = tensor.insert(box, listed, [arith.addi(first, taken)])
             return [
                 listed,
-                arith.addi(place, self.one),
+                arith.addi(position, self.one),
                 arith.select(free, arith.addi(taken, self.one), taken),
             ]
 

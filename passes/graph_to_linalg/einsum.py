@@ -207,8 +207,10 @@ def _diagonal(
     last = [ctx.index(size - 1) for size in type_.shape]
 
     def element() -> ir.Value:
-        places = [loop_index(letters.index(letter)) for letter in term]
-        inside = [arith.minsi(place, end) for place, end in zip(places, last, strict=True)]
+        coordinates = [loop_index(letters.index(letter)) for letter in term]
+        inside = [
+            arith.minsi(coordinate, end) for coordinate, end in zip(coordinates, last, strict=True)
+        ]
         return tensor.extract(x, inside)
 
     return parallel([], [], ctx.empty(diagonal), element), diagonal, letters

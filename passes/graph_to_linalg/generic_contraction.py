@@ -217,11 +217,11 @@ def untransposed(factor: Factor) -> Factor:
             return factor
         owner = {i: number for number, group in enumerate(groups) for i in group}
         perm = [owner[perm[group[0]]] for group in groups]
-    places = [perm.index(axis) for axis in range(len(perm))]
-    type_ = factor.type.with_shape(factor.type.shape[i] for i in places)
+    order = [perm.index(axis) for axis in range(len(perm))]
+    type_ = factor.type.with_shape(factor.type.shape[i] for i in order)
     if groups is not None:
         x = tensor.collapse_shape(plain_type(type_), x, groups)
-    return Factor(x, type_, [factor.axes[i] for i in places])
+    return Factor(x, type_, [factor.axes[i] for i in order])
 
 
 def _in_memory(ctx: Lowering, factor: Factor) -> Factor:

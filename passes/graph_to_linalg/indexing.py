@@ -51,8 +51,8 @@ class IndexedAxis:
 
 @lowers(graph.GatherOp, fuses=Fusion.PRODUCER)
 def gather(ctx: Lowering, op: graph.GatherOp, x: ir.Value, indices: ir.Value) -> ir.Value:
-    source, places = graph.type_of(op.x), graph.type_of(op.indices)
-    return take(ctx, x, source, indices, places, op.attrs["axis"])
+    source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
+    return take(ctx, x, source, indices, indices_type, op.attrs["axis"])
 
 
 def take(
@@ -60,14 +60,16 @@ def take(
     x: ir.Value,
     source: graph.TensorType,
     indices: ir.Value,
-    places: graph.TensorType,
+    indices_type: graph.TensorType,
     axis: int,
 ) -> ir.Value:
-    """The slices of `x`, of type `source`, at `indices`, of type `places`, along `axis`."""
-    shape = (*source.shape[:axis], *places.shape, *source.shape[axis + 1 :])
+    """The slices of `x`, of type `source`, at `indices`, of type `indices_type`, along `axis`."""
+    shape = (*source.shape[:axis], *indices_type.shape, *source.shape[axis + 1 :])
     result = source.with_shape(shape)
-    along = IndexedAxis(ctx, source.shape[axis], places.dtype, graph.element_count(result.shape))
-    index_loops = list(range(axis, axis + places.rank))
+    along = IndexedAxis(
+        ctx, source.shape[axis], indices_type.dtype, graph.element_count(result.shape)
+    )
+    index_loops = list(range(axis, axis + indices_type.rank))
     slice_loops = [i for i in range(result.rank) if i not in index_loops]
     zero = scalar_constant(0, source.dtype)
 
@@ -88,8 +90,8 @@ def take(
 def gather_elements(
     ctx: Lowering, op: graph.GatherElementsOp, x: ir.Value, indices: ir.Value
 ) -> ir.Value:
-    source, places = graph.type_of(op.x), graph.type_of(op.indices)
-    return take_elements(ctx, x, source, indices, places, op.attrs["axis"])
+    source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
+    return take_elements(ctx, x, source, indices, indices_type, op.attrs["axis"])
 
 
 def take_elements(
@@ -97,21 +99,26 @@ def take_elements(
     x: ir.Value,
     source: graph.TensorType,
     indices: ir.Value,
-    places: graph.TensorType,
+    indices_type: graph.TensorType,
     axis: int,
 ) -> ir.Value:
-    """The elements of `x` at `indices`, of type `places`, along `axis`, and in place otherwise."""
-    _require_within(ctx, source, places, axis)
+    """The elements of `x` at `indices` along `axis`, in place along the other axes."""
+    _require_within(ctx, source, indices_type, axis)
     zero = scalar_constant(0, source.dtype)
-    along = IndexedAxis(ctx, source.shape[axis], places.dtype, graph.element_count(places.shape))
+    along = IndexedAxis(
+        ctx, source.shape[axis], indices_type.dtype, graph.element_count(indices_type.shape)
+    )
 
     def element(index: ir.Value) -> ir.Value:
         position = along.position(index)
-        coordinates = [loop_index(loop) for loop in range(places.rank)]
+        coordinates = [loop_index(loop) for loop in range(indices_type.rank)]
         coordinates[axis] = along.clamped(position)
         return arith.select(along.holds(position), tensor.extract(x, coordinates), zero)
 
-    identity, result = ir.AffineMap.get_identity(places.rank), places.with_dtype(source.dtype)
+    identity, result = (
+        ir.AffineMap.get_identity(indices_type.rank),
+        indices_type.with_dtype(source.dtype),
+    )
     return _gathered(ctx, parallel([indices], [identity], ctx.empty(result), element), result)
 
 
@@ -122,10 +129,10 @@ def _gathered(ctx: Lowering, y: ir.Value, type_: graph.TensorType) -> ir.Value:
 
 
 def _require_within(
-    ctx: Lowering, source: graph.TensorType, places: graph.TensorType, axis: int
+    ctx: Lowering, source: graph.TensorType, indices_type: graph.TensorType, axis: int
 ) -> None:
-    """Require that `places` is no larger than `source` except along `axis`."""
-    for i, (have, wanted) in enumerate(zip(source.shape, places.shape, strict=True)):
+    """Require that `indices_type` is no larger than `source` except along `axis`."""
+    for i, (have, wanted) in enumerate(zip(source.shape, indices_type.shape, strict=True)):
         if i != axis:
             ctx.require_at_least(have, wanted, f"has {wanted} indices along axis {i} of {have}")
 
@@ -133,15 +140,15 @@ def _require_within(
 @lowers(graph.GatherNdOp)
 def gather_nd(ctx: Lowering, op: graph.GatherNdOp, x: ir.Value, indices: ir.Value) -> ir.Value:
     """Collapse the indexed axes to one, and gather along it by linear indices."""
-    source, places = graph.type_of(op.x), graph.type_of(op.indices)
-    batch, depth = op.attrs["batch_dims"], places.shape[-1]
-    for have, wanted in zip(source.shape[:batch], places.shape[:batch], strict=True):
+    source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
+    batch, depth = op.attrs["batch_dims"], indices_type.shape[-1]
+    for have, wanted in zip(source.shape[:batch], indices_type.shape[:batch], strict=True):
         ctx.require_equal(have, wanted, f"has batches of {have} and {wanted}")
     rows, rows_type = _as_rows(ctx, x, source, batch + depth)
     numbers = _row_numbers(
-        ctx, indices, places, source.shape[: batch + depth], batch, outside=_NOWHERE
+        ctx, indices, indices_type, source.shape[: batch + depth], batch, outside=_NOWHERE
     )
-    numbers_type = graph.TensorType(places.shape[:-1], _I64)
+    numbers_type = graph.TensorType(indices_type.shape[:-1], _I64)
     return take(ctx, rows, rows_type, numbers, numbers_type, 0)
 
 
@@ -157,7 +164,7 @@ def _as_rows(
 def _row_numbers(
     ctx: Lowering,
     indices: ir.Value,
-    places: graph.TensorType,
+    indices_type: graph.TensorType,
     extents: Sequence[Size],
     batch: int,
     outside: int | None,
@@ -167,10 +174,10 @@ def _row_numbers(
     The loops index the first `batch` extents, the last axis of `indices` the others. An entry out
     of range gives `outside`, or is clamped if that is None.
     """
-    shape = places.shape[:-1]
+    shape = indices_type.shape[:-1]
     result = graph.TensorType(shape, _I64)
     reads = graph.element_count(shape)
-    axes = [IndexedAxis(ctx, extent, places.dtype, reads) for extent in extents]
+    axes = [IndexedAxis(ctx, extent, indices_type.dtype, reads) for extent in extents]
     sizes = [ctx.index(extent) for extent in extents]
     columns = [ctx.index(i) for i in range(len(extents) - batch)]
     element = plain_element(_I64)
@@ -199,11 +206,11 @@ def _row_numbers(
 def scatter_elements(
     ctx: Lowering, op: graph.ScatterElementsOp, x: ir.Value, indices: ir.Value, updates: ir.Value
 ) -> ir.Value:
-    source, places = graph.type_of(op.x), graph.type_of(op.indices)
-    _require_within(ctx, source, places, op.attrs["axis"])
+    source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
+    _require_within(ctx, source, indices_type, op.attrs["axis"])
     rows, rows_type = _as_rows(ctx, x, source, source.rank)
-    numbers = _element_numbers(ctx, indices, places, source.shape, op.attrs["axis"])
-    numbers_type = places.with_dtype(_I64)
+    numbers = _element_numbers(ctx, indices, indices_type, source.shape, op.attrs["axis"])
+    numbers_type = indices_type.with_dtype(_I64)
     updates_type = graph.type_of(op.updates)
     rows = _put(
         ctx, rows, rows_type, numbers, numbers_type, updates, updates_type, op.attrs["reduction"]
@@ -214,12 +221,14 @@ def scatter_elements(
 def _element_numbers(
     ctx: Lowering,
     indices: ir.Value,
-    places: graph.TensorType,
+    indices_type: graph.TensorType,
     extents: Sequence[Size],
     axis: int,
 ) -> ir.Value:
     """The linear index of the element that each of `indices`, along `axis`, refers to (i64)."""
-    along = IndexedAxis(ctx, extents[axis], places.dtype, graph.element_count(places.shape))
+    along = IndexedAxis(
+        ctx, extents[axis], indices_type.dtype, graph.element_count(indices_type.shape)
+    )
     sizes = [ctx.index(extent) for extent in extents]
     zero, element = ctx.index(0), plain_element(_I64)
 
@@ -230,7 +239,7 @@ def _element_numbers(
             total = arith.addi(arith.muli(total, size), position)
         return arith.index_cast(element, total)
 
-    identity, result = ir.AffineMap.get_identity(places.rank), places.with_dtype(_I64)
+    identity, result = ir.AffineMap.get_identity(indices_type.rank), indices_type.with_dtype(_I64)
     return parallel([indices], [identity], ctx.empty(result), number)
 
 
@@ -238,11 +247,11 @@ def _element_numbers(
 def scatter_nd(
     ctx: Lowering, op: graph.ScatterNdOp, x: ir.Value, indices: ir.Value, updates: ir.Value
 ) -> ir.Value:
-    source, places = graph.type_of(op.x), graph.type_of(op.indices)
-    depth = graph.static_size(places.shape[-1])
+    source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
+    depth = graph.static_size(indices_type.shape[-1])
     rows, rows_type = _as_rows(ctx, x, source, depth)
-    numbers = _row_numbers(ctx, indices, places, source.shape[:depth], 0, outside=None)
-    numbers_type = graph.TensorType(places.shape[:-1], _I64)
+    numbers = _row_numbers(ctx, indices, indices_type, source.shape[:depth], 0, outside=None)
+    numbers_type = graph.TensorType(indices_type.shape[:-1], _I64)
     updates_type = graph.type_of(op.updates)
     rows = _put(
         ctx, rows, rows_type, numbers, numbers_type, updates, updates_type, op.attrs["reduction"]
@@ -260,7 +269,7 @@ def _as_static_as(
     shape = list(type_.shape)
     for axis, (size, stated) in enumerate(zip(type_.shape, updates.shape, strict=False)):
         if isinstance(stated, int) and not isinstance(size, int):
-            ctx.require_equal(size, stated, f"has {stated} updates for {size} places")
+            ctx.require_equal(size, stated, f"has {stated} updates for {size} positions")
             shape[axis] = stated
     known = type_.with_shape(shape)
     return ctx.cast(numbers, known), known
@@ -288,7 +297,7 @@ def _put(
     numbers = reshape_tensor(ctx, numbers, numbers_type, column)
     flat = updates_type.with_shape((count, *rows_type.shape[1:]))
     given, wanted = (graph.element_count(type_.shape) for type_ in (updates_type, flat))
-    ctx.require_equal(given, wanted, f"has {given} elements of updates for {wanted} places")
+    ctx.require_equal(given, wanted, f"has {given} elements of updates for {wanted} positions")
     updates = reshape_tensor(ctx, updates, updates_type, flat)
 
     def combine(update: ir.Value, element: ir.Value) -> ir.Value:

@@ -222,13 +222,13 @@ def dynamic_pad(
     output = ctx.empty(type_)
 
     def element(outside: ir.Value) -> ir.Value:
-        places, exists = [], true
+        coordinates, exists = [], true
         for axis in range(type_.rank):
-            place = arith.subi(loop_index(axis), before[axis])
-            inside = arith.cmpi(arith.CmpIPredicate.ult, place, sizes[axis])
+            coordinate = arith.subi(loop_index(axis), before[axis])
+            inside = arith.cmpi(arith.CmpIPredicate.ult, coordinate, sizes[axis])
             exists = arith.andi(exists, inside)
-            places.append(arith.maxsi(arith.minsi(place, last[axis]), zero))
-        return arith.select(exists, tensor.extract(x, places), outside)
+            coordinates.append(arith.maxsi(arith.minsi(coordinate, last[axis]), zero))
+        return arith.select(exists, tensor.extract(x, coordinates), outside)
 
     def padded() -> ir.Value:
         return parallel([value], [projection(type_.rank, [])], output, element)

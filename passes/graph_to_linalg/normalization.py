@@ -115,7 +115,7 @@ class RowNormalization:
         Measured: 12x128x128 takes 0.17 ms, and 0.24 ms if the sum has a loop of its own.
         """
         outputs = [self.ctx.empty(self.type.with_dtype(dtype)), self.row_of(0)]
-        maps, places = [*x.maps, self.per_row], [self.identity, self.per_row]
+        maps, result_maps = [*x.maps, self.per_row], [self.identity, self.per_row]
 
         def power(own: Sequence[Scalar], top: Scalar) -> Scalar:
             return math.exp(arith.subf(x.element(*own), top))
@@ -134,7 +134,7 @@ class RowNormalization:
                 0, [*x.inputs, top], maps, lambda *s: arith.addf(power(s[:-2], s[-2]), s[-1])
             )
             return powers, total
-        powers, total = generic([*x.inputs, top], maps, outputs, places, self.kinds, both)
+        powers, total = generic([*x.inputs, top], maps, outputs, result_maps, self.kinds, both)
         return powers, total
 
     def elements(self, x: Value) -> Elements:

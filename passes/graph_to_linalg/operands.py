@@ -60,8 +60,8 @@ class Operand:
         shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
         type_ = self.type.with_shape(shape)
         if self.array is not None:
-            places = (slice(None),) * axis + (slice(start, start + (size - 1) * step + 1, step),)
-            return Operand(self.ctx, type_, None, self.array[places])
+            slices = (slice(None),) * axis + (slice(start, start + (size - 1) * step + 1, step),)
+            return Operand(self.ctx, type_, None, self.array[slices])
         starts: list[Size] = [0] * self.type.rank
         steps = [1] * self.type.rank
         starts[axis], steps[axis] = start, step
@@ -86,7 +86,7 @@ def within_reach(
     x: Operand,
     kernel: Sequence[int],
     dilations: Sequence[int],
-    places: Sequence[Size],
+    output_sizes: Sequence[Size],
     first: int = 1,
 ) -> Operand:
     """Slice the spatial axes of `x`, from axis `first` on, that have one window to that window.
@@ -94,7 +94,7 @@ def within_reach(
     The backend drops loops of one step, and then mistakes the whole axis for that window.
     """
     for axis, (taps, dilation, count) in enumerate(
-        zip(kernel, dilations, places, strict=True), start=first
+        zip(kernel, dilations, output_sizes, strict=True), start=first
     ):
         if count == 1:
             x = x.sliced(axis, 0, dilation * (taps - 1) + 1, 1)

@@ -147,7 +147,7 @@ def _windows(ctx: Lowering, x: ir.Value, attrs, type_: graph.TensorType) -> ir.V
     first, count = len(batch), len(batch) + 1 + 2 * spatial
     loops = [ir.AffineExpr.get_dim(i) for i in range(count)]
     taps = loops[first + spatial : first + 2 * spatial]
-    places = [
+    positions = [
         p * s + t * d
         for p, s, t, d in zip(
             loops[first : first + spatial], attrs["strides"], taps, attrs["dilations"], strict=True
@@ -158,7 +158,7 @@ def _windows(ctx: Lowering, x: ir.Value, attrs, type_: graph.TensorType) -> ir.V
         x, type_ = _without_batch(x), type_.with_shape(type_.shape[1:])
     (y,) = generic(
         [x],
-        [ir.AffineMap.get(count, 0, [*batch, *places, loops[-1]])],
+        [ir.AffineMap.get(count, 0, [*batch, *positions, loops[-1]])],
         [ctx.empty(type_)],
         [ir.AffineMap.get_identity(count)],
         ["parallel"] * count,

@@ -79,16 +79,16 @@ def _element(
     """The element of `image` at the position of the loops, or the nearest one, and whether it is
     inside; to be built in a body of loops over the padded image."""
     inside: ir.Value = arith.constant(ir.IntegerType.get_signless(1), 1)
-    places: list[ir.Value] = []
+    coordinates: list[ir.Value] = []
     for axis, (size, (low, high)) in enumerate(zip(sizes, pads, strict=True)):
-        place: ir.Value = loop_index(axis)
+        coordinate: ir.Value = loop_index(axis)
         if low or high:
-            place = arith.subi(place, _index(low))
-            within = arith.cmpi(arith.CmpIPredicate.ult, place, _index(size))
+            coordinate = arith.subi(coordinate, _index(low))
+            within = arith.cmpi(arith.CmpIPredicate.ult, coordinate, _index(size))
             inside = arith.andi(inside, within)
-            place = arith.minsi(arith.maxsi(place, _index(0)), _index(size - 1))
-        places.append(place)
-    return tensor.extract(image, places), inside
+            coordinate = arith.minsi(arith.maxsi(coordinate, _index(0)), _index(size - 1))
+        coordinates.append(coordinate)
+    return tensor.extract(image, coordinates), inside
 
 
 def _index(value: int) -> ir.Value:

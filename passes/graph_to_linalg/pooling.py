@@ -191,12 +191,12 @@ def _pool_axes(
     kernel, strides, dilations = window
     if len(kernel) <= 2:
         return _named_pool(x, window, result, initial, combine)
-    batch, places = x.shape[0], result.shape[1]
-    inner = result.with_shape([batch * places, *result.shape[2:]])
+    batch, positions = x.shape[0], result.shape[1]
+    inner = result.with_shape([batch * positions, *result.shape[2:]])
     parts = []
     for tap in range(kernel[0]):
-        part = x.sliced(1, tap * dilations[0], places, strides[0])
-        part = part.reshaped([batch * places, *x.shape[2:]])
+        part = x.sliced(1, tap * dilations[0], positions, strides[0])
+        part = part.reshaped([batch * positions, *x.shape[2:]])
         rest = (kernel[1:], strides[1:], dilations[1:])
         parts.append(_pool_axes(part, rest, inner, initial, combine))
     y = _combined(parts, combine).reshaped(result.shape)

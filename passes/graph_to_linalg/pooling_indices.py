@@ -45,9 +45,9 @@ def max_pool_with_indices(
         return arith.select(wins, element, best), arith.select(wins, here, at)
 
     outputs = [ctx.filled(result, lowest), ctx.filled(indices, -1)]
-    places = projection(rank + axes, list(range(rank)))
+    per_result = projection(rank + axes, list(range(rank)))
     iterators = ["parallel"] * rank + ["reduction"] * axes
-    y, at = generic([image.value, kernel], maps, outputs, [places, places], iterators, body)
+    y, at = generic([image.value, kernel], maps, outputs, [per_result, per_result], iterators, body)
     return y, at
 
 
@@ -76,17 +76,17 @@ def _position(
 
     def position() -> tuple[ir.Value, ir.Value]:
         inside: ir.Value | None = None
-        places = []
+        coordinates = []
         for i, (stride, dilation, low) in enumerate(steps):
             start = arith.muli(loop_index(2 + i), stride)
             offset = arith.muli(loop_index(rank + i), dilation)
-            place = arith.subi(arith.addi(start, offset), low)
-            fits = arith.cmpi(arith.CmpIPredicate.ult, place, extents[2 + i])
+            coordinate = arith.subi(arith.addi(start, offset), low)
+            fits = arith.cmpi(arith.CmpIPredicate.ult, coordinate, extents[2 + i])
             inside = fits if inside is None else arith.andi(inside, fits)
-            places.append(place)
+            coordinates.append(coordinate)
         number = arith.addi(arith.muli(loop_index(0), extents[1]), loop_index(1))
         for axis in order:
-            number = arith.addi(arith.muli(number, extents[2 + axis]), places[axis])
+            number = arith.addi(arith.muli(number, extents[2 + axis]), coordinates[axis])
         assert inside is not None
         return inside, arith.index_cast(ir.IntegerType.get_signless(64), number)
 

@@ -60,10 +60,10 @@ def non_zero(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Value:
     slots = _slots(ctx, mask, flat, count)
     buffer = graph.TensorType((count + 1,), _I64)
     every = flat.with_dtype(_I64)
-    places = _positions(ctx, every)
+    sources = _positions(ctx, every)
     numbers = fill(scalar_constant(0, _I64), ctx.empty(buffer))
     numbers = in_own_dispatch(
-        ctx, buffer, lambda: iree.scatter(places, slots, numbers, [0], lambda place, old: place)
+        ctx, buffer, lambda: iree.scatter(sources, slots, numbers, [0], lambda new, old: new)
     )
     found = buffer.with_shape((count,))
     numbers = extract_slice(ctx, numbers, [0], [count], [1], found)

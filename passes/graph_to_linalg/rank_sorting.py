@@ -13,7 +13,7 @@ from .generic import generic, loop_index, parallel, projection
 from .lowering import Lowering, plain_element, scalar_constant
 from .scalar import convert_scalar
 
-_PLACE = np.dtype(np.int32)
+_POSITION = np.dtype(np.int32)
 
 
 def select_by_rank(
@@ -30,13 +30,13 @@ def select_by_rank(
     def count(key: ir.Value, other_key: ir.Value, total: ir.Value) -> ir.Value:
         predicate = arith.CmpIPredicate
         equal = arith.cmpi(predicate.eq, other_key, key)
-        first = arith.cmpi(predicate.slt, _place(rank), _place(axis))
+        first = arith.cmpi(predicate.slt, _position(rank), _position(axis))
         greater = arith.cmpi(predicate.sgt, other_key, key)
         return _plus(total, arith.ori(greater, arith.andi(equal, first)))
 
-    places = type_.with_dtype(_PLACE)
+    position_type = type_.with_dtype(_POSITION)
     (ranks,) = generic(
-        [keys, keys], [own, other], [ctx.filled(places, 0)], [own], _summed(rank), count
+        [keys, keys], [own, other], [ctx.filled(position_type, 0)], [own], _summed(rank), count
     )
     return _positions(ctx, ranks, result, axis)
 
@@ -49,15 +49,15 @@ def order_rows_by_rank(
     Larger rows come first; the order is stable.
     """
     rows, columns = type_.shape
-    pairs = graph.TensorType((rows, rows), _PLACE)
+    pairs = graph.TensorType((rows, rows), _POSITION)
     by_row = projection(3, [0, 2]), projection(3, [1, 2])
-    last = arith.index_cast(plain_element(_PLACE), ctx.index(columns - 1))
+    last = arith.index_cast(plain_element(_POSITION), ctx.index(columns - 1))
 
     def differ(key: ir.Value, other_key: ir.Value, column: ir.Value) -> ir.Value:
         unlike = arith.cmpi(arith.CmpIPredicate.ne, key, other_key)
-        return arith.minsi(arith.select(unlike, _place(2), column), column)
+        return arith.minsi(arith.select(unlike, _position(2), column), column)
 
-    never = ctx.filled(pairs, np.iinfo(_PLACE).max)
+    never = ctx.filled(pairs, np.iinfo(_POSITION).max)
     (columns_that_differ,) = generic(
         [keys, keys], by_row, [never], [projection(3, [0, 1])], _summed(2), differ
     )
@@ -68,17 +68,17 @@ def order_rows_by_rank(
         inside = arith.index_cast(index, arith.minsi(column, last))
         key, other_key = (tensor.extract(keys, [loop_index(i), inside]) for i in (0, 1))
         equal = arith.cmpi(predicate.eq, other_key, key)
-        first = arith.cmpi(predicate.slt, _place(1), _place(0))
+        first = arith.cmpi(predicate.slt, _position(1), _position(0))
         greater = arith.cmpi(predicate.sgt, other_key, key)
         earlier = arith.ori(greater, arith.andi(equal, first))
-        return arith.extui(plain_element(_PLACE), earlier)
+        return arith.extui(plain_element(_POSITION), earlier)
 
     identity = ir.AffineMap.get_identity(2)
     earlier = parallel([columns_that_differ], [identity], ctx.empty(pairs), before)
     (ranks,) = generic(
         [behind_barrier(ctx, earlier, pairs)],
         [identity],
-        [ctx.filled(graph.TensorType((rows,), _PLACE), 0)],
+        [ctx.filled(graph.TensorType((rows,), _POSITION), 0)],
         [projection(2, [0])],
         _summed(1),
         arith.addi,
@@ -93,18 +93,20 @@ def _positions(ctx: Lowering, ranks: ir.Value, result: graph.TensorType, axis: i
     written = projection(rank + 1, list(range(rank)))
 
     def find(here: ir.Value, total: ir.Value) -> ir.Value:
-        found = arith.cmpi(arith.CmpIPredicate.eq, here, _place(axis))
-        position = arith.select(found, _place(rank), scalar_constant(0, _PLACE))
+        found = arith.cmpi(arith.CmpIPredicate.eq, here, _position(axis))
+        position = arith.select(found, _position(rank), scalar_constant(0, _POSITION))
         return arith.addi(total, position)
 
-    places = result.with_dtype(_PLACE)
-    (positions,) = generic([ranks], [read], [ctx.filled(places, 0)], [written], _summed(rank), find)
+    position_type = result.with_dtype(_POSITION)
+    (positions,) = generic(
+        [ranks], [read], [ctx.filled(position_type, 0)], [written], _summed(rank), find
+    )
     identity = ir.AffineMap.get_identity(rank)
     return parallel(
-        [behind_barrier(ctx, positions, places)],  # or lookups would be fused into its loops
+        [behind_barrier(ctx, positions, position_type)],  # or lookups would be fused into its loops
         [identity],
         ctx.empty(result),
-        lambda place: convert_scalar(place, _PLACE, result.dtype),
+        lambda found: convert_scalar(found, _POSITION, result.dtype),
     )
 
 
@@ -113,11 +115,11 @@ def _summed(rank: int) -> list[str]:
     return ["parallel"] * rank + ["reduction"]
 
 
-def _place(loop: int) -> ir.Value:
+def _position(loop: int) -> ir.Value:
     """The position of `loop`, inside a body."""
-    return arith.index_cast(plain_element(_PLACE), loop_index(loop))
+    return arith.index_cast(plain_element(_POSITION), loop_index(loop))
 
 
 def _plus(total: ir.Value, condition: ir.Value) -> ir.Value:
     """`total`, incremented if `condition` holds."""
-    return arith.addi(total, arith.extui(plain_element(_PLACE), condition))
+    return arith.addi(total, arith.extui(plain_element(_POSITION), condition))

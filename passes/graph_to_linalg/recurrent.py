@@ -143,7 +143,7 @@ class _Layer:
         axes = [[ROWS, COLUMNS] if rank == 2 else [COLUMNS] for rank in ranks]
         return generic(
             tensors,
-            [projection(2, places) for places in axes],
+            [projection(2, loops) for loops in axes],
             [self.ctx.empty(self.state) for _ in range(count)],
             [projection(2, [ROWS, COLUMNS])] * count,
             ["parallel"] * 2,

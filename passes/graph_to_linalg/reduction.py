@@ -186,20 +186,20 @@ def _arg(
             lambda element, best: apply_number_rule(extreme, wide, element, best),
         )  # fmt: skip
         squeezed = type_.with_shape(graph.reduced_shape(type_.shape, (axis,), False))
-        places = _places(ctx, x, found, type_, axis, attrs["last_index"])
+        positions = _positions(ctx, x, found, type_, axis, attrs["last_index"])
         i64 = np.dtype(np.int64)
-        places = _each(
-            ctx, places, squeezed.with_dtype(i64),
-            lambda place: convert_scalar(place, _PLACE, i64),
+        positions = _each(
+            ctx, positions, squeezed.with_dtype(i64),
+            lambda position: convert_scalar(position, _POSITION, i64),
         )  # fmt: skip
         result = graph.type_of(op.operation.results[0])
-        return keep_axes(ctx, places, result, [axis]) if attrs["keepdims"] else places
+        return keep_axes(ctx, positions, result, [axis]) if attrs["keepdims"] else positions
 
 
-_PLACE = np.dtype(np.int32)
+_POSITION = np.dtype(np.int32)
 
 
-def _places(
+def _positions(
     ctx: Lowering,
     x: ir.Value,
     extreme: ir.Value,
@@ -210,25 +210,25 @@ def _places(
     """The first or last position along `axis` where `x` is `extreme`, or NaN."""
     kept = [i for i in range(type_.rank) if i != axis]
     wide = accumulator(type_.dtype)
-    place_type = graph.TensorType(tuple(type_.shape[i] for i in kept), _PLACE)
-    start = 0 if last else np.iinfo(_PLACE).max
-    never = scalar_constant(start, _PLACE)
-    output = fill(never, ctx.empty(place_type))
+    position_type = graph.TensorType(tuple(type_.shape[i] for i in kept), _POSITION)
+    start = 0 if last else np.iinfo(_POSITION).max
+    never = scalar_constant(start, _POSITION)
+    output = fill(never, ctx.empty(position_type))
     choose = graph.MaxOp if last else graph.MinOp
-    element = plain_element(_PLACE)
+    element = plain_element(_POSITION)
 
-    def body(value: ir.Value, best: ir.Value, place: ir.Value) -> ir.Value:
+    def body(value: ir.Value, best: ir.Value, chosen: ir.Value) -> ir.Value:
         here = is_same_or_nan(convert_scalar(value, type_.dtype, wide), best, wide)
         position = arith.index_cast(element, loop_index(axis))
         candidate = arith.select(here, position, never)
-        return apply_number_rule(choose, _PLACE, candidate, place)
+        return apply_number_rule(choose, _POSITION, candidate, chosen)
 
     identity, projected = ir.AffineMap.get_identity(type_.rank), projection(type_.rank, kept)
-    (places,) = generic(
+    (positions,) = generic(
         [x, extreme], [identity, projected], [output], [projected],
         ["reduction" if i == axis else "parallel" for i in range(type_.rank)], body,
     )  # fmt: skip
-    return places
+    return positions
 
 
 def is_same_or_nan(value: ir.Value, other: ir.Value, dtype: np.dtype) -> ir.Value:
@@ -302,9 +302,9 @@ def _converted(
     last = ctx.index(type_.shape[flip] - 1)
 
     def element() -> ir.Value:
-        places = [loop_index(axis) for axis in range(type_.rank)]
-        places[flip] = arith.subi(last, places[flip])
-        return convert_scalar(tensor.extract(x, places), type_.dtype, dtype)
+        coordinates = [loop_index(axis) for axis in range(type_.rank)]
+        coordinates[flip] = arith.subi(last, coordinates[flip])
+        return convert_scalar(tensor.extract(x, coordinates), type_.dtype, dtype)
 
     return parallel([], [], ctx.empty(type_.with_dtype(dtype)), element)
 

@@ -48,8 +48,8 @@ def interpolate(
 
     def term(here: Sequence[ir.Value], tap: ir.Value) -> ir.Value:
         before, at, behind = here
-        place = Number(tensor.extract(indices, [at, tap]), index_dtype).index()
-        inside = arith.maxsi(arith.minsi(place, last), zero)
+        position = Number(tensor.extract(indices, [at, tap]), index_dtype).index()
+        inside = arith.maxsi(arith.minsi(position, last), zero)
         element = convert_scalar(tensor.extract(x, [before, inside, behind]), source.dtype, wide)
         return arith.mulf(element, tensor.extract(weights, [at, tap]))
 
@@ -192,13 +192,13 @@ class _Sampler:
         ratio = ratio.where(ratio.is_("ge", 0), 0)  # infinity less itself is no number
         taps: list[Tap] = []
         for offset, weight in _weights(ratio, self.mode):
-            place = base + offset
+            position = base + offset
             if self.padding == "reflection" and self.mode == "cubic":
-                place = _reflected(place, low, high)
+                position = _reflected(position, low, high)
             inside = None
             if self.padding == "zeros":
-                inside = both(place.is_("ge", 0), place.is_("le", last))
-            taps.append((place.max(0).min(last).index(), weight, inside))
+                inside = both(position.is_("ge", 0), position.is_("le", last))
+            taps.append((position.max(0).min(last).index(), weight, inside))
         return taps
 
 

@@ -125,7 +125,7 @@ class _Points:
         self,
         start: Number,
         end: Number,
-        place: ir.Value,
+        bin_index: ir.Value,
         bins: int,
         extent: ir.Value,
         attrs: dict[str, Any],
@@ -136,7 +136,7 @@ class _Points:
         ratio = attrs["ratio"]
         self.count = size * 0 + ratio if ratio > 0 else size.ceil().max(0)
         self.index_count = self.count.index()
-        self._first = start + from_index(place, dtype) * size
+        self._first = start + from_index(bin_index, dtype) * size
         self._step = size / self.count.max(1)
         self._extent = from_index(extent, dtype)
 
@@ -164,12 +164,12 @@ def _rounded(x: Number) -> Number:
 
 
 def _bin(
-    start: Number, end: Number, place: ir.Value, bins: int, extent: ir.Value
+    start: Number, end: Number, bin_index: ir.Value, bins: int, extent: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """The first position of a bin, and the one after its last."""
     dtype = start.dtype
     size = (end - start + 1).max(1) / bins
-    place_number, behind = from_index(place, dtype), from_index(extent, dtype)
-    low = (place_number * size).floor() + start
-    high = ((place_number + 1) * size).ceil() + start
+    bin_number, behind = from_index(bin_index, dtype), from_index(extent, dtype)
+    low = (bin_number * size).floor() + start
+    high = ((bin_number + 1) * size).ceil() + start
     return low.max(0).min(behind).index(), high.max(0).min(behind).index()

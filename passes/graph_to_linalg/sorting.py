@@ -171,8 +171,8 @@ class _Row:
         return [*self.outer[: self.all.axis], position, *self.outer[self.all.axis :]]
 
     def _offset(self, slot: ir.Value) -> ir.Value:
-        places = zip(self._at(slot), self.all.strides, strict=True)
-        return functools.reduce(arith.addi, (arith.muli(at, stride) for at, stride in places))
+        pairs = zip(self._at(slot), self.all.strides, strict=True)
+        return functools.reduce(arith.addi, (arith.muli(at, stride) for at, stride in pairs))
 
     def _slot(self, slot: ir.Value) -> list[ir.Value]:
         stride = self.all.strides[self.all.axis]

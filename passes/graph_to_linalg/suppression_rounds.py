@@ -82,7 +82,7 @@ class _Rounds:
         """1 for the candidate boxes, the first `counts` [batch, class] ones, else 0."""
 
         def element(count: ir.Value) -> ir.Value:
-            return _flag(_is_less(_place(2, _I64), count))
+            return _flag(_is_less(_position(2, _I64), count))
 
         empty = self.ctx.empty(self.flags)
         return behind_barrier(
@@ -99,7 +99,7 @@ class _Rounds:
         def clash(kept: ir.Value, *rest: ir.Value) -> ir.Value:
             a, b, (threshold, found) = rest[:_CORNERS], rest[_CORNERS:-2], rest[-2:]
             apart = is_apart(a, b, threshold)
-            better = _is_less(_place(3), _place(2))
+            better = _is_less(_position(3), _position(2))
             zero = scalar_constant(0, _FLAG)
             here = arith.select(arith.andi(better, _not(apart)), kept, zero)
             return arith.ori(found, here)
@@ -125,15 +125,15 @@ class _Rounds:
         other = projection(4, _OTHER)
 
         def count(kept: ir.Value, before: ir.Value) -> ir.Value:
-            better = _is_less(_place(3), _place(2))
+            better = _is_less(_position(3), _position(2))
             return arith.addi(before, arith.select(better, kept, scalar_constant(0, _FLAG)))
 
         slots = behind_barrier(self.ctx, self._over_pairs([kept], [other], count), self.flags)
 
         def find(kept: ir.Value, slot: ir.Value, found: ir.Value) -> ir.Value:
-            equal = arith.cmpi(arith.CmpIPredicate.eq, slot, _place(2))
+            equal = arith.cmpi(arith.CmpIPredicate.eq, slot, _position(2))
             there = arith.andi(equal, _not(_is_zero(kept)))
-            rank = arith.addi(_place(3), scalar_constant(1, _FLAG))
+            rank = arith.addi(_position(3), scalar_constant(1, _FLAG))
             return arith.addi(found, arith.select(there, rank, scalar_constant(0, _FLAG)))
 
         ranks = self._over_pairs([kept, slots], [other, other], find)
@@ -145,10 +145,10 @@ class _Rounds:
 
         def element(rank: ir.Value, limit: ir.Value) -> ir.Value:
             index = ir.IndexType.get()
-            place = arith.index_cast(index, arith.subi(rank, scalar_constant(1, _FLAG)))
-            inside = arith.maxsi(place, zero)
+            position = arith.index_cast(index, arith.subi(rank, scalar_constant(1, _FLAG)))
+            inside = arith.maxsi(position, zero)
             box = tensor.extract(order, [loop_index(0), loop_index(1), inside])
-            taken = arith.andi(_not(_is_zero(rank)), _is_less(_place(2, _I64), limit))
+            taken = arith.andi(_not(_is_zero(rank)), _is_less(_position(2, _I64), limit))
             return arith.select(taken, box, none)
 
         maps = [_EACH(3), projection(3, [])]
@@ -161,7 +161,7 @@ class _Rounds:
         return generic(inputs, maps, [zeros], [projection(4, _OWN)], kinds, body)[0]
 
 
-def _place(loop: int, dtype: np.dtype = _FLAG) -> ir.Value:
+def _position(loop: int, dtype: np.dtype = _FLAG) -> ir.Value:
     """The position of `loop`, inside a body."""
     return arith.index_cast(plain_element(dtype), loop_index(loop))
 

@@ -39,8 +39,8 @@ def tree_leaves(
     def goes_on(at: ir.Value, steps: ir.Value) -> ir.Value:
         return arith.andi(is_node(at), arith.cmpi(arith.CmpIPredicate.slt, steps, depth))
 
-    def read(table: ir.Value, *place: ir.Value) -> ir.Value:
-        return arith.index_cast(index, tensor.extract(table, list(place)))
+    def read(table: ir.Value, *coordinates: ir.Value) -> ir.Value:
+        return arith.index_cast(index, tensor.extract(table, list(coordinates)))
 
     def step(row: ir.Value, at: ir.Value, steps: ir.Value) -> list[ir.Value]:
         node = arith.minsi(at, last_node)

@@ -162,11 +162,11 @@ def split_list(text: str) -> list[str]:
     """The comma-separated parts of `text`; commas within brackets do not separate."""
     parts: list[str] = []
     depth, start = 0, 0
-    for place, letter in enumerate(text):
+    for position, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
+            parts.append(text[start:position])
+            start = position + 1
     parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]
 

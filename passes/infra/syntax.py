@@ -34,7 +34,7 @@ def parse(text: str) -> tuple[Element, ...]:
     """Read a pipeline. PipelineError points at the position where the text breaks the grammar."""
     parser = _Parser(text)
     elements = parser.elements()
-    if parser.place < len(text):
+    if parser.position < len(text):
         raise parser.error("expected ',' or the end")
     return elements
 
@@ -53,7 +53,7 @@ def parse_options(text: str) -> dict[str, str]:
 class _Parser:
     def __init__(self, text: str):
         self.text = text
-        self.place = 0
+        self.position = 0
 
     def elements(self) -> tuple[Element, ...]:
         self._skip_blanks()
@@ -77,49 +77,49 @@ class _Parser:
 
     def _name(self) -> str:
         self._skip_blanks()
-        start = self.place
+        start = self.position
         while self._peek().isalnum() or self._peek() in ("-", "_", "."):
-            self.place += 1
-        if start == self.place:
+            self.position += 1
+        if start == self.position:
             raise self.error("expected the name of a pass")
-        name = self.text[start : self.place]
+        name = self.text[start : self.position]
         self._skip_blanks()
         return name
 
     def _braced(self) -> str:
-        start = self.place
+        start = self.position
         depth, quote = 0, ""
-        while self.place < len(self.text):
-            letter = self.text[self.place]
-            self.place += 1
+        while self.position < len(self.text):
+            letter = self.text[self.position]
+            self.position += 1
             if quote or letter in "'\"":
                 quote = _next_quote(quote, letter)
             else:
                 depth += (letter == "{") - (letter == "}")
             if depth == 0:
-                inside = self.text[start + 1 : self.place - 1]
+                inside = self.text[start + 1 : self.position - 1]
                 self._skip_blanks()
                 return inside
-        self.place = start
+        self.position = start
         raise self.error("no matching '}'")
 
     def _peek(self) -> str:
-        return self.text[self.place : self.place + 1]
+        return self.text[self.position : self.position + 1]
 
     def _accept(self, letter: str) -> bool:
         self._skip_blanks()
         if self._peek() != letter:
             return False
-        self.place += 1
+        self.position += 1
         self._skip_blanks()
         return True
 
     def _skip_blanks(self) -> None:
         while self._peek().isspace():
-            self.place += 1
+            self.position += 1
 
     def error(self, problem: str) -> PipelineError:
-        pointer = " " * self.place + "^"
+        pointer = " " * self.position + "^"
         return PipelineError(f"{problem} in the pipeline\n  {self.text}\n  {pointer}")
 
 

@@ -105,9 +105,9 @@ class InterpolationEmitter(VectorEmitter):
         starts, factors = [], []
         for tap in range(shape.taps):
             entry = self.add(self.times(at, shape.taps), tap)
-            place = arith.index_cast(ir.IndexType.get(), memref.load(memory.indices, [entry]))
-            place = arith.maxsi(arith.minsi(place, self.index(shape.extent - 1)), self.index(0))
-            row = arith.addi(self.times(before, shape.extent), place)
+            index = arith.index_cast(ir.IndexType.get(), memref.load(memory.indices, [entry]))
+            index = arith.maxsi(arith.minsi(index, self.index(shape.extent - 1)), self.index(0))
+            row = arith.addi(self.times(before, shape.extent), index)
             starts.append(self.times(row, shape.inner))
             weight = memref.load(memory.weights, [entry])
             factors.append(vector.broadcast(self.vector_type, weight))

@@ -39,8 +39,8 @@ def each_claimed(
         workgroup = _search(counters, workgroups, home, threads)
         found = arith.cmpi(arith.CmpIPredicate.sge, workgroup, _index(0))
         scf.ConditionOp(found, [workgroup])
-    place = [ir.Location.current]
-    with ir.InsertionPoint(loop.after.blocks.append(index, arg_locs=place)) as point:
+    location = [ir.Location.current]
+    with ir.InsertionPoint(loop.after.blocks.append(index, arg_locs=location)) as point:
         body(point.block.arguments[0])
         scf.YieldOp([])
     left = _to_index(_add(counters, _index(threads), _i64(1)))
@@ -56,13 +56,13 @@ def _search(counters: ir.Value, workgroups: ir.Value, home: ir.Value, threads: i
     there is none."""
     index = ir.IndexType.get()
     loop = scf.WhileOp([index, index], [_index(0), _index(-1)])
-    places = [ir.Location.current] * 2
-    with ir.InsertionPoint(loop.before.blocks.append(index, index, arg_locs=places)) as ip:
+    locations = [ir.Location.current] * 2
+    with ir.InsertionPoint(loop.before.blocks.append(index, index, arg_locs=locations)) as ip:
         tried, workgroup = ip.block.arguments
         none = arith.cmpi(arith.CmpIPredicate.slt, workgroup, _index(0))
         more = arith.cmpi(arith.CmpIPredicate.ult, tried, _index(threads))
         scf.ConditionOp(arith.andi(none, more), [tried, workgroup])
-    with ir.InsertionPoint(loop.after.blocks.append(index, index, arg_locs=places)) as ip:
+    with ir.InsertionPoint(loop.after.blocks.append(index, index, arg_locs=locations)) as ip:
         tried, _ = ip.block.arguments
         share = arith.remui(arith.addi(home, tried), _index(threads))
         own = arith.cmpi(arith.CmpIPredicate.eq, tried, _index(0))

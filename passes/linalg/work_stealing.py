@@ -41,17 +41,17 @@ class WorkStealingDispatch(Pass):
             return
         few = {each.kernel for each in dispatches if self._has_few(each)}
         statistics, counters = state.statistics("share"), _Counters(self.threads)
-        places: dict[str, tuple[int, int]] = {}
+        positions: dict[str, tuple[int, int]] = {}
         for each in dispatches:
             node = node_name(each.op)
             if each.kernel in few:
                 statistics.record_declined(node, "fewer workgroups than threads")
                 continue
             called = each.call(self.threads)
-            places[each.kernel] = called.scalars - 1, called.given
+            positions[each.kernel] = called.scalars - 1, called.given
             counters.hand_over(called)
             statistics.record_fired(node)
-        for name, (scalar, buffer) in places.items():
+        for name, (scalar, buffer) in positions.items():
             self._share(KernelFunction(op, name), scalar, buffer)
 
     def _has_few(self, dispatch: Dispatch) -> bool:

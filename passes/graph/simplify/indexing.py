@@ -59,11 +59,15 @@ def gather_nd_in_order(op: graph.GatherNdOp) -> Any:
     """``gather_nd(x, concat(i, j))``, with ``i`` and ``j`` the positions themselves,  -->
     ``reshape(x)``."""
     columns = producer(op.indices, graph.ConcatOp)
-    places = graph.type_of(op.indices)
-    if columns is None or columns.attrs["axis"] != places.rank - 1 or op.attrs["batch_dims"] != 0:
+    indices_type = graph.type_of(op.indices)
+    if (
+        columns is None
+        or columns.attrs["axis"] != indices_type.rank - 1
+        or op.attrs["batch_dims"] != 0
+    ):
         return None
     parts = columns.operand_groups["xs"]
-    if len(parts) != places.shape[-1]:
+    if len(parts) != indices_type.shape[-1]:
         return None
     extents = graph.type_of(op.x).shape[: len(parts)]
     forms = [affine(part) for part in parts]
@@ -71,7 +75,7 @@ def gather_nd_in_order(op: graph.GatherNdOp) -> Any:
     known = [axis for axis in used if axis is not None]
     if known != used or known != sorted(set(known)):
         return None
-    if any(size != 1 for axis, size in enumerate(places.shape[:-1]) if axis not in used):
+    if any(size != 1 for axis, size in enumerate(indices_type.shape[:-1]) if axis not in used):
         return None
     return graph.reshape(op.x, shape=graph.type_of(op.operation.results[0]).shape)
 

@@ -51,9 +51,9 @@ def _spatial(op: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _kept(op: Any) -> dict[int, int] | None:
     """The size of the overlap with the image, for each axis with a single, larger window."""
-    attrs, places = op.attrs, _spatial(op, graph.type_of(op.operation.results[0]).shape)
+    attrs, output_sizes = op.attrs, _spatial(op, graph.type_of(op.operation.results[0]).shape)
     kept = {}
-    for axis, (size, count) in enumerate(zip(_image(op), places, strict=True)):
+    for axis, (size, count) in enumerate(zip(_image(op), output_sizes, strict=True)):
         if not isinstance(size, int) or count != 1 or attrs["dilations"][axis] != 1:
             continue
         inside = min(attrs["kernel"][axis] - attrs["low"][axis], size)

@@ -56,11 +56,11 @@ def _insert_barriers(reader: ir.Operation) -> None:
     reads = _reads(reader)
     if len(reads) < 2:
         return
-    places = [set(_reductions_read(*read)) for read in reads]
+    reductions_read = [set(_reductions_read(*read)) for read in reads]
     orders: dict[ir.Value, set[Coordinate]] = defaultdict(set)
-    for reduction, order in set().union(*places):
+    for reduction, order in set().union(*reductions_read):
         orders[reduction].add(order)
-    for number, found in enumerate(places):
+    for number, found in enumerate(reductions_read):
         if any(len(orders[reduction]) > 1 for reduction, _ in found):
             x = reader.operands[number]
             with ir.InsertionPoint(reader), reader.location:
@@ -68,38 +68,38 @@ def _insert_barriers(reader: ir.Operation) -> None:
 
 
 def _reductions_read(
-    x: ir.Value, place: tuple[Coordinate, ...]
+    x: ir.Value, coordinates: tuple[Coordinate, ...]
 ) -> Iterator[tuple[ir.Value, tuple[Coordinate, ...]]]:
-    """The reductions that the element of `x` at `place` is computed from, through elementwise ops
-    and views, and the elements of them that are read."""
-    waiting, seen = [(x, place)], set()
+    """The reductions that the element of `x` at `coordinates` is computed from, through elementwise
+    ops and views, and the elements of them that are read."""
+    waiting, seen = [(x, coordinates)], set()
     while waiting:
-        x, place = found = waiting.pop()
+        x, coordinates = found = waiting.pop()
         if found in seen or isinstance(x.owner, ir.Block):
             continue
         seen.add(found)
         op = x.owner.operation
         if has_reduction(op):
-            yield x, place
+            yield x, coordinates
         elif op.name == "linalg.generic":
-            waiting += _reads(op, place)
+            waiting += _reads(op, coordinates)
         elif op.name in _VIEWS:
             source = op.operands[0]
-            waiting.append((source, _only_long(source, _VIEWS[op.name](op, place))))
+            waiting.append((source, _only_long(source, _VIEWS[op.name](op, coordinates))))
 
 
 def _reads(
-    generic: ir.Operation, place: Sequence[Coordinate] | None = None
+    generic: ir.Operation, coordinates: Sequence[Coordinate] | None = None
 ) -> list[tuple[ir.Value, tuple[Coordinate, ...]]]:
-    """The inputs of `generic`, and the element of each that is read for the result at `place`, in
-    terms of the loops of `generic` if `place` is None."""
+    """The inputs of `generic`, and the element of each that the result at `coordinates` reads, in
+    terms of the loops of `generic` if `coordinates` is None."""
     maps = [
         ir.AffineMapAttr(each).value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])
     ]
     loops: list[Coordinate] = [*range(maps[-1].n_dims)]
-    if place is not None:
+    if coordinates is not None:
         loops = [None] * len(loops)
-        for expression, coordinate in zip(maps[-1].results, place, strict=True):
+        for expression, coordinate in zip(maps[-1].results, coordinates, strict=True):
             loops[ir.AffineDimExpr(expression).position] = coordinate
     inputs = zip(linalg_inputs(generic), maps, strict=False)
     return [
@@ -115,15 +115,17 @@ def _coordinate(expression: ir.AffineExpr, loops: Sequence[Coordinate]) -> Coord
     return str(expression)
 
 
-def _only_long(x: ir.Value, place: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
-    """`place` with None for axes of one element."""
+def _only_long(x: ir.Value, coordinates: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
+    """`coordinates` with None for axes of one element."""
     shape = ir.RankedTensorType(x.type).shape
-    return tuple(None if size == 1 else at for size, at in zip(shape, place, strict=True))
+    return tuple(None if size == 1 else at for size, at in zip(shape, coordinates, strict=True))
 
 
-def _expanded(view: ir.Operation, place: Sequence[Coordinate]) -> list[Coordinate]:
+def _expanded(view: ir.Operation, coordinates: Sequence[Coordinate]) -> list[Coordinate]:
     shape = ir.RankedTensorType(view.result.type).shape
-    return [_join([place[axis] for axis in group if shape[axis] != 1]) for group in _groups(view)]
+    return [
+        _join([coordinates[axis] for axis in group if shape[axis] != 1]) for group in _groups(view)
+    ]
 
 
 def _join(coordinates: Sequence[Coordinate]) -> Coordinate:
@@ -132,10 +134,10 @@ def _join(coordinates: Sequence[Coordinate]) -> Coordinate:
     return _Several(coordinates) if coordinates else None
 
 
-def _collapsed(view: ir.Operation, place: Sequence[Coordinate]) -> list[Coordinate]:
+def _collapsed(view: ir.Operation, coordinates: Sequence[Coordinate]) -> list[Coordinate]:
     shape = ir.RankedTensorType(view.operands[0].type).shape
     source: list[Coordinate] = [None] * len(shape)
-    for group, at in zip(_groups(view), place, strict=True):
+    for group, at in zip(_groups(view), coordinates, strict=True):
         long = [axis for axis in group if shape[axis] != 1]
         for axis, part in zip(long, _split(at, len(long)), strict=True):
             source[axis] = part
@@ -158,16 +160,18 @@ def _groups(view: ir.Operation) -> list[list[int]]:
     ]
 
 
-def _transposed(view: ir.Operation, place: Sequence[Coordinate]) -> list[Coordinate]:
-    source: list[Coordinate] = [None] * len(place)
-    for axis, at in zip(ir.DenseI64ArrayAttr(view.attributes["permutation"]), place, strict=True):
+def _transposed(view: ir.Operation, coordinates: Sequence[Coordinate]) -> list[Coordinate]:
+    source: list[Coordinate] = [None] * len(coordinates)
+    for axis, at in zip(
+        ir.DenseI64ArrayAttr(view.attributes["permutation"]), coordinates, strict=True
+    ):
         source[axis] = at
     return source
 
 
-def _as_it_is(view: ir.Operation, place: Sequence[Coordinate]) -> Sequence[Coordinate]:
+def _as_it_is(view: ir.Operation, coordinates: Sequence[Coordinate]) -> Sequence[Coordinate]:
     del view
-    return place
+    return coordinates
 
 
 _VIEWS = {
