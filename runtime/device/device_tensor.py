@@ -9,7 +9,7 @@ from ...errors import DLPackError
 from ..elements import BIT_PATTERNS
 from . import buffers
 from .device import Device, brief, import_runtime, open_device
-from .dlpack import HOST, describe, place
+from .dlpack import HOST, describe, dlpack_device
 from .status_errors import STATUS_ERRORS, call_error
 
 
@@ -115,7 +115,7 @@ class DeviceTensor:
         """
         del stream, max_version
         here = self._device.dlpack
-        wanted = here if dl_device is None else place(*dl_device)
+        wanted = here if dl_device is None else dlpack_device(*dl_device)
         if wanted == here:
             tensor = self._clone() if copy else self
         elif wanted == HOST and copy is not False:

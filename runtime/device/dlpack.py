@@ -118,10 +118,10 @@ def device_of(value: Any) -> tuple[DeviceType | int, int]:
     """The result of ``__dlpack_device__``; the CPU if the producer lacks that method."""
     if not hasattr(value, "__dlpack_device__"):
         return HOST
-    return place(*value.__dlpack_device__())
+    return dlpack_device(*value.__dlpack_device__())
 
 
-def place(kind: int, index: int) -> tuple[DeviceType | int, int]:
+def dlpack_device(kind: int, index: int) -> tuple[DeviceType | int, int]:
     """A DLPack device, with its type as a `DeviceType` if known."""
     try:
         return DeviceType(int(kind)), int(index)

@@ -29,16 +29,16 @@ def read_tensor(value: Any, device: Device | None) -> np.ndarray | DeviceTensor:
             return value
         value.require_there()
         raise TypeError(_elsewhere(value.device, device, ".numpy()"))
-    place = device_of(value)
-    if place[0] in HOST_TYPES:
+    location = device_of(value)
+    if location[0] in HOST_TYPES:
         return host_array(value)
-    if device is None or place != device.dlpack or place[0] not in LEGACY_STREAM:
-        raise TypeError(_elsewhere(describe(place), device, "a copy on the host"))
+    if device is None or location != device.dlpack or location[0] not in LEGACY_STREAM:
+        raise TypeError(_elsewhere(describe(location), device, "a copy on the host"))
     return _adopt(value, device)
 
 
-def _elsewhere(place: str, device: Device | None, instead: str) -> str:
-    return f"it is on {place}, the model takes it from {device or 'cpu'}: pass {instead}"
+def _elsewhere(location: str, device: Device | None, instead: str) -> str:
+    return f"it is on {location}, the model takes it from {device or 'cpu'}: pass {instead}"
 
 
 def _adopt(value: Any, device: Device) -> DeviceTensor:

@@ -40,10 +40,10 @@ def read_entries(contents: memoryview) -> dict[str, memoryview]:
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.filename in entries:
             raise ModuleFileError(f"the file is damaged (two parts are called {info.filename!r})")
-        place = _place(contents, info)
-        if place is None or not _is_padding(contents[end : info.header_offset]):
+        span = _span(contents, info)
+        if span is None or not _is_padding(contents[end : info.header_offset]):
             raise _damaged(info)
-        begin, end = place
+        begin, end = span
         data = contents[begin:end]
         if end > directory or zlib.crc32(data) != info.CRC:
             raise _damaged(info)
@@ -71,7 +71,7 @@ def _read_directory(contents: memoryview) -> tuple[list[zipfile.ZipInfo], int]:
     return infos, directory
 
 
-def _place(contents: memoryview, entry: zipfile.ZipInfo) -> tuple[int, int] | None:
+def _span(contents: memoryview, entry: zipfile.ZipInfo) -> tuple[int, int] | None:
     """Begin and end offsets of the data of `entry`; ``None`` if its two headers disagree."""
     begin = entry.header_offset
     if begin < 0 or begin + _LOCAL_HEADER.size > len(contents):

@@ -63,9 +63,9 @@ def label_encoder_1(
     default_string: str = "_Unused",
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Map strings to their indices among the classes, and indices to strings."""
-    places = range(len(classes_strings))
+    numbers = range(len(classes_strings))
     return category_mapper(
-        cats_int64s=places,
+        cats_int64s=numbers,
         cats_strings=classes_strings,
         default_int64=default_int64,
         default_string=default_string,
@@ -196,8 +196,8 @@ def _conversion(cast_to: str) -> tuple[np.dtype, Callable[[Any], Any], Any]:
 def array_feature_extractor() -> Callable[..., np.ndarray]:
     """Select columns by index; a vector is one row."""
 
-    def extract(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-        taken = x[..., places.ravel()]
+    def extract(x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        taken = x[..., indices.ravel()]
         return taken[None] if taken.ndim == 1 else taken
 
     return extract

@@ -43,14 +43,14 @@ def tf_idf_vectorizer(
             raise HostError(f"takes a vector or rows, not shape {list(x.shape)}")
         rows = x.tolist() if x.ndim == 2 else [x.tolist()]
         counts = np.zeros((len(rows), width), np.float32)
-        for place, row in zip(counts, rows, strict=True):
+        for count, row in zip(counts, rows, strict=True):
             found = [
                 columns[gram]
                 for length in lengths
                 for gram in _grams(row, length, max_skip_count)
                 if gram in columns
             ]
-            place += np.bincount(found, minlength=width) if found else 0
+            count += np.bincount(found, minlength=width) if found else 0
         counts = (np.minimum(counts, 1) if mode == "IDF" else counts) * each
         return counts if x.ndim == 2 else counts[0]
 

@@ -23,7 +23,7 @@ def gather(*, axis: int = 0) -> Callable[..., np.ndarray]:
 
 @host_op("GatherElements")
 def gather_elements(*, axis: int = 0) -> Callable[..., np.ndarray]:
-    return lambda x, indices: x[_places(indices, axis)]
+    return lambda x, indices: x[_index_along(indices, axis)]
 
 
 @host_op("Scatter", since=9)
@@ -32,17 +32,17 @@ def scatter(*, axis: int = 0) -> Callable[..., np.ndarray]:
 
     def put(x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
         result = x.copy()
-        result[_places(indices, axis)] = updates
+        result[_index_along(indices, axis)] = updates
         return result
 
     return put
 
 
-def _places(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
+def _index_along(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
     """Index arrays for each position of `indices`, with `indices` themselves along `axis`."""
-    places: list[Any] = list(np.indices(indices.shape, sparse=True))
-    places[axis] = indices
-    return tuple(places)
+    grid: list[Any] = list(np.indices(indices.shape, sparse=True))
+    grid[axis] = indices
+    return tuple(grid)
 
 
 @host_op("Unsqueeze")
@@ -80,17 +80,17 @@ def _cut(
     steps: Sequence[int] | None,
 ) -> np.ndarray:
     """Slice `x`, with starts and ends clamped to the axis, for negative steps, too."""
-    places = [slice(None)] * x.ndim
+    slices = [slice(None)] * x.ndim
     axes = [*range(len(starts))] if axes is None else axes
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
         size = x.shape[axis]
         start, end = (at + size if at < 0 else at for at in (start, end))
         if step > 0:
-            places[axis] = slice(max(start, 0), max(end, 0), step)
+            slices[axis] = slice(max(start, 0), max(end, 0), step)
         elif size:
             end = max(end, -1)
-            places[axis] = slice(min(max(start, 0), size - 1), None if end < 0 else end, step)
-    return x[tuple(places)]
+            slices[axis] = slice(min(max(start, 0), size - 1), None if end < 0 else end, step)
+    return x[tuple(slices)]
 
 
 @host_op("OneHot")
@@ -99,10 +99,10 @@ def one_hot(*, axis: int = -1) -> Callable[..., np.ndarray]:
 
     def encode(indices: np.ndarray, depth: np.ndarray, values: np.ndarray) -> np.ndarray:
         size = int(depth.item())
-        places = np.expand_dims(np.where(indices < 0, indices + size, indices), axis)
-        shape = [1] * places.ndim
+        positions = np.expand_dims(np.where(indices < 0, indices + size, indices), axis)
+        shape = [1] * positions.ndim
         shape[axis] = size
-        hit = places == np.arange(size).reshape(shape)
+        hit = positions == np.arange(size).reshape(shape)
         return np.where(hit, values[1], values[0]).astype(values.dtype)
 
     return encode
@@ -118,8 +118,8 @@ def unique(*, axis: int | None = None, **others: Any) -> Callable[..., tuple[np.
     def find(x: np.ndarray) -> tuple[np.ndarray, ...]:
         if not x.dtype.hasobject:
             return compute(x)
-        values, *places = compute(x.astype(str))
-        return values.astype(object), *places
+        values, *indices = compute(x.astype(str))
+        return values.astype(object), *indices
 
     return find
 

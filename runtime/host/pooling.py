@@ -28,7 +28,7 @@ class _Windows:
         return (self.kernel - 1) * self.dilation + 1
 
     @property
-    def places(self) -> np.ndarray:
+    def positions(self) -> np.ndarray:
         """Positions of the elements of each window, ``[count, kernel]``."""
         starts = np.arange(self.count) * self.stride - self.begin
         return starts[:, None] + np.arange(self.kernel) * self.dilation
@@ -82,7 +82,7 @@ def max_pool(
             _windows(size, *each, auto_pad, ceil_mode)
             for size, each in zip(sizes, settings, strict=True)
         ]
-        flat, inside = _flat_places(sizes, windows, order="F" if storage_order else "C")
+        flat, inside = _flat_positions(sizes, windows, order="F" if storage_order else "C")
         lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
         extent = math.prod(sizes)
         rows = x.reshape(*x.shape[:2], extent)
@@ -91,15 +91,15 @@ def max_pool(
         values = np.where(inside, rows[..., flat], np.array(lowest, x.dtype))
         best = values.argmax(-1)
         found = np.take_along_axis(values, best[..., None], -1)[..., 0]
-        places = flat[np.arange(len(flat)), best]
+        positions = flat[np.arange(len(flat)), best]
         planes = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], 1) * extent
         shape = (*x.shape[:2], *(each.count for each in windows))
-        return found.reshape(shape), (places + planes).reshape(shape)
+        return found.reshape(shape), (positions + planes).reshape(shape)
 
     return pool
 
 
-def _flat_places(
+def _flat_positions(
     sizes: Sequence[int], windows: Sequence[_Windows], order: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """The flat positions of the elements of each window in a plane, and a mask of those inside."""
@@ -107,10 +107,10 @@ def _flat_places(
     strides = strides if order == "F" else strides[::-1]
     total, inside = np.zeros((1, 1), np.int64), np.ones((1, 1), np.bool_)
     for size, window, stride in zip(sizes, windows, strides.tolist(), strict=True):
-        places = window.places
-        fits = (places >= 0) & (places < size)
+        positions = window.positions
+        fits = (positions >= 0) & (positions < size)
         shape = (total.shape[0] * window.count, total.shape[1] * window.kernel)
-        here = np.where(fits, places, 0) * stride
+        here = np.where(fits, positions, 0) * stride
         total = (total[:, None, :, None] + here[:, None]).reshape(shape)
         inside = (inside[:, None, :, None] & fits[:, None]).reshape(shape)
     return total, inside

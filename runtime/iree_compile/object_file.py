@@ -64,9 +64,9 @@ def _export(contents: bytes, wanted: Callable[[str], bool]) -> tuple[bytes, list
         if binding == _LOCAL:  # the local symbol stays, so that symbol indices do not change
             exported = (_WEAK << 4) | _FUNCTION
             added.append(_SYMBOL.pack(name_at, exported, _HIDDEN, section, value, length))
-    place = -(-len(contents) // 8) * 8
+    offset = -(-len(contents) // 8) * 8
     grown = b"".join(kept + added)
-    fields[4:6] = place, len(grown)
-    changed = bytearray(contents.ljust(place, b"\0") + grown)
+    fields[4:6] = offset, len(grown)
+    changed = bytearray(contents.ljust(offset, b"\0") + grown)
     _SECTION.pack_into(changed, start + table * entry_size, *fields)
     return bytes(changed), found

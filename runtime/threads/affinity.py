@@ -29,8 +29,8 @@ def placed_workers(count: int) -> Iterator[None]:
     before = set(_threads())
     yield
     workers = _await_rest(before, count)
-    places = [{cpu} for cpu in own_cpus(count)] or [os.sched_getaffinity(0)] * count
-    for tid, cpus in zip(workers, places, strict=False):
+    cpu_sets = [{cpu} for cpu in own_cpus(count)] or [os.sched_getaffinity(0)] * count
+    for tid, cpus in zip(workers, cpu_sets, strict=False):
         with suppress(PermissionError):
             os.sched_setaffinity(tid, cpus)
 

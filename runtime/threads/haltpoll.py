@@ -128,7 +128,7 @@ class _Poller:
     """
 
     def __init__(self, cpu: int):
-        self._places = _mask(cpu)
+        self._cpu_mask = _mask(cpu)
         self._memory = (ctypes.c_char * (2 * _LOCK_BYTES))()
         start = ctypes.addressof(self._memory)
         self._lock = ctypes.c_void_p(start + -start % _LOCK_BYTES)
@@ -145,7 +145,9 @@ class _Poller:
         self._runs = True
         _call("pthread_detach", thread)
         _call("pthread_setschedparam", thread, os.SCHED_IDLE, ctypes.byref(ctypes.c_int(0)))
-        _call("pthread_setaffinity_np", thread, ctypes.c_size_t(len(self._places)), self._places)
+        _call(
+            "pthread_setaffinity_np", thread, ctypes.c_size_t(len(self._cpu_mask)), self._cpu_mask
+        )
 
     def stop(self) -> None:
         """Release the lock: the thread takes it and ends."""
