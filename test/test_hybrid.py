@@ -456,7 +456,7 @@ def test_categories_are_looked_up_and_encoded_by_compiled_code():
     }
     model = learned(hybrid(nodes, {"t": text}, ends))
     made = graphc.compile(model)
-    assert [part.nodes for part in made.parts if not part.native] == [("encode/place", "map")]
+    assert [part.nodes for part in made.parts if not part.native] == [("encode/index", "map")]
     for words in (["a", "q", "b"], ["c"], []):
         given = {"t": np.array(words, object)}
         for ours, theirs in zip(made.run(None, given), by_onnxruntime(model, given), strict=True):

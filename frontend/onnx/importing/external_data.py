@@ -18,7 +18,7 @@ import onnx
 from ....errors import ExternalDataError
 
 _MAX_DIGITS = 19
-_HAS_PLACES = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_HAS_DIR_FD = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 """True if the OS can open files relative to an open folder without following links."""
 
 
@@ -82,9 +82,9 @@ def open_beside(name: str, location: str, folder: Path | None) -> Iterator[Binar
             "a file; pass its path"
         )
     root = folder.resolve()
-    place = _place(name, location, root)
+    parts = _parts_within(name, location, root)
     try:
-        descriptor = _open_place(root, place)
+        descriptor = _open_parts(root, parts)
     except FileNotFoundError:
         raise ExternalDataError(
             f"tensor '{name}': external data file '{location}' is missing"
@@ -101,7 +101,7 @@ def open_beside(name: str, location: str, folder: Path | None) -> Iterator[Binar
         yield file  # type: ignore[misc]
 
 
-def _place(name: str, location: str, root: Path) -> tuple[str, ...]:
+def _parts_within(name: str, location: str, root: Path) -> tuple[str, ...]:
     """The path from the folder `root` to `location`, with all links resolved."""
     outside = ExternalDataError(
         f"tensor '{name}': external data '{location}' lies outside the model's folder"
@@ -126,20 +126,20 @@ def _place(name: str, location: str, root: Path) -> tuple[str, ...]:
     return resolved.relative_to(root).parts
 
 
-def _open_place(root: Path, place: tuple[str, ...]) -> int:
-    """A descriptor of the file at `place`. Links created since the check are not followed."""
+def _open_parts(root: Path, parts: tuple[str, ...]) -> int:
+    """A descriptor of the file at `parts`. Links created since the check are not followed."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     flags |= getattr(os, "O_BINARY", 0)
-    if not _HAS_PLACES:
-        return os.open(root.joinpath(*place), flags)
+    if not _HAS_DIR_FD:
+        return os.open(root.joinpath(*parts), flags)
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for part in place[:-1]:
+        for part in parts[:-1]:
             inner = os.open(
                 part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
             )
             os.close(folder)
             folder = inner
-        return os.open(place[-1], flags | os.O_NOFOLLOW, dir_fd=folder)
+        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=folder)
     finally:
         os.close(folder)

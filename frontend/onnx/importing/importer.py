@@ -46,7 +46,7 @@ _MAX_ELEMENT_BYTES = 16
 
 @dataclass
 class Scope:
-    """Names that are visible at one place: of a graph, a subgraph, or a function body."""
+    """Names that are visible in one scope: of a graph, a subgraph, or a function body."""
 
     opsets: Mapping[str, int]
     values: dict[str, ir.Value] = field(default_factory=dict)
@@ -390,8 +390,8 @@ class Importer:
         if self.owned and scope.outer is None:  # bodies of loops are imported again
             tensor.ClearField("raw_data")  # the array holds the data now
         here = ir.InsertionPoint.current
-        place = here if scope.block == here.block else ir.InsertionPoint.at_block_begin(scope.block)
-        with ir.Location.name(name), place:
+        point = here if scope.block == here.block else ir.InsertionPoint.at_block_begin(scope.block)
+        with ir.Location.name(name), point:
             scope.values[name] = graph.constant(value=array)
         return scope.values[name]
 

@@ -33,17 +33,17 @@ def settle_initializers(graph: onnx.GraphProto) -> None:
 
 
 def dense(sparse: onnx.SparseTensorProto) -> onnx.TensorProto:
-    """A sparse tensor with its zeros; its places are counted through the tensor, or by axis."""
+    """A sparse tensor with its zeros; its indices count through the tensor, or by axis."""
     what = f"sparse tensor '{sparse.values.name}'"
-    values, places = to_array(sparse.values, None), to_array(sparse.indices, None)
+    values, indices = to_array(sparse.values, None), to_array(sparse.indices, None)
     shape = list(sparse.dims)
     check_shape(shape, values.dtype, what)
     current_limits().require("computed_bytes", math.prod(shape) * values.itemsize, what)
     array = np.zeros(shape, values.dtype)
     try:
-        where = np.unravel_index(places, shape) if places.ndim == 1 else tuple(places.T)
-        if any(place.size and place.min() < 0 for place in where):
-            raise ValueError("a place below 0")
+        where = np.unravel_index(indices, shape) if indices.ndim == 1 else tuple(indices.T)
+        if any(along_axis.size and along_axis.min() < 0 for along_axis in where):
+            raise ValueError("an index below 0")
         array[where] = values
     except (ValueError, TypeError, IndexError) as error:
         raise InvalidModelError(f"{what} is damaged: {error}") from error

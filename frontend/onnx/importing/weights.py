@@ -1,8 +1,8 @@
 """Weights that stay in the model's file.
 
 Parsing a model copies its weights, and so does every look at ``raw_data``. This cuts the data of
-large initializers out of the bytes that protobuf sees and has the tensors refer to their place in
-the file instead, as ONNX's external data does: `tensors.to_array` maps it when it is wanted.
+large initializers out of the bytes that protobuf sees and has the tensors refer to their position
+in the file instead, as ONNX's external data does: `tensors.to_array` maps it when it is wanted.
 """
 
 import mmap
@@ -60,8 +60,8 @@ def refer_to_file(model: onnx.ModelProto, data: mmap.mmap, location: str, cuts: 
             tensor.raw_data = data[cut.offset : cut.offset + cut.length]
             continue
         tensor.data_location = onnx.TensorProto.EXTERNAL
-        place = {"location": location, "offset": str(cut.offset), "length": str(cut.length)}
-        for key, value in place.items():
+        reference = {"location": location, "offset": str(cut.offset), "length": str(cut.length)}
+        for key, value in reference.items():
             tensor.external_data.add(key=key, value=value)
 
 

@@ -25,14 +25,14 @@ def inserted(
     is_old = graph.less(inside, zero)
     is_new = graph.less(inside, size_scalar(count))
     fresh = graph.add(inside, size_scalar(room))
-    places = graph.where(is_old, row, fresh)
+    sources = graph.where(is_old, row, fresh)
     if keep:
-        places = graph.where(graph.or_(is_old, graph.not_(is_new)), row, fresh)
+        sources = graph.where(graph.or_(is_old, graph.not_(is_new)), row, fresh)
     last = graph.add(size_scalar(room), size_scalar(count - 1))
-    places = graph.max_(graph.min_(places, last), zero)
+    sources = graph.max_(graph.min_(sources, last), zero)
     every = graph.transpose(graph.concat([past, new], axis=2), perm=[0, 2, 1, 3])
-    places = graph.expand(places, shape=[batch, length])
-    rows = graph.gather_nd(every, graph.reshape(places, shape=[batch, length, 1]), batch_dims=1)
+    sources = graph.expand(sources, shape=[batch, length])
+    rows = graph.gather_nd(every, graph.reshape(sources, shape=[batch, length, 1]), batch_dims=1)
     y = graph.transpose(rows, perm=[0, 2, 1, 3])
     if keep:
         return y

@@ -78,9 +78,9 @@ def group_query_attention(
     total = _total(total_sequence_length, node)
     before = _before(seqlens_k, graph.type_of(q).shape[2], total)
     if do_rotary:
-        places = _rotary_places(position_ids, before, graph.type_of(q).shape[2], total)
+        angle_positions = _rotary_positions(position_ids, before, graph.type_of(q).shape[2], total)
         cos, sin = required(cos_cache, "cos_cache"), required(sin_cache, "sin_cache")
-        q, k = (turned(x, places, cos, sin, bool(rotary_interleaved)) for x in (q, k))
+        q, k = (turned(x, angle_positions, cos, sin, bool(rotary_interleaved)) for x in (q, k))
     k, v = (_present(past, new, before, total) for past, new in ((past_key, k), (past_value, v)))
     seen = _seen(before, seqlens_k, graph.type_of(q).shape[2], graph.type_of(k).shape[2],
                  bool(causal), local_window_size)  # fmt: skip
@@ -137,19 +137,19 @@ def _before(seqlens_k: ir.Value, length: Size, total: Size) -> ir.Value | None:
     return graph.max_(before, graph.splat_like(0, before))
 
 
-def _places(before: ir.Value | None, length: Size) -> ir.Value:
+def _query_positions(before: ir.Value | None, length: Size) -> ir.Value:
     """The positions of the queries, ``[B or 1, S]``."""
     own = positions_in(length, [1, length])
     return own if before is None else graph.add(own, before)
 
 
-def _rotary_places(
+def _rotary_positions(
     given: ir.Value | None, before: ir.Value | None, length: Size, total: Size
 ) -> ir.Value:
     """The positions of the rotary angles. If positions are given for a prompt, the first one
     counts: it is the first token's, and the others follow it."""
     if given is None:
-        return _places(before, length)
+        return _query_positions(before, length)
     first = graph.slice_(given, starts=[0, 0], sizes=[1, 1], steps=[1, 1])
     following = graph.add(first, positions_in(length, [1, length]))
     if before is None:
@@ -191,9 +191,9 @@ def _seen(
     seen = graph.less_or_equal(column, last)
     if not causal:
         return seen
-    places = _places(before, queries)
-    batch, _ = graph.type_of(places).shape
-    row = graph.reshape(places, shape=[batch, 1, queries, 1])
+    query_positions = _query_positions(before, queries)
+    batch, _ = graph.type_of(query_positions).shape
+    row = graph.reshape(query_positions, shape=[batch, 1, queries, 1])
     seen = graph.and_(seen, graph.less_or_equal(column, row))
     if window <= 0:
         return seen

@@ -17,7 +17,7 @@ def gather_block_quantized(
     data, indices, scales, zero_points=None,
     *, bits=4, block_size=128, gather_axis=0, quantize_axis=1,
 ):  # fmt: skip
-    """Slices of `data`, dequantized by blocks along `quantize_axis`; zeros for places outside.
+    """Slices of `data`, dequantized by blocks along `quantize_axis`; zeros for indices outside.
 
     Bytes hold 8 / `bits` numbers along the last axis.
     """
@@ -28,13 +28,13 @@ def gather_block_quantized(
         raise graph.TypeRuleError(f"{bits} bits")
     parts: list[ir.Value | None] = [data, scales, zero_points]
     extent = graph.type_of(data).shape[axis]
-    inside, places = _inside(indices, extent)
+    inside, clamped = _inside(indices, extent)
     before = axis != blocked and graph.type_of(scales).shape[axis] == extent
     if before:
-        parts = [x if x is None else graph.gather(x, places, axis=axis) for x in parts]
+        parts = [x if x is None else graph.gather(x, clamped, axis=axis) for x in parts]
         blocked = blocked if blocked < axis else blocked + graph.type_of(indices).rank - 1
     y = _dequantized(parts, blocked, block_size, bits if packed else None)
-    y = y if before else graph.gather(y, places, axis=axis)
+    y = y if before else graph.gather(y, clamped, axis=axis)
     shape = [1] * axis + [*graph.type_of(indices).shape] + [1] * (rank - axis - 1)
     return graph.where(graph.reshape(inside, shape=shape), y, graph.splat_like(0, y))
 

@@ -38,19 +38,19 @@ def _eliminated(x: ir.Value, index: Dim) -> ir.Value:
     *batch, rows, width = graph.type_of(x).shape
     axis = len(batch)
     zero = graph.splat_like(0, x)
-    place = positions_in(rows, [rows, 1])
+    row_number = positions_in(rows, [rows, 1])
     size = graph.abs_(_columns(x, index, 1))
-    is_left = graph.greater_or_equal(place, size_scalar(index))
+    is_left = graph.greater_or_equal(row_number, size_scalar(index))
     candidates = graph.where(is_left, size, graph.splat_like(-1, x))
     at = graph.arg_max(candidates, axis=axis, keepdims=True, last_index=False)
-    is_pivot = graph.equal(place, at)
+    is_pivot = graph.equal(row_number, at)
     row = graph.reduce_sum(graph.where(is_pivot, x, zero), axes=[axis], keepdims=True)
     displaced = graph.slice_(
         x, starts=[*[0] * axis, index, 0], sizes=[*batch, 1, width], steps=[1] * (axis + 2)
     )
     swapped = graph.where(is_pivot, displaced, x)
     row = graph.div(row, _columns(row, index, 1))
-    is_here = graph.equal(place, size_scalar(index))
+    is_here = graph.equal(row_number, size_scalar(index))
     rest = graph.sub(swapped, graph.mul(_columns(swapped, index, 1), row))
     return graph.where(is_here, row, rest)
 

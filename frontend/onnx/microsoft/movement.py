@@ -53,8 +53,8 @@ def unfold_tensor(x, *, size, dim=-1, step=1):
     if not 0 < size <= extent or step < 1:
         raise graph.TypeRuleError(f"windows of {size} every {step} on an axis of {extent}")
     first = np.arange(0, extent - size + 1, step)
-    places = first[:, None] + np.arange(size)
-    y = graph.gather(x, graph.constant(value=places), axis=dim)
+    indices = first[:, None] + np.arange(size)
+    y = graph.gather(x, graph.constant(value=indices), axis=dim)
     rest = range(dim + 2, len(shape) + 1)
     return graph.transpose(y, perm=[*range(dim + 1), *rest, dim + 1])
 

@@ -75,14 +75,14 @@ def embed_layer_normalization(
     """
     del mask_index_type
     words = required(word_embedding, "word_embedding")
-    places = required(position_embedding, "position_embedding")
+    position_table = required(position_embedding, "position_embedding")
     gamma, beta = required(gamma, "gamma"), required(beta, "beta")
     batch, length = graph.type_of(input_ids).shape
     if position_ids is None:
-        width = graph.type_of(places).shape[1]
-        positions = graph.slice_(places, starts=[0, 0], sizes=[length, width], steps=[1, 1])
+        width = graph.type_of(position_table).shape[1]
+        positions = graph.slice_(position_table, starts=[0, 0], sizes=[length, width], steps=[1, 1])
     else:
-        positions = graph.gather(places, position_ids, axis=0)
+        positions = graph.gather(position_table, position_ids, axis=0)
     total = graph.add(graph.gather(words, input_ids, axis=0), positions)
     if segment_ids is not None or segment_embedding is not None:
         table = required(segment_embedding, "segment_embedding")
@@ -120,10 +120,10 @@ def quantized_embed_layer_normalization(
     if len({each is None for each in of_segments}) > 1:
         raise graph.TypeRuleError("some of the inputs that concern segments are left out")
     batch, length = graph.type_of(input_ids).shape
-    places = graph.range_(size_scalar(0), size_scalar(1), size=length)
+    position_ids = graph.range_(size_scalar(0), size_scalar(1), size=length)
     total = graph.add(
         _embedding(words, input_ids, word_scale, word_zero),
-        _embedding(positions, places, position_scale, position_zero),
+        _embedding(positions, position_ids, position_scale, position_zero),
     )
     if segments is not None:
         total = graph.add(total, _embedding(segments, segment_ids, segment_scale, segment_zero))
@@ -133,11 +133,11 @@ def quantized_embed_layer_normalization(
     return y, _mask_index(mask, batch)
 
 
-def _embedding(table: Any, places: Any, scale: Any, zero: Any) -> ir.Value:
+def _embedding(table: Any, ids: Any, scale: Any, zero: Any) -> ir.Value:
     """Rows of a quantized `table` as floats."""
     if table is None:
         raise graph.TypeRuleError("an embedding is left out")
-    return _single_scaled(graph.gather(table, places, axis=0), scale, zero)
+    return _single_scaled(graph.gather(table, ids, axis=0), scale, zero)
 
 
 def _single_scaled(x: Any, scale: Any, zero: Any) -> ir.Value:

@@ -32,8 +32,8 @@ def remove_padding(x, lengths, *, node):
     seen = graph.less(positions(longest), graph.reshape(counts, shape=[batch, 1]))
     seen = graph.reshape(seen, shape=[every])
     (total,) = require_sizes(graph.reduce_sum(counts, axes=[0], keepdims=False), node, "tokens")
-    taken = _places(seen, total)
-    offsets = graph.concat([taken, _places(graph.not_(seen), every - total)], axis=0)
+    taken = _indices_of(seen, total)
+    offsets = graph.concat([taken, _indices_of(graph.not_(seen), every - total)], axis=0)
     offsets = graph.reshape(graph.cast(offsets, to=np.int32), shape=[batch, longest])
     y = graph.gather(graph.reshape(x, shape=[every, width]), taken, axis=0)
     ends = graph.cumsum(counts, axis=0, exclusive=False, reverse=False)
@@ -42,20 +42,20 @@ def remove_padding(x, lengths, *, node):
     return y, offsets, ends, graph.reduce_max(lengths, axes=[0], keepdims=True)
 
 
-def _places(marks: ir.Value, count: Size) -> ir.Value:
+def _indices_of(marks: ir.Value, count: Size) -> ir.Value:
     """The positions of the `count` true elements of `marks`."""
     return graph.reshape(graph.non_zero(marks, count=count), shape=[count])
 
 
 @microsoft_op("RestorePadding")
 def restore_padding(x, token_offset):
-    """Tokens ``[T, H]`` at their places in ``[B, S, H]``, with zeros elsewhere."""
+    """Tokens ``[T, H]`` at their positions in ``[B, S, H]``, with zeros elsewhere."""
     tokens, width = graph.type_of(x).shape
     batch, longest = graph.type_of(token_offset).shape
     zero = graph.constant(value=np.zeros((1, 1), graph.type_of(x).dtype))
     empty = graph.expand(zero, shape=[batch * longest, width])
-    places = graph.reshape(_first(token_offset, tokens), shape=[tokens, 1])
-    y = graph.scatter_nd(empty, places, x, reduction="none")
+    offsets = graph.reshape(_first(token_offset, tokens), shape=[tokens, 1])
+    y = graph.scatter_nd(empty, offsets, x, reduction="none")
     return graph.reshape(y, shape=[batch, longest, width])
 
 
@@ -64,8 +64,8 @@ def _first(token_offset: ir.Value, tokens: Size) -> ir.Value:
     flat = graph.reshape(
         token_offset, shape=[graph.element_count(graph.type_of(token_offset).shape)]
     )
-    places = graph.slice_(flat, starts=[0], sizes=[tokens], steps=[1])
-    return graph.cast(places, to=np.int64)
+    offsets = graph.slice_(flat, starts=[0], sizes=[tokens], steps=[1])
+    return graph.cast(offsets, to=np.int64)
 
 
 def _packed(y: ir.Value, token_offset: ir.Value, tokens: Size) -> ir.Value:

@@ -32,9 +32,9 @@ def relative_position_bias(
     )
     row = graph.reshape(positions(queries), shape=[queries, 1])
     distance = graph.sub(positions(keys), row)
-    place = _bucket(distance, buckets, max_distance, bool(is_bidirectional))
+    bucket = _bucket(distance, buckets, max_distance, bool(is_bidirectional))
     by_head = graph.reshape(table, shape=[1, heads, buckets])
-    return graph.gather(by_head, place, axis=2)
+    return graph.gather(by_head, bucket, axis=2)
 
 
 def _bucket(distance: ir.Value, buckets: int, farthest: int, both_ways: bool) -> ir.Value:
@@ -55,8 +55,8 @@ def _bucket(distance: ir.Value, buckets: int, farthest: int, both_ways: bool) ->
     share = graph.mul(share, graph.splat_like(buckets - exact, share))
     wide = graph.add(graph.cast(share, to=np.int64), size_scalar(exact))
     wide = graph.min_(wide, size_scalar(buckets - 1))
-    place = graph.where(graph.less(distance, size_scalar(exact)), distance, wide)
-    return place if first is None else graph.add(first, place)
+    bucket = graph.where(graph.less(distance, size_scalar(exact)), distance, wide)
+    return bucket if first is None else graph.add(first, bucket)
 
 
 @microsoft_op("GatedRelativePositionBias")

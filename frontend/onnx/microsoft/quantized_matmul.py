@@ -115,8 +115,8 @@ def _first(x: ir.Value, columns: int) -> ir.Value:
     return graph.slice_(x, starts=[0, 0], sizes=[rows, columns], steps=[1, 1])
 
 
-def _gathered(x: ir.Value | None, places: ir.Value, count: int) -> ir.Value | None:
-    return None if x is None else graph.gather(x, _head(places, count), axis=1)
+def _gathered(x: ir.Value | None, indices: ir.Value, count: int) -> ir.Value | None:
+    return None if x is None else graph.gather(x, _head(indices, count), axis=1)
 
 
 def _head(x: ir.Value, count: int) -> ir.Value:
@@ -172,7 +172,7 @@ def matmul_bnb4(
     transB=1,  # noqa: N803
     training_mode=0,
 ):
-    """``a @ w.T`` with the weights [N, K] as places in a table, the high bits of a byte first.
+    """``a @ w.T`` with the weights [N, K] as indices into a table, the high bits of a byte first.
 
     Each `block_size` of them, taken row by row, have a scale.
     """
@@ -184,12 +184,12 @@ def matmul_bnb4(
     (size,) = graph.type_of(b).shape
     shifts = graph.constant(value=np.array([4, 0], np.uint8))
     mask = graph.constant(value=np.array(15, np.uint8))
-    places = graph.shift_right(graph.reshape(b, shape=[size, 1]), shifts)
-    places = graph.reshape(graph.bitwise_and(places, mask), shape=[size * 2])
-    places = graph.cast(_head(places, N * K), to=np.int32)
+    indices = graph.shift_right(graph.reshape(b, shape=[size, 1]), shifts)
+    indices = graph.reshape(graph.bitwise_and(indices, mask), shape=[size * 2])
+    indices = graph.cast(_head(indices, N * K), to=np.int32)
     block = graph.constant(value=np.arange(N * K) // block_size)
     scales = graph.gather(absmax, block, axis=0)
-    weights = graph.mul(graph.gather(graph.constant(value=table), places, axis=0), scales)
+    weights = graph.mul(graph.gather(graph.constant(value=table), indices, axis=0), scales)
     weights = graph.reshape(weights, shape=[N, K])
     weights = graph.transpose(weights, perm=[1, 0]) if transB else weights
     return matmul_of_any_rank(a, weights)

@@ -20,17 +20,19 @@ def crop_and_resize(x, rois, batch_indices, crop_size, *, extrapolation_value=0.
     height, width = (int(n) for n in require_constant(crop_size, "crop_size"))
     count = graph.type_of(rois).shape[0]
     extents = graph.type_of(x).shape[2:]
-    inside, places = [], []
+    inside, coordinates = [], []
     for axis, (extent, points) in enumerate(zip(extents, (height, width), strict=True)):
-        place, seen = _places(rois, axis, extent, points)
+        coordinate, seen = _coordinates(rois, axis, extent, points)
         shape = [count, points, 1] if axis == 0 else [count, 1, points]
         inside.append(graph.reshape(seen, shape=shape))
-        place = place if mode == "bilinear" else _rounded(place)
-        place = graph.expand(graph.reshape(place, shape=shape), shape=[count, height, width])
-        places.append(graph.reshape(place, shape=[count, height, width, 1]))
+        coordinate = coordinate if mode == "bilinear" else _rounded(coordinate)
+        coordinate = graph.expand(
+            graph.reshape(coordinate, shape=shape), shape=[count, height, width]
+        )
+        coordinates.append(graph.reshape(coordinate, shape=[count, height, width, 1]))
     y = graph.sample(
         graph.gather(x, batch_indices, axis=0),
-        graph.concat([places[1], places[0]], axis=3),
+        graph.concat([coordinates[1], coordinates[0]], axis=3),
         mode="linear" if mode == "bilinear" else "nearest",
         padding="border",
         align_corners=True,
@@ -39,7 +41,9 @@ def crop_and_resize(x, rois, batch_indices, crop_size, *, extrapolation_value=0.
     return graph.where(seen, y, graph.splat_like(extrapolation_value, y))
 
 
-def _places(rois: ir.Value, axis: int, extent: int | Dim, points: int) -> tuple[ir.Value, ir.Value]:
+def _coordinates(
+    rois: ir.Value, axis: int, extent: int | Dim, points: int
+) -> tuple[ir.Value, ir.Value]:
     """Coordinates ``[regions, points]`` in elements, and whether they are on the axis."""
     count, dtype = graph.type_of(rois).shape[0], graph.type_of(rois).dtype
     last = graph.cast(graph.sub(size_scalar(extent), size_scalar(1)), to=dtype)
@@ -49,11 +53,12 @@ def _places(rois: ir.Value, axis: int, extent: int | Dim, points: int) -> tuple[
         graph.slice_(rois, starts=[0, i], sizes=[count, 1], steps=[1, 1]) for i in (axis, axis + 2)
     )
     begin, end = graph.mul(begin, last), graph.mul(end, last)
-    place = graph.add(graph.mul(begin, near), graph.mul(end, far))
+    coordinate = graph.add(graph.mul(begin, near), graph.mul(end, far))
     inside = graph.and_(
-        graph.greater_or_equal(place, graph.splat_like(0, place)), graph.less_or_equal(place, last)
+        graph.greater_or_equal(coordinate, graph.splat_like(0, coordinate)),
+        graph.less_or_equal(coordinate, last),
     )
-    return place, inside
+    return coordinate, inside
 
 
 def _rounded(x: ir.Value) -> ir.Value:

@@ -9,10 +9,10 @@ from .registry import microsoft_op
 
 
 def turned(
-    x: ir.Value, places: ir.Value, cos: ir.Value, sin: ir.Value, interleaved: bool
+    x: ir.Value, row_ids: ir.Value, cos: ir.Value, sin: ir.Value, interleaved: bool
 ) -> ir.Value:
-    """``[B, H, S, D]`` turned by the angles at `places`, ``[B or 1, S]``."""
-    cos, sin = (_with_heads(graph.gather(cache, places, axis=0)) for cache in (cos, sin))
+    """``[B, H, S, D]`` turned by the angles at `row_ids`, ``[B or 1, S]``."""
+    cos, sin = (_with_heads(graph.gather(cache, row_ids, axis=0)) for cache in (cos, sin))
     return graph.rotary_embedding(x, cos, sin, interleaved=interleaved)
 
 
@@ -62,11 +62,11 @@ def rotary_embedding(
     _require_plain(is_packed_batching, scale)
     x, merged = _as_heads(x, cos, num_heads, rotary_embedding_dim)
     length = graph.type_of(x).shape[2]
-    places = position_ids
-    if graph.type_of(places).rank == 1:
-        first = graph.reshape(places, shape=[1, 1])
-        places = graph.add(first, positions_in(length, [1, length]))
-    y = turned(x, places, cos, sin, bool(interleaved))
+    row_ids = position_ids
+    if graph.type_of(row_ids).rank == 1:
+        first = graph.reshape(row_ids, shape=[1, 1])
+        row_ids = graph.add(first, positions_in(length, [1, length]))
+    y = turned(x, row_ids, cos, sin, bool(interleaved))
     return merge_heads(y) if merged else y
 
 
@@ -111,9 +111,9 @@ def _interleaved(sections: list[int]) -> list[int]:
     return owners
 
 
-def _by_owner(cache: ir.Value, places: ir.Value, owners: list[int]) -> ir.Value:
+def _by_owner(cache: ir.Value, row_ids: ir.Value, owners: list[int]) -> ir.Value:
     """``[B, S, columns]``: column ``c`` of `cache` at the positions ``owners[c]``."""
-    rows = graph.gather(cache, places, axis=0)
+    rows = graph.gather(cache, row_ids, axis=0)
     _, batch, length, _ = graph.type_of(rows).shape
     runs = _runs(owners)
     parts = []

@@ -85,25 +85,25 @@ def _kept_sizes(x: ir.Value, marks: ir.Value, count: int) -> ir.Value:
     """The sizes of the axes of `x` that are not among the `count` that `marks` says."""
     kept = graph.not_(marks)
     wanted = graph.constant(value=np.arange(graph.type_of(x).rank - count).reshape(-1, 1))
-    here = graph.and_(kept, graph.equal(_places(kept), wanted))
+    here = graph.and_(kept, graph.equal(_prefix_count(kept), wanted))
     sizes = graph.where(here, shape_of(x), size_scalar(0))
     return graph.reduce_sum(sizes, axes=[1], keepdims=False)
 
 
 def with_unit_axes(x: ir.Value, axes: ir.Value, node: Node) -> ir.Value:
-    """`x` with an axis of one element at each place of the result that `axes` lists."""
+    """`x` with an axis of one element at each position of the result that `axes` lists."""
     given = graph.type_of(x).rank
     rank = given + axis_count(axes)
     marks = marked(listed(axes, rank))
     if not given:
         return graph.reshape(x, shape=[1] * rank)
-    place = graph.min_(_places(graph.not_(marks)), size_scalar(given - 1))
-    sizes = graph.gather(shape_of(x), place, axis=0)
+    source = graph.min_(_prefix_count(graph.not_(marks)), size_scalar(given - 1))
+    sizes = graph.gather(shape_of(x), source, axis=0)
     sizes = graph.where(marks, size_scalar(1), sizes)
     return graph.reshape(x, shape=require_sizes(sizes, node, "size"))
 
 
-def _places(marks: ir.Value) -> ir.Value:
+def _prefix_count(marks: ir.Value) -> ir.Value:
     """The exclusive prefix count of true `marks`."""
     return graph.cumsum(graph.cast(marks, to=_I64), axis=0, exclusive=True, reverse=False)
 
@@ -124,7 +124,7 @@ def reduce_computed_axes(
     """Reduce `x` over axes that are computed.
 
     Each axis of ``d`` elements is taken apart into two of which one has 1: ``[1, d]`` if it is
-    reduced, ``[d, 1]`` if not. Then the second ones are reduced, at places known by now.
+    reduced, ``[d, 1]`` if not. Then the second ones are reduced, at positions known by now.
     """
     type_ = graph.type_of(x)
     length = graph.type_of(axes).shape[0]

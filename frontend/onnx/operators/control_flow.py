@@ -150,13 +150,13 @@ def scan(
     results = _scanned(initial, slices, length, node, body)
     count = len(initial)
     stacks = results[count:]
-    places = zip(
+    outputs = zip(
         stacks,
         scan_output_axes or [0] * len(stacks),
         scan_output_directions or [0] * len(stacks),
         strict=True,
     )
-    return [*results[:count], *(_placed(y, axis, reverse) for y, axis, reverse in places)]
+    return [*results[:count], *(_arranged(y, axis, reverse) for y, axis, reverse in outputs)]
 
 
 def _parted(inputs: Sequence[ir.Value], scanned: int) -> tuple[list[ir.Value], list[ir.Value]]:
@@ -205,7 +205,7 @@ def _part(x: ir.Value, axis: int, at: int | Dim) -> ir.Value:
     return graph.reshape(part, shape=[size for i, size in enumerate(shape) if i != axis])
 
 
-def _placed(y: ir.Value, axis: int, reverse: int) -> ir.Value:
+def _arranged(y: ir.Value, axis: int, reverse: int) -> ir.Value:
     """Move the first axis of `y`, along which results were stacked, to `axis`; reverse it if
     asked."""
     type_ = graph.type_of(y)

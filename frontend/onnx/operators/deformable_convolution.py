@@ -71,12 +71,12 @@ def _points(offset: ir.Value, window: Window, out: Sequence, groups) -> ir.Value
         starts = [0] * (1 + axes) + [i] + [0] * axes
         sizes = [groups, *kernel, 1, *out]
         part = graph.slice_(offset, starts=starts, sizes=sizes, steps=[1] * len(shape))
-        place = _scaled(positions(out[i]), window.strides[i], offset)
+        position = _scaled(positions(out[i]), window.strides[i], offset)
         tap = _scaled(positions(kernel[i]), window.dilations[i], offset)
         tap = graph.sub(tap, graph.splat_like(window.low[i], offset))  # type: ignore[arg-type]
-        place = graph.reshape(place, shape=[out[i], *[1] * (axes - 1 - i)])
+        position = graph.reshape(position, shape=[out[i], *[1] * (axes - 1 - i)])
         tap = graph.reshape(tap, shape=[kernel[i], *[1] * (axes - 1 - i), 1, *[1] * axes])
-        parts.append(graph.add(graph.add(part, tap), place))
+        parts.append(graph.add(graph.add(part, tap), position))
     points = graph.transpose(
         graph.concat(parts, axis=1 + axes),
         perm=[0, *range(1, 1 + axes), *range(2 + axes, 2 + 2 * axes), 1 + axes],
@@ -87,6 +87,6 @@ def _points(offset: ir.Value, window: Window, out: Sequence, groups) -> ir.Value
     return graph.reshape(points, shape=[groups, *flat, axes])
 
 
-def _scaled(places: ir.Value, step: int, like: ir.Value) -> ir.Value:
-    places = graph.cast(places, to=graph.type_of(like).dtype)
-    return graph.mul(places, graph.splat_like(step, like))
+def _scaled(index: ir.Value, step: int, like: ir.Value) -> ir.Value:
+    index = graph.cast(index, to=graph.type_of(like).dtype)
+    return graph.mul(index, graph.splat_like(step, like))

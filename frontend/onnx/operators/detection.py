@@ -36,9 +36,9 @@ def non_max_suppression(
     selected = graph.non_max_suppression(corners, order, candidates, limit, threshold)
     taken = graph.greater_or_equal(selected, size_scalar(0))
     (total,) = require_sizes(_count(taken, axes=[0, 1, 2]), node, "selected")
-    places = graph.transpose(graph.non_zero(taken, count=total), perm=[1, 0])
-    box = graph.reshape(graph.gather_nd(selected, places, batch_dims=0), shape=[total, 1])
-    where = graph.slice_(places, starts=[0, 0], sizes=[total, 2], steps=[1, 1])
+    indices = graph.transpose(graph.non_zero(taken, count=total), perm=[1, 0])
+    box = graph.reshape(graph.gather_nd(selected, indices, batch_dims=0), shape=[total, 1])
+    where = graph.slice_(indices, starts=[0, 0], sizes=[total, 2], steps=[1, 1])
     return graph.concat([where, box], axis=1)
 
 

@@ -82,7 +82,7 @@ def imputer(
 
 @onnx_op("OneHotEncoder", domain=_DOMAIN)
 def one_hot_encoder(x, *, cats_int64s=None, cats_strings=None, zeros=1):
-    """A last axis with 1 at the place of the category; without `zeros` there must be one."""
+    """A last axis with 1 at the position of the category; without `zeros` there must be one."""
     if cats_strings:
         raise UnsupportedError("categories that are strings")
     if not cats_int64s:
@@ -154,7 +154,7 @@ def label_encoder(
     if default_tensor is not None:
         default = default_tensor.reshape(())
     with_default = np.append(values, np.array(default, values.dtype))
-    return graph.gather(graph.constant(value=with_default), _place_of(x, keys), axis=0)
+    return graph.gather(graph.constant(value=with_default), _position_of(x, keys), axis=0)
 
 
 def _table(
@@ -167,7 +167,7 @@ def _table(
     return np.array(ints, np.int64) if floats is None else np.array(floats, np.float32)
 
 
-def _place_of(x: ir.Value, keys: np.ndarray) -> ir.Value:
+def _position_of(x: ir.Value, keys: np.ndarray) -> ir.Value:
     """The position of each element among `keys`, or their number; NaN is a key as well."""
     shape = graph.type_of(x).shape
     column = graph.reshape(x, shape=[*shape, 1])
@@ -176,6 +176,6 @@ def _place_of(x: ir.Value, keys: np.ndarray) -> ir.Value:
         is_nan = graph.constant(value=np.isnan(keys))
         hit = graph.or_(hit, graph.and_(graph.is_nan(column), is_nan))
     last = len(shape)
-    place = graph.constant(value=np.arange(len(keys)))
+    position = graph.constant(value=np.arange(len(keys)))
     missing = graph.constant(value=np.array(len(keys)))
-    return graph.reduce_min(graph.where(hit, place, missing), axes=[last], keepdims=False)
+    return graph.reduce_min(graph.where(hit, position, missing), axes=[last], keepdims=False)

@@ -115,7 +115,7 @@ class NamedNodes:
         self._given = attributes
         self.modes = attributes["modes"] or []
         trees, ids = attributes["treeids"] or [], attributes["nodeids"] or []
-        self.places = {place: i for i, place in enumerate(zip(trees, ids, strict=True))}
+        self.by_node = {key: i for i, key in enumerate(zip(trees, ids, strict=True))}
         is_leaf = np.array([mode == "LEAF" for mode in self.modes], bool)
         inner, leaves = np.cumsum(~is_leaf) - 1, np.cumsum(is_leaf)
         self.leaves = int(is_leaf.sum())
@@ -154,20 +154,20 @@ class NamedNodes:
         found = []
         given = [[] if column is None else column for column in (trees, nodes, targets, weights)]
         for tree, node, target, weight in zip(*given, strict=True):
-            number = self.numbers[self._place(tree, node)]
+            number = self.numbers[self._position(tree, node)]
             if number < 0:
                 found.append((-1 - number, target, float(weight)))
         return found
 
-    def _place(self, tree: int, node: int) -> int:
-        if (tree, node) not in self.places:
+    def _position(self, tree: int, node: int) -> int:
+        if (tree, node) not in self.by_node:
             raise graph.TypeRuleError(f"tree {tree} has no node {node}")
-        return self.places[tree, node]
+        return self.by_node[tree, node]
 
     def _of_inner(self, values: Sequence[int] | None) -> list[int]:
         return np.array(values or [], np.int64)[self.inner].tolist()
 
     def _following(self, ids: Sequence[int] | None) -> np.ndarray:
         pairs = list(zip(self.trees, ids or [], strict=True))
-        places = [self._place(*pairs[i]) for i in self.inner.tolist()]
-        return self.numbers[np.array(places, np.int64)]
+        below = [self._position(*pairs[i]) for i in self.inner.tolist()]
+        return self.numbers[np.array(below, np.int64)]

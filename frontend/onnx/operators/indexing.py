@@ -155,12 +155,12 @@ def _computed_count(start: ir.Value, limit: ir.Value, delta: ir.Value, node: Nod
 @onnx_op("OneHot", since=9)
 def one_hot_9(indices, depth, values, *, node, axis=-1):
     size = _scalar_size(depth, node, "depth")
-    places = graph.cast(indices, to=np.int64)
+    wide = graph.cast(indices, to=np.int64)
     given = graph.type_of(indices).shape
     axis = normalize_axis(axis, len(given) + 1)
-    places = graph.reshape(places, shape=[*given[:axis], 1, *given[axis:]])
+    wide = graph.reshape(wide, shape=[*given[:axis], 1, *given[axis:]])
     along = [size if i == axis else 1 for i in range(len(given) + 1)]
-    hot = graph.equal(places, graph.reshape(positions(size), shape=along))
+    hot = graph.equal(wide, graph.reshape(positions(size), shape=along))
     off, on = (_element(values, i) for i in range(2))
     return graph.where(hot, on, off)
 
@@ -169,10 +169,10 @@ def one_hot_9(indices, depth, values, *, node, axis=-1):
 def one_hot(indices, depth, values, *, node, axis=-1):
     """From opset 11 on, negative indices count from the end."""
     size = _scalar_size(depth, node, "depth")
-    places = graph.cast(indices, to=np.int64)
-    from_end = graph.add(places, size_scalar(size))
-    places = graph.where(graph.less(places, graph.splat_like(0, places)), from_end, places)
-    return one_hot_9(places, graph.sizes(sizes=[size]), values, node=node, axis=axis)
+    wide = graph.cast(indices, to=np.int64)
+    from_end = graph.add(wide, size_scalar(size))
+    wide = graph.where(graph.less(wide, graph.splat_like(0, wide)), from_end, wide)
+    return one_hot_9(wide, graph.sizes(sizes=[size]), values, node=node, axis=axis)
 
 
 def _scalar_size(value: ir.Value, node: Node, hint: str) -> int | Dim:
@@ -238,9 +238,9 @@ def reverse_sequence(x, lengths, *, batch_axis=1, time_axis=0):
     length = graph.cast(lengths, to=np.int64)
     length = graph.reshape(length, shape=[*graph.type_of(length).shape, 1])
     mirrored = graph.sub(graph.sub(length, graph.splat_like(1, length)), at)
-    places = graph.where(graph.less(at, length), mirrored, at)
-    places = graph.reshape(places, shape=[*graph.type_of(places).shape, 1])
-    x = graph.gather_nd(x, places, batch_dims=1)
+    sources = graph.where(graph.less(at, length), mirrored, at)
+    sources = graph.reshape(sources, shape=[*graph.type_of(sources).shape, 1])
+    x = graph.gather_nd(x, sources, batch_dims=1)
     return graph.transpose(x, perm=np.argsort(perm).tolist())
 
 
@@ -282,7 +282,7 @@ def _first(condition: ir.Value, size: int | Dim) -> ir.Value:
 
 @onnx_op("TensorScatter", since=24)
 def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2):
-    """Rows, one for each place before `axis`: each of `update` goes behind what is written."""
+    """Rows, one for each position before `axis`: each of `update` goes behind what is written."""
     shape, given = graph.type_of(cache).shape, graph.type_of(update).shape
     axis = normalize_axis(axis, len(shape))
     if axis == 0 or len(given) != len(shape) or mode not in ("linear", "circular"):
@@ -292,13 +292,13 @@ def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2)
     first = graph.expand(size_scalar(0), shape=[batch]) if write_indices is None else write_indices
     first = graph.reshape(graph.cast(first, to=np.int64), shape=[batch, 1])
     first = graph.expand(first, shape=[batch, graph.element_count(shape[1:axis])])
-    places = graph.add(graph.reshape(first, shape=[outer, 1]), positions(length))
+    targets = graph.add(graph.reshape(first, shape=[outer, 1]), positions(length))
     if mode == "circular":
-        places = graph.mod(places, size_scalar(room))
+        targets = graph.mod(targets, size_scalar(room))
     else:
-        _require_room(places, room)
+        _require_room(targets, room)
     rows = graph.expand(graph.reshape(positions(outer), shape=[outer, 1]), shape=[outer, length])
-    at = [graph.reshape(each, shape=[outer, length, 1]) for each in (rows, places)]
+    at = [graph.reshape(each, shape=[outer, length, 1]) for each in (rows, targets)]
     rest = shape[axis + 1 :]
     flat = graph.reshape(cache, shape=[outer, room, *rest])
     update = graph.reshape(update, shape=[outer, length, *rest])
@@ -306,10 +306,10 @@ def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2)
     return graph.reshape(flat, shape=shape)
 
 
-def _require_room(places: ir.Value, room: int | Dim) -> None:
-    """End the run with an error unless all of `places`, in a matrix, are below `room`."""
-    low = graph.greater_or_equal(places, size_scalar(0))
-    inside = graph.and_(low, graph.less(places, size_scalar(room)))
+def _require_room(indices: ir.Value, room: int | Dim) -> None:
+    """End the run with an error unless all of `indices`, in a matrix, are below `room`."""
+    low = graph.greater_or_equal(indices, size_scalar(0))
+    inside = graph.and_(low, graph.less(indices, size_scalar(room)))
     inside = graph.reduce_min(inside, axes=[0, 1], keepdims=False)
     graph.require(inside, message=f"writes outside of an axis of {room}")
 

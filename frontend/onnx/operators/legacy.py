@@ -16,7 +16,7 @@ from .pooling import global_lp_pool, lp_pool
 from .shapes import normalize_axis, require_constant, require_sizes
 
 
-def _placed(a: ir.Value, b: ir.Value, axis: int | None, broadcast: int) -> ir.Value:
+def _aligned(a: ir.Value, b: ir.Value, axis: int | None, broadcast: int) -> ir.Value:
     """`b` in a shape that broadcasts to `a` as numpy does.
 
     With `broadcast`, the axes of `b` are those of `a` from `axis` on; the last ones by default.
@@ -39,7 +39,7 @@ def _placed(a: ir.Value, b: ir.Value, axis: int | None, broadcast: int) -> ir.Va
 def _binary(op_type: str, build: Callable[..., ir.Value]) -> None:
     @onnx_op(op_type)
     def convert(a, b, *, axis=None, broadcast=0):
-        return build(a, _placed(a, b, axis, broadcast))
+        return build(a, _aligned(a, b, axis, broadcast))
 
 
 _binary("Add", graph.add)
@@ -61,7 +61,7 @@ def prelu(x, slope):
     type_ = graph.type_of(slope)
     if type_.shape in ((), (1,)):
         return graph.prelu(x, graph.reshape(slope, shape=[]))
-    return graph.prelu(x, _placed(x, slope, min(1, graph.type_of(x).rank - 1), broadcast=1))
+    return graph.prelu(x, _aligned(x, slope, min(1, graph.type_of(x).rank - 1), broadcast=1))
 
 
 @onnx_op("Gemm")

@@ -36,8 +36,8 @@ def _eliminated(x: ir.Value, rows: int) -> tuple[ir.Value, ir.Value]:
     column = _part(x, 0, rows, 0, 1)
     rank = len(batch) + 2
     at = graph.arg_max(graph.abs_(column), axis=rank - 2, keepdims=True, last_index=False)
-    place = graph.reshape(positions(rows), shape=[rows, 1])
-    is_pivot = graph.equal(place, at)
+    row_number = graph.reshape(positions(rows), shape=[rows, 1])
+    is_pivot = graph.equal(row_number, at)
     zero = graph.splat_like(0, x)
     row = graph.reduce_sum(graph.where(is_pivot, x, zero), axes=[rank - 2], keepdims=True)
     pivot = _part(row, 0, 1, 0, 1)

@@ -168,10 +168,10 @@ def _pairs(
     classes, ends = len(counts), np.cumsum(counts)
     table = _matrix(coefficients, classes - 1, like)
     owned = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
-    places = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
-    rows = np.zeros((len(places), int(ends[-1])), table.dtype)
-    votes = np.zeros((classes, len(places)), table.dtype)
-    for row, vote, (i, j) in zip(rows, votes.T, places, strict=True):
+    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+    rows = np.zeros((len(pairs), int(ends[-1])), table.dtype)
+    votes = np.zeros((classes, len(pairs)), table.dtype)
+    for row, vote, (i, j) in zip(rows, votes.T, pairs, strict=True):
         row[owned[i]] = table[j - 1, owned[i]]
         row[owned[j]] = table[i, owned[j]]
         vote[i], vote[j] = 1, -1

@@ -108,15 +108,15 @@ def _read_pool(
 
 
 def _found(rows: ir.Value, grams: Grams, distance: int, none: int) -> ir.Value:
-    """The number of the n-gram at each place of `rows`, `none` where there is none."""
+    """The number of the n-gram at each position of `rows`, `none` where there is none."""
     batch, length = graph.type_of(rows).shape
     table = np.array(list(grams), np.int64)
-    places = max_size(length - distance * (table.shape[1] - 1), 0)
+    count = max_size(length - distance * (table.shape[1] - 1), 0)
     hit = None
     for k, elements in enumerate(table.T):
         start = min_size(length, k * distance)
-        part = graph.slice_(rows, starts=[0, start], sizes=[batch, places], steps=[1, 1])
-        part = graph.reshape(part, shape=[batch, places, 1])
+        part = graph.slice_(rows, starts=[0, start], sizes=[batch, count], steps=[1, 1])
+        part = graph.reshape(part, shape=[batch, count, 1])
         same = graph.equal(part, graph.constant(value=np.ascontiguousarray(elements)))
         hit = same if hit is None else graph.and_(hit, same)
     assert hit is not None

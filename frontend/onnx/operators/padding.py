@@ -70,9 +70,9 @@ def _pad_by_data(x: ir.Value, pads: ir.Value, value: ir.Value, mode: str, node: 
             for each in (low, extents)
         )
         removed = graph.max_(graph.neg(before), zero)
-        places = graph.sub(positions(sizes[axis]), graph.max_(before, zero))
-        places = graph.add(_folded(places, extent, mode), removed)
-        x = graph.gather(x, places, axis=axis)
+        indices = graph.sub(positions(sizes[axis]), graph.max_(before, zero))
+        indices = graph.add(_folded(indices, extent, mode), removed)
+        x = graph.gather(x, indices, axis=axis)
     return x
 
 
@@ -139,33 +139,33 @@ def _pad_axis_from_data(
     if all(isinstance(size, int) for size in (extent, low, high)):
         if extent == 0:
             raise graph.TypeRuleError(f"pads an empty axis with mode '{mode}'")
-        places = np.pad(np.arange(extent), (low, high), mode=mode)  # type: ignore[arg-type]
-        before, behind = places[:low], places[low + extent :]
+        indices = np.pad(np.arange(extent), (low, high), mode=mode)  # type: ignore[arg-type]
+        before, behind = indices[:low], indices[low + extent :]
         return graph.concat([*_taken(x, axis, before), x, *_taken(x, axis, behind)], axis=axis)
     every = positions(low + extent + high)
-    places = graph.sub(every, size_scalar(low))
-    return graph.gather(x, _folded(places, size_scalar(extent), mode), axis=axis)
+    indices = graph.sub(every, size_scalar(low))
+    return graph.gather(x, _folded(indices, size_scalar(extent), mode), axis=axis)
 
 
-def _taken(x: ir.Value, axis: int, places: np.ndarray) -> list[ir.Value]:
-    """`x` at `places` of `axis`; none where there are none."""
-    if not places.size:
+def _taken(x: ir.Value, axis: int, indices: np.ndarray) -> list[ir.Value]:
+    """`x` at `indices` of `axis`; none where there are none."""
+    if not indices.size:
         return []
-    shape, ways = graph.type_of(x).shape, {int(way) for way in np.diff(places)} or {1}
+    shape, ways = graph.type_of(x).shape, {int(way) for way in np.diff(indices)} or {1}
     if len(ways) > 1 or not ways <= {1, -1}:
-        return [graph.gather(x, graph.constant(value=places), axis=axis)]
+        return [graph.gather(x, graph.constant(value=indices), axis=axis)]
     starts, sizes, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], sizes[axis], steps[axis] = int(places[0]), places.size, ways.pop()
+    starts[axis], sizes[axis], steps[axis] = int(indices[0]), indices.size, ways.pop()
     return [graph.slice_(x, starts=starts, sizes=sizes, steps=steps)]
 
 
-def _folded(places: ir.Value, extent: ir.Value, mode: str) -> ir.Value:
-    """`places`, some of them outside, as places on an axis of `extent` (a scalar)."""
+def _folded(indices: ir.Value, extent: ir.Value, mode: str) -> ir.Value:
+    """`indices`, some of them outside, as indices into an axis of `extent` (a scalar)."""
     last = graph.sub(extent, size_scalar(1))
     if mode == "edge":
-        return graph.min_(graph.max_(places, size_scalar(0)), last)
+        return graph.min_(graph.max_(indices, size_scalar(0)), last)
     if mode == "wrap":
-        return graph.mod(places, extent)
+        return graph.mod(indices, extent)
     period = graph.mul(size_scalar(2), last)
-    forth = graph.mod(places, period)
+    forth = graph.mod(indices, period)
     return graph.min_(forth, graph.sub(period, forth))

@@ -60,14 +60,14 @@ def _by_pairs(won: ir.Value, classes: int) -> ir.Value:
     """``[N, i, j]``: how likely it is class i, if it is i or j; 0 for one with itself."""
     rows, pairs = graph.type_of(won).shape
     assert isinstance(pairs, int)
-    places = np.full((classes, classes), 2 * pairs)
+    indices = np.full((classes, classes), 2 * pairs)
     upper = np.triu_indices(classes, 1)
-    places[upper] = np.arange(pairs)
-    places.T[upper] = pairs + np.arange(pairs)
+    indices[upper] = np.arange(pairs)
+    indices.T[upper] = pairs + np.arange(pairs)
     one = graph.splat_like(1, won)
     none = graph.expand(graph.splat_like(0, won), shape=[rows, 1])
     every = graph.concat([won, graph.sub(one, won), none], axis=1)
-    return graph.gather(every, graph.constant(value=places), axis=1)
+    return graph.gather(every, graph.constant(value=indices), axis=1)
 
 
 def _matrix(pairs: ir.Value) -> ir.Value:

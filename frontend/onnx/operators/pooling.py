@@ -34,12 +34,12 @@ def _of_no_windows(x: ir.Value, window: Window) -> list[int | Dim] | None:
     """The shape of what a pool of `x` gives if no window fits, where that is known; else None."""
     batch, channels, *extents = graph.type_of(x).shape
     lists = (window.kernel, window.strides, window.dilations, window.low, window.full_high)
-    places = [
+    sizes = [
         floordiv(extent + low + high - dilation * (size - 1) - 1, stride) + 1
         for extent, size, stride, dilation, low, high in zip(extents, *lists, strict=True)
     ]
-    known = [each for each in places if isinstance(each, int)]
-    return [batch, channels, *places] if min(known, default=1) == 0 else None
+    known = [each for each in sizes if isinstance(each, int)]
+    return [batch, channels, *sizes] if min(known, default=1) == 0 else None
 
 
 @onnx_op("MaxPool")
@@ -79,8 +79,8 @@ def _without_padding(
     rest, total, stride = indices, None, graph.constant(value=np.array(1, np.int64))
     for axis in axes if column_major else reversed(axes):
         size = size_scalar(padded[axis])
-        place = graph.sub(graph.mod(rest, size), size_scalar(window.low[axis]))
-        part = graph.mul(place, stride)
+        position = graph.sub(graph.mod(rest, size), size_scalar(window.low[axis]))
+        part = graph.mul(position, stride)
         total = part if total is None else graph.add(total, part)
         rest = graph.div(rest, size)
         stride = graph.mul(stride, size_scalar(extents[axis]))

@@ -93,8 +93,8 @@ def _by_blocks(
 ) -> ir.Value:
     """Call `compute` with scale and zero point in forms that broadcast to `x`.
 
-    One scale serves all of `x`, or each place of `axis` has one, or each block of `block_size`
-    places. Blocks that fill the axis become an axis of their own.
+    One scale serves all of `x`, or each position on `axis` has one, or each block of `block_size`
+    positions. Blocks that fill the axis become an axis of their own.
     """
     scale = per_tensor(scale)
     zero = None if zero is None else per_tensor(zero)
@@ -145,7 +145,7 @@ def _reshaped(value: Any, shape: Sequence[Any]) -> Any:
 
 
 def _repeated(value: ir.Value, ones: list, axis: int, times: int, shape) -> ir.Value:
-    """Each place of `axis` `times` in a row, up to the size that `shape` has there."""
+    """Each position on `axis` `times` in a row, up to the size that `shape` has there."""
     blocks = ones[axis]
     spread = graph.expand(
         graph.reshape(value, shape=ones), shape=[*ones[: axis + 1], times, *ones[axis + 2 :]]

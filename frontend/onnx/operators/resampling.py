@@ -43,7 +43,7 @@ def grid_sample_20(x, grid, *, align_corners=0, mode="linear", padding_mode="zer
 def _grid_of(grid: ir.Value, image: graph.TensorType) -> ir.Value:
     """`grid` with a coordinate for each spatial axis of `image`, in f32 at least.
 
-    f16 has eleven bits, and the places of an image with a thousand columns lie between them.
+    f16 has eleven bits, and the coordinates in an image with a thousand columns lie between them.
     """
     type_, axes = graph.type_of(grid), image.rank - 2
     if axes < 1 or type_.rank != image.rank:
@@ -88,11 +88,11 @@ def _column(theta: ir.Value, i: int) -> ir.Value:
 
 
 def _centered(extent: int | Dim, align_corners: bool, like: ir.Value) -> ir.Value:
-    """The places of an axis, or their centers, in halves of the axis around its middle."""
+    """The positions on an axis, or their centers, in halves of the axis around its middle."""
     dtype = graph.type_of(like).dtype
-    place = graph.cast(positions(extent), to=dtype)
-    place = graph.add(place, place)
+    position = graph.cast(positions(extent), to=dtype)
+    position = graph.add(position, position)
     if not align_corners:
-        place = graph.add(place, graph.splat_like(1, like))
+        position = graph.add(position, graph.splat_like(1, like))
     span = graph.cast(size_scalar(maximum(extent - 1, 1) if align_corners else extent), to=dtype)
-    return graph.sub(graph.div(place, span), graph.splat_like(1, like))
+    return graph.sub(graph.div(position, span), graph.splat_like(1, like))

@@ -67,16 +67,16 @@ def resize(x: ir.Value, axes: Sequence[Axis], form: Form, node: Node) -> ir.Valu
     axes = [axis for axis in axes if not axis.is_copied]
     if form.mode == "nearest":
         for axis in axes:
-            (places,) = _table(axis, lambda axis=axis: [_nearest(axis, form)])
-            x = graph.gather(x, places, axis=axis.axis)
+            (indices,) = _table(axis, lambda axis=axis: [_nearest(axis, form)])
+            x = graph.gather(x, indices, axis=axis.axis)
         return _extrapolated(x, axes, form)
     if not graph.is_float(dtype):
         x = graph.cast(x, to=_F32)
     for axis in axes:
         radius = _radius(axis, form, node)
-        places, weights = _table(axis, lambda axis=axis, r=radius: _taps(axis, form, r))
+        indices, weights = _table(axis, lambda axis=axis, r=radius: _taps(axis, form, r))
         weights = weights if dtype != np.float64 else graph.cast(weights, to=np.float64)
-        x = graph.interpolate(x, places, weights, axis=axis.axis)
+        x = graph.interpolate(x, indices, weights, axis=axis.axis)
     x = _extrapolated(x, axes, form)
     if form.antialias and axes and not graph.is_float(dtype):
         x = graph.floor(graph.add(x, graph.splat_like(0.5, x)))  # other sums are cut off
@@ -92,14 +92,14 @@ def _table(axis: Axis, build: Callable[[], Sequence[ir.Value]]) -> list[ir.Value
 
 def _coordinates(axis: Axis, form: Form) -> ir.Value:
     """The coordinate in `x` of each element of the result: f32 [size]."""
-    place = graph.cast(positions(axis.size), to=_F32)
+    position = graph.cast(positions(axis.size), to=_F32)
     if axis.keeps is True:
-        return place
-    moved = _moved(place, axis, form)
-    return moved if axis.keeps is False else graph.where(axis.keeps, place, moved)
+        return position
+    moved = _moved(position, axis, form)
+    return moved if axis.keeps is False else graph.where(axis.keeps, position, moved)
 
 
-def _moved(place: ir.Value, axis: Axis, form: Form) -> ir.Value:
+def _moved(position: ir.Value, axis: Axis, form: Form) -> ir.Value:
     """The formulas of the operator's text.
 
     The length of the result is that of the tensor, not the product of scale and extent, of which
@@ -111,25 +111,27 @@ def _moved(place: ir.Value, axis: Axis, form: Form) -> ir.Value:
     last, steps, is_one = graph.sub(extent, one), graph.sub(size, one), graph.equal(size, one)
     match form.coordinates:
         case "asymmetric":
-            return graph.div(place, scale)
+            return graph.div(position, scale)
         case "align_corners":
-            return graph.where(is_one, number(0.0), graph.div(graph.mul(place, last), steps))
+            return graph.where(is_one, number(0.0), graph.div(graph.mul(position, last), steps))
         case "tf_crop_and_resize":
             start, end = map(number, axis.region)
-            way = graph.mul(graph.mul(place, graph.sub(end, start)), last)
+            way = graph.mul(graph.mul(position, graph.sub(end, start)), last)
             center = graph.mul(graph.mul(half, graph.add(start, end)), last)
             inside = graph.add(graph.mul(start, last), graph.div(way, steps))
             return graph.where(is_one, center, inside)
         case "tf_half_pixel_for_nn":
-            return graph.div(graph.add(place, half), scale)
+            return graph.div(graph.add(position, half), scale)
     if form.coordinates == "half_pixel_symmetric":
         adjustment = graph.div(size, graph.mul(scale, extent))
         shift = graph.mul(graph.mul(extent, half), graph.sub(one, adjustment))
         # A sum in f64, as ONNX Runtime has it: many of these coordinates are whole, or ties.
-        place, scale, half, shift = (graph.cast(v, to=_F64) for v in (place, scale, half, shift))
-        center = graph.add(shift, graph.div(graph.add(place, half), scale))
+        position, scale, half, shift = (
+            graph.cast(v, to=_F64) for v in (position, scale, half, shift)
+        )
+        center = graph.add(shift, graph.div(graph.add(position, half), scale))
         return graph.cast(graph.sub(center, half), to=_F32)
-    center = graph.sub(graph.div(graph.add(place, half), scale), half)
+    center = graph.sub(graph.div(graph.add(position, half), scale), half)
     if form.coordinates == "pytorch_half_pixel":
         return graph.where(is_one, number(0.0), center)
     return center
@@ -157,8 +159,8 @@ _ROUNDINGS: dict[str, Callable[[ir.Value], ir.Value]] = {
 
 def _nearest(axis: Axis, form: Form) -> ir.Value:
     """The index in `x` that each element of the result copies."""
-    place = graph.cast(_ROUNDINGS[form.rounding](_coordinates(axis, form)), to=np.int64)
-    return graph.max_(graph.min_(place, size_scalar(axis.extent - 1)), size_scalar(0))
+    position = graph.cast(_ROUNDINGS[form.rounding](_coordinates(axis, form)), to=np.int64)
+    return graph.max_(graph.min_(position, size_scalar(axis.extent - 1)), size_scalar(0))
 
 
 def _radius(axis: Axis, form: Form, node: Node) -> Size:
@@ -175,24 +177,24 @@ def _radius(axis: Axis, form: Form, node: Node) -> Size:
 
 
 def _taps(axis: Axis, form: Form, radius: Size) -> tuple[ir.Value, ir.Value]:
-    """Places and weights, both [size, 2 * radius]."""
+    """Indices and weights, both [size, 2 * radius]."""
     coordinate = graph.reshape(_coordinates(axis, form), shape=[axis.size, 1])
     base = graph.floor(coordinate)
     offset = graph.sub(graph.cast(positions(2 * radius), to=_F32), number(radius - 1))
-    place = graph.add(base, offset)
+    position = graph.add(base, offset)
     distance = graph.abs_(graph.sub(offset, graph.sub(coordinate, base)))
     if form.antialias:
         distance = graph.mul(distance, graph.min_(number(axis.scale), number(1.0)))
     weight = _hat(distance) if form.mode == "linear" else _cubic(distance, form)
     if form.exclude_outside:
         outside = graph.or_(
-            graph.less(place, number(0.0)),
-            graph.greater_or_equal(place, number(axis.extent)),
+            graph.less(position, number(0.0)),
+            graph.greater_or_equal(position, number(axis.extent)),
         )
         weight = graph.where(outside, number(0.0), weight)
     if form.exclude_outside or form.antialias:
         weight = graph.div(weight, graph.reduce_sum(weight, axes=[1], keepdims=True))
-    return graph.cast(place, to=np.int64), weight
+    return graph.cast(position, to=np.int64), weight
 
 
 def _hat(distance: ir.Value) -> ir.Value:

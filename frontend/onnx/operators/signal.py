@@ -140,10 +140,10 @@ def _cos_and_sin(part: ir.Value, whole: ir.Value, dtype: np.dtype) -> tuple[ir.V
 
 def _has_mirror(used: Size, length: Size) -> ir.Value:
     """A mask of the frequencies that have a mirror frequency: all but 0 and half the length."""
-    place = positions(used)
-    doubled = graph.add(place, place)
+    position = positions(used)
+    doubled = graph.add(position, position)
     inner = graph.less(doubled, size_scalar(length))
-    return graph.and_(inner, graph.greater(place, size_scalar(0)))
+    return graph.and_(inner, graph.greater(position, size_scalar(0)))
 
 
 def _scalar(value: float, dtype: np.dtype) -> ir.Value:
@@ -229,9 +229,9 @@ def mel_weight_matrix(
     step = graph.div(graph.sub(high, low), graph.cast(size_scalar(bins + 2), to=_F64))
 
     def edge(number: int) -> ir.Value:
-        """The frequency, as its place in the spectrum, where triangle i begins (0), peaks, ends."""
-        place = graph.cast(graph.add(positions(bins), size_scalar(number)), to=_F64)
-        mel = graph.add(graph.mul(place, step), low)
+        """The index in the spectrum of the frequency where triangle i begins (0), peaks, ends."""
+        position = graph.cast(graph.add(positions(bins), size_scalar(number)), to=_F64)
+        mel = graph.add(graph.mul(position, step), low)
         ratio = graph.mul(mel, _scalar(math.log(10) / 2595, _F64))
         hertz = graph.mul(graph.sub(graph.exp(ratio), _scalar(1, _F64)), _scalar(700, _F64))
         return graph.floor(
@@ -240,14 +240,14 @@ def mel_weight_matrix(
 
     start, peak, end = (edge(i) for i in range(3))
     spectrum = floordiv(length, 2) + 1
-    place = graph.reshape(graph.cast(positions(spectrum), to=_F64), shape=[spectrum, 1])
+    position = graph.reshape(graph.cast(positions(spectrum), to=_F64), shape=[spectrum, 1])
     zero, one = _scalar(0, _F64), _scalar(1, _F64)
     rising, falling = graph.sub(peak, start), graph.sub(end, peak)
-    up = graph.div(graph.sub(place, start), graph.max_(rising, one))
-    up = graph.where(graph.equal(place, peak), one, up)
-    is_up = graph.and_(graph.greater_or_equal(place, start), graph.less_or_equal(place, peak))
-    down = graph.div(graph.sub(end, place), graph.max_(falling, one))
-    is_down = graph.and_(graph.greater(place, peak), graph.less(place, end))
+    up = graph.div(graph.sub(position, start), graph.max_(rising, one))
+    up = graph.where(graph.equal(position, peak), one, up)
+    is_up = graph.and_(graph.greater_or_equal(position, start), graph.less_or_equal(position, peak))
+    down = graph.div(graph.sub(end, position), graph.max_(falling, one))
+    is_down = graph.and_(graph.greater(position, peak), graph.less(position, end))
     weights = graph.where(is_up, up, graph.where(is_down, down, zero))
     return graph.cast(weights, to=onnx.helper.tensor_dtype_to_np_dtype(output_datatype))
 

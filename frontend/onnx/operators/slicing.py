@@ -86,9 +86,9 @@ def _dynamic_slice(
     return graph.dynamic_slice(x, starts, steps, sizes=require_sizes(counts, node, "size"))
 
 
-def _counted_from_front(places: ir.Value, sizes: ir.Value) -> ir.Value:
-    negative = graph.less(places, size_scalar(0))
-    return graph.where(negative, graph.add(places, sizes), places)
+def _counted_from_front(bounds: ir.Value, sizes: ir.Value) -> ir.Value:
+    negative = graph.less(bounds, size_scalar(0))
+    return graph.where(negative, graph.add(bounds, sizes), bounds)
 
 
 def _bounds(

@@ -31,9 +31,9 @@ def unique(x, *, node, axis=None, sorted=1):
     none = graph.expand(size_scalar(0), shape=[found])
     counts = graph.scatter_elements(none, groups, ones, axis=0, reduction="add")
     if not sorted:
-        by_place = graph.argsort_rows(graph.reshape(first, shape=[found, 1]))
-        first, counts = (graph.gather(each, by_place, axis=0) for each in (first, counts))
-        inverse = graph.gather(_put(by_place, positions(found), found), inverse, axis=0)
+        by_position = graph.argsort_rows(graph.reshape(first, shape=[found, 1]))
+        first, counts = (graph.gather(each, by_position, axis=0) for each in (first, counts))
+        inverse = graph.gather(_put(by_position, positions(found), found), inverse, axis=0)
     return graph.gather(given, first, axis=axis), first, inverse, counts
 
 
@@ -55,17 +55,17 @@ def _begins(rows: ir.Value) -> ir.Value:
     """A mask of the sorted `rows` that differ from the one before; it includes the first one."""
     type_ = graph.type_of(rows)
     count = type_.shape[0]
-    place = positions(count)
-    before = graph.max_(graph.sub(place, size_scalar(1)), size_scalar(0))
+    position = positions(count)
+    before = graph.max_(graph.sub(position, size_scalar(1)), size_scalar(0))
     others = graph.gather(rows, before, axis=0)
     same = graph.equal(rows, others)
     if graph.is_float(type_.dtype):
         same = graph.or_(same, graph.and_(graph.is_nan(rows), graph.is_nan(others)))
     same = graph.reduce_min(same, axes=[1], keepdims=False)
-    return graph.or_(graph.not_(same), graph.equal(place, size_scalar(0)))
+    return graph.or_(graph.not_(same), graph.equal(position, size_scalar(0)))
 
 
-def _put(places: ir.Value, values: ir.Value, count: int | Dim) -> ir.Value:
-    """`count` elements of which those at `places`, all of them, are `values`."""
+def _put(indices: ir.Value, values: ir.Value, count: int | Dim) -> ir.Value:
+    """`count` elements of which those at `indices`, all of them, are `values`."""
     target = graph.expand(size_scalar(0), shape=[count])
-    return graph.scatter_elements(target, places, values, axis=0, reduction="none")
+    return graph.scatter_elements(target, indices, values, axis=0, reduction="none")

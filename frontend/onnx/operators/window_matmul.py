@@ -27,8 +27,8 @@ def conv(x: ir.Value, w: ir.Value, window: Window, groups: int) -> ir.Value:
     extents = graph.type_of(x).shape[2:]
     lists = (window.kernel, window.strides, window.dilations, window.low, window.high)
     out = [output_size(*axis) for axis in zip(extents, *lists, strict=True)]
-    for i, (extent, places) in enumerate(zip(extents, out, strict=True)):
-        start = graph.mul(positions(places), size_scalar(window.strides[i]))
+    for i, (extent, size) in enumerate(zip(extents, out, strict=True)):
+        start = graph.mul(positions(size), size_scalar(window.strides[i]))
         tap = graph.mul(positions(window.kernel[i]), size_scalar(window.dilations[i]))
         start = graph.sub(start, size_scalar(window.low[i]))
         read = graph.add(graph.reshape(tap, shape=[window.kernel[i], 1]), start)
@@ -48,18 +48,20 @@ def conv_transpose(
 ) -> ir.Value:
     """`x` [N, C, spatial...] with `w` [C, F/groups, kernel...]: the full result.
 
-    What each place gives to the block it reaches is a column, and columns that overlap are summed.
+    What each pixel gives to the block it reaches is a column, and columns that overlap are summed.
     """
     image, (channels, features, *kernel) = graph.type_of(x), graph.type_of(w).shape
     batch, _, *extents = image.shape
     wide = np.dtype(np.float32) if image.dtype.itemsize < 4 else image.dtype
     x, w = graph.cast(x, to=wide), graph.cast(w, to=wide)
-    k, taps = floordiv(channels, groups), graph.element_count(kernel)
-    places = graph.element_count(extents)
-    matrix = graph.reshape(w, shape=[groups, k, features * taps])
+    channels_per_group, taps = floordiv(channels, groups), graph.element_count(kernel)
+    pixels = graph.element_count(extents)
+    matrix = graph.reshape(w, shape=[groups, channels_per_group, features * taps])
     matrix = graph.transpose(matrix, perm=[0, 2, 1])
-    columns = graph.matmul(matrix, graph.reshape(x, shape=[batch, groups, k, places]))
-    columns = graph.reshape(columns, shape=[batch, groups * features * taps, places])
+    columns = graph.matmul(
+        matrix, graph.reshape(x, shape=[batch, groups, channels_per_group, pixels])
+    )
+    columns = graph.reshape(columns, shape=[batch, groups * features * taps, pixels])
     axes = zip(extents, kernel, strides, dilations, strict=True)
     full = [(size - 1) * s + d * (k - 1) + 1 for size, k, s, d in axes]
     none = [0] * len(full)
@@ -70,15 +72,15 @@ def conv_transpose(
     return graph.cast(graph.reshape(y, shape=shape), to=image.dtype)
 
 
-def _is_inside(places: ir.Value, extent: Size) -> ir.Value:
-    first = graph.greater_or_equal(places, size_scalar(0))
-    return graph.and_(first, graph.less(places, size_scalar(extent)))
+def _is_inside(indices: ir.Value, extent: Size) -> ir.Value:
+    first = graph.greater_or_equal(indices, size_scalar(0))
+    return graph.and_(first, graph.less(indices, size_scalar(extent)))
 
 
-def _gathered(x: ir.Value, axis: int, places: ir.Value, inside: ir.Value) -> ir.Value:
-    """The elements of `x` at `places` [taps, out], which become two axes; 0 where not `inside`."""
+def _gathered(x: ir.Value, axis: int, indices: ir.Value, inside: ir.Value) -> ir.Value:
+    """The elements of `x` at `indices` [taps, out], which become two axes; 0 where not `inside`."""
     behind = size_scalar(graph.type_of(x).shape[axis])  # where a gather finds zeros
-    return graph.gather(x, graph.where(inside, places, behind), axis=axis)
+    return graph.gather(x, graph.where(inside, indices, behind), axis=axis)
 
 
 def _product(x: ir.Value, matrix: ir.Value, features: Size, out: Sequence[Size]) -> ir.Value:

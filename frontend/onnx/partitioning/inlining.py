@@ -44,7 +44,7 @@ class _Inliner:
 
     def run(self) -> None:
         graph = self.model.graph
-        nodes = self._nodes(graph.node, _Place(self.opsets))
+        nodes = self._nodes(graph.node, _Scope(self.opsets))
         del graph.node[:]
         graph.node.extend(nodes)
         del self.model.functions[:]
@@ -53,63 +53,63 @@ class _Inliner:
         domains = self.opsets | ({WRAPPED: 1} if self.wrapped else {})
         self.model.opset_import.extend(helper.make_opsetid(d, v) for d, v in domains.items())
 
-    def _nodes(self, nodes: Iterable[onnx.NodeProto], place: "_Place") -> list[onnx.NodeProto]:
+    def _nodes(self, nodes: Iterable[onnx.NodeProto], scope: "_Scope") -> list[onnx.NodeProto]:
         done: list[onnx.NodeProto] = []
         for index, node in enumerate(nodes):
-            name = place.prefix + node_name(node, index)
+            name = scope.prefix + node_name(node, index)
             self.count += 1
             self.limits.require(
                 "nodes", self.count, f"up to node '{name}' there are too many nodes"
             )
             self.limits.require("name_bytes", len(name), f"up to node '{name[:200]}'")
-            copy = self._copy(node, name, place)
+            copy = self._copy(node, name, scope)
             function = self.functions.get(_key_of(node))
             if function is None:
-                done.append(self._of_model(copy, place.opsets))
+                done.append(self._of_model(copy, scope.opsets))
             else:
-                done += self._call(function, copy, place)
+                done += self._call(function, copy, scope)
         return done
 
-    def _copy(self, node: onnx.NodeProto, name: str, place: "_Place") -> onnx.NodeProto:
+    def _copy(self, node: onnx.NodeProto, name: str, scope: "_Scope") -> onnx.NodeProto:
         copy = onnx.NodeProto()
         copy.CopyFrom(node)
         copy.name, copy.domain = name, domain_of(node.domain)
-        copy.input[:] = [place.names.get(each, each) for each in node.input]
-        copy.output[:] = [place.names.get(each, each) for each in node.output]
+        copy.input[:] = [scope.names.get(each, each) for each in node.input]
+        copy.output[:] = [scope.names.get(each, each) for each in node.output]
         del copy.attribute[:]
         for attribute in node.attribute:
-            if attribute.ref_attr_name and attribute.ref_attr_name not in place.attributes:
+            if attribute.ref_attr_name and attribute.ref_attr_name not in scope.attributes:
                 continue  # the operator's default
             filled = copy.attribute.add()
-            filled.CopyFrom(place.attributes.get(attribute.ref_attr_name, attribute))
+            filled.CopyFrom(scope.attributes.get(attribute.ref_attr_name, attribute))
             filled.name = attribute.name
         for graph in subgraphs(copy):
-            self._subgraph(graph, place.within(name))
+            self._subgraph(graph, scope.within(name))
         return copy
 
-    def _subgraph(self, graph: onnx.GraphProto, place: "_Place") -> None:
+    def _subgraph(self, graph: onnx.GraphProto, scope: "_Scope") -> None:
         """Inline within `graph`. In a function its own names give way to fresh ones."""
-        self.limits.require("nesting", place.depth, f"'{place.prefix}' is nested too deeply")
-        if place.functions:
-            own = {n: self._fresh(place.prefix + n) for n in _own_names(graph)}
-            place = place.naming({**place.names, **own})
+        self.limits.require("nesting", scope.depth, f"'{scope.prefix}' is nested too deeply")
+        if scope.functions:
+            own = {n: self._fresh(scope.prefix + n) for n in _own_names(graph)}
+            scope = scope.naming({**scope.names, **own})
             for info in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
-                info.name = place.names.get(info.name, info.name)
-        nodes = self._nodes(graph.node, place)
+                info.name = scope.names.get(info.name, info.name)
+        nodes = self._nodes(graph.node, scope)
         del graph.node[:]
         graph.node.extend(nodes)
 
     def _call(
-        self, function: onnx.FunctionProto, call: onnx.NodeProto, place: "_Place"
+        self, function: onnx.FunctionProto, call: onnx.NodeProto, scope: "_Scope"
     ) -> list[onnx.NodeProto]:
         key = _key(function)
-        if key in place.functions:
+        if key in scope.functions:
             raise InvalidModelError(f"function {function.name} calls itself")
         if len(call.input) > len(function.input):
             raise InvalidModelError(
                 f"node '{call.name}': {function.name} takes at most {len(function.input)} inputs"
             )
-        inner = place.within(call.name)
+        inner = scope.within(call.name)
         self.limits.require("nesting", inner.depth, f"node '{call.name}' is nested too deeply")
         given = [*call.input, *[""] * len(function.input)]
         names = dict(zip(function.input, given, strict=False))
@@ -119,12 +119,12 @@ class _Inliner:
         names |= {n: asked.get(n) or self._fresh(inner.prefix + n) for n in sorted(own)}
         nodes = self._nodes(
             function.node,
-            _Place(
+            _Scope(
                 read_opsets(function.opset_import),
                 names,
                 {a.name: a for a in (*function.attribute_proto, *call.attribute)},
                 inner.prefix,
-                (*place.functions, key),
+                (*scope.functions, key),
                 inner.depth,
             ),
         )
@@ -174,8 +174,8 @@ class _Inliner:
         return all(self._means_the_same(each, opsets) for each in inner)
 
 
-class _Place:
-    """The place of a list of nodes: a graph or the body of a function."""
+class _Scope:
+    """The scope of a list of nodes: a graph or the body of a function."""
 
     def __init__(
         self,
@@ -193,15 +193,15 @@ class _Place:
         self.functions = functions
         self.depth = depth
 
-    def within(self, name: str) -> "_Place":
-        """The place in node `name`, which lies here."""
-        return _Place(
+    def within(self, name: str) -> "_Scope":
+        """The scope in node `name`, which lies here."""
+        return _Scope(
             self.opsets, self.names, self.attributes, f"{name}/", self.functions, self.depth + 1
         )
 
-    def naming(self, names: Mapping[str, str]) -> "_Place":
-        """This place with other names."""
-        return _Place(self.opsets, names, self.attributes, self.prefix, self.functions, self.depth)
+    def naming(self, names: Mapping[str, str]) -> "_Scope":
+        """This scope with other names."""
+        return _Scope(self.opsets, names, self.attributes, self.prefix, self.functions, self.depth)
 
 
 def _key(function: onnx.FunctionProto) -> FunctionKey:

@@ -1,7 +1,7 @@
 """Classifiers and encoders of strings as numbers to compute with, and a look-up beside them.
 
-A classifier with labels that are strings gives the place of the label, by which the label is taken
-from a constant; an encoder of categories that are strings gets their places. What is computed is
+A classifier with labels that are strings gives the index of the label, by which the label is taken
+from a constant; an encoder of categories that are strings gets their indices. What is computed is
 compiled thereby, and only the look-up runs on the host.
 """
 
@@ -27,9 +27,9 @@ def split_lookups(model: onnx.ModelProto) -> None:
     for node in graph.node:
         integers = _INTEGERS.get(node.op_type) if node.domain == _DOMAIN else None
         if integers is not None and len(_strings(node, _LABELS)) > 1 and any(node.output[:1]):
-            nodes += _with_places(node, integers, graph, taken)
+            nodes += _with_indices(node, integers, graph, taken)
         elif _encodes_strings(node):
-            nodes += _of_places(node, taken)
+            nodes += _of_indices(node, taken)
         else:
             nodes.append(node)
     del graph.node[:]
@@ -41,33 +41,33 @@ def _encodes_strings(node: onnx.NodeProto) -> bool:
     return is_encoder and bool(_strings(node, _CATEGORIES) and node.input and any(node.output[:1]))
 
 
-def _with_places(
+def _with_indices(
     node: onnx.NodeProto, integers: str, graph: onnx.GraphProto, taken: set[str]
 ) -> list[onnx.NodeProto]:
     """A classifier, and the label that it means."""
     labels, output = _strings(node, _LABELS), node.output[0]
-    constant, place = (_fresh(f"{output}/{what}", taken) for what in ("labels", "place"))
+    constant, index = (_fresh(f"{output}/{what}", taken) for what in ("labels", "index"))
     graph.initializer.add(
         name=constant, data_type=onnx.TensorProto.STRING, dims=[len(labels)], string_data=labels
     )
     classifier = _without(node, _LABELS, integers)
     classifier.attribute.append(helper.make_attribute(integers, range(len(labels))))
-    classifier.output[0] = place
-    take = helper.make_node("Gather", [constant, place], [output], f"{node.name}/label", axis=0)
+    classifier.output[0] = index
+    take = helper.make_node("Gather", [constant, index], [output], f"{node.name}/label", axis=0)
     return [classifier, take]
 
 
-def _of_places(node: onnx.NodeProto, taken: set[str]) -> list[onnx.NodeProto]:
-    """An encoder, and the places of the categories before it."""
+def _of_indices(node: onnx.NodeProto, taken: set[str]) -> list[onnx.NodeProto]:
+    """An encoder, and the indices of the categories before it."""
     categories = _strings(node, _CATEGORIES)
-    place = _fresh(f"{node.output[0]}/place", taken)
+    index = _fresh(f"{node.output[0]}/index", taken)
     find = helper.make_node(
-        "CategoryMapper", [node.input[0]], [place], f"{node.name}/place", domain=_DOMAIN,
+        "CategoryMapper", [node.input[0]], [index], f"{node.name}/index", domain=_DOMAIN,
         cats_strings=categories, cats_int64s=range(len(categories)),
     )  # fmt: skip
     encoder = _without(node, _CATEGORIES, "cats_int64s")
     encoder.attribute.append(helper.make_attribute("cats_int64s", range(len(categories))))
-    encoder.input[0] = place
+    encoder.input[0] = index
     return [find, encoder]
 
 

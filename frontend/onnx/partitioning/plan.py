@@ -208,7 +208,7 @@ def _prepare(
         node.name = node_name(node, index)
         node.domain = domain_of(node.domain)
     order = in_order(model.graph.node)
-    if any(index != place for place, (index, _) in enumerate(order)):
+    if any(index != position for position, (index, _) in enumerate(order)):
         nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for _, node in order]
         del model.graph.node[:]
         model.graph.node.extend(nodes)

@@ -100,7 +100,7 @@ def test_the_way_is_spelled_as_it_is_on_a_disk_without_case(model, monkeypatch):
         return real(path, flags, *rest, dir_fd=dir_fd, **options)
 
     monkeypatch.setattr(external_data.os, "open", folded)
-    monkeypatch.setattr(external_data, "_HAS_PLACES", True)
+    monkeypatch.setattr(external_data, "_HAS_DIR_FD", True)
     assert returned(model("W.BIN")) == ["3xi64"]
     with pytest.raises(ExternalDataError):
         import_onnx(model("LINK"))

@@ -25,9 +25,9 @@ def test_names_are_new():
     node = helper.make_node(
         "LinearClassifier", ["x"], ["y", "z"], domain=ML, **LISTS["LinearClassifier"]
     )
-    classifier, look_up = split(node, taken=["x", "y/place", "y/labels"])
-    assert list(classifier.output) == ["y/place_", "z"]
-    assert list(look_up.input) == ["y/labels_", "y/place_"]
+    classifier, look_up = split(node, taken=["x", "y/index", "y/labels"])
+    assert list(classifier.output) == ["y/index_", "z"]
+    assert list(look_up.input) == ["y/labels_", "y/index_"]
     assert {a.name for a in classifier.attribute} == {"coefficients", "classlabels_ints"}
 
 
