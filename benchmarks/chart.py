@@ -28,7 +28,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
     runtimes = list(dict.fromkeys(row["runtime"] for model in models for row in model["rows"]))
     figure, axes = pyplot.subplots(figsize=(1.6 + 1.5 * len(models), 3.6), layout="constrained")
     width, tallest = 0.84 / len(runtimes), 1.0
-    for place, runtime in enumerate(runtimes):
+    for index, runtime in enumerate(runtimes):
         for number, model in enumerate(models):
             ratio = next(
                 (r["ratio_to_best_peer"] for r in model["rows"] if r["runtime"] == runtime), None
@@ -36,7 +36,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
             if ratio is None:
                 continue
             tallest = max(tallest, min(ratio, LONGEST))
-            x = number + (place - (len(runtimes) - 1) / 2) * width
+            x = number + (index - (len(runtimes) - 1) / 2) * width
             axes.bar(x, min(ratio, LONGEST), width * 0.92, color=COLOURS[runtime])
             axes.annotate(
                 f"{ratio:.2f}", (x, min(ratio, LONGEST)), ha="center", va="bottom", fontsize=6

@@ -32,13 +32,13 @@ def load_jax(path: Path, terms: Terms) -> Peer:
     weights = jax.device_put(weights, device)
     compiled = jax.jit(function)
 
-    def place(value: Any) -> Any:
+    def on_device(value: Any) -> Any:
         array = np.asarray(value)
         floating = np.issubdtype(array.dtype, np.floating)
         return jax.device_put(array.astype(t2j_dtype(dtype)) if floating else array, device)
 
     def run(feed: Feed) -> list[np.ndarray]:
-        results = compiled(weights, tuple(map(place, feed.values())))
+        results = compiled(weights, tuple(map(on_device, feed.values())))
         several = results if isinstance(results, tuple | list) else (results,)
         return [_array(result) for result in several]
 

@@ -20,20 +20,20 @@ def load_torch(path: Path, terms: Terms, *, compiled: bool) -> Peer:
     import torch
 
     architecture = architecture_of(path, "torch")
-    place = _require_device(torch, terms)
+    torch_device = _require_device(torch, terms)
     torch.set_num_threads(terms.threads)
     torch.backends.fp32_precision = "ieee"  # convolutions have 10 bits on CUDA otherwise (TF32)
     dtype = torch_dtype(terms)
 
     def tensor(value: Any) -> Any:
-        moved = torch.as_tensor(value).to(place)
+        moved = torch.as_tensor(value).to(torch_device)
         return moved.to(dtype) if moved.is_floating_point() else moved
 
     start = time.perf_counter()
-    module: Callable[..., Any] = architecture.module.to(place).to(dtype)
-    options: dict[str, object] = {"version": torch.__version__, "device": place}
+    module: Callable[..., Any] = architecture.module.to(torch_device).to(dtype)
+    options: dict[str, object] = {"version": torch.__version__, "device": torch_device}
     if compiled:
-        mode = "default" if place == "cpu" else "reduce-overhead"
+        mode = "default" if torch_device == "cpu" else "reduce-overhead"
         module = torch.compile(module, mode=mode)
         options |= {"backend": "inductor", "mode": mode}
     with torch.inference_mode():
@@ -52,11 +52,11 @@ def load_torch(path: Path, terms: Terms, *, compiled: bool) -> Peer:
 
 
 def _require_device(torch: Any, terms: Terms) -> str:
-    place = _BACKENDS.get(terms.device.partition(":")[0])
-    there = place == "cpu" or (place and getattr(torch, place).is_available())
-    if place is None or not there:
+    torch_device = _BACKENDS.get(terms.device.partition(":")[0])
+    there = torch_device == "cpu" or (torch_device and getattr(torch, torch_device).is_available())
+    if torch_device is None or not there:
         raise PeerError(f"torch {torch.__version__} finds no device for {terms.device}")
-    return place
+    return torch_device
 
 
 def _array(result: Any) -> np.ndarray:

@@ -59,7 +59,7 @@ def find_surviving(model: Any, options: Options) -> Exposure:
     surviving = search.surviving()
     known = {*surviving, *search.outputs}
     values = [name for node in nodes for name in node.outputs if name not in known]
-    return Exposure(search.outputs, surviving, {name: search.place(name) for name in values})
+    return Exposure(search.outputs, surviving, {name: search.origin(name) for name in values})
 
 
 class _Search:
@@ -79,7 +79,7 @@ class _Search:
         self._found = self._expressions.of(function)
         self._wanted = [self._found[value] for value in results(function)]
         self._there = set(self._found.values())
-        self._places = _places(function, {node.name for node in nodes})
+        self._origins = _origins(function, {node.name for node in nodes})
 
     def surviving(self) -> tuple[str, ...]:
         """The values that survive together."""
@@ -96,10 +96,10 @@ class _Search:
         order = {name: i for i, name in enumerate(n for node in self._nodes for n in node.outputs)}
         return tuple(sorted(taken, key=order.__getitem__))
 
-    def place(self, name: str) -> str:
+    def origin(self, name: str) -> str:
         """The op that computes the node of the value `name`; empty if there is none."""
         node = next(node for node in self._nodes if name in node.outputs)
-        return self._places.get(node.name, "")
+        return self._origins.get(node.name, "")
 
     def _likely(self) -> list[str]:
         """The candidates: values whose node is last in the location of an op with as many elements
@@ -157,12 +157,12 @@ def _elements(value: ir.Value) -> Elements:
     return str(math.prod(type_.shape)), type_.dtype.name
 
 
-def _places(function: Any, nodes: Collection[str]) -> dict[str, str]:
+def _origins(function: Any, nodes: Collection[str]) -> dict[str, str]:
     """The op that computes each of `nodes`, with all nodes that it computes, as text."""
-    places: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for op in function.regions[0].blocks[0].operations:
         names = [name for name in location_names(op.operation.location) if name in nodes]
         if op.operation.name != "graph.constant":
             for name in names:
-                places[name] = f"{op.operation.name} at {' + '.join(names)}"
-    return places
+                origins[name] = f"{op.operation.name} at {' + '.join(names)}"
+    return origins

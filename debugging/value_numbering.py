@@ -31,16 +31,16 @@ class Expressions:
         self._block(block, found, ("main",))
         return found
 
-    def _block(self, block: ir.Block, found: dict[ir.Value, int], place: tuple[Any, ...]) -> Any:
+    def _block(self, block: ir.Block, found: dict[ir.Value, int], path: tuple[Any, ...]) -> Any:
         for index, argument in enumerate(block.arguments):
-            found[argument] = self._number((*place, index, str(argument.type)))
+            found[argument] = self._number((*path, index, str(argument.type)))
         last: Any = ()
         for op in block.operations:
             operation = op.operation
             key = (operation.name, _attributes(operation), self._operands(operation, found))
             for region in operation.regions:
                 for inner in region.blocks:
-                    key = (*key, self._block(inner, found, (*place, key)))
+                    key = (*key, self._block(inner, found, (*path, key)))
             for index, result in enumerate(operation.results):
                 found[result] = self._number((key, index, str(result.type)))
             last = key

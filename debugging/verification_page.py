@@ -39,7 +39,7 @@ def make_page(found: Comparison) -> str:
             f"<h2>{len(found.fused)} values that are not in the compiled program</h2>",
             "<table><tr><th>value</th><th>part of</th></tr>",
             *(
-                f"<tr><td><code>{escape(name)}</code></td><td>{escape(_place(where))}</td></tr>"
+                f"<tr><td><code>{escape(name)}</code></td><td>{escape(_origin(where))}</td></tr>"
                 for name, where in found.fused.items()
             ),
             "</table>",
@@ -52,7 +52,7 @@ def make_page(found: Comparison) -> str:
     )
 
 
-def _place(where: str) -> str:
+def _origin(where: str) -> str:
     return where or "rewritten, or computed at compile time"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ..runtime.metadata import format_shape
 from .comparison import Comparison, ValueComparison
 
-SHOWN_PLACES, SHOWN_WORDS = 10, 4
+SHOWN_ORIGINS, SHOWN_WORDS = 10, 4
 """Maximum number of ops listed with their fused values, and of names in a line."""
 HEADINGS = ("", "difference", "value", "node", "type", "where")
 
@@ -75,20 +75,20 @@ def align(rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _fused(found: Comparison) -> list[str]:
     """The lines about values that the program does not have, grouped by op."""
-    places: dict[str, list[str]] = {}
+    by_origin: dict[str, list[str]] = {}
     for name, where in found.fused.items():
-        places.setdefault(where, []).append(name)
-    rewritten = places.pop("", [])
+        by_origin.setdefault(where, []).append(name)
+    rewritten = by_origin.pop("", [])
     lines = [
         f"{len(found.fused)} values are not in the compiled program (--unfused computes them, in "
         "another program):"
     ]
     lines += [
         f"  {shorten(names, ', ')}: part of {shorten(where.split(' + '), ' + ')}"
-        for where, names in [*places.items()][:SHOWN_PLACES]
+        for where, names in [*by_origin.items()][:SHOWN_ORIGINS]
     ]
-    if len(places) > SHOWN_PLACES:
-        lines.append(f"  and those of {len(places) - SHOWN_PLACES} more ops")
+    if len(by_origin) > SHOWN_ORIGINS:
+        lines.append(f"  and those of {len(by_origin) - SHOWN_ORIGINS} more ops")
     if rewritten:
         lines.append(f"  {shorten(rewritten, ', ')}: rewritten, or computed at compile time")
     return lines

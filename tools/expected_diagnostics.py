@@ -21,7 +21,7 @@ _COMMENT = re.compile(
     r"expected-(error|warning|remark|note)(-re)?"
     r"\s*(?:@([+-]\d+|above|below|unknown))?\s*\{\{(.*?)\}\}"
 )
-_PLACE = re.compile(r'"?-"?:(\d+):\d+')
+_POSITION = re.compile(r'"?-"?:(\d+):\d+')
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def expectations(text: str) -> list[Expectation]:
     """The expectations in the comments of `text`."""
     found: list[Expectation] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        for kind, regex, place, message in _COMMENT.findall(line):
-            found.append(Expectation(kind, _target(number, place), message, bool(regex)))
+        for kind, regex, target, message in _COMMENT.findall(line):
+            found.append(Expectation(kind, _target(number, target), message, bool(regex)))
     return found
 
 
@@ -72,8 +72,8 @@ def from_error(error: GraphcError) -> list[Diagnostic]:
     cause: Any = error.__cause__
     if isinstance(cause, ir.MLIRError):
         return [part for d in cause.error_diagnostics for part in from_mlir(d)]
-    place = _PLACE.search(str(error))
-    return [Diagnostic("error", int(place.group(1)) if place else None, str(error))]
+    target = _POSITION.search(str(error))
+    return [Diagnostic("error", int(target.group(1)) if target else None, str(error))]
 
 
 def mismatches(
@@ -95,11 +95,11 @@ def mismatches(
     return [*problems, *missing]
 
 
-def _target(line: int, place: str) -> int | None:
-    if place == "unknown":
+def _target(line: int, target: str) -> int | None:
+    if target == "unknown":
         return None
     offsets = {"": 0, "above": -1, "below": 1}
-    return line + (offsets[place] if place in offsets else int(place))
+    return line + (offsets[target] if target in offsets else int(target))
 
 
 def _line(location: ir.Location) -> int | None:

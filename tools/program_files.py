@@ -94,5 +94,7 @@ def write_output(data: str | bytes, path: str) -> None:
 
 def _located(diagnostic: object, path: str) -> str:
     text = diagnostic_text(diagnostic)
-    place = re.match(r"at '-:(\d+:\d+)': ", text)
-    return f"{path}:{place.group(1)}: {text[place.end() :]}" if place else f"{path}: {text}"
+    position = re.match(r"at '-:(\d+:\d+)': ", text)
+    return (
+        f"{path}:{position.group(1)}: {text[position.end() :]}" if position else f"{path}: {text}"
+    )

@@ -22,18 +22,18 @@ def place_nodes(
     """The x of the centre of each node and bend; neighbours on a layer are at least `gap` apart."""
     offsets = [_offsets(layer, widths, gap) for layer in layers]
     x = [0.0] * len(graph.rank)
-    for layer, places in zip(layers, offsets, strict=True):
-        for node, place in zip(layer, places, strict=True):
-            x[node] = place - places[-1] / 2
+    for layer, positions in zip(layers, offsets, strict=True):
+        for node, position in zip(layer, positions, strict=True):
+            x[node] = position - positions[-1] / 2
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
         near = graph.up if downwards else graph.down
         order = range(1, len(layers)) if downwards else range(len(layers) - 2, -1, -1)
         for rank in order:
             wishes = [_wish(graph, node, near[node], x) for node in layers[rank]]
-            places = _fit(wishes, offsets[rank])
-            for node, place in zip(layers[rank], places, strict=True):
-                x[node] = place
+            positions = _fit(wishes, offsets[rank])
+            for node, position in zip(layers[rank], positions, strict=True):
+                x[node] = position
     return x
 
 

@@ -23,9 +23,9 @@ def order_layers(graph: Layered) -> list[list[int]]:
         downwards = sweep % 2 == 0
         order = range(1, len(layers)) if downwards else range(len(layers) - 2, -1, -1)
         neighbours = graph.up if downwards else graph.down
-        place = _places(layers)
+        position = _positions(layers)
         for rank in order:
-            _sort_layer(layers[rank], neighbours, place)
+            _sort_layer(layers[rank], neighbours, position)
         found = crossings(graph, layers)
         waited += 1
         if found < fewest:
@@ -35,14 +35,14 @@ def order_layers(graph: Layered) -> list[list[int]]:
 
 def crossings(graph: Layered, layers: list[list[int]]) -> int:
     """The number of pairs of edges that cross."""
-    place = _places(layers)
+    position = _positions(layers)
     total = 0
     for layer in layers[:-1]:
         if len(layer) < 2:
             continue
         seen: list[int] = []
         for node in layer:
-            ends = [place[below] for below in graph.down[node]]
+            ends = [position[below] for below in graph.down[node]]
             total += sum(len(seen) - bisect_right(seen, end) for end in ends)
             for end in ends:
                 insort(seen, end)
@@ -65,16 +65,16 @@ def _first_order(graph: Layered) -> list[list[int]]:
     return layers
 
 
-def _places(layers: list[list[int]]) -> dict[int, int]:
-    return {node: place for layer in layers for place, node in enumerate(layer)}
+def _positions(layers: list[list[int]]) -> dict[int, int]:
+    return {node: position for layer in layers for position, node in enumerate(layer)}
 
 
-def _sort_layer(layer: list[int], neighbours: list[list[int]], place: dict[int, int]) -> None:
+def _sort_layer(layer: list[int], neighbours: list[list[int]], position: dict[int, int]) -> None:
     if len(layer) < 2:
         return
     means = {}
     for node in layer:
         near = neighbours[node]
-        means[node] = sum(place[other] for other in near) / len(near) if near else place[node]
+        means[node] = sum(position[other] for other in near) / len(near) if near else position[node]
     layer.sort(key=means.__getitem__)
-    place.update(zip(layer, range(len(layer)), strict=True))
+    position.update(zip(layer, range(len(layer)), strict=True))

@@ -17,8 +17,8 @@ def parts_program(parts: Sequence[Any]) -> dict[str, Any]:
         makers[name] = len(found.nodes)
         found.nodes.append(NodeView("input", "input", (name,)))
     for number, part in enumerate(parts):
-        place = "native" if part.native else "host"
-        node = NodeView(f"part {number}: {place}", place, tuple(part.nodes), position=number)
+        side = "native" if part.native else "host"
+        node = NodeView(f"part {number}: {side}", side, tuple(part.nodes), position=number)
         node.attributes = dict(part.reasons)
         index = len(found.nodes)
         for name in part.inputs:

@@ -38,8 +38,8 @@ def place_rows(
     for number, row in enumerate(profile["rows"]):
         votes: dict[tuple[int, int], int] = {}
         for name in row["nodes"]:
-            for place in by_name.get(name, ()):
-                votes[place] = votes.get(place, 0) + 1
+            for at in by_name.get(name, ()):
+                votes[at] = votes.get(at, 0) + 1
         if votes:
             placed.setdefault(max(votes, key=votes.__getitem__), []).append(number)
         else:

@@ -49,8 +49,8 @@ def plainer_constants(subject: ReductionCase) -> Iterator[ReductionCase]:
         array = numpy_helper.to_array(tensor)
         for plain in _plainer(array):
             copy = _copy(subject.model)
-            (place,) = [t for t in copy.graph.initializer if t.name == tensor.name]
-            place.CopyFrom(numpy_helper.from_array(plain, tensor.name))
+            (target,) = [t for t in copy.graph.initializer if t.name == tensor.name]
+            target.CopyFrom(numpy_helper.from_array(plain, tensor.name))
             yield replace(subject, model=copy)
     for name, array in subject.feeds.items():
         for plain in _plainer(array):
