@@ -1,7 +1,7 @@
 """Contractions: products of tensors summed over shared axes.
 
 Floats of 16 bits are summed in f32 and rounded once. Integers of 8 and 16 bits, of either
-signedness, give sums of type i32; wider integers keep their type and wrap around.
+signedness, accumulate in i32; wider integers keep their type and wrap around.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def require_equal_sizes(a: int | Dim, b: int | Dim, what: str) -> None:
 
 
 def _summable(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x` in the type that a contraction with result type `dtype` sums in."""
+    """`x` in the type that a contraction with result type `dtype` accumulates in."""
     if is_float(dtype):
         return x.astype(np.float32) if dtype.itemsize < 4 else x
     return x.astype(dtype)

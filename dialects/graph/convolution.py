@@ -45,7 +45,7 @@ def _require_divisible(channels: int | Dim, groups: int, what: str) -> None:
 class ConvOp(Contraction, name="conv"):
     """Convolution (ONNX Conv 22, without bias), on any number of spatial axes.
 
-    Integers of 8 and 16 bits give sums of type i32, as in `matmul`.
+    Integers of 8 and 16 bits accumulate in i32, as in `matmul`.
 
     ``channels_first``: `x` [N, C, spatial...], `w` [F, C/groups, kernel...], result [N, F, out...];
     ``channels_last``: `x` [N, spatial..., C], `w` [kernel..., C/groups, F], result [N, out..., F].
@@ -78,7 +78,7 @@ class ConvOp(Contraction, name="conv"):
         if x.dtype != w.dtype:
             raise TypeRuleError(f"operands have element types {x.dtype} and {w.dtype}")
         if is_unsigned(x.dtype) and x.dtype.itemsize < 4:
-            raise TypeRuleError(f"sums products of signed integers, not {x.dtype}")
+            raise TypeRuleError(f"multiplies signed integers, not {x.dtype}")
         if x.rank != w.rank:
             raise TypeRuleError(f"input {x} and weights {w} differ in rank")
         batch, channels, extents = split_layout(x.shape, layout)

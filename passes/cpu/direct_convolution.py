@@ -154,7 +154,7 @@ class DirectConv(Rewrite):
         return min(tiles, key=lambda tile: self._cost(tile, pixels, k))
 
     def _depthwise_tile(self, pixels: int, channels: int) -> PixelTile:
-        """The widest tile of channels, with sums in half of the registers."""
+        """The widest tile of channels, with accumulators in half of the registers."""
         vectors = next(n for n in (4, 2, 1) if channels // self.lanes % n == 0)
         return PixelTile(min(self.registers // 2 // vectors, pixels), vectors)
 

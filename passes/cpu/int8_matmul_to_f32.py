@@ -63,7 +63,7 @@ def _check(a: ir.Value, b: ir.Value, terms: Any, step: int) -> str | None:
         return "only integers of 8 bits are multiplied as floats"
     if not isinstance(terms, int) or terms < 1:
         return "the number of terms is not known at compile time, or 0"
-    return None if step <= exact_terms(*types) else "the sums are too long"
+    return None if step <= exact_terms(*types) else "K is too large"
 
 
 def _as_float(x: ir.Value) -> ir.Value:

@@ -93,13 +93,13 @@ class _Pack(Rewrite):
         """The reason not to pack `rows` rows, of or derived from `x`, by `weights` [K, N], or
         None."""
         if not isinstance(graph.type_of(x).shape[-1], int):
-            return "the length of the sums has a name"
+            return "K is not known at compile time"
         if rows == 0:
             return "there are no rows"
         if weights.dtype != np.float32:
             return "only f32 is packed"
         if weights.shape[0] < MIN_K:
-            return "the sums are too short"
+            return "K is too small"
         if self.form.tile(_known(rows), weights.shape[1]) is None:
             return "no panel fits the columns"
         return None

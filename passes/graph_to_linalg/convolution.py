@@ -138,9 +138,9 @@ def _add_matmul(x: Operand, w: Operand, total: graph.TensorType, output: ir.Valu
     channels, features = w.shape[-2:]
     pixels = graph.element_count(x.shape[:-1])
     x, w = x.reshaped([pixels, channels]), w.reshaped([channels, features])
-    sums = Operand(x.ctx, total, output).reshaped([pixels, features])
-    product = linalg.matmul(x.value, w.value, outs=[sums.value])
-    return replace(sums, lowered=product).reshaped(total.shape).value
+    accumulators = Operand(x.ctx, total, output).reshaped([pixels, features])
+    product = linalg.matmul(x.value, w.value, outs=[accumulators.value])
+    return replace(accumulators, lowered=product).reshaped(total.shape).value
 
 
 def _add_taps(
@@ -155,12 +155,14 @@ def _add_taps(
     pixels = total.shape[1]
     batch = x.shape[0] * pixels
     inner = total.with_shape([batch, *total.shape[2:]])
-    sums = Operand(x.ctx, total, output).reshaped(inner.shape).value
+    accumulators = Operand(x.ctx, total, output).reshaped(inner.shape).value
     for tap in range(graph.static_size(w.shape[0])):
         part = x.sliced(1, tap * windows.dilations[0], pixels, windows.strides[0])
         part = part.reshaped([batch, *x.shape[2:]])
-        sums = add(part, w.sliced(0, tap, 1).reshaped(w.shape[1:]), windows.inner, inner, sums)
-    return Operand(x.ctx, inner, sums).reshaped(total.shape).value
+        accumulators = add(
+            part, w.sliced(0, tap, 1).reshaped(w.shape[1:]), windows.inner, inner, accumulators
+        )
+    return Operand(x.ctx, inner, accumulators).reshaped(total.shape).value
 
 
 def _gathered(x: Operand, taps: int, windows: Windows, pixels: Size) -> Operand:

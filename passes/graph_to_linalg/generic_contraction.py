@@ -184,7 +184,7 @@ def _tiles(
     assert inner is not None
     steps[inner] = 4 * lanes if inner in rows else lanes
     if inner >= result.rank:
-        steps[rows[-1]] = 4  # sums at a time, for each of which the vector is loaded once
+        steps[rows[-1]] = 4  # accumulators at a time, for each of which the vector is loaded once
     for loop, size in enumerate(sizes):
         steps[loop] = min(steps[loop], size) if isinstance(size, int) else steps[loop]
     blocks = [max(step, BLOCK) if loop == rows[-1] else step for loop, step in enumerate(steps)]

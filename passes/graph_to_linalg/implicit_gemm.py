@@ -44,9 +44,9 @@ def implicit_convolution(
     leaves = {value: _flattened(ctx, value, result, flat) for value in read}
 
     def build() -> ir.Value:
-        sums = flat.with_dtype(graph.type_of(total).dtype)
-        y = _matmul(ctx, op, image, weights, sums, tile)
-        return _with_steps(ctx, {total: Factor(y, sums, [0, 1]), **leaves}, steps, flat)
+        accumulator_type = flat.with_dtype(graph.type_of(total).dtype)
+        y = _matmul(ctx, op, image, weights, accumulator_type, tile)
+        return _with_steps(ctx, {total: Factor(y, accumulator_type, [0, 1]), **leaves}, steps, flat)
 
     return reshape_tensor(ctx, in_own_dispatch(ctx, flat, build), flat, result)
 

@@ -159,13 +159,13 @@ def qlinear_conv_(
 ):  # fmt: skip
     """QLinearConv as in ONNX, also with channels last; weights are channels first in either
     form."""
-    sums = integer_conv(_channels_first(x, channels_last), w, x_zero, w_zero, **attributes)
+    accumulators = integer_conv(_channels_first(x, channels_last), w, x_zero, w_zero, **attributes)
     spatial = graph.type_of(x).rank - 2
     if bias is not None:
         shape = [*graph.type_of(bias).shape, *[1] * spatial]
-        sums = graph.add(sums, graph.reshape(bias, shape=shape))
+        accumulators = graph.add(accumulators, graph.reshape(bias, shape=shape))
     scales = [per_tensor(x_scale), per_filter(w_scale, spatial + 1)]
-    return _as_given(requantize(sums, scales, y_scale, y_zero), channels_last)
+    return _as_given(requantize(accumulators, scales, y_scale, y_zero), channels_last)
 
 
 @microsoft_op("QLinearConcat")

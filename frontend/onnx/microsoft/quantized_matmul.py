@@ -30,9 +30,9 @@ def matmul_integer_to_float(
 ):
     """Scales and zero points have one element, or one per column of `b`, for `a` one per row."""
     a_zero, b_zero = per_row(a_zero), per_column(b_zero)
-    sums = matmul_of_any_rank(a, b, lambda a, b: integer_matmul(a, b, a_zero, b_zero))
+    accumulators = matmul_of_any_rank(a, b, lambda a, b: integer_matmul(a, b, a_zero, b_zero))
     scale = graph.mul(per_row(a_scale), per_column(b_scale))
-    y = graph.mul(graph.cast(sums, to=graph.type_of(scale).dtype), scale)
+    y = graph.mul(graph.cast(accumulators, to=graph.type_of(scale).dtype), scale)
     return y if bias is None else graph.add(y, bias)
 
 
@@ -58,13 +58,13 @@ def qgemm(
     `y_scale`."""
     a = graph.transpose(a, perm=[1, 0]) if transA else a
     b = graph.transpose(b, perm=[1, 0]) if transB else b
-    sums = integer_matmul(a, b, per_row(a_zero), per_column(b_zero))
-    sums = sums if c is None else graph.add(sums, c)
+    accumulators = integer_matmul(a, b, per_row(a_zero), per_column(b_zero))
+    accumulators = accumulators if c is None else graph.add(accumulators, c)
     a_scale, b_scale = per_row(a_scale), per_column(b_scale)
     scale = graph.mul(a_scale, graph.splat_like(alpha, a_scale))
     if y_scale is not None and y_zero is not None:
-        return requantize(sums, [scale, b_scale], y_scale, y_zero)
-    return graph.mul(graph.cast(sums, to=np.float32), graph.mul(scale, b_scale))
+        return requantize(accumulators, [scale, b_scale], y_scale, y_zero)
+    return graph.mul(graph.cast(accumulators, to=np.float32), graph.mul(scale, b_scale))
 
 
 @microsoft_op("MatMulNBits")

@@ -179,20 +179,20 @@ def qlinear_matmul(a, a_scale: ir.Value, a_zero, b, b_scale: ir.Value, b_zero, y
     if graph.is_minifloat(graph.type_of(a).dtype):
         y = matmul_of_any_rank(dequantize(a, a_scale, a_zero), dequantize(b, b_scale, b_zero))
         return quantize_linear(y, graph.cast(y_scale, to=_F32), y_zero)
-    sums = matmul_of_any_rank(a, b, lambda a, b: integer_matmul(a, b, a_zero, b_zero))
-    return requantize(sums, [a_scale, b_scale], y_scale, y_zero)
+    accumulators = matmul_of_any_rank(a, b, lambda a, b: integer_matmul(a, b, a_zero, b_zero))
+    return requantize(accumulators, [a_scale, b_scale], y_scale, y_zero)
 
 
 @onnx_op("QLinearConv", since=10)
 def qlinear_conv(x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None, **attributes):
     """The bias is i32, of scale ``x_scale * w_scale``."""
-    sums = integer_conv(x, w, x_zero, w_zero, **attributes)
+    accumulators = integer_conv(x, w, x_zero, w_zero, **attributes)
     spatial = graph.type_of(x).rank - 2
     if bias is not None:
         shape = [*graph.type_of(bias).shape, *[1] * spatial]
-        sums = graph.add(sums, graph.reshape(bias, shape=shape))
+        accumulators = graph.add(accumulators, graph.reshape(bias, shape=shape))
     scales = [per_tensor(x_scale), per_filter(w_scale, spatial + 1)]
-    return requantize(sums, scales, y_scale, y_zero)
+    return requantize(accumulators, scales, y_scale, y_zero)
 
 
 @overload
@@ -221,11 +221,11 @@ def _vector(value: ir.Value, shape: Callable[..., list]) -> ir.Value:
 
 
 def requantize(
-    sums: ir.Value, scales: list[ir.Value], y_scale: ir.Value, y_zero: ir.Value
+    accumulators: ir.Value, scales: list[ir.Value], y_scale: ir.Value, y_zero: ir.Value
 ) -> ir.Value:
-    """i32 sums of products of quantized numbers with `scales`, quantized for `y_scale`."""
+    """i32 accumulators of quantized numbers with `scales`, quantized for `y_scale`."""
     factor = graph.mul(*(graph.cast(scale, to=_F32) for scale in scales))
     factor = graph.div(factor, graph.reshape(graph.cast(y_scale, to=_F32), shape=[]))
-    y = graph.mul(graph.cast(sums, to=_F32), factor)
+    y = graph.mul(graph.cast(accumulators, to=_F32), factor)
     one = graph.constant(value=np.ones((), np.float32))
     return graph.quantize(y, one, graph.reshape(y_zero, shape=[]))

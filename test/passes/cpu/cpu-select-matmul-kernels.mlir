@@ -88,7 +88,7 @@ func.func @unknown_rows(%x: tensor<?x16xf32, ["n"]>) -> tensor<?x64xf32, ["n"]> 
 
 // -----
 
-// Weights that are no constant, narrow results, short sums and no rows are left alone.
+// Weights that are no constant, narrow results, a small K and no rows are left alone.
 
 // CHECK-LABEL: @left_alone
 // CHECK-NOT: packed_matmul

@@ -43,7 +43,7 @@ func.func @declined(%x: tensor<1x8x8x16xf32>) -> tensor<1x7x7x16xf32> {
 
 // -----
 
-// Depthwise, vectors of channels lie side by side: half of the registers hold sums.
+// Depthwise, vectors of channels lie side by side: half of the registers hold accumulators.
 
 // CHECK-LABEL: @depthwise
 // CHECK: "graph.direct_conv"{{.*}}groups = 64 : i64{{.*}}tile_w = 4 : i64

@@ -36,7 +36,7 @@ func.func @conv(%x: tensor<1x8x8x120xi8>, %w: tensor<3x3x120x16xi8>) -> tensor<1
 
 // -----
 
-// Wider integers, sums of unknown length, and groups whose sums are too long.
+// Wider integers, an unknown K, and groups whose K is too large.
 
 // CHECK-LABEL: @declined
 // CHECK-NOT: f32

@@ -56,4 +56,4 @@ def test_tiles(pixels, features, vector_bits):
     assert features % (tile.vectors * rewrite.lanes) == 0
     assert 1 <= tile.pixels <= pixels
     assert tile.pixels * tile.vectors < rewrite.registers
-    assert tile.pixels * tile.vectors >= 4  # fewer sums wait for each other
+    assert tile.pixels * tile.vectors >= 4  # fewer accumulators wait for each other

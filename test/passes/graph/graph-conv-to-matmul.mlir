@@ -19,10 +19,10 @@ func.func @windows(%x: tensor<1x8x8x8xf32>) -> tensor<1x4x4x4xf32> {
 
 // Places that strides leave out are left out.
 
-// CHECK-LABEL: @places
+// CHECK-LABEL: @positions
 // CHECK: %[[X:.*]] = "graph.slice"(%arg0) {{.*}} -> tensor<?x4x4x8xf32, ["n"]>
 // CHECK: "graph.matmul"(%[[X]]
-func.func @places(%x: tensor<?x8x8x8xf32, ["n"]>) -> tensor<?x4x4x4xf32, ["n"]> {
+func.func @positions(%x: tensor<?x8x8x8xf32, ["n"]>) -> tensor<?x4x4x4xf32, ["n"]> {
   %w = "graph.constant"() {value = dense<2.0> : tensor<1x1x8x4xf32>} : () -> tensor<1x1x8x4xf32>
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<?x8x8x8xf32, ["n"]>, tensor<1x1x8x4xf32>) -> tensor<?x4x4x4xf32, ["n"]>
   return %y : tensor<?x4x4x4xf32, ["n"]>

@@ -41,7 +41,7 @@ func.func @vectors(%x: tensor<8x64xbf16>, %w: tensor<1x32x64x2xbf16>) -> tensor<
 
 // -----
 
-// The sums of a long product wait in the result, which must hold them.
+// The accumulators of a large K wait in the result, which must hold them.
 
 // CHECK-LABEL: @long
 // CHECK: "flow.dispatch"{{.*}} -> tensor<8x64xf32>

@@ -85,7 +85,7 @@ func.func @groups(%x: tensor<1x8x8x32xf32>) -> tensor<1x6x6x32xf32> {
 
 // -----
 
-// A transposed convolution with a stride of 2: one convolution that gives four results a place,
+// A transposed convolution with a stride of 2: one convolution that gives four results a position,
 // which are stored before they are set apart.
 // CHECK-LABEL: @transposed
 // CHECK: linalg.conv_2d_nhwc_hwcf {{.*}}tensor<2x2x4x32xf32>

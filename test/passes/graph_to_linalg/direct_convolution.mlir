@@ -1,6 +1,6 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --canonicalize --split-input-file | filecheck %s
 
-// A kernel that keeps the sums in registers, and the dispatch that runs it in pieces. Convolutions
+// A kernel that keeps accumulators in registers, and the dispatch that runs its workgroups. Convolutions
 // of one shape share it.
 
 // CHECK: "stream.executable"() ({
@@ -20,7 +20,7 @@ func.func @shared(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>, %v: ten
 
 // -----
 
-// Bias, residual and activation are computed before the sums leave the registers.
+// Bias, residual and activation are computed before the accumulators leave the registers.
 
 // CHECK: vector.fma
 // CHECK: arith.addf {{.*}} : vector<16xf32>

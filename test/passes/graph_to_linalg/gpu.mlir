@@ -65,7 +65,7 @@ func.func @top_k(%x: tensor<3x9xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>) {
 
 // -----
 
-// Products have sizes for which there are tiles: 32 rows, 32 columns, sums of 16.
+// Products have sizes for which there are tiles: 32 rows, 32 columns, K of 16.
 // CHECK-LABEL: @grid
 // CHECK: linalg.matmul ins(%{{.*}} : tensor<224x112xf32>, tensor<112x1024xf32>)
 // CHECK: iree_tensor_ext.compute_barrier.end

@@ -1,6 +1,6 @@
 // RUN: gc-opt %s --convert-graph-to-linalg --split-input-file | filecheck %s
 
-// Ten rounds, one product each, on the place of the element in row-major order.
+// Ten rounds, one product each, on the position of the element in row-major order.
 // CHECK-LABEL: @random_bits
 // CHECK: linalg.generic
 // CHECK-SAME: iterator_types = ["parallel"]

@@ -1,6 +1,6 @@
 // RUN: gc-opt %s --convert-graph-to-linalg=threads=2 --canonicalize --split-input-file | filecheck %s
 
-// One dispatch runs all steps; the sums of the four gates are side by side in registers.
+// One dispatch runs all steps; the accumulators of the four gates are side by side in registers.
 
 // CHECK: func.func @recurrent_0
 // CHECK: scf.for

@@ -1,7 +1,7 @@
 // RUN: gc-opt %s --workaround-index-reductions | filecheck %s
 
 // Both positions that a reduction asks for come from memory; one of no known number is counted.
-// CHECK-LABEL: @places
+// CHECK-LABEL: @positions
 // CHECK: %[[OWN:.*]] = "iree_tensor_ext.compute_barrier.end"({{.*}}) : (tensor<6xi32>) -> tensor<6xi32>
 // CHECK: %[[N:.*]] = tensor.dim %arg0
 // CHECK: %[[EMPTY:.*]] = tensor.empty(%[[N]]) : tensor<?xi32>
@@ -12,7 +12,7 @@
 // CHECK-NOT: linalg.index
 // CHECK: arith.index_cast %[[I]]
 // CHECK: arith.index_cast %[[J]]
-func.func @places(%x: tensor<6x?xi32>, %zero: tensor<6xi32>) -> tensor<6xi32> {
+func.func @positions(%x: tensor<6x?xi32>, %zero: tensor<6xi32>) -> tensor<6xi32> {
   %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<6x?xi32>) outs(%zero : tensor<6xi32>) {
   ^bb0(%in: i32, %out: i32):
     %i = linalg.index 0 : index

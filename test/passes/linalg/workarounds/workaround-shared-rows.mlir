@@ -48,12 +48,12 @@ func.func @before(%p: tensor<?xf32>, %zero: tensor<?xf32>, %wide: tensor<?x9xf32
     %y = arith.addf %in, %out : f32
     linalg.yield %y : f32
   } -> tensor<?xf32>
-  %places = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%base : tensor<?xf32>) outs(%wide : tensor<?x9xf32>) {
+  %positions = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%base : tensor<?xf32>) outs(%wide : tensor<?x9xf32>) {
   ^bb0(%in: f32, %out: f32):
     %y = arith.negf %in : f32
     linalg.yield %y : f32
   } -> tensor<?x9xf32>
-  return %sum, %places : tensor<?xf32>, tensor<?x9xf32>
+  return %sum, %positions : tensor<?xf32>, tensor<?x9xf32>
 }
 
 // Sums of what is not spread, and reductions over a loop that all of it is read along.
