@@ -274,10 +274,10 @@ def spirv_opcodes(contents):
     counts: Counter[int] = Counter()
     for start in (m.start() for m in re.finditer(rb"\x03\x02\x23\x07", contents)):
         words = np.frombuffer(contents, "<u4", (len(contents) - start) // 4, start)
-        place = 5  # behind the header
-        while place < len(words) and words[place] >> 16:
-            counts[int(words[place] & 0xFFFF)] += 1
-            place += int(words[place] >> 16)
+        offset = 5  # behind the header
+        while offset < len(words) and words[offset] >> 16:
+            counts[int(words[offset] & 0xFFFF)] += 1
+            offset += int(words[offset] >> 16)
     return counts
 
 
@@ -369,16 +369,16 @@ def test_vulkan_orders_long_rows(length):
         for name, kind, shape in (
             ("x", TensorProto.FLOAT, x.shape),
             ("values", TensorProto.FLOAT, (3, 7)),
-            ("places", TensorProto.INT64, (3, 7)),
+            ("indices", TensorProto.INT64, (3, 7)),
         )
     ]
-    node = helper.make_node("TopK", ["x", "k"], ["values", "places"])
+    node = helper.make_node("TopK", ["x", "k"], ["values", "indices"])
     seven = helper.make_tensor("k", TensorProto.INT64, [1], [7])
     graph = helper.make_graph([node], "g", infos[:1], infos[1:], [seven])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    values, places = graphc.compile(model, "vulkan", host=False).run(None, {"x": x})
+    values, indices = graphc.compile(model, "vulkan", host=False).run(None, {"x": x})
     expected = np.argsort(-x, axis=1)[:, :7]
-    assert np.array_equal(places, expected)
+    assert np.array_equal(indices, expected)
     assert np.array_equal(values, np.take_along_axis(x, expected, 1))
 
 

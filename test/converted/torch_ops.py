@@ -71,8 +71,8 @@ def _samples(info: Any, dtype: torch.dtype, count: int) -> list[Any]:
     torch.manual_seed(0)
     drawn = info.sample_inputs("cpu", dtype, requires_grad=False)
     fitting = [each for each in itertools.islice(drawn, MOST_SAMPLES) if _fits(each)]
-    places = {round(i * (len(fitting) - 1) / max(count - 1, 1)) for i in range(count)}
-    return [fitting[place] for place in sorted(places)] if fitting else []
+    chosen = {round(i * (len(fitting) - 1) / max(count - 1, 1)) for i in range(count)}
+    return [fitting[index] for index in sorted(chosen)] if fitting else []
 
 
 def _fits(sample: Any) -> bool:

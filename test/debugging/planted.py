@@ -1,4 +1,4 @@
-"""Faults to find: a plugin with passes that are wrong in one place among many."""
+"""Faults to find: a plugin with passes that are wrong at one node among many."""
 
 import os
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from graphc.passes.infra.registry import register
 from graphc.passes.infra.rewrite import rewrite
 
 
-def place():
+def faulty_node():
     """The end of the name of the node at which sums are wrong, as the environment has it now."""
     return os.environ.get("GRAPHC_PLANT_AT", "layer.1/output/Add")
 
@@ -28,7 +28,7 @@ def turn_sum(op):
     """``a + b --> b + a``, once at a node. Wrong at one of them."""
     if "turned" in op.operation.attributes:
         return None
-    first = graph.mul(op.b, constant(1.25)) if node_name(op).endswith(place()) else op.b
+    first = graph.mul(op.b, constant(1.25)) if node_name(op).endswith(faulty_node()) else op.b
     value = graph.add(first, op.a)
     value.owner.attributes["turned"] = ir.BoolAttr.get(True)
     return value
@@ -36,7 +36,7 @@ def turn_sum(op):
 
 def crash_at(op):
     """Fails at one layer."""
-    if place().split("/")[0] in node_name(op):
+    if faulty_node().split("/")[0] in node_name(op):
         raise ZeroDivisionError("planted")
 
 

@@ -44,9 +44,9 @@ def test_fused_values_are_named():
     found = verify(dense(), {"x": X})
     assert [row.name for row in found.outputs] == ["y"]
     assert found.layers == ()
-    (xw, place), (xwb, _) = found.fused.items()
+    (xw, origin), (xwb, _) = found.fused.items()
     assert (xw, xwb) == ("xw", "xwb")
-    assert place == "graph.fused at product + sum + activation"
+    assert origin == "graph.fused at product + sum + activation"
     assert "xw, xwb: part of graph.fused at product + sum + activation" in str(found)
 
 

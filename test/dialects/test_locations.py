@@ -14,11 +14,11 @@ def context():
 
 def test_names_of_all_kinds_of_locations():
     a, b = ir.Location.name("a"), ir.Location.name("b", ir.Location.file("m.py", 1, 2))
-    place = ir.Location.file("m.mlir", 3, 7)
+    position = ir.Location.file("m.mlir", 3, 7)
     assert location_names(a) == ("a",)
     assert location_names(ir.Location.fused([b, ir.Location.fused([a, b])])) == ("b", "a")
-    assert location_names(place) == ("m.mlir:3:7",)
-    assert location_names(ir.Location.callsite(a, [place])) == ("a",)
+    assert location_names(position) == ("m.mlir:3:7",)
+    assert location_names(ir.Location.callsite(a, [position])) == ("a",)
     assert location_names(ir.Location.unknown()) == ()
 
 

@@ -54,8 +54,8 @@ def reduce_findings(
     call = partial(_reduce, found, seed, folder, dict(options or {}), list(arguments))
     for index, said in call_each(call, found, jobs=jobs, timeout=REDUCTION_SECONDS):
         if isinstance(said, Lost):  # the whole graph is saved already
-            place = folder / draw_name(seed, index)
-            said = _write(place, found[index], f"not reduced: {said.detail}")
+            path = folder / draw_name(seed, index)
+            said = _write(path, found[index], f"not reduced: {said.detail}")
         yield f"{draw_name(seed, index)}: {said}"
 
 
@@ -91,18 +91,18 @@ def _reduce(
     warnings.simplefilter("ignore")
     outcome, case = found[index], draw_case(seed, index)
     case = _with_inputs(case, outcome.inputs)
-    place = folder / case.name
-    _save_whole(case, place / "whole")
+    path = folder / case.name
+    _save_whole(case, path / "whole")
     try:
         reduced = _reduced(case, outcome, options)
     except GraphcError as error:
-        return _write(place, outcome, f"not reduced: {one_line(error)}")
+        return _write(path, outcome, f"not reduced: {one_line(error)}")
     reference = [f"--reference={case.reference}"]
-    reduced.save(place, ["--threads=1", *arguments], reference, _predicate(outcome))
+    reduced.save(path, ["--threads=1", *arguments], reference, _predicate(outcome))
     culprit = ""
     if outcome.status is GraphStatus.WRONG and outcome.alone:
         culprit = _culprit(reduced.subject, case, options)
-    return _write(place, outcome, str(reduced), culprit, reduced.subject)
+    return _write(path, outcome, str(reduced), culprit, reduced.subject)
 
 
 def _reduced(case: DrawnGraph, outcome: GraphOutcome, options: dict[str, Any]) -> Reduced:
@@ -150,20 +150,20 @@ def _culprit(subject: ReductionCase, case: DrawnGraph, options: dict[str, Any]) 
         return f"not known: {one_line(error)}"
 
 
-def _save_whole(case: DrawnGraph, place: Path) -> None:
-    place.mkdir(parents=True, exist_ok=True)
-    reduction_case(case.model, case.feeds).save(place)
+def _save_whole(case: DrawnGraph, path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    reduction_case(case.model, case.feeds).save(path)
 
 
 def _write(
-    place: Path,
+    path: Path,
     outcome: GraphOutcome,
     said: str,
     culprit: str = "",
     subject: ReductionCase | None = None,
 ) -> str:
     """Write ``finding.json``, which marks this finding as processed; return `said`."""
-    place.mkdir(parents=True, exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
     operators = [] if subject is None else [n.op_type for n in all_nodes(subject.model.graph)]
     written = {
         "index": outcome.index,
@@ -173,5 +173,5 @@ def _write(
         "operators": operators,
         "culprit": culprit,
     }
-    (place / "finding.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    (path / "finding.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     return said

@@ -1,4 +1,4 @@
-"""Reads and writes at drawn places: negative indices, empty tensors, repeated places."""
+"""Reads and writes at drawn positions: negative indices, empty tensors, repeated positions."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -25,14 +25,14 @@ def _gather(draw):
 def _gather_elements(draw):
     shape = draw(shapes(rank=(1, 4), low=1))
     axis = draw(axes(len(shape)))
-    places = list(shape)
-    places[axis] = draw(st.integers(0, 6))
-    indices = draw(_indices(places, shape[axis]))
+    positions = list(shape)
+    positions[axis] = draw(st.integers(0, 6))
+    indices = draw(_indices(positions, shape[axis]))
     x = draw(tensors(shape))
     return RandomNode("GatherElements", [x, draw(feeds(indices))], {"axis": axis})
 
 
-def _places(draw, extents, count):
+def _positions(draw, extents, count):
     rows = [draw(_indices([count], extent)).astype(np.int64) for extent in extents]
     return np.stack(rows, axis=-1)
 
@@ -41,7 +41,7 @@ def _places(draw, extents, count):
 def _gather_nd(draw):
     shape = draw(shapes(rank=(1, 4), low=1))
     depth = draw(st.integers(1, len(shape)))
-    indices = _places(draw, shape[:depth], draw(st.integers(0, 5)))
+    indices = _positions(draw, shape[:depth], draw(st.integers(0, 5)))
     return RandomNode("GatherND", [draw(tensors(shape)), indices])
 
 
@@ -50,13 +50,13 @@ def _scatter_nd(draw):
     shape = draw(shapes(rank=(1, 4), low=1))
     depth = draw(st.integers(1, len(shape)))
     reduction = draw(st.sampled_from(("none", "add", "mul", "max", "min")))
-    indices = _places(draw, shape[:depth], draw(st.integers(1, 5)))
-    if reduction == "none":  # of equal places, which comes last is not said
+    indices = _positions(draw, shape[:depth], draw(st.integers(1, 5)))
+    if reduction == "none":  # of equal positions, which comes last is not said
         positive = indices % np.array(shape[:depth])
         indices = indices[np.unique(positive, axis=0, return_index=True)[1]]
     updates = draw(arrays([len(indices), *shape[depth:]]))
     inputs = [draw(tensors(shape)), indices, updates]
-    # Of equal places, which others may be, which comes last is not said.
+    # Of equal positions, which others may be, which comes last is not said.
     free = reduction != "none"
     return RandomNode("ScatterND", inputs, {"reduction": reduction}, other_values=free)
 
@@ -65,11 +65,11 @@ def _scatter_nd(draw):
 def _scatter_elements(draw):
     shape = draw(shapes(rank=(1, 3), low=1))
     axis = draw(axes(len(shape)))
-    places = list(shape)
-    places[axis] = draw(st.integers(1, 4))
-    indices = draw(_indices(places, shape[axis]))
+    positions = list(shape)
+    positions[axis] = draw(st.integers(1, 4))
+    indices = draw(_indices(positions, shape[axis]))
     reduction = draw(st.sampled_from(("add", "mul", "max", "min")))
-    inputs = [draw(tensors(shape)), draw(feeds(indices)), draw(arrays(places))]
+    inputs = [draw(tensors(shape)), draw(feeds(indices)), draw(arrays(positions))]
     attributes = {"axis": axis, "reduction": reduction}
     return RandomNode("ScatterElements", inputs, attributes, tolerance=1e-5)
 

@@ -20,7 +20,7 @@ class EscapeError(Exception):
 class InputOutcome:
     """The outcome: `name` is ``ok``, the name of a kind of `GraphcError`, or the failure.
 
-    `violation` is its place, empty if there is no violation; `message` gives details.
+    `violation` is its location, empty if there is no violation; `message` gives details.
     """
 
     name: str
@@ -41,11 +41,11 @@ def outcome_of(run: Callable[[], object]) -> InputOutcome:
     except GraphcError as error:
         return InputOutcome(type(error).__name__)
     except Exception as error:
-        return InputOutcome(type(error).__name__, _place(error), _one_line(error))
+        return InputOutcome(type(error).__name__, _location(error), _one_line(error))
     return InputOutcome("ok")
 
 
-def _place(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     """The innermost line of graphc that `error` passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if f.filename.startswith(str(PACKAGE)) and ".venv" not in f.filename]

@@ -241,9 +241,9 @@ def _change_tensor(tensor: TensorProto, draw: random.Random) -> None:
         case 4:
             tensor.int64_data.extend([substitutes.integer(draw)])
         case 5:
-            place = draw.choice(("x.bin", *substitutes.NAMES))
+            path = draw.choice(("x.bin", *substitutes.NAMES))
             tensor.data_location = TensorProto.EXTERNAL
-            tensor.external_data.add(key="location", value=place)
+            tensor.external_data.add(key="location", value=path)
             tensor.external_data.add(key="offset", value=str(substitutes.integer(draw)))
         case 6:
             tensor.name = draw.choice(substitutes.NAMES)

@@ -38,6 +38,6 @@ def test_the_page_is_called_as_the_model(onnx_file, tmp_path, monkeypatch):
 def test_errors(onnx_file, tmp_path, refused, flags, code, message):
     (tmp_path / "a.txt").write_text("rows?")
     (tmp_path / "a.json").write_text(json.dumps({"events": []}))
-    places = {"missing": "missing.json", "text": "a.txt", "json": "a.json", "folder": "."}
-    paths = {name: tmp_path / path for name, path in places.items()}
+    files = {"missing": "missing.json", "text": "a.txt", "json": "a.json", "folder": "."}
+    paths = {name: tmp_path / path for name, path in files.items()}
     refused(main, [onnx_file, *(flag.format(**paths) for flag in flags)], code, message)

@@ -10,7 +10,7 @@ from ..drawn_values import Value
 _TYPES = ("float32", "float64", "int32", "int64", "bool", "float16")
 
 
-def places(b: GraphBuilder, shape: list[int], extent: int, negative: bool = True) -> Value:
+def drawn_indices(b: GraphBuilder, shape: list[int], extent: int, negative: bool = True) -> Value:
     """Indices from ``-extent`` to ``extent - 1``, known or fed."""
     low = -extent if negative and b.chance(0.5) else 0
     found = b.random.integers(low, extent, shape).astype(b.choose((np.int32, np.int64)))
@@ -22,7 +22,7 @@ def gather(b: GraphBuilder) -> None:
     """Gather slices along an axis."""
     x = b.take((1, 4), _TYPES, empty=False)
     axis = b.axis(x.rank)
-    b.add("Gather", [x, places(b, b.shape(0, 2), x.shape[axis])], exact=True, axis=axis)
+    b.add("Gather", [x, drawn_indices(b, b.shape(0, 2), x.shape[axis])], exact=True, axis=axis)
 
 
 @draws(weight=1.5, since=11)
@@ -31,7 +31,7 @@ def gather_elements(b: GraphBuilder) -> None:
     x = b.take((1, 4), _TYPES, empty=False)
     axis, shape = b.axis(x.rank), list(x.shape)
     extent, shape[axis] = shape[axis], b.integer(1, 5)
-    b.add("GatherElements", [x, places(b, shape, extent)], exact=True, axis=axis)
+    b.add("GatherElements", [x, drawn_indices(b, shape, extent)], exact=True, axis=axis)
 
 
 @draws(weight=1.5, since=12)
@@ -70,7 +70,7 @@ def scatter_elements(b: GraphBuilder) -> None:
     extent, shape[axis] = shape[axis], b.integer(1, 4)
     updates = b.like(shape, x.dtype)
     reduction = b.choose(("add", "max", "min"))
-    inputs = [x, places(b, shape, extent), updates]
+    inputs = [x, drawn_indices(b, shape, extent), updates]
     b.add("ScatterElements", inputs, exact=True, axis=axis, reduction=reduction)
 
 
@@ -78,7 +78,7 @@ def scatter_elements(b: GraphBuilder) -> None:
 def one_hot(b: GraphBuilder) -> None:
     """One-hot encoding of indices."""
     depth = b.integer(1, 6)
-    x = places(b, b.shape(1, 2), depth)
+    x = drawn_indices(b, b.shape(1, 2), depth)
     dtype = b.choose((np.float32, np.int64))
     values = b.known(np.array(b.choose(((0, 1), (2, 5))), dtype))
     axis = b.axis(x.rank + 1)

@@ -127,10 +127,10 @@ def counted_slice(b: GraphBuilder) -> None:
     """Slice up to a counted position or from it, forwards or backwards."""
     x = b.take((1, 3), _TYPES, empty=False)
     axis = b.integer(0, x.rank - 1)
-    place = one_number(b, 1, x.shape[axis])
+    bound = one_number(b, 1, x.shape[axis])
     step = b.choose((1, 1, 1, 2, -1))
     first, last = (-1, -x.shape[axis] - 1) if step < 0 else (0, x.shape[axis])
-    ends = [place, b.ints([last])] if b.chance(0.4) else [b.ints([first]), place]
+    ends = [bound, b.ints([last])] if b.chance(0.4) else [b.ints([first]), bound]
     followed(b, b.add("Slice", [x, *ends, b.ints([axis]), b.ints([step])], exact=True)[0])
 
 
@@ -142,9 +142,9 @@ def counted_pad(b: GraphBuilder) -> None:
     amounts: list[Value | int] = [0] * (2 * x.rank)
     axis = b.integer(0, x.rank - 1)
     most = max(x.shape[axis] - 1, 1) if mode == "reflect" else 4
-    for place in (axis, axis + x.rank):
+    for bound in (axis, axis + x.rank):
         if b.chance(0.7):
-            amounts[place] = number(b, 1, min(most, 4))
+            amounts[bound] = number(b, 1, min(most, 4))
     followed(b, b.add("Pad", [x, listed(b, amounts)], exact=True, mode=mode)[0])
 
 
@@ -160,18 +160,18 @@ def counted_top_k(b: GraphBuilder) -> None:
     """TopK with a counted K."""
     x = b.take((1, 2), ("int32", "int64"), empty=False)
     k = one_number(b, 1, x.shape[-1])
-    values, places = b.add("TopK", [x, k], 2, exact=True, axis=-1, largest=b.integer(0, 1))
+    values, positions = b.add("TopK", [x, k], 2, exact=True, axis=-1, largest=b.integer(0, 1))
     followed(b, values)
-    followed(b, places)
+    followed(b, positions)
 
 
 @draws(since=11)
 def counted_one_hot(b: GraphBuilder) -> None:
     """One-hot encoding with a counted depth."""
-    places = b.new([b.integer(1, 5)], "int64", 0, 2)
+    positions = b.new([b.integer(1, 5)], "int64", 0, 2)
     ends = b.known(np.array((0, 1), np.float32))
     axis = b.choose((0, -1))
-    followed(b, b.add("OneHot", [places, number(b, 3, 7), ends], exact=True, axis=axis)[0])
+    followed(b, b.add("OneHot", [positions, number(b, 3, 7), ends], exact=True, axis=axis)[0])
 
 
 @draws(since=11)
@@ -203,12 +203,12 @@ def masked(b: GraphBuilder) -> None:
         followed(b, b.add("Compress", [x, condition], exact=True, axis=axis)[0])
         return
     condition = b.new(x.shape[: b.integer(1, x.rank)], "bool", weight=False)
-    (places,) = b.add("NonZero", [condition])
-    (places,) = b.add("Transpose", [places], exact=True, perm=[1, 0])
-    if b.opset >= 12 and places.size:
-        followed(b, b.add("GatherND", [x, places], exact=True)[0])
+    (positions,) = b.add("NonZero", [condition])
+    (positions,) = b.add("Transpose", [positions], exact=True, perm=[1, 0])
+    if b.opset >= 12 and positions.size:
+        followed(b, b.add("GatherND", [x, positions], exact=True)[0])
     else:
-        followed(b, places)
+        followed(b, positions)
 
 
 @draws(since=11)

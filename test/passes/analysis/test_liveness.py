@@ -141,7 +141,7 @@ def test_a_pool_copies_its_image_to_where_there_is_a_border():
 
 @pytest.mark.usefixtures("context")
 def test_sizes_that_the_assumed_ones_cannot_have():
-    """Half of one place is none, which does not broadcast to two: it counts as one."""
+    """Half of one element is none, which does not broadcast to two: it counts as one."""
     body = lambda x, y: graph.exp(graph.add(x, y))  # noqa: E731
     found = live(body, "floordiv(n, 2)xf32", "2 * mxf32")
     assert (found.assumed, [buffer.bytes for buffer in found.buffers]) == (("n", "m"), [0, 8, 4, 4])

@@ -25,7 +25,7 @@ CASES = [
     ConvCase((1, 64, 9, 6), (96, 32, 3, 3), "relu", (("pads", [1] * 4), ("group", 2))),
     ConvCase((2, 48, 5, 11), (48, 16, 3, 3), "bias", (("pads", [1] * 4), ("group", 3))),
 ]
-"""Sizes that tiles divide, and sizes that they do not, down to one place."""
+"""Sizes that tiles divide, and sizes that they do not, down to one pixel."""
 
 
 @pytest.mark.parametrize(("vector_bits", "tile"), [(128, 4), (256, 2), (512, 4), (512, 2)])

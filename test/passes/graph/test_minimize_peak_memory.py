@@ -62,9 +62,9 @@ def test_orders_compute_the_same_with_no_more_memory(choices):
         for strategy in STRATEGIES:
             order = strategy(problem)
             assert sorted(order) == list(range(len(problem.ops)))
-            place = {number: index for index, number in enumerate(order)}
+            position = {number: index for index, number in enumerate(order)}
             for number, needed in enumerate(problem.needed):
-                assert all(place[other] < place[number] for other in needed)
+                assert all(position[other] < position[number] for other in needed)
         x = np.linspace(0, 1, 4, dtype=np.float32)
         expected = evaluate_function(function, [x])
         run_pipeline(module, "graph-minimize-peak-memory")

@@ -22,13 +22,14 @@ def aligned(array):
 def test_inputs_stay_as_they_are():
     nodes = [
         helper.make_node("Identity", ["x"], ["same"]),
-        helper.make_node("ScatterND", ["x", "places", "updates"], ["y"]),
+        helper.make_node("ScatterND", ["x", "indices", "updates"], ["y"]),
     ]
     inputs = {
-        "x": (np.float32, ["n", 64]), "places": (np.int64, [2, 1]), "updates": (np.float32, [2, 64])
+        "x": (np.float32, ["n", 64]), "indices": (np.int64, [2, 1]),
+        "updates": (np.float32, [2, 64]),
     }  # fmt: skip
     x = np.arange(ROWS * 64, dtype=np.float32).reshape(ROWS, 64)
-    feeds = {"places": np.array([[3], [7]]), "updates": np.ones((2, 64), np.float32)}
+    feeds = {"indices": np.array([[3], [7]]), "updates": np.ones((2, 64), np.float32)}
     expected = x.copy()
     expected[[3, 7]] = 1
     with graphc.compile(build_model(nodes, inputs, ["same", "y"]), threads=1) as model:
@@ -45,12 +46,12 @@ def test_what_is_read_elsewhere_stays_as_it_is():
     nodes = [
         helper.make_node("Mul", ["a", "b"], ["x"]),
         helper.make_node("Add", ["x", "b"], ["sum"]),
-        helper.make_node("ScatterND", ["x", "places", "updates"], ["y"]),
+        helper.make_node("ScatterND", ["x", "indices", "updates"], ["y"]),
         helper.make_node("Pad", ["zero", "none"], ["constant"]),
     ]
     inputs = {"a": (np.float32, [3]), "b": (np.float32, [3])}
     known = {
-        "places": [[0]], "updates": np.array([-2], np.float32),
+        "indices": [[0]], "updates": np.array([-2], np.float32),
         "zero": np.zeros(1, np.float32), "none": [0, 0],
     }  # fmt: skip
     feeds = {name: np.full(3, 2, np.float32) for name in inputs}
@@ -66,11 +67,13 @@ def test_two_scatters_to_equal_constants():
     nodes = [
         helper.make_node("Shape", ["updates"], ["size"]),
         helper.make_node("ConstantOfShape", ["size"], ["zeros"]),
-        helper.make_node("ScatterElements", ["zeros", "places", "updates"], ["y"]),
-        helper.make_node("ScatterElements", ["zeros", "places", "updates"], ["z"], reduction="add"),
+        helper.make_node("ScatterElements", ["zeros", "indices", "updates"], ["y"]),
+        helper.make_node(
+            "ScatterElements", ["zeros", "indices", "updates"], ["z"], reduction="add"
+        ),
     ]
-    inputs = {"places": (np.int64, ["n"]), "updates": (np.float32, ["n"])}
-    feeds = {"places": np.array([1, 1, 0]), "updates": np.float32([3, 2, 1])}
+    inputs = {"indices": (np.int64, ["n"]), "updates": (np.float32, ["n"])}
+    feeds = {"indices": np.array([1, 1, 0]), "updates": np.float32([3, 2, 1])}
     with graphc.compile(build_model(nodes, inputs, ["y", "z"], opset=18), threads=1) as model:
         y, z = model.run(None, feeds)
     np.testing.assert_array_equal(y, [1, 2, 0])

@@ -28,7 +28,7 @@ def test_blocks_of_a_product_fit_the_caches():
 
 @pytest.fixture
 def convolved():
-    """A program with a convolution of 56x56 places by Winograd's algorithm."""
+    """A program with a convolution of 56x56 pixels by Winograd's algorithm."""
     weights = np.ones((64, 64, 3, 3), np.float32)
     node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
     model = build_model([node], {"x": (np.float32, (1, 64, 56, 56))}, ["y"], {"w": weights})

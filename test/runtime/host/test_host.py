@@ -140,11 +140,11 @@ def test_no_rows_give_no_maps():
         part.run({"x": X[:, :2]})
 
 
-@pytest.mark.parametrize("places", [[1], [[1, 0]], [2, 2]])
+@pytest.mark.parametrize("columns", [[1], [[1, 0]], [2, 2]])
 @pytest.mark.parametrize("x", [strings("a", "b", "c"), strings(*"abcdef").reshape(2, 3)])
-def test_columns_of_strings(x, places):
+def test_columns_of_strings(x, columns):
     each = node("ArrayFeatureExtractor", ["x", "i"], ["y"], ML)
-    check(each, {"x": x, "i": np.array(places)}, ["y"])
+    check(each, {"x": x, "i": np.array(columns)}, ["y"])
 
 
 def test_strings_are_moved():

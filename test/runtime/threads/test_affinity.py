@@ -21,7 +21,7 @@ device = open_device("local-task", {threads})
 tasks = [task for task in Path("/proc/self/task").iterdir()]
 workers = [int(task.name) for task in tasks if "iree-worker" in (task / "comm").read_text()]
 assert len(workers) == {threads}, workers
-places = [os.sched_getaffinity(worker) for worker in workers]
+cpu_sets = [os.sched_getaffinity(worker) for worker in workers]
 """
 
 
@@ -34,21 +34,21 @@ def run(script, threads, cpus=None):
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two processors")
 def test_each_processor_has_its_worker():
     run(
-        "assert sorted(map(sorted, places)) == [[cpu] for cpu in sorted(usable)], places",
+        "assert sorted(map(sorted, cpu_sets)) == [[cpu] for cpu in sorted(usable)], cpu_sets",
         threads=len(CPUS),
     )
 
 
 def test_workers_of_another_number_may_run_on_all_of_them():
     run(
-        "assert all(place == usable for place in places), places",
+        "assert all(cpus == usable for cpus in cpu_sets), cpu_sets",
         threads=len(CPUS) + 1,
     )
 
 
 def test_workers_stay_where_the_process_may_run():
     cpu = min(CPUS)
-    run(f"assert places == [{{{cpu}}}] * 3, places", threads=3, cpus={cpu})
+    run(f"assert cpu_sets == [{{{cpu}}}] * 3, cpu_sets", threads=3, cpus={cpu})
 
 
 def test_where_threads_cannot_be_seen_nothing_is_placed(monkeypatch, tmp_path):

@@ -89,7 +89,7 @@ def test_sizes_by_the_million_that_are_not_known():
 
 
 def test_a_table_that_is_too_large():
-    """Resize computes places and weights for each row of its result."""
+    """Resize computes indices and weights for each row of its result."""
     node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")
     model = build_model([node], {"x": (np.float32, [2])}, ["y"], opset=13)
     with_constants(model, sizes=[1 << 36])
@@ -113,8 +113,8 @@ def test_loops_within_loops(monkeypatch):
 
 def test_two_nodes_that_ask_for_the_same_computed_sizes():
     nodes = [
-        helper.make_node("NonZero", ["x"], ["places"]),
-        helper.make_node("ReduceMax", ["places"], ["t"], axes=[1], keepdims=0),
+        helper.make_node("NonZero", ["x"], ["indices"]),
+        helper.make_node("ReduceMax", ["indices"], ["t"], axes=[1], keepdims=0),
         helper.make_node("ConstantOfShape", ["t"], ["a"]),
         helper.make_node("ConstantOfShape", ["t"], ["b"]),
     ]

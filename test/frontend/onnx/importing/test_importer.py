@@ -47,10 +47,10 @@ def test_initializers_in_every_form():
     nodes = [helper.make_node("Mul", ["x", name], [f"{name}_y"]) for name in ("w", "s", "t")]
     model = build_model(nodes, X, ["w_y", "s_y", "t_y"], {"w": [1.0], "": [3.0]})
     model.graph.initializer.append(numpy_helper.from_array(np.float32([5]), "w"))
-    for name, places in (("s", [1]), ("t", [[0, 1]])):
+    for name, coordinates in (("s", [1]), ("t", [[0, 1]])):
         sparse = model.graph.sparse_initializer.add(dims=[1, 3])
         sparse.values.CopyFrom(numpy_helper.from_array(np.float32([4]), name))
-        sparse.indices.CopyFrom(numpy_helper.from_array(np.array(places)))
+        sparse.indices.CopyFrom(numpy_helper.from_array(np.array(coordinates)))
     x = np.array([[1, 2, 3], [-4, 5, 6]], np.float32)
     expected = [x * 5, x * [0, 4, 0], x * [0, 4, 0]]
     for got, want in zip(evaluate(model, {"x": x}), expected, strict=True):

@@ -133,8 +133,8 @@ def test_grouped_prompts():
     _grouped(cases, *_Q, *buffers, *short, *angles, do_rotary=1)
     _grouped(cases, _floats(2, 3, 64), None, None, None, None, *whole, *angles, do_rotary=1,
              rotary_interleaved=1)  # fmt: skip
-    places = np.int64([[0, 1, 2], [2, 3, 4]])
-    _grouped(cases, *_Q, None, None, *whole, *angles, places, do_rotary=1)
+    position_ids = np.int64([[0, 1, 2], [2, 3, 4]])
+    _grouped(cases, *_Q, None, None, *whole, *angles, position_ids, do_rotary=1)
     bias = _floats(2, 2, 3, 3)
     _grouped(cases, *_Q, None, None, *whole, None, None, None, bias, scale=0.5)
     _grouped(cases, *_Q, None, None, *whole, None, None, None, None, _floats(2))

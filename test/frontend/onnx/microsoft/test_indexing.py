@@ -26,17 +26,17 @@ def _add(cases: Cases, *inputs, **attributes) -> None:
 
 def test_bytes():
     cases = Cases(opset=21, domains={DOMAIN: 1})
-    places = np.int64([[0, 3, -1], [2, 2, 1]])
+    indices = np.int64([[0, 3, -1], [2, 2, 1]])
     form = {"block_size": 16, "gather_axis": 0, "quantize_axis": 1}
     for bits in (4, 8):
         table, zeros = const(_bytes(4, 48 * bits // 8)), const(_bytes(4, -(-3 * bits // 8)))
-        _add(cases, table, places, const(_scales(4, 3)), bits=bits, **form)
-        _add(cases, table, places, const(_scales(4, 3)), zeros, bits=bits, **form)
+        _add(cases, table, indices, const(_scales(4, 3)), bits=bits, **form)
+        _add(cases, table, indices, const(_scales(4, 3)), zeros, bits=bits, **form)
     table = const(_bytes(4, 2, 16))
     _add(
         cases,
         table,
-        Feed(places, ["n", 3]),
+        Feed(indices, ["n", 3]),
         const(_scales(4, 2, 2)),
         **form | {"quantize_axis": -1},
     )
@@ -49,9 +49,9 @@ def test_numbers_of_four_bits():
     for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
         table = const((_bytes(4, 48) % 8).astype(dtype))
         zeros = const((_bytes(4, 3) % 8).astype(dtype))
-        places = np.int64([3, 0])
-        _add(cases, table, places, const(_scales(4, 3)), zeros, block_size=16)
-        _add(cases, table, places, const(_scales(4, 3)), block_size=16, gather_axis=1)
+        indices = np.int64([3, 0])
+        _add(cases, table, indices, const(_scales(4, 3)), zeros, block_size=16)
+        _add(cases, table, indices, const(_scales(4, 3)), block_size=16, gather_axis=1)
     cases.compare_with_onnxruntime()
 
 
@@ -71,7 +71,7 @@ def test_refuses():
 
 def test_rows_of_a_table():
     cases = Cases(opset=21, domains={DOMAIN: 1})
-    table, places = _scales(5, 3), np.array([[4, 0], [2, 2]])
-    cases.add("TorchEmbedding", table, places, np.array(2), domain=DOMAIN)
+    table, indices = _scales(5, 3), np.array([[4, 0], [2, 2]])
+    cases.add("TorchEmbedding", table, indices, np.array(2), domain=DOMAIN)
     cases.compare_compiled_with_evaluation()
-    assert (evaluate(cases.model(), cases.feeds)[0] == table[places]).all()
+    assert (evaluate(cases.model(), cases.feeds)[0] == table[indices]).all()

@@ -49,12 +49,12 @@ def test_sums_normalised():
 
 def test_embeddings():
     cases = Cases(opset=21, domains={DOMAIN: 1})
-    words, places, segments = _floats(20, 8), _floats(6, 8), _floats(2, 8)
+    words, positions, segments = _floats(20, 8), _floats(6, 8), _floats(2, 8)
     ids, parts, mask = _ids(20, 2, 4), _ids(2, 2, 4), np.int32([[1, 1, 1, 0], [1, 1, 0, 0]])
-    tables, norm = (words, places, segments), (_floats(8), _floats(8))
+    tables, norm = (words, positions, segments), (_floats(8), _floats(8))
     embed = "EmbedLayerNormalization"
     cases.add(embed, ids, parts, *tables, *norm, mask, outputs=2, domain=DOMAIN)
-    cases.add(embed, ids, None, words, places, None, *norm, outputs=2, domain=DOMAIN)
+    cases.add(embed, ids, None, words, positions, None, *norm, outputs=2, domain=DOMAIN)
     cases.add(
         embed, ids, parts, *tables, *norm, None, _ids(6, 2, 4), outputs=3,
         domain=DOMAIN, epsilon=0.01,
@@ -67,16 +67,17 @@ def test_quantized_embeddings():
     ids, parts, mask = _ids(20, 2, 4), _ids(2, 2, 4), np.int32([[1, 1, 1, 0], [1, 1, 0, 0]])
     for dtype in (np.uint8, np.int8):
         shapes = ((20, 8), (6, 8), (2, 8), (8,), (8,))
-        words, places, segments, gamma, beta = (
+        words, positions, segments, gamma, beta = (
             _random.integers(0, 100, shape).astype(dtype) for shape in shapes
         )
         scales = [np.array(s, np.float32) for s in (0.02, 0.03, 0.01, 0.04, 0.005)]
         zeros = [np.array(z, dtype) for z in (50, 3, 0, 10, 40)]
-        cases.add("QEmbedLayerNormalization", ids, parts, words, places, segments, gamma, beta,
+        cases.add("QEmbedLayerNormalization", ids, parts, words, positions, segments, gamma, beta,
                   mask, *scales, *zeros, outputs=2, domain=DOMAIN, tolerance=1e-5)  # fmt: skip
     scales[2] = zeros[2] = None
-    cases.add("QEmbedLayerNormalization", Feed(ids, ["b", "s"]), None, words, places, None, gamma,
-              beta, None, *scales, *zeros, outputs=2, domain=DOMAIN, tolerance=1e-5)  # fmt: skip
+    cases.add("QEmbedLayerNormalization", Feed(ids, ["b", "s"]), None, words, positions, None,
+              gamma, beta, None, *scales, *zeros, outputs=2, domain=DOMAIN,
+              tolerance=1e-5)  # fmt: skip
     cases.compare_with_onnxruntime()
 
 

@@ -67,25 +67,25 @@ def test_attention():
     cases, x, bias = _cases(), _floats(3, 4, 6), _floats(1, 2, 4, 4)
     weights, offset = _floats(6, 8 + 8 + 6), _floats(22)
     attributes = {"num_heads": 2, "qkv_hidden_sizes": [8, 8, 6], "domain": DOMAIN}
-    places = (_OFFSETS, _ENDS)
-    cases.add("PackedAttention", x[_SEEN], weights, offset, *places, **attributes)
+    token_layout = (_OFFSETS, _ENDS)
+    cases.add("PackedAttention", x[_SEEN], weights, offset, *token_layout, **attributes)
     cases.add("PackedAttention", Feed(x[_SEEN], ["t", 6]), weights, offset,
               Feed(_OFFSETS, ["b", "s"]), Feed(_ENDS, ["c"]), scale=0.3, **attributes)  # fmt: skip
-    cases.add("PackedAttention", x[_SEEN], weights, offset, *places, bias, **attributes)
+    cases.add("PackedAttention", x[_SEEN], weights, offset, *token_layout, bias, **attributes)
     merged = np.split(x @ weights + offset, [8, 16], axis=-1)
     _check(cases, [_apart(*merged, None), _apart(*merged, None, 0.3),
                    _apart(*merged, bias)])  # fmt: skip
 
 
 def test_multi_head_attention():
-    cases, places = _cases(), (_OFFSETS, _ENDS)
+    cases, token_layout = _cases(), (_OFFSETS, _ENDS)
     q, k, v = _floats(3, 4, 8), _floats(3, 4, 8), _floats(3, 4, 8)
     bias = _floats(24)
     attributes = {"num_heads": 2, "domain": DOMAIN}
     name = "PackedMultiHeadAttention"
-    cases.add(name, q[_SEEN], k[_SEEN], v[_SEEN], bias, *places, **attributes)
+    cases.add(name, q[_SEEN], k[_SEEN], v[_SEEN], bias, *token_layout, **attributes)
     packed = np.stack([x[_SEEN].reshape(7, 2, 4) for x in (q, k, v)], axis=2)
-    cases.add(name, packed, None, None, None, *places, _floats(1, 2, 4, 4), **attributes)
+    cases.add(name, packed, None, None, None, *token_layout, _floats(1, 2, 4, 4), **attributes)
     added = [x + each for x, each in zip((q, k, v), np.split(bias, 3), strict=True)]
     scores = cases.feeds[f"{name}_1_in6"]
     _check(cases, [_apart(*added, None), _apart(q, k, v, scores)])

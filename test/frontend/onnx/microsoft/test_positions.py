@@ -44,9 +44,9 @@ def test_relative_positions():
             cases.add("RelativePositionBias", table, length, length, max_distance=21,
                       is_bidirectional=both_ways, domain=DOMAIN)  # fmt: skip
             (size,) = length.array if hasattr(length, "array") else length
-            places = [[_bucket(k - q, 12, 21, bool(both_ways)) for k in range(size)]
+            bucket_of = [[_bucket(k - q, 12, 21, bool(both_ways)) for k in range(size)]
                       for q in range(size)]  # fmt: skip
-            expected.append(table.reshape(1, 3, 12)[:, :, places])
+            expected.append(table.reshape(1, 3, 12)[:, :, bucket_of])
     _check(cases, expected)
 
 

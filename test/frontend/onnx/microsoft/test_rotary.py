@@ -18,7 +18,7 @@ def _floats(*shape: int) -> np.ndarray:
 def test_rotary_embedding():
     cases = Cases(opset=21, domains={DOMAIN: 1})
     angles = [const(_floats(10, 4)), const(_floats(10, 4))]
-    places = np.int64([[0, 1, 2], [5, 6, 9]])
+    position_ids = np.int64([[0, 1, 2], [5, 6, 9]])
     for interleaved in (0, 1):
 
         def add(*inputs, interleaved=interleaved, **attributes):
@@ -26,20 +26,20 @@ def test_rotary_embedding():
                 "RotaryEmbedding", *inputs, domain=DOMAIN, interleaved=interleaved, **attributes
             )
 
-        add(_floats(2, 3, 16), places, *angles)
+        add(_floats(2, 3, 16), position_ids, *angles)
         add(_floats(2, 4, 3, 8), np.int64([4]), *angles)
-        add(_floats(2, 3, 32), places, *angles, num_heads=2, rotary_embedding_dim=8)
-        add(Feed(_floats(2, 3, 16), ["b", "s", 16]), Feed(places, ["b", "s"]), *angles)
+        add(_floats(2, 3, 32), position_ids, *angles, num_heads=2, rotary_embedding_dim=8)
+        add(Feed(_floats(2, 3, 16), ["b", "s", 16]), Feed(position_ids, ["b", "s"]), *angles)
     cases.compare_with_onnxruntime()
 
 
 def test_three_positions():
     cases = Cases(opset=21, domains={DOMAIN: 1})
     angles = [const(_floats(10, 8)), const(_floats(10, 8))]
-    places = _random.integers(0, 10, (3, 2, 5))
+    position_ids = _random.integers(0, 10, (3, 2, 5))
     for layout, interleaved in ((0, 0), (1, 0), (0, 1)):
         cases.add(
-            "MRotaryEmbedding", _floats(2, 5, 32), places, *angles, domain=DOMAIN,
+            "MRotaryEmbedding", _floats(2, 5, 32), position_ids, *angles, domain=DOMAIN,
             mrope_section=[4, 2, 2], num_heads=2, mrope_layout=layout, interleaved=interleaved,
         )  # fmt: skip
     cases.compare_with_onnxruntime()

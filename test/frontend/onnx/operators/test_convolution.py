@@ -311,15 +311,15 @@ def test_one_window_and_elements_behind_it():
 def test_pieces_apart_of_what_is_looked_up(channels):
     # The backend would compute all of the image anew for each window, with memory for it.
     nodes = [
-        helper.make_node("Gather", ["table", "places"], ["image"], axis=1),
+        helper.make_node("Gather", ["table", "indices"], ["image"], axis=1),
         helper.make_node("Conv", ["image", "w"], ["y"], strides=[2, 1]),
     ]
     feeds = {
         "table": _floats(1, 2, 1, dtype=np.float64),
-        "places": _random.integers(0, 2, (1, 7)).astype(np.int32),
+        "indices": _random.integers(0, 2, (1, 7)).astype(np.int32),
         "w": _floats(1, 1, 2, 1, dtype=np.float64),
     }
-    dims = {"table": (1, 2, 1), "places": (channels, "length"), "w": (1, 1, 2, 1)}
+    dims = {"table": (1, 2, 1), "indices": (channels, "length"), "w": (1, 1, 2, 1)}
     inputs = {name: (array.dtype, dims[name]) for name, array in feeds.items()}
     model = build_model(nodes, inputs, ["y"])
     compare(run_compiled(model, feeds), evaluate(model, feeds), ["y"])  # ONNX Runtime lacks it

@@ -23,9 +23,9 @@ def _normal(*shape: int) -> np.ndarray:
 def test_features():
     cases = _cases()
     x, whole = _normal(5, 4), _random.integers(-2, 3, (5, 4))
-    places = const([3, 0, 1])
-    cases.add("ArrayFeatureExtractor", x, places, domain=_DOMAIN)
-    cases.add("ArrayFeatureExtractor", Feed(x[0], ["n"]), places, domain=_DOMAIN)
+    indices = const([3, 0, 1])
+    cases.add("ArrayFeatureExtractor", x, indices, domain=_DOMAIN)
+    cases.add("ArrayFeatureExtractor", Feed(x[0], ["n"]), indices, domain=_DOMAIN)
     cases.add("ArrayFeatureExtractor", _normal(2, 3, 4), const([[1]]), domain=_DOMAIN)
     cases.add("Binarizer", x, domain=_DOMAIN, threshold=0.2)
     for given in (x, whole, whole.astype(np.float64), whole.astype(np.int32)):

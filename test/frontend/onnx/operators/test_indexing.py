@@ -77,17 +77,17 @@ def test_scatter_elements_before_reductions(op_type):
 
 def test_scatter():
     cases = Cases(opset=18)
-    x, places = _normal(3, 4, 5), np.array([[1, 2], [0, 0], [-1, -1]])
+    x, targets = _normal(3, 4, 5), np.array([[1, 2], [0, 0], [-1, -1]])
     columns = np.tile(np.array([[[1], [3]]]), (3, 1, 5))
     cases.add("ScatterElements", x, columns, _normal(3, 2, 5), axis=1)
-    cases.add("ScatterND", x, places, _normal(3, 5))
+    cases.add("ScatterND", x, targets, _normal(3, 5))
     cases.add("ScatterND", x, np.array([1, 2, 3]), _normal())
-    cases.add("ScatterND", x > 0, places, np.ones((3, 5), np.bool_))
+    cases.add("ScatterND", x > 0, targets, np.ones((3, 5), np.bool_))
     for reduction in ("add", "mul"):  # which ONNX Runtime takes for "or" and "and"
         some, marks = _indices(4, 3, 6, 5), _normal(9, 5) > 0
         cases.add("ScatterND", x > 0, _indices(3, 9, 2), marks, reduction=reduction)
         cases.add("ScatterElements", x > 0, some, _normal(3, 6, 5) > 0, axis=1, reduction=reduction)
-    for reduction in ("add", "mul", "max", "min"):  # to the same places more than once
+    for reduction in ("add", "mul", "max", "min"):  # to the same targets more than once
         some = _indices(4, 3, 6, 5)
         cases.add("ScatterElements", x, some, _normal(3, 6, 5), axis=1, reduction=reduction)
         cases.add("ScatterND", x, _indices(3, 9, 2), _normal(9, 5), reduction=reduction)
@@ -95,7 +95,7 @@ def test_scatter():
         cases.add("ScatterND", numbers, _indices(6, 9, 1), numbers[[0] * 9], reduction=reduction)
     feed = Feed(x, ["a", "b", "c"])
     rows = Feed(_normal(3, 5), ["n", "c"])
-    cases.add("ScatterND", feed, Feed(places, ["n", 2]), rows)
+    cases.add("ScatterND", feed, Feed(targets, ["n", 2]), rows)
     updates = Feed(_normal(3, 2, 5), ["a", "m", "c"])
     cases.add("ScatterElements", feed, Feed(columns, ["a", "m", "c"]), updates, axis=1)
     cases.add("ScatterElements", x, np.zeros((0, 4, 5), np.int64), _normal(0, 4, 5))
@@ -130,7 +130,7 @@ def test_scatter_of_what_is_computed():
 
 
 def test_places_outside():
-    """ONNX forbids them. Reads give 0, writes go to the nearest place; nothing else is touched."""
+    """ONNX forbids them. Reads give 0, writes go to the nearest index; nothing else is touched."""
     x = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
     outside = np.array([3, -4, 2**40, -(2**40), 1])
     cases = Cases(opset=18)
@@ -259,12 +259,12 @@ def test_range_up_to_a_size():
     nodes = [
         make_node("Shape", ["x"], ["shape"]),
         make_node("Gather", ["shape", "one"], ["width"]),
-        make_node("Range", ["zero", "width", "one"], ["places"]),
+        make_node("Range", ["zero", "width", "one"], ["targets"]),
         make_node("Cast", ["width"], ["limit"], to=1),
         make_node("Range", ["start", "limit", "step"], ["every_other"]),
     ]
     scalars = {"zero": 0, "one": 1, "start": 1.0, "step": 2.0}
-    outputs = ["places", "every_other"]
+    outputs = ["targets", "every_other"]
     model = build_model(nodes, {"x": (np.float32, ["n", "w"])}, outputs, scalars)
     module = import_onnx(model)
     with module.context:
@@ -293,14 +293,14 @@ def test_one_hot_and_eye():
 
 def test_tensor_scatter():
     cases = Cases(opset=24)
-    cache, places = _normal(2, 3, 5, 4), np.array([1, 3])
-    cases.add("TensorScatter", cache, _normal(2, 3, 2, 4), places)
-    cases.add("TensorScatter", cache, _normal(2, 3, 4, 4), places, mode="circular")
+    cache, targets = _normal(2, 3, 5, 4), np.array([1, 3])
+    cases.add("TensorScatter", cache, _normal(2, 3, 2, 4), targets)
+    cases.add("TensorScatter", cache, _normal(2, 3, 4, 4), targets, mode="circular")
     cases.add("TensorScatter", cache, _normal(2, 3, 5, 4))
-    cases.add("TensorScatter", cache, _normal(2, 1, 5, 4), places - 1, axis=1)
-    cases.add("TensorScatter", cache, _normal(2, 3, 5, 1), places, axis=-1)
+    cases.add("TensorScatter", cache, _normal(2, 1, 5, 4), targets - 1, axis=1)
+    cases.add("TensorScatter", cache, _normal(2, 3, 5, 1), targets, axis=-1)
     fed = Feed(cache, ["b", 3, "s", 4]), Feed(_normal(2, 3, 3, 4), ["b", 3, "t", 4])
-    cases.add("TensorScatter", *fed, Feed(places, ["b"]), mode="circular")
+    cases.add("TensorScatter", *fed, Feed(targets, ["b"]), mode="circular")
     cases.compare_evaluation()
     cases.compare_compiled_with_evaluation()
 
@@ -363,17 +363,17 @@ def test_scatter_to_views(rows):
     computed on its stack. Whoever else reads them finds them as they were."""
     nodes = [
         make_node("Slice", ["x", "two", "three", "one"], ["column"]),
-        make_node("ScatterND", ["column", "places", "updates"], ["y0"]),
+        make_node("ScatterND", ["column", "targets", "updates"], ["y0"]),
         make_node("Slice", ["x", "one", "six", "one", "two"], ["some"]),
-        make_node("ScatterND", ["some", "places", "triples"], ["y1"], reduction="add"),
+        make_node("ScatterND", ["some", "targets", "triples"], ["y1"], reduction="add"),
         make_node("Cast", ["bytes"], ["wide"], to=1),
-        make_node("ScatterElements", ["wide", "places", "updates"], ["y2"], reduction="max"),
+        make_node("ScatterElements", ["wide", "targets", "updates"], ["y2"], reduction="max"),
     ]
     known = {"one": [1], "two": [2], "three": [3], "six": [6]}
     inputs = {
         "x": (np.float32, [rows, 6]),
         "bytes": (np.uint8, [rows, 1]),
-        "places": (np.int64, ["k", 1]),
+        "targets": (np.int64, ["k", 1]),
         "updates": (np.float32, ["k", 1]),
         "triples": (np.float32, ["k", 3]),
     }
@@ -381,7 +381,7 @@ def test_scatter_to_views(rows):
     feeds = {
         "x": _normal(n, 6),
         "bytes": np.asarray(_random.integers(0, 9, (n, 1)), np.uint8),
-        "places": np.array([[7], [1], [3]]),
+        "targets": np.array([[7], [1], [3]]),
         "updates": _normal(3, 1),
         "triples": _normal(3, 3),
     }
@@ -391,9 +391,9 @@ def test_scatter_to_views(rows):
 
 def test_scatter_of_updates_whose_sizes_are_better_known():
     cases = Cases()
-    x, places = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[1, 0, 1]])
+    x, targets = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[1, 0, 1]])
     updates = np.array([[7, 8, 9]], np.float32)
-    cases.add("ScatterElements", Feed(x, ["a", "b"]), Feed(places, ["m", 3]), updates, axis=0)
+    cases.add("ScatterElements", Feed(x, ["a", "b"]), Feed(targets, ["m", 3]), updates, axis=0)
     rows = np.array([[1]])
     cases.add("ScatterND", Feed(x, ["a", 3]), Feed(rows, ["m", 1]), updates, reduction="add")
     cases.compare_with_onnxruntime()
@@ -402,9 +402,9 @@ def test_scatter_of_updates_whose_sizes_are_better_known():
 @pytest.mark.parametrize(("stated", "rows"), [("n", 8), (600, 600)])
 def test_scatter_of_rows_that_are_updates(stated, rows):
     """Reads what was there before, in however many rows."""
-    nodes = [make_node("ScatterND", ["x", "places", "x"], ["y"])]
-    inputs = {"x": (np.float32, [stated, 256]), "places": (np.int64, [rows, 1])}
-    feeds = {"x": _normal(rows, 256), "places": np.roll(np.arange(rows), -1)[:, None]}
+    nodes = [make_node("ScatterND", ["x", "targets", "x"], ["y"])]
+    inputs = {"x": (np.float32, [stated, 256]), "targets": (np.int64, [rows, 1])}
+    feeds = {"x": _normal(rows, 256), "targets": np.roll(np.arange(rows), -1)[:, None]}
     compare_with_onnxruntime(build_model(nodes, inputs, ["y"], opset=18), feeds)
 
 
@@ -412,12 +412,12 @@ def test_scatter_of_rows_that_are_updates(stated, rows):
 def test_every_other_element_read_at_computed_places(sizes):
     nodes = [
         make_node("Slice", ["x", "begin", "end", "axis", "step"], ["some"]),
-        make_node("Gather", ["some", "places"], ["y"], axis=1),
+        make_node("Gather", ["some", "targets"], ["y"], axis=1),
     ]
     known = {"begin": [0], "end": [100], "axis": [1], "step": [3]}
-    inputs = {"x": (np.float32, sizes), "places": (np.int64, ["k"])}
+    inputs = {"x": (np.float32, sizes), "targets": (np.int64, ["k"])}
     model = build_model(nodes, inputs, ["y"], known, opset=18)
-    compare_with_onnxruntime(model, {"x": _normal(7, 6), "places": np.array([1, 0, 1])})
+    compare_with_onnxruntime(model, {"x": _normal(7, 6), "targets": np.array([1, 0, 1])})
 
 
 def test_every_other_element_of_what_may_broadcast():

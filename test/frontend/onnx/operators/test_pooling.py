@@ -177,10 +177,10 @@ def test_nan_wins():
     x[0, 0, 2, 3] = x[0, 1, 0, 0] = np.nan
     cases.add("MaxPool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
     cases.add("MaxPool", x, outputs=2, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    values, _, places = evaluate(cases.model(), cases.feeds)
+    values, _, maxima = evaluate(cases.model(), cases.feeds)
     assert np.isnan(values[0, 0, 1:4, 2:5]).all()
     assert np.isnan(values).sum() == 9 + 4
-    assert (places[0, 0, 1:4, 2:5] == 2 * 6 + 3).all()
+    assert (maxima[0, 0, 1:4, 2:5] == 2 * 6 + 3).all()
     cases.compare_compiled_with_evaluation()
 
 
@@ -296,8 +296,8 @@ def test_places_in_one_window_and_elements_behind_it():
     solid = _floats(1, 2, 4, 3, 4)
     cases.add("MaxPool", solid, outputs=2, kernel_shape=[2, 2, 3], strides=[3, 2, 2])
     cases.compare_with_onnxruntime()
-    values, places = run_onnxruntime(cases.model(), cases.feeds)[:2]
-    assert (values.item(), places.item()) == (3, 2)
+    values, maxima = run_onnxruntime(cases.model(), cases.feeds)[:2]
+    assert (values.item(), maxima.item()) == (3, 2)
 
 
 def test_sums_over_one_number():

@@ -36,9 +36,9 @@ def _run(cases: Cases) -> list[np.ndarray]:
 
 def _is_uniform(x: np.ndarray, low: float, high: float) -> bool:
     """Return whether `x` passes the Kolmogorov-Smirnov test for uniformity at a level of 1e-4."""
-    place = (np.sort(x.ravel().astype(np.float64)) - low) / (high - low)
-    distance = np.abs(place - np.arange(1, place.size + 1) / place.size).max()
-    return place[0] >= 0 and place[-1] < 1 and distance < 2.23 / math.sqrt(place.size)
+    quantile = (np.sort(x.ravel().astype(np.float64)) - low) / (high - low)
+    distance = np.abs(quantile - np.arange(1, quantile.size + 1) / quantile.size).max()
+    return quantile[0] >= 0 and quantile[-1] < 1 and distance < 2.23 / math.sqrt(quantile.size)
 
 
 def _normal_cdf(x: np.ndarray, mean: float, scale: float) -> np.ndarray:

@@ -79,8 +79,11 @@ def test_grid_sample_at_borders_and_between_elements():
     """
     halves = (np.arange(-9, 19) + 1) / 4 - 1
     grid = np.stack(np.meshgrid(halves, halves), -1)[None].astype(np.float32)
-    volume, places = _floats(1, 1, 2, 4, 3), np.array([-1.75, -1, -0.25, 0.5, 1, 1.5], np.float32)
-    deep = np.stack(np.meshgrid(places, places, places), -1)[None]
+    volume, along_axis = (
+        _floats(1, 1, 2, 4, 3),
+        np.array([-1.75, -1, -0.25, 0.5, 1, 1.5], np.float32),
+    )
+    deep = np.stack(np.meshgrid(along_axis, along_axis, along_axis), -1)[None]
     cases = Cases(opset=20)
     for padding in PADDINGS:
         for align in (0, 1):

@@ -194,7 +194,7 @@ def test_integers_with_antialias(dims):
 
 
 def test_ties_of_nearest():
-    """14.5 is the place of element 4 of 6 from 20, which f32 makes less: a tie nevertheless."""
+    """14.5 is the coordinate of element 4 of 6 from 20, less in f32: a tie nevertheless."""
     row = np.arange(20, dtype=np.float32)[None]
     cases = Cases(opset=19)
     for rounding in ("round_prefer_floor", "round_prefer_ceil"):

@@ -75,9 +75,9 @@ def test_col2im_and_max_unpool():
 
 def test_max_unpool_to_a_larger_image():
     cases = Cases(opset=18)
-    places = np.array([[[[5, 7], [13, 15]]]])
+    maxima = np.array([[[[5, 7], [13, 15]]]])
     for shape in (const([1, 1, 5, 5]), np.array([1, 1, 4, 6])):
-        cases.add("MaxUnpool", _floats(1, 1, 2, 2), places, shape,
+        cases.add("MaxUnpool", _floats(1, 1, 2, 2), maxima, shape,
                   kernel_shape=[2, 2], strides=[2, 2])  # fmt: skip
     cases.compare_evaluation()
     cases.compare_compiled_with_evaluation()

@@ -68,7 +68,7 @@ LEFT_ALONE = [
         ("8xf32",),
     ),
     (
-        "places out of order",
+        "coordinates out of order",
         lambda x: graph.gather_nd(
             x,
             graph.concat(

@@ -141,10 +141,10 @@ def test_every_program_is_tested():
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.name)
 def test_workarounds_are_where_they_are_said_to_be(program):
-    places = program.lines("Workaround")
-    assert places
-    for place in places:
-        path, _, name = place.partition(", ")
+    workarounds_named = program.lines("Workaround")
+    assert workarounds_named
+    for line in workarounds_named:
+        path, _, name = line.partition(", ")
         assert name in (ROOT / path).read_text()
         page = ROOT / path if program.lines("PASS") else ROOT / INDEX
         assert f"``{program.name}``" in page.read_text(), page

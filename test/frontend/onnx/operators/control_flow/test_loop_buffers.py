@@ -30,9 +30,9 @@ def test_equal_starts_do_not_share_memory():
             row = Gather (start, i)
             axis = Constant <value_ints: ints = [0]> ()
             update = Unsqueeze (row, axis)
-            places = Unsqueeze (at, axis)
+            indices = Unsqueeze (at, axis)
             other = Unsqueeze (back, axis)
-            p1 = ScatterND (p, places, update)
+            p1 = ScatterND (p, indices, update)
             twice = Add (update, update)
             q1 = ScatterND (q, other, twice)
           }>
@@ -97,10 +97,10 @@ def test_loops_leave_what_they_capture_as_it_was():
             one = Constant <value_ints: ints = [1]> ()
             axis = Constant <value_ints: ints = [0]> ()
             at = Reshape (i, one)
-            places = Unsqueeze (at, axis)
+            indices = Unsqueeze (at, axis)
             row = Gather (x, i)
             update = Unsqueeze (row, axis)
-            u = ScatterND (y, places, update)
+            u = ScatterND (y, indices, update)
             p1 = Add (p, u)
           }>
         """,
@@ -112,11 +112,11 @@ def test_kernels_with_loops_of_their_own():
     """A kernel keeps its loops, while the loop that it is in becomes branches."""
     model = parse(
         "(float[n, 6] x, float[n, 6] start, int64 trips)"
-        " => (float[n, 6] a, float[n, 6] b, float[m, n, 2] best, int64[m, n, 2] places)",
+        " => (float[n, 6] a, float[n, 6] b, float[m, n, 2] best, int64[m, n, 2] indices)",
         """
         k = Constant <value_ints: ints = [2]> ()
         axis = Constant <value_int: int = 1> ()
-        a, b, best, places = Loop (trips, , start, start) <
+        a, b, best, indices = Loop (trips, , start, start) <
           body: graph = b (int64 i, bool c, float[n, 6] p, float[n, 6] q) => (d, r, s, t, u) {
             d = Identity (c)
             t, u = TopK (p, k)
