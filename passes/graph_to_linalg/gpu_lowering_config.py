@@ -11,11 +11,12 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
-from ..kernels.gpu_tiles import MMA, MMA_TYPES, VECTOR_BYTES, WorkgroupTile
+from ..kernels.gpu_tiles import VECTOR_BYTES, WorkgroupTile
+from ..kernels.mma_matmul import MMA
+from ..kernels.mma_tiles import MMA_TYPES
+from ..kernels.thread_emitter import SUBGROUP
 from .tiles import parse_opaque
 
-SUBGROUP = 32
-"""Threads of a warp."""
 _NAMES = ("NV_MMA_SYNC_F32_16x8x16_F16", "NV_MMA_SYNC_F32_16x8x16_BF16")
 INTRINSICS = dict(zip(MMA_TYPES, _NAMES, strict=True))
 SHARED_STAGES = 2

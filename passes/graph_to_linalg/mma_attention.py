@@ -8,9 +8,9 @@ from ...dialects import graph, iree
 from ...mlir import arith, ir
 from ..kernels.mma_attention import (
     MAX_SIZE,
-    AttentionShape,
     MaskStrides,
     MmaAttentionEmitter,
+    MmaAttentionShape,
     StridedRows,
 )
 from ..kernels.mma_operands import widest_copy
@@ -92,7 +92,7 @@ def _rows(view: StridedView) -> StridedRows:
     return StridedRows(view.offset, lead, view.strides[-2])
 
 
-def _shape(op: graph.AttentionOp, views: list[StridedView]) -> AttentionShape:
+def _shape(op: graph.AttentionOp, views: list[StridedView]) -> MmaAttentionShape:
     q, k, v = (graph.type_of(value) for value in (op.q, op.k, op.v))
     result = graph.type_of(op.result).static_shape
     *lead, queries, size = q.static_shape
@@ -109,7 +109,7 @@ def _shape(op: graph.AttentionOp, views: list[StridedView]) -> AttentionShape:
     heads = math.prod(lead)
     enough = [w for w in (MAX_WARPS, 2) if heads * -(-queries // (16 * w)) >= MULTIPROCESSORS]
     q_rows, k_rows, v_rows = map(_rows, views)
-    return AttentionShape(
+    return MmaAttentionShape(
         tuple(lead),
         queries,
         k.static_shape[-2],

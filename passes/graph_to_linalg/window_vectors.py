@@ -9,7 +9,8 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir
-from ..kernels.mma_operands import Windows
+from ..kernels.gpu_tiles import VECTOR_BYTES
+from ..kernels.mma_operands import ImageWindows
 from ..kernels.mma_tiles import MMA_TYPES, can_index
 from ..kernels.thread_emitter import Prepare
 from ..kernels.window_vectors import MAX_TAPS, THREADS, WindowEmitter, WindowShape
@@ -18,7 +19,6 @@ from .lowering import Lowering, plain_element, plain_type
 from .operands import Operand
 from .thread_epilogue import F32, Steps, ThreadEpilogue
 
-VECTOR_BYTES = 16
 DTYPES = (*MMA_TYPES, F32)
 """Element types of the kernel."""
 
@@ -92,7 +92,7 @@ def _shape(
         return None
     if math.prod(kernel) > MAX_TAPS:
         return None
-    windows = Windows(
+    windows = ImageWindows(
         x.static_shape,
         kernel,
         result.static_shape[1:-1],

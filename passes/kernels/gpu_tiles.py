@@ -7,15 +7,11 @@ The backend's own choice suits large matrices: at least 64x64 on tensor cores, s
 import math
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
 from ...dialects import graph
-
-MMA = (16, 8, 16)
-"""M, N and K of the instruction ``mma.sync``."""
-MMA_TYPES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
-"""Element types of the operands of ``mma.sync``; the accumulators are f32."""
+from .mma_matmul import MMA
+from .mma_tiles import MMA_TYPES
 
 VECTOR_BYTES = 16
 """Bytes that a thread loads and stores at once."""
@@ -44,7 +40,7 @@ class WorkgroupTile:
 
 
 @dataclass(frozen=True)
-class MmaTile:
+class PreferredTile:
     """A tile for tensor cores, its steps along K by preference, and the workgroups from which
     on it is preferred to those after it."""
 
@@ -60,13 +56,13 @@ class MmaTile:
 
 
 MMA_TILES = (
-    MmaTile(128, 128, (2, 4), (64,), 384),
-    MmaTile(128, 64, (4, 2), (64,), 192),
-    MmaTile(64, 64, (2, 2), (192, 128, 64), 192),
-    MmaTile(32, 128, (1, 4), (64,), 384),
-    MmaTile(32, 64, (2, 2), (128, 64), 384),
-    MmaTile(32, 32, (2, 2), (128, 192, 64), 96),
-    MmaTile(16, 32, (1, 4), (128, 64), 0),
+    PreferredTile(128, 128, (2, 4), (64,), 384),
+    PreferredTile(128, 64, (4, 2), (64,), 192),
+    PreferredTile(64, 64, (2, 2), (192, 128, 64), 192),
+    PreferredTile(32, 128, (1, 4), (64,), 384),
+    PreferredTile(32, 64, (2, 2), (128, 64), 384),
+    PreferredTile(32, 32, (2, 2), (128, 192, 64), 96),
+    PreferredTile(16, 32, (1, 4), (128, 64), 0),
 )
 """Tiles for tensor cores, by preference. A step along K takes one to two microseconds whatever its
 size: large tiles pay if they leave two or three workgroups to each multiprocessor, and small ones
@@ -149,7 +145,7 @@ def _padded_tile(batch: int, m: int, k: int, n: int) -> WorkgroupTile:
     raise AssertionError("the last tile is for every matmul")
 
 
-def _steps(tile: MmaTile, k: int) -> tuple[int, ...]:
+def _steps(tile: PreferredTile, k: int) -> tuple[int, ...]:
     return (64,) if k <= SHORT_K and tile.rows >= 64 else tile.steps
 
 

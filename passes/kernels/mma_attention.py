@@ -51,7 +51,7 @@ class MaskStrides:
 
 
 @dataclass(frozen=True)
-class AttentionShape:
+class MmaAttentionShape:
     """``softmax(q k^T * scale + mask) v`` for `lead` heads: q ``[queries, size]``, k
     ``[keys, size]``, v ``[keys, value_size]``, of which `warps` compute 16 queries each."""
 
@@ -104,7 +104,7 @@ class MmaAttentionEmitter(ThreadEmitter):
 
     def __init__(
         self,
-        shape: AttentionShape,
+        shape: MmaAttentionShape,
         q: ir.Value,
         k: ir.Value,
         v: ir.Value,

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...mlir import arith, ir, vector
 from .emitter import Registers
-from .mma_operands import VECTOR, Matrix, SharedTile, TileCopy, Windows
+from .mma_operands import VECTOR, ImageWindows, Matrix, SharedTile, TileCopy
 from .thread_emitter import SUBGROUP, Finish, Number, Prepare, ThreadEmitter
 
 F32 = np.dtype(np.float32)
@@ -74,7 +74,7 @@ class MmaShape:
     dtype: np.dtype
     tile: MmaTile
     batch: int = 1
-    windows: Windows | None = None
+    windows: ImageWindows | None = None
     k_innermost: bool = True
     parts: int = 1
 
@@ -97,7 +97,7 @@ class MmaShape:
         return -(-self.k // (self.tile.k * self.parts))
 
     @property
-    def left(self) -> Matrix | Windows:
+    def left(self) -> Matrix | ImageWindows:
         return self.windows or Matrix(self.m, self.k, self.k)
 
     @property

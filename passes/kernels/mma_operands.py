@@ -17,7 +17,7 @@ VECTOR = 8
 """Elements of 16 bits in a vector of 16 bytes."""
 
 
-class Operand(Protocol):
+class TileSource(Protocol):
     """A matrix of 16-bit elements, possibly one that is only computed as it is copied."""
 
     @property
@@ -79,7 +79,7 @@ class _MatrixRow:
 
 
 @dataclass(frozen=True)
-class Windows:
+class ImageWindows:
     """The windows of an image ``[N, spatial..., C]`` as the rows of a matrix: one for each output
     position, its columns the taps of the kernel and the channels of each.
 
@@ -132,7 +132,7 @@ class _Window:
     """A window: the index of its image in memory, and the coordinates of its first tap."""
 
     emitter: ThreadEmitter
-    windows: Windows
+    windows: ImageWindows
     start: Number
     origins: tuple[Number, ...]
     inside: ir.Value | None
@@ -196,7 +196,7 @@ class TileCopy:
     def __init__(
         self,
         tile: SharedTile,
-        operand: Operand,
+        operand: TileSource,
         memory: ir.Value,
         thread: ir.Value,
         threads: int,

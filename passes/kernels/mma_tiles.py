@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dialects import graph
 from .mma_matmul import MmaShape, MmaTile
-from .mma_operands import VECTOR, Windows, widest_copy
+from .mma_operands import VECTOR, ImageWindows, widest_copy
 
 MMA_TYPES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 """Element types of the operands of ``mma.sync``; the accumulators are f32."""
@@ -75,7 +75,7 @@ def conv_shape(op: graph.ConvOp) -> MmaShape | None:
         return None
     if not _is_possible(x, w, result):
         return None
-    windows = Windows(
+    windows = ImageWindows(
         x.static_shape,
         w.static_shape[:-2],
         result.static_shape[1:-1],
@@ -88,20 +88,20 @@ def conv_shape(op: graph.ConvOp) -> MmaShape | None:
     return _shape(windows.rows, filters, windows.columns, x.dtype, windows)
 
 
-def _in_vectors(windows: Windows) -> Windows:
+def _in_vectors(windows: ImageWindows) -> ImageWindows:
     """The windows of the image with so many channels that a pixel is whole vectors, or half one."""
     channels = windows.channels
     padded = 4 if channels <= 4 else -(-channels // VECTOR) * VECTOR
     return replace(windows, image=(*windows.image[:-1], padded))
 
 
-def _has_pairs(windows: Windows) -> bool:
+def _has_pairs(windows: ImageWindows) -> bool:
     """Return whether every window starts at an even pixel of a row of less than half a vector."""
     even = windows.strides[-1] % 2 == 0 and windows.dilations[-1] == 1
     return even and windows.channels <= VECTOR // 2 and windows.kernel[-1] > 1
 
 
-def _in_pairs(windows: Windows) -> Windows:
+def _in_pairs(windows: ImageWindows) -> ImageWindows:
     """The same windows of an image whose rows are pairs of pixels of four channels, with a border:
     one vector each."""
     *image, _, _ = windows.image
@@ -127,7 +127,7 @@ class CopiedImage:
     taps: int
 
 
-def copied_image(op: graph.ConvOp, windows: Windows) -> CopiedImage | None:
+def copied_image(op: graph.ConvOp, windows: ImageWindows) -> CopiedImage | None:
     """The image that `windows` of `conv_shape` are of; None if it is that of `op`."""
     sizes = graph.type_of(op.x).static_shape
     if windows.image == sizes:
@@ -168,7 +168,7 @@ def can_index(*types: graph.TensorType) -> bool:
 
 
 def _shape(
-    m: int, n: int, k: int, dtype: np.dtype, windows: Windows | None = None, batch: int = 1
+    m: int, n: int, k: int, dtype: np.dtype, windows: ImageWindows | None = None, batch: int = 1
 ) -> MmaShape:
     """The shape with the tile and the parts of K of least cost."""
     shapes = (

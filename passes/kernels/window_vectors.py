@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...mlir import arith, ir
 from ...mlir import math as mlir_math
-from .mma_operands import Windows
+from .mma_operands import ImageWindows
 from .thread_emitter import Number, Prepare, ThreadEmitter
 
 THREADS = 256
@@ -18,9 +18,9 @@ MAX_TAPS = 64
 
 @dataclass(frozen=True)
 class WindowShape:
-    """Windows of an image, whose channels are computed `lanes` at a time."""
+    """ImageWindows of an image, whose channels are computed `lanes` at a time."""
 
-    windows: Windows
+    windows: ImageWindows
     lanes: int
 
     @property

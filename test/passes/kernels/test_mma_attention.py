@@ -10,9 +10,9 @@ from graphc.dialects import graph, iree
 from graphc.mlir import ir
 from graphc.passes.graph_to_linalg.strided_view import row_major
 from graphc.passes.kernels.mma_attention import (
-    AttentionShape,
     MaskStrides,
     MmaAttentionEmitter,
+    MmaAttentionShape,
     StridedRows,
 )
 from harness import simt
@@ -80,7 +80,7 @@ def test_attention(context, lead, queries, keys, size, value_size, warps, kind):
         mask = np.where(rng.random(keys) < 0.6, 0, -np.inf).astype(F16)
         seen += mask
         strides = MaskStrides((*[0] * len(lead), 0, 1), is_bool=False)
-    shape = AttentionShape(
+    shape = MmaAttentionShape(
         *(lead, queries, keys, size, value_size),
         *map(rows_of, shapes),
         rows_of((*lead, queries, value_size)),
@@ -99,7 +99,7 @@ def test_operands_within_one_tensor(context):
     both = np.random.default_rng(0).standard_normal((tokens, 3, heads, size)).astype(F16)
     parts = [StridedRows(part * heads * size, (size,), 3 * heads * size) for part in range(3)]
     result = StridedRows(0, (size,), heads * size)
-    shape = AttentionShape(
+    shape = MmaAttentionShape(
         *((heads,), tokens, tokens, size, size, *parts, result),
         *(None, 1 / math.sqrt(size), False, F16, 1),
     )

@@ -8,7 +8,7 @@ from graphc.benchmarks.measure import largest_difference
 from graphc.dialects import graph, iree
 from graphc.mlir import arith, ir
 from graphc.passes.kernels.mma_matmul import MmaMatmulEmitter, MmaShape, MmaTile
-from graphc.passes.kernels.mma_operands import Windows
+from graphc.passes.kernels.mma_operands import ImageWindows
 from graphc.passes.kernels.mma_tiles import COSTS
 from harness import simt
 
@@ -74,11 +74,14 @@ def test_products(context, m, n, k, tile, options, dtype):
 @pytest.mark.parametrize(
     ("windows", "filters"),
     [
-        (Windows((2, 9, 7, 64), (3, 3), (5, 4), (2, 2), (1, 1), (1, 1)), 48),
-        (Windows((1, 9, 7, 24), (3, 2), (9, 4), (1, 2), (1, 1), (1, 1)), 48),  # steps across taps
-        (Windows((1, 12, 12, 4), (7, 7), (6, 6), (2, 2), (1, 1), (3, 3)), 32),
-        (Windows((1, 12, 64), (3,), (12,), (1,), (2,), (2,)), 64),
-        (Windows((1, 4, 5, 6, 8), (2, 3, 1), (3, 3, 6), (1, 1, 1), (1, 1, 1), (0, 0, 0)), 16),
+        (ImageWindows((2, 9, 7, 64), (3, 3), (5, 4), (2, 2), (1, 1), (1, 1)), 48),
+        (
+            ImageWindows((1, 9, 7, 24), (3, 2), (9, 4), (1, 2), (1, 1), (1, 1)),
+            48,
+        ),
+        (ImageWindows((1, 12, 12, 4), (7, 7), (6, 6), (2, 2), (1, 1), (3, 3)), 32),
+        (ImageWindows((1, 12, 64), (3,), (12,), (1,), (2,), (2,)), 64),
+        (ImageWindows((1, 4, 5, 6, 8), (2, 3, 1), (3, 3, 6), (1, 1, 1), (1, 1, 1), (0, 0, 0)), 16),
     ],
 )
 def test_windows(context, windows, filters):
