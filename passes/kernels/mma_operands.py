@@ -1,9 +1,9 @@
 """Operands of matmuls on tensor cores: where their elements are, and how tiles of them reach shared
 memory.
 
-A tile in shared memory has rows of vectors of 16 bytes. The vectors of a row are exchanged by
-XOR with the number of the row, so that the eight threads of ``ldmatrix`` that read one column find
-all banks (CUTLASS: swizzle).
+A tile in shared memory has rows of vectors of 16 bytes. The vectors of a row are swizzled, by XOR
+with the number of the row, so that the eight threads of ``ldmatrix`` that read one column
+of them find all banks.
 """
 
 import math
@@ -183,10 +183,10 @@ class SharedTile:
         emitter, vectors = self.emitter, self.columns // VECTOR
         shared = max(1, VECTOR // vectors)  # rows within 128 bytes, the width of all banks
         line, _ = emitter.divide(row, shared)
-        _, exchanged = emitter.divide(line, min(vectors, VECTOR))
+        _, swizzle = emitter.divide(line, min(vectors, VECTOR))
         start = emitter.add(emitter.multiply(slot, self.rows), row)
         start = emitter.multiply(start, self.columns)
-        return emitter.add(start, emitter.multiply(emitter.xor(vector, exchanged), VECTOR))
+        return emitter.add(start, emitter.multiply(emitter.xor(vector, swizzle), VECTOR))
 
 
 class TileCopy:
@@ -206,28 +206,28 @@ class TileCopy:
         emitter, self.width = tile.emitter, operand.copied
         parts = (columns or tile.columns) // self.width
         count = tile.rows * parts
-        self.pieces: list[tuple[Number, Number, ir.Value | None]] = []
+        self.chunks: list[tuple[Number, Number, ir.Value | None]] = []
         """The row and the first column of each copy of a thread, and whether it takes part."""
         for first in range(0, count, threads):
             number = emitter.add(thread, first)
             takes_part = emitter.below(number, count) if first + threads > count else None
             row, part = emitter.divide(number, parts)
-            self.pieces.append((row, emitter.multiply(part, self.width), takes_part))
+            self.chunks.append((row, emitter.multiply(part, self.width), takes_part))
 
     def rows_from(self, first: Number) -> list[Row]:
-        """The rows of the operand of which each piece copies elements, for tiles whose first row
+        """The rows of the operand of which each chunk has elements, for tiles whose first row
         is `first`."""
         emitter = self.tile.emitter
         tile = self.tile.rows, self.tile.columns
         return [
-            self.operand.row(emitter, emitter.add(first, row), tile) for row, _, _ in self.pieces
+            self.operand.row(emitter, emitter.add(first, row), tile) for row, _, _ in self.chunks
         ]
 
     def start(self, rows: list[Row], slot: Number, step: Number, base: Number) -> None:
         """Start the copy of the elements of `rows` from column `step` on to tile `slot`. The
         operand begins at index `base` of memory."""
         emitter, tile = self.tile.emitter, self.tile
-        for (row, column, takes_part), source in zip(self.pieces, rows, strict=True):
+        for (row, column, takes_part), source in zip(self.chunks, rows, strict=True):
 
             def copy(row: Number = row, column: Number = column, source: Row = source) -> None:
                 vector, within = emitter.divide(column, VECTOR)

@@ -141,5 +141,30 @@ def _number(op: ir.Operation, number: int, module: ir.Module) -> None:
     """Prefix the symbol that `op` of `module` defines, and its uses, with `number`."""
     name = ir.StringAttr(op.attributes["sym_name"]).value
     new = f"case{number}_{name}"
+    if op.name == "stream.executable":
+        _rename_kernel(op, name, new, module)
     ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
     ir.SymbolTable.set_symbol_name(op, new)
+
+
+def _rename_kernel(executable: ir.Operation, name: str, new: str, module: ir.Module) -> None:
+    """Rename the entry point and the function of a kernel too: linking for CUDA crashes at two of
+    one name."""
+
+    def rename(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "stream.executable.export":
+            op.attributes["function_ref"] = ir.FlatSymbolRefAttr.get(new)
+        if op.name in ("stream.executable.export", "func.func"):
+            op.attributes["sym_name"] = ir.StringAttr.get(new)
+        return ir.WalkResult.ADVANCE
+
+    def redirect(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "flow.dispatch":
+            entry = ir.SymbolRefAttr(ir.ArrayAttr(op.attributes["entry_points"])[0])
+            if entry.value == [name, name]:
+                entry = ir.SymbolRefAttr.get([name, new])
+                op.attributes["entry_points"] = ir.ArrayAttr.get([entry])
+        return ir.WalkResult.ADVANCE
+
+    executable.walk(rename)
+    module.operation.walk(redirect)
