@@ -15,6 +15,7 @@ from ..infra.query import constant_array
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from ..kernels.gpu_tiles import implicit_tile
+from ..kernels.mma_matmul import MmaShape
 from ..kernels.mma_tiles import conv_shape
 
 MAX_BYTES = 1 << 28
@@ -82,7 +83,7 @@ class ConvToMatmul(Rewrite):
             return "integers are left to the backend"
         if self._is_matmul(weights, attrs):
             return None if self.pointwise else "is a matmul as it is"
-        if self.implicit and (implicit_tile(op) or conv_shape(op)) is not None:
+        if self.implicit and (isinstance(conv_shape(op), MmaShape) or implicit_tile(op)):
             return "becomes an implicit GEMM"
         if weights.dtype.itemsize < 4 and not self._takes_narrow(op, weights, attrs):
             return "the backend itself lays out windows of 16 bits"

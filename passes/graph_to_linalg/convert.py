@@ -40,8 +40,9 @@ class ConvertGraphToLinalg(Pass):
     """The CPU that kernels are planned for."""
 
     def run(self, op: Any, state: PassState) -> None:
-        del state
-        ctx = Lowering(self.gpu, self.row_tile, self.threads, self.cpu, self.mma_sync)
+        ctx = Lowering(
+            self.gpu, self.row_tile, self.threads, self.cpu, self.mma_sync, state.statistics
+        )
         _lower_function(op, ctx)
 
 

@@ -27,6 +27,7 @@ from ...dialects.locations import location_names
 from ...dialects.symbolic import Call, Dim, at_least
 from ...errors import GraphcError, LoweringError
 from ...mlir import arith, cf, ir, tensor
+from ..infra.report import RewriteStatistics
 
 Size = int | Dim
 Rule = Callable[..., Any]
@@ -96,6 +97,11 @@ def plain_type(type_: graph.TensorType) -> ir.RankedTensorType:
     return ir.RankedTensorType.get(sizes, plain_element(type_.dtype))
 
 
+def _forgotten(kernel: str) -> RewriteStatistics:
+    del kernel
+    return RewriteStatistics()
+
+
 class Lowering:
     """The state of lowering one function: lowered values and the values of symbolic sizes."""
 
@@ -106,11 +112,14 @@ class Lowering:
         threads: int = 1,
         cpu: CpuModel = GENERIC_CPU,
         mma_sync: bool = False,
+        statistics: Callable[[str], RewriteStatistics] = _forgotten,
     ) -> None:
         self.gpu = gpu
         """True for GPUs."""
         self.mma_sync = mma_sync
         """True for NVIDIA GPUs, for which tiles are chosen here."""
+        self.statistics = statistics
+        """Gives the statistics of a kernel that rules choose, by its name, for the report."""
         self.row_tile = row_tile
         """Dynamic rows that are multiplied at a time; 0 for all."""
         self.threads = threads

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ...dialects import graph, iree
+from ...dialects.locations import node_name
 from ...mlir import arith, ir
 from ..kernels.mma_attention import (
     MAX_SIZE,
@@ -14,7 +15,13 @@ from ..kernels.mma_attention import (
     StridedRows,
 )
 from ..kernels.mma_operands import widest_copy
-from ..kernels.mma_tiles import MMA_TYPES, MULTIPROCESSORS, can_index
+from ..kernels.mma_tiles import (
+    MMA_TYPES,
+    MULTIPROCESSORS,
+    ODD_ROWS,
+    UNKNOWN_SIZES,
+    can_index,
+)
 from .generic import parallel
 from .kernel_calls import define, flat
 from .lowering import Lowering, plain_element, plain_type
@@ -25,14 +32,18 @@ MAX_WARPS = 4
 
 
 def attend_on_tensor_cores(ctx: Lowering, op: graph.AttentionOp) -> ir.Value | None:
-    """Build `op`; None if the kernel does not compute it: other types, unknown sizes, long or odd
-    queries or values.
+    """Build `op`; None if the kernel does not compute it (`_reason_against`).
 
     Queries, keys and values are read where they are: as slices of the product that computes all
     three, say, with the heads behind the tokens. The result has the heads behind the tokens too.
     """
-    if not ctx.mma_sync or not _is_possible(op):
+    if not ctx.mma_sync:
         return None
+    statistics, node = ctx.statistics("mma-attention"), node_name(op.operation)
+    if (reason := _reason_against(op)) is not None:
+        statistics.record_declined(node, reason)
+        return None
+    statistics.record_fired(node)
     views = [_readable(ctx.values[value]) for value in (op.q, op.k, op.v)]
     shape = _shape(op, views)
     memory = [view.source for view in views]
@@ -56,14 +67,18 @@ def attend_on_tensor_cores(ctx: Lowering, op: graph.AttentionOp) -> ir.Value | N
     return transpose_tensor(ctx, y, stored, [order.index(axis) for axis in range(type_.rank)])
 
 
-def _is_possible(op: graph.AttentionOp) -> bool:
+def _reason_against(op: graph.AttentionOp) -> str | None:
+    """The reason why the kernel does not compute `op`; None if it does."""
     q, k, v, result = (graph.type_of(value) for value in (op.q, op.k, op.v, op.result))
-    if q.dtype not in MMA_TYPES or not can_index(q, k, v, result):
-        return False
-    if op.mask is not None and not graph.type_of(op.mask).is_static:
-        return False
+    if q.dtype not in MMA_TYPES:
+        return "its operands are no floats of 16 bits"
+    masks = [] if op.mask is None else [graph.type_of(op.mask)]
+    if not can_index(q, k, v, result, *masks):
+        return UNKNOWN_SIZES
     sizes = (q.static_shape[-1], v.static_shape[-1])
-    return all(size <= MAX_SIZE and widest_copy(size) for size in sizes)
+    if max(sizes) > MAX_SIZE:
+        return f"queries or values have more than {MAX_SIZE} elements"
+    return None if all(map(widest_copy, sizes)) else ODD_ROWS
 
 
 def _heads_behind(rank: int) -> list[int]:

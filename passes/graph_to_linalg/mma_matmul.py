@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from ...dialects import graph, iree
+from ...dialects.locations import node_name
 from ...mlir import arith, ir
 from ..infra.query import constant_array, producer
 from ..kernels.mma_matmul import MmaMatmulEmitter, MmaShape
-from ..kernels.mma_tiles import CopiedImage, conv_shape, copied_image, matmul_shape
+from ..kernels.mma_tiles import ODD_ROWS, CopiedImage, conv_shape, copied_image, matmul_shape
 from ..kernels.thread_emitter import Prepare
 from .generic import generic, projection
 from .generic_contraction import Factor, converted, untransposed
@@ -34,17 +35,32 @@ def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> 
     if not ctx.mma_sync or not isinstance(op, _Product):
         return None
     shape = conv_shape(op) if isinstance(op, graph.ConvOp) else matmul_shape(op)
-    if shape is None:
+    built = shape if isinstance(shape, str) else _built(ctx, op, shape, steps)
+    statistics, node = ctx.statistics("mma-matmul"), node_name(op.operation)
+    if isinstance(built, str):
+        statistics.record_declined(node, built)
         return None
+    statistics.record_fired(node)
+    return built
+
+
+def _built(ctx: Lowering, op: _Product, shape: MmaShape, steps: Steps) -> ir.Value | str:
+    """The result of the kernel, or the reason why there is none."""
     shape = replace(shape, k_innermost=_is_k_innermost(ctx, op, shape))
     if not shape.right.copied:
-        return None  # its rows start at odd elements
+        return ODD_ROWS
     total = op.operation.results[0]
     if shape.parts > 1:
-        return None if steps else _in_parts(ctx, op, shape)
+        return (
+            "K is split, and the ops that follow are computed with the sum"
+            if steps
+            else (_in_parts(ctx, op, shape))
+        )
     result = steps[-1].operation.results[0] if steps else total
     epilogue = ThreadEpilogue.of(total, steps, graph.type_of(result))
-    return None if epilogue is None else _run(ctx, op, shape, epilogue)
+    if epilogue is None:
+        return "what follows reads a value that broadcasts along columns"
+    return _run(ctx, op, shape, epilogue)
 
 
 def _run(ctx: Lowering, op: _Product, shape: MmaShape, epilogue: ThreadEpilogue) -> ir.Value:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects import graph, iree
+from ...dialects.locations import location_names
 from ...mlir import arith, ir
 from ..kernels.gpu_tiles import VECTOR_BYTES
 from ..kernels.mma_operands import ImageWindows
@@ -116,6 +117,8 @@ def _call(
     result: ir.RankedTensorType,
     kernel: Callable[..., None],
 ) -> ir.Value:
+    node = "+".join(location_names(ir.Location.current))
+    ctx.statistics("window-vectors").record_fired(node)
     types = [*(operand.type for operand in operands), result]
     memory = [flat(each) for each in types]
     whole_key = (shape, key, *map(str, types))

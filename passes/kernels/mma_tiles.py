@@ -15,6 +15,9 @@ MMA_TYPES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 MAX_ELEMENTS = 1 << 31
 """Elements of an operand or result, less than these: indices have 32 bits."""
 
+ODD_ROWS = "its rows have an odd number of elements, and are copied by pairs"
+UNKNOWN_SIZES = "a size is unknown, 0, or too large for indices of 32 bits"
+
 MULTIPROCESSORS = 132
 """Multiprocessors of an H100 or H200."""
 
@@ -63,18 +66,20 @@ SUM_COST = 4.0
 """Microseconds that the sum of the parts of a split K takes, in a kernel of its own."""
 
 
-def conv_shape(op: graph.ConvOp) -> MmaShape | None:
-    """The kernel for a convolution; None for those without: other types, unknown sizes, groups.
+def conv_shape(op: graph.ConvOp) -> MmaShape | str:
+    """The kernel for a convolution, or the reason why it has none.
 
     The image of its windows may be wider than that of `op`, and have more channels: zeros, so that
     vectors can be copied (`image_of`).
     """
     x, w, result = (graph.type_of(v) for v in (op.x, op.w, op.result))
     attrs = op.attrs
-    if attrs["groups"] != 1 or attrs["layout"] != "channels_last":
-        return None
-    if not _is_possible(x, w, result):
-        return None
+    if attrs["groups"] != 1:
+        return "its groups are convolutions of their own"
+    if attrs["layout"] != "channels_last":
+        return "its channels are not last"
+    if (reason := _reason_against(x, w, result)) is not None:
+        return reason
     windows = ImageWindows(
         x.static_shape,
         w.static_shape[:-2],
@@ -140,24 +145,27 @@ def copied_image(op: graph.ConvOp, windows: ImageWindows) -> CopiedImage | None:
     return CopiedImage((*others, 2 * row, channels // 2), low, 2 * windows.kernel[-1])
 
 
-def matmul_shape(op: graph.MatmulOp) -> MmaShape | None:
-    """The kernel for ``[..., M, K] x [K, N]``, or equal batches on the right; None for those
-    without: other types, unknown sizes, batches that broadcast, odd K."""
+def matmul_shape(op: graph.MatmulOp) -> MmaShape | str:
+    """The kernel for ``[..., M, K] x [K, N]``, or equal batches on the right, or the reason why
+    there is none."""
     a, b, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
-    if not _is_possible(a, b, result):
-        return None
+    if (reason := _reason_against(a, b, result)) is not None:
+        return reason
     k, n = b.static_shape[-2:]
     batch = math.prod(b.static_shape[:-2])
-    if not widest_copy(k) or (batch > 1 and a.shape[:-2] != b.shape[:-2]):
-        return None
+    if not widest_copy(k):
+        return ODD_ROWS
+    if batch > 1 and a.shape[:-2] != b.shape[:-2]:
+        return "its batches broadcast"
     return _shape(math.prod(a.static_shape[:-1]) // batch, n, k, a.dtype, batch=batch)
 
 
-def _is_possible(*types: graph.TensorType) -> bool:
+def _reason_against(*types: graph.TensorType) -> str | None:
+    """The reason why the kernel does not compute tensors of `types`; None if it does."""
     left, right, _ = types
     if left.dtype not in MMA_TYPES or right.dtype != left.dtype:
-        return False
-    return can_index(*types)
+        return "its operands are no floats of 16 bits"
+    return None if can_index(*types) else UNKNOWN_SIZES
 
 
 def can_index(*types: graph.TensorType) -> bool:

@@ -9,6 +9,8 @@ from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.mlir import ir
 from graphc.passes.infra.pipeline import run_pipeline
+from graphc.passes.infra.report import Report
+from graphc.passes.kernels.mma_tiles import UNKNOWN_SIZES
 from harness import simt
 
 PASSES = (
@@ -160,3 +162,17 @@ def test_attention_reads_the_product_of_all_three(kind):
         return graph.reshape(graph.transpose(y, perm=[1, 0, 2]), shape=(20, 32))
 
     check(body, "20x32xf16", kernels=2)
+
+
+def test_the_report_says_what_the_kernels_compute():
+    def body(x, y, z):
+        return graph.matmul(x, y), graph.matmul(x, z), graph.matmul(z, z)
+
+    with ir.Context(), ir.Location.name("n"):
+        graph.Graph.load()
+        module = build_module(body, "4x6xf16", "6x8xf16", "nx6x6xf16")
+        report = Report()
+        run_pipeline(module, PASSES, report=report)
+    statistics = report.rewrites["mma-matmul"]
+    assert statistics.count == 1
+    assert statistics.declined.keys() == {UNKNOWN_SIZES}
