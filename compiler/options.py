@@ -307,10 +307,8 @@ def _check(target: Target, threads: Any, precision: Any) -> None:
         raise UsageError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
     narrow = PRECISIONS[precision]["compute"]
     if narrow not in ("f32", *target.narrow_floats):
-        have = ", ".join(target.narrow_floats)
-        raise UsageError(
-            f"precision {precision}: of these, target '{target.name}' has {have} alone"
-        )
+        have = " and ".join(("f32", *target.narrow_floats))
+        raise UsageError(f"precision {precision}: target '{target}' has {have} alone")
 
 
 def _described(target: Target) -> list[Any]:

@@ -269,6 +269,14 @@ def test_products_reach_the_tensor_cores_of_cuda(precision):
     assert b"ld.shared.b16" not in contents  # what both operands are read with where K is not last
 
 
+def test_turing_gets_no_instructions_of_ampere():
+    contents, _ = to_module(small_cnn(), make_options("cuda:sm_75", host=False))
+    assert b".target sm_75" in contents
+    assert b"cp.async" not in contents
+    with pytest.raises(UsageError, match="target 'cuda:sm_75'"):
+        make_options("cuda:sm_75", precision="f16")
+
+
 def spirv_opcodes(contents):
     """Number of occurrences of each instruction in the SPIR-V modules of a file."""
     counts: Counter[int] = Counter()
@@ -303,7 +311,7 @@ def test_a_run_is_one_submission(target):
 
 @pytest.mark.parametrize("target", ["vulkan", "metal"])
 def test_targets_without_bf16(target):
-    with pytest.raises(UsageError, match=f"target '{target}' has f16 alone"):
+    with pytest.raises(UsageError, match=f"target '{target}.*' has f32 and f16 alone"):
         make_options(target, precision="bf16")
 
 

@@ -36,7 +36,7 @@ def resolve_target(target: str | Target) -> Target:
         return row
     if variant not in row.variants:
         raise UnknownTargetError(_unknown(f"variant of target '{name}'", variant, [*row.variants]))
-    return replace(row, variant=variant)
+    return replace(row, variant=variant, **row.overrides.get(variant, {}))
 
 
 def _unknown(what: str, given: str, known: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...cpu_model import CpuModel
 
@@ -48,6 +49,10 @@ class Target:
     backend_flags: Flags
     variants: Mapping[str, Flags] = field(repr=False, compare=False)
     variant: str
+    overrides: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict[str, Mapping[str, Any]], repr=False, compare=False
+    )
+    """Fields of this class that have another value for a variant."""
     threads_flag: str | None = None
     """Flag for the number of workers that will share a call; ``None`` if the target has none."""
     find_cpu_model: Callable[[str], CpuModel] | None = field(

@@ -1,7 +1,8 @@
 """NVIDIA GPUs through CUDA.
 
 The code is PTX, which the driver compiles further: a variant runs on its own architecture and on
-all later ones. The backend does not support sm_90, so that variant uses PTX for sm_89.
+all later ones. The backend does not support sm_90, so that variant uses PTX for sm_89. For sm_75 it
+multiplies 16-bit floats by an instruction of sm_80, and fails.
 """
 
 from types import MappingProxyType
@@ -23,5 +24,6 @@ CUDA = Target(
         {name: (f"--iree-cuda-target={told}",) for name, told in _ARCHITECTURES.items()}
     ),
     variant="sm_80",
+    overrides=MappingProxyType({"sm_75": {"pipeline": "gpu", "narrow_floats": ()}}),
     fallback=WITHOUT_SHARED_ROWS,
 )
