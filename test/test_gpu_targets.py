@@ -27,19 +27,17 @@ from graphc.passes.graph_to_linalg import (
 )
 
 CASES = {
-    "elementwise": "add_bcast where_example cast_FLOAT_to_FLOAT16 round pow cos bitwise_xor_i32_2d",
-    "contraction": "matmul_4d gemm_all_attributes einsum_batch_matmul",
+    "elementwise": "add_bcast where_example cast_FLOAT_to_FLOAT16 round pow cos",
+    "contraction": "gemm_all_attributes einsum_batch_matmul",
     "convolution": "basic_conv_with_padding conv_with_strides_and_asymmetric_padding convtranspose",
-    "pooling": "maxpool_2d_pads averagepool_2d_default globalmaxpool",
+    "pooling": "maxpool_2d_pads averagepool_2d_default",
     "reduction": "reduce_mean_keepdims_random argmax_default_axis_example cumsum_2d_axis_0",
-    "normalization": "softmax_axis_1 logsoftmax_axis_0 layer_normalization_2d_axis1"
-    " batchnorm_epsilon_training_mode instancenorm_epsilon",
+    "normalization": "softmax_axis_1 layer_normalization_2d_axis1 instancenorm_epsilon",
     "attention": "attention_4d_causal",
-    "movement": "transpose_all_permutations_0 concat_3d_axis_1 reflect_pad slice_neg_steps tile",
-    "indexing": "gather_0 gather_elements_1 scatter_elements_with_axis scatternd_add"
-    " onehot_with_axis",
+    "movement": "transpose_all_permutations_0 concat_3d_axis_1 reflect_pad slice_neg_steps",
+    "indexing": "gather_0 gather_elements_1 scatter_elements_with_axis scatternd_add",
     "sorting": "top_k unique_sorted_with_axis",
-    "recurrent": "lstm_with_peepholes gru_batchwise",
+    "recurrent": "lstm_with_peepholes",
     "quantization": "quantizelinear dequantizelinear_axis qlinearmatmul_2D_int8_float32",
     "resampling": "resize_upsample_scales_linear gridsample_bilinear",
     "control_flow": "if scan9_sum",
