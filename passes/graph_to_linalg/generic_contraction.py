@@ -263,3 +263,16 @@ def converted(
         ctx.empty(target),
         lambda element: convert_scalar(element, source.dtype, target.dtype),
     )
+
+
+def sum_of_parts(ctx: Lowering, parts: ir.Value, type_: graph.TensorType) -> ir.Value:
+    """The sum of the products of a split K, ``[parts, M, N]``, of `type_`, ``[M, N]``."""
+    (total,) = generic(
+        [parts],
+        [projection(3, [2, 0, 1])],
+        [ctx.filled(type_, 0)],
+        [projection(3, [0, 1])],
+        ["parallel", "parallel", "reduction"],
+        lambda part, total: arith.addf(total, part),
+    )
+    return total

@@ -1,10 +1,9 @@
 """Matmuls on NVIDIA GPUs in tiles that are chosen here (`kernels.gpu_tiles`); a long K is split."""
 
 from ...dialects import graph
-from ...mlir import arith, ir
+from ...mlir import ir
 from ..kernels.gpu_tiles import MatmulTiling, WorkgroupTile, matmul_tiling
-from .generic import generic, projection
-from .generic_contraction import Factor, converted, factors_of, product, untransposed
+from .generic_contraction import Factor, converted, factors_of, product, sum_of_parts, untransposed
 from .gpu_lowering_config import tile_attribute
 from .lowering import Lowering
 from .matmul_operands import Matmul
@@ -47,12 +46,4 @@ def _in_parts(
     wide = result.with_dtype(accumulator(result.dtype))
     parts = wide.with_shape((plan.parts, *result.shape))
     y = _tiled(ctx, split, parts, plan.tile)
-    (total,) = generic(
-        [y],
-        [projection(3, [2, 0, 1])],
-        [ctx.filled(wide, 0)],
-        [projection(3, [0, 1])],
-        ["parallel", "parallel", "reduction"],
-        lambda part, total: arith.addf(total, part),
-    )
-    return converted(ctx, total, wide, result)
+    return converted(ctx, sum_of_parts(ctx, y, wide), wide, result)

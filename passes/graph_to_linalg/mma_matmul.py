@@ -8,13 +8,12 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...dialects.locations import node_name
-from ...mlir import arith, ir
+from ...mlir import ir
 from ..infra.query import constant_array, producer
 from ..kernels.mma_matmul import MmaMatmulEmitter, MmaShape
 from ..kernels.mma_tiles import ODD_ROWS, CopiedImage, conv_shape, copied_image, matmul_shape
 from ..kernels.thread_emitter import Prepare
-from .generic import generic, projection
-from .generic_contraction import Factor, converted, untransposed
+from .generic_contraction import Factor, converted, sum_of_parts, untransposed
 from .image_vectors import image_in_vectors
 from .kernel_calls import define, flat
 from .lowering import Lowering, plain_type
@@ -163,13 +162,6 @@ def _in_parts(ctx: Lowering, op: _Product, shape: MmaShape) -> ir.Value:
         return lambda at, *_: lambda vector_: emitter.store(vector_, buffers[0], at)
 
     y = _call(ctx, op, shape, "parts", [], plain_type(parts), preparation)
-    (total,) = generic(
-        [y],
-        [projection(3, [2, 0, 1])],
-        [ctx.filled(wide, 0)],
-        [projection(3, [0, 1])],
-        ["parallel", "parallel", "reduction"],
-        lambda part, total: arith.addf(total, part),
-    )
     narrow = wide.with_dtype(result.dtype)
-    return reshape_tensor(ctx, converted(ctx, total, wide, narrow), narrow, result)
+    total = converted(ctx, sum_of_parts(ctx, y, wide), wide, narrow)
+    return reshape_tensor(ctx, total, narrow, result)

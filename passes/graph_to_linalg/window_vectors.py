@@ -12,7 +12,7 @@ from ...dialects.locations import location_names
 from ...mlir import arith, ir
 from ..kernels.gpu_tiles import VECTOR_BYTES
 from ..kernels.mma_operands import ImageWindows
-from ..kernels.mma_tiles import MMA_TYPES, can_index
+from ..kernels.mma_tiles import MMA_TYPES, UNKNOWN_SIZES, can_index
 from ..kernels.thread_emitter import Prepare
 from ..kernels.window_vectors import MAX_TAPS, THREADS, WindowEmitter, WindowShape
 from .kernel_calls import define, flat
@@ -89,9 +89,17 @@ def _shape(
     attrs: dict[str, Any],
 ) -> WindowShape | None:
     """The kernel for windows of an image, None if there is none."""
-    if not ctx.mma_sync or x.dtype not in DTYPES or not can_index(x, result):
+    if not ctx.mma_sync:
         return None
-    if math.prod(kernel) > MAX_TAPS:
+    reason = None
+    if x.dtype not in DTYPES:
+        reason = "its elements are no floats of 16 or 32 bits"
+    elif not can_index(x, result):
+        reason = UNKNOWN_SIZES
+    elif math.prod(kernel) > MAX_TAPS:
+        reason = f"its kernel has more than {MAX_TAPS} taps, which are unrolled"
+    if reason is not None:
+        ctx.statistics("window-vectors").record_declined(_node(), reason)
         return None
     windows = ImageWindows(
         x.static_shape,
@@ -100,6 +108,10 @@ def _shape(
         *(tuple(attrs[name]) for name in ("strides", "dilations", "low")),
     )
     return WindowShape(windows, math.gcd(VECTOR_BYTES // x.dtype.itemsize, windows.channels))
+
+
+def _node() -> str:
+    return "+".join(location_names(ir.Location.current))
 
 
 def _splat(value: float, dtype: np.dtype, lanes: int) -> ir.Value:
@@ -117,8 +129,7 @@ def _call(
     result: ir.RankedTensorType,
     kernel: Callable[..., None],
 ) -> ir.Value:
-    node = "+".join(location_names(ir.Location.current))
-    ctx.statistics("window-vectors").record_fired(node)
+    ctx.statistics("window-vectors").record_fired(_node())
     types = [*(operand.type for operand in operands), result]
     memory = [flat(each) for each in types]
     whole_key = (shape, key, *map(str, types))
