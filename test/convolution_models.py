@@ -1,7 +1,7 @@
 """Models of convolutions and what follows them, for tests of the ways to compute them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,24 +11,34 @@ from onnx import helper, numpy_helper
 
 @dataclass(frozen=True)
 class ConvCase:
-    """A convolution of [N, C, H, W]: its weights [F, C/group, ...], attributes and epilogue."""
+    """A convolution of [N, C, H, W]: its weights [F, C/group, ...], attributes and epilogue.
+
+    The epilogue ``residual`` adds another input, ``skip`` the image, others are activations.
+    """
 
     image: tuple[int, ...]
     weights: tuple[int, ...]
     epilogue: str = "bias"
     attributes: tuple[tuple[str, Any], ...] = ()
 
+    def resized(self, axes: Sequence[int], change: int) -> "ConvCase":
+        """The case with `change` more images, rows or pixels along `axes`."""
+        sizes = [size + change * (axis in axes) for axis, size in enumerate(self.image)]
+        return replace(self, image=tuple(sizes))
+
 
 def convolution_model(
-    cases: Sequence[ConvCase], seed: int
+    cases: Sequence[ConvCase], seed: int, named: Sequence[int] = ()
 ) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
-    """A model with an output for each of `cases`, and what to feed it."""
+    """A model with an output for each of `cases`, whose images have named sizes along the axes
+    `named`, and what to feed it."""
     random = np.random.default_rng(seed)
     nodes, inputs, outputs, constants, feeds = [], [], [], [], {}
 
     def feed(name, shape):
         feeds[name] = random.standard_normal(shape, np.float32)
-        inputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+        dims = [f"{name}_{axis}" if axis in named else size for axis, size in enumerate(shape)]
+        inputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims))
 
     def constant(name, array):
         constants.append(numpy_helper.from_array(array.astype(np.float32), name))
@@ -47,6 +57,11 @@ def convolution_model(
             nodes += [
                 helper.make_node("Mul", [f"c{i}", f"s{i}"], [f"m{i}"]),
                 helper.make_node("Add", [f"r{i}", f"m{i}"], [f"y{i}"]),
+            ]
+        elif case.epilogue == "skip":
+            nodes += [
+                helper.make_node("Abs", [f"x{i}"], [f"m{i}"]),
+                helper.make_node("Add", [f"m{i}", f"c{i}"], [f"y{i}"]),
             ]
         else:
             op_type = {"relu": "Relu", "hard_swish": "HardSwish", "sigmoid": "Sigmoid"}

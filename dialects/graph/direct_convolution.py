@@ -47,13 +47,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
     ) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"convolves f32, not {x.dtype} with {w.dtype}")
-        if (
-            x.rank not in (3, 4)
-            or w.rank != x.rank + 1
-            or not x.is_static
-            or not w.is_static
-            or tile_w < 1
-        ):
+        if x.rank not in (3, 4) or w.rank != x.rank + 1 or not w.is_static or tile_w < 1:
             raise TypeRuleError(f"cannot convolve {x} with panels {w}, {tile_w} pixels at a time")
         panels, *kernel, channels, width = w.static_shape
         depthwise = groups == panels * width and channels == 1

@@ -10,7 +10,7 @@ from .base import GraphOp, TypeRuleError
 from .direct_convolution import DirectConvOp, is_depthwise
 from .fusion import GroupOp, group
 from .packed_matmul import PackedMatmulOp
-from .types import type_of
+from .types import static_size, type_of
 
 SPLITS = ("rows", "channels")
 
@@ -28,6 +28,8 @@ class FusedDepthwiseOp(GroupOp, name="fused_depthwise"):
     `inner` rows of a tile at a time. `rows` is a multiple of `inner`, and no block has fewer. With
     ``channels``, the panels of channels are distributed among threads; each is computed in one
     tile of all rows. Both weights hold the same panels, and nothing follows the convolution.
+
+    The number of images may be dynamic.
     """
 
     split: Str
@@ -50,7 +52,7 @@ class FusedDepthwiseOp(GroupOp, name="fused_depthwise"):
             or not all(isinstance(op, PackedMatmulOp) for op in after)
         ):
             raise TypeRuleError("its region is no depthwise convolution of images beside matmuls")
-        height = type_of(self.operation.results[0]).static_shape[1]
+        height = static_size(type_of(self.operation.results[0]).shape[1])
         if self.attrs["split"] not in SPLITS or not self.tiling.fit(height):
             raise TypeRuleError(f"{height} rows have no such row tiles: {self.tiling}")
         if self.tiling.split == "channels" and not can_split_channels(roots):
@@ -142,7 +144,7 @@ class RowWindow:
         """The window of the convolution `op` on images."""
         attrs, kernel = op.attrs, type_of(op.w).static_shape[1]
         return RowWindow(
-            type_of(op.x).static_shape[1], type_of(op.result).static_shape[1],
+            static_size(type_of(op.x).shape[1]), static_size(type_of(op.result).shape[1]),
             attrs["strides"][0], attrs["low"][0], (kernel - 1) * attrs["dilations"][0] + 1,
         )  # fmt: skip
 

@@ -82,7 +82,7 @@ class WinogradConvOp(KernelContraction, name="winograd_conv"):
     ) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"convolves f32, not {x.dtype} with {w.dtype}")
-        if x.rank != 4 or w.rank != 4 or not x.is_static or not w.is_static:
+        if x.rank != 4 or w.rank != 4 or not w.is_static:
             raise TypeRuleError(f"cannot convolve {x} with panels {w}")
         panels, products, channels, width = w.static_shape
         if tile not in POINTS or mr < 1 or products != (tile + KERNEL - 1) ** 2:

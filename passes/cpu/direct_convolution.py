@@ -1,7 +1,6 @@
 """Selection of the direct convolution kernel."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..analysis.windows import is_pointwise
 from ..infra.base import FUNCTION, Pass, PassState
@@ -34,6 +34,8 @@ STREAMED_PIXELS = 128
 
 MIN_WORKGROUPS = 2
 """Minimum number of rows times panels, which threads share."""
+
+Shape = tuple[int | Dim, ...]
 
 
 @register
@@ -85,25 +87,26 @@ class DirectConv(Rewrite):
         return {"weights": weights, "attrs": attrs}
 
     def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
-        image, result = graph.type_of(op.x), graph.type_of(op.result)
+        image, result = graph.type_of(op.x).shape, graph.type_of(op.result).shape
         if weights.dtype != np.float32:
             return "only f32 is convolved directly"
-        if not image.is_static:
-            return "sizes are not known at compile time"
+        if isinstance(image[-1], Dim):
+            return "the number of channels is not known at compile time"
         if attrs["groups"] == 1 and is_pointwise(weights, attrs):
             return "it is a matmul"
-        if result.static_shape[-2] < MIN_PIXELS:
+        if _at_most(result[-2], MIN_PIXELS - 1):
             return "rows of the result are too short"
-        if attrs["groups"] == 1 and self._streams(weights, result.static_shape[:-1]):
+        if attrs["groups"] == 1 and self._streams(weights, result[:-1]):
             return "its weights come from memory, which a matmul reads once for all pixels"
         if weights.shape[-2] == 1 and attrs["groups"] > 1:
             return self._check_depthwise(weights, attrs)
         joined = _join_groups(weights, attrs["groups"], self.lanes)
         if isinstance(joined, str):
             return joined
-        rows = int(np.prod(result.static_shape[:-2]))
-        panels = result.static_shape[-1] // (self._tile_of(op, weights, attrs).vectors * self.lanes)
-        return "too few rows for threads to share" if rows * panels < MIN_WORKGROUPS else None
+        panels = weights.shape[-1] // (self._tile_of(op, weights, attrs).vectors * self.lanes)
+        shares = panels * graph.element_count(result[:-2])
+        few = _at_most(shares, MIN_WORKGROUPS - 1)
+        return "too few rows for threads to share" if few else None
 
     def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         if weights.shape[-1] != attrs["groups"]:
@@ -125,10 +128,13 @@ class DirectConv(Rewrite):
             **window,
         )  # fmt: skip
 
-    def _streams(self, weights: np.ndarray, pixels: Sequence[int]) -> bool:
-        """Return whether weights exceed the caches and are multiplied by few pixels only."""
+    def _streams(self, weights: np.ndarray, pixels: Shape) -> bool:
+        """Return whether weights exceed the caches and are multiplied by few pixels only; a batch
+        whose size is not known may be one image."""
+        images, *spatial = pixels
+        count = graph.element_count([1 if isinstance(images, Dim) else images, *spatial])
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
-        return large and math.prod(pixels) <= STREAMED_PIXELS
+        return large and _at_most(count, STREAMED_PIXELS)
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups after joining small groups."""
@@ -139,24 +145,33 @@ class DirectConv(Rewrite):
         return joined
 
     def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> PixelTile:
-        pixels = graph.type_of(op.result).static_shape[-2]
+        size = graph.type_of(op.result).shape[-2]
+        pixels = None if isinstance(size, Dim) else size
         if _is_depthwise(weights, attrs):
             return self._depthwise_tile(pixels, attrs["groups"])
         return self._tile(pixels, *self._joined(weights, attrs))
 
-    def _tile(self, pixels: int, weights: np.ndarray, groups: int) -> PixelTile:
-        """The cheapest tile whose panels split the features of a group evenly."""
+    def _tile(self, pixels: int | None, weights: np.ndarray, groups: int) -> PixelTile:
+        """The cheapest tile whose panels split the features of a group evenly, for rows of `pixels`
+        pixels; of those that fill the registers, if the length of rows is not known."""
         vectors = weights.shape[-1] // groups // self.lanes
         k = int(np.prod(weights.shape[:-1]))
-        tiles = (
-            tile for tile in self._tiles() if vectors % tile.vectors == 0 and tile.pixels <= pixels
-        )
-        return min(tiles, key=lambda tile: self._cost(tile, pixels, k))
+        tiles = [tile for tile in self._tiles() if vectors % tile.vectors == 0]
+        if pixels is None:
+            full = [tile for tile in tiles if tile.pixels == self._most_pixels(tile.vectors)]
+            return min(full, key=lambda tile: self._cost(tile, tile.pixels, k) / tile.pixels)
+        fitting = [tile for tile in tiles if tile.pixels <= pixels]
+        return min(fitting, key=lambda tile: self._cost(tile, pixels, k))
 
-    def _depthwise_tile(self, pixels: int, channels: int) -> PixelTile:
+    def _depthwise_tile(self, pixels: int | None, channels: int) -> PixelTile:
         """The widest tile of channels, with accumulators in half of the registers."""
         vectors = next(n for n in (4, 2, 1) if channels // self.lanes % n == 0)
-        return PixelTile(min(self.registers // 2 // vectors, pixels), vectors)
+        most = self.registers // 2 // vectors
+        return PixelTile(most if pixels is None else min(most, pixels), vectors)
+
+    def _most_pixels(self, vectors: int) -> int:
+        """The pixels of the widest tile of `vectors` that spills nothing."""
+        return (self.registers - vectors - 1) // vectors
 
     def _tiles(self) -> Iterator[PixelTile]:
         """The candidate tiles, of which some spill a few registers."""
@@ -182,10 +197,15 @@ class DirectConv(Rewrite):
         return max(cost, 4.6) + 1.5 if streams else cost
 
 
+def _at_most(size: int | Dim, bound: int) -> bool:
+    """Return whether `size` is known to be at most `bound`."""
+    return isinstance(size, int) and size <= bound
+
+
 def _image(x: ir.Value) -> tuple[ir.Value, str]:
     """The image `x`, or the channels-first image of which it is a transpose, and its layout."""
     transposed = producer(x, graph.TransposeOp)
-    if transposed is None or graph.type_of(x).static_shape[-1] > PLANES:
+    if transposed is None or graph.static_size(graph.type_of(x).shape[-1]) > PLANES:
         return x, "channels_last"
     rank = graph.type_of(x).rank
     moved = transposed.attrs["perm"] == (0, *range(2, rank), 1)

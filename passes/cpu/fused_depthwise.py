@@ -109,6 +109,7 @@ class _Work:
     """The cost of the steps, and the size of their intermediates."""
 
     batch: int
+    """Images; one if their number is dynamic."""
     window: graph.RowWindow
     pixels: int
     """Pixels in a row of the result."""
@@ -129,14 +130,16 @@ class _Work:
     def of(stages: list[Stage], threads: int) -> "_Work":
         roots = list(map(_root, stages))
         convolution = next(filter(_is_depthwise, roots))
-        batch, _, width, input_channels = graph.type_of(convolution.x).static_shape
-        _, _, pixels, features = graph.type_of(convolution.result).static_shape
+        batch, *image = graph.type_of(convolution.x).shape
+        _, width, input_channels = map(graph.static_size, image)
+        _, pixels, features = map(graph.static_size, graph.type_of(convolution.result).shape[1:])
         before, after = roots[0] is not convolution, roots[-1] is not convolution
         first = _pixel_multiplications(roots[0]) * width if before else 0
         last = _pixel_multiplications(roots[-1]) if after else 0
         others = pixels * (_pixel_multiplications(convolution) + last)
         return _Work(
-            batch, graph.RowWindow.of(convolution), pixels, first, others,
+            batch if isinstance(batch, int) else 1,
+            graph.RowWindow.of(convolution), pixels, first, others,
             width * input_channels * 4 if before else 0, pixels * features * 4 if after else 0,
             graph.type_of(convolution.w).static_shape[0], threads,
         )  # fmt: skip
@@ -172,7 +175,7 @@ class _Work:
 def _pixel_multiplications(root: Root) -> int:
     """Multiplications of a matmul or a convolution per pixel of its result."""
     if isinstance(root, graph.PackedMatmulOp):
-        return graph.type_of(root.x).static_shape[-1] * root.attrs["columns"]
+        return graph.static_size(graph.type_of(root.x).shape[-1]) * root.attrs["columns"]
     return math.prod(graph.type_of(root.w).static_shape)
 
 
@@ -191,8 +194,11 @@ def _root(stage: Stage) -> Root:
 
 
 def _is_depthwise(op: graph.GraphOp) -> TypeGuard[graph.DirectConvOp]:
-    """Return whether `op` is a depthwise convolution of images."""
-    return graph.is_depthwise(op) and graph.type_of(op.x).rank == 4
+    """Return whether `op` is a depthwise convolution of images of known size."""
+    if not graph.is_depthwise(op):
+        return False
+    _, *sizes = graph.type_of(op.x).shape
+    return len(sizes) == 3 and all(isinstance(size, int) for size in sizes)
 
 
 def _before(depthwise: graph.GraphOp) -> graph.GraphOp | None:

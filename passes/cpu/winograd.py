@@ -7,6 +7,7 @@ import numpy as np
 
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
@@ -20,6 +21,9 @@ TILES = (4, 2)
 convolution takes 144 and 36. Larger tiles would lose digits."""
 GAIN = 1.25
 """Minimum estimated speedup that is worth the rounding."""
+
+EXTENT = 32
+"""Rows and pixels of an image whose size is not known, for the estimate."""
 
 TRANSFORM_CYCLES = 4
 """Cycles per product of a tile and vector of channels, on either side: counted, not measured."""
@@ -73,11 +77,11 @@ class WinogradConv(Rewrite):
             return "only f32 is convolved this way"
         if kernel != (3, 3) or any(n != 1 for n in (*attrs["strides"], *attrs["dilations"])):
             return "its kernel is not 3x3, or its strides are not 1"
-        if not graph.type_of(op.x).is_static:
-            return "sizes are not known at compile time"
+        if isinstance(graph.type_of(op.x).shape[-1], Dim):
+            return "the number of channels is not known at compile time"
         if channels % self.lanes or features // attrs["groups"] % self.lanes:
             return "channels or features do not fill vectors"
-        shape = _Sizes(graph.type_of(op.result).static_shape, channels, attrs["groups"])
+        shape = _Sizes.of(op, channels)
         gain = self._gain(self._tile(shape), shape)
         return f"it would be {gain:.2f} times as fast" if gain < GAIN else None
 
@@ -109,7 +113,7 @@ class WinogradConv(Rewrite):
         most = register_tile(self.cpu).vectors
         vectors = next(n for n in range(most, 0, -1) if features % n == 0)
         rows = register_tile(self.cpu, vectors).rows
-        tile = self._tile(_Sizes(graph.type_of(op.result).static_shape, weights.shape[2], groups))
+        tile = self._tile(_Sizes.of(op, weights.shape[2]))
         kernel = graph.winograd_kernel(weights, tile, vectors * self.lanes)
         return graph.winograd_conv(
             op.x, graph.constant(value=kernel), low=attrs["low"], high=attrs["high"],
@@ -124,3 +128,11 @@ class _Sizes:
     result: tuple[int, ...]
     channels: int
     groups: int
+
+    @staticmethod
+    def of(op: graph.ConvOp, channels: int) -> "_Sizes":
+        """The sizes of `op`, with assumptions for those that are not known."""
+        batch, *extents, features = graph.type_of(op.result).shape
+        known = [size if isinstance(size, int) else EXTENT for size in extents]
+        images = batch if isinstance(batch, int) else 1
+        return _Sizes((images, *known, graph.static_size(features)), channels, op.attrs["groups"])

@@ -3,35 +3,52 @@
 from collections.abc import Sequence
 
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
-from ..kernels.direct_convolution import DirectConvEmitter, DirectConvShape
+from ..kernels.direct_conv_shape import DirectConvShape
+from ..kernels.direct_convolution import DirectConvEmitter
 from ..kernels.epilogue import VectorEpilogue
+from .image_extents import dynamic_sizes, known_extents
 from .kernel_calls import compute
 from .kernel_rules import lowers_with_epilogue
 from .lowering import Lowering
+
+Shape = tuple[int | Dim, ...]
 
 
 @lowers_with_epilogue(graph.DirectConvOp)
 def direct_conv(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a direct convolution and its `epilogue`."""
-    return compute(ctx, DirectConvEmitter, "direct_conv", shape_of(op), op, epilogue)
+    shape, sizes = shape_of(op), dynamic_sizes_of(op)
+    return compute(ctx, DirectConvEmitter, "direct_conv", shape, op, epilogue, sizes=sizes)
 
 
 def shape_of(op: graph.DirectConvOp) -> DirectConvShape:
     """The kernel shape of a direct convolution."""
     attrs = op.attrs
-    planar = attrs["layout"] == "channels_first"
-    batch, *sizes = graph.type_of(op.x).static_shape
-    channels, *extents = sizes if planar else (sizes[-1], *sizes[:-1])
+    image, result = _extents(op)
     _, *kernel, _, panel = graph.type_of(op.w).static_shape
-    _, *out, features = graph.type_of(op.result).static_shape
     return DirectConvShape(
-        (batch, *_along_axes(extents, 1), channels), (batch, *_along_axes(out, 1), features),
+        known_extents(image), known_extents(result),
         _along_axes(kernel, 1), _along_axes(attrs["strides"], 1),
         _along_axes(attrs["dilations"], 1),
         _along_axes(attrs["low"], 0), nr=panel, groups=attrs["groups"], tile_w=attrs["tile_w"],
-        lanes=attrs["lanes"], planar=planar,
+        lanes=attrs["lanes"], planar=attrs["layout"] == "channels_first",
     )  # fmt: skip
+
+
+def dynamic_sizes_of(op: graph.DirectConvOp) -> list[Dim]:
+    """The dynamic sizes of the image, then those of the result."""
+    image, result = _extents(op)
+    return dynamic_sizes(image, result)
+
+
+def _extents(op: graph.DirectConvOp) -> tuple[Shape, Shape]:
+    """The image and the result as [N, H, W, C]; a sequence is an image of one row."""
+    batch, channels, extents = graph.split_layout(graph.type_of(op.x).shape, op.attrs["layout"])
+    *out, features = graph.type_of(op.result).shape
+    row = [1] * (2 - len(extents))
+    return (batch, *row, *extents, channels), (out[0], *row, *out[1:], features)
 
 
 def _along_axes(values: Sequence[int], above: int) -> tuple[int, int]:

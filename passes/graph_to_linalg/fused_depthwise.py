@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...cpu_model import CpuModel
-from ...dialects import graph, iree
+from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
-from ..kernels.direct_convolution import DirectConvShape
+from ..kernels.direct_conv_shape import DirectConvShape
 from ..kernels.emitter import Registers
 from ..kernels.epilogue import Epilogue, OutputPosition, VectorEpilogue
 from ..kernels.fused_depthwise import (
@@ -15,10 +16,11 @@ from ..kernels.fused_depthwise import (
     FusedDepthwiseShape,
     StageOperands,
 )
+from ..kernels.image_extents import known_sizes
 from .direct_convolution import shape_of
 from .fusion import epilogue_of, lower_group
-from .kernel_calls import define, flat
-from .lowering import Lowering, lowers, plain_type
+from .kernel_calls import run_emitter
+from .lowering import Lowering, lowers
 from .packed_matmul import matmul_shape
 from .scratch import floats, scratch_of, uses_scratch
 
@@ -40,8 +42,8 @@ def fused_depthwise_scratch(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> list[g
     if _epilogues(op, cpu) is None:
         return [graph.type_of(_last(root, steps)) for root, *steps in op.stages[:-1]]
     shape = _shape(op, cpu)
-    row_blocks = shape.depthwise.image[0] * shape.tiling.row_blocks
-    return [floats(row_blocks * size) for size in shape.scratch]
+    images = graph.type_of(op.depthwise.x).shape[0]
+    return [floats(images * shape.tiling.row_blocks, size) for size in shape.scratch]
 
 
 def _epilogues(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> list[VectorEpilogue] | None:
@@ -63,15 +65,15 @@ def _compute(
 ) -> ir.Value:
     shape = _shape(op, ctx.cpu)
     roots = op.roots
-    operands = [ctx.values[roots[0].x]]
+    read = [roots[0].x]
     for root, epilogue in zip(roots, epilogues, strict=True):
-        operands += [ctx.values[root.w], *epilogue.operands(ctx.values)]
-    result = graph.type_of(op.operation.results[0])
-    results = [plain_type(type_) for type_ in (result, *scratch_of(op, ctx.cpu))]
+        read += [root.w, *epilogue.memory]
+    results = [graph.type_of(op.operation.results[0]), *scratch_of(op, ctx.cpu)]
+    images = graph.type_of(op.depthwise.x).shape[0]
+    sizes = [images] if isinstance(images, Dim) else []
 
-    def kernel(workgroup_id: ir.Value, image: ir.Value, *buffers: ir.Value) -> None:
+    def make_emitter(image: ir.Value, *buffers: ir.Value) -> FusedDepthwiseEmitter:
         given = list(buffers[: -len(results)])
-        emitter: FusedDepthwiseEmitter
 
         def apply_epilogue(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Epilogue:
             def apply(positions: list[OutputPosition], accumulators: Registers) -> Registers:
@@ -85,14 +87,10 @@ def _compute(
             del given[: 1 + len(leaves)]
             steps.append(StageOperands(weights, apply_epilogue(epilogue, leaves)))
         emitter = FusedDepthwiseEmitter(shape, image, steps, list(buffers[-len(results) :]))
-        emitter.workgroup(workgroup_id)
+        return emitter
 
-    types = [*(operand.type for operand in operands), *results]
-    key = (shape, *(epilogue.key for epilogue in epilogues))
-    name = define(
-        ctx, "fused_depthwise", key, [flat(type_) for type_ in types], kernel, shape.flops
-    )
-    return iree.run_kernel(name, shape.workgroups, operands, results)[0]
+    key = [epilogue.key for epilogue in epilogues]
+    return run_emitter(ctx, "fused_depthwise", shape, key, read, results, sizes, make_emitter)
 
 
 def _shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> FusedDepthwiseShape:
@@ -101,12 +99,14 @@ def _shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> FusedDepthwiseShape:
     read = op.tiling.read(window)
     roots = op.roots
     first = last = None
+    _, width, _ = known_sizes(depthwise.image)
+    _, pixels, _ = known_sizes(depthwise.result)
     if op.position > 0:
-        first = _first(op, roots[0], read * depthwise.image[2], cpu)
+        first = _first(op, roots[0], read * width, cpu)
     if op.position < len(roots) - 1:
         matmul = roots[-1]
         assert isinstance(matmul, graph.PackedMatmulOp)
-        last = _block(matmul, op.tiling.inner * depthwise.result[2], cpu)
+        last = _block(matmul, op.tiling.inner * pixels, cpu)
     return FusedDepthwiseShape(depthwise, first, last, op.tiling, read)
 
 

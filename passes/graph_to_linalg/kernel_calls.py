@@ -5,18 +5,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...dialects import graph, iree
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..kernels.emitter import Registers
 from ..kernels.epilogue import OutputPosition, VectorEpilogue
-from .lowering import Lowering, plain_type
+from .lowering import Lowering, plain_element, plain_type
 
 
 def flat(type_: ir.Type) -> iree.Buffer:
-    """A flat buffer of a tensor's elements; if its rows are dynamic, of one row per count."""
+    """A flat buffer of the elements of a tensor of static sizes."""
     tensor = ir.RankedTensorType(type_)
-    if tensor.has_static_shape:
-        return iree.Buffer(tensor.element_type, math.prod(tensor.shape))
-    return iree.Buffer(tensor.element_type, tensor.shape[-1], counts=(0,))
+    return iree.Buffer(tensor.element_type, math.prod(tensor.shape))
+
+
+def flat_of(type_: graph.TensorType, sizes: Sequence[Dim]) -> iree.Buffer:
+    """A flat buffer of the elements of a tensor, whose dynamic sizes, or whose number of rows, are
+    among `sizes`, the scalars of a kernel."""
+    if type_.is_static:
+        return flat(plain_type(type_))
+    rows = graph.element_count(type_.shape[:-1])
+    factors = [rows, type_.shape[-1]] if rows in sizes else type_.shape
+    known = math.prod(size for size in factors if isinstance(size, int))
+    counts = tuple(sizes.index(size) for size in factors if isinstance(size, Dim))
+    return iree.Buffer(plain_element(type_.dtype), known, counts)
 
 
 def define(
@@ -58,33 +69,55 @@ def compute(
     op: graph.KernelContraction,
     epilogue: VectorEpilogue,
     scratch: Sequence[graph.TensorType] = (),
-    rows: Sequence[ir.Value] = (),
+    sizes: Sequence[Dim] = (),
 ) -> ir.Value:
     """Compute `op`, on its operands `x` and `w`, and its epilogue by one kernel.
 
     An emitter is created from `shape`, the buffers of the operands, the result and `scratch`, and a
     function that applies the epilogue. It emits one workgroup. There are ``shape.workgroups``
-    workgroups, or ``shape.count_workgroups(*rows)`` for dynamic `rows`.
+    workgroups, or ``shape.count_workgroups(*sizes)`` for dynamic `sizes`, which the kernel receives
+    as scalars.
     """
     type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored_dtype)
-    result = plain_type(type_)
-    sizes = ctx.dynamic_sizes(type_)
-    operands = [ctx.values[op.x], ctx.values[op.w], *epilogue.operands(ctx.values)]
-    count = len(operands)
+    read = [op.x, op.w, *epilogue.memory]
 
-    def kernel(workgroup_id: ir.Value, *given: ir.Value) -> None:
-        counted, buffers = given[: len(rows)], given[len(rows) :]
-
+    def make_emitter(*buffers: ir.Value) -> Any:
         def apply_epilogue(positions: list[OutputPosition], accumulators: Registers) -> Registers:
-            return epilogue.apply(emitter, buffers[2:count], positions, accumulators)
+            return epilogue.apply(emitter, buffers[2 : len(read)], positions, accumulators)
 
-        emitter = emitter_class(shape, *buffers[:2], *buffers[count:], apply_epilogue)
-        emitter.workgroup(workgroup_id, *counted)
+        emitter = emitter_class(shape, *buffers[:2], *buffers[len(read) :], apply_epilogue)
+        return emitter
 
-    results = [result, *map(plain_type, scratch)]
-    types = [*(operand.type for operand in operands), *results]
-    key = (shape, *epilogue.key)
-    memory = [flat(type_) for type_ in types]
-    name = define(ctx, family, key, memory, kernel, shape.flops, len(rows))
-    workgroups = shape.count_workgroups(*rows) if rows else shape.workgroups
-    return iree.run_kernel(name, workgroups, operands, results, rows, sizes)[0]
+    results = [type_, *scratch]
+    return run_emitter(ctx, family, shape, epilogue.key, read, results, sizes, make_emitter)
+
+
+def run_emitter(
+    ctx: Lowering,
+    family: str,
+    shape: Any,
+    key: Sequence[object],
+    read: Sequence[ir.Value],
+    results: Sequence[graph.TensorType],
+    sizes: Sequence[Dim],
+    make_emitter: Callable[..., Any],
+) -> ir.Value:
+    """The first of the `results` of a kernel that reads the graph values `read`.
+
+    `make_emitter` creates the emitter from the buffers of all, which emits one workgroup; `key` and
+    `shape` determine the kernel. For the workgroups and the dynamic `sizes`, see `compute`.
+    """
+    counts = [size for each in results for size in each.shape if isinstance(size, Dim)]
+    given = [*sizes, *(size for size in counts if size not in sizes)]
+
+    def kernel(workgroup_id: ir.Value, *arguments: ir.Value) -> None:
+        emitter = make_emitter(*arguments[len(given) :])
+        emitter.workgroup(workgroup_id, *arguments[: len(sizes)])
+
+    memory = [flat_of(each, given) for each in (*map(graph.type_of, read), *results)]
+    name = define(ctx, family, (shape, *memory, *key), memory, kernel, shape.flops, len(given))
+    operands, scalars = [ctx.values[value] for value in read], [ctx.index(size) for size in given]
+    workgroups = shape.count_workgroups(*scalars[: len(sizes)]) if sizes else shape.workgroups
+    dynamic = [size for each in results for size in ctx.dynamic_sizes(each)]
+    types = list(map(plain_type, results))
+    return iree.run_kernel(name, workgroups, operands, types, scalars, dynamic)[0]

@@ -2,6 +2,7 @@
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, tensor
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
 from ..kernels.bf16_matmul import PAIR_LANES, PairsMatmulEmitter, PairsMatmulShape
@@ -21,9 +22,9 @@ from .movement import extract_slice, pad_tensor, reshape_tensor
 @lowers_with_epilogue(graph.PackedMatmulOp)
 def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a packed matmul and its `epilogue`."""
-    known, counted = _row_count(ctx, op)
+    known, sizes = _row_count(op)
     shape = matmul_shape(op, known, ctx.cpu)
-    return compute(ctx, MatmulEmitter, "matmul", shape, op, epilogue, rows=counted)
+    return compute(ctx, MatmulEmitter, "matmul", shape, op, epilogue, sizes=sizes)
 
 
 def matmul_shape(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> MatmulShape:
@@ -61,10 +62,10 @@ def _by_tiles(
     epilogue: VectorEpilogue,
     terms: int,
 ) -> ir.Value:
-    known, counted = _row_count(ctx, op)
+    known, sizes = _row_count(op)
     k = 2 * graph.type_of(op.w).static_shape[-3]
     shape = AmxMatmulShape(known, k, op.attrs["columns"], ctx.cpu, terms)
-    return compute(ctx, AmxMatmulEmitter, "amx_matmul", shape, op, epilogue, rows=counted)
+    return compute(ctx, AmxMatmulEmitter, "amx_matmul", shape, op, epilogue, sizes=sizes)
 
 
 @lowers(graph.SplitHiLoOp, fuses=Fusion.CONSUMER)
@@ -89,9 +90,9 @@ def split_hi_lo(ctx: Lowering, op: graph.SplitHiLoOp, x: ir.Value) -> ir.Value:
 
 
 def _by_pairs(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
-    known, counted = _row_count(ctx, op)
+    known, sizes = _row_count(op)
     shape = _pairs_shape(op, known, ctx.cpu)
-    return compute(ctx, PairsMatmulEmitter, "bf16_matmul", shape, op, epilogue, rows=counted)
+    return compute(ctx, PairsMatmulEmitter, "bf16_matmul", shape, op, epilogue, sizes=sizes)
 
 
 def _pairs_shape(op: graph.Bf16MatmulOp, rows: int | None, cpu: CpuModel) -> PairsMatmulShape:
@@ -102,10 +103,10 @@ def _pairs_shape(op: graph.Bf16MatmulOp, rows: int | None, cpu: CpuModel) -> Pai
     )  # fmt: skip
 
 
-def _row_count(ctx: Lowering, op: graph.KernelContraction) -> tuple[int | None, list[ir.Value]]:
-    """The rows of `x`: their static number or None, and the index value of a dynamic one."""
+def _row_count(op: graph.KernelContraction) -> tuple[int | None, list[Dim]]:
+    """The rows of `x`: their static number or None, and the size of a dynamic one."""
     count = graph.element_count(graph.type_of(op.x).shape[:-1])
-    return (count, []) if isinstance(count, int) else (None, [ctx.index(count)])
+    return (count, []) if isinstance(count, int) else (None, [count])
 
 
 @lowers(graph.Im2colOp)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,6 @@ def _register(rules: dict[str, Any], op_classes: Sequence[Any]) -> Callable[[Rul
     return register
 
 
-def floats(elements: int) -> graph.TensorType:
-    """The type of a scratch buffer of `elements` f32 elements."""
-    return graph.TensorType((elements,), np.dtype(np.float32))
+def floats(*sizes: int | Dim) -> graph.TensorType:
+    """The type of a scratch buffer of `sizes` f32 elements."""
+    return graph.TensorType(sizes, np.dtype(np.float32))

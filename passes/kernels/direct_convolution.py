@@ -3,114 +3,46 @@
 A workgroup computes some rows of the result by one panel of features. Each row is cut into tiles of
 pixels. A tile is accumulated over all taps and channels in registers, goes through the epilogue and
 is stored. Nothing is padded: the bounds of the loop over the kernel's rows skip rows outside the
-image, and border tiles, whose positions are known at compile time, skip the taps that fall outside.
+image. Border tiles skip the taps that fall outside, if the length of rows is known at compile time.
+Otherwise they read zeros instead, and the last tile of a row overlaps the one before it.
 
 In a depthwise convolution, a tap multiplies vectors of channels, and channels are not summed.
 """
 
-import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
-from .emitter import Registers, VectorEmitter, VectorSlice, long_vectors
+from .direct_conv_shape import DirectConvShape, RowTile
+from .emitter import Registers, VectorEmitter
 from .epilogue import Epilogue, OutputPosition
-
-MIN_WORKGROUPS = 8
-"""Workgroups that a convolution should split into, for threads to share."""
+from .image_extents import ImageSizes, Index, product
 
 
 @dataclass(frozen=True)
-class DirectConvShape:
-    """The sizes of a convolution and of its tiles."""
+class _Panel:
+    """A panel of features: its first feature, and its weights, from the first tap of a row on."""
 
-    image: tuple[int, int, int, int]
-    result: tuple[int, int, int, int]
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    low: tuple[int, int]
-    nr: int
-    """Features in a panel."""
-    groups: int
-    tile_w: int
-    lanes: int
-    planar: bool = False
-    """True if the image is channels-first (NCHW) in memory."""
+    feature: ir.Value
+    weights: ir.Value
 
-    @property
-    def image_rows(self) -> int:
-        """Rows of one image in memory, over all planes if it is planar."""
-        return self.image[1] * (self.image[3] if self.planar else 1)
 
-    @property
-    def pixel(self) -> int:
-        """Stride from one pixel of a row to the next, in elements."""
-        return 1 if self.planar else self.image[3]
+@dataclass(frozen=True)
+class _Row:
+    """A row of the result: offsets of the first pixel that its first taps read, without padding
+    along the row, and of its first result; bounds of the kernel rows inside the image."""
 
-    @property
-    def channel(self) -> int:
-        """Stride from one channel of a pixel to the next, in elements."""
-        return self.image[1] * self.image[2] if self.planar else 1
+    image: ir.Value
+    result: ir.Value
+    taps: tuple[ir.Value, ir.Value]
 
-    @property
-    def flops(self) -> int:
-        return 2 * math.prod(self.result) * math.prod(self.kernel) * self.channels
 
-    @property
-    def channels(self) -> int:
-        """Channels that a panel reads, which are those of its group."""
-        return self.image[3] // self.groups
+@dataclass(frozen=True)
+class _Pixel:
+    """A pixel that a tap reads: its offset, and a mask (i1) that is false outside of the image."""
 
-    @property
-    def is_depthwise(self) -> bool:
-        """True if every channel has its own kernel, so that a panel spans many groups."""
-        return self.groups == self.image[3] == self.result[3]
-
-    @property
-    def panels(self) -> int:
-        return self.result[3] // self.nr
-
-    @property
-    def parts(self) -> list[VectorSlice]:
-        """Vectors in a panel."""
-        return long_vectors(self.nr, self.lanes)
-
-    @property
-    def workgroups(self) -> int:
-        """Workgroups."""
-        return self.rows // self.chunk * self.panels
-
-    @property
-    def rows(self) -> int:
-        """Rows of the result, over the whole batch."""
-        return self.result[0] * self.result[1]
-
-    @property
-    def chunk(self) -> int:
-        """Rows in a workgroup."""
-        wanted = max(1, self.rows * self.panels // MIN_WORKGROUPS)
-        return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
-
-    def is_inside(self, position: int, tap: int) -> bool:
-        """Return whether column `tap` of the kernel falls into the image at pixel `position`."""
-        column = position * self.strides[1] - self.low[1] + tap * self.dilations[1]
-        return 0 <= column < self.image[2]
-
-    def tiles(self) -> list[range]:
-        """The pixels of a row, tile by tile."""
-        starts = range(0, self.result[2], self.tile_w)
-        return [range(s, min(s + self.tile_w, self.result[2])) for s in starts]
-
-    def is_interior(self, tile: range) -> bool:
-        """Return whether a tile is full and all of its taps fall into the image."""
-        taps = range(self.kernel[1])
-        inside = all(self.is_inside(position, tap) for position in tile for tap in taps)
-        return inside and len(tile) == self.tile_w
-
-    @property
-    def is_one_run(self) -> bool:
-        """True if the taps of a kernel row are contiguous in memory."""
-        return self.dilations[1] == 1 and self.groups == 1 and not self.planar
+    offset: ir.Value
+    inside: ir.Value | None = None
 
 
 class DirectConvEmitter(VectorEmitter):
@@ -127,28 +59,53 @@ class DirectConvEmitter(VectorEmitter):
         super().__init__(shape.lanes)
         self.shape, self.image, self.weights, self.output = shape, image, weights, output
         self.epilogue = epilogue
+        if None not in (*shape.image, *shape.result):
+            self.bind()
+
+    def bind(self, *dynamic: ir.Value) -> None:
+        """Set the dynamic sizes: those of the image, then those of the result."""
+        self.sizes = ImageSizes.of(self.shape.image, self.shape.result, dynamic)
+
+    # The image in memory
+
+    @property
+    def image_rows(self) -> Index:
+        """Rows of one image in memory, over all planes if it is planar."""
+        return product(self.sizes.height, self.shape.image[3] if self.shape.planar else 1)
+
+    @property
+    def _pixel(self) -> int:
+        """Stride from one pixel of a row to the next, in elements."""
+        return 1 if self.shape.planar else self.shape.image[3]
+
+    @property
+    def _channel(self) -> Index:
+        """Stride from one channel of a pixel to the next, in elements."""
+        return product(self.sizes.height, self.sizes.width) if self.shape.planar else 1
 
     # The kernel, from the outside in
 
-    def workgroup(self, workgroup_id: ir.Value) -> None:
+    def workgroup(self, workgroup_id: ir.Value, *sizes: ir.Value) -> None:
         """Emit workgroup `workgroup_id`; the panels of one chunk of rows are consecutive."""
+        self.bind(*sizes)
         shape = self.shape
         panel = arith.remui(workgroup_id, self.index(shape.panels))
-        chunk = arith.divui(workgroup_id, self.index(shape.panels))
-        first = self.times(chunk, shape.chunk)
-        bounds = (first, self.add(first, shape.chunk))
+        number = arith.divui(workgroup_id, self.index(shape.panels))
+        if shape.has_known_rows:
+            first = self.times(number, shape.chunk)
+            last = self.add(first, shape.chunk)
+        else:
+            rows = self.index(product(self.sizes.images, self.sizes.result_height))
+            chunk = shape.count_chunk(rows)
+            first = self.times(number, chunk)
+            last = arith.minui(arith.addi(first, chunk), rows)
+        self.repeat(first, last, lambda row: self._row(row, panel))
 
-        def row(index: ir.Value, registers: Registers) -> Registers:
-            self.row(index, panel)
-            return registers
-
-        self.loop(bounds, [], row)
-
-    def row(self, row: ir.Value, panel: ir.Value) -> None:
+    def _row(self, row: ir.Value, panel: ir.Value) -> None:
         """Emit one row of the result by a panel."""
-        positions = self.index(self.shape.result[1])
+        positions = self.index(self.sizes.result_height)
         batch, position = arith.divui(row, positions), arith.remui(row, positions)
-        self.row_of(position, self.times(batch, self.shape.image_rows), row, panel)
+        self.row_of(position, self.times(batch, self.image_rows), row, panel)
 
     def rows_of(self, position: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
         """Emit `count` result rows of one image, from row `position` on, into the rows of the
@@ -166,26 +123,16 @@ class DirectConvEmitter(VectorEmitter):
         """Emit one row by a panel; see `rows_of`."""
         shape = self.shape
         top = self.add(self.times(position, shape.strides[0]), -shape.low[0])
-        first = self.times(self.add(origin, top), shape.image[2] * shape.pixel)
-        first = self.add(first, self.times(self._first_channel(panel), shape.channel))
-        taps = self._rows_inside(top)
+        line = product(self.sizes.width, self._pixel)
+        image = self.times(self.add(origin, top), line)
+        image = self.add(image, self.times(self._first_channel(panel), self._channel))
         feature = self.times(panel, shape.nr)
         size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.nr
-        start = self.times(panel, size)
-        offset = self.add(self.times(row, shape.result[2] * shape.result[3]), feature)
-        for tiles in _runs(shape):
-            if len(tiles) == 1:
-                self.tile(tiles[0], None, first, start, taps, feature, offset)
-                continue
-            bounds = (self.index(tiles[0].start // shape.tile_w),)
-            bounds = (*bounds, self.index(tiles[-1].start // shape.tile_w + 1))
-
-            def body(index: ir.Value, registers: Registers, tile: range = tiles[0]) -> Registers:
-                position = self.times(index, shape.tile_w)
-                self.tile(tile, position, first, start, taps, feature, offset)
-                return registers
-
-            self.loop(bounds, [], body)
+        columns = product(self.sizes.result_width, shape.result[3])
+        result = self.add(self.times(row, columns), feature)
+        self._tiles(
+            _Row(image, result, self._rows_inside(top)), _Panel(feature, self.times(panel, size))
+        )
 
     def _first_channel(self, panel: ir.Value) -> ir.Value:
         """The first channel that a panel reads."""
@@ -200,121 +147,234 @@ class DirectConvEmitter(VectorEmitter):
         shape, zero = self.shape, self.index(0)
         dilation = self.index(shape.dilations[0])
         before = arith.ceildivsi(arith.subi(zero, top), dilation)
-        after = arith.ceildivsi(arith.subi(self.index(shape.image[1]), top), dilation)
-        return arith.maxsi(before, zero), arith.minsi(after, self.index(shape.kernel[0]))
+        after = arith.ceildivsi(arith.subi(self.index(self.sizes.height), top), dilation)
+        last = arith.minsi(after, self.index(shape.kernel[0]))
+        if not shape.has_known_width:  # an image without pixels has nothing to read
+            last = arith.minsi(last, self.times(self.index(self.sizes.width), shape.kernel[0]))
+        return arith.maxsi(before, zero), last
 
-    def tile(
-        self,
-        tile: range,
-        position: ir.Value | None,
-        first: ir.Value,
-        weights: ir.Value,
-        taps: tuple[ir.Value, ir.Value],
-        feature: ir.Value,
-        offset: ir.Value,
-    ) -> None:
-        """Emit a tile at pixel `position`, or at `tile` itself if that is None.
+    # Tiles of a row
 
-        At `position`, the same taps must fall into the image as at `tile`.
-        """
+    def _tiles(self, row: _Row, panel: _Panel) -> None:
+        """Emit the tiles of a row."""
+        if not self.shape.has_known_width:
+            self._choose_tiles(row, panel)
+            return
+        for start, count, tile in _runs(self.shape.tiles()):
+            first = start // self.shape.tile_w
+
+            def emit(index: ir.Value, tile: RowTile = tile) -> None:
+                self._tile(tile, self.times(index, self.shape.tile_w), row, panel)
+
+            self.repeat(first, first + count, emit)
+
+    def _choose_tiles(self, row: _Row, panel: _Panel) -> None:
+        """Emit the tiles of a row whose length is known at run time, in the widths that compute the
+        fewest pixels twice."""
+        length = self.index(self.sizes.result_width)
+        options = []
+        for width in self.shape.widths:
+            tiles = arith.ceildivui(length, self.index(width))
+            options.append((width, tiles, self.times(tiles, width)))
+
+        def best(left: Sequence[tuple[int, ir.Value, ir.Value]]) -> None:
+            (width, tiles, computed), *others = left
+            if not others:
+                self._overlapping_tiles(width, tiles, row, panel)
+                return
+            fewest = others[0][2]
+            for _, _, count in others[1:]:
+                fewest = arith.minui(fewest, count)
+            wins = arith.cmpi(arith.CmpIPredicate.ule, computed, fewest)
+            self.choose(
+                wins,
+                lambda: self._overlapping_tiles(width, tiles, row, panel),
+                lambda: best(others),
+            )
+
+        best(options)
+
+    def _overlapping_tiles(self, pixels: int, tiles: ir.Value, row: _Row, panel: _Panel) -> None:
+        """Emit `tiles` tiles of `pixels` pixels, of which the last one ends with the row."""
         shape = self.shape
-        where = self.index(tile.start) if position is None else position
-        left = self.add(self.times(where, shape.strides[1]), -shape.low[1])
-        base = self.add(first, self.times(left, shape.pixel))
-        accumulators = self.zeros(len(tile), shape.parts)
+        last = arith.subi(self.index(self.sizes.result_width), self.index(pixels))
+        reach = (pixels - 1) * shape.strides[1] + (shape.kernel[1] - 1) * shape.dilations[1]
 
-        def row(tap: ir.Value, registers: Registers) -> Registers:
-            pixels = self.times(tap, shape.dilations[0] * shape.image[2] * shape.pixel)
+        def tile(number: ir.Value) -> None:
+            start = arith.minsi(self.times(number, pixels), last)
+            left = self.add(self.times(start, shape.strides[1]), -shape.low[1])
+            right = self.add(left, reach)
+            inside = arith.andi(
+                self.compare(arith.CmpIPredicate.sge, left, 0),
+                self.compare(arith.CmpIPredicate.slt, right, self.sizes.width),
+            )
+            self.choose(
+                inside,
+                lambda: self._tile(shape.interior(pixels), start, row, panel),
+                lambda: self._border_tile(pixels, start, row, panel),
+            )
+
+        self.repeat(0, tiles, tile)
+
+    def _tile(self, tile: RowTile, start: ir.Value, row: _Row, panel: _Panel) -> None:
+        """Emit a tile that begins at pixel `start`."""
+        shape = self.shape
+        left = self.add(self.times(start, shape.strides[1]), -shape.low[1])
+        base = self.add(row.image, self.times(left, self._pixel))
+        result = self.add(row.result, self.times(start, shape.result[3]))
+        offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
+        taps = self._taps(tile)
+        self._accumulate(base, row, panel, offsets, taps)
+
+    def _border_tile(self, pixels: int, start: ir.Value, row: _Row, panel: _Panel) -> None:
+        """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
+        image is zero there, and the last pixel of the row is computed instead of what follows."""
+        shape = self.shape
+        zero, last = self.index(0), self.add(self.index(self.sizes.result_width), -1)
+        places = [arith.minsi(arith.maxsi(self.add(start, i), zero), last) for i in range(pixels)]
+        offsets = [self.add(row.result, self.times(at, shape.result[3])) for at in places]
+        lefts = [self.add(self.times(at, shape.strides[1]), -shape.low[1]) for at in places]
+
+        def taps(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
+            def tap(number: ir.Value, registers: Registers) -> Registers:
+                step = self.times(number, shape.dilations[1])
+                read = [self._clamped(image, self.add(left, step)) for left in lefts]
+                line = self.add(weights, self.times(number, shape.channels * shape.nr))
+                return self._multiply(shape.channels, read, line, registers)
+
+            bounds = (self.index(0), self.index(shape.kernel[1]))
+            return self.loop(bounds, accumulators, tap)
+
+        self._accumulate(row.image, row, panel, offsets, taps)
+
+    def _clamped(self, image: ir.Value, column: ir.Value) -> _Pixel:
+        """The pixel in `column` of the row at `image`; column 0, masked, instead of one outside."""
+        inside = self.compare(arith.CmpIPredicate.ult, column, self.sizes.width)
+        held = arith.select(inside, column, self.index(0))
+        return _Pixel(self.add(image, self.times(held, self._pixel)), inside)
+
+    def _accumulate(
+        self,
+        base: ir.Value,
+        row: _Row,
+        panel: _Panel,
+        offsets: Sequence[ir.Value],
+        taps: Callable[[ir.Value, ir.Value, Registers], Registers],
+    ) -> None:
+        """Emit a tile: accumulate `taps` of all kernel rows, apply the epilogue, and store the
+        pixels at `offsets` of the result."""
+        shape = self.shape
+        accumulators = self.zeros(len(offsets), shape.parts)
+
+        def kernel_row(tap: ir.Value, registers: Registers) -> Registers:
+            step = product(product(self.sizes.width, self._pixel), shape.dilations[0])
             line = self.times(tap, shape.kernel[1] * shape.channels * shape.nr)
-            return self.taps(tile, self.add(base, pixels), self.add(weights, line), registers)
+            image = self.add(base, self.times(tap, step))
+            return taps(image, self.add(panel.weights, line), registers)
 
-        accumulators = self.loop(taps, accumulators, row)
-        at = self.add(offset, self.times(where, shape.result[3]))
-        spots = self._spots(len(tile), feature, at)
+        accumulators = self.loop(row.taps, accumulators, kernel_row)
+        features = [self.add(panel.feature, part.start) for part in shape.parts]
+        spots = [
+            OutputPosition(at, self.add(offset, part.start), part.lanes)
+            for offset in offsets
+            for part, at in zip(shape.parts, features, strict=True)
+        ]
         for spot, value in zip(spots, self.epilogue(spots, accumulators), strict=True):
             self.store(value, self.output, spot.offset)
 
-    def _spots(self, count: int, feature: ir.Value, offset: ir.Value) -> list[OutputPosition]:
-        """Result positions of the registers of a tile of `count` pixels that begins at `offset`."""
+    def _taps(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
+        """A function that accumulates the taps of a kernel row inside the image."""
         shape = self.shape
-        features = [self.add(feature, part.start) for part in shape.parts]
-        return [
-            OutputPosition(
-                at, self.add(offset, position * shape.result[3] + part.start), part.lanes
-            )
-            for position in range(count)
-            for part, at in zip(shape.parts, features, strict=True)
-        ]
 
-    def taps(
-        self, tile: range, image: ir.Value, weights: ir.Value, accumulators: Registers
-    ) -> Registers:
-        """Accumulate all taps of one kernel row."""
-        shape = self.shape
-        if shape.is_interior(tile) and shape.is_one_run:
+        def pixel(image: ir.Value, position: int) -> _Pixel:
+            return _Pixel(self.add(image, position * shape.strides[1] * self._pixel))
+
+        def as_one_run(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
+            pixels = [pixel(image, position) for position in range(tile.pixels)]
             count = shape.kernel[1] * shape.channels
-            return self.channels(count, list(range(len(tile))), image, weights, accumulators)
-        for tap in range(shape.kernel[1]):
-            inside = [i for i, position in enumerate(tile) if shape.is_inside(position, tap)]
-            if inside:
-                pixel = self.add(image, tap * shape.dilations[1] * shape.pixel)
-                panel = self.add(weights, tap * shape.channels * shape.nr)
-                if shape.is_depthwise:
-                    accumulators = self.vectors(inside, pixel, panel, accumulators)
-                else:
-                    accumulators = self.channels(shape.channels, inside, pixel, panel, accumulators)
-        return accumulators
+            return self._channels(count, pixels, weights, accumulators)
 
-    def vectors(
-        self, positions: list[int], image: ir.Value, weights: ir.Value, accumulators: Registers
+        def one_by_one(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
+            for tap, inside in enumerate(tile.inside):
+                if inside:
+                    start = self.add(image, tap * shape.dilations[1] * self._pixel)
+                    line = self.add(weights, tap * shape.channels * shape.nr)
+                    parts = len(shape.parts)
+                    pixels = [pixel(start, position) for position in inside]
+                    where = [n for p in inside for n in range(p * parts, (p + 1) * parts)]
+                    some = [accumulators[n] for n in where]
+                    some = self._multiply(shape.channels, pixels, line, some)
+                    accumulators = list(accumulators)
+                    for n, value in zip(where, some, strict=True):
+                        accumulators[n] = value
+            return accumulators
+
+        is_run = tile.is_interior and shape.is_one_run and not shape.is_depthwise
+        return as_one_run if is_run else one_by_one
+
+    # Products
+
+    def _multiply(
+        self, channels: int, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
-        """Accumulate one depthwise tap, vectors of channels, at some pixels of a tile."""
-        shape = self.shape
-        columns = self._vectors(self.weights, weights)
-        accumulators = list(accumulators)
-        for position in positions:
-            at = position * len(columns)
-            pixel = self.add(image, position * shape.strides[1] * shape.image[3])
-            values = self._vectors(self.image, pixel)
-            for index, (value, column) in enumerate(zip(values, columns, strict=True), start=at):
-                accumulators[index] = vector.fma(value, column, accumulators[index])
-        return accumulators
+        """Accumulate one tap of some pixels."""
+        if self.shape.is_depthwise:
+            return self._vectors(pixels, weights, accumulators)
+        return self._channels(channels, pixels, weights, accumulators)
 
-    def _vectors(self, memory: ir.Value, offset: ir.Value) -> Registers:
+    def _vectors(
+        self, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
+    ) -> Registers:
+        """Accumulate one depthwise tap, vectors of channels, of some pixels."""
+        columns = self._load_panel(self.weights, weights)
+        results = list(accumulators)
+        for number, pixel in enumerate(pixels):
+            values = self._load_panel(self.image, pixel.offset)
+            at = number * len(columns)
+            for index, (value, column) in enumerate(zip(values, columns, strict=True), start=at):
+                if pixel.inside is not None:
+                    zero = arith.constant(
+                        value.type,
+                        ir.DenseElementsAttr.get_splat(value.type, ir.FloatAttr.get_f32(0)),
+                    )
+                    value = arith.select(pixel.inside, value, zero)
+                results[index] = vector.fma(value, column, results[index])
+        return results
+
+    def _load_panel(self, memory: ir.Value, offset: ir.Value) -> Registers:
         """Load the vectors of a panel from `offset` of `memory` on."""
         return self.load_all(memory, offset, [part.lanes for part in self.shape.parts])
 
-    def channels(
-        self,
-        count: int,
-        positions: list[int],
-        image: ir.Value,
-        weights: ir.Value,
-        accumulators: Registers,
+    def _channels(
+        self, count: int, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
-        """Accumulate `count` consecutive channels at some pixels of a tile."""
+        """Accumulate `count` consecutive channels of some pixels."""
         shape = self.shape
-        stride = shape.strides[1] * shape.pixel
 
         def channel(index: ir.Value, registers: Registers) -> Registers:
-            pixel = self.add(image, self.times(index, shape.channel))
+            step = self.times(index, self._channel)
             line = self.add(weights, self.times(index, shape.nr))
-            columns = self._vectors(self.weights, line)
+            columns = self._load_panel(self.weights, line)
             registers = list(registers)
-            for position in positions:
-                scalar = memref.load(self.image, [self.add(pixel, position * stride)])
-                self.multiply_add(scalar, columns, registers, position * len(columns))
+            for number, pixel in enumerate(pixels):
+                scalar = memref.load(self.image, [self.add(pixel.offset, step)])
+                if pixel.inside is not None:
+                    nothing = arith.constant(ir.F32Type.get(), 0.0)
+                    scalar = arith.select(pixel.inside, scalar, nothing)
+                self.multiply_add(scalar, columns, registers, number * len(columns))
             return registers
 
         return self.loop((self.index(0), self.index(count)), accumulators, channel)
 
 
-def _runs(shape: DirectConvShape) -> list[list[range]]:
-    """The tiles of a row: interior ones grouped in runs, every other one alone."""
-    runs: list[list[range]] = []
-    for tile in shape.tiles():
-        if runs and shape.is_interior(tile) and shape.is_interior(runs[-1][0]):
-            runs[-1].append(tile)
+def _runs(tiles: Sequence[tuple[int, RowTile]]) -> list[tuple[int, int, RowTile]]:
+    """The tiles of a row: interior ones of one width grouped in runs, every other one alone. A run
+    is its first pixel, the number of tiles, and one of them."""
+    runs: list[tuple[int, int, RowTile]] = []
+    for start, tile in tiles:
+        if runs and tile.is_interior and tile == runs[-1][2]:
+            first, count, _ = runs[-1]
+            runs[-1] = (first, count + 1, tile)
         else:
-            runs.append([tile])
+            runs.append((start, 1, tile))
     return runs

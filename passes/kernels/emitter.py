@@ -95,8 +95,10 @@ class VectorEmitter:
         """The type of f32 vectors of `lanes` elements."""
         return ir.VectorType.get([lanes], ir.F32Type.get())
 
-    def index(self, value: int) -> ir.Value:
-        """A constant, defined at the start of the kernel."""
+    def index(self, value: int | ir.Value) -> ir.Value:
+        """An index; one that is known is a constant, defined at the start of the kernel."""
+        if isinstance(value, ir.Value):
+            return value
         if value not in self._constants:
             with ir.InsertionPoint.at_block_begin(self._entry):
                 self._constants[value] = arith.constant(ir.IndexType.get(), value)
@@ -118,10 +120,11 @@ class VectorEmitter:
             return a if b == 0 else arith.addi(a, self.index(b))
         return arith.addi(a, b)
 
-    def times(self, a: ir.Value, factor: int) -> ir.Value:
-        return a if factor == 1 else arith.muli(a, self.index(factor))
+    def times(self, a: ir.Value, factor: int | ir.Value) -> ir.Value:
+        known_to_be_one = isinstance(factor, int) and factor == 1
+        return a if known_to_be_one else arith.muli(a, self.index(factor))
 
-    def compare(self, predicate: arith.CmpIPredicate, a: ir.Value, b: int) -> ir.Value:
+    def compare(self, predicate: arith.CmpIPredicate, a: ir.Value, b: int | ir.Value) -> ir.Value:
         return arith.cmpi(predicate, a, self.index(b))
 
     def when(

@@ -12,14 +12,15 @@ All tiles compute the same number of rows, so that borders need no special case:
 block overlaps the one before it.
 """
 
-import math
 from dataclasses import dataclass
 
 from ...dialects import graph
 from ...mlir import arith, ir
-from . import direct_convolution
+from .direct_conv_shape import DirectConvShape
+from .direct_convolution import DirectConvEmitter
 from .emitter import VectorEmitter
 from .epilogue import Epilogue
+from .image_extents import Extents, index, known_sizes
 from .packed_matmul import MatmulEmitter, MatmulShape
 
 
@@ -38,8 +39,8 @@ class BlockMatmulShape(MatmulShape):
 class FusedDepthwiseShape:
     """The sizes of a kernel."""
 
-    depthwise: direct_convolution.DirectConvShape
-    first: BlockMatmulShape | direct_convolution.DirectConvShape | None
+    depthwise: DirectConvShape
+    first: BlockMatmulShape | DirectConvShape | None
     """The step that computes the rows that a tile reads: a matmul or a convolution."""
     last: BlockMatmulShape | None
     """The matmul of `tiling.inner` rows of the depthwise result."""
@@ -53,16 +54,38 @@ class FusedDepthwiseShape:
         return self.tiling.split == "channels"
 
     @property
-    def workgroups(self) -> int:
-        shares = self.depthwise.panels if self.splits_channels else self.tiling.row_blocks
-        return self.depthwise.image[0] * shares
+    def images(self) -> int | None:
+        """Images of the batch; None if their number is dynamic."""
+        return self.depthwise.image[0]
 
     @property
-    def flops(self) -> int:
-        """FLOPs of the ops; rows that tiles share count once."""
-        flops = self.depthwise.flops
-        if isinstance(self.first, direct_convolution.DirectConvShape):
-            flops += self.first.flops
+    def shares(self) -> int:
+        """Workgroups for an image."""
+        return self.depthwise.panels if self.splits_channels else self.tiling.row_blocks
+
+    @property
+    def workgroups(self) -> int:
+        """Workgroups for a batch of known size."""
+        assert self.images is not None
+        return self.images * self.shares
+
+    def count_workgroups(self, images: ir.Value) -> ir.Value:
+        """Workgroups for a batch of `images`."""
+        return arith.muli(images, index(self.shares))
+
+    @property
+    def flops(self) -> int | None:
+        """FLOPs of the ops; rows that tiles share count once. None if there is no telling how many
+        images."""
+        if self.images is None:
+            return None
+        return self.images * self._flops_per_image
+
+    @property
+    def _flops_per_image(self) -> int:
+        flops = self.depthwise.flops_per_image
+        if isinstance(self.first, DirectConvShape):
+            flops += self.first.flops_per_image
         elif self.first is not None:
             flops += _flops(self.first, self.depthwise.image)
         return flops + (0 if self.last is None else _flops(self.last, self.depthwise.result))
@@ -70,17 +93,18 @@ class FusedDepthwiseShape:
     @property
     def scratch(self) -> tuple[int, ...]:
         """Scratch elements of a row block, for each intermediate between two steps."""
-        _, _, width, channels = self.depthwise.image
-        _, _, positions, features = self.depthwise.result
+        _, width, channels = known_sizes(self.depthwise.image)
+        _, positions, features = known_sizes(self.depthwise.result)
         return (
             *([self.read * width * channels] if self.first is not None else []),
             *([self.tiling.inner * positions * features] if self.last is not None else []),
         )
 
 
-def _flops(matmul: BlockMatmulShape, image: tuple[int, int, int, int]) -> int:
-    """FLOPs of the matmul of all pixels of the batch."""
-    return 2 * math.prod(image[:3]) * matmul.k * matmul.columns
+def _flops(matmul: BlockMatmulShape, image: Extents) -> int:
+    """FLOPs of the matmul of all pixels of an image."""
+    height, width, _ = known_sizes(image)
+    return 2 * height * width * matmul.k * matmul.columns
 
 
 @dataclass(frozen=True)
@@ -111,15 +135,18 @@ class FusedDepthwiseEmitter(VectorEmitter):
             self.first = _step(shape.first, source, steps.pop(0), image)
         target = scratch.pop(0) if shape.last is not None else result
         step = steps.pop(0)
-        self.depthwise = direct_convolution.DirectConvEmitter(
+        self.depthwise = DirectConvEmitter(
             shape.depthwise, image, step.weights, target, step.epilogue
         )
         if shape.last is not None:
             step = steps.pop(0)
             self.last = MatmulEmitter(shape.last, target, step.weights, result, step.epilogue)
 
-    def workgroup(self, workgroup_id: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`."""
+    def workgroup(self, workgroup_id: ir.Value, *images: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`, for a batch of `images` if that is dynamic."""
+        for step in (self.first, self.depthwise):
+            if isinstance(step, DirectConvEmitter):
+                step.bind(*images, *images)
         if self.shape.splits_channels:
             panels = self.index(self.shape.depthwise.panels)
             self._panel(arith.divui(workgroup_id, panels), arith.remui(workgroup_id, panels))
@@ -129,7 +156,7 @@ class FusedDepthwiseEmitter(VectorEmitter):
     def _panel(self, batch: ir.Value, panel: ir.Value) -> None:
         """Emit a panel of the channels of an image. Scratch holds all channels side by side, but
         not the rows at the end that the convolution does not read."""
-        _, height, width, _ = self.shape.depthwise.image
+        height, width, _ = known_sizes(self.shape.depthwise.image)
         image = self.times(batch, self.shape.read)
         assert isinstance(self.first, MatmulEmitter)
         row = self.times(self.times(batch, height), width)
@@ -144,7 +171,7 @@ class FusedDepthwiseEmitter(VectorEmitter):
     def _row_block(self, workgroup_id: ir.Value) -> None:
         """Emit row block `workgroup_id`, counted over all images, tile by tile."""
         shape, row_blocks = self.shape, self.index(self.shape.tiling.row_blocks)
-        height = shape.depthwise.result[1]
+        height, *_ = known_sizes(shape.depthwise.result)
         batch, row_block = (
             arith.divui(workgroup_id, row_blocks),
             arith.remui(workgroup_id, row_blocks),
@@ -161,7 +188,8 @@ class FusedDepthwiseEmitter(VectorEmitter):
 
     def _row_tile(self, workgroup_id: ir.Value, batch: ir.Value, start: ir.Value) -> None:
         """Emit the row tile that begins at result row `start` of an image."""
-        origin = self.times(batch, self.shape.depthwise.image[1])
+        height, *_ = known_sizes(self.shape.depthwise.image)
+        origin = self.times(batch, height)
         if self.first is not None:
             origin = self._compute(workgroup_id, batch, start)
 
@@ -178,16 +206,16 @@ class FusedDepthwiseEmitter(VectorEmitter):
         """Emit the first step. Returns the row of scratch at which row 0 of the image would be."""
         shape, depthwise = self.shape, self.shape.depthwise
         top = self.add(self.times(start, depthwise.strides[0]), -depthwise.low[0])
-        latest = self.index(depthwise.image[1] - shape.read)
+        height, width, _ = known_sizes(depthwise.image)
+        latest = self.index(height - shape.read)
         top = arith.minsi(arith.maxsi(top, self.index(0)), latest)
         scratch = self.times(workgroup_id, shape.read)
-        _, height, width, _ = depthwise.image
         if isinstance(self.first, MatmulEmitter):
             row = self.add(self.times(batch, height), top)
             self.first.rows(self.times(row, width), self.times(scratch, width), self.index(0))
         elif self.first is not None:
             first = self.first
-            origin = self.times(batch, first.shape.image_rows)
+            origin = self.times(batch, first.image_rows)
             first.rows_of(top, shape.read, origin, scratch)
         return arith.subi(scratch, top)
 
@@ -195,23 +223,23 @@ class FusedDepthwiseEmitter(VectorEmitter):
         self, workgroup_id: ir.Value, batch: ir.Value, origin: ir.Value, position: ir.Value
     ) -> None:
         """Convolve and multiply `inner` result rows of an image, from row `position` on."""
-        shape, depthwise = self.shape, self.shape.depthwise
-        row = self.add(self.times(batch, depthwise.result[1]), position)
+        shape = self.shape
+        height, width, _ = known_sizes(shape.depthwise.result)
+        row = self.add(self.times(batch, height), position)
         target = row if self.last is None else self.times(workgroup_id, shape.tiling.inner)
 
         self.depthwise.rows_of(position, shape.tiling.inner, origin, target)
         if self.last is not None:
-            width = depthwise.result[2]
             self.last.rows(self.times(target, width), self.times(row, width), self.index(0))
 
 
 def _step(
-    shape: BlockMatmulShape | direct_convolution.DirectConvShape,
+    shape: BlockMatmulShape | DirectConvShape,
     x: ir.Value,
     step: StageOperands,
     result: ir.Value,
-) -> MatmulEmitter | direct_convolution.DirectConvEmitter:
+) -> MatmulEmitter | DirectConvEmitter:
     """The emitter of the first step, which computes rows of an image."""
     if isinstance(shape, BlockMatmulShape):
         return MatmulEmitter(shape, x, step.weights, result, step.epilogue)
-    return direct_convolution.DirectConvEmitter(shape, x, step.weights, result, step.epilogue)
+    return DirectConvEmitter(shape, x, step.weights, result, step.epilogue)

@@ -21,6 +21,7 @@ from .emitter import (
     long_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
+from .register_tiles import RegisterTiles, even_register_tiles, falling_tiles
 
 L1_WEIGHTS_SHARE = 1
 """Share of the L1 for the weights."""
@@ -184,29 +185,15 @@ class MatmulEmitter(VectorEmitter):
         """The rows of a block; all blocks are equal."""
         return _Lines(self.times(block, self.shape.mc), self._even_tiles())
 
-    def _even_tiles(self) -> list["_Tiles"]:
-        tiles, done = [], 0
-        for count, size in self.shape.tiles:
-            tiles.append(_Tiles(count, size, done))
-            done += count * size
-        return tiles
+    def _even_tiles(self) -> list[RegisterTiles]:
+        return even_register_tiles(self.shape.mc, self.shape.mr)
 
     def _lines(self, block: ir.Value, rows: ir.Value) -> "_Lines":
-        """The dynamic rows of a block, of which the last block may have fewer: in full tiles, then
-        in ever smaller ones."""
-        shape, zero = self.shape, self.index(0)
-        size = shape.count_mc(rows)
+        """The dynamic rows of a block, of which the last block may have fewer."""
+        size = self.shape.count_mc(rows)
         first = arith.muli(block, size)
         left = arith.minui(size, arith.subi(rows, first))
-        tiles, done, height = [], zero, shape.mr
-        while True:
-            count = arith.divui(left, self.index(height))
-            tiles.append(_Tiles(count, height, done))
-            taken = self.times(count, height)
-            left, done = arith.subi(left, taken), arith.addi(done, taken)
-            if height == 1:
-                return _Lines(first, tiles)
-            height = 1 << (height - 1).bit_length() - 1  # the next smaller power of two
+        return _Lines(first, falling_tiles(self, left, self.shape.mr))
 
     def _k_block(self, number: ir.Value) -> "_KBlock":
         """K block `number`."""
@@ -253,7 +240,7 @@ class MatmulEmitter(VectorEmitter):
         feature, parts = self.times(panel, shape.nr), self.parts(columns)
         for tiles in lines.tiles:
 
-            def tile(number: ir.Value, tiles: _Tiles = tiles) -> None:
+            def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
                 line = self.add(self.times(number, tiles.size), tiles.first)
                 row = self.add(lines.first, line)
                 result = row if lines.result is None else self.add(lines.result, line)
@@ -345,21 +332,12 @@ class _KBlock:
 
 
 @dataclass(frozen=True)
-class _Tiles:
-    """`count` register tiles of `size` rows, from row `first` of a block on."""
-
-    count: int | ir.Value
-    size: int
-    first: int | ir.Value
-
-
-@dataclass(frozen=True)
 class _Lines:
     """A block of rows: its first row, its register tiles, and its first row of the result, if that
     differs."""
 
     first: ir.Value
-    tiles: list[_Tiles]
+    tiles: list[RegisterTiles]
     result: ir.Value | None = None
 
 

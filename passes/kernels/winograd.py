@@ -11,120 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cpu_model import CpuModel
-from ...dialects.graph.winograd import KERNEL, winograd_transforms
+from ...dialects.graph.winograd import winograd_transforms
 from ...mlir import arith, ir, scf, vector
-from .emitter import (
-    LhsBlock,
-    Prefetch,
-    Registers,
-    VectorEmitter,
-    VectorSlice,
-    even_tiles,
-    long_vectors,
-)
+from .emitter import LhsBlock, Prefetch, Registers, VectorEmitter
 from .epilogue import Epilogue, OutputPosition
-
-SCRATCH_SHARE = 3 / 8
-"""Share of the L2 for the scratch memory of a workgroup."""
-LONG_SCRATCH_SHARE = 3 / 4
-"""The same if the weights exceed the L2: the larger the blocks, the less often weights are read."""
-MIN_WORKGROUPS = 4
-"""Workgroups that a convolution should split into, for threads to share."""
-
-
-@dataclass(frozen=True)
-class WinogradShape:
-    """The sizes of a convolution and of its tiles."""
-
-    image: tuple[int, int, int, int]
-    result: tuple[int, int, int, int]
-    low: tuple[int, int]
-    tile: int
-    k: int
-    """Channels in a group, over which the features of a panel are summed (K)."""
-    nr: int
-    """Features in a panel."""
-    lanes: int
-    mr: int
-    """Tiles that are multiplied at a time, in registers (MR)."""
-    cpu: CpuModel
-
-    @property
-    def flops(self) -> int:
-        """FLOPs of the products, without the transforms."""
-        return 2 * self.products * self.tiles * self.k * self.result[3]
-
-    @property
-    def size(self) -> int:
-        """Pixels of the image in a tile, along an axis."""
-        return self.tile + KERNEL - 1
-
-    @property
-    def products(self) -> int:
-        return self.size**2
-
-    @property
-    def channels(self) -> int:
-        return self.image[3]
-
-    @property
-    def parts(self) -> list[VectorSlice]:
-        """Vectors in a panel."""
-        return long_vectors(self.nr, self.lanes)
-
-    @property
-    def panels(self) -> int:
-        return self.result[3] // self.nr
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Tiles along both axes of the result."""
-        return -(-self.result[1] // self.tile), -(-self.result[2] // self.tile)
-
-    @property
-    def tiles(self) -> int:
-        """Tiles of the whole batch."""
-        return self.result[0] * self.grid[0] * self.grid[1]
-
-    @property
-    def tiles_per_workgroup(self) -> int:
-        """Tiles in a workgroup: as many as the scratch budget holds, in even blocks."""
-        weights = self.products * self.k * self.result[3] * 4
-        share = SCRATCH_SHARE if weights <= self.cpu.l2_bytes else LONG_SCRATCH_SHARE
-        held = int(self.cpu.l2_bytes * share) // (self.products * (self.channels + self.nr) * 4)
-        most = max(self.mr, held // self.mr * self.mr)
-        return -(-self.tiles // -(-self.tiles // most))
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.tiles // self.tiles_per_workgroup)
-
-    @property
-    def groups(self) -> int:
-        """Groups of panels: more than one if there are few blocks."""
-        wanted = -(-MIN_WORKGROUPS // self.blocks)
-        return next(n for n in range(min(wanted, self.panels), 0, -1) if self.panels % n == 0)
-
-    @property
-    def workgroups(self) -> int:
-        return self.blocks * self.groups
-
-    @property
-    def entering(self) -> int:
-        """Elements of one product's matrix of the image, [tiles, channels], padded by a vector:
-        matrices a power of two apart would compete for too few cache sets."""
-        return self.tiles_per_workgroup * self.channels + self.lanes
-
-    @property
-    def leaving(self) -> int:
-        """Elements of one product's result, [tiles, width], padded by a vector."""
-        return self.tiles_per_workgroup * self.nr + self.lanes
-
-    @property
-    def scratch(self) -> int:
-        """Scratch elements of a workgroup."""
-        return self.products * (self.entering + self.leaving)
+from .image_extents import ImageSizes, Index, product
+from .register_tiles import RegisterTiles, even_register_tiles, falling_tiles
+from .winograd_shape import WinogradShape
 
 
 class WinogradEmitter(VectorEmitter):
@@ -144,28 +37,29 @@ class WinogradEmitter(VectorEmitter):
         self.output, self.scratch, self.epilogue = output, scratch, epilogue
         self.transforms = winograd_transforms(shape.tile)
 
-    def workgroup(self, workgroup_id: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`; the groups of panels of a block of tiles are
-        consecutive."""
+    def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`, for the dynamic sizes of the image, then of the result;
+        the groups of panels of a block of tiles are consecutive."""
         shape = self.shape
-        block = arith.divui(workgroup_id, self.index(shape.groups))
-        group = arith.remui(workgroup_id, self.index(shape.groups))
-        first = self.times(block, shape.tiles_per_workgroup)
+        self.sizes = ImageSizes.of(shape.image, shape.result, dynamic)
+        self.counts = shape.count(self.sizes)
+        groups, share = self.index(self.counts.groups), self.counts.share
+        block, group = arith.divui(workgroup_id, groups), arith.remui(workgroup_id, groups)
+        first = self.times(block, share)
         before = self.times(workgroup_id, shape.scratch)
         accumulators = self.add(before, shape.products * shape.entering)
-        self.repeat(0, shape.tiles_per_workgroup, lambda tile: self._enter(first, tile, before))
-        panels = shape.panels // shape.groups
+        self.repeat(0, share, lambda tile: self._enter(first, tile, before))
+        panels = self._quotient(shape.panels, self.counts.groups)
         start = self.times(group, panels)
 
         def panel(index: ir.Value) -> None:
             self.repeat(0, shape.products, lambda p: self._multiply(p, index, before, accumulators))
-            self.repeat(
-                0,
-                shape.tiles_per_workgroup,
-                lambda tile: self._leave(first, tile, index, accumulators),
-            )
+            self.repeat(0, share, lambda tile: self._leave(first, tile, index, accumulators))
 
         self.repeat(start, arith.addi(start, self.index(panels)), panel)
+
+    def _quotient(self, a: int, b: Index) -> Index:
+        return a // b if isinstance(b, int) else arith.divui(self.index(a), b)
 
     # Tiles of the image
 
@@ -174,7 +68,7 @@ class WinogradEmitter(VectorEmitter):
         shape = self.shape
         spot = self._spot(first, tile)
         corner = [self.add(at, -low) for at, low in zip(spot.corner, shape.low, strict=True)]
-        extents = shape.image[1:3]
+        extents = (self.sizes.height, self.sizes.width)
         inside = self._all_inside(corner, shape.size, extents)
         target = self.add(before, self.times(tile, shape.channels))
         branches = scf.IfOp(inside, has_else=True)
@@ -204,13 +98,13 @@ class WinogradEmitter(VectorEmitter):
         """Load the vectors of a tile that lies within the image."""
         shape = self.shape
         start = self.add(self._pixel(batch, corner[0], corner[1]), channel)
-        _, _, width, channels = shape.image
+        line = product(self.sizes.width, shape.channels)
         return [
             [
-                self.load(self.image, self.add(start, (row * width + column) * channels))
+                self.load(self.image, self.add(at, column * shape.channels))
                 for column in range(shape.size)
             ]
-            for row in range(shape.size)
+            for at in [self.add(start, product(line, row)) for row in range(shape.size)]
         ]
 
     def _border(
@@ -219,8 +113,9 @@ class WinogradEmitter(VectorEmitter):
         """A function that loads a tile partly outside the image, with zeros there."""
         shape, zero = self.shape, self.index(0)
         axes = []
-        for start, extent in zip(corner, shape.image[1:3], strict=True):
-            last = self.index(extent - 1)
+        extents = (self.sizes.height, self.sizes.width)
+        for start, extent in zip(corner, extents, strict=True):
+            last = self.add(self.index(extent), -1)
             positions = [self.add(start, step) for step in range(shape.size)]
             held = [arith.minsi(arith.maxsi(position, zero), last) for position in positions]
             inside = [
@@ -251,9 +146,9 @@ class WinogradEmitter(VectorEmitter):
 
     def _pixel(self, batch: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
         """The offset of a pixel of the image."""
-        _, height, width, channels = self.shape.image
-        line = self.add(self.times(batch, height), row)
-        return self.times(self.add(self.times(line, width), column), channels)
+        line = self.add(self.times(batch, self.sizes.height), row)
+        pixel = self.add(self.times(line, self.sizes.width), column)
+        return self.times(pixel, self.shape.channels)
 
     # Products
 
@@ -268,24 +163,36 @@ class WinogradEmitter(VectorEmitter):
         left = self.add(before, self.times(product, shape.entering))
         left = self.add(left, self.times(group, shape.k))
         right = self.add(accumulators, self.times(product, shape.leaving))
-        done, tiles = 0, even_tiles(shape.tiles_per_workgroup, shape.mr)
+        tiles = self._register_tiles()
         per_row = -(-shape.k * shape.nr // shape.tiles_per_workgroup)
-        step = -(-shape.nr // sum(count for count, _ in tiles))
+        step = -(-shape.nr // self._tiles_ahead())
         following = self.add(weights, shape.k * shape.nr)
-        for count, size in tiles:
+        for tile in tiles:
 
-            def tile(number: ir.Value, size: int = size, done: int = done) -> None:
-                row = self.add(self.times(number, size), done)
+            def multiply(number: ir.Value, tile: RegisterTiles = tile) -> None:
+                row = self.add(self.times(number, tile.size), tile.first)
                 at = self.add(left, self.times(row, shape.channels))
-                rows = LhsBlock(self.scratch, at, size, shape.channels, shape.nr)
-                totals = self.zeros(size, shape.parts)
+                rows = LhsBlock(self.scratch, at, tile.size, shape.channels, shape.nr)
+                totals = self.zeros(tile.size, shape.parts)
                 ahead = Prefetch(self.add(following, self.times(row, per_row)), step)
                 totals = self.multiply(rows, self.weights, weights, shape.k, totals, ahead)
                 start = self.add(right, self.times(row, shape.nr))
                 self.store_all(totals, self.scratch, start)
 
-            self.repeat(0, count, tile)
-            done += count * size
+            self.repeat(0, tile.count, multiply)
+
+    def _register_tiles(self) -> list[RegisterTiles]:
+        """The register tiles of a block, whose rows are tiles of the image."""
+        share, most = self.counts.share, self.shape.mr
+        return (
+            even_register_tiles(share, most)
+            if isinstance(share, int)
+            else falling_tiles(self, share, most)
+        )
+
+    def _tiles_ahead(self) -> int:
+        """Register tiles of a block, over which prefetches are spread."""
+        return -(-self.shape.tiles_per_workgroup // self.shape.mr)
 
     # Tiles of the result
 
@@ -295,7 +202,8 @@ class WinogradEmitter(VectorEmitter):
         """Transform the products of a tile into pixels of the result."""
         shape = self.shape
         spot = self._spot(first, tile)
-        inside = self._all_inside(spot.corner, shape.tile, shape.result[1:3])
+        extents = (self.sizes.result_height, self.sizes.result_width)
+        inside = self._all_inside(spot.corner, shape.tile, extents)
         source = self.add(accumulators, self.times(tile, shape.nr))
         branches = scf.IfOp(inside, has_else=True)
         with ir.InsertionPoint(branches.then_block):
@@ -314,9 +222,10 @@ class WinogradEmitter(VectorEmitter):
     ) -> None:
         """Store the pixels of a tile, each under `guard`, for all vectors of a panel."""
         shape = self.shape
-        _, height, width, channels = shape.result
-        line = self.add(self.times(spot.batch, height), spot.corner[0])
+        channels, width = shape.result[3], self.sizes.result_width
+        line = self.add(self.times(spot.batch, self.sizes.result_height), spot.corner[0])
         corner = self.times(self.add(self.times(line, width), spot.corner[1]), channels)
+        below = [product(product(width, channels), row) for row in range(shape.tile)]
 
         def step(column: ir.Value, registers: Registers) -> Registers:
             at = self.add(source, column)
@@ -334,9 +243,8 @@ class WinogradEmitter(VectorEmitter):
                 y, x = divmod(number, shape.tile)
 
                 def write(y: int = y, x: int = x, value: ir.Value = value) -> None:
-                    position = OutputPosition(
-                        feature, self.add(start, (y * width + x) * channels), shape.lanes
-                    )
+                    at = self.add(self.add(start, below[y]), x * channels)
+                    position = OutputPosition(feature, at, shape.lanes)
                     (done,) = self.epilogue([position], [value])
                     self.store(done, self.output, position.offset)
 
@@ -349,12 +257,13 @@ class WinogradEmitter(VectorEmitter):
         """A guard that stores only the pixels inside the result."""
         shape = self.shape
         below = arith.CmpIPredicate.slt
+        extents = (self.sizes.result_height, self.sizes.result_width)
         inside = [
             [
                 arith.cmpi(below, self.add(start, step), self.index(extent))
                 for step in range(shape.tile)
             ]
-            for start, extent in zip(spot.corner, shape.result[1:3], strict=True)
+            for start, extent in zip(spot.corner, extents, strict=True)
         ]
 
         def guard(row: int, column: int, write: Callable[[], None]) -> None:
@@ -369,17 +278,18 @@ class WinogradEmitter(VectorEmitter):
 
     def _spot(self, first: ir.Value, tile: ir.Value) -> "_Spot":
         """The position of a tile of a block. Excess tiles repeat the last one."""
-        shape = self.shape
-        rows, columns = shape.grid
-        at = arith.minui(arith.addi(first, tile), self.index(shape.tiles - 1))
-        batch = arith.divui(at, self.index(rows * columns))
-        rest = arith.remui(at, self.index(rows * columns))
+        rows, columns = self.counts.grid
+        last = self.add(self.index(self.counts.tiles), -1)
+        at = arith.minui(arith.addi(first, tile), last)
+        image = self.index(product(rows, columns))
+        batch, rest = arith.divui(at, image), arith.remui(at, image)
         row = arith.divui(rest, self.index(columns))
         column = arith.remui(rest, self.index(columns))
-        return _Spot(batch, [self.times(row, shape.tile), self.times(column, shape.tile)])
+        size = self.shape.tile
+        return _Spot(batch, [self.times(row, size), self.times(column, size)])
 
     def _all_inside(
-        self, corner: Sequence[ir.Value], size: int, extents: Sequence[int]
+        self, corner: Sequence[ir.Value], size: int, extents: Sequence[Index]
     ) -> ir.Value:
         """True (an i1) if `size` pixels along both axes, from `corner` on, lie within `extents`."""
         parts = []

@@ -36,18 +36,17 @@ class Chain:
     attributes: dict
     residual: bool
     activation: str | None
-    counted: bool = False
-    """True if the number of rows is known only at run time."""
+    named: tuple[int, ...] = ()
+    """The axes of `x` whose sizes are known only at run time."""
 
     def dims(self, name: str) -> list[int | str]:
-        """The dimensions of `x` in the model; a counted number of rows is called `name`."""
-        *lead, rows, k = self.x.shape
-        return [*lead, name, k] if self.counted else [*lead, rows, k]
+        """The dimensions of `x` in the model; names begin with `name`."""
+        sizes = enumerate(self.x.shape)
+        return [f"{name}_{axis}" if axis in self.named else size for axis, size in sizes]
 
     def longer(self) -> list[int]:
-        """The shape of `x`, with more rows if their number is known only at run time."""
-        *lead, rows, k = self.x.shape
-        return [*lead, rows + 5 * self.counted, k]
+        """The shape of `x`, with larger sizes where they are known only at run time."""
+        return [size + 5 * (axis in self.named) for axis, size in enumerate(self.x.shape)]
 
     def tolerance(self, product: np.ndarray) -> float:
         """Allowed difference of the result from the truth, for the true `product`.
@@ -65,7 +64,8 @@ def _matmul(draw):
     rows, k, columns = draw(sizes(1 - counted, 70)), draw(sizes(1, 300)), draw(WIDTHS)
     lead = draw(st.sampled_from(([], [1], [2])))
     x, w = draw(arrays([*lead, rows, k])), draw(arrays([k, columns]))
-    return Chain("MatMul", x, w, {}, draw(st.booleans()), draw(ACTIVATIONS), counted)
+    named = (x.ndim - 2,) if counted else ()
+    return Chain("MatMul", x, w, {}, draw(st.booleans()), draw(ACTIVATIONS), named)
 
 
 @st.composite
@@ -87,7 +87,9 @@ def _conv(draw):
     x = draw(arrays([draw(sizes(1, 2)), channels, *extents]))
     w = draw(arrays([features, channels // groups, *kernel]))
     attributes = {"strides": strides, "dilations": dilations, "pads": pads, "group": groups}
-    return Chain("Conv", x, w, attributes, draw(st.booleans()), draw(ACTIVATIONS))
+    axes = (0, *range(2, rank + 2))
+    named = draw(st.sampled_from(((), (0,), axes, axes[1:], axes[-1:])))
+    return Chain("Conv", x, w, attributes, draw(st.booleans()), draw(ACTIVATIONS), named)
 
 
 def _model(
@@ -134,7 +136,7 @@ def _model(
 )
 def test_kernels(record_property, chains, vector_bits, precision):
     """Against float64, in numpy. Winograd's algorithm is taken wherever it can be. Each model is
-    called with other values, too, and as many rows as it did not have before."""
+    called with other values, too, and with sizes that it did not have before."""
     record_property("chains of kernels", len(chains))
     everything = [chains, *others(chains)]
     with pytest.MonkeyPatch.context() as patch:
@@ -153,7 +155,7 @@ def test_kernels(record_property, chains, vector_bits, precision):
 
 
 def others(chains: list[Chain]) -> list[list[Chain]]:
-    """The chains on other values, and those whose rows are counted on more rows."""
+    """The chains on other values, and on larger images or more rows where sizes are named."""
     random = np.random.default_rng(0)
     return [
         [replace(chain, x=other_values(chain.x, random)) for chain in chains],

@@ -106,3 +106,16 @@ func.func @many_planes(%x: tensor<1x8x32x32xf32>, %y: tensor<1x32x3x32xf32>) -> 
   %3 = "graph.conv"(%2, %v) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x32x32x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x32x32x16xf32>
   return %1, %3 : tensor<1x32x32x16xf32>, tensor<1x32x32x16xf32>
 }
+
+// -----
+
+// Tiles do not depend on the number of images; those of rows of a named length are as large as registers allow.
+
+// CHECK-LABEL: @named_sizes
+// CHECK: "graph.direct_conv"{{.*}}tile_w = 6 : i64
+// CHECK-SAME: tensor<2x3x3x8x64xf32>
+func.func @named_sizes(%x: tensor<?x?x?x8xf32, ["n", "h", "w"]>) -> tensor<?x?x?x128xf32, ["n", "h", "w"]> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x8x128xf32>} : () -> tensor<3x3x8x128xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<?x?x?x8xf32, ["n", "h", "w"]>, tensor<3x3x8x128xf32>) -> tensor<?x?x?x128xf32, ["n", "h", "w"]>
+  return %y : tensor<?x?x?x128xf32, ["n", "h", "w"]>
+}

@@ -46,6 +46,34 @@ def test_compiled(vector_bits):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+NAMED_CASES = [
+    *(case for case in CASES if case.epilogue != "residual"),
+    ConvCase((1, 32, 8, 8), (32, 32, 3, 3), "skip", (("pads", [1] * 4),)),
+    ConvCase((2, 32, 9, 14), (32, 1, 5, 5), "skip", (("group", 32), ("pads", [2] * 4))),
+    ConvCase((1, 16, 19, 9), (16, 4, 3, 3), "relu", (("group", 4), ("pads", [1, 0, 0, 2]))),
+]
+
+
+@pytest.mark.parametrize(
+    ("vector_bits", "named"),
+    [(128, (0, 2, 3)), (512, (0, 2, 3)), (512, (0,)), (256, (3,))],
+)
+def test_named_sizes(vector_bits, named):
+    """One program is right for sizes that grow and shrink, down to rows shorter than a tile."""
+    model, _ = convolution_model(NAMED_CASES, vector_bits, named)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits))
+    assert compiled.report.rewrites["direct-conv"].count == len(NAMED_CASES)
+    for change in (0, 7, 1, 31, 0):
+        cases = [case.resized(named, change) for case in NAMED_CASES]
+        _, feeds = convolution_model(cases, change)
+        results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
+        for ours, theirs in results:
+            np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
 @pytest.mark.parametrize("features", [16, 32, 48, 64, 96, 112, 512])
 @pytest.mark.parametrize("pixels", [4, 7, 14, 17, 56, 112])

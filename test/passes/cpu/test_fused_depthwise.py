@@ -61,6 +61,21 @@ def test_compiled(vector_bits, activation, threads, stride):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+def test_a_named_batch():
+    """Images share no rows, so that their number may be dynamic."""
+    model, feeds = _residual_block("Relu")
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    pipeline = graph_pipeline("cpu", CpuModel(512), threads=2)
+    with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
+        assert compiled.report.rewrites["fuse-depthwise"].count == 2
+        for images in (2, 5, 1, 2):
+            x = np.resize(feeds["x"], (images, *feeds["x"].shape[1:]))
+            (expected,) = session.run(None, {"x": x})
+            (found,) = compiled.run(None, {"x": x})
+            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
 def _channels(stages, cpu, threads):
     roots = [root for root, *_ in stages]
     if not graph.can_split_channels(roots):

@@ -41,6 +41,30 @@ def test_compiled(vector_bits, tile, monkeypatch):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+NAMED_CASES = [
+    *(case for case in CASES if case.epilogue != "residual"),
+    ConvCase((2, 32, 8, 8), (32, 32, 3, 3), "skip", (("pads", [1] * 4),)),
+]
+
+
+@pytest.mark.parametrize(("vector_bits", "tile", "named"), [(256, 2, (0, 2, 3)), (512, 4, (0,))])
+def test_named_sizes(vector_bits, tile, named, monkeypatch):
+    """One program is right for sizes that grow and shrink, down to one pixel."""
+    monkeypatch.setattr(winograd, "GAIN", 0)
+    model, _ = convolution_model(NAMED_CASES, vector_bits, named)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits, tile))
+    assert compiled.report.rewrites["winograd-conv"].count == len(NAMED_CASES)
+    for change in (0, 3, 21, 1, 0):
+        cases = [case.resized(named, change) for case in NAMED_CASES]
+        _, feeds = convolution_model(cases, change)
+        results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
+        for ours, theirs in results:
+            np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize(("tile", "groups"), [(2, 1), (4, 1), (4, 2)])
 def test_what_it_means(tile, groups):
     """The numpy evaluation is checked far from 0, where rounding shows."""

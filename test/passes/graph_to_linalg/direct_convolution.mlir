@@ -55,3 +55,21 @@ func.func @apart(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>) -> tenso
   }) {kind = "epilogue"} : () -> tensor<1x6x6x16xf32>
   return %0 : tensor<1x6x6x16xf32>
 }
+
+// -----
+
+// Named sizes are scalars of the kernel, which the number of workgroups depends on. It has tiles of
+// several widths, and reads zeros outside of a row.
+
+// CHECK: func.func @direct_conv_0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: !stream.binding
+// CHECK: arith.cmpi ule
+// CHECK: arith.select {{.*}} : f32
+// CHECK-LABEL: @named_sizes
+// CHECK-SAME: %[[X:.*]]: tensor<?x8x?x16xf32>
+// CHECK: %[[N:.*]] = tensor.dim %[[X]], %c0
+// CHECK: %[[W:.*]] = tensor.dim %[[X]], %c2
+// CHECK: "flow.dispatch"(%{{.*}}, %[[N]], %[[W]], %[[N]], %[[W]], %[[X]]
+func.func @named_sizes(%x: tensor<?x8x?x16xf32, ["n", "w"]>, %w: tensor<1x3x3x16x16xf32>) -> tensor<?x8x?x16xf32, ["n", "w"]> {
+  %0 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 6 : i64} : (tensor<?x8x?x16xf32, ["n", "w"]>, tensor<1x3x3x16x16xf32>) -> tensor<?x8x?x16xf32, ["n", "w"]>
+  return %0 : tensor<?x8x?x16xf32, ["n", "w"]>
+}

@@ -8,7 +8,7 @@
 // CHECK: arith.maximumf {{.*}} : vector<32xf32>
 // CHECK: vector.fma
 // CHECK-LABEL: @block
-// CHECK-COUNT-1: "flow.dispatch"{{.*}} -> (tensor<1x16x8x16xf32>, tensor<6144xf32>, tensor<4096xf32>)
+// CHECK-COUNT-1: "flow.dispatch"{{.*}} -> (tensor<1x16x8x16xf32>, tensor<4x1536xf32>, tensor<4x1024xf32>)
 // CHECK-NOT: "flow.dispatch"
 func.func @block(%x: tensor<1x16x8x16xf32>, %w: tensor<1x16x32xf32>, %v: tensor<1x3x3x1x32xf32>, %u: tensor<1x32x16xf32>) -> tensor<1x16x8x16xf32> {
   %0 = "graph.fused_depthwise"() ({
@@ -30,7 +30,7 @@ func.func @block(%x: tensor<1x16x8x16xf32>, %w: tensor<1x16x32xf32>, %v: tensor<
 // CHECK: %[[IMAGE:.*]] = arith.divui
 // CHECK: arith.muli %[[IMAGE]], %[[ROWS]] : index
 // CHECK-LABEL: @panels
-// CHECK-COUNT-1: "flow.dispatch"{{.*}} -> (tensor<2x3x3x32xf32>, tensor<3584xf32>)
+// CHECK-COUNT-1: "flow.dispatch"{{.*}} -> (tensor<2x3x3x32xf32>, tensor<2x1792xf32>)
 func.func @panels(%x: tensor<2x8x8x16xf32>, %w: tensor<2x16x16xf32>, %v: tensor<2x3x3x1x16xf32>) -> tensor<2x3x3x32xf32> {
   %0 = "graph.fused_depthwise"() ({
     %1 = "graph.packed_matmul"(%x, %w) {columns = 32 : i64, lanes = 16 : i64, mr = 14 : i64} : (tensor<2x8x8x16xf32>, tensor<2x16x16xf32>) -> tensor<2x8x8x32xf32>

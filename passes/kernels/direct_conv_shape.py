@@ -1,0 +1,164 @@
+"""The sizes of a direct convolution, and the tiles of pixels that its rows are cut into."""
+
+import math
+from dataclasses import dataclass
+
+from ...mlir import arith, ir
+from .emitter import VectorSlice, long_vectors
+from .image_extents import Extents, ImageSizes, index, known_sizes, product
+
+MIN_WORKGROUPS = 8
+"""Workgroups that a convolution should split into, for threads to share."""
+FEW_PIXELS = 8
+"""Pixels of a tile, up to which the next shorter tiles fit many rows without a rest."""
+
+
+@dataclass(frozen=True)
+class RowTile:
+    """Adjacent pixels of a result row whose accumulators are in registers."""
+
+    pixels: int
+    inside: tuple[tuple[int, ...], ...]
+    """For each tap of a kernel row, the pixels for which it falls into the image."""
+
+    @property
+    def is_interior(self) -> bool:
+        """True if all taps of all pixels fall into the image."""
+        return all(len(pixels) == self.pixels for pixels in self.inside)
+
+
+@dataclass(frozen=True)
+class DirectConvShape:
+    """The sizes of a convolution and of its tiles."""
+
+    image: Extents
+    result: Extents
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    low: tuple[int, int]
+    nr: int
+    """Features in a panel."""
+    groups: int
+    tile_w: int
+    """Pixels of a tile, at most."""
+    lanes: int
+    planar: bool = False
+    """True if the image is channels-first (NCHW) in memory."""
+
+    @property
+    def flops(self) -> int | None:
+        """FLOPs; None if they depend on sizes known only at run time."""
+        images, height, width, _ = self.result
+        if images is None or height is None or width is None:
+            return None
+        return images * self.flops_per_image
+
+    @property
+    def flops_per_image(self) -> int:
+        """FLOPs of an image, whose sizes must be known."""
+        return 2 * math.prod(known_sizes(self.result)) * math.prod(self.kernel) * self.channels
+
+    @property
+    def channels(self) -> int:
+        """Channels that a panel reads, which are those of its group."""
+        return self.image[3] // self.groups
+
+    @property
+    def is_depthwise(self) -> bool:
+        """True if every channel has its own kernel, so that a panel spans many groups."""
+        return self.groups == self.image[3] == self.result[3]
+
+    @property
+    def panels(self) -> int:
+        return self.result[3] // self.nr
+
+    @property
+    def parts(self) -> list[VectorSlice]:
+        """Vectors in a panel."""
+        return long_vectors(self.nr, self.lanes)
+
+    @property
+    def is_one_run(self) -> bool:
+        """True if the taps of a kernel row are contiguous in memory."""
+        return self.dilations[1] == 1 and self.groups == 1 and not self.planar
+
+    # Rows, and their shares
+
+    @property
+    def has_known_rows(self) -> bool:
+        """True if the number of rows is known."""
+        return self.result[0] is not None and self.result[1] is not None
+
+    @property
+    def has_known_width(self) -> bool:
+        """True if the tiles of a row, and the taps outside of the image, are known."""
+        return self.image[2] is not None and self.result[2] is not None
+
+    @property
+    def rows(self) -> int:
+        """Rows of the result, over the whole batch, which must be known."""
+        images, height = self.result[:2]
+        assert images is not None
+        assert height is not None
+        return images * height
+
+    @property
+    def chunk(self) -> int:
+        """Rows in a workgroup, of a number that is known."""
+        wanted = max(1, self.rows * self.panels // MIN_WORKGROUPS)
+        return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
+
+    @property
+    def workgroups(self) -> int:
+        """Workgroups, if the number of rows is known."""
+        return self.rows // self.chunk * self.panels
+
+    def count_chunk(self, rows: ir.Value) -> ir.Value:
+        """Rows in a workgroup, of `rows` in all; the last workgroups may have fewer."""
+        share = arith.divui(arith.muli(rows, index(self.panels)), index(MIN_WORKGROUPS))
+        return arith.maxui(share, index(1))
+
+    def count_workgroups(self, *sizes: ir.Value) -> ir.Value:
+        """Workgroups, for the dynamic `sizes` of the image, then of the result."""
+        if self.has_known_rows:
+            return index(self.workgroups)
+        extents = ImageSizes.of(self.image, self.result, sizes)
+        rows = index(product(extents.images, extents.result_height))
+        chunks = arith.ceildivui(rows, self.count_chunk(rows))
+        return arith.muli(chunks, index(self.panels))
+
+    # Tiles of a row
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The tiles to choose from when a row's length is known only at run time, in pixels."""
+        widest = self.tile_w
+        shorter = (1, 2) if widest <= FEW_PIXELS else (widest // 4, widest // 2, 3 * widest // 4)
+        widths = {widest, *(widest - pixels for pixels in shorter)}
+        return tuple(sorted((width for width in widths if width > 0), reverse=True))
+
+    def interior(self, pixels: int) -> RowTile:
+        """The tile of `pixels` pixels whose taps all fall into the image."""
+        return RowTile(pixels, (tuple(range(pixels)),) * self.kernel[1])
+
+    def tiles(self) -> list[tuple[int, RowTile]]:
+        """The tiles of a row of known length, each with its first pixel."""
+        width = self.result[2]
+        assert width is not None
+        starts = range(0, width, self.tile_w)
+        return [(start, self._tile(start, min(self.tile_w, width - start))) for start in starts]
+
+    def _tile(self, start: int, pixels: int) -> RowTile:
+        inside = [
+            tuple(i for i in range(pixels) if self._is_inside(start + i, tap))
+            for tap in range(self.kernel[1])
+        ]
+        return RowTile(pixels, tuple(inside))
+
+    def _is_inside(self, position: int, tap: int) -> bool:
+        """Return whether column `tap` of the kernel falls into the image at pixel `position`."""
+        width = self.image[2]
+        assert width is not None
+        column = position * self.strides[1] - self.low[1] + tap * self.dilations[1]
+        return 0 <= column < width

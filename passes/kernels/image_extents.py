@@ -1,0 +1,55 @@
+"""Sizes of images in kernels, of which some are known only at run time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...mlir import arith, ir
+
+Extents = tuple[int | None, int | None, int | None, int]
+"""Images, rows, pixels of a row, and channels; None for sizes known only at run time."""
+
+Index = int | ir.Value
+"""A size in a kernel: a number, or a value if it is known only at run time."""
+
+
+def index(value: Index) -> ir.Value:
+    """`value` at the insertion point."""
+    return value if isinstance(value, ir.Value) else arith.constant(ir.IndexType.get(), value)
+
+
+def product(a: Index, b: Index) -> Index:
+    """``a * b``."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    if a == 1 or b == 1:
+        return b if a == 1 else a
+    return arith.muli(index(a), index(b))
+
+
+def known_sizes(extents: Extents) -> tuple[int, int, int]:
+    """Rows, pixels and channels of an image, which must be known."""
+    _, height, width, channels = extents
+    assert height is not None
+    assert width is not None
+    return height, width, channels
+
+
+@dataclass(frozen=True)
+class ImageSizes:
+    """Sizes of an image and of the result of a convolution."""
+
+    images: Index
+    height: Index
+    width: Index
+    result_height: Index
+    result_width: Index
+
+    @staticmethod
+    def of(image: Extents, result: Extents, dynamic: Sequence[ir.Value]) -> "ImageSizes":
+        """The sizes of `image`, then those of `result`, where they are None from `dynamic`, in
+        order."""
+        left = iter(dynamic)
+        extents = [*image[:3], *result[:3]]
+        values = [next(left) if size is None else size for size in extents]
+        images, height, width, _, result_height, result_width = values
+        return ImageSizes(images, height, width, result_height, result_width)
