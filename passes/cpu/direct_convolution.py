@@ -1,5 +1,6 @@
 """Selection of the direct convolution kernel."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import ir
+from ..analysis.assumed_sizes import assumed_sizes
 from ..analysis.windows import is_pointwise
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
@@ -129,12 +131,10 @@ class DirectConv(Rewrite):
         )  # fmt: skip
 
     def _streams(self, weights: np.ndarray, pixels: Shape) -> bool:
-        """Return whether weights exceed the caches and are multiplied by few pixels only; a batch
-        whose size is not known may be one image."""
-        images, *spatial = pixels
-        count = graph.element_count([1 if isinstance(images, Dim) else images, *spatial])
+        """Return whether weights exceed the caches and are multiplied by few pixels only."""
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
-        return large and _at_most(count, STREAMED_PIXELS)
+        least, *_ = assumed_sizes(pixels, weights.shape[-1])
+        return large and math.prod(least) <= STREAMED_PIXELS
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups after joining small groups."""

@@ -1,6 +1,8 @@
 """Selection of Winograd convolutions where they are less work."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import ir
+from ..analysis.assumed_sizes import assumed_sizes
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array
@@ -21,9 +24,6 @@ TILES = (4, 2)
 convolution takes 144 and 36. Larger tiles would lose digits."""
 GAIN = 1.25
 """Minimum estimated speedup that is worth the rounding."""
-
-EXTENT = 32
-"""Rows and pixels of an image whose size is not known, for the estimate."""
 
 TRANSFORM_CYCLES = 4
 """Cycles per product of a tile and vector of channels, on either side: counted, not measured."""
@@ -81,12 +81,16 @@ class WinogradConv(Rewrite):
             return "the number of channels is not known at compile time"
         if channels % self.lanes or features // attrs["groups"] % self.lanes:
             return "channels or features do not fill vectors"
-        shape = _Sizes.of(op, channels)
-        gain = self._gain(self._tile(shape), shape)
+        sizes = _Sizes.of(op, channels)
+        gain = self._mean_gain(self._tile(sizes), sizes)
         return f"it would be {gain:.2f} times as fast" if gain < GAIN else None
 
-    def _tile(self, shape: "_Sizes") -> int:
-        return max(self.tiles, key=lambda tile: self._gain(tile, shape))
+    def _tile(self, sizes: "Sequence[_Sizes]") -> int:
+        """The best tile for a convolution that may have any of `sizes`."""
+        return max(self.tiles, key=lambda tile: self._mean_gain(tile, sizes))
+
+    def _mean_gain(self, tile: int, sizes: "Sequence[_Sizes]") -> float:
+        return geometric_mean(self._gain(tile, shape) for shape in sizes)
 
     def _gain(self, tile: int, shape: "_Sizes") -> float:
         """The estimated speedup over a direct convolution."""
@@ -130,9 +134,11 @@ class _Sizes:
     groups: int
 
     @staticmethod
-    def of(op: graph.ConvOp, channels: int) -> "_Sizes":
-        """The sizes of `op`, with assumptions for those that are not known."""
-        batch, *extents, features = graph.type_of(op.result).shape
-        known = [size if isinstance(size, int) else EXTENT for size in extents]
-        images = batch if isinstance(batch, int) else 1
-        return _Sizes((images, *known, graph.static_size(features)), channels, op.attrs["groups"])
+    def of(op: graph.ConvOp, channels: int) -> "list[_Sizes]":
+        """The sizes of `op`, or those to assume if they are not all known."""
+        *pixels, features = graph.type_of(op.result).shape
+        known = graph.static_size(features)
+        return [
+            _Sizes((*assumed, known), channels, op.attrs["groups"])
+            for assumed in assumed_sizes(tuple(pixels), known)
+        ]

@@ -8,6 +8,8 @@ from convolution_models import ConvCase, convolution_model
 import graphc
 from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
+from graphc.dialects.symbolic import Dim
+from graphc.passes.analysis.assumed_sizes import assumed_sizes
 from graphc.passes.cpu import winograd
 
 PIPELINE = (
@@ -87,6 +89,19 @@ def test_it_is_chosen_where_it_is_less_work(size):
     channels = 512 * 7 // size
     shape = winograd._Sizes((1, size, size, channels), channels, groups=1)
     rewrite = winograd.WinogradConv(CpuModel(512), 4)
-    tile = rewrite._tile(shape)
+    tile = rewrite._tile([shape])
     assert tile == {7: 2, 14: 2, 28: 4, 56: 4}[size]
     assert (rewrite._gain(tile, shape) > winograd.GAIN) == (size > 7)
+
+
+@pytest.mark.parametrize(("channels", "tile"), [(64, 4), (128, 4), (256, 4), (512, 2)])
+def test_it_suits_images_of_any_size(channels, tile):
+    """Images of unknown size are assumed to be smaller the more channels they have: with 512, they
+    may be too small."""
+    sizes = [
+        winograd._Sizes((*assumed, channels), channels, groups=1)
+        for assumed in assumed_sizes((1, *map(Dim.symbol, "hw")), channels)
+    ]
+    rewrite = winograd.WinogradConv(CpuModel(512), 4)
+    assert rewrite._tile(sizes) == tile
+    assert (rewrite._mean_gain(tile, sizes) > winograd.GAIN) == (channels < 512)
