@@ -19,7 +19,7 @@ from ..kernels.fused_depthwise import (
 from ..kernels.image_extents import known_sizes
 from .direct_convolution import shape_of
 from .fusion import epilogue_of, lower_group
-from .kernel_calls import run_emitter
+from .kernel_calls import operands_of, run_emitter
 from .lowering import Lowering, lowers
 from .packed_matmul import matmul_shape
 from .scratch import floats, scratch_of, uses_scratch
@@ -65,9 +65,9 @@ def _compute(
 ) -> ir.Value:
     shape = _shape(op, ctx.cpu)
     roots = op.roots
-    read = [roots[0].x]
+    values = [roots[0].x]
     for root, epilogue in zip(roots, epilogues, strict=True):
-        read += [root.w, *epilogue.memory]
+        values += [root.w, *epilogue.memory]
     results = [graph.type_of(op.operation.results[0]), *scratch_of(op, ctx.cpu)]
     images = graph.type_of(op.depthwise.x).shape[0]
     sizes = [images] if isinstance(images, Dim) else []
@@ -89,6 +89,7 @@ def _compute(
         emitter = FusedDepthwiseEmitter(shape, image, steps, list(buffers[-len(results) :]))
         return emitter
 
+    read = operands_of(ctx, values)
     key = [epilogue.key for epilogue in epilogues]
     return run_emitter(ctx, "fused_depthwise", shape, key, read, results, sizes, make_emitter)
 

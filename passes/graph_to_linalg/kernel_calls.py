@@ -11,6 +11,9 @@ from ..kernels.emitter import Registers
 from ..kernels.epilogue import OutputPosition, VectorEpilogue
 from .lowering import Lowering, plain_element, plain_type
 
+Operand = tuple[ir.Value, graph.TensorType]
+"""A lowered value, and the type of what it was lowered from."""
+
 
 def flat(type_: ir.Type) -> iree.Buffer:
     """A flat buffer of the elements of a tensor of static sizes."""
@@ -79,7 +82,7 @@ def compute(
     as scalars.
     """
     type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored_dtype)
-    read = [op.x, op.w, *epilogue.memory]
+    read = operands_of(ctx, [op.x, op.w, *epilogue.memory])
 
     def make_emitter(*buffers: ir.Value) -> Any:
         def apply_epilogue(positions: list[OutputPosition], accumulators: Registers) -> Registers:
@@ -92,17 +95,22 @@ def compute(
     return run_emitter(ctx, family, shape, epilogue.key, read, results, sizes, make_emitter)
 
 
+def operands_of(ctx: Lowering, values: Sequence[ir.Value]) -> list[Operand]:
+    """The lowered `values`, with their types."""
+    return [(ctx.values[value], graph.type_of(value)) for value in values]
+
+
 def run_emitter(
     ctx: Lowering,
     family: str,
     shape: Any,
     key: Sequence[object],
-    read: Sequence[ir.Value],
+    read: Sequence[Operand],
     results: Sequence[graph.TensorType],
     sizes: Sequence[Dim],
     make_emitter: Callable[..., Any],
 ) -> ir.Value:
-    """The first of the `results` of a kernel that reads the graph values `read`.
+    """The first of the `results` of a kernel that reads the operands `read`.
 
     `make_emitter` creates the emitter from the buffers of all, which emits one workgroup; `key` and
     `shape` determine the kernel. For the workgroups and the dynamic `sizes`, see `compute`.
@@ -114,9 +122,9 @@ def run_emitter(
         emitter = make_emitter(*arguments[len(given) :])
         emitter.workgroup(workgroup_id, *arguments[: len(sizes)])
 
-    memory = [flat_of(each, given) for each in (*map(graph.type_of, read), *results)]
+    memory = [flat_of(each, given) for each in (*(type_ for _, type_ in read), *results)]
     name = define(ctx, family, (shape, *memory, *key), memory, kernel, shape.flops, len(given))
-    operands, scalars = [ctx.values[value] for value in read], [ctx.index(size) for size in given]
+    operands, scalars = [value for value, _ in read], [ctx.index(size) for size in given]
     workgroups = shape.count_workgroups(*scalars[: len(sizes)]) if sizes else shape.workgroups
     dynamic = [size for each in results for size in ctx.dynamic_sizes(each)]
     types = list(map(plain_type, results))

@@ -1,39 +1,79 @@
 """A kernel for softmax along the last axis of f32, row by row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, scf, vector
+from .image_extents import Index, index
 from .vector_functions import exp_below_zero
 
 LANES = 16
 """Elements in a vector; CPUs with narrower registers use several for one."""
 
 
+ELEMENTS = 16384
+"""Approximate number of elements in a workgroup."""
+
+
 @dataclass(frozen=True)
 class SoftmaxRows:
-    """Rows of `length` elements, `chunk` of them in a workgroup."""
+    """`rows` rows of `length` elements; None for numbers that are known only at run time."""
 
-    rows: int
-    length: int
+    rows: int | None
+    length: int | None
 
-    @property
-    def chunk(self) -> int:
-        """Rows in a workgroup: a divisor of the number of rows."""
-        wanted = max(1, 16384 // self.length)
-        return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
+    flops = None
 
     @property
     def workgroups(self) -> int:
-        return self.rows // self.chunk
+        """Workgroups, if both numbers are known."""
+        assert self.rows is not None
+        return -(-self.rows // self._static_chunk)
 
-    def write(self, workgroup_id: ir.Value, source: ir.Value, target: ir.Value) -> None:
+    @property
+    def _static_chunk(self) -> int:
+        """Rows in a workgroup: a divisor of the number of rows."""
+        assert self.rows is not None
+        assert self.length is not None
+        wanted = max(1, ELEMENTS // self.length)
+        return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
+
+    def sizes(self, dynamic: Sequence[ir.Value]) -> tuple[Index, Index]:
+        """Rows and length, those that are not known from `dynamic`."""
+        left = iter(dynamic)
+        rows = next(left) if self.rows is None else self.rows
+        return rows, next(left) if self.length is None else self.length
+
+    def chunk(self, dynamic: Sequence[ir.Value]) -> ir.Value:
+        """Rows in a workgroup; if a number is dynamic, the last workgroup may have fewer."""
+        if not dynamic:
+            return index(self._static_chunk)
+        _, length = self.sizes(dynamic)
+        wanted = arith.divui(index(ELEMENTS), arith.maxui(index(length), index(1)))
+        return arith.maxui(wanted, index(1))
+
+    def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
+        """Workgroups for the numbers that are `dynamic`."""
+        rows, _ = self.sizes(dynamic)
+        return arith.ceildivui(index(rows), self.chunk(dynamic))
+
+
+class SoftmaxEmitter:
+    """Emits the kernel."""
+
+    def __init__(self, shape: SoftmaxRows, source: ir.Value, target: ir.Value):
+        self.shape, self.source, self.target = shape, source, target
+
+    def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
         """Emit workgroup `workgroup_id`."""
-        first = arith.muli(workgroup_id, _index(self.chunk))
-        loop = scf.ForOp(first, arith.addi(first, _index(self.chunk)), _index(1))
+        rows, length = self.shape.sizes(dynamic)
+        chunk = self.shape.chunk(dynamic)
+        first = arith.muli(workgroup_id, chunk)
+        last = arith.minui(arith.addi(first, chunk), index(rows))
+        loop = scf.ForOp(first, last, index(1))
         with ir.InsertionPoint(loop.body):
-            start = arith.muli(loop.induction_variable, _index(self.length))
-            self._row(_Row(start, self.length, source), _Row(start, self.length, target))
+            start = arith.muli(loop.induction_variable, index(length))
+            self._row(_Row(start, length, self.source), _Row(start, length, self.target))
             scf.YieldOp([])
 
     def _row(self, x: "_Row", y: "_Row") -> None:
@@ -73,7 +113,7 @@ class _Row:
     """A row of `length` elements of `memory`, from `start` on."""
 
     start: ir.Value
-    length: int
+    length: Index
     memory: ir.Value
 
     def fold(
@@ -83,22 +123,28 @@ class _Row:
         step: Callable[[_Position, ir.Value, ir.Value], ir.Value],
     ) -> ir.Value:
         """Fold `step` over the vectors of the row; `missing` fills the empty lanes of the last."""
-        whole = self.length // LANES * LANES
-        loop = scf.ForOp(_index(0), _index(whole), _index(LANES), [_splat(initial)])
+        whole = self._whole()
+        loop = scf.ForOp(index(0), index(whole), index(LANES), [_splat(initial)])
         with ir.InsertionPoint(loop.body):
             at = arith.addi(self.start, loop.induction_variable)
             value = vector.load(_vector(), self.memory, [at])
             scf.YieldOp([step(_Position(at, None), value, loop.inner_iter_args[0])])
         total = loop.results[0]
-        if whole == self.length:
+        if isinstance(whole, int) and whole == self.length:
             return total
-        at = arith.addi(self.start, _index(whole))
+        at = arith.addi(self.start, index(whole))
         mask = vector.create_mask(
             ir.VectorType.get([LANES], ir.IntegerType.get_signless(1)),
-            [_index(self.length - whole)],
+            [arith.subi(index(self.length), index(whole))],
         )
         value = vector.maskedload(_vector(), self.memory, [at], mask, _splat(missing))
         return step(_Position(at, mask), value, total)
+
+    def _whole(self) -> Index:
+        """Elements of the row in whole vectors."""
+        if isinstance(self.length, int):
+            return self.length // LANES * LANES
+        return arith.subi(self.length, arith.remui(self.length, index(LANES)))
 
     def store(self, position: _Position, value: ir.Value) -> None:
         """Store a vector at its position."""
@@ -114,10 +160,6 @@ def _f32() -> ir.Type:
 
 def _vector() -> ir.VectorType:
     return ir.VectorType.get([LANES], _f32())
-
-
-def _index(value: int) -> ir.Value:
-    return arith.constant(ir.IndexType.get(), value)
 
 
 def _splat(value: float) -> ir.Value:

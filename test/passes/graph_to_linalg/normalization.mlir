@@ -66,9 +66,9 @@ func.func @short_rows(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
 // CHECK-LABEL: @rows_of_unknown_length
 // CHECK-COUNT-2: math.exp
 // CHECK: return
-func.func @rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]> {
-  %0 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]>
-  return %0 : tensor<8x?xf32, ["n"]>
+func.func @rows_of_unknown_length(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
+  %0 = "graph.softmax"(%x) {axis = 0 : i64} : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>
+  return %0 : tensor<?x8xf32, ["n"]>
 }
 
 // -----
@@ -78,10 +78,10 @@ func.func @rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32,
 // CHECK: arith.negf
 // CHECK: "iree_tensor_ext.compute_barrier.end"
 // CHECK: arith.maximumf
-func.func @computed_rows_of_unknown_length(%x: tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]> {
-  %0 = "graph.neg"(%x) : (tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]>
-  %1 = "graph.softmax"(%0) {axis = 1 : i64} : (tensor<8x?xf32, ["n"]>) -> tensor<8x?xf32, ["n"]>
-  return %1 : tensor<8x?xf32, ["n"]>
+func.func @computed_rows_of_unknown_length(%x: tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]> {
+  %0 = "graph.neg"(%x) : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>
+  %1 = "graph.softmax"(%0) {axis = 0 : i64} : (tensor<?x8xf32, ["n"]>) -> tensor<?x8xf32, ["n"]>
+  return %1 : tensor<?x8xf32, ["n"]>
 }
 
 // -----
@@ -115,4 +115,17 @@ func.func @lrn(%x: tensor<2x5x3xf32>) -> tensor<2x5x3xf32> {
 func.func @softmax_of_odd_rows(%x: tensor<4x197xf32>) -> tensor<4x197xf32> {
   %0 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<4x197xf32>) -> tensor<4x197xf32>
   return %0 : tensor<4x197xf32>
+}
+
+// -----
+
+// The kernel takes rows of any number and length.
+
+// CHECK: func.func @softmax_0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: !stream.binding
+// CHECK-LABEL: @named_sizes
+// CHECK: "flow.dispatch"{{.*}}entry_points = [@softmax_0::@softmax_0]
+// CHECK-NOT: linalg.generic
+func.func @named_sizes(%x: tensor<?x4x?xf32, ["n", "l"]>) -> tensor<?x4x?xf32, ["n", "l"]> {
+  %0 = "graph.softmax"(%x) {axis = 2 : i64} : (tensor<?x4x?xf32, ["n", "l"]>) -> tensor<?x4x?xf32, ["n", "l"]>
+  return %0 : tensor<?x4x?xf32, ["n", "l"]>
 }
