@@ -24,13 +24,16 @@ def flat(type_: ir.Type) -> iree.Buffer:
 def flat_of(type_: graph.TensorType, sizes: Sequence[Dim]) -> iree.Buffer:
     """A flat buffer of the elements of a tensor, whose dynamic sizes, or whose number of rows, are
     among `sizes`, the scalars of a kernel."""
-    if type_.is_static:
-        return flat(plain_type(type_))
-    rows = graph.element_count(type_.shape[:-1])
-    factors = [rows, type_.shape[-1]] if rows in sizes else type_.shape
+    factors = _factors(type_, sizes)
     known = math.prod(size for size in factors if isinstance(size, int))
     counts = tuple(sizes.index(size) for size in factors if isinstance(size, Dim))
     return iree.Buffer(plain_element(type_.dtype), known, counts)
+
+
+def _factors(type_: graph.TensorType, sizes: Sequence[Dim]) -> Sequence[int | Dim]:
+    """Factors of the number of elements of a tensor: its rows, if `sizes` has them, or all axes."""
+    rows = graph.element_count(type_.shape[:-1])
+    return [rows, type_.shape[-1]] if rows in sizes else type_.shape
 
 
 def define(
@@ -115,17 +118,18 @@ def run_emitter(
     `make_emitter` creates the emitter from the buffers of all, which emits one workgroup; `key` and
     `shape` determine the kernel. For the workgroups and the dynamic `sizes`, see `compute`.
     """
-    counts = [size for each in results for size in each.shape if isinstance(size, Dim)]
-    given = [*sizes, *(size for size in counts if size not in sizes)]
+    types = [*(type_ for _, type_ in read), *results]
+    factors = dict.fromkeys(size for each in types for size in _factors(each, sizes))
+    given = [*sizes, *(n for n in factors if isinstance(n, Dim) and n not in sizes)]
 
     def kernel(workgroup_id: ir.Value, *arguments: ir.Value) -> None:
         emitter = make_emitter(*arguments[len(given) :])
         emitter.workgroup(workgroup_id, *arguments[: len(sizes)])
 
-    memory = [flat_of(each, given) for each in (*(type_ for _, type_ in read), *results)]
+    memory = [flat_of(each, given) for each in types]
     name = define(ctx, family, (shape, *memory, *key), memory, kernel, shape.flops, len(given))
     operands, scalars = [value for value, _ in read], [ctx.index(size) for size in given]
     workgroups = shape.count_workgroups(*scalars[: len(sizes)]) if sizes else shape.workgroups
     dynamic = [size for each in results for size in ctx.dynamic_sizes(each)]
-    types = list(map(plain_type, results))
-    return iree.run_kernel(name, workgroups, operands, types, scalars, dynamic)[0]
+    plain = list(map(plain_type, results))
+    return iree.run_kernel(name, workgroups, operands, plain, scalars, dynamic)[0]

@@ -6,14 +6,15 @@ from functools import reduce
 
 import numpy as np
 
-from ...dialects import graph, iree
+from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, tensor
 from ..kernels.resampling import Interpolation, InterpolationEmitter, InterpolationMemory
 from .dispatch import materialized, read_in_loops
 from .generic import loop_index, parallel
-from .kernel_calls import define, flat
+from .kernel_calls import run_emitter
 from .loops import for_range
-from .lowering import Lowering, lowers, plain_type
+from .lowering import Lowering, lowers
 from .movement import reshape_tensor
 from .numbers import Number, both, from_index
 from .reduction import accumulator
@@ -59,31 +60,33 @@ def interpolate(
 
 
 def _is_for_kernel(op: graph.InterpolateOp) -> bool:
-    """Return whether the kernel applies: f32, static sizes, and few enough taps to unroll."""
+    """Return whether the kernel applies: f32, and few enough taps to unroll."""
     types = [graph.type_of(value) for value in (op.x, op.indices, op.weights, op.result)]
+    taps = types[1].shape[1]
     return (
-        all(type_.is_static and 0 not in type_.shape for type_ in types)
+        not any(0 in type_.shape for type_ in types)
         and types[0].dtype == types[2].dtype == np.float32
-        and types[1].static_shape[1] <= _FEW_TAPS
+        and isinstance(taps, int)
+        and taps <= _FEW_TAPS
     )
 
 
 def _by_kernel(
     ctx: Lowering, op: graph.InterpolateOp, x: ir.Value, indices: ir.Value, weights: ir.Value
 ) -> ir.Value:
-    merged = _merged(graph.type_of(op.x), op.attrs["axis"])
-    result = graph.type_of(op.result)
-    size, taps = graph.type_of(op.indices).static_shape
-    outer, extent, inner = merged.static_shape
-    shape = Interpolation(outer, extent, size, inner, taps)
-
-    def kernel(workgroup_id: ir.Value, *buffers: ir.Value) -> None:
-        InterpolationEmitter(shape, InterpolationMemory(*buffers)).workgroup(workgroup_id)
-
-    operands = [x, indices, weights]
-    types = [*(operand.type for operand in operands), plain_type(result)]
-    name = define(ctx, "interpolate", (shape, str(indices.type)), [flat(t) for t in types], kernel)
-    return iree.run_kernel(name, shape.workgroups, operands, [plain_type(result)])[0]
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    types = [graph.type_of(op.indices), graph.type_of(op.weights)]
+    outer, extent, inner = _merged(source, op.attrs["axis"]).shape
+    size, taps = types[0].shape
+    sizes = (outer, extent, size, inner)
+    known = [n if isinstance(n, int) else None for n in sizes]
+    shape = Interpolation(*known, taps=graph.static_size(taps))
+    read = [(x, source), (indices, types[0]), (weights, types[1])]
+    return run_emitter(
+        ctx, "interpolate", shape, (), read, [result],
+        [n for n in sizes if isinstance(n, Dim)],
+        lambda *buffers: InterpolationEmitter(shape, InterpolationMemory(*buffers)),
+    )  # fmt: skip
 
 
 def _merged(type_: graph.TensorType, axis: int) -> graph.TensorType:

@@ -20,16 +20,36 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("shape", "sizes", "mode"), CASES.values(), ids=CASES)
-def test_compiled(shape, sizes, mode):
-    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode=mode)
+def _model(shape, operand, value, mode):
+    """Resize of an image of `shape`, by an `operand` of this value: scales or sizes."""
+    names = {"scales": ["x", "", "scales"], "sizes": ["x", "", "", "sizes"]}
+    node = helper.make_node("Resize", names[operand], ["y"], mode=mode)
     graph = helper.make_graph(
         [node], "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, sizes)],
-        [onnx.numpy_helper.from_array(np.int64(sizes), "sizes")],
+        [helper.make_empty_tensor_value_info("y")],
+        [onnx.numpy_helper.from_array(value, operand)],
     )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def _check(model, compiled, shape):
     x = np.random.default_rng(0).standard_normal(shape, np.float32)
     (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
-    np.testing.assert_allclose(graphc.compile(model)(x), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "sizes", "mode"), CASES.values(), ids=CASES)
+def test_compiled(shape, sizes, mode):
+    model = _model(shape, "sizes", np.int64(sizes), mode)
+    _check(model, graphc.compile(model), shape)
+
+
+@pytest.mark.parametrize("channels", [3, 40])
+def test_named_sizes(channels):
+    """Images that become twice as high and wide, of any size, alone and between convolutions."""
+    scales = np.float32([1, 1, 2, 2])
+    model = _model(["n", channels, "h", "w"], "scales", scales, "linear")
+    compiled = graphc.compile(model)
+    for n, h, w in ((1, 5, 7), (2, 16, 32), (1, 33, 18), (3, 1, 1), (1, 5, 7)):
+        _check(model, compiled, (n, channels, h, w))
