@@ -1,6 +1,5 @@
 """Selection of the direct convolution kernel."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import ir
-from ..analysis.assumed_sizes import assumed_sizes
 from ..analysis.windows import is_pointwise
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
@@ -98,7 +96,8 @@ class DirectConv(Rewrite):
             return "it is a matmul"
         if _at_most(result[-2], MIN_PIXELS - 1):
             return "rows of the result are too short"
-        if attrs["groups"] == 1 and self._streams(weights, result[:-1]):
+        is_known = graph.type_of(op.result).is_static
+        if attrs["groups"] == 1 and is_known and self._streams(weights, result[:-1]):
             return "its weights come from memory, which a matmul reads once for all pixels"
         if weights.shape[-2] == 1 and attrs["groups"] > 1:
             return self._check_depthwise(weights, attrs)
@@ -133,8 +132,7 @@ class DirectConv(Rewrite):
     def _streams(self, weights: np.ndarray, pixels: Shape) -> bool:
         """Return whether weights exceed the caches and are multiplied by few pixels only."""
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
-        least, *_ = assumed_sizes(pixels, weights.shape[-1])
-        return large and math.prod(least) <= STREAMED_PIXELS
+        return large and _at_most(graph.element_count(pixels), STREAMED_PIXELS)
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups after joining small groups."""

@@ -22,7 +22,7 @@ from ..kernels.vector_registers import register_tile
 TILES = (4, 2)
 """Result pixels of a tile along an axis: 36 products for 16 pixels, or 16 for 4; a direct
 convolution takes 144 and 36. Larger tiles would lose digits."""
-GAIN = 1.25
+GAIN = 1.2
 """Minimum estimated speedup that is worth the rounding."""
 
 TRANSFORM_CYCLES = 4

@@ -18,6 +18,10 @@ from .emitter import Registers, VectorEmitter
 from .epilogue import Epilogue, OutputPosition
 from .image_extents import ImageSizes, Index, product
 
+MANY_CHANNELS = 16
+"""Channels of a pixel outside the image, from which it is cheaper to discard their sums than to
+mask each."""
+
 
 @dataclass(frozen=True)
 class _Panel:
@@ -195,26 +199,27 @@ class DirectConvEmitter(VectorEmitter):
         best(options)
 
     def _overlapping_tiles(self, pixels: int, tiles: ir.Value, row: _Row, panel: _Panel) -> None:
-        """Emit `tiles` tiles of `pixels` pixels, of which the last one ends with the row."""
+        """Emit `tiles` tiles of `pixels` pixels, of which the last one ends with the row: those
+        whose taps all fall into the image, then the others, at both ends."""
         shape = self.shape
-        last = arith.subi(self.index(self.sizes.result_width), self.index(pixels))
+        step = pixels * shape.strides[1]
+        first = arith.minui(self.index(-(-shape.low[1] // step)), tiles)
         reach = (pixels - 1) * shape.strides[1] + (shape.kernel[1] - 1) * shape.dilations[1]
+        room = self.add(self.index(self.sizes.width), shape.low[1] - reach - 1 + step)
+        last = arith.floordivsi(room, self.index(step))
+        whole = arith.divui(self.index(self.sizes.result_width), self.index(pixels))
+        last = arith.maxsi(arith.minsi(last, whole), first)
+        inner = shape.interior(pixels)
+        self.repeat(first, last, lambda at: self._tile(inner, self.times(at, pixels), row, panel))
+        end = arith.subi(self.index(self.sizes.result_width), self.index(pixels))
 
-        def tile(number: ir.Value) -> None:
-            start = arith.minsi(self.times(number, pixels), last)
-            left = self.add(self.times(start, shape.strides[1]), -shape.low[1])
-            right = self.add(left, reach)
-            inside = arith.andi(
-                self.compare(arith.CmpIPredicate.sge, left, 0),
-                self.compare(arith.CmpIPredicate.slt, right, self.sizes.width),
-            )
-            self.choose(
-                inside,
-                lambda: self._tile(shape.interior(pixels), start, row, panel),
-                lambda: self._border_tile(pixels, start, row, panel),
-            )
+        def border(number: ir.Value) -> None:
+            before = arith.cmpi(arith.CmpIPredicate.ult, number, first)
+            behind = arith.addi(arith.subi(number, first), last)
+            at = self.times(arith.select(before, number, behind), pixels)
+            self._border_tile(pixels, arith.minsi(at, end), row, panel)
 
-        self.repeat(0, tiles, tile)
+        self.repeat(0, arith.subi(tiles, arith.subi(last, first)), border)
 
     def _tile(self, tile: RowTile, start: ir.Value, row: _Row, panel: _Panel) -> None:
         """Emit a tile that begins at pixel `start`."""
@@ -240,7 +245,7 @@ class DirectConvEmitter(VectorEmitter):
                 step = self.times(number, shape.dilations[1])
                 read = [self._clamped(image, self.add(left, step)) for left in lefts]
                 line = self.add(weights, self.times(number, shape.channels * shape.nr))
-                return self._multiply(shape.channels, read, line, registers)
+                return self._multiply_inside(read, line, registers)
 
             bounds = (self.index(0), self.index(shape.kernel[1]))
             return self.loop(bounds, accumulators, tap)
@@ -264,6 +269,12 @@ class DirectConvEmitter(VectorEmitter):
         """Emit a tile: accumulate `taps` of all kernel rows, apply the epilogue, and store the
         pixels at `offsets` of the result."""
         shape = self.shape
+        features = [self.add(panel.feature, part.start) for part in shape.parts]
+        spots = [
+            OutputPosition(at, self.add(offset, part.start), part.lanes)
+            for offset in offsets
+            for part, at in zip(shape.parts, features, strict=True)
+        ]
         accumulators = self.zeros(len(offsets), shape.parts)
 
         def kernel_row(tap: ir.Value, registers: Registers) -> Registers:
@@ -273,12 +284,6 @@ class DirectConvEmitter(VectorEmitter):
             return taps(image, self.add(panel.weights, line), registers)
 
         accumulators = self.loop(row.taps, accumulators, kernel_row)
-        features = [self.add(panel.feature, part.start) for part in shape.parts]
-        spots = [
-            OutputPosition(at, self.add(offset, part.start), part.lanes)
-            for offset in offsets
-            for part, at in zip(shape.parts, features, strict=True)
-        ]
         for spot, value in zip(spots, self.epilogue(spots, accumulators), strict=True):
             self.store(value, self.output, spot.offset)
 
@@ -303,7 +308,7 @@ class DirectConvEmitter(VectorEmitter):
                     pixels = [pixel(start, position) for position in inside]
                     where = [n for p in inside for n in range(p * parts, (p + 1) * parts)]
                     some = [accumulators[n] for n in where]
-                    some = self._multiply(shape.channels, pixels, line, some)
+                    some = self._multiply(pixels, line, some)
                     accumulators = list(accumulators)
                     for n, value in zip(where, some, strict=True):
                         accumulators[n] = value
@@ -314,13 +319,29 @@ class DirectConvEmitter(VectorEmitter):
 
     # Products
 
+    def _multiply_inside(
+        self, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
+    ) -> Registers:
+        """Accumulate one tap of the `pixels` inside the image. The others are masked, or, if there
+        are many channels to mask, accumulated in vain."""
+        if self.shape.channels < MANY_CHANNELS:
+            return self._multiply(pixels, weights, accumulators)
+        unmasked = [_Pixel(pixel.offset) for pixel in pixels]
+        sums = self._multiply(unmasked, weights, accumulators)
+        parts = len(self.shape.parts)
+        flags = [pixel.inside for pixel in pixels for _ in range(parts)]
+        return [
+            new if inside is None else arith.select(inside, new, old)
+            for inside, new, old in zip(flags, sums, accumulators, strict=True)
+        ]
+
     def _multiply(
-        self, channels: int, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
+        self, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one tap of some pixels."""
         if self.shape.is_depthwise:
             return self._vectors(pixels, weights, accumulators)
-        return self._channels(channels, pixels, weights, accumulators)
+        return self._channels(self.shape.channels, pixels, weights, accumulators)
 
     def _vectors(
         self, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers

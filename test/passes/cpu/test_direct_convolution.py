@@ -66,9 +66,13 @@ def test_named_sizes(vector_bits, named):
     )
     compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits))
     assert compiled.report.rewrites["direct-conv"].count == len(NAMED_CASES)
+    _check_sizes(NAMED_CASES, named, compiled, session)
+
+
+def _check_sizes(cases, named, compiled, session):
     for change in (0, 7, 1, 31, 0):
-        cases = [case.resized(named, change) for case in NAMED_CASES]
-        _, feeds = convolution_model(cases, change)
+        resized = [case.resized(named, change) for case in cases]
+        _, feeds = convolution_model(resized, change)
         results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
         for ours, theirs in results:
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)

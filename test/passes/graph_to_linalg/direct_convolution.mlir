@@ -63,7 +63,7 @@ func.func @apart(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>) -> tenso
 
 // CHECK: func.func @direct_conv_0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: !stream.binding
 // CHECK: arith.cmpi ule
-// CHECK: arith.select {{.*}} : f32
+// CHECK: arith.select {{.*}} : vector<16xf32>
 // CHECK-LABEL: @named_sizes
 // CHECK-SAME: %[[X:.*]]: tensor<?x8x?x16xf32>
 // CHECK: %[[N:.*]] = tensor.dim %[[X]], %c0

@@ -1,0 +1,222 @@
+"""Time models with named sizes: graphc, the peers, and graphc with the sizes fixed, in turns.
+
+::
+
+    python -m graphc.benchmarks.named_sizes                 # all cases
+    python -m graphc.benchmarks.named_sizes resnet50 bert
+
+A case is an exported model whose inputs get names for some of their sizes, such as the batch; every
+runtime but the last compiles it with the names. Ratios are time over time; below 1, graphc with
+named sizes is faster. The geometric means come last.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import geometric_mean
+
+import numpy as np
+import onnx
+
+from .compare import machine
+from .contestant import Contestant
+from .feeds import example_inputs
+from .measure import MeasurementPlan, interleave, largest_difference
+from .models import model_path
+from .peers import PeerError, Terms
+from .table import format_table
+
+HEADER = (
+    "model",
+    "sizes",
+    "/best peer",
+    "/fixed",
+    "graphc ms",
+    "fixed ms",
+    "peers ms",
+    "difference",
+)
+PEERS = ("onnxruntime", "openvino")
+NAMED, FIXED = "graphc", "fixed"
+
+
+@dataclass(frozen=True)
+class NamedCase:
+    """A model, the axes of its inputs that get a name, and the sizes to time."""
+
+    model: str
+    axes: Mapping[int, str]
+    sizes: Sequence[Mapping[str, int]]
+
+
+def _images(*sizes: tuple[int, int, int]) -> list[dict[str, int]]:
+    return [{"batch": n, "height": h, "width": w} for n, h, w in sizes]
+
+
+BATCHES = [{"batch": n} for n in (1, 3, 8)]
+IMAGES = _images((1, 224, 224), (1, 320, 256), (2, 160, 192))
+TEXTS = [{"batch": n, "seq": length} for n, length in ((1, 128), (1, 37), (4, 64))]
+
+CASES = (
+    NamedCase("resnet50", {0: "batch"}, BATCHES),
+    NamedCase("resnet50", {0: "batch", 2: "height", 3: "width"}, IMAGES),
+    NamedCase("mobilenetv2", {0: "batch"}, BATCHES),
+    NamedCase("mobilenetv2", {0: "batch", 2: "height", 3: "width"}, IMAGES),
+    NamedCase("vit", {0: "batch"}, BATCHES),
+    NamedCase("bert-dynamic", {}, TEXTS),
+    NamedCase("gpt2-dynamic", {}, TEXTS),
+)
+
+
+@dataclass(frozen=True)
+class NamedRow:
+    """The times of a case at some sizes, in milliseconds."""
+
+    model: str
+    sizes: str
+    named: float
+    fixed: float | None
+    peers: Mapping[str, float]
+    to_best_peer: float | None
+    to_fixed: float | None
+    difference: float | None
+
+    def cells(self) -> tuple[str, ...]:
+        """The cells of the row, in the order of `HEADER`."""
+        peers = " ".join(f"{self.peers[name]:.4g}" for name in PEERS if name in self.peers)
+        return (
+            self.model, self.sizes, _text(self.to_best_peer, ".2f"), _text(self.to_fixed, ".2f"),
+            f"{self.named:.4g}", _text(self.fixed, ".4g"), peers, _text(self.difference, ".1e"),
+        )  # fmt: skip
+
+
+def _text(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def with_sizes(model: onnx.ModelProto, axes: Mapping[int, str | int]) -> onnx.ModelProto:
+    """A copy of `model` whose inputs have these names or sizes along `axes`; names that its inputs
+    have already are those of `axes` that are numbers."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    initial = {tensor.name for tensor in model.graph.initializer}
+    for value in changed.graph.input:
+        if value.name in initial:
+            continue
+        for axis, size in axes.items():
+            dim = value.type.tensor_type.shape.dim[axis]
+            if isinstance(size, int):
+                dim.dim_value = size
+            else:
+                dim.dim_param = size
+    del changed.graph.value_info[:]
+    for output in changed.graph.output:
+        for dim in output.type.tensor_type.shape.dim:
+            dim.Clear()
+    return changed
+
+
+def fixed(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
+    """A copy of `model` with `sizes` in place of the names."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    for value in (*changed.graph.input, *changed.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
+    return changed
+
+
+def measure(case: NamedCase, threads: int, plan: MeasurementPlan, folder: Path) -> list[NamedRow]:
+    """The rows of a case."""
+    source = onnx.load(model_path(case.model))
+    named = with_sizes(source, case.axes) if case.axes else source
+    path = folder / "named.onnx"
+    onnx.save(named, path)
+    rows = []
+    for sizes in case.sizes:
+        static = folder / "fixed.onnx"
+        onnx.save(fixed(named, sizes), static)
+        feed = example_inputs(path, dims=sizes)
+        files = {NAMED: ("graphc", path), FIXED: ("graphc", static)}
+        files |= {peer: (peer, path) for peer in PEERS}
+        rows.append(_row(case, sizes, files, feed, Terms(threads), plan))
+        print(".", end="", file=sys.stderr, flush=True)
+    return rows
+
+
+def _row(
+    case: NamedCase,
+    sizes: Mapping[str, int],
+    files: Mapping[str, tuple[str, Path]],
+    feed: Mapping[str, np.ndarray],
+    terms: Terms,
+    plan: MeasurementPlan,
+) -> NamedRow:
+    contestants: dict[str, Contestant] = {}
+    with ExitStack() as stack:
+        for name, (runtime, path) in files.items():
+            try:
+                contestants[name] = Contestant(runtime, path, terms, feed, plan)
+            except PeerError as error:
+                if name == NAMED:
+                    raise
+                print(f"{case.model}: {name}: {error}", file=sys.stderr)
+                continue
+            stack.callback(contestants[name].close)
+        bursts = {name: contestant.burst for name, contestant in contestants.items()}
+        timings = interleave(bursts, plan.rounds)
+    peers = {name: timings[name].median for name in PEERS if name in timings}
+    best = min(peers, key=lambda name: peers[name], default=None)
+    mine = timings[NAMED]
+    loaded = {name: contestant.loaded.results for name, contestant in contestants.items()}
+    reference = loaded.get(PEERS[0])
+    return NamedRow(
+        case.model,
+        " ".join(f"{name}={size}" for name, size in sizes.items()),
+        mine.median,
+        timings[FIXED].median if FIXED in timings else None,
+        peers,
+        mine.ratio(timings[best]) if best else None,
+        mine.ratio(timings[FIXED]) if FIXED in timings else None,
+        None if reference is None else max(map(largest_difference, loaded[NAMED], reference)),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Time models with named sizes.")
+    parser.add_argument("cases", nargs="*", help="parts of names of models")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--burst", type=float, default=0.3, metavar="SECONDS")
+    parser.add_argument("--json", type=Path, help="also write the results to this file")
+    options = parser.parse_args(arguments)
+    plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
+    rows: list[NamedRow] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            if not options.cases or any(part in case.model for part in options.cases):
+                rows += measure(case, options.threads, plan, Path(folder))
+    print(file=sys.stderr)
+    print(format_table(HEADER, [row.cells() for row in rows]))
+    for text, values in (
+        ("best peer", [row.to_best_peer for row in rows]),
+        ("sizes fixed", [row.to_fixed for row in rows]),
+    ):
+        known = [value for value in values if value is not None]
+        if known:
+            print(f"geometric mean of the ratios to {text}: {geometric_mean(known):.2f}")
+    if options.json is not None:
+        written = {"machine": machine(), "rows": [asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(written, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
