@@ -5,22 +5,24 @@ from typing import Any
 
 import numpy as np
 
+from ..symbolic import Dim
 from .attention import AttentionOp
-from .attributes import Bool, Float, Int, Ints
+from .attributes import Bool, Float, Int, Ints, Size, Sizes
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .traits import MixedPrecision
-from .types import StaticShape, TensorType
+from .types import Shape, TensorType
 from .views import View
 
 
 class FusedAttentionOp(GraphOp, name="fused_attention"):
-    """`attention` whose sizes are all known, in f32, by tiles of `mr` by `vectors` of `lanes`.
+    """`attention` in f32, by tiles of `mr` by `vectors` of `lanes`.
 
     Queries ``[*lead, queries, head_size]``, keys ``[*lead, keys, head_size]`` and values
     ``[*lead, keys, width]`` are strided views of `q`, `k` and `v`, which may be one tensor. A view
     is the offset of the first element and the stride of each axis, in row-major order. The features
-    of a query and of a value are contiguous, and those of a value fill vectors. The mask is of f32.
-    The axes of ``[*lead, queries, width]`` are stored in `order`; the last one stays last.
+    of a query and of a value are contiguous, and those of a value fill vectors. The leading axes
+    and the numbers of queries and keys may be symbolic. The mask is of f32. The axes of
+    ``[*lead, queries, width]`` are stored in `order`; the last one stays last.
     """
 
     amp = MixedPrecision.KEEP
@@ -29,14 +31,14 @@ class FusedAttentionOp(GraphOp, name="fused_attention"):
     k: Tensor
     v: Tensor
     mask: OptionalTensor
-    lead: Ints
-    queries: Int
-    keys: Int
+    lead: Sizes
+    queries: Size
+    keys: Size
     head_size: Int
     width: Int
-    q_view: Ints
-    k_view: Ints
-    v_view: Ints
+    q_view: Sizes
+    k_view: Sizes
+    v_view: Sizes
     order: Ints
     scale: Float
     causal: Bool
@@ -60,15 +62,17 @@ class FusedAttentionOp(GraphOp, name="fused_attention"):
         **sizes: Any,
     ) -> TensorType:
         given = [q, k, v] if mask is None else [q, k, v, mask]
-        if any(x.dtype != np.float32 or not x.is_static for x in given):
-            raise TypeRuleError("is for f32 of known sizes alone")
+        if any(x.dtype != np.float32 for x in given):
+            raise TypeRuleError("is for f32 alone")
         views = attention_views(**sizes)
         for x, view in zip((q, k, v), views, strict=True):
-            if len(view.strides) != len(view.shape) or not view.fits(x.static_shape):
+            if len(view.strides) != len(view.shape) or not view.fits(x.shape):
                 raise TypeRuleError(f"{view} reaches beyond {x}")
-        if any(view.shape[-1] > 1 and view.strides[-1] != 1 for view in (views[0], views[2])):
+        if any(view.shape[-1] != 1 and view.strides[-1] != 1 for view in (views[0], views[2])):
             raise TypeRuleError("features of a query or of a value are apart")
-        if min(mr, vectors, lanes) < 1 or sizes["width"] % lanes or sizes["keys"] < mr:
+        keys = sizes["keys"]
+        too_few = isinstance(keys, int) and keys < mr
+        if min(mr, vectors, lanes) < 1 or sizes["width"] % lanes or too_few:
             raise TypeRuleError(f"{views} do not fill tiles of {mr} rows, vectors of {lanes}")
         seen_q, seen_k, seen_v = (q.with_shape(view.shape) for view in views)
         result = AttentionOp.infer(seen_q, seen_k, seen_v, mask, scale=scale, causal=causal)
@@ -100,14 +104,14 @@ class FusedAttentionOp(GraphOp, name="fused_attention"):
 
 
 def attention_views(
-    lead: StaticShape,
-    queries: int,
-    keys: int,
+    lead: Shape,
+    queries: int | Dim,
+    keys: int | Dim,
     head_size: int,
     width: int,
-    q_view: tuple[int, ...],
-    k_view: tuple[int, ...],
-    v_view: tuple[int, ...],
+    q_view: Shape,
+    k_view: Shape,
+    v_view: Shape,
 ) -> tuple[View, View, View]:
     """The views that hold the queries, keys and values of a `fused_attention` with these
     attributes."""

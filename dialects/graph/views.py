@@ -1,52 +1,49 @@
 """Strided views: tensors that alias the buffer of another one."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
 
+from ..symbolic import Dim, floordiv
 from .base import GraphOp
-from .movement import ReshapeOp, SliceOp, TransposeOp
-from .types import StaticShape
+from .movement import ReshapeOp, SliceOp, TransposeOp, element_count
+from .types import Shape, static_size
 
 
 @dataclass(frozen=True)
 class View:
     """A tensor of `shape` within another one: element ``i`` is element ``start + i . strides`` of
-    that one, in row-major order."""
+    that one, in row-major order. Sizes, start and strides may be symbolic."""
 
-    shape: StaticShape
-    start: int
-    strides: tuple[int, ...]
+    shape: Shape
+    start: int | Dim
+    strides: Shape
 
     @classmethod
-    def whole(cls, shape: Iterable[int]) -> "View":
+    def whole(cls, shape: Iterable[int | Dim]) -> "View":
         """The view of a whole tensor of `shape`."""
-        return cls._of(np.empty(tuple(shape), np.int8), 0)
+        sizes = tuple(shape)
+        return cls._of(sizes, 0, _row_major(sizes, 1))
 
     @classmethod
-    def through(cls, shape: Iterable[int], ops: Iterable[GraphOp]) -> "View | None":
+    def through(cls, shape: Iterable[int | Dim], ops: Iterable[GraphOp]) -> "View | None":
         """The view that a chain of `ops` makes of a tensor of `shape`; None if they copy or compute
-        anything.
-
-        The ops run on numpy views of memory that is never written, and so takes no physical pages.
-        """
-        seen = memory = np.empty(tuple(shape), np.int8)
+        anything, or if sizes that are not known would tell."""
+        view: View | None = cls.whole(shape)
         for op in ops:
-            seen = _moved(seen, op)
-            if not np.may_share_memory(seen, memory):
-                return None
-        return cls._of(seen, _address(seen) - _address(memory))
+            view = None if view is None else view._moved(op)
+        return view
 
     @classmethod
-    def _of(cls, seen: np.ndarray, start: int) -> "View":
-        strides = [0 if size == 1 else n for size, n in zip(seen.shape, seen.strides, strict=True)]
-        return cls(seen.shape, start, tuple(strides))
+    def _of(cls, shape: Shape, start: int | Dim, strides: Iterable[int | Dim]) -> "View":
+        kept = (0 if size == 1 else n for size, n in zip(shape, strides, strict=True))
+        return cls(shape, start, tuple(kept))
 
     @property
-    def attribute(self) -> tuple[int, ...]:
+    def attribute(self) -> Shape:
         """The start and the strides."""
         return (self.start, *self.strides)
 
@@ -55,39 +52,101 @@ class View:
         """True if the elements are contiguous, in row-major order, from element 0 on."""
         return self == View.whole(self.shape)
 
-    def fits(self, shape: StaticShape) -> bool:
-        """Return whether all elements of the view are within a tensor of `shape`."""
-        steps = [(size - 1) * n for size, n in zip(self.shape, self.strides, strict=True)]
-        first = self.start + sum(min(step, 0) for step in steps)
-        last = self.start + sum(max(step, 0) for step in steps)
-        return first >= 0 and last < math.prod(shape)
+    def fits(self, shape: Shape) -> bool:
+        """Return whether all elements of the view are within a tensor of `shape`, or may be, if
+        sizes are not known."""
+        if any(isinstance(n, Dim) for n in (*self.shape, *self.attribute, *shape)):
+            return True
+        start, sizes, strides = self._numbers()
+        steps = [(size - 1) * n for size, n in zip(sizes, strides, strict=True)]
+        first = start + sum(min(step, 0) for step in steps)
+        last = start + sum(max(step, 0) for step in steps)
+        return first >= 0 and last < math.prod(map(static_size, shape))
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """These elements of `x`."""
+        """These elements of `x`; all sizes must be known."""
         flat = np.ascontiguousarray(x).reshape(-1)
-        strides = [n * flat.itemsize for n in self.strides]
+        start, sizes, strides = self._numbers()
         return np.lib.stride_tricks.as_strided(
-            flat[self.start :], self.shape, strides, writeable=False
+            flat[start:], sizes, [n * flat.itemsize for n in strides], writeable=False
         )
+
+    def _numbers(self) -> tuple[int, list[int], list[int]]:
+        """The start, the shape and the strides, which must be known."""
+        return (
+            static_size(self.start),
+            [static_size(size) for size in self.shape],
+            [static_size(stride) for stride in self.strides],
+        )
+
+    def _moved(self, op: GraphOp) -> "View | None":
+        """The view of the result of `op` on this view."""
+        attrs = op.attrs
+        if isinstance(op, TransposeOp):
+            order: tuple[int, ...] = attrs["perm"]
+            shape = tuple(self.shape[axis] for axis in order)
+            return View(shape, self.start, tuple(self.strides[axis] for axis in order))
+        if isinstance(op, SliceOp):
+            start, firsts, steps = self.start, op.starts, op.steps
+            for first, stride in zip(firsts, self.strides, strict=True):
+                start = start + first * stride
+            strides = (step * n for step, n in zip(steps, self.strides, strict=True))
+            return View._of(tuple(op.sizes), start, strides)
+        assert isinstance(op, ReshapeOp)
+        return self._reshaped(tuple(op.shape))
+
+    def _reshaped(self, shape: Shape) -> "View | None":
+        """The view in another `shape`. Axes that merge must be contiguous."""
+        if 0 in self.shape:
+            return None
+        old = [i for i, size in enumerate(self.shape) if size != 1]
+        new = [i for i, size in enumerate(shape) if size != 1]
+        strides: list[int | Dim] = [0] * len(shape)
+        while old and new:
+            found = _group([self.shape[i] for i in old], [shape[i] for i in new])
+            if found is None:
+                return None
+            merged, split = old[: found[0]], new[: found[1]]
+            old, new = old[found[0] :], new[found[1] :]
+            inner = self.strides[merged[-1]]
+            expected = _row_major([self.shape[i] for i in merged], inner)
+            if any(self.strides[i] != n for i, n in zip(merged, expected, strict=True)):
+                return None
+            for i, n in zip(split, _row_major([shape[i] for i in split], inner), strict=True):
+                strides[i] = n
+        return None if old or new else View._of(shape, self.start, strides)
+
+
+def _row_major(shape: Sequence[int | Dim], inner: int | Dim) -> list[int | Dim]:
+    """The strides of contiguous axes, of which the last has the stride `inner`."""
+    strides: list[int | Dim] = []
+    for size in reversed(shape):
+        strides.insert(0, inner)
+        inner = inner * size
+    return strides
+
+
+def _group(old: Shape | list[int | Dim], new: Shape | list[int | Dim]) -> tuple[int, int] | None:
+    """The numbers of the first axes of `old` and `new` that hold equally many elements; None if
+    that cannot be told."""
+    merged = split = 1
+    while (have := element_count(old[:merged])) != (want := element_count(new[:split])):
+        if split < len(new) and _is_less(want, have):
+            split += 1
+        elif merged < len(old) and _is_less(have, want):
+            merged += 1
+        else:
+            return None
+    return merged, split
+
+
+def _is_less(a: int | Dim, b: int | Dim) -> bool:
+    """Return whether `a` is less than `b`, or if they are not numbers, whether it divides `b`."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a < b
+    return floordiv(b, a) * a == b
 
 
 def is_movement(op: object) -> TypeGuard[ReshapeOp | TransposeOp | SliceOp]:
     """Return whether `op` only moves elements, so that its result may be a view."""
     return isinstance(op, ReshapeOp | TransposeOp | SliceOp)
-
-
-def _moved(x: np.ndarray, op: GraphOp) -> np.ndarray:
-    attrs = op.attrs
-    if not isinstance(op, SliceOp):
-        return type(op).evaluate(x, **attrs)
-    parts = zip(attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)
-    return x[tuple(_part(*each) for each in parts)]
-
-
-def _part(start: int, size: int, step: int) -> slice:
-    stop = start + size * step
-    return slice(start, None if stop < 0 else stop, step)
-
-
-def _address(x: np.ndarray) -> int:
-    return x.__array_interface__["data"][0]

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
@@ -18,6 +19,8 @@ from ..kernels.vector_registers import register_tile
 MAX_KEYS = 4096
 """Maximum number of keys: with more, the weights of a block of queries exceed the caches."""
 
+Shape = tuple[int | Dim, ...]
+
 
 @register
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class GraphFusedAttention(Pass):
     -->
     %1 = "graph.fused_attention"(%q, %k, %v) {mr = 6, vectors = 4, lanes = 16}
 
-    For f32 of known sizes, with as many heads of keys as of queries. Exact up to the order of sums.
+    For f32, with as many heads of keys as of queries. Exact up to the order of sums.
 
     What only moves its operands, as the transposes that bring heads before rows, vanishes: they are
     read where they lie, and the result is stored in the order in which it is wanted.
@@ -68,34 +71,52 @@ class FuseAttention(Rewrite):
         given = [q, k, v] if mask is None else [q, k, v, mask]
         if any(x.dtype != np.float32 for x in given):
             return "only f32 is computed this way"
-        if not all(x.is_static for x in given):
-            return "sizes are not known at compile time"
         if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
             return "heads share keys"
-        keys, width = v.static_shape[-2:]
-        if q.static_shape[-2] < self.lanes or keys < self.tile.rows or keys > MAX_KEYS:
-            return "too few queries or keys for tiles, or too many keys for the caches"
+        queries, head_size = q.shape[-2:]
+        keys, width = v.shape[-2:]
+        if isinstance(head_size, Dim) or isinstance(width, Dim):
+            return "the number of features is not known at compile time"
+        if k.shape[-2] != keys:
+            return "keys and values are named differently"
+        if _is_below(queries, self.lanes) or _is_below(keys, self.tile.rows):
+            return "too few queries or keys for tiles"
+        if isinstance(keys, int) and keys > MAX_KEYS:
+            return "too many keys for the caches"
         if width % self.lanes:
             return "the features of a value do not fill vectors"
         if 0 in q.shape:
             return "there are no heads or features"
-        if mask is not None and (mask.rank < 2 or mask.shape[-1] != keys):
+        return None if mask is None else self._check_mask(mask.shape, (*q.shape[:-1], keys))
+
+    @staticmethod
+    def _check_mask(mask: Shape, scores: Shape) -> str | None:
+        if len(mask) < 2 or mask[-1] != scores[-1]:
             return "its mask does not tell keys apart"
-        if mask is not None and mask.shape[-2] not in (1, q.shape[-2]):
+        if mask[-2] not in (1, scores[-2]):
             return "its mask is of other queries"
+        lead = zip(reversed(mask[:-2]), reversed(scores[:-2]), strict=False)
+        if any(size not in (1, wanted) for size, wanted in lead):
+            return "run time decides along which axes its mask repeats"
         return None
 
     def rewrite(self, op: graph.AttentionOp) -> ir.Value:
-        *lead, queries, head_size = graph.type_of(op.q).static_shape
-        keys, width = graph.type_of(op.v).static_shape[-2:]
-        views = (graph.View.whole(graph.type_of(x).static_shape) for x in (op.q, op.k, op.v))
+        *lead, queries, head_size = graph.type_of(op.q).shape
+        keys, width = graph.type_of(op.v).shape[-2:]
+        views = (graph.View.whole(graph.type_of(x).shape) for x in (op.q, op.k, op.v))
         q, k, v = (view.attribute for view in views)
         return graph.fused_attention(
             op.q, op.k, op.v, op.mask, scale=op.attrs["scale"], causal=op.attrs["causal"],
-            lead=lead, queries=queries, keys=keys, head_size=head_size, width=width,
+            lead=lead, queries=queries, keys=keys,
+            head_size=graph.static_size(head_size), width=graph.static_size(width),
             q_view=q, k_view=k, v_view=v, order=range(len(lead) + 2),
             mr=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
         )  # fmt: skip
+
+
+def _is_below(size: int | Dim, bound: int) -> bool:
+    """Return whether `size` is known to be less than `bound`."""
+    return isinstance(size, int) and size < bound
 
 
 class ReadInPlace(Rewrite):
@@ -133,10 +154,7 @@ def _source(
     while graph.is_movement(movement := producer(x, graph.GraphOp)):
         movements.insert(0, movement)
         x = movement.x
-        type_ = graph.type_of(x)
-        if not all(graph.type_of(each.result).is_static for each in movements):
-            break
-        composed = graph.View.through(type_.static_shape, movements) if type_.is_static else None
+        composed = graph.View.through(graph.type_of(x).shape, movements)
         if composed is not None and (composed.strides[-1] in (0, 1) or not features_together):
             found = x, composed
     return found

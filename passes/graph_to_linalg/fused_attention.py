@@ -1,11 +1,12 @@
 """Calls of the fused attention kernel."""
 
 from ...cpu_model import CpuModel
-from ...dialects import graph, iree
+from ...dialects import graph
 from ...mlir import ir
-from ..kernels.fused_attention import AttentionEmitter, AttentionShape, MaskShape, memory_of
-from .kernel_calls import define, flat
-from .lowering import Lowering, lowers, plain_type
+from ..kernels.attention_shape import AttentionShape, MaskShape
+from ..kernels.fused_attention import AttentionEmitter, memory_of
+from .kernel_calls import run_emitter
+from .lowering import Lowering, lowers
 from .movement import transpose_tensor
 from .scratch import floats, scratch_of, uses_scratch
 
@@ -17,18 +18,16 @@ def fused_attention(
     ctx: Lowering, op: graph.FusedAttentionOp, q: Value, k: Value, v: Value, mask: Value | None
 ) -> Value:
     shape = _shape(op)
-    results = [plain_type(type_) for type_ in (graph.type_of(op.result), *scratch_of(op, ctx.cpu))]
-    operands = [q, k, v]
-    if mask is not None:
-        operands.append(_mask(ctx, op, mask, shape))
+    read = [(x, graph.type_of(value)) for x, value in ((q, op.q), (k, op.k), (v, op.v))]
+    if op.mask is not None:
+        assert mask is not None
+        read.append(_mask(ctx, op.mask, mask, shape))
+    results = [graph.type_of(op.result), *scratch_of(op, ctx.cpu)]
 
-    def kernel(workgroup_id: Value, *buffers: Value) -> None:
-        memory = memory_of(mask is not None, list(buffers))
-        AttentionEmitter(shape, memory).workgroup(workgroup_id)
+    def make_emitter(*buffers: Value) -> AttentionEmitter:
+        return AttentionEmitter(shape, memory_of(mask is not None, list(buffers)))
 
-    types = [*(operand.type for operand in operands), *results]
-    name = define(ctx, "attention", shape, [flat(type_) for type_ in types], kernel, shape.flops)
-    return iree.run_kernel(name, shape.workgroups, operands, results)[0]
+    return run_emitter(ctx, "attention", shape, (), read, results, shape.sizes, make_emitter)
 
 
 @uses_scratch(graph.FusedAttentionOp)
@@ -36,18 +35,20 @@ def fused_attention_scratch(op: graph.FusedAttentionOp, cpu: CpuModel) -> list[g
     """The weights of a block of queries, for all workgroups."""
     del cpu
     shape = _shape(op)
-    return [floats(shape.workgroups * shape.scratch)]
+    return [floats(shape.heads * shape.parts, shape.scratch)]
 
 
-def _mask(ctx: Lowering, op: graph.FusedAttentionOp, mask: Value, shape: AttentionShape) -> Value:
+def _mask(
+    ctx: Lowering, operand: Value, mask: Value, shape: AttentionShape
+) -> tuple[Value, graph.TensorType]:
     """The mask, with the queries innermost if it differs between them."""
-    assert op.mask is not None
+    type_ = graph.type_of(operand)
     assert shape.mask is not None
     if not shape.mask.per_query:
-        return mask
-    type_ = graph.type_of(op.mask)
+        return mask, type_
     order = [*range(type_.rank - 2), type_.rank - 1, type_.rank - 2]
-    return transpose_tensor(ctx, mask, type_, order)
+    moved = type_.with_shape(type_.shape[axis] for axis in order)
+    return transpose_tensor(ctx, mask, type_, order), moved
 
 
 def _shape(op: graph.FusedAttentionOp) -> AttentionShape:
@@ -55,7 +56,7 @@ def _shape(op: graph.FusedAttentionOp) -> AttentionShape:
     lead = attrs["lead"]
     mask = None
     if op.mask is not None:
-        given = graph.type_of(op.mask).static_shape
+        given = graph.type_of(op.mask).shape
         full = (*[1] * (len(lead) + 2 - len(given)), *given)
         mask = MaskShape(full[:-2], per_query=full[-2] != 1)
     return AttentionShape(

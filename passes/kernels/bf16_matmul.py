@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...mlir import ir, llvm, memref, vector
 from .emitter import LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
+from .image_extents import product
 from .packed_matmul import MatmulEmitter, MatmulShape
 
 PAIR_LANES = 16
@@ -63,7 +64,7 @@ class PairsMatmulEmitter(MatmulEmitter):
                 memref.prefetch(right, [at], is_write=False, locality_hint=2, is_data_cache=True)
             results = []
             for row in range(left.count):
-                factor = self._broadcast(left.memory, self.add(element, row * left.stride))
+                factor = self._broadcast(left.memory, self.add(element, product(left.stride, row)))
                 for part, column in enumerate(columns):
                     total = registers[row * parts + part]
                     results.append(self._multiply_add(total, factor, column))

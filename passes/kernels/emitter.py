@@ -6,6 +6,7 @@ from itertools import accumulate
 
 from ...cpu_model import CACHE_LINE_BYTES
 from ...mlir import arith, ir, memref, scf, vector
+from .image_extents import Index, product
 
 Registers = list[ir.Value]
 
@@ -21,9 +22,9 @@ class LhsBlock:
     memory: ir.Value
     start: ir.Value
     count: int
-    stride: int
-    panel_width: int
-    step: int = 1
+    stride: Index
+    panel_width: Index
+    step: Index = 1
     """Stride between two elements of a row."""
 
 
@@ -268,7 +269,7 @@ class VectorEmitter:
                         right, [at], is_write=False, locality_hint=2, is_data_cache=True
                     )
             for row in range(left.count):
-                scalar = memref.load(left.memory, [self.add(element, row * left.stride)])
+                scalar = memref.load(left.memory, [self.add(element, product(left.stride, row))])
                 self.multiply_add(scalar, columns, registers, row * parts)
             return registers
 

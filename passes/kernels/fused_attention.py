@@ -13,98 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.graph import View
+from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, memref, vector
+from .attention_shape import AttentionShape
 from .emitter import LhsBlock, Registers, VectorEmitter
+from .image_extents import Index, product
 from .vector_functions import exp_below_zero
-
-MIN_WORKGROUPS = 8
-"""Workgroups that attention should split into, for threads to share."""
-
-
-@dataclass(frozen=True)
-class MaskShape:
-    """The mask added to the scores: one number per key, or per key and query."""
-
-    lead: tuple[int, ...]
-    """Leading axes of the mask, as many as those of the queries."""
-    per_query: bool
-
-
-@dataclass(frozen=True)
-class AttentionShape:
-    """The sizes, views and tiles of an attention."""
-
-    lead: tuple[int, ...]
-    """Leading axes, of batches and heads."""
-    queries: int
-    keys: int
-    head_size: int
-    """Features of a query and a key."""
-    width: int
-    """Features of a value."""
-    q: View
-    k: View
-    v: View
-    order: tuple[int, ...]
-    """The axes of the result, [*lead, queries, width], as they are stored."""
-    scale: float
-    causal: bool
-    mask: MaskShape | None
-    mr: int
-    """Rows of a register tile."""
-    vectors: int
-    """Vectors of a register tile."""
-    lanes: int
-
-    @property
-    def flops(self) -> int:
-        return 2 * self.heads * self.queries * self.keys * (self.head_size + self.width)
-
-    @property
-    def heads(self) -> int:
-        return int(np.prod(self.lead))
-
-    @property
-    def block(self) -> int:
-        """Queries in a block."""
-        return self.vectors * self.lanes
-
-    @property
-    def blocks(self) -> int:
-        """Blocks of a head, the last of which may have fewer queries."""
-        return -(-self.queries // self.block)
-
-    @property
-    def together(self) -> int:
-        """Blocks of a head in a workgroup."""
-        parts = -(-MIN_WORKGROUPS // self.heads)
-        return -(-self.blocks // min(parts, self.blocks))
-
-    @property
-    def parts(self) -> int:
-        """Workgroups of a head."""
-        return -(-self.blocks // self.together)
-
-    @property
-    def workgroups(self) -> int:
-        return self.heads * self.parts
-
-    @property
-    def scratch(self) -> int:
-        """Scratch elements of a workgroup: the weights of a block, their scale factors, and its
-        queries."""
-        return (self.keys + 1 + self.head_size) * self.block
-
-    @property
-    def y(self) -> View:
-        """The view of the result in its stored order."""
-        logical = (*self.lead, self.queries, self.width)
-        stored = View.whole(logical[axis] for axis in self.order)
-        strides = [0] * len(logical)
-        for axis, stride in zip(self.order, stored.strides, strict=True):
-            strides[axis] = stride
-        return View(logical, 0, tuple(strides))
 
 
 @dataclass(frozen=True)
@@ -125,15 +39,31 @@ class AttentionEmitter(VectorEmitter):
     def __init__(self, shape: AttentionShape, memory: AttentionMemory):
         super().__init__(shape.lanes)
         self.shape, self.memory = shape, memory
+        self._known: dict[Dim, ir.Value] = {}
 
-    def workgroup(self, workgroup_id: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`; the workgroups of a head are consecutive."""
+    def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`, for the sizes that are `dynamic`; the workgroups of a head
+        are consecutive."""
         shape = self.shape
+        self._known = dict(zip(shape.sizes, dynamic, strict=True))
+        queries = self.size(shape.queries)
+        blocks, together = shape.blocks(queries), shape.together(queries)
         head = arith.divui(workgroup_id, self.index(shape.parts))
-        first = self.times(arith.remui(workgroup_id, self.index(shape.parts)), shape.together)
-        last = arith.minui(self.add(first, shape.together), self.index(shape.blocks))
-        scratch = self.times(workgroup_id, shape.scratch)
-        whole, rest = divmod(shape.queries, shape.block)
+        first = self.times(arith.remui(workgroup_id, self.index(shape.parts)), together)
+        last = arith.minui(self.add(first, self.index(together)), self.index(blocks))
+        held = self.add(self.index(self.size(shape.keys)), 1 + shape.head_size)
+        scratch = arith.muli(workgroup_id, self.times(held, shape.block))
+        if isinstance(queries, int):
+            self._known_blocks(queries, (first, last), head, scratch)
+        else:
+            self._blocks(queries, (first, last), head, scratch)
+
+    def _known_blocks(
+        self, queries: int, bounds: tuple[ir.Value, ir.Value], head: ir.Value, scratch: ir.Value
+    ) -> None:
+        """Emit the blocks within `bounds` of a known number of `queries`."""
+        shape, (first, last) = self.shape, bounds
+        whole, rest = divmod(queries, shape.block)
 
         def block(at: ir.Value, count: int) -> None:
             _Block(self, head, self.times(at, shape.block), count, scratch).write()
@@ -145,40 +75,86 @@ class AttentionEmitter(VectorEmitter):
             start = arith.maxui(first, self.index(whole))
             self.repeat(start, last, lambda at: block(at, rest))
 
-    def start(self, head: ir.Value, first: int, strides: Sequence[int]) -> ir.Value:
+    def _blocks(
+        self,
+        queries: ir.Value,
+        bounds: tuple[ir.Value, ir.Value],
+        head: ir.Value,
+        scratch: ir.Value,
+    ) -> None:
+        """Emit the blocks within `bounds` of a dynamic number of `queries`, the last of which
+        overlaps the one before it, or has as many vectors as few queries need."""
+        shape = self.shape
+        most = self.index(shape.block)
+        first = arith.subi(arith.maxui(queries, most), most)
+        count = arith.minui(queries, most)
+
+        def block(at: ir.Value, vectors: int) -> None:
+            start = arith.minui(self.times(at, shape.block), first)
+            _Block(self, head, start, count, scratch, vectors).write()
+
+        few = self.compare(arith.CmpIPredicate.ule, queries, shape.lanes)
+        self.choose(
+            few,
+            lambda: self.repeat(*bounds, lambda at: block(at, 1)),
+            lambda: self.repeat(*bounds, lambda at: block(at, shape.vectors)),
+        )
+
+    def size(self, size: int | Dim) -> Index:
+        """A size or stride of the shape."""
+        return size if isinstance(size, int) else self._resolved(size)
+
+    def _resolved(self, size: Dim) -> ir.Value:
+        """A dynamic size: a scalar of the kernel, or what is computed from such."""
+        if size not in self._known:
+            raise LookupError(f"the kernel is not given the size {size}")
+        return self._known[size]
+
+    def start(self, head: ir.Value, first: int | Dim, strides: Sequence[int | Dim]) -> ir.Value:
         """The start of a head in memory: the first head starts at `first`, and heads along the
         leading axes are `strides` apart."""
-        total, rest = self.index(first), head
-        left = self.shape.heads
-        for size, stride in zip(reversed(self.shape.lead), reversed(strides), strict=True):
-            if size == 1:
-                continue
-            left //= size
-            position = arith.remui(rest, self.index(size)) if left > 1 else rest
-            if stride:
-                total = arith.addi(total, self.times(position, stride))
-            rest = arith.divui(rest, self.index(size)) if left > 1 else rest
+        total, rest = self.index(self.size(first)), head
+        axes = [axis for axis in zip(self.shape.lead, strides, strict=True) if axis[0] != 1]
+        for number, (size, stride) in enumerate(reversed(axes)):
+            is_last = number == len(axes) - 1
+            held = self.index(self.size(size))
+            position = rest if is_last else arith.remui(rest, held)
+            if stride != 0:
+                total = arith.addi(total, self.times(position, self.size(stride)))
+            rest = rest if is_last else arith.divui(rest, held)
         return total
 
 
 class _Block:
-    """`count` queries of a head, from query `first` on."""
+    """`count` queries of a head, from query `first` on. If their number is dynamic, they fill at
+    most `vectors` vectors."""
 
     def __init__(
-        self, emit: AttentionEmitter, head: ir.Value, first: ir.Value, count: int, scratch: ir.Value
+        self,
+        emit: AttentionEmitter,
+        head: ir.Value,
+        first: ir.Value,
+        count: Index,
+        scratch: ir.Value,
+        vectors: int | None = None,
     ):
         shape = emit.shape
         self.emit, self.shape, self.memory = emit, shape, emit.memory
         self.head, self.first, self.count, self.scratch = head, first, count, scratch
-        self.vectors = -(-count // shape.lanes)
-        self.mask = emit.first_lanes(count - (self.vectors - 1) * shape.lanes)
+        if isinstance(count, int):
+            self.vectors = -(-count // shape.lanes)
+        else:
+            assert vectors is not None
+            self.vectors = vectors
         self.end = self._end()
-        self.factors = emit.add(scratch, shape.keys * shape.block)
+        self.factors = emit.add(
+            scratch, self.emit.index(product(emit.size(shape.keys), shape.block))
+        )
         self.queries = emit.add(self.factors, shape.block)
 
     def _end(self) -> ir.Value:
         """The end of the visible keys."""
-        keys = self.emit.index(self.shape.keys)
+        keys = self.emit.index(self.emit.size(self.shape.keys))
         if not self.shape.causal:
             return keys
         return arith.minui(keys, self.emit.add(self.first, self.count))
@@ -187,41 +163,59 @@ class _Block:
         self._lay_queries()
         self._tiles(self.end, self.shape.mr, self._scores)
         self._weigh()
-        rows = min(self.shape.mr, self.count)
-        self._tiles(self.emit.index(self.count), rows, lambda row: self._results(row, rows))
+        rows = self.shape.mr if isinstance(self.count, ir.Value) else min(self.shape.mr, self.count)
+        self._tiles(self.emit.index(self.count), rows, self._results)
 
-    def _tiles(self, count: ir.Value, rows: int, body: Callable[[ir.Value], None]) -> None:
-        """Emit `body` for each tile of `rows` rows, given its first row; the last may overlap."""
+    def _tiles(self, count: ir.Value, rows: int, body: Callable[[ir.Value, int], None]) -> None:
+        """Emit `body` for each tile of `rows` rows, given its first row and their number; the last
+        may overlap. There may be fewer rows if sizes are dynamic."""
+        if self.emit.shape.sizes:
+            enough = self.emit.compare(arith.CmpIPredicate.uge, count, rows)
+            self.emit.choose(
+                enough,
+                lambda: self._overlapping(count, rows, body),
+                lambda: self._overlapping(count, 1, body),
+            )
+        else:
+            self._overlapping(count, rows, body)
+
+    def _overlapping(
+        self, count: ir.Value, rows: int, body: Callable[[ir.Value, int], None]
+    ) -> None:
         emit = self.emit
         last = arith.subi(count, emit.index(rows))
         tiles = arith.ceildivui(count, emit.index(rows))
-        emit.repeat(0, tiles, lambda tile: body(arith.minui(emit.times(tile, rows), last)))
+        emit.repeat(0, tiles, lambda tile: body(arith.minui(emit.times(tile, rows), last), rows))
+
+    def _mask_within(self, first: int) -> ir.Value | None:
+        """The mask of the lanes of the vector of queries from `first` on that there are."""
+        if isinstance(self.count, int):
+            return self.emit.first_lanes(self.count - first)
+        return self.emit.lanes_below(self.emit.add(self.count, -first))
 
     # Queries
 
     def _lay_queries(self) -> None:
         """Store the scaled queries to scratch as [features, queries], padded with zeros."""
-        emit, shape = self.emit, self.shape
-        stride = shape.q.strides[-2]
-        start = emit.start(self.head, shape.q.start, shape.q.strides[:-2])
-        start = emit.add(start, emit.times(self.first, stride))
+        shape = self.shape
         whole, rest = divmod(shape.head_size, shape.lanes)
 
         def tile(feature: ir.Value, features: int) -> None:
-            for first in range(0, self.count, shape.lanes):
-                at = arith.addi(emit.add(start, first * stride), feature)
-                self._lay_tile(at, feature, first, features)
+            for first in range(0, self.vectors * shape.lanes, shape.lanes):
+                self._lay_tile(feature, first, features)
 
-        emit.repeat(0, whole, lambda at: tile(emit.times(at, shape.lanes), shape.lanes))
+        self.emit.repeat(0, whole, lambda at: tile(self.emit.times(at, shape.lanes), shape.lanes))
         if rest:
-            tile(emit.index(whole * shape.lanes), rest)
+            tile(self.emit.index(whole * shape.lanes), rest)
 
-    def _lay_tile(self, at: ir.Value, feature: ir.Value, first: int, features: int) -> None:
+    def _lay_tile(self, feature: ir.Value, first: int, features: int) -> None:
         """Transpose a tile: as many queries as lanes, from `first` on, by `features` features."""
         emit, shape = self.emit, self.shape
-        mask, stride = emit.first_lanes(features), shape.q.strides[-2]
-        there = range(min(shape.lanes, self.count - first))
-        rows = [emit.load(self.memory.q, emit.add(at, n * stride), mask) for n in there]
+        mask = emit.first_lanes(features)
+        rows = [
+            emit.load(self.memory.q, emit.add(at, feature), mask)
+            for at in self._query_starts(first)
+        ]
         rows += [emit.splat(0)] * (shape.lanes - len(rows))
         for number, row in enumerate(emit.transposed(rows)[:features]):
             if shape.scale != 1:
@@ -229,21 +223,39 @@ class _Block:
             line = emit.times(emit.add(feature, number), shape.block)
             emit.store(row, self.memory.scratch, emit.add(arith.addi(self.queries, line), first))
 
+    def _query_starts(self, first: int) -> list[ir.Value]:
+        """The starts of the queries of a vector, from `first` on; instead of queries that there are
+        not, the last one repeats if their number is dynamic."""
+        emit, shape = self.emit, self.shape
+        stride = emit.size(shape.q.strides[-2])
+        start = emit.start(self.head, shape.q.start, shape.q.strides[:-2])
+        if isinstance(self.count, int):
+            start = emit.add(start, emit.times(self.first, stride))
+            there = range(min(shape.lanes, self.count - first))
+            return [emit.add(start, product(stride, first + n)) for n in there]
+        last = emit.add(self.count, -1)
+        places = [arith.minui(emit.index(first + n), last) for n in range(shape.lanes)]
+        return [
+            emit.add(start, emit.times(emit.add(self.first, place), stride)) for place in places
+        ]
+
     # Scores
 
-    def _scores(self, key: ir.Value) -> None:
-        """Compute the scores of a tile of keys, from `key` on, into scratch."""
+    def _scores(self, key: ir.Value, count: int) -> None:
+        """Compute the scores of a tile of `count` keys, from `key` on, into scratch."""
         emit, shape = self.emit, self.shape
         *lead, between, step = shape.k.strides
         start = emit.start(self.head, shape.k.start, lead)
-        start = emit.add(start, emit.times(key, between))
-        rows = LhsBlock(self.memory.k, start, shape.mr, between, shape.block, step)
-        accumulators = [emit.splat(0)] * (shape.mr * self.vectors)
+        start = emit.add(start, emit.times(key, emit.size(between)))
+        rows = LhsBlock(
+            self.memory.k, start, count, emit.size(between), shape.block, emit.size(step)
+        )
+        accumulators = [emit.splat(0)] * (count * self.vectors)
         accumulators = emit.multiply(
             rows, self.memory.scratch, self.queries, shape.head_size, accumulators
         )
-        added = self._added(key)
-        for row in range(shape.mr):
+        added = self._added()
+        for row in range(count):
             at = emit.add(key, row)
             line = self._line(at)
             for part in range(self.vectors):
@@ -254,27 +266,19 @@ class _Block:
         """The offset of a key's weights in scratch."""
         return self.emit.add(self.scratch, self.emit.times(key, self.shape.block))
 
-    def _added(self, key: ir.Value) -> Callable[[ir.Value, ir.Value, int], ir.Value]:
+    def _added(self) -> Callable[[ir.Value, ir.Value, int], ir.Value]:
         """A function that masks the scores of a key for the queries of one vector."""
-        start = self._mask_start()
+        shape = self.shape
+        start = None
+        if shape.mask is not None:
+            start = self.emit.start(self.head, 0, shape.mask_strides)
 
         def added(score: ir.Value, at: ir.Value, part: int) -> ir.Value:
             if start is not None:
                 score = arith.addf(score, self._mask_of(start, at, part))
-            return self._causal(score, at, part) if self.shape.causal else score
+            return self._causal(score, at, part) if shape.causal else score
 
         return added
-
-    def _mask_start(self) -> ir.Value | None:
-        """The start of this head's mask; None if there is no mask."""
-        emit, shape = self.emit, self.shape
-        if shape.mask is None:
-            return None
-        one, strides = shape.keys * (shape.queries if shape.mask.per_query else 1), []
-        for held in reversed(shape.mask.lead):
-            strides.append(0 if held == 1 else one)
-            one *= held
-        return emit.start(self.head, 0, strides[::-1])
 
     def _mask_of(self, start: ir.Value, key: ir.Value, part: int) -> ir.Value:
         """The mask values to add to the scores of a key."""
@@ -284,9 +288,10 @@ class _Block:
         if not shape.mask.per_query:
             scalar = memref.load(self.memory.mask, [emit.add(start, key)])
             return vector.broadcast(emit.vector_type, scalar)
-        at = emit.add(emit.add(start, emit.times(key, shape.queries)), self.first)
-        mask = self.mask if part == self.vectors - 1 else None
-        return emit.load(self.memory.mask, emit.add(at, part * shape.lanes), mask)
+        line = emit.times(key, emit.size(shape.queries))
+        at = emit.add(emit.add(start, line), self.first)
+        within = self._mask_within(part * shape.lanes)
+        return emit.load(self.memory.mask, emit.add(at, part * shape.lanes), within)
 
     def _causal(self, score: ir.Value, key: ir.Value, part: int) -> ir.Value:
         """Set the scores of a key to minus infinity for the queries before it."""
@@ -344,12 +349,14 @@ class _Block:
         emit, shape = self.emit, self.shape
         *lead, between, _ = shape.v.strides
         left = LhsBlock(
-            self.memory.scratch, emit.add(self.scratch, query), rows, 1, between, shape.block
-        )
+            self.memory.scratch, emit.add(self.scratch, query), rows, 1,
+            emit.size(between), shape.block,
+        )  # fmt: skip
         values = emit.start(self.head, shape.v.start, lead)
         *lead, line, _ = shape.y.strides
         target = emit.start(self.head, 0, lead)
-        target = emit.add(target, emit.times(emit.add(self.first, query), line))
+        between_rows = emit.size(line)
+        target = emit.add(target, emit.times(emit.add(self.first, query), between_rows))
         for start, parts in self._panels():
             accumulators = [emit.splat(0)] * (rows * parts)
             accumulators = emit.multiply(
@@ -361,7 +368,8 @@ class _Block:
                     emit.vector_type, memref.load(self.memory.scratch, [position])
                 )
                 for part in range(parts):
-                    at = emit.add(target, row * line + start + part * shape.lanes)
+                    at = emit.add(target, product(between_rows, row))
+                    at = emit.add(at, start + part * shape.lanes)
                     value = arith.mulf(accumulators[row * parts + part], factor)
                     emit.store(value, self.memory.y, at)
 

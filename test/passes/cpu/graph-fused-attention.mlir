@@ -31,10 +31,10 @@ func.func @left_alone(%q: tensor<12x1x64xf32>, %p: tensor<12x16x64xf32>, %k: ten
 // CHECK-LABEL: @heads_within_rows
 // IN-PLACE-LABEL: @heads_within_rows
 // IN-PLACE-NEXT: %[[Y:.*]] = "graph.fused_attention"(%arg0, %arg0, %arg0)
-// IN-PLACE-SAME: k_view = array<i64: 128, 64, 384, 1>
+// IN-PLACE-SAME: k_view = [128, 64, 384, 1]
 // IN-PLACE-SAME: order = array<i64: 1, 0, 2>
-// IN-PLACE-SAME: q_view = array<i64: 0, 64, 384, 1>
-// IN-PLACE-SAME: v_view = array<i64: 256, 64, 384, 1>
+// IN-PLACE-SAME: q_view = [0, 64, 384, 1]
+// IN-PLACE-SAME: v_view = [256, 64, 384, 1]
 // IN-PLACE-SAME: -> tensor<32x2x64xf32>
 // IN-PLACE-NEXT: return %[[Y]]
 func.func @heads_within_rows(%x: tensor<32x384xf32>) -> tensor<32x2x64xf32> {
@@ -59,10 +59,29 @@ func.func @heads_within_rows(%x: tensor<32x384xf32>) -> tensor<32x2x64xf32> {
 // IN-PLACE: %[[Q:.*]] = "graph.transpose"(%arg0)
 // IN-PLACE-NOT: graph.transpose
 // IN-PLACE: "graph.fused_attention"(%[[Q]], %arg1, %arg2)
-// IN-PLACE-SAME: k_view = array<i64: 0, 2048, 1, 32>
+// IN-PLACE-SAME: k_view = [0, 2048, 1, 32]
 func.func @features_apart(%x: tensor<2x64x32xf32>, %c: tensor<2x64x32xf32>, %v: tensor<2x32x64xf32>) -> tensor<2x32x64xf32> {
   %q = "graph.transpose"(%x) {perm = array<i64: 0, 2, 1>} : (tensor<2x64x32xf32>) -> tensor<2x32x64xf32>
   %k = "graph.transpose"(%c) {perm = array<i64: 0, 2, 1>} : (tensor<2x64x32xf32>) -> tensor<2x32x64xf32>
   %a = "graph.attention"(%q, %k, %v) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<2x32x64xf32>, tensor<2x32x64xf32>, tensor<2x32x64xf32>) -> tensor<2x32x64xf32>
   return %a : tensor<2x32x64xf32>
+}
+
+// -----
+
+// Strides of named sizes are expressions.
+
+// IN-PLACE-LABEL: @named_rows
+// IN-PLACE: "graph.fused_attention"(%arg0, %arg0, %arg0)
+// IN-PLACE-SAME: keys = "s"
+// IN-PLACE-SAME: q_view = [0, "384*s", 64, 384, 1]
+// IN-PLACE-SAME: -> tensor<?x?x2x64xf32, ["n", "s"]>
+func.func @named_rows(%x: tensor<?x?x384xf32, ["n", "s"]>) -> tensor<?x?x2x64xf32, ["n", "s"]> {
+  %0 = "graph.reshape"(%x) {shape = ["n", "s", 3, 2, 64]} : (tensor<?x?x384xf32, ["n", "s"]>) -> tensor<?x?x3x2x64xf32, ["n", "s"]>
+  %1 = "graph.transpose"(%0) {perm = array<i64: 2, 0, 3, 1, 4>} : (tensor<?x?x3x2x64xf32, ["n", "s"]>) -> tensor<3x?x2x?x64xf32, ["n", "s"]>
+  %2 = "graph.slice"(%1) {sizes = [1, "n", 2, "s", 64], starts = [0, 0, 0, 0, 0], steps = array<i64: 1, 1, 1, 1, 1>} : (tensor<3x?x2x?x64xf32, ["n", "s"]>) -> tensor<1x?x2x?x64xf32, ["n", "s"]>
+  %q = "graph.reshape"(%2) {shape = ["n", 2, "s", 64]} : (tensor<1x?x2x?x64xf32, ["n", "s"]>) -> tensor<?x2x?x64xf32, ["n", "s"]>
+  %y = "graph.attention"(%q, %q, %q) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 1.25e-01 : f64} : (tensor<?x2x?x64xf32, ["n", "s"]>, tensor<?x2x?x64xf32, ["n", "s"]>, tensor<?x2x?x64xf32, ["n", "s"]>) -> tensor<?x2x?x64xf32, ["n", "s"]>
+  %z = "graph.transpose"(%y) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x2x?x64xf32, ["n", "s"]>) -> tensor<?x?x2x64xf32, ["n", "s"]>
+  return %z : tensor<?x?x2x64xf32, ["n", "s"]>
 }

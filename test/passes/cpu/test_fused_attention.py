@@ -95,6 +95,87 @@ def test_heads_within_rows(vector_bits):
     np.testing.assert_allclose(interpreted(x), expected, rtol=1e-5, atol=1e-5)
 
 
+NAMED_SHAPES = [
+    # batch, queries, keys
+    (1, 37, 37),
+    (3, 5, 70),
+    (2, 1, 1),
+    (1, 130, 3),
+    (2, 64, 16),
+    (1, 37, 37),
+]
+
+
+def _named_model(form):
+    """Attention of heads of 16 and 32 features, causal or with a mask of some form."""
+    dims = {"q": ["b", 3, "s", 16], "k": ["b", 3, "t", 16], "v": ["b", 3, "t", 32]}
+    masks = {"keys": ["b", 1, 1, "t"], "queries": ["b", 3, "s", "t"], "matrix": ["s", "t"]}
+    if form in masks:
+        dims["mask"] = masks[form]
+    node = onnx.helper.make_node("Attention", list(dims), ["y"], is_causal=int(form == "causal"))
+    inputs = [onnx.helper.make_tensor_value_info(name, 1, sizes) for name, sizes in dims.items()]
+    outputs = [onnx.helper.make_tensor_value_info("y", 1, ["b", 3, "s", 32])]
+    graph = onnx.helper.make_graph([node], "named", inputs, outputs)
+    opsets = [onnx.helper.make_opsetid("", 23)]
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10), dims
+
+
+@pytest.mark.parametrize(
+    ("vector_bits", "form"),
+    [(128, "keys"), (512, "none"), (512, "causal"), (512, "queries"), (512, "matrix")],
+)
+def test_named_sizes(vector_bits, form):
+    """One program is right for sizes that grow and shrink, down to one query and one key."""
+    model, dims = _named_model(form)
+    reference = onnx.reference.ReferenceEvaluator(model)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits))
+    assert compiled.report.rewrites["fused-attention"].count == 1
+    random = np.random.default_rng(0)
+    for batch, queries, keys in NAMED_SHAPES:
+        sizes = {"b": batch, "s": queries, "t": keys}
+        feeds = {
+            name: random.standard_normal([sizes.get(n, n) for n in shape]).astype(np.float32)
+            for name, shape in dims.items()
+        }
+        (expected,) = reference.run(None, feeds)
+        (found,) = compiled.run(None, feeds)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_heads_of_named_rows():
+    """Heads within rows are read and stored in place, whatever the number of rows and batches."""
+    heads, features = 3, 16
+    constants = {
+        "heads": np.array([0, 0, 3, heads, features]),
+        "rows": np.array([0, 0, heads * features]),
+        "axes": np.array([0]),
+    }
+    nodes = [
+        onnx.helper.make_node("Reshape", ["x", "heads"], ["r"]),
+        onnx.helper.make_node("Transpose", ["r"], ["t"], perm=[2, 0, 3, 1, 4]),
+        onnx.helper.make_node("Split", ["t"], ["sq", "sk", "sv"], axis=0, num_outputs=3),
+        *(onnx.helper.make_node("Squeeze", [f"s{n}", "axes"], [n]) for n in "qkv"),
+        onnx.helper.make_node("Attention", ["q", "k", "v"], ["a"]),
+        onnx.helper.make_node("Transpose", ["a"], ["b"], perm=[0, 2, 1, 3]),
+        onnx.helper.make_node("Reshape", ["b", "rows"], ["y"]),
+    ]
+    given = onnx.helper.make_tensor_value_info("x", 1, ["n", "s", 3 * heads * features])
+    wanted = onnx.helper.make_tensor_value_info("y", 1, ["n", "s", heads * features])
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = onnx.helper.make_graph(nodes, "heads", [given], [wanted], weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 23)])
+    pipeline = "graph-fold-constants,graph-simplify," + PIPELINE.format(512)
+    compiled = graphc.compile(model, pipeline=pipeline)
+    assert compiled.report.rewrites["attention-read-in-place"].count
+    assert compiled.report.rewrites["attention-store-in-order"].count == 1
+    reference = onnx.reference.ReferenceEvaluator(model)
+    for n, s in ((2, 37), (1, 64), (3, 2), (2, 37)):
+        x = np.random.default_rng(s).standard_normal((n, s, 3 * heads * features))
+        (expected,) = reference.run(None, {"x": x.astype(np.float32)})
+        (found,) = compiled.run(None, {"x": x.astype(np.float32)})
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_what_is_special():
     """Large scores, infinite ones, NaN, and queries that see no key."""
     random = np.random.default_rng(0)
