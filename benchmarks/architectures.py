@@ -57,11 +57,11 @@ def mobilenetv2(batch: int = 1) -> Architecture:
     return _image_model(MobileNetV2ForImageClassification(config), batch)
 
 
-def vit(batch: int = 1) -> Architecture:
+def vit(batch: int = 1, dynamic: bool = False) -> Architecture:
     """ViT base, patches of 16x16, 1000 classes."""
     from transformers import ViTConfig, ViTForImageClassification
 
-    return _image_model(ViTForImageClassification(ViTConfig(num_labels=1000)), batch)
+    return _image_model(ViTForImageClassification(ViTConfig(num_labels=1000)), batch, dynamic)
 
 
 def bert(batch: int = 1, dynamic: bool = False, **config: int) -> Architecture:
@@ -206,6 +206,7 @@ ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
     "gpt2": gpt2,
     "gpt2-dynamic": lambda: gpt2(dynamic=True),
     "vit": vit,
+    "vit-dynamic": lambda: vit(dynamic=True),
     "swin": swin,
     "convnext": convnext,
     "regnet-y": regnet_y,
@@ -217,13 +218,15 @@ ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
 }
 
 
-def _image_model(model: nn.Module, batch: int) -> Architecture:
+def _image_model(model: nn.Module, batch: int, dynamic: bool = False) -> Architecture:
     generator = torch.Generator().manual_seed(SEED)
     shape = (3, IMAGE_SIZE, IMAGE_SIZE)
     randomise(model, SEED, calibration=torch.randn(4, *shape, generator=generator))
-    inputs = {"pixel_values": torch.randn(batch, *shape, generator=generator)}
-    outputs = ("logits",)
-    return Architecture(Named(model, tuple(inputs), outputs).eval(), inputs, outputs)
+    # Exporters specialize a size of one: the example of a symbolic batch has two images.
+    images = torch.randn(2 if dynamic else batch, *shape, generator=generator)
+    inputs, outputs = {"pixel_values": images}, ("logits",)
+    axes: DynamicAxes = {name: {0: "batch"} for name in (*inputs, *outputs)} if dynamic else {}
+    return Architecture(Named(model, tuple(inputs), outputs).eval(), inputs, outputs, axes)
 
 
 def _text_model(

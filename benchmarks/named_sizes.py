@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -67,7 +67,7 @@ CASES = (
     NamedCase("resnet50", {0: "batch", 2: "height", 3: "width"}, IMAGES),
     NamedCase("mobilenetv2", {0: "batch"}, BATCHES),
     NamedCase("mobilenetv2", {0: "batch", 2: "height", 3: "width"}, IMAGES),
-    NamedCase("vit", {0: "batch"}, BATCHES),
+    NamedCase("vit-dynamic", {}, BATCHES),
     NamedCase("bert-dynamic", {}, TEXTS),
     NamedCase("gpt2-dynamic", {}, TEXTS),
 )
@@ -132,22 +132,21 @@ def fixed(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
     return changed
 
 
-def measure(case: NamedCase, threads: int, plan: MeasurementPlan, folder: Path) -> list[NamedRow]:
-    """The rows of a case."""
+def measure(
+    case: NamedCase, threads: int, plan: MeasurementPlan, folder: Path
+) -> Iterator[NamedRow]:
+    """Measure a case: a row for each of its sizes."""
     source = onnx.load(model_path(case.model))
     named = with_sizes(source, case.axes) if case.axes else source
     path = folder / "named.onnx"
     onnx.save(named, path)
-    rows = []
     for sizes in case.sizes:
         static = folder / "fixed.onnx"
         onnx.save(fixed(named, sizes), static)
         feed = example_inputs(path, dims=sizes)
         files = {NAMED: ("graphc", path), FIXED: ("graphc", static)}
         files |= {peer: (peer, path) for peer in PEERS}
-        rows.append(_row(case, sizes, files, feed, Terms(threads), plan))
-        print(".", end="", file=sys.stderr, flush=True)
-    return rows
+        yield _row(case, sizes, files, feed, Terms(threads), plan)
 
 
 def _row(
@@ -201,9 +200,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[NamedRow] = []
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES:
-            if not options.cases or any(part in case.model for part in options.cases):
-                rows += measure(case, options.threads, plan, Path(folder))
-    print(file=sys.stderr)
+            if options.cases and not any(part in case.model for part in options.cases):
+                continue
+            for row in measure(case, options.threads, plan, Path(folder)):
+                print(" ".join(row.cells()), file=sys.stderr, flush=True)
+                rows.append(row)
     print(format_table(HEADER, [row.cells() for row in rows]))
     for text, values in (
         ("best peer", [row.to_best_peer for row in rows]),
