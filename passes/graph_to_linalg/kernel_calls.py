@@ -127,7 +127,8 @@ def run_emitter(
         emitter.workgroup(workgroup_id, *arguments[: len(sizes)])
 
     memory = [flat_of(each, given) for each in types]
-    name = define(ctx, family, (shape, *memory, *key), memory, kernel, shape.flops, len(given))
+    whole_key = (shape, len(given), *memory, *key)
+    name = define(ctx, family, whole_key, memory, kernel, shape.flops, len(given))
     operands, scalars = [value for value, _ in read], [ctx.index(size) for size in given]
     workgroups = shape.count_workgroups(*scalars[: len(sizes)]) if sizes else shape.workgroups
     dynamic = [size for each in results for size in ctx.dynamic_sizes(each)]

@@ -120,3 +120,27 @@ def test_k_that_is_not_known(rows):
     with graphc.compile(model, threads=1) as compiled:
         assert "K is not known at compile time" in compiled.report.rewrites["pack-matmul"].declined
         np.testing.assert_allclose(compiled(x), x @ w, rtol=1e-5, atol=1e-5)
+
+
+def test_named_rows_of_several_ranks_share_a_kernel():
+    """A kernel gets the same scalars wherever it is called, whatever axes the rows have."""
+    random = np.random.default_rng(0)
+    weights = {
+        name: Const(random.standard_normal((60, 120)).astype(np.float32)) for name in ("u", "v")
+    }
+    nodes = [
+        helper.make_node("MatMul", ["x", "u"], ["p"]),
+        helper.make_node("MatMul", ["y", "v"], ["q"]),
+    ]
+    inputs = {"x": (np.float32, ["n", "h", "w", 60]), "y": (np.float32, ["m", 60])}
+    model = build_model(nodes, inputs, ["p", "q"], weights, opset=17)
+    compiled = graphc.compile(model)
+    for n, h, w, m in ((2, 3, 5, 7), (1, 1, 1, 40), (1, 4, 16, 1)):
+        feeds = {
+            "x": random.standard_normal((n, h, w, 60)).astype(np.float32),
+            "y": random.standard_normal((m, 60)).astype(np.float32),
+        }
+        for ours, theirs in zip(
+            compiled.run(None, feeds), run_onnxruntime(model, feeds), strict=True
+        ):
+            np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
