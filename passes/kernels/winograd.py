@@ -17,7 +17,7 @@ from .emitter import LhsBlock, Prefetch, Registers, VectorEmitter
 from .epilogue import Epilogue, OutputPosition
 from .image_extents import ImageSizes, Index, product
 from .register_tiles import RegisterTiles, even_register_tiles, falling_tiles
-from .winograd_shape import WinogradShape
+from .winograd_shape import MAX_WORKGROUPS, WinogradShape
 
 
 class WinogradEmitter(VectorEmitter):
@@ -39,14 +39,26 @@ class WinogradEmitter(VectorEmitter):
 
     def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
         """Emit workgroup `workgroup_id`, for the dynamic sizes of the image, then of the result;
-        the groups of panels of a block of tiles are consecutive."""
+        the groups of panels of a block of tiles are consecutive. If there are more than workgroups,
+        each computes several."""
         shape = self.shape
         self.sizes = ImageSizes.of(shape.image, shape.result, dynamic)
         self.counts = shape.count(self.sizes)
-        groups, share = self.index(self.counts.groups), self.counts.share
-        block, group = arith.divui(workgroup_id, groups), arith.remui(workgroup_id, groups)
+        units = self.index(product(self.counts.blocks, self.counts.groups))
+        scratch = self.times(workgroup_id, shape.scratch)
+
+        def unit(number: ir.Value, registers: Registers) -> Registers:
+            self._unit(number, scratch)
+            return registers
+
+        self.loop((workgroup_id, units), [], unit, MAX_WORKGROUPS)
+
+    def _unit(self, number: ir.Value, before: ir.Value) -> None:
+        """Emit a block of tiles by a group of panels, with scratch memory from `before` on."""
+        shape, share = self.shape, self.counts.share
+        groups = self.index(self.counts.groups)
+        block, group = arith.divui(number, groups), arith.remui(number, groups)
         first = self.times(block, share)
-        before = self.times(workgroup_id, shape.scratch)
         accumulators = self.add(before, shape.products * shape.entering)
         self.repeat(0, share, lambda tile: self._enter(first, tile, before))
         panels = self._quotient(shape.panels, self.counts.groups)

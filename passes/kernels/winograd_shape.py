@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...cpu_model import CpuModel
 from ...dialects.graph.winograd import KERNEL
-from ...dialects.symbolic import Dim, ceildiv
+from ...dialects.symbolic import Dim, ceildiv, minimum
 from ...mlir import arith, ir
 from .emitter import VectorSlice, long_vectors
 from .image_extents import Extents, ImageSizes, Index, index, product
@@ -16,6 +16,9 @@ LONG_SCRATCH_SHARE = 3 / 4
 """The same if the weights exceed the L2: the larger the blocks, the less often weights are read."""
 MIN_WORKGROUPS = 4
 """Workgroups that a convolution should split into, for threads to share."""
+MAX_WORKGROUPS = 64
+"""Workgroups at most, each with scratch memory of its own; they compute several blocks of a large
+image."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class WinogradShape:
 
     @property
     def workgroups(self) -> int:
-        return self.blocks * self.groups
+        return min(self.blocks * self.groups, MAX_WORKGROUPS)
 
     def count(self, sizes: ImageSizes) -> "WinogradCounts":
         """The tiles, blocks and groups of an image of `sizes`."""
@@ -134,12 +137,12 @@ class WinogradShape:
     def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
         """Workgroups, for the dynamic sizes of the image, then of the result."""
         counts = self.count(ImageSizes.of(self.image, self.result, dynamic))
-        return index(product(counts.blocks, counts.groups))
+        return arith.minui(index(product(counts.blocks, counts.groups)), index(MAX_WORKGROUPS))
 
     def most_workgroups(self, tiles: int | Dim) -> int | Dim:
         """Upper bound of the workgroups for a number of `tiles` that is not known."""
         most = max(blocks * self._groups_for(blocks) for blocks in range(1, MIN_WORKGROUPS + 1))
-        return ceildiv(tiles, self.most_tiles) + most - 1
+        return minimum(ceildiv(tiles, self.most_tiles) + most - 1, MAX_WORKGROUPS)
 
     @property
     def entering(self) -> int:

@@ -26,8 +26,10 @@ CASES = [
     ConvCase((2, 64, 4, 6), (32, 64, 3, 3), "residual"),
     ConvCase((1, 64, 9, 6), (96, 32, 3, 3), "relu", (("pads", [1] * 4), ("group", 2))),
     ConvCase((2, 48, 5, 11), (48, 16, 3, 3), "bias", (("pads", [1] * 4), ("group", 3))),
+    ConvCase((1, 16, 500, 390), (16, 16, 3, 3), "bias", (("pads", [1] * 4),)),
 ]
-"""Sizes that tiles divide, and sizes that they do not, down to one pixel."""
+"""Sizes that tiles divide, and sizes that they do not, down to one pixel, and up to more blocks than
+workgroups."""
 
 
 @pytest.mark.parametrize(("vector_bits", "tile"), [(128, 4), (256, 2), (512, 4), (512, 2)])
