@@ -11,6 +11,7 @@ from typing import Any
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim
+from ...mlir import ir
 from .dispatches import dispatched_buffers
 from .liveness import LiveBuffer, Liveness, liveness
 
@@ -25,17 +26,27 @@ def allocation(function: Any, found: Liveness, side_by_side: bool = True) -> int
     return place_buffers(dispatched_buffers(function, found, side_by_side))[1]
 
 
+LARGE_SIZE = 1024
+"""A symbolic size for which a program that may need much memory does."""
+
+
 def transient_bytes(function: Any, cpu: CpuModel) -> int:
-    """The bytes that a run of `function` on `cpu` allocates at once for intermediate results; 0 if
-    sizes are symbolic, or ops are of other dialects."""
+    """The bytes that a run of `function` on `cpu` allocates at once for intermediate results, with
+    `LARGE_SIZE` for symbolic sizes. 0 if their sizes depend on more than the shapes of arguments,
+    or ops are of other dialects."""
     body = [op.operation for op in function.regions[0].blocks[0].operations]
-    values = [*function.regions[0].blocks[0].arguments, *(v for op in body for v in op.results)]
-    if any(graph.graph_op(op) is None for op in body[:-1]):
+    if any(_hides_sizes(op) for op in body[:-1]):
         return 0
-    if any(not graph.type_of(value).is_static for value in values):
-        return 0
-    buffers = dispatched_buffers(function, liveness(function, cpu=cpu))
+    buffers = dispatched_buffers(function, liveness(function, assumed=LARGE_SIZE, cpu=cpu))
     return place_buffers([each for each in buffers if each.kind != "output"])[1]
+
+
+def _hides_sizes(op: ir.Operation) -> bool:
+    """Return whether intermediate results of `op` may have sizes that nothing outside tells."""
+    view = graph.graph_op(op)
+    if view is None or isinstance(view, graph.BindSizesOp):
+        return True
+    return bool(len(op.regions)) and not isinstance(view, graph.GroupOp)
 
 
 def place_buffers(buffers: Sequence[LiveBuffer]) -> tuple[list[int], int]:

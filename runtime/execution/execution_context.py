@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..device.buffers import LOCAL, allocate
 from ..device.device import Device, import_runtime
 from ..device.device_local import RemoteInput, RemoteMemory, RemoteOutput
 from ..device.device_tensor import DeviceTensor
 from ..device.host_visible import LocalInput, LocalMemory, LocalOutput
 from .arguments import Arguments, Slot
 from .preallocated_outputs import PreallocatedOutputs, are_small
+from .transients import Transients
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class EntryPoint:
     `into` is the entry point that writes to preallocated outputs; None if there is none, or if
     values of inputs determine the size of an output, so that two calls with the same shapes may
     differ. `is_static` is set if all inputs have static shapes. `transients` is the size in bytes
-    of the buffer for intermediate results that the entry takes, 0 if it allocates them itself.
+    of the buffer for intermediate results that the entry takes, 0 if it allocates them itself; if
+    the size depends on the inputs, `transients_query` computes it.
     """
 
     entry: Any
@@ -41,6 +42,7 @@ class EntryPoint:
     into: Any
     is_static: bool
     transients: int = 0
+    transients_query: Any = None
 
 
 class ExecutionContext:
@@ -61,6 +63,7 @@ class ExecutionContext:
             self.slots = [RemoteInput(device, kind) for kind in entry_point.inputs]
             self._outputs = [RemoteOutput(device, dtype) for dtype in entry_point.outputs]
             self._memory = RemoteMemory
+        self._transients = Transients(device, entry_point.transients, entry_point.transients_query)
         self._arguments: Arguments | None = None
         """Created by the first call, which fails if their memory cannot be allocated."""
         self._shapes: list[tuple[int, ...]] | None = []
@@ -96,9 +99,7 @@ class ExecutionContext:
     def _run_entry(
         self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
     ) -> list[np.ndarray | DeviceTensor]:
-        if self._arguments is None:
-            self._arguments = Arguments(self.slots, self._transients())
-        arguments, borrowed = self._arguments.bind(feeds)
+        arguments, borrowed = self._bind(vm_context, feeds)
         results = self._results(len(self._outputs))
         vm_context.invoke(self._entry_point.entry, arguments, results)
         given: list[np.ndarray | DeviceTensor] = []
@@ -114,7 +115,19 @@ class ExecutionContext:
             given.append(value)
         return given
 
-    def _transients(self) -> list[Any]:
-        """The buffer for intermediate results, if the entry does not allocate it."""
-        size = self._entry_point.transients
-        return [allocate(self._device, size, LOCAL, "DEFAULT|MAPPING")] if size else []
+    def transient_bytes(self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor]) -> int:
+        """The bytes of the caller's buffer for intermediate results in a call with `feeds`."""
+        self._bind(vm_context, feeds)
+        return self._transients.size
+
+    def _bind(
+        self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor]
+    ) -> tuple[Any, list[Any]]:
+        """The argument list of a call, and the memory that it borrows."""
+        if self._arguments is None:
+            self._arguments = Arguments(self.slots, self._transients.buffers())
+        bound = self._arguments.bind(feeds)
+        if self._transients.fit(vm_context, [feed.shape for feed in feeds], bound[0]):
+            self._arguments = Arguments(self.slots, self._transients.buffers())
+            bound = self._arguments.bind(feeds)
+        return bound

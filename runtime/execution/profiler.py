@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DeviceError, ExecutionError
-from ..device.device import STACK_BYTES
+from ..device.device import STACK_BYTES, open_device
 from ..elements import ELEMENT_TYPES
 from ..files.module_file import open_file, read_module
 from ..iree_compile.child_process import describe_exit, run_child
 from ..iree_compile.executables import find_executable
 from ..threads.affinity import own_cpus
+from .session import Session
 
 _PROFILING = ("--device_profiling_mode=host-execution,executable-metadata",)
 _SHOWN = 2000  # characters of a failed tool's output
@@ -57,7 +58,7 @@ def capture(
             "--function=main",
             *_device(threads),
             *(_input(array, Path(folder, f"input{i}.bin")) for i, array in enumerate(inputs)),
-            *_transients(contents),
+            *_transients(contents, inputs),
             f"--benchmark_min_time={runs}x",
             *_PROFILING,
             f"--device_profiling_output={bundle}",
@@ -88,10 +89,16 @@ def _input(array: np.ndarray, path: Path) -> str:
     return f"--input={sizes}{ELEMENT_TYPES[array.dtype.name].mlir[0]}=@{path}"
 
 
-def _transients(contents: bytes | memoryview) -> list[str]:
+def _transients(contents: bytes | memoryview, inputs: Sequence[np.ndarray]) -> list[str]:
     """The argument for the buffer of intermediate results, if the module takes one."""
-    size = read_module(open_file(bytes(contents))).transients
-    return [f"--input=&{size}xi8"] if size else []
+    file = read_module(open_file(bytes(contents)))
+    if not file.transients and file.transients_query is None:
+        return []
+    session = Session(file, open_device("local-sync", 1))
+    try:
+        return [f"--input=&{session.transient_bytes(inputs)}xi8"]
+    finally:
+        session.close()
 
 
 def _read(bundle: Path) -> list[Event]:

@@ -43,7 +43,8 @@ class Session:
         self._input_names = [spec.name for spec in self._specs]
         self._entry_point: EntryPoint | None = _entry_point(file)
         self._reflection = file.function.reflection
-        self._spare_contexts = 1 if file.transients else _SPARE_CONTEXTS
+        is_large = file.transients or file.transients_query is not None
+        self._spare_contexts = 1 if is_large else _SPARE_CONTEXTS
         self._lock = threading.Lock()
         self._returned = threading.Condition(self._lock)
         self._closed = False
@@ -119,6 +120,14 @@ class Session:
             self._contexts, self._made = [], 0
             self._vm_context = self._entry_point = None
 
+    def transient_bytes(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> int:
+        """The bytes that a call with `inputs` takes from its caller for intermediate results."""
+        context = self._enter()
+        try:
+            return context.transient_bytes(self._vm_context, inputs)
+        finally:
+            self._leave(context)
+
     def _enter(self) -> ExecutionContext:
         """Acquire a context for a call. No lock is needed: list operations are atomic."""
         try:
@@ -170,6 +179,7 @@ def _entry_point(file: ModuleFile) -> EntryPoint:
         into=file.into if _are_sized_by_shapes(inputs, outputs) else None,
         is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
         transients=file.transients,
+        transients_query=file.transients_query,
     )
 
 

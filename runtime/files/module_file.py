@@ -35,6 +35,8 @@ from .multi_target_file import find_modules
 
 _BUFFER = "!hal.buffer"
 _TRANSIENTS = "iree.abi.transients.size.constant"
+_TRANSIENTS_QUERY = "iree.abi.transients.size"
+"""The name of a function that computes the size from the arguments of the entry."""
 _LONGEST_SIZE = 18
 """Maximum number of digits of a size in bytes."""
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
@@ -52,7 +54,10 @@ class ModuleFile:
     into: Any = None
     """The entry point that writes to preallocated outputs, if there is one."""
     transients: int = 0
-    """Size in bytes of the buffer for intermediate results that the caller passes to `function`."""
+    """Size in bytes of the buffer for intermediate results that the caller passes to `function`; 0
+    if it takes none, or if the sizes of inputs determine it."""
+    transients_query: Any = None
+    """The function that computes this size from the arguments of `function`, if it is dynamic."""
 
 
 @dataclass(frozen=True)
@@ -113,13 +118,14 @@ def read_module(file: OpenedFile) -> ModuleFile:
                 "let this process use (arch_prctl refuses them); compile it with precision strict"
             )
         transients = _read_transients(function)
-        _check_signature(metadata, function, buffers=1 if transients else 0)
+        query = None if transients else _find_query(module, function)
+        _check_signature(metadata, function, buffers=1 if transients or query is not None else 0)
         into = module.lookup_function(DESTINATION_ENTRY)
         if into is not None:
             _check_signature(metadata, into, buffers=len(metadata.outputs))
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
-    return ModuleFile(origin, contents, metadata, module, function, into, transients)
+    return ModuleFile(origin, contents, metadata, module, function, into, transients, query)
 
 
 def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
@@ -167,6 +173,17 @@ def _read_transients(function: Any) -> int:
     if not text.isdecimal() or len(text) > _LONGEST_SIZE:
         raise ModuleFileError(f"the code takes {text!r} bytes for intermediate results")
     return int(text)
+
+
+def _find_query(module: Any, function: Any) -> Any:
+    """The function that computes the size of the buffer for intermediate results, or None."""
+    name = function.reflection.get(_TRANSIENTS_QUERY)
+    if name is None:
+        return None
+    query = module.lookup_function(name)
+    if query is None:
+        raise ModuleFileError(f"the code has no function {name!r}, which its signature mentions")
+    return query
 
 
 def _check_signature(metadata: ModelMetadata, function: Any, buffers: int = 0) -> None:

@@ -28,8 +28,8 @@ CASES = [
     ConvCase((2, 48, 5, 11), (48, 16, 3, 3), "bias", (("pads", [1] * 4), ("group", 3))),
     ConvCase((1, 16, 500, 390), (16, 16, 3, 3), "bias", (("pads", [1] * 4),)),
 ]
-"""Sizes that tiles divide, and sizes that they do not, down to one pixel, and up to more blocks than
-workgroups."""
+"""Sizes that tiles divide, and sizes that they do not, from one pixel up to more blocks than there
+are workgroups."""
 
 
 @pytest.mark.parametrize(("vector_bits", "tile"), [(128, 4), (256, 2), (512, 4), (512, 2)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numerics import build_model
+from numerics import Const, build_model, run_onnxruntime
 from onnx import helper
 
 import graphc
@@ -57,10 +57,66 @@ def test_small_ones_are_the_runtimes():
         assert _transients(model) == 0
 
 
+def _images():
+    """Two convolutions of images of named sizes."""
+    random = np.random.default_rng(0)
+    shapes = {"w0": (16, 3, 3, 3), "w1": (8, 16, 5, 5)}
+    weights = {
+        name: Const(random.standard_normal(shape, np.float32) / 8) for name, shape in shapes.items()
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["a"]),
+        helper.make_node("Conv", ["a", "w1"], ["y"]),
+    ]
+    return build_model(nodes, {"x": (np.float32, ("n", 3, "h", "w"))}, ["y"], weights, opset=17)
+
+
+def _check(model, made, shape):
+    x = np.random.default_rng(shape[2]).standard_normal(shape, np.float32)
+    (expected,) = run_onnxruntime(made, {"x": x})
+    np.testing.assert_allclose(model(x), expected, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.usefixtures("without_pool")
-def test_sizes_with_names_are_the_runtimes():
-    with graphc.compile(_model("rows")[0]) as model:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_named_sizes(threads):
+    """The program tells how much a call needs, in calls that grow, shrink and repeat."""
+    made = _images()
+    with graphc.compile(made, threads=threads) as model:
         assert _transients(model) == 0
+        assert model._measured[0].transients_query is not None
+        for n, h, w in ((1, 20, 30), (1, 20, 30), (2, 9, 8), (1, 90, 100), (1, 7, 7), (1, 90, 100)):
+            _check(model, made, (n, 3, h, w))
+
+
+@pytest.mark.usefixtures("without_pool")
+def test_named_sizes_side_by_side():
+    made = _images()
+    with graphc.compile(made, threads=2) as model, ThreadPoolExecutor(6) as pool:
+        shapes = [(1 + n % 2, 3, 7 + 5 * n, 40 - n) for n in range(24)]
+        list(pool.map(lambda shape: _check(model, made, shape), shapes))
+
+
+@pytest.mark.usefixtures("without_pool")
+def test_the_profiler_passes_them():
+    profile = graphc.profile(_images(), {"x": np.ones((1, 3, 20, 30), np.float32)}, runs=2)
+    assert profile.rows
+
+
+@pytest.mark.usefixtures("without_pool")
+def test_sizes_that_follow_values_are_the_runtimes():
+    """Nothing tells them before the call."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("NonZero", ["r"], ["n"]),
+        helper.make_node("Cast", ["n"], ["f"], to=1),
+        helper.make_node("ReduceSum", ["f"], ["y"], keepdims=0),
+    ]
+    made = build_model(nodes, {"x": (np.float32, ("rows", 4))}, ["y"], {}, opset=17)
+    x = np.arange(-8, 16, dtype=np.float32).reshape(6, 4)
+    with graphc.compile(made) as model:
+        assert model._measured[0].transients_query is None
+        assert model(x) == np.sum(np.nonzero(np.maximum(x, 0)))
 
 
 @pytest.mark.usefixtures("without_pool")
