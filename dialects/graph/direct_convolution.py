@@ -18,9 +18,9 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
     `x` [N, H, W, C], or [N, C, H, W] with the `layout` ``channels_first``, `w`
     [panels, kernel H, kernel W, C/groups, n], result [N, H', W', panels * n], or all without H; the
     other attributes are those of `conv`. A panel holds `n` features of one group side by side, in
-    vectors of `lanes`. `tile_w` is the number of output positions along W per tile: their
-    accumulators and a panel fill the registers. In a depthwise convolution, a panel holds `n`
-    channels, each a group.
+    vectors of `lanes`, of which the last may be partial. `tile_w` is the number of output positions
+    along W per tile: their accumulators and a panel fill the registers. In a depthwise convolution,
+    a panel holds `n` channels, each a group.
     """
 
     x: Tensor
@@ -51,7 +51,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
             raise TypeRuleError(f"cannot convolve {x} with panels {w}, {tile_w} pixels at a time")
         panels, *kernel, channels, width = w.static_shape
         depthwise = groups == panels * width and channels == 1
-        if lanes < 1 or width % lanes or groups < 1 or (panels % groups and not depthwise):
+        if min(lanes, width, groups) < 1 or (panels % groups and not depthwise):
             raise TypeRuleError(f"panels {w} do not hold {groups} groups in vectors of {lanes}")
         if depthwise and layout != "channels_last":
             raise TypeRuleError("depthwise, vectors of channels are read, which must lie together")

@@ -1,6 +1,6 @@
 """Selection of the direct convolution kernel."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,11 @@ MIN_PIXELS = 4
 PLANES = 4
 """Up to this many channels, a channels-first image is read as fast as a channels-last one."""
 
+DEPTHWISE_VECTORS = (1, 2, 4)
+"""Vectors of channels in a panel of a depthwise convolution."""
+MIN_FILLED = 1 / 2
+"""Share of their vectors that features must fill, unless they are fewer than a vector has; and that
+channels of depthwise convolutions must."""
 DEPTHWISE_TAPS = 9
 """Depthwise kernels of fewer taps are left to the backend. MobileNetV2, with nine, takes 0.75 times
 the CPU time of the backend's own kernels, which need padded copies."""
@@ -64,10 +69,12 @@ class GraphDirectConv(Pass):
 
 @dataclass(frozen=True)
 class PixelTile:
-    """A register tile: `pixels` pixels of a row by `vectors` vectors of features."""
+    """A register tile: `pixels` pixels of a row by the `features` features of a panel, which are in
+    `vectors` vectors, the last of which may be partial."""
 
     pixels: int
     vectors: int
+    features: int
 
 
 class DirectConv(Rewrite):
@@ -104,7 +111,10 @@ class DirectConv(Rewrite):
         joined = _join_groups(weights, attrs["groups"], self.lanes)
         if isinstance(joined, str):
             return joined
-        panels = weights.shape[-1] // (self._tile_of(op, weights, attrs).vectors * self.lanes)
+        tile = self._tile_of(op, weights, attrs)
+        if tile.features < min(tile.vectors * self.lanes * MIN_FILLED, weights.shape[-1]):
+            return "features fill too little of their vectors"
+        panels = weights.shape[-1] // tile.features
         shares = panels * graph.element_count(result[:-2])
         few = _at_most(shares, MIN_WORKGROUPS - 1)
         return "too few rows for threads to share" if few else None
@@ -112,15 +122,16 @@ class DirectConv(Rewrite):
     def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         if weights.shape[-1] != attrs["groups"]:
             return "it is depthwise with several features for each channel"
-        if weights.shape[-1] % self.lanes:
-            return "channels do not fill vectors evenly"
+        tile = self._depthwise_tile(None, weights.shape[-1])
+        if tile.features < tile.vectors * self.lanes * MIN_FILLED:
+            return "channels fill too little of their vectors"
         few = np.prod(weights.shape[:-2]) < DEPTHWISE_TAPS
         return "the backend convolves few taps depthwise as well" if few else None
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         tile = self._tile_of(op, weights, attrs)
         dense, groups = self._joined(weights, attrs)
-        panels = graph.constant(value=graph.pack_kernel(dense, tile.vectors * self.lanes))
+        panels = graph.constant(value=graph.pack_kernel(dense, tile.features))
         window = {name: attrs[name] for name in ("strides", "dilations", "low", "high")}
         dense = not _is_depthwise(weights, attrs)
         image, layout = _image(op.x) if dense else (op.x, "channels_last")
@@ -152,30 +163,47 @@ class DirectConv(Rewrite):
     def _tile(self, pixels: int | None, weights: np.ndarray, groups: int) -> PixelTile:
         """The cheapest tile whose panels split the features of a group evenly, for rows of `pixels`
         pixels; of those that fill the registers, if the length of rows is not known."""
-        vectors = weights.shape[-1] // groups // self.lanes
+        features = weights.shape[-1] // groups
         k = int(np.prod(weights.shape[:-1]))
-        tiles = [tile for tile in self._tiles() if vectors % tile.vectors == 0]
+        tiles = list(self._tiles(self._panels(features)))
+
+        def cost(tile: PixelTile, pixels: int) -> float:
+            vectors = tile.vectors * (features // tile.features)
+            return self._cost(tile, pixels, k) * vectors
+
         if pixels is None:
             full = [tile for tile in tiles if tile.pixels == self._most_pixels(tile.vectors)]
-            return min(full, key=lambda tile: self._cost(tile, tile.pixels, k) / tile.pixels)
+            return min(full, key=lambda tile: cost(tile, tile.pixels) / tile.pixels)
         fitting = [tile for tile in tiles if tile.pixels <= pixels]
-        return min(fitting, key=lambda tile: self._cost(tile, pixels, k))
+        return min(fitting, key=lambda tile: cost(tile, pixels))
+
+    def _panels(self, features: int) -> dict[int, int]:
+        """The widest panel that splits `features` evenly, for each number of vectors that it may
+        take."""
+        widths = [n for n in range(1, features + 1) if features % n == 0]
+        return {-(-width // self.lanes): width for width in widths}
 
     def _depthwise_tile(self, pixels: int | None, channels: int) -> PixelTile:
-        """The widest tile of channels, with accumulators in half of the registers."""
-        vectors = next(n for n in (4, 2, 1) if channels // self.lanes % n == 0)
+        """The tile of channels that wastes the least of its vectors, and the widest of such, with
+        accumulators in half of the registers."""
+        panels = self._panels(channels)
+        vectors = max(
+            (n for n in panels if n in DEPTHWISE_VECTORS), key=lambda n: (panels[n] / n, n)
+        )
         most = self.registers // 2 // vectors
-        return PixelTile(most if pixels is None else min(most, pixels), vectors)
+        wanted = most if pixels is None else min(most, pixels)
+        return PixelTile(wanted, vectors, panels[vectors])
 
     def _most_pixels(self, vectors: int) -> int:
         """The pixels of the widest tile of `vectors` that spills nothing."""
         return (self.registers - vectors - 1) // vectors
 
-    def _tiles(self) -> Iterator[PixelTile]:
-        """The candidate tiles, of which some spill a few registers."""
+    def _tiles(self, panels: Mapping[int, int]) -> Iterator[PixelTile]:
+        """The candidate tiles, for `panels` by their vectors; some spill a few registers."""
         for vectors in (4, 3, 2, 1):
-            for pixels in range(1, self.registers // vectors):
-                yield PixelTile(pixels, vectors)
+            if vectors in panels:
+                for pixels in range(1, self.registers // vectors):
+                    yield PixelTile(pixels, vectors, panels[vectors])
 
     def _cost(self, tile: PixelTile, pixels: int, k: int) -> float:
         """Cost of a row of `pixels` pixels per vector of features; a pixel of a full tile costs 1.
@@ -217,7 +245,9 @@ def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
 
 def _join_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:
     """Join groups until their features fill vectors: the weights and the number of groups, or the
-    reason why that fails."""
+    reason why that fails. The vectors of a single group may be partial."""
+    if groups == 1:
+        return w, 1
     features = w.shape[-1] // groups
     for joined in (n for n in range(1, groups + 1) if groups % n == 0):
         if joined * features % lanes == 0:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
 from .direct_conv_shape import DirectConvShape, RowTile
-from .emitter import Registers, VectorEmitter
+from .emitter import Registers, VectorEmitter, VectorSlice
 from .epilogue import Epilogue, OutputPosition
 from .image_extents import ImageSizes, Index, product
 
@@ -270,10 +270,11 @@ class DirectConvEmitter(VectorEmitter):
         pixels at `offsets` of the result."""
         shape = self.shape
         features = [self.add(panel.feature, part.start) for part in shape.parts]
+        masks = [self._mask_of(part) for part in shape.parts]
         spots = [
-            OutputPosition(at, self.add(offset, part.start), part.lanes)
+            OutputPosition(at, self.add(offset, part.start), part.lanes, mask)
             for offset in offsets
-            for part, at in zip(shape.parts, features, strict=True)
+            for part, at, mask in zip(shape.parts, features, masks, strict=True)
         ]
         accumulators = self.zeros(len(offsets), shape.parts)
 
@@ -285,7 +286,7 @@ class DirectConvEmitter(VectorEmitter):
 
         accumulators = self.loop(row.taps, accumulators, kernel_row)
         for spot, value in zip(spots, self.epilogue(spots, accumulators), strict=True):
-            self.store(value, self.output, spot.offset)
+            self.store(value, self.output, spot.offset, spot.mask)
 
     def _taps(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
         """A function that accumulates the taps of a kernel row inside the image."""
@@ -364,7 +365,14 @@ class DirectConvEmitter(VectorEmitter):
 
     def _load_panel(self, memory: ir.Value, offset: ir.Value) -> Registers:
         """Load the vectors of a panel from `offset` of `memory` on."""
-        return self.load_all(memory, offset, [part.lanes for part in self.shape.parts])
+        parts = self.shape.parts
+        return self.load_all(
+            memory, offset, [part.lanes for part in parts], self._mask_of(parts[-1])
+        )
+
+    def _mask_of(self, part: VectorSlice) -> ir.Value | None:
+        """The mask of the features in a vector of a panel; None if they fill it."""
+        return None if part.count == part.lanes else self.first_lanes(part.count)
 
     def _channels(
         self, count: int, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers

@@ -1,8 +1,8 @@
 // RUN: gc-opt --split-input-file --verify-diagnostics %s
 
-func.func @lanes(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x24xf32>) -> tensor<1x6x6x24xf32> {
-  // expected-error@+1 {{do not hold 1 groups in vectors of 16}}
-  %0 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x24xf32>) -> tensor<1x6x6x24xf32>
+func.func @groups(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x24xf32>) -> tensor<1x6x6x24xf32> {
+  // expected-error@+1 {{do not hold 2 groups in vectors of 16}}
+  %0 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 2 : i64, high = array<i64: 0, 0>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x24xf32>) -> tensor<1x6x6x24xf32>
   return %0 : tensor<1x6x6x24xf32>
 }
 

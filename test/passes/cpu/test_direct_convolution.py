@@ -7,7 +7,7 @@ from convolution_models import ConvCase, convolution_model
 
 import graphc
 from graphc.cpu_model import CpuModel
-from graphc.passes.cpu.direct_convolution import DirectConv
+from graphc.passes.cpu.direct_convolution import MIN_FILLED, DirectConv
 
 PIPELINE = (
     "graph-convert-layout,graph-fold-constants,canonicalize,graph-direct-conv{{vector-bits={}}},"
@@ -31,6 +31,10 @@ CASES = [
     ConvCase((2, 5, 31), (64, 5, 3), "relu", (("pads", [1, 1]),)),
     ConvCase((2, 32, 40), (32, 1, 16), "residual", (("group", 32), ("pads", [3, 9]))),
     ConvCase((3, 8, 37), (16, 8, 4), "bias", (("strides", [3]), ("dilations", [2]))),
+    ConvCase((1, 5, 9, 14), (24, 5, 3, 3), "relu", (("pads", [1] * 4),)),
+    ConvCase((2, 7, 9, 14), (5, 7, 3, 3), "residual", (("pads", [1] * 4),)),
+    ConvCase((1, 20, 9, 14), (20, 1, 3, 3), "relu", (("group", 20), ("pads", [1] * 4))),
+    ConvCase((1, 44, 7, 30), (44, 1, 3, 3), "residual", (("group", 44), ("strides", [2, 1]))),
 ]  # fmt: skip
 
 
@@ -85,7 +89,9 @@ def test_tiles(pixels, features, vector_bits):
     rewrite = DirectConv(CpuModel(vector_bits))
     weights = np.zeros((3, 3, 64, features), np.float32)
     tile = rewrite._tile(pixels, weights, 1)
-    assert features % (tile.vectors * rewrite.lanes) == 0
+    assert features % tile.features == 0
+    assert (tile.vectors - 1) * rewrite.lanes < tile.features <= tile.vectors * rewrite.lanes
+    assert tile.features >= tile.vectors * rewrite.lanes * MIN_FILLED
     assert 1 <= tile.pixels <= pixels
     assert tile.pixels * tile.vectors < rewrite.registers
     assert tile.pixels * tile.vectors >= 4  # fewer accumulators wait for each other
