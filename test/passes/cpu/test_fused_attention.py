@@ -109,7 +109,7 @@ NAMED_SHAPES = [
 def _named_model(form):
     """Attention of heads of 16 and 32 features, causal or with a mask of some form."""
     dims = {"q": ["b", 3, "s", 16], "k": ["b", 3, "t", 16], "v": ["b", 3, "t", 32]}
-    masks = {"keys": ["b", 1, 1, "t"], "queries": ["b", 3, "s", "t"], "matrix": ["s", "t"]}
+    masks = {"keys": ["b", 1, 1, "t"], "queries": ["b", 3, "s", "t"]}
     if form in masks:
         dims["mask"] = masks[form]
     node = onnx.helper.make_node("Attention", list(dims), ["y"], is_causal=int(form == "causal"))
@@ -122,7 +122,7 @@ def _named_model(form):
 
 @pytest.mark.parametrize(
     ("vector_bits", "form"),
-    [(128, "keys"), (512, "none"), (512, "causal"), (512, "queries"), (512, "matrix")],
+    [(128, "keys"), (512, "causal"), (512, "queries")],
 )
 def test_named_sizes(vector_bits, form):
     """One program is right for sizes that grow and shrink, down to one query and one key."""
