@@ -126,7 +126,11 @@ def load_openvino(path: Path, terms: Terms) -> Peer:
         "NUM_STREAMS": 1,
     }
     start = time.perf_counter()
-    compiled = core.compile_model(core.read_model(str(path)), "CPU", asked)
+    try:
+        compiled = core.compile_model(core.read_model(str(path)), "CPU", asked)
+    except RuntimeError as error:  # its first lines are places in OpenVINO's sources
+        last = [line for line in str(error).splitlines() if line.strip()][-1]
+        raise PeerError(f"openvino: {last.removeprefix('-- ')}") from error
     seconds = time.perf_counter() - start
     request = compiled.create_infer_request()
     # The arrays are views of the plugin's memory: the fastest option that it offers.

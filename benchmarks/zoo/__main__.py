@@ -72,6 +72,7 @@ def _begun(setting: ZooSetting, options: argparse.Namespace) -> ZooRun:
         versions={
             **package_versions(), **{peer: importlib.metadata.version(peer) for peer in PEERS}
         },
+        load_average=os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
     )  # fmt: skip
     file = options.cache / "results.json"
     if (options.resume or options.again) and file.exists():

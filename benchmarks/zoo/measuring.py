@@ -44,7 +44,7 @@ def measure(model: ZooModel, path: Path, shapes: Shapes, setting: ZooSetting) ->
             try:
                 contestant = _enter(runtime, path, terms, feed, setting)
             except PeerError as error:
-                failures[name] = str(error)
+                failures[name] = _message(error, runtime)
                 continue
             stack.callback(contestant.close)
             contestants[name] = contestant
@@ -70,6 +70,11 @@ def _enter(runtime: str, path: Path, terms: Terms, feed: Feed, setting: ZooSetti
     return Contestant(runtime, path, terms, feed, setting.plan, setting.patience)
 
 
+def _message(error: PeerError, runtime: str) -> str:
+    """The message of `error` without the name of the runtime, which stands beside it."""
+    return str(error).removeprefix(f"{runtime}: ").rstrip(" ;")
+
+
 def _bursts(contestants: Mapping[str, Contestant]) -> dict[str, Callable[[], tuple[float, ...]]]:
     return {name: contestant.burst for name, contestant in contestants.items()}
 
@@ -82,7 +87,7 @@ def _reference(
     try:
         contestant = _enter(REFERENCE, path, Terms(setting.threads), feed, once)
     except PeerError as error:
-        failures[REFERENCE] = str(error)
+        failures[REFERENCE] = _message(error, REFERENCE)
         return None
     contestant.close()
     return contestant.loaded.results

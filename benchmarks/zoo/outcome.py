@@ -80,6 +80,8 @@ class ZooRun:
     rounds: int
     burst_seconds: float
     versions: Mapping[str, str]
+    load_average: float = 0.0
+    """Load of the machine before the run: above zero, it is shared, and times are rough."""
     packages: dict[str, ZooPackageRow] = field(default_factory=dict)
     outcomes: list[ZooOutcome] = field(default_factory=list)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from statistics import geometric_mean
 
+from ..measure import MeasurementPlan
 from .catalogue import MODELS
 from .outcome import FIXED, NAMED, RuntimeFigures, ZooOutcome, ZooRun
 
@@ -10,7 +11,7 @@ SLOW = 0.8
 """Ratios below this are counted."""
 TOLERANCE = 1e-4
 FAR = 10
-"""Differences above the tolerance are listed if they are this many times ONNX Runtime's own."""
+"""Differences above the tolerance are listed if they are this many times those of the peers."""
 ORT, OV = "onnxruntime", "openvino"
 
 
@@ -19,9 +20,11 @@ def page_lines(run: ZooRun) -> Iterator[str]:
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     yield (
         f"{run.date}, {run.machine}, {run.threads} threads, {run.rounds} rounds of bursts of "
-        f"{run.burst_seconds:g} s; {versions}."
+        f"{run.burst_seconds:g} s; load average {run.load_average:.1f} before; {versions}."
     )
     yield ""
+    if run.rounds < MeasurementPlan.rounds:
+        yield from ("**A quick run: its times are rough.**", "")
     yield from (f"- {line}" for line in summary_lines(run.outcomes))
     for title, table in (
         ("Time", _times(run)), ("Accuracy and cost", _costs(run)), ("Models", _models(run)),
@@ -38,7 +41,7 @@ def summary_lines(outcomes: Sequence[ZooOutcome]) -> Iterator[str]:
         slow = sum(ratio < SLOW for ratio in named)
         yield (
             f"Time of the best peer over that of graphc, geometric mean of {len(named)} runs: "
-            f"**{geometric_mean(named):.2f}**; {slow} of them are below {SLOW}."
+            f"**{geometric_mean(named):.2f}**; below {SLOW}: {slow}."
         )
     if both:
         means = [geometric_mean(each.ratios[name] for each in both) for name in (NAMED, FIXED)]
@@ -51,24 +54,33 @@ def summary_lines(outcomes: Sequence[ZooOutcome]) -> Iterator[str]:
             f"{each.model}, {each.size}, {name}: differs by {difference:.1e}."
             for name, difference in far(each)
         )
+    yield from _failures(outcomes)
+
+
+def _failures(outcomes: Sequence[ZooOutcome]) -> Iterator[str]:
+    """Each message once, with the models and sizes that it is about."""
+    runs: dict[tuple[str, str], dict[str, list[str]]] = {}
     for each in outcomes:
-        for name, message in each.failures.items():
-            yield f"{each.model}, {each.size}, {name}: {message}"
+        for failure in each.failures.items():
+            runs.setdefault(failure, {}).setdefault(each.model, []).append(each.size)
+    for (runtime, message), models in sorted(runs.items()):
+        listed = ", ".join(f"{model} ({', '.join(sizes)})" for model, sizes in models.items())
+        yield f"{runtime} fails with {listed}: {message}"
 
 
 def far(outcome: ZooOutcome) -> Iterator[tuple[str, float]]:
-    """Differences of graphc that rounding does not explain."""
-    theirs = _difference(outcome.figures.get(ORT))
+    """Differences of graphc that rounding does not explain, as the peers' are much smaller."""
+    theirs = max(_difference(outcome.figures.get(peer)) or 0.0 for peer in (ORT, OV))
     for name in (NAMED, FIXED):
         found = _difference(outcome.figures.get(name))
-        if found is not None and found > TOLERANCE and found > FAR * (theirs or 0.0):
+        if found is not None and found > max(TOLERANCE, FAR * theirs):
             yield name, found
 
 
 def line_of(outcome: ZooOutcome) -> str:
     """The outcome in one line, for the terminal."""
     ratios = [_number(outcome.ratios.get(name), ".2f") for name in (NAMED, FIXED)]
-    times = " / ".join(f"{name} {each.median_ms:.3g}" for name, each in outcome.figures.items())
+    times = " / ".join(f"{name} {_milliseconds(each)}" for name, each in outcome.figures.items())
     ours = outcome.figures.get(NAMED)
     parts = [
         f"best peer / graphc {ratios[0]}, sizes fixed {ratios[1]}",
@@ -89,20 +101,21 @@ def _times(run: ZooRun) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for each in run.outcomes:
         ratios = [_number(each.ratios.get(name), ".2f") for name in (NAMED, FIXED)]
-        times = [_number(_time(each.figures.get(name)), ".3g") for name in (NAMED, FIXED, ORT, OV)]
+        times = [_milliseconds(each.figures.get(name)) for name in (NAMED, FIXED, ORT, OV)]
         yield _row(each.model, each.size, *ratios, *times)
 
 
 def _costs(run: ZooRun) -> Iterator[str]:
     yield (
-        "| model | input | difference | sizes fixed | ONNX Runtime's | compile s | sizes fixed "
-        "| MiB | ONNX Runtime | OpenVINO | nodes on the host |"
+        "| model | input | difference | sizes fixed | ONNX Runtime's | OpenVINO's | compile s "
+        "| sizes fixed | MiB | sizes fixed | ONNX Runtime | OpenVINO | nodes on the host |"
     )
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield f"| {' | '.join(['---'] * 13)} |"
     for each in run.outcomes:
-        accuracies = [_accuracy(each.figures.get(name)) for name in (NAMED, FIXED, ORT)]
-        seconds = [_number(_seconds(each.figures.get(name)), ".1f") for name in (NAMED, FIXED)]
-        memory = [_number(_mebibytes(each.figures.get(name)), ".0f") for name in (NAMED, ORT, OV)]
+        figures = [each.figures.get(name) for name in (NAMED, FIXED, ORT, OV)]
+        accuracies = map(_accuracy, figures)
+        seconds = [_number(_seconds(found), ".1f") for found in figures[:2]]
+        memory = [_number(_mebibytes(found), ".0f") for found in figures]
         ours = each.figures.get(NAMED)
         host = str(ours.host_nodes) if ours else "-"
         yield _row(each.model, each.size, *accuracies, *seconds, *memory, host)
@@ -114,7 +127,7 @@ def _models(run: ZooRun) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for model in MODELS:
         if model.name in measured:
-            file = model.file.rpartition("/")[2]
+            file = "/".join(model.file.split("/")[-2:])
             yield _row(model.name, model.task, model.package.name, f"`{file}`", model.drawn)
 
 
@@ -137,8 +150,10 @@ def _difference(figures: RuntimeFigures | None) -> float | None:
     return figures.difference if figures else None
 
 
-def _time(figures: RuntimeFigures | None) -> float | None:
-    return figures.median_ms if figures else None
+def _milliseconds(figures: RuntimeFigures | None) -> str:
+    if figures is None:
+        return "-"
+    return f"{figures.median_ms:.{3 if figures.median_ms < 100 else 4}g}"
 
 
 def _seconds(figures: RuntimeFigures | None) -> float | None:
