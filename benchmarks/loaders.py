@@ -1,6 +1,7 @@
 """Loaders of the runtimes, by name."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from .jax_peers import load_jax
@@ -10,6 +11,7 @@ from .torch_peers import load_torch_compiled, load_torch_eager
 LOADERS: dict[str, Callable[[Path, Terms], Peer]] = {
     "graphc": load_graphc,
     "onnxruntime": load_onnxruntime,
+    "onnxruntime-unoptimized": partial(load_onnxruntime, optimized=False),
     "openvino": load_openvino,
     "iree": load_iree,
     "torch": load_torch_compiled,

@@ -40,7 +40,7 @@ def measure(command: Sequence[str]) -> Usage:
 
 def family_bytes(pid: int) -> int:
     """Resident bytes of `pid` and its descendants; 0 once it has ended."""
-    return sum(map(_resident, _family(pid)))
+    return sum(map(_resident, family(pid)))
 
 
 def forget_peak() -> None:
@@ -58,7 +58,7 @@ def peak_bytes() -> int:
     raise OSError("the system does not say how much memory a process had at most")
 
 
-def _family(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
     """`pid` and its living descendants that have memory of their own."""
     yield pid
     command = _read(pid, "cmdline")
@@ -70,7 +70,7 @@ def _family(pid: int) -> Iterator[int]:
     for child in map(int, children):
         # Between vfork and exec a child shares its parent's memory.
         if _read(child, "cmdline") != command:
-            yield from _family(child)
+            yield from family(child)
 
 
 def _resident(pid: int) -> int:

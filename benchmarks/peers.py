@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Peer:
     options: Mapping[str, object]
     compile_seconds: float
     run: Callable[[Feed], list[np.ndarray]]
+    host_nodes: int = 0
+    """Number of nodes that are not compiled; known of graphc alone."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Terms:
     threads: int
     device: str = "cpu"
     precision: str = "f32"
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Sizes that graphc fixes when it compiles; the others see each call's."""
 
     def require_plain(self, runtime: str) -> None:
         """Raise PeerError unless the terms are single precision on the CPU, as `runtime` needs."""
@@ -59,6 +63,7 @@ def load_graphc(path: Path, terms: Terms) -> Peer:
         model = graphc.compile(
             str(path),
             target=terms.device,
+            dims=terms.dims,
             threads=terms.threads,
             precision=terms.precision,
             cache=False,
@@ -71,11 +76,12 @@ def load_graphc(path: Path, terms: Terms) -> Peer:
         return [np.asarray(output) for output in model.run(None, dict(feed))]
 
     shown = {"version": model.metadata.versions["graphc"], **model.metadata.options}
-    return Peer("graphc", shown, seconds, run)
+    host_nodes = sum(len(part.nodes) for part in model.parts if not part.native)
+    return Peer("graphc", shown, seconds, run, host_nodes)
 
 
-def load_onnxruntime(path: Path, terms: Terms) -> Peer:
-    """ONNX Runtime with its provider for the device and all graph optimisations."""
+def load_onnxruntime(path: Path, terms: Terms, *, optimized: bool = True) -> Peer:
+    """ONNX Runtime with its provider for the device and all graph optimisations, or none."""
     import onnxruntime
 
     provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(terms.device)
@@ -88,7 +94,10 @@ def load_onnxruntime(path: Path, terms: Terms) -> Peer:
     options.intra_op_num_threads = terms.threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = (
+        levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
+    )
     start = time.perf_counter()
     session = onnxruntime.InferenceSession(str(path), options, providers=[provider])
     seconds = time.perf_counter() - start
@@ -117,7 +126,11 @@ def load_openvino(path: Path, terms: Terms) -> Peer:
         "NUM_STREAMS": 1,
     }
     start = time.perf_counter()
-    compiled = core.compile_model(core.read_model(str(path)), "CPU", asked)
+    try:
+        compiled = core.compile_model(core.read_model(str(path)), "CPU", asked)
+    except RuntimeError as error:  # its first lines are places in OpenVINO's sources
+        last = [line for line in str(error).splitlines() if line.strip()][-1]
+        raise PeerError(f"openvino: {last.removeprefix('-- ')}") from error
     seconds = time.perf_counter() - start
     request = compiled.create_infer_request()
     # The arrays are views of the plugin's memory: the fastest option that it offers.

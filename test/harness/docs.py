@@ -8,13 +8,17 @@ from typing import Any
 
 from conformance.matrix import support_matrix
 from conformance.rates import targets_page
+from graphc.benchmarks.zoo.outcome import read_run
+from graphc.benchmarks.zoo.page import page_lines
 from graphc.dialects import graph
 from graphc.frontend.onnx.importing.registry import Converter, converters
 from graphc.tools.explain_error import errors_page
 
+from .generated import with_generated
 from .reliability import reliability_page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
+ZOO_PAGE, ZOO_RESULTS = FOLDER / "zoo.md", FOLDER / "zoo.json"
 ONNX_PAGE = "https://onnx.ai/onnx/operators/onnx__{}.html"
 NOTE = "<!-- Written by `make docs` from the sources; edits here are lost. -->"
 
@@ -107,6 +111,11 @@ def onnx_sources() -> dict[str, list[str]]:
     return sources
 
 
+def zoo_page() -> str:
+    """``docs/zoo.md`` with up-to-date tables."""
+    return with_generated(ZOO_PAGE, "docs/zoo.json", page_lines(read_run(ZOO_RESULTS)))
+
+
 def _plain(name: str) -> str:
     """A name normalised for comparison; graph ops shorten ``normalization`` to ``norm``."""
     return name.replace("_", "").lower().replace("normalization", "norm")
@@ -132,6 +141,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "targets.md": targets_page,
     "errors.md": errors_page,
     "reliability.md": reliability_page,
+    "zoo.md": zoo_page,
 }
 
 
