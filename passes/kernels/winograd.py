@@ -88,8 +88,25 @@ class WinogradEmitter(VectorEmitter):
             self._channels(lambda c: self._inner(spot.batch, corner, c), target)
             scf.YieldOp([])
         with ir.InsertionPoint(branches.else_block):
-            self._channels(self._border(spot.batch, corner), target)
+            self._enter_border(spot.batch, corner, target)
             scf.YieldOp([])
+
+    def _enter_border(self, batch: ir.Value, corner: Sequence[ir.Value], target: ir.Value) -> None:
+        """Transform a tile partly outside the image. An image of dynamic size may have no pixel to
+        read."""
+        size = self.shape.size
+
+        def border() -> None:
+            self._channels(self._border(batch, corner), target)
+
+        def nothing() -> None:
+            self._channels(lambda channel: [[self.splat(0)] * size for _ in range(size)], target)
+
+        pixels = product(self.sizes.height, self.sizes.width)
+        if isinstance(pixels, int):
+            border()
+        else:
+            self.choose(self.compare(arith.CmpIPredicate.ne, pixels, 0), border, nothing)
 
     def _channels(self, read: Callable[[ir.Value], list[Registers]], target: ir.Value) -> None:
         """Transform a tile, whose vectors `read` loads, for all of its channels."""

@@ -1,6 +1,7 @@
 """Winograd's convolution gives the numbers of the convolutions it replaces."""
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from convolution_models import ConvCase, convolution_model
@@ -67,6 +68,17 @@ def test_named_sizes(vector_bits, tile, named, monkeypatch):
         results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
         for ours, theirs in results:
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
+def test_images_without_pixels(monkeypatch):
+    """Their padding has results, the bias, for which no pixel is read."""
+    monkeypatch.setattr(winograd, "GAIN", 0)
+    cases = [ConvCase((1, 16, 8, 8), (16, 16, 3, 3), "bias", (("pads", [2] * 4),))]
+    model, _ = convolution_model(cases, 0, (0, 2, 3))
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(512, 4))
+    bias = onnx.numpy_helper.to_array(model.graph.initializer[1])
+    (found,) = compiled.run(None, {"x0": np.ones((2, 16, 0, 5), np.float32)})
+    np.testing.assert_array_equal(found, np.broadcast_to(bias[:, None, None], (2, 16, 2, 7)))
 
 
 @pytest.mark.parametrize(("tile", "groups"), [(2, 1), (4, 1), (4, 2)])
