@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...dialects.locations import fuse_locations, node_name
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.query import has_one_use
@@ -84,6 +85,9 @@ class CpuFuseDepthwise(Pass):
 
 def choose_tiling(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.RowTiling | str:
     """The cheapest row tiles for `stages` that `threads` of `cpu` share, or why there are none."""
+    _, *sizes = graph.type_of(next(filter(_is_depthwise, map(_root, stages))).x).shape
+    if any(isinstance(size, Dim) for size in sizes):
+        return "the rows or pixels of images are not known at compile time"
     for stage in stages[:-1]:
         if not _is_per_feature(stage):
             return "what follows a step is not the same for all pixels"
@@ -194,11 +198,8 @@ def _root(stage: Stage) -> Root:
 
 
 def _is_depthwise(op: graph.GraphOp) -> TypeGuard[graph.DirectConvOp]:
-    """Return whether `op` is a depthwise convolution of images of known size."""
-    if not graph.is_depthwise(op):
-        return False
-    _, *sizes = graph.type_of(op.x).shape
-    return len(sizes) == 3 and all(isinstance(size, int) for size in sizes)
+    """Return whether `op` is a depthwise convolution of images."""
+    return graph.is_depthwise(op) and graph.type_of(op.x).rank == 4
 
 
 def _before(depthwise: graph.GraphOp) -> graph.GraphOp | None:

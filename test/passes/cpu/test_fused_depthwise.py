@@ -76,6 +76,19 @@ def test_a_named_batch():
             np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+def test_named_rows_are_declined_with_a_reason():
+    model, feeds = _residual_block("Relu")
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    pipeline = graph_pipeline("cpu", CpuModel(512), threads=2)
+    with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
+        report = compiled.report.rewrites["fuse-depthwise"]
+        assert report.count == 0
+        assert any("not known at compile time" in reason for reason in report.declined)
+        (found,) = compiled.run(None, feeds)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
 def _channels(stages, cpu, threads):
     roots = [root for root, *_ in stages]
     if not graph.can_split_channels(roots):
