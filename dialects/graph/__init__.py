@@ -61,6 +61,7 @@ from .symbolic_values import known_sizes, symbolic_value
 from .traits import *
 from .trees import *
 from .types import (
+    Shape,
     StaticShape,
     TensorType,
     bit_width,

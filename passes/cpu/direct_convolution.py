@@ -8,7 +8,7 @@ import numpy as np
 
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, at_least
 from ...mlir import ir
 from ..analysis.windows import is_pointwise
 from ..infra.base import FUNCTION, Pass, PassState
@@ -39,8 +39,6 @@ STREAMED_PIXELS = 128
 
 MIN_WORKGROUPS = 2
 """Minimum number of rows times panels, which threads share."""
-
-Shape = tuple[int | Dim, ...]
 
 
 @register
@@ -101,7 +99,7 @@ class DirectConv(Rewrite):
             return "the number of channels is not known at compile time"
         if attrs["groups"] == 1 and is_pointwise(weights, attrs):
             return "it is a matmul"
-        if _at_most(result[-2], MIN_PIXELS - 1):
+        if at_least(MIN_PIXELS - 1, result[-2]):
             return "rows of the result are too short"
         is_known = graph.type_of(op.result).is_static
         if attrs["groups"] == 1 and is_known and self._streams(weights, result[:-1]):
@@ -116,7 +114,7 @@ class DirectConv(Rewrite):
             return "features fill too little of their vectors"
         panels = weights.shape[-1] // tile.features
         shares = panels * graph.element_count(result[:-2])
-        few = _at_most(shares, MIN_WORKGROUPS - 1)
+        few = at_least(MIN_WORKGROUPS - 1, shares)
         return "too few rows for threads to share" if few else None
 
     def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
@@ -140,10 +138,10 @@ class DirectConv(Rewrite):
             **window,
         )  # fmt: skip
 
-    def _streams(self, weights: np.ndarray, pixels: Shape) -> bool:
+    def _streams(self, weights: np.ndarray, pixels: graph.Shape) -> bool:
         """Return whether weights exceed the caches and are multiplied by few pixels only."""
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
-        return large and _at_most(graph.element_count(pixels), STREAMED_PIXELS)
+        return large and at_least(STREAMED_PIXELS, graph.element_count(pixels))
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups after joining small groups."""
@@ -221,11 +219,6 @@ class DirectConv(Rewrite):
         if pixels * vectors + vectors + 1 > self.registers:
             cost *= 1.4
         return max(cost, 4.6) + 1.5 if streams else cost
-
-
-def _at_most(size: int | Dim, bound: int) -> bool:
-    """Return whether `size` is known to be at most `bound`."""
-    return isinstance(size, int) and size <= bound
 
 
 def _image(x: ir.Value) -> tuple[ir.Value, str]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, at_least
 from ...mlir import ir
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
@@ -18,8 +18,6 @@ from ..kernels.vector_registers import register_tile
 
 MAX_KEYS = 4096
 """Maximum number of keys: with more, the weights of a block of queries exceed the caches."""
-
-Shape = tuple[int | Dim, ...]
 
 
 @register
@@ -79,7 +77,7 @@ class FuseAttention(Rewrite):
             return "the number of features is not known at compile time"
         if k.shape[-2] != keys:
             return "keys and values are named differently"
-        if _is_below(queries, self.lanes) or _is_below(keys, self.tile.rows):
+        if at_least(self.lanes - 1, queries) or at_least(self.tile.rows - 1, keys):
             return "too few queries or keys for tiles"
         if isinstance(keys, int) and keys > MAX_KEYS:
             return "too many keys for the caches"
@@ -90,7 +88,7 @@ class FuseAttention(Rewrite):
         return None if mask is None else self._check_mask(mask.shape, (*q.shape[:-1], keys))
 
     @staticmethod
-    def _check_mask(mask: Shape, scores: Shape) -> str | None:
+    def _check_mask(mask: graph.Shape, scores: graph.Shape) -> str | None:
         if len(mask) < 2 or mask[-1] != scores[-1]:
             return "its mask does not tell keys apart"
         if mask[-2] not in (1, scores[-2]):
@@ -112,11 +110,6 @@ class FuseAttention(Rewrite):
             q_view=q, k_view=k, v_view=v, order=range(len(lead) + 2),
             mr=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
         )  # fmt: skip
-
-
-def _is_below(size: int | Dim, bound: int) -> bool:
-    """Return whether `size` is known to be less than `bound`."""
-    return isinstance(size, int) and size < bound
 
 
 class ReadInPlace(Rewrite):

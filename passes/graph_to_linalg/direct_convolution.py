@@ -13,8 +13,6 @@ from .kernel_calls import compute
 from .kernel_rules import lowers_with_epilogue
 from .lowering import Lowering
 
-Shape = tuple[int | Dim, ...]
-
 
 @lowers_with_epilogue(graph.DirectConvOp)
 def direct_conv(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
@@ -43,7 +41,7 @@ def dynamic_sizes_of(op: graph.DirectConvOp) -> list[Dim]:
     return dynamic_sizes(image, result)
 
 
-def _extents(op: graph.DirectConvOp) -> tuple[Shape, Shape]:
+def _extents(op: graph.DirectConvOp) -> tuple[graph.Shape, graph.Shape]:
     """The image and the result as [N, H, W, C]; a sequence is an image of one row."""
     batch, channels, extents = graph.split_layout(graph.type_of(op.x).shape, op.attrs["layout"])
     *out, features = graph.type_of(op.result).shape

@@ -1,10 +1,8 @@
 """Sizes of images that kernels receive: the known ones as numbers, the others as scalars."""
 
-from ...dialects.graph import static_size
+from ...dialects.graph import Shape, static_size
 from ...dialects.symbolic import Dim
 from ..kernels.image_extents import Extents
-
-Shape = tuple[int | Dim, ...]
 
 
 def known_extents(shape: Shape) -> Extents:

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...dialects.graph import View, static_size
+from ...dialects.graph import Shape, View, static_size
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
-from .image_extents import Index, index, product
+from .sizes import Index, index, product
 
 Size = int | Dim
-Shape = tuple[Size, ...]
 
 MIN_WORKGROUPS = 8
 """Workgroups that attention should split into, for threads to share."""

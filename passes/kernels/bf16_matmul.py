@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ...mlir import ir, llvm, memref, vector
 from .emitter import LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
-from .image_extents import product
 from .packed_matmul import MatmulEmitter, MatmulShape
+from .sizes import product
 
 PAIR_LANES = 16
 """Pairs in a vector of 512 bits."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from ...mlir import arith, ir
 from .emitter import VectorSlice, long_vectors
-from .image_extents import Extents, ImageSizes, index, known_sizes, product
+from .image_extents import Extents, ImageSizes, known_sizes
+from .sizes import index, product
 
 MIN_WORKGROUPS = 8
 """Workgroups that a convolution should split into, for threads to share."""

@@ -16,7 +16,8 @@ from ...mlir import arith, ir, memref, vector
 from .direct_conv_shape import DirectConvShape, RowTile
 from .emitter import Registers, VectorEmitter, VectorSlice
 from .epilogue import Epilogue, OutputPosition
-from .image_extents import ImageSizes, Index, product
+from .image_extents import ImageSizes
+from .sizes import Index, product
 
 MANY_CHANNELS = 16
 """Channels of a pixel outside the image, from which it is cheaper to discard their sums than to

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from ...cpu_model import CACHE_LINE_BYTES
 from ...mlir import arith, ir, memref, scf, vector
-from .image_extents import Index, product
+from .sizes import Index, product
 
 Registers = list[ir.Value]
 

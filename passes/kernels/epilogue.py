@@ -78,10 +78,6 @@ class VectorEpilogue:
         """True if some leaf has one element for each element of the result."""
         return any(leaf.whole for leaf in self.leaves.values())
 
-    def operands(self, lowered: Mapping[ir.Value, ir.Value]) -> list[ir.Value]:
-        """The `lowered` values of the leaves in `memory`."""
-        return [lowered[value] for value in self.memory]
-
     def apply(
         self,
         emitter: VectorEmitter,

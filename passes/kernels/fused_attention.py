@@ -17,7 +17,7 @@ from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, memref, vector
 from .attention_shape import AttentionShape
 from .emitter import LhsBlock, Registers, VectorEmitter
-from .image_extents import Index, product
+from .sizes import Index, product
 from .vector_functions import exp_below_zero
 
 

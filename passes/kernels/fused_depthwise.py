@@ -20,8 +20,9 @@ from .direct_conv_shape import DirectConvShape
 from .direct_convolution import DirectConvEmitter
 from .emitter import VectorEmitter
 from .epilogue import Epilogue
-from .image_extents import Extents, index, known_sizes
+from .image_extents import Extents, known_sizes
 from .packed_matmul import MatmulEmitter, MatmulShape
+from .sizes import index
 
 
 @dataclass(frozen=True)

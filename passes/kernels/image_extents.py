@@ -3,27 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mlir import arith, ir
+from ...mlir import ir
+from .sizes import Index
 
 Extents = tuple[int | None, int | None, int | None, int]
 """Images, rows, pixels of a row, and channels; None for sizes known only at run time."""
-
-Index = int | ir.Value
-"""A size in a kernel: a number, or a value if it is known only at run time."""
-
-
-def index(value: Index) -> ir.Value:
-    """`value` at the insertion point."""
-    return value if isinstance(value, ir.Value) else arith.constant(ir.IndexType.get(), value)
-
-
-def product(a: Index, b: Index) -> Index:
-    """``a * b``."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    if a == 1 or b == 1:
-        return b if a == 1 else a
-    return arith.muli(index(a), index(b))
 
 
 def known_sizes(extents: Extents) -> tuple[int, int, int]:

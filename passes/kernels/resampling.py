@@ -13,7 +13,7 @@ import numpy as np
 
 from ...mlir import arith, ir, memref, vector
 from .emitter import Registers, VectorEmitter
-from .image_extents import Index, index, product
+from .sizes import Index, index, product
 
 LANES = 16
 """Elements in a vector; CPUs with narrower registers use several for one."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, scf, vector
-from .image_extents import Index, index
+from .sizes import Index, index
 from .vector_functions import exp_below_zero
 
 LANES = 16

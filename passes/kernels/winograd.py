@@ -15,8 +15,9 @@ from ...dialects.graph.winograd import winograd_transforms
 from ...mlir import arith, ir, scf, vector
 from .emitter import LhsBlock, Prefetch, Registers, VectorEmitter
 from .epilogue import Epilogue, OutputPosition
-from .image_extents import ImageSizes, Index, product
+from .image_extents import ImageSizes
 from .register_tiles import RegisterTiles, even_register_tiles, falling_tiles
+from .sizes import Index, product
 from .winograd_shape import MAX_WORKGROUPS, WinogradShape
 
 

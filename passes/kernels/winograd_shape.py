@@ -8,7 +8,8 @@ from ...dialects.graph.winograd import KERNEL
 from ...dialects.symbolic import Dim, ceildiv, minimum
 from ...mlir import arith, ir
 from .emitter import VectorSlice, long_vectors
-from .image_extents import Extents, ImageSizes, Index, index, product
+from .image_extents import Extents, ImageSizes
+from .sizes import Index, index, product
 
 SCRATCH_SHARE = 3 / 8
 """Share of the L2 for the scratch memory of a workgroup."""
