@@ -33,7 +33,8 @@ class FoldConstants(Pass):
     whatever its operands are.
 
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
-    larger by `max-bytes` at most: the result, less the operands that nothing else uses. Ops with
+    larger by `max-bytes` at most: the result, less the operands that nothing else uses. Constants
+    that are dequantized from 8 bits may grow, as kernels want weights that are constants. Ops with
     regions, and results with symbolic sizes, are left alone. One walk in program order suffices,
     since operands come before their uses.
 
@@ -43,6 +44,8 @@ class FoldConstants(Pass):
     name = "graph-fold-constants"
     anchor = FUNCTION
     max_bytes: int = 1 << 20
+    keep_quantized: bool = False
+    """True if dequantized constants stay so, for kernels that multiply integers."""
 
     def run(self, op: Any, state: PassState) -> None:
         statistics = state.statistics(REWRITE)
@@ -74,6 +77,13 @@ class FoldConstants(Pass):
         statistics.record_fired(name)
 
     def _growth_problem(self, op: graph.GraphOp) -> str | None:
+        if isinstance(op, graph.DequantizeOp) and graph.type_of(op.x).dtype.itemsize == 1:
+            if self.keep_quantized:
+                return "kernels multiply integers"
+            if _is_gathered(op):
+                return "its rows are gathered, and few read"
+            if graph.bit_width(graph.type_of(op.x).dtype) == 8:
+                return None
         size = sum(map(_bytes, op.operation.results))
         if isinstance(op, graph.ExpandOp) and size > BROADCAST_BYTES:
             return "broadcasting is cheaper than reading the result"
@@ -82,6 +92,12 @@ class FoldConstants(Pass):
         if growth > self.max_bytes:
             return f"the constants would grow by {growth:,} bytes"
         return None
+
+
+def _is_gathered(op: graph.DequantizeOp) -> bool:
+    """Return whether all that uses `op` gathers some of its elements."""
+    users = [graph.graph_op(use.owner) for use in op.result.uses]
+    return all(isinstance(user, graph.GatherOp) and user.x == op.result for user in users)
 
 
 def _is_foldable(op: graph.GraphOp) -> bool:

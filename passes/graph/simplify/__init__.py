@@ -14,6 +14,7 @@ from . import (
     movement,
     pooling,
     powers,
+    quantization,
     selection,
     slicing,
 )
@@ -30,5 +31,6 @@ REWRITES = (
     *indexing.REWRITES,
     *expansion.REWRITES,
     *pooling.REWRITES,
+    *quantization.REWRITES,
 )
 """All simplifications, in the order in which they are tried."""

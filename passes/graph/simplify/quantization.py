@@ -1,0 +1,84 @@
+"""Quantized tensors: what integers need not become floats for."""
+
+from typing import Any
+
+import numpy as np
+
+from ....dialects import graph
+from ....mlir import ir
+from ...infra.query import constant_array, constant_scalar, producer
+from ...infra.rewrite import rewrite
+
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+
+
+@rewrite(graph.QuantizeOp)
+def requantize_alike(op: graph.QuantizeOp) -> Any:
+    """``quantize(dequantize(x, s, z), s, z)  -->  x`` for 8-bit integers and a finite scale. Exact:
+    the quotient is within half of the integer."""
+    inner = producer(op.x, graph.DequantizeOp)
+    if inner is None or graph.type_of(inner.x) != graph.type_of(op.result):
+        return None
+    if graph.type_of(op.result).dtype not in _BYTES or inner.attrs["to"] != np.float32:
+        return None
+    if not _equal(inner.zero_point, op.zero_point) or not _equal(inner.scale, op.scale):
+        return None
+    return inner.x if _is_normal(op.scale) else None
+
+
+@rewrite(graph.MaxPoolOp)
+def pool_quantized(op: graph.MaxPoolOp) -> Any:
+    """``max_pool(dequantize(x, s, z))  -->  dequantize(max_pool(x), s, z)`` for one positive scale,
+    if every window has an element. Exact."""
+    inner = _dequantized_alike(op.x)
+    if inner is None or not _is_normal(inner.scale) or constant_scalar(inner.scale) < 0:
+        return None
+    attrs = op.attrs
+    borders = zip(attrs["kernel"], attrs["dilations"], attrs["low"], attrs["high"], strict=True)
+    if any(max(low, high) > (size - 1) * step for size, step, low, high in borders):
+        return None
+    pooled = graph.max_pool(inner.x, **attrs)
+    return graph.dequantize(pooled, inner.scale, inner.zero_point, **inner.attrs)
+
+
+@rewrite(graph.ReshapeOp, graph.SliceOp, graph.GatherOp)
+def move_quantized(op: Any) -> Any:
+    """``reshape(dequantize(x, s, z))  -->  dequantize(reshape(x), s, z)`` for one scale, and
+    likewise for `slice` and `gather`: fewer bytes move. Exact, for indices within bounds."""
+    inner = _dequantized_alike(op.x)
+    if inner is None:
+        return None
+    moved = graph.build(type(op), [inner.x, *list(op.operation.operands)[1:]], op.attrs)
+    return graph.dequantize(moved, inner.scale, inner.zero_point, **inner.attrs)
+
+
+REWRITES = (requantize_alike, pool_quantized, move_quantized)
+
+
+def _dequantized_alike(value: ir.Value) -> graph.DequantizeOp | None:
+    """The op that dequantizes `value` from 8 bits by one scale, or None."""
+    op = producer(value, graph.DequantizeOp)
+    if op is None or graph.type_of(op.x).dtype not in _BYTES:
+        return None
+    is_alike = graph.type_of(op.scale).shape == graph.type_of(op.zero_point).shape == ()
+    return op if is_alike else None
+
+
+def _equal(a: ir.Value, b: ir.Value) -> bool:
+    if a == b:
+        return True
+    x, y = constant_array(a), constant_array(b)
+    if x is None or y is None:
+        return False
+    return x.dtype == y.dtype and np.array_equal(x, y)
+
+
+def _is_normal(scale: ir.Value) -> bool:
+    """Return whether the constant `scale` has no 0, subnormal number, infinity or NaN, and neither
+    has its product with an integer of 9 bits."""
+    array = constant_array(scale)
+    if array is None:
+        return False
+    info = np.finfo(array.dtype)
+    sizes = np.abs(array)
+    return bool((sizes >= info.tiny).all() and (sizes <= info.max / 512).all())

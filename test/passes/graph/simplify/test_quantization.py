@@ -1,0 +1,65 @@
+"""Simplifications of what is dequantized and quantized again."""
+
+import numpy as np
+import pytest
+from graph_programs import build_module, op_names
+from simplify_examples import FIRST, Example, c, check_example, window
+
+from graphc.dialects import graph
+from graphc.passes.infra.pipeline import run_pipeline
+
+
+def _dequantized(x, scale=0.25, zero=3):
+    return graph.dequantize(x, c(scale), c(zero, np.uint8), to=np.dtype(np.float32))
+
+
+EXAMPLES = [
+    Example(
+        "requantize-alike",
+        lambda x: graph.quantize(_dequantized(x), c(0.25), c(3, np.uint8)),
+        [],
+        ("2x5xui8",),
+    ),
+    Example(
+        "pool-quantized",
+        lambda x: graph.max_pool(
+            _dequantized(x), **window([3, 2], low=[1, 0], high=[1, 1]), layout=FIRST
+        ),
+        ["max_pool", "dequantize"],
+        ("1x2x7x3xui8",),
+    ),
+    Example(
+        "move-quantized",
+        lambda x: graph.reshape(_dequantized(x), shape=[10]),
+        ["reshape", "dequantize"],
+        ("2x5xui8",),
+    ),
+    Example(
+        "move-quantized",
+        lambda x: graph.slice_(_dequantized(x), starts=[0, 1], sizes=[2, 3], steps=[1, 1]),
+        ["slice", "dequantize"],
+        ("2x5xui8",),
+    ),
+    Example(
+        "move-quantized",
+        lambda x: graph.gather(_dequantized(x), c([[1], [0]], np.int64), axis=0),
+        ["gather", "dequantize"],
+        ("3x5xui8",),
+    ),
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.rewrite)
+def test_fires_and_keeps_the_meaning(context, example):
+    check_example(example)
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero"), [(0.5, 3), (0.25, 4), (np.nan, 3), (1e-45, 3), (np.inf, 3)]
+)
+def test_other_scales_are_kept(context, scale, zero):
+    module = build_module(
+        lambda x: graph.quantize(_dequantized(x, scale, zero), c(0.25), c(3, np.uint8)), "2x5xui8"
+    )
+    run_pipeline(module, "graph-simplify,canonicalize")
+    assert op_names(module) == ["dequantize", "quantize"]
