@@ -97,11 +97,11 @@ def integer_matmul(
     """
     a, a_zero = as_signed(a, a_zero)
     b, b_zero = as_signed(b, b_zero)
-    y = graph.matmul(a, b)
-    if a_zero is not None:
-        y = graph.sub(y, graph.mul(a_zero, _sum_over(b, -2)))
+    columns = None if a_zero is None else graph.mul(a_zero, sum_over(b, [-2]))
+    y = graph.matmul(a, b)  # behind what is subtracted, which its kernel may then do
+    y = y if columns is None else graph.sub(y, columns)
     if b_zero is not None:
-        rows = _sum_over(a, -1)
+        rows = sum_over(a, [-1])
         if a_zero is not None:
             (k,) = graph.type_of(a).shape[-1:]
             count = graph.cast(graph.reshape(graph.sizes(sizes=[k]), shape=[]), to=np.int32)
@@ -129,7 +129,12 @@ def as_signed(x: ir.Value, zero: ir.Value | None) -> tuple[ir.Value, ir.Value | 
     return x, graph.sub(zero, middle) if shift else zero
 
 
-def _sum_over(x: ir.Value, axis: int) -> ir.Value:
-    """The sums of an i8 matrix along `axis`, as i32, with that axis kept."""
-    axis += graph.type_of(x).rank
-    return graph.reduce_sum(graph.cast(x, to=np.int32), axes=[axis], keepdims=True)
+def sum_over(x: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """The sums of a tensor of i8 along `axes`, as i32, with these axes kept. Those of weights are
+    constants, however large they would be in between."""
+    axes = [axis % graph.type_of(x).rank for axis in axes]
+    owner = graph.graph_op(x.owner)
+    if isinstance(owner, graph.ConstantOp):
+        sums = owner.attrs["value"].sum(tuple(axes), dtype=np.int32, keepdims=True)
+        return graph.constant(value=sums)
+    return graph.reduce_sum(graph.cast(x, to=np.int32), axes=axes, keepdims=True)

@@ -10,7 +10,7 @@ from ....dialects.symbolic import Dim, floordiv, maximum
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
 from . import window_matmul
-from .contraction import as_signed, reshaped_constant
+from .contraction import as_signed, reshaped_constant, sum_over
 from .windows import apply_symbolic, pad_spatial, resolve_window
 
 
@@ -192,16 +192,16 @@ def integer_conv(
         zero = graph.cast(zero, to=graph.type_of(x).dtype)
         x = graph.pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
         window = replace(window, low=(0,) * len(kernel), high=(0,) * len(kernel))
+    offsets = None
+    if x_zero is not None:
+        sums = sum_over(w, range(1, weights.rank))
+        sums = graph.reshape(sums, shape=[weights.shape[0], *[1] * len(kernel)])
+        offsets = graph.mul(sums, x_zero)
     y = graph.conv(
         x, w, strides=window.strides, dilations=window.dilations, low=window.static_low,
         high=window.static_high, groups=group, layout="channels_first",
     )  # fmt: skip
-    if x_zero is None:
-        return y
-    axes = range(1, weights.rank)
-    sums = graph.reduce_sum(graph.cast(w, to=np.int32), axes=axes, keepdims=True)
-    sums = graph.reshape(sums, shape=[weights.shape[0], *[1] * len(kernel)])
-    return graph.sub(y, graph.mul(sums, x_zero))
+    return y if offsets is None else graph.sub(y, offsets)
 
 
 def per_filter(value: ir.Value, rank: int) -> ir.Value:
