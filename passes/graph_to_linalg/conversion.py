@@ -11,6 +11,7 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.graph.conversion import E8M0
 from ...mlir import arith, ir
+from ..kernels.scalar_functions import element_of, integer_like, like, with_element
 from . import bfloat16, minifloat
 from .lowering import plain_element, scalar_constant
 
@@ -27,7 +28,8 @@ def convert_scalar(
     saturate: bool = True,
     round_mode: str = "up",
 ) -> Scalar:
-    """Convert `x` from `source` to `target`; the attributes are those of ``cast_float8``."""
+    """Convert `x` from `source` to `target`; the attributes are those of ``cast_float8``. Numbers
+    of f32, i32 and 8 bits may be vectors."""
     if source == target:
         return x
     x, source = computable(x, source)
@@ -48,7 +50,7 @@ def computable(x: Scalar, dtype: np.dtype) -> tuple[Scalar, np.dtype]:
     if not graph.is_sub_byte_integer(dtype):
         return x, dtype
     unsigned = graph.is_unsigned(dtype)
-    shift = _int_like(8 - graph.bit_width(dtype), x)
+    shift = integer_like(8 - graph.bit_width(dtype), x)
     extend = arith.shrui if unsigned else arith.shrsi
     return extend(arith.shli(x, shift), shift), np.dtype(np.uint8 if unsigned else np.int8)
 
@@ -57,24 +59,24 @@ def _low_bits(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
     if graph.is_float(source):
         x, source = _convert(x, source, _I32), _I32
     x = _convert(x, source, np.dtype(np.uint8))
-    return arith.andi(x, _int_like((1 << graph.bit_width(target)) - 1, x))
+    return arith.andi(x, integer_like((1 << graph.bit_width(target)) - 1, x))
 
 
 def _convert(x: Scalar, source: np.dtype, target: np.dtype) -> Scalar:
     """`convert_scalar` among types that are not bit patterns."""
     if source == target:
         return x
-    wanted = plain_element(target)
+    wanted = with_element(x, plain_element(target))
     if target == np.bool_:
         if graph.is_float(source):
-            return arith.cmpf(arith.CmpFPredicate.UNE, x, _float_like(0, x))
-        return arith.cmpi(arith.CmpIPredicate.ne, x, _int_like(0, x))
+            return arith.cmpf(arith.CmpFPredicate.UNE, x, like(0, x))
+        return arith.cmpi(arith.CmpIPredicate.ne, x, integer_like(0, x))
     if graph.is_float(source):
         return _from_float(x, target, wanted)
     unsigned = graph.is_unsigned(source) or source == np.bool_
     if graph.is_float(target):
         return integer_to_float(x, wanted, unsigned=unsigned)
-    width, given = ir.IntegerType(wanted).width, ir.IntegerType(x.type).width
+    width, given = graph.bit_width(target), ir.IntegerType(element_of(x)).width
     if width == given:
         return x
     if width < given:
@@ -136,20 +138,12 @@ def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
     high = float_type(info.max)
     if int(high) > info.max:
         high = np.nextafter(high, float_type(0))
-    number = arith.select(arith.cmpf(arith.CmpFPredicate.UNO, x, x), _float_like(0, x), x)
-    inside = arith.maximumf(number, _float_like(float(info.min), x))
-    inside = arith.minimumf(inside, _float_like(float(high), x))
+    number = arith.select(arith.cmpf(arith.CmpFPredicate.UNO, x, x), like(0, x), x)
+    inside = arith.maximumf(number, like(float(info.min), x))
+    inside = arith.minimumf(inside, like(float(high), x))
     convert: Any = arith.fptoui if graph.is_unsigned(target) else arith.fptosi
     result = convert(wanted, inside)
     if int(high) == info.max:
         return result
-    above = arith.cmpf(arith.CmpFPredicate.OGT, number, _float_like(float(high), x))
+    above = arith.cmpf(arith.CmpFPredicate.OGT, number, like(float(high), x))
     return arith.select(above, scalar_constant(info.max, target), result)
-
-
-def _float_like(value: float, x: Scalar) -> Scalar:
-    return arith.constant(x.type, float(value))
-
-
-def _int_like(value: int, x: Scalar) -> Scalar:
-    return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
-from ..kernels.epilogue import F32, Body, VectorEpilogue
+from ..kernels.epilogue import Body, VectorEpilogue
 from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
 from .implicit_gemm import implicit_convolution
 from .kernel_rules import kernel_of
 from .lowering import Lowering, lower_op, lowers
 from .mma_matmul import multiply_on_tensor_cores
-from .scalar_rules import vector_fact
+from .scalar_rules import vector_fact_of
 from .scratch import scratch_of, uses_scratch
 from .window_vectors import depthwise_by_vectors
 
@@ -61,24 +61,24 @@ def epilogue_of(
     root: graph.GraphOp, steps: Sequence[graph.GraphOp], cpu: CpuModel
 ) -> VectorEpilogue | None:
     """The epilogue of `root`; None if a step, or the broadcast of an operand, does not work on
-    vectors. A final cast is done by the store, if the kernel can."""
-    stored_dtype = F32
-    if steps and isinstance(steps[-1], graph.CastOp) and _stores_bf16(root, cpu):
-        *steps, cast = steps
-        stored_dtype = graph.type_of(cast.operation.results[0]).dtype
-        if stored_dtype != graph.BF16:
-            return None
-    if any(vector_fact(type(step)) is not True for step in steps):
+    vectors, or if the kernel cannot store results of its type. A final cast to bf16 is done by the
+    store."""
+    total = root.operation.results[0]
+    result = graph.type_of((steps[-1] if steps else root).operation.results[0])
+    if result.dtype != graph.type_of(total).dtype and not _narrows(root, cpu):
+        return None
+    if steps and isinstance(steps[-1], graph.CastOp) and result.dtype == graph.BF16:
+        *steps, _ = steps
+    if any(vector_fact_of(step) is not True for step in steps):
         return None
     last = (steps[-1] if steps else root).operation.results[0]
-    type_, body = graph.type_of(last), _body(steps, last)
-    total = root.operation.results[0]
-    return VectorEpilogue.of(total, steps, values_from_outside(steps), type_, body, stored_dtype)
+    others, body = values_from_outside(steps), _body(steps, last)
+    return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype)
 
 
-def _stores_bf16(root: graph.GraphOp, cpu: CpuModel) -> bool:
+def _narrows(root: graph.GraphOp, cpu: CpuModel) -> bool:
     kernel = kernel_of(type(root))
-    return kernel is not None and kernel.stores_bf16(root, cpu)
+    return kernel is not None and kernel.narrows(root, cpu)
 
 
 def _body(steps: Sequence[graph.GraphOp], result: ir.Value) -> Body:

@@ -26,13 +26,20 @@ def _never(op: Any, cpu: CpuModel) -> bool:
     return False
 
 
+def always(op: Any, cpu: CpuModel) -> bool:
+    """For kernels whose accumulators are in registers until they are done."""
+    del op, cpu
+    return True
+
+
 @dataclass(frozen=True)
 class ContractionKernel:
     """The rule of a contraction, and what its kernel can do."""
 
     rule: KernelRule
-    stores_bf16: Callable[[Any, CpuModel], bool]
-    """Tells of an op and a CPU whether the kernel may round its results to bf16."""
+    narrows: Callable[[Any, CpuModel], bool]
+    """Tells of an op and a CPU whether the kernel may store results of another type than its
+    accumulators, since it stores nothing else."""
 
 
 _kernels: dict[str, ContractionKernel] = {}
@@ -40,12 +47,12 @@ _kernels: dict[str, ContractionKernel] = {}
 
 def lowers_with_epilogue(
     op_class: type[graph.KernelContraction],
-    stores_bf16: Callable[[Any, CpuModel], bool] = _never,
+    narrows: Callable[[Any, CpuModel], bool] = _never,
 ) -> Callable[[KernelRule], KernelRule]:
     """Register the decorated function as the rule of `op_class`, alone or with an epilogue."""
 
     def register(rule: KernelRule) -> KernelRule:
-        _kernels[op_class.OPERATION_NAME] = ContractionKernel(rule, stores_bf16)
+        _kernels[op_class.OPERATION_NAME] = ContractionKernel(rule, narrows)
 
         @lowers(op_class)
         @functools.wraps(rule)

@@ -5,7 +5,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir
-from ..kernels.scalar_functions import product, round_half_even
+from ..kernels.scalar_functions import like, product, round_half_even
 from .conversion import convert_scalar
 from .scalar_rules import NOT_F32, scalar_rule
 
@@ -14,7 +14,7 @@ _F64 = np.dtype(np.float64)
 _I32 = np.dtype(np.int32)
 
 
-@scalar_rule(graph.QuantizeOp, vector=NOT_F32, on_bits=True)
+@scalar_rule(graph.QuantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)
 def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
     """Quantize one element. It saturates before the zero point is added, while floats are exact."""
     dtype, target = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 2))
@@ -24,10 +24,7 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
     zero = convert_scalar(zero_point, target, _I32)
     zero_float = convert_scalar(zero, _I32, wide)
     info = ml_dtypes.iinfo(target)
-    low, high = (
-        arith.subf(arith.constant(quotient.type, float(limit)), zero_float)
-        for limit in (info.min, info.max)
-    )
+    low, high = (arith.subf(like(limit, quotient), zero_float) for limit in (info.min, info.max))
     rounded = round_half_even(quotient)
     above = arith.cmpf(arith.CmpFPredicate.OGT, rounded, low)  # not so for NaN
     inside = arith.select(above, rounded, low)
@@ -37,7 +34,7 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
     return convert_scalar(whole, _I32, target)
 
 
-@scalar_rule(graph.DequantizeOp, vector=NOT_F32, on_bits=True)
+@scalar_rule(graph.DequantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)
 def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
     source, given = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 1))
     target = op.attrs["to"]

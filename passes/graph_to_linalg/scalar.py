@@ -10,7 +10,7 @@ from ...dialects import graph
 from ...mlir import arith, ir, math
 from ..kernels import scalar_functions
 from ..kernels.error_function import erf, rounded_erf
-from ..kernels.scalar_functions import like
+from ..kernels.scalar_functions import integer_like, like
 from . import bfloat16
 from .conversion import convert_scalar
 from .lowering import plain_element, scalar_constant
@@ -202,6 +202,7 @@ def _number(
     for_signed: Callable[..., Scalar],
     for_unsigned: Callable[..., Scalar] | None = None,
     vector: graph.Fact = True,
+    any_vector: bool = False,
 ) -> None:
     def on_numbers(dtype: np.dtype, *operands: Scalar) -> Scalar:
         if graph.is_float(dtype):
@@ -211,7 +212,7 @@ def _number(
         return for_signed(*operands)
 
     _number_rules[op_class] = on_numbers
-    rule = scalar_rule(op_class, vector=vector)
+    rule = scalar_rule(op_class, vector=vector, any_vector=any_vector)
     rule(lambda op, *operands: on_numbers(_operand_dtype(op), *operands))
 
 
@@ -229,17 +230,13 @@ def multiply(dtype: np.dtype, a: Scalar, b: Scalar) -> Scalar:
     return _product(a, b) if graph.is_float(dtype) else arith.muli(a, b)
 
 
-def _intlike(value: int, x: Scalar) -> Scalar:
-    return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))
-
-
 def _sign_float(x: Scalar) -> Scalar:
     one, zero = like(1, x), like(0, x)
     return arith.select(_is("OGT", x, zero), one, arith.select(_is("OLT", x, zero), like(-1, x), x))
 
 
 def _sign_signed(x: Scalar) -> Scalar:
-    return arith.maxsi(_intlike(-1, x), arith.minsi(_intlike(1, x), x))
+    return arith.maxsi(integer_like(-1, x), arith.minsi(integer_like(1, x), x))
 
 
 def _rounded(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
@@ -257,21 +254,21 @@ def _rounded(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
 
 _product = _rounded(scalar_functions.product)
-_number(graph.AddOp, _rounded(arith.addf), arith.addi)
-_number(graph.SubOp, _rounded(arith.subf), arith.subi)
+_number(graph.AddOp, _rounded(arith.addf), arith.addi, any_vector=True)
+_number(graph.SubOp, _rounded(arith.subf), arith.subi, any_vector=True)
 _number(graph.MulOp, _rounded(arith.mulf), arith.muli)
 _number(graph.MaxOp, arith.maximumf, arith.maxsi, arith.maxui)
 _number(graph.MinOp, arith.minimumf, arith.minsi, arith.minui)
 _number(graph.AbsOp, math.absf, math.absi, lambda x: x)
-_number(graph.NegOp, arith.negf, lambda x: arith.subi(_intlike(0, x), x))
+_number(graph.NegOp, arith.negf, lambda x: arith.subi(integer_like(0, x), x))
 _number(
-    graph.SignOp, _sign_float, _sign_signed, lambda x: arith.minui(_intlike(1, x), x),
+    graph.SignOp, _sign_float, _sign_signed, lambda x: arith.minui(integer_like(1, x), x),
     vector=UNMEASURED,
 )  # fmt: skip
 _number(
     graph.ReluOp,
     lambda x: arith.maximumf(x, like(0, x)),
-    lambda x: arith.maxsi(x, _intlike(0, x)),
+    lambda x: arith.maxsi(x, integer_like(0, x)),
     lambda x: x,
 )
 
@@ -280,12 +277,12 @@ def _guarded(divide: Callable[[Scalar, Scalar], Scalar], signed: bool) -> Callab
     """Make an integer division that never traps: by 0 it gives 0, and MIN / -1 wraps to MIN."""
 
     def call(a: Scalar, b: Scalar) -> Scalar:
-        zero, one = _intlike(0, b), _intlike(1, b)
+        zero, one = integer_like(0, b), integer_like(1, b)
         unsafe = arith.cmpi(arith.CmpIPredicate.eq, b, zero)
         result_for_zero = zero
         minus = None
         if signed:
-            minus = arith.cmpi(arith.CmpIPredicate.eq, b, _intlike(-1, b))
+            minus = arith.cmpi(arith.CmpIPredicate.eq, b, integer_like(-1, b))
             unsafe_or_minus = arith.ori(unsafe, minus)
         else:
             unsafe_or_minus = unsafe
@@ -303,7 +300,7 @@ def _remainder(truncated: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
     def call(a: Scalar, b: Scalar) -> Scalar:
         rest = truncated(a, b)
-        zero = _intlike(0, b)
+        zero = integer_like(0, b)
         differs = arith.cmpi(arith.CmpIPredicate.slt, arith.xori(rest, b), zero)
         nonzero = arith.cmpi(arith.CmpIPredicate.ne, rest, zero)
         return arith.select(arith.andi(differs, nonzero), arith.addi(rest, b), rest)
@@ -337,7 +334,9 @@ _number(
 )
 
 
-scalar_rule(graph.MulOp, vector=True)(lambda op, a, b: multiply(_operand_dtype(op), a, b))
+scalar_rule(graph.MulOp, vector=True, any_vector=True)(
+    lambda op, a, b: multiply(_operand_dtype(op), a, b)
+)
 
 
 @scalar_rule(graph.PreluOp, vector=True)
@@ -346,7 +345,7 @@ def prelu(op, x, slope):
         return arith.select(_is("OLT", x, like(0, x)), _product(x, slope), x)
     if graph.is_unsigned(_operand_dtype(op)):
         return x
-    negative = arith.cmpi(arith.CmpIPredicate.slt, x, _intlike(0, x))
+    negative = arith.cmpi(arith.CmpIPredicate.slt, x, integer_like(0, x))
     return arith.select(negative, arith.muli(x, slope), x)
 
 
@@ -364,11 +363,11 @@ def _integer_power(a: Scalar, b: Scalar, signed: bool) -> Scalar:
     Six squarings suffice: a larger exponent overflows, unless the base is 0, 1 or -1, for which its
     parity decides.
     """
-    one, zero = _intlike(1, a), _intlike(0, a)
+    one, zero = integer_like(1, a), integer_like(0, a)
     parity = arith.andi(b, one)
     exponent = arith.select(
-        arith.cmpi(arith.CmpIPredicate.ugt, b, _intlike(63, a)),
-        arith.addi(_intlike(62, a), parity),
+        arith.cmpi(arith.CmpIPredicate.ugt, b, integer_like(63, a)),
+        arith.addi(integer_like(62, a), parity),
         b,
     )
     result, factor = one, a
@@ -378,7 +377,7 @@ def _integer_power(a: Scalar, b: Scalar, signed: bool) -> Scalar:
         factor = arith.muli(factor, factor)
     if not signed:
         return result
-    unit = arith.cmpi(arith.CmpIPredicate.ule, arith.addi(a, one), _intlike(2, a))
+    unit = arith.cmpi(arith.CmpIPredicate.ule, arith.addi(a, one), integer_like(2, a))
     unit = arith.andi(unit, arith.cmpi(arith.CmpIPredicate.ne, a, zero))
     vanishes = arith.cmpi(arith.CmpIPredicate.slt, b, zero)
     vanishes = arith.andi(vanishes, arith.xori(unit, scalar_constant(True, np.dtype(np.bool_))))
@@ -410,14 +409,14 @@ _logic = functools.partial(scalar_rule, vector=NOT_F32)
 _logic(graph.AndOp, graph.BitwiseAndOp)(lambda op, a, b: arith.andi(a, b))
 _logic(graph.OrOp, graph.BitwiseOrOp)(lambda op, a, b: arith.ori(a, b))
 _logic(graph.XorOp, graph.BitwiseXorOp)(lambda op, a, b: arith.xori(a, b))
-_logic(graph.NotOp)(lambda op, x: arith.xori(x, _intlike(1, x)))
-_logic(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, _intlike(-1, x)))
+_logic(graph.NotOp)(lambda op, x: arith.xori(x, integer_like(1, x)))
+_logic(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, integer_like(-1, x)))
 
 
 def _shift(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
     width = ir.IntegerType(a.type).width
-    fits = arith.cmpi(arith.CmpIPredicate.ult, b, _intlike(width, b))
-    zero, last = _intlike(0, a), _intlike(width - 1, a)
+    fits = arith.cmpi(arith.CmpIPredicate.ult, b, integer_like(width, b))
+    zero, last = integer_like(0, a), integer_like(width - 1, a)
     if isinstance(op, graph.ShiftLeftOp):
         return arith.select(fits, arith.shli(a, arith.select(fits, b, zero)), zero)
     if graph.is_unsigned(_operand_dtype(op)):
@@ -429,7 +428,7 @@ _logic(graph.ShiftLeftOp, graph.ShiftRightOp)(_shift)
 _logic(graph.WhereOp, on_bits=True)(lambda op, condition, a, b: arith.select(condition, a, b))
 
 
-@scalar_rule(graph.CastOp, vector=NOT_F32, on_bits=True)
+@scalar_rule(graph.CastOp, vector=NOT_F32, on_bits=True, any_vector=True)
 def cast(op, x):
     return convert_scalar(x, _operand_dtype(op), op.attrs["to"])
 

@@ -2,13 +2,15 @@
 
 A scalar rule receives the op and one lowered scalar per operand and returns the result scalar.
 Because the rules contain no loops, single ops, fused elementwise groups and the epilogues of
-contractions share them. In the epilogue of a kernel of graphc's own, a rule receives vectors of
-f32 in place of scalars, if it is known to work on these.
+contractions share them. In the epilogue of a kernel of graphc's own, a rule receives vectors in
+place of scalars, if it is known to work on these.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
@@ -20,6 +22,8 @@ ScalarRule = Callable[..., Scalar]
 NOT_F32 = "its operands or its result are no f32"
 IN_F64 = "it computes in scalars of f64"
 UNMEASURED = "rare in epilogues, where its speed is unmeasured"
+VECTOR_TYPES = frozenset(map(np.dtype, (np.float32, np.int32, np.int8, np.uint8)))
+"""Element types of the vectors in epilogues."""
 
 
 @dataclass(frozen=True)
@@ -29,24 +33,28 @@ class _Entry:
     rule: ScalarRule
     vector: graph.Fact
     on_bits: bool
+    any_vector: bool
 
 
 _rules: dict[str, _Entry] = {}
 
 
 def scalar_rule(
-    *op_classes: type[graph.GraphOp], vector: graph.Fact, on_bits: bool = False
+    *op_classes: type[graph.GraphOp],
+    vector: graph.Fact,
+    on_bits: bool = False,
+    any_vector: bool = False,
 ) -> Callable[[ScalarRule], ScalarRule]:
     """Register the decorated function as the scalar rule of `op_classes`.
 
     `vector` is True if kernels may apply the rule to vectors of f32 in their epilogues, or the
-    reason why not. A rule `on_bits` gets small types (`graph.is_bit_pattern`) as bit patterns,
-    others in a type that is computable.
+    reason why not; with `any_vector` to vectors of `VECTOR_TYPES`, too. A rule `on_bits` gets small
+    types (`graph.is_bit_pattern`) as bit patterns, others in a type that is computable.
     """
 
     def register(rule: ScalarRule) -> ScalarRule:
         for op_class in op_classes:
-            _rules[op_class.OPERATION_NAME] = _Entry(rule, vector, on_bits)
+            _rules[op_class.OPERATION_NAME] = _Entry(rule, vector, on_bits, any_vector)
         return rule
 
     return register
@@ -60,6 +68,18 @@ def registered() -> list[Any]:
 def vector_fact(op_class: type[graph.GraphOp]) -> graph.Fact:
     """True if the scalar rule of `op_class` works on vectors of f32, or the reason why not."""
     return _rules[op_class.OPERATION_NAME].vector
+
+
+def vector_fact_of(op: graph.GraphOp) -> graph.Fact:
+    """True if the scalar rule of `op` works on vectors of its element types, or the reason why
+    not."""
+    values = [*op.operation.operands, *op.operation.results]
+    dtypes = {graph.type_of(value).dtype for value in values}
+    if dtypes == {np.dtype(np.float32)}:
+        return vector_fact(type(op))
+    if not _rules[op.OPERATION_NAME].any_vector:
+        return NOT_F32
+    return True if dtypes <= VECTOR_TYPES else "kernels have no vectors of its types"
 
 
 def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:

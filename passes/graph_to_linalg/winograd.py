@@ -9,12 +9,12 @@ from ..kernels.winograd import WinogradEmitter
 from ..kernels.winograd_shape import WinogradShape
 from .image_extents import dynamic_sizes, known_extents
 from .kernel_calls import compute
-from .kernel_rules import lowers_with_epilogue
+from .kernel_rules import always, lowers_with_epilogue
 from .lowering import Lowering
 from .scratch import floats, scratch_of, uses_scratch
 
 
-@lowers_with_epilogue(graph.WinogradConvOp)
+@lowers_with_epilogue(graph.WinogradConvOp, narrows=always)
 def winograd_conv(ctx: Lowering, op: graph.WinogradConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a convolution and its `epilogue`."""
     shape, scratch = _shape(op, ctx.cpu), scratch_of(op, ctx.cpu)

@@ -92,9 +92,9 @@ class VectorEmitter:
     def vector_type(self) -> ir.VectorType:
         return self.vector_of(self.lanes)
 
-    def vector_of(self, lanes: int) -> ir.VectorType:
-        """The type of f32 vectors of `lanes` elements."""
-        return ir.VectorType.get([lanes], ir.F32Type.get())
+    def vector_of(self, lanes: int, element: ir.Type | None = None) -> ir.VectorType:
+        """The type of vectors of `lanes` elements, of f32 unless another type is given."""
+        return ir.VectorType.get([lanes], element or ir.F32Type.get())
 
     def index(self, value: int | ir.Value) -> ir.Value:
         """An index; one that is known is a constant, defined at the start of the kernel."""
@@ -105,15 +105,31 @@ class VectorEmitter:
                 self._constants[value] = arith.constant(ir.IndexType.get(), value)
         return self._constants[value]
 
-    def splat(self, value: float, lanes: int | None = None) -> ir.Value:
-        """A vector of equal elements."""
-        type_ = self.vector_of(lanes or self.lanes)
-        element = ir.FloatAttr.get_f32(value)
-        return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
+    def splat(
+        self, value: float, lanes: int | None = None, element: ir.Type | None = None
+    ) -> ir.Value:
+        """A vector of equal elements, of f32 unless another `element` type is given."""
+        type_ = self.vector_of(lanes or self.lanes, element)
+        if isinstance(type_.element_type, ir.IntegerType):
+            attribute = ir.IntegerAttr.get(type_.element_type, int(value))
+        else:
+            attribute = ir.FloatAttr.get(type_.element_type, value)
+        return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, attribute))
+
+    def broadcast(self, memory: ir.Value, lanes: int) -> ir.Value:
+        """Broadcast the first element of `memory` to a vector of `lanes`."""
+        element = memref.load(memory, [self.index(0)])
+        return vector.broadcast(self.vector_of(lanes, element.type), element)
+
+    @property
+    def accumulator(self) -> ir.Type:
+        """The type of the elements of accumulators."""
+        return ir.F32Type.get()
 
     def zeros(self, rows: int, parts: Sequence[VectorSlice]) -> Registers:
         """Zero accumulators: one per row and part."""
-        known = {lanes: self.splat(0, lanes) for lanes in {part.lanes for part in parts}}
+        sizes = {part.lanes for part in parts}
+        known = {lanes: self.splat(0, lanes, self.accumulator) for lanes in sizes}
         return [known[part.lanes] for part in parts] * rows
 
     def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
@@ -157,10 +173,11 @@ class VectorEmitter:
         lanes: int | None = None,
     ) -> ir.Value:
         """Load the vector at an index of `memory`; masked-off lanes are zero."""
-        type_ = self.vector_of(lanes or self.lanes)
+        element = ir.MemRefType(memory.type).element_type
+        type_ = self.vector_of(lanes or self.lanes, element)
         if mask is None:
             return vector.load(type_, memory, [at])
-        return vector.maskedload(type_, memory, [at], mask, self.splat(0, lanes))
+        return vector.maskedload(type_, memory, [at], mask, self.splat(0, lanes, element))
 
     def store(
         self, value: ir.Value, memory: ir.Value, at: ir.Value, mask: ir.Value | None = None

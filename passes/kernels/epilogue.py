@@ -10,8 +10,6 @@ from ...mlir import ir
 from ..infra.query import splat_of
 from .emitter import Registers, VectorEmitter
 
-F32 = np.dtype(np.float32)
-
 Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
 """Maps the vector of each graph value to the vector of the result."""
 
@@ -40,30 +38,28 @@ class VectorEpilogue:
     leaves: Mapping[ir.Value, "_Leaf"]
     key: tuple[object, ...]
     """Equal for epilogues that compute the same."""
-    stored_dtype: np.dtype = F32
-    """Element type to which the results are rounded when they are stored."""
+    stored_dtype: np.dtype
+    """Element type of the results. If it is bf16, they are rounded to it when they are stored."""
 
     @staticmethod
     def nothing(root: ir.Value) -> "VectorEpilogue":
         """The empty epilogue: the accumulators unchanged."""
-        return VectorEpilogue(root, lambda known: known[root], {}, ())
+        return VectorEpilogue(root, lambda known: known[root], {}, (), graph.type_of(root).dtype)
 
     @staticmethod
     def of(
         root: ir.Value,
         steps: Sequence[graph.GraphOp],
         others: Sequence[ir.Value],
-        result: graph.TensorType,
+        shape: graph.Shape,
         body: Body,
-        stored_dtype: np.dtype = F32,
+        stored_dtype: np.dtype,
     ) -> "VectorEpilogue | None":
-        """The epilogue of `steps`, whose rules work on vectors of f32; None if a result has another
-        type, or one of `others` another kind of broadcast."""
-        leaves = {value: _Leaf.of(value, result) for value in others if value != root}
+        """The epilogue of `steps`, whose rules work on vectors, with a result of `shape`; None if
+        one of `others` broadcasts in another way."""
+        leaves = {value: _Leaf.of(value, shape) for value in others if value != root}
         known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
         if len(known) != len(leaves):
-            return None
-        if any(graph.type_of(step.operation.results[0]).dtype != np.float32 for step in steps):
             return None
         key = (stored_dtype, *map(repr, known.values()), *steps_key(steps, [root, *known]))
         return VectorEpilogue(root, body, known, key, stored_dtype)
@@ -99,7 +95,12 @@ class VectorEpilogue:
             if leaf.splat is not None:
                 key = (value, position.lanes)
                 if key not in known:
-                    known[key] = emitter.splat(leaf.splat, position.lanes)
+                    known[key] = emitter.splat(leaf.splat, position.lanes, _element(leaf.dtype))
+                return known[key]
+            if leaf.single:
+                key = (value, position.lanes)
+                if key not in known:
+                    known[key] = emitter.broadcast(where[value], position.lanes)
                 return known[key]
             key = (value, position.feature)
             if key not in known:
@@ -114,25 +115,38 @@ class VectorEpilogue:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """Access pattern of an operand of the epilogue: one number, one per feature, or one per
-    element."""
+    """Access pattern of an operand of the epilogue: one number, known when compiling (`splat`) or
+    not (`single`), one per feature, or one per element (`whole`)."""
 
+    dtype: np.dtype
     splat: float | None = None
     whole: bool = False
+    single: bool = False
 
     @staticmethod
-    def of(value: ir.Value, result: graph.TensorType) -> "_Leaf | None":
-        """The access pattern of `value`; None if it broadcasts in another way."""
+    def of(value: ir.Value, shape: graph.Shape) -> "_Leaf | None":
+        """The access pattern of `value` in a result of `shape`; None if it broadcasts in another
+        way."""
         type_ = graph.type_of(value)
-        if type_.dtype != result.dtype:
-            return None
         splat = splat_of(value)
         if splat is not None:
-            return _Leaf(splat=float(splat))
-        if type_.shape == result.shape:
-            return _Leaf(whole=True)
-        *others, last = type_.shape or (1,)
-        return _Leaf() if last == result.shape[-1] and all(s == 1 for s in others) else None
+            unsigned = graph.is_unsigned(type_.dtype)
+            bits = splat.view(f"i{type_.dtype.itemsize}") if unsigned else splat
+            return _Leaf(type_.dtype, splat=float(bits))
+        if type_.shape == shape:
+            return _Leaf(type_.dtype, whole=True)
+        if all(size == 1 for size in type_.shape):
+            return _Leaf(type_.dtype, single=True)
+        *others, last = type_.shape
+        is_line = last == shape[-1] and all(size == 1 for size in others)
+        return _Leaf(type_.dtype) if is_line else None
+
+
+def _element(dtype: np.dtype) -> ir.Type:
+    """The type of the elements of vectors: f32, or integers without a sign."""
+    if dtype == np.float32:
+        return ir.F32Type.get()
+    return ir.IntegerType.get_signless(dtype.itemsize * 8)
 
 
 def steps_key(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:

@@ -21,11 +21,31 @@ Function = Callable[[Scalar], Scalar]
 
 
 def like(value: float, x: Scalar) -> Scalar:
-    """A constant of the type of `x`, which may be a vector of f32."""
+    """A constant of the type of `x`, a float or a vector of such."""
     if isinstance(x.type, ir.VectorType):
         element = ir.FloatAttr.get(x.type.element_type, float(value))
         return arith.constant(x.type, ir.DenseElementsAttr.get_splat(x.type, element))
     return arith.constant(x.type, float(value))
+
+
+def integer_like(value: int, x: Scalar) -> Scalar:
+    """A constant of the type of `x`, an integer or a vector of such."""
+    if isinstance(x.type, ir.VectorType):
+        element = ir.IntegerAttr.get(x.type.element_type, value)
+        return arith.constant(x.type, ir.DenseElementsAttr.get_splat(x.type, element))
+    return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))
+
+
+def element_of(x: Scalar) -> ir.Type:
+    """The type of `x`, or of its elements if it is a vector."""
+    return x.type.element_type if isinstance(x.type, ir.VectorType) else x.type
+
+
+def with_element(x: Scalar, element: ir.Type) -> ir.Type:
+    """The type of `x` with elements of the type `element`."""
+    if isinstance(x.type, ir.VectorType):
+        return ir.VectorType.get(x.type.shape, element)
+    return element
 
 
 def is_double(x: Scalar) -> bool:

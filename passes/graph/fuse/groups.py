@@ -4,13 +4,14 @@ Ops are identified by their results: an op of a group has exactly one, and the P
 are not unique in the bindings.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ....dialects import graph
 from ....dialects.locations import fuse_locations, node_name
 from ....mlir import ir
 from ...infra.base import PassState
+from ...infra.query import has_one_use, producer
 
 Group = list[graph.GraphOp]
 
@@ -23,6 +24,7 @@ def fuse_groups(
     state: PassState,
 ) -> None:
     """Replace each root and the elementwise ops that can join it by a `graph.fused`."""
+    _dequantize_for_each_use(function)
     operations = [op.operation for op in function.regions[0].blocks[0].operations]
     grower = _Grower(operations, max_operands)
     statistics = state.statistics(f"fuse-{kind}")
@@ -37,6 +39,18 @@ def fuse_groups(
     for operation in reversed(operations):
         if any(result in grower.taken for result in operation.results):
             operation.erase()
+
+
+def _dequantize_for_each_use(function: Any) -> None:
+    """Give every user of a dequantized value an op of its own, so that it can join their groups."""
+    for op in list(function.regions[0].blocks[0].operations):
+        view = graph.graph_op(op)
+        if not isinstance(view, graph.DequantizeOp):
+            continue
+        for use in list(_result(view).uses)[1:]:
+            with ir.InsertionPoint(op):
+                copy = op.operation.clone()
+            use.owner.operands[use.operand_number] = copy.results[0]
 
 
 class _Grower:
@@ -66,14 +80,15 @@ class _Grower:
         while waiting:
             value = min(waiting, key=self.position.__getitem__)
             op = waiting.pop(value)
-            outside = [v for v in op.operation.operands if v not in members]
+            joining = {**self._expansions(op, members, shape), value: op}
+            outside = _captured({**members, **joining})
             if not all(self._is_before(v, start) for v in outside):
                 continue
-            if len(_captured({**members, value: op})) > self.max_operands:
+            if len(outside) > self.max_operands:
                 continue
-            members[value] = op
+            members |= joining
             waiting |= {v: o for v, o in self._candidates(op, shape).items() if v not in members}
-        return [members[value] for value in sorted(members, key=self.position.__getitem__)]
+        return list(members.values())  # each after its operands, as users were taken in order
 
     def _candidates(self, op: graph.GraphOp, shape: Any) -> dict[ir.Value, graph.GraphOp]:
         """Elementwise ops of `shape` that use `op` and belong to no group yet."""
@@ -84,6 +99,20 @@ class _Grower:
                 continue
             if graph.type_of(_result(view)).shape == shape:
                 found[_result(view)] = view
+        return found
+
+    def _expansions(
+        self, op: graph.GraphOp, members: Mapping[ir.Value, graph.GraphOp], shape: Any
+    ) -> dict[ir.Value, graph.GraphOp]:
+        """The ops that dequantize an operand of `op`, for it alone: a group reads fewer bytes with
+        them."""
+        found = {}
+        for value in op.operation.operands:
+            inner = producer(value, graph.DequantizeOp)
+            if inner is None or value in members or value in self.taken:
+                continue
+            if has_one_use(value) and graph.type_of(value).shape == shape:
+                found[value] = inner
         return found
 
     def _is_before(self, value: ir.Value, start: int) -> bool:
@@ -115,8 +144,11 @@ def _captured(members: dict[ir.Value, graph.GraphOp]) -> set[ir.Value]:
 
 
 def _trim(group: Group) -> Group:
-    """The longest prefix of `group` of which only the last value is used outside."""
+    """The longest prefix of `group` of which only the last value is used outside, and that does not
+    end with the expansion of a quantized value."""
     for length in range(len(group), 1, -1):
+        if isinstance(group[length - 1], graph.DequantizeOp):
+            continue
         members = {_result(op) for op in group[:length]}
         inner = group[: length - 1]
         if all(
