@@ -15,7 +15,6 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import geometric_mean
@@ -24,12 +23,12 @@ import numpy as np
 import onnx
 
 from .compare import machine
-from .contestant import Contestant
 from .feeds import example_inputs
-from .measure import MeasurementPlan, interleave, largest_difference
+from .measure import MeasurementPlan, largest_difference
 from .models import model_path
-from .peers import PeerError, Terms
+from .peers import Terms
 from .table import format_table
+from .turns import take_turns
 
 HEADER = (
     "model",
@@ -157,33 +156,20 @@ def _row(
     terms: Terms,
     plan: MeasurementPlan,
 ) -> NamedRow:
-    contestants: dict[str, Contestant] = {}
-    with ExitStack() as stack:
-        for name, (runtime, path) in files.items():
-            try:
-                contestants[name] = Contestant(runtime, path, terms, feed, plan)
-            except PeerError as error:
-                if name == NAMED:
-                    raise
-                print(f"{case.model}: {name}: {error}", file=sys.stderr)
-                continue
-            stack.callback(contestants[name].close)
-        bursts = {name: contestant.burst for name, contestant in contestants.items()}
-        timings = interleave(bursts, plan.rounds)
-    peers = {name: timings[name].median for name in PEERS if name in timings}
-    best = min(peers, key=lambda name: peers[name], default=None)
-    mine = timings[NAMED]
-    loaded = {name: contestant.loaded.results for name, contestant in contestants.items()}
-    reference = loaded.get(PEERS[0])
+    turns = take_turns(files, feed, terms, plan, required=NAMED)
+    timings, best = turns.timings, turns.best(PEERS)
+    mine, reference = timings[NAMED], turns.results.get(PEERS[0])
     return NamedRow(
         case.model,
         " ".join(f"{name}={size}" for name, size in sizes.items()),
         mine.median,
         timings[FIXED].median if FIXED in timings else None,
-        peers,
+        {name: timings[name].median for name in PEERS if name in timings},
         mine.ratio(timings[best]) if best else None,
         mine.ratio(timings[FIXED]) if FIXED in timings else None,
-        None if reference is None else max(map(largest_difference, loaded[NAMED], reference)),
+        None
+        if reference is None
+        else max(map(largest_difference, turns.results[NAMED], reference)),
     )
 
 
