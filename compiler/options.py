@@ -245,7 +245,9 @@ class Options:
         _check(row, threads, precision)
         workers = threads or usable_cpus()
         if pipeline is None:
-            pipeline = graph_pipeline(row.pipeline, row.cpu, precision, row.bf16_unit, workers)
+            pipeline = graph_pipeline(
+                row.pipeline, row.cpu, precision, row.bf16_unit, row.int8_unit, workers
+            )
         return cls(
             row,
             dims=dict(dims or {}),
@@ -315,6 +317,6 @@ def _described(target: Target) -> list[Any]:
     """The properties of a target that determine the result."""
     return [
         target.spelling, target.pipeline, target.driver, dataclasses.asdict(target.cpu),
-        target.bf16_unit, target.threads_flag, target.backend_flags,
+        target.bf16_unit, target.int8_unit, target.threads_flag, target.backend_flags,
         target.variants[target.variant],
     ]  # fmt: skip

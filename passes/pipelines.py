@@ -15,7 +15,7 @@ _CLEAN = ("canonicalize", "cse")
 GRAPH = (
     "canonicalize",  # drop what nothing uses: shape computations above all
     "cse",  # exporters repeat constants and shape arithmetic
-    "graph-fold-constants",  # weights and shapes computed in the graph become constants
+    "graph-fold-constants{{keep-quantized={keep_quantized}}}",  # weights and shapes
     "graph-simplify",  # the forms below expect normalised spellings
     "graph-recognize",  # composites from what exporters write, before anything moves apart
     "graph-fold-batch-norm",  # while convolution and normalisation are still neighbours
@@ -45,11 +45,13 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         *GRAPH,
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
-        "int8-matmul-to-f32",  # int8 matmuls, before layout and panels are chosen
+        "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
+        "cpu-select-int8-kernels{{{cpu} unit={int8_unit}}}",  # on weights as they finally are
+        "int8-matmul-to-f32",  # the other int8 matmuls
         "graph-fused-attention{{{cpu}}}",  # what stays is decomposed
         "graph-winograd{{{cpu} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{{cpu}}}",  # before they become matmuls
@@ -150,15 +152,19 @@ def graph_pipeline(
     cpu: CpuModel,
     precision: str = "f32",
     bf16_unit: str = "none",
+    int8_unit: str = "none",
     threads: int = 1,
 ) -> str:
-    """The text of the default pipeline called `name`, for `cpu`, a unit that multiplies bf16, and a
-    number of threads.
+    """The text of the default pipeline called `name`, for `cpu`, the units that multiply bf16 and
+    8-bit integers, and a number of threads.
 
     KeyError when there is none of that name, or no such precision.
     """
     allowed = PRECISIONS[precision]
+    int8_unit = "none" if precision == "strict" else int8_unit
     filled_in = {
+        "int8_unit": int8_unit,
+        "keep_quantized": str(int8_unit != "none").lower(),
         "cpu": options.render(cpu),
         "threads": threads,
         "bf16_unit": bf16_unit if allowed["compute"] == "bf16" else "none",

@@ -41,6 +41,8 @@ from .fused_attention import *
 from .fused_depthwise import *
 from .fusion import *
 from .indexing import *
+from .int8_direct_conv import *
+from .int8_matmul import *
 from .movement import *
 from .normalization import *
 from .packed_matmul import *

@@ -10,7 +10,7 @@ from .base import Tensor, TypeRuleError, builder
 from .contraction import Contraction, accumulator_dtype, require_equal_sizes
 from .elementwise import require_number
 from .traits import MixedPrecision
-from .types import Shape, TensorType, is_float, is_unsigned
+from .types import Shape, TensorType, is_float
 from .window import (
     from_channels_first,
     join_layout,
@@ -45,7 +45,7 @@ def _require_divisible(channels: int | Dim, groups: int, what: str) -> None:
 class ConvOp(Contraction, name="conv"):
     """Convolution (ONNX Conv 22, without bias), on any number of spatial axes.
 
-    Integers of 8 and 16 bits accumulate in i32, as in `matmul`.
+    Integers of 8 and 16 bits, of either signedness, accumulate in i32, as in `matmul`.
 
     ``channels_first``: `x` [N, C, spatial...], `w` [F, C/groups, kernel...], result [N, F, out...];
     ``channels_last``: `x` [N, spatial..., C], `w` [kernel..., C/groups, F], result [N, out..., F].
@@ -75,10 +75,7 @@ class ConvOp(Contraction, name="conv"):
         layout: str,
     ) -> TensorType:
         require_number(x)
-        if x.dtype != w.dtype:
-            raise TypeRuleError(f"operands have element types {x.dtype} and {w.dtype}")
-        if is_unsigned(x.dtype) and x.dtype.itemsize < 4:
-            raise TypeRuleError(f"multiplies signed integers, not {x.dtype}")
+        result = accumulator_dtype(x.dtype, w.dtype)
         if x.rank != w.rank:
             raise TypeRuleError(f"input {x} and weights {w} differ in rank")
         batch, channels, extents = split_layout(x.shape, layout)
@@ -89,7 +86,7 @@ class ConvOp(Contraction, name="conv"):
         kernel = _require_static(kernel)
         out = output_sizes(extents, kernel, strides, dilations, low, high)
         shape = join_layout(batch, features, out, layout)
-        return TensorType(shape, accumulator_dtype(x.dtype, w.dtype))
+        return TensorType(shape, result)
 
     @staticmethod
     def evaluate(

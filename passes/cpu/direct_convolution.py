@@ -1,6 +1,5 @@
 """Selection of the direct convolution kernel."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from .pixel_tiles import PixelTile, PixelTiles
 
 MIN_PIXELS = 4
 """Minimum length of a result row: in shorter ones, tiles cannot fill the registers."""
@@ -23,8 +23,6 @@ MIN_PIXELS = 4
 PLANES = 4
 """Up to this many channels, a channels-first image is read as fast as a channels-last one."""
 
-DEPTHWISE_VECTORS = (1, 2, 4)
-"""Vectors of channels in a panel of a depthwise convolution."""
 MIN_FILLED = 1 / 2
 """Share of their vectors that features must fill, unless they are fewer than a vector has; and that
 channels of depthwise convolutions must."""
@@ -65,16 +63,6 @@ class GraphDirectConv(Pass):
             apply_rewrites(op, [DirectConv(self.cpu)], state)
 
 
-@dataclass(frozen=True)
-class PixelTile:
-    """A register tile: `pixels` pixels of a row by the `features` features of a panel, which are in
-    `vectors` vectors, the last of which may be partial."""
-
-    pixels: int
-    vectors: int
-    features: int
-
-
 class DirectConv(Rewrite):
     """``conv(x, constant)  -->  direct_conv(x, panels)``."""
 
@@ -82,7 +70,7 @@ class DirectConv(Rewrite):
     root = graph.ConvOp
 
     def __init__(self, cpu: CpuModel):
-        self.cpu, self.lanes, self.registers = cpu, cpu.lanes, cpu.registers
+        self.cpu, self.lanes, self.tiles = cpu, cpu.lanes, PixelTiles(cpu)
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
@@ -120,7 +108,7 @@ class DirectConv(Rewrite):
     def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
         if weights.shape[-1] != attrs["groups"]:
             return "it is depthwise with several features for each channel"
-        tile = self._depthwise_tile(None, weights.shape[-1])
+        tile = self.tiles.depthwise(None, weights.shape[-1])
         if tile.features < tile.vectors * self.lanes * MIN_FILLED:
             return "channels fill too little of their vectors"
         few = np.prod(weights.shape[:-2]) < DEPTHWISE_TAPS
@@ -155,70 +143,10 @@ class DirectConv(Rewrite):
         size = graph.type_of(op.result).shape[-2]
         pixels = None if isinstance(size, Dim) else size
         if _is_depthwise(weights, attrs):
-            return self._depthwise_tile(pixels, attrs["groups"])
-        return self._tile(pixels, *self._joined(weights, attrs))
-
-    def _tile(self, pixels: int | None, weights: np.ndarray, groups: int) -> PixelTile:
-        """The cheapest tile whose panels split the features of a group evenly, for rows of `pixels`
-        pixels; of those that fill the registers, if the length of rows is not known."""
-        features = weights.shape[-1] // groups
-        k = int(np.prod(weights.shape[:-1]))
-        tiles = list(self._tiles(self._panels(features)))
-
-        def cost(tile: PixelTile, pixels: int) -> float:
-            vectors = tile.vectors * (features // tile.features)
-            return self._cost(tile, pixels, k) * vectors
-
-        if pixels is None:
-            full = [tile for tile in tiles if tile.pixels == self._most_pixels(tile.vectors)]
-            return min(full, key=lambda tile: cost(tile, tile.pixels) / tile.pixels)
-        fitting = [tile for tile in tiles if tile.pixels <= pixels]
-        return min(fitting, key=lambda tile: cost(tile, pixels))
-
-    def _panels(self, features: int) -> dict[int, int]:
-        """The widest panel that splits `features` evenly, for each number of vectors that it may
-        take."""
-        widths = [n for n in range(1, features + 1) if features % n == 0]
-        return {-(-width // self.lanes): width for width in widths}
-
-    def _depthwise_tile(self, pixels: int | None, channels: int) -> PixelTile:
-        """The tile of channels that wastes the least of its vectors, and the widest of such, with
-        accumulators in half of the registers."""
-        panels = self._panels(channels)
-        vectors = max(
-            (n for n in panels if n in DEPTHWISE_VECTORS), key=lambda n: (panels[n] / n, n)
-        )
-        most = self.registers // 2 // vectors
-        wanted = most if pixels is None else min(most, pixels)
-        return PixelTile(wanted, vectors, panels[vectors])
-
-    def _most_pixels(self, vectors: int) -> int:
-        """The pixels of the widest tile of `vectors` that spills nothing."""
-        return (self.registers - vectors - 1) // vectors
-
-    def _tiles(self, panels: Mapping[int, int]) -> Iterator[PixelTile]:
-        """The candidate tiles, for `panels` by their vectors; some spill a few registers."""
-        for vectors in (4, 3, 2, 1):
-            if vectors in panels:
-                for pixels in range(1, self.registers // vectors):
-                    yield PixelTile(pixels, vectors, panels[vectors])
-
-    def _cost(self, tile: PixelTile, pixels: int, k: int) -> float:
-        """Cost of a row of `pixels` pixels per vector of features; a pixel of a full tile costs 1.
-
-        Measured with AVX-512: the efficiency of a tile by its width, the minimum time of a tile,
-        the cost of spills, and the stalls on panels of weights that exceed the L2.
-        """
-        full, rest = divmod(pixels, tile.pixels)
-        streams = k * tile.vectors * self.lanes * 4 > self.cpu.l2_bytes
-        counts = [tile.pixels] * full + [rest] * (rest > 0)
-        return sum(self._tile_cost(n, tile.vectors, streams) for n in counts)
-
-    def _tile_cost(self, pixels: int, vectors: int, streams: bool) -> float:
-        cost = (pixels + 0.4 * max(0, 5 - pixels)) / {4: 1.0, 3: 1.0, 2: 0.87, 1: 0.55}[vectors]
-        if pixels * vectors + vectors + 1 > self.registers:
-            cost *= 1.4
-        return max(cost, 4.6) + 1.5 if streams else cost
+            return self.tiles.depthwise(pixels, attrs["groups"])
+        joined, groups = self._joined(weights, attrs)
+        k = int(np.prod(joined.shape[:-1]))
+        return self.tiles.dense(pixels, k, joined.shape[-1] // groups)
 
 
 def _image(x: ir.Value) -> tuple[ir.Value, str]:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ...dialects import graph
 from ...mlir import ir, linalg
 from .generic import parallel, projection
@@ -56,7 +58,8 @@ def conv(ctx: Lowering, op: graph.ConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
         if (y := build(ctx, op, [])) is not None:
             return y
     attrs = op.attrs
-    image, weights, result = operand(ctx, op.x, x), operand(ctx, op.w, w), graph.type_of(op.result)
+    image, weights = (_signed(operand(ctx, *each)) for each in ((op.x, x), (op.w, w)))
+    result = graph.type_of(op.result)
     if attrs["layout"] == "channels_last":
         return convolve(image, weights, result, attrs).value
     rank = result.rank
@@ -64,6 +67,16 @@ def conv(ctx: Lowering, op: graph.ConvOp, x: ir.Value, w: ir.Value) -> ir.Value:
     moved = result.with_shape(result.shape[axis] for axis in last)
     y = convolve(image.transposed(last), weights.transposed([*range(2, rank), 1, 0]), moved, attrs)
     return y.transposed(first).value
+
+
+def _signed(x: Operand) -> Operand:
+    """`x`, or unsigned 8-bit integers as i16: the named ops of linalg extend signs."""
+    if x.type.dtype != np.uint8:
+        return x
+    wide = x.type.with_dtype(np.dtype(np.int16))
+    if x.array is not None:
+        return Operand(x.ctx, wide, None, x.array.astype(np.int16))
+    return Operand(x.ctx, wide, converted(x.ctx, x.value, x.type, wide))
 
 
 def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:

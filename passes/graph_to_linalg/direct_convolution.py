@@ -10,11 +10,11 @@ from ..kernels.direct_convolution import DirectConvEmitter
 from ..kernels.epilogue import VectorEpilogue
 from .image_extents import dynamic_sizes, known_extents
 from .kernel_calls import compute
-from .kernel_rules import lowers_with_epilogue
+from .kernel_rules import always, lowers_with_epilogue
 from .lowering import Lowering
 
 
-@lowers_with_epilogue(graph.DirectConvOp)
+@lowers_with_epilogue(graph.DirectConvOp, narrows=always)
 def direct_conv(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a direct convolution and its `epilogue`."""
     shape, sizes = shape_of(op), dynamic_sizes_of(op)
@@ -24,31 +24,34 @@ def direct_conv(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue)
 def shape_of(op: graph.DirectConvOp) -> DirectConvShape:
     """The kernel shape of a direct convolution."""
     attrs = op.attrs
-    image, result = _extents(op)
+    image, result = extents_of(op)
     _, *kernel, _, panel = graph.type_of(op.w).static_shape
     return DirectConvShape(
         known_extents(image), known_extents(result),
-        _along_axes(kernel, 1), _along_axes(attrs["strides"], 1),
-        _along_axes(attrs["dilations"], 1),
-        _along_axes(attrs["low"], 0), nr=panel, groups=attrs["groups"], tile_w=attrs["tile_w"],
+        along_axes(kernel, 1), along_axes(attrs["strides"], 1),
+        along_axes(attrs["dilations"], 1),
+        along_axes(attrs["low"], 0), nr=panel, groups=attrs["groups"], tile_w=attrs["tile_w"],
         lanes=attrs["lanes"], planar=attrs["layout"] == "channels_first",
     )  # fmt: skip
 
 
-def dynamic_sizes_of(op: graph.DirectConvOp) -> list[Dim]:
+def dynamic_sizes_of(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> list[Dim]:
     """The dynamic sizes of the image, then those of the result."""
-    image, result = _extents(op)
+    image, result = extents_of(op)
     return dynamic_sizes(image, result)
 
 
-def _extents(op: graph.DirectConvOp) -> tuple[graph.Shape, graph.Shape]:
+def extents_of(
+    op: graph.DirectConvOp | graph.Int8DirectConvOp,
+) -> tuple[graph.Shape, graph.Shape]:
     """The image and the result as [N, H, W, C]; a sequence is an image of one row."""
-    batch, channels, extents = graph.split_layout(graph.type_of(op.x).shape, op.attrs["layout"])
+    layout = op.attrs["layout"] if isinstance(op, graph.DirectConvOp) else "channels_last"
+    batch, channels, extents = graph.split_layout(graph.type_of(op.x).shape, layout)
     *out, features = graph.type_of(op.result).shape
     row = [1] * (2 - len(extents))
     return (batch, *row, *extents, channels), (out[0], *row, *out[1:], features)
 
 
-def _along_axes(values: Sequence[int], above: int) -> tuple[int, int]:
+def along_axes(values: Sequence[int], above: int) -> tuple[int, int]:
     """`values` along both axes of an image; a sequence is an image of one row."""
     return (above, values[0]) if len(values) == 1 else (values[0], values[1])

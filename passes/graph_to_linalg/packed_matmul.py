@@ -5,10 +5,11 @@ from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, tensor
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
-from ..kernels.bf16_matmul import PAIR_LANES, PairsMatmulEmitter, PairsMatmulShape
+from ..kernels.bf16_matmul import PairsMatmulShape
 from ..kernels.epilogue import VectorEpilogue
 from ..kernels.packed_matmul import MatmulEmitter, MatmulShape
 from ..kernels.scalar_functions import compare, like
+from ..kernels.vnni_matmul import GROUP_LANES, VnniMatmulEmitter
 from . import bfloat16
 from .dispatch import behind_barrier
 from .generic import generic, loop_index, parallel, projection
@@ -19,10 +20,15 @@ from .lowering import Fusion, Lowering, lowers
 from .movement import extract_slice, pad_tensor, reshape_tensor
 
 
-@lowers_with_epilogue(graph.PackedMatmulOp)
+def stores_once(op: graph.PackedMatmulOp, cpu: CpuModel) -> bool:
+    """Return whether the kernel of a packed matmul has one K block, and stores no partial sums."""
+    return matmul_shape(op, None, cpu).k_blocks == 1
+
+
+@lowers_with_epilogue(graph.PackedMatmulOp, narrows=stores_once)
 def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a packed matmul and its `epilogue`."""
-    known, sizes = _row_count(op)
+    known, sizes = row_count(op)
     shape = matmul_shape(op, known, ctx.cpu)
     return compute(ctx, MatmulEmitter, "matmul", shape, op, epilogue, sizes=sizes)
 
@@ -42,7 +48,7 @@ def keeps_accumulators(op: graph.Bf16MatmulOp, cpu: CpuModel) -> bool:
     return op.attrs["unit"] == "amx" or _pairs_shape(op, None, cpu).k_blocks == 1
 
 
-@lowers_with_epilogue(graph.Bf16MatmulOp, stores_bf16=keeps_accumulators)
+@lowers_with_epilogue(graph.Bf16MatmulOp, narrows=keeps_accumulators)
 def bf16_matmul(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a bf16 matmul and its `epilogue`."""
     if op.attrs["unit"] == "amx":
@@ -62,7 +68,7 @@ def _by_tiles(
     epilogue: VectorEpilogue,
     terms: int,
 ) -> ir.Value:
-    known, sizes = _row_count(op)
+    known, sizes = row_count(op)
     k = 2 * graph.type_of(op.w).static_shape[-3]
     shape = AmxMatmulShape(known, k, op.attrs["columns"], ctx.cpu, terms)
     return compute(ctx, AmxMatmulEmitter, "amx_matmul", shape, op, epilogue, sizes=sizes)
@@ -90,20 +96,20 @@ def split_hi_lo(ctx: Lowering, op: graph.SplitHiLoOp, x: ir.Value) -> ir.Value:
 
 
 def _by_pairs(ctx: Lowering, op: graph.Bf16MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
-    known, sizes = _row_count(op)
+    known, sizes = row_count(op)
     shape = _pairs_shape(op, known, ctx.cpu)
-    return compute(ctx, PairsMatmulEmitter, "bf16_matmul", shape, op, epilogue, sizes=sizes)
+    return compute(ctx, VnniMatmulEmitter, "bf16_matmul", shape, op, epilogue, sizes=sizes)
 
 
 def _pairs_shape(op: graph.Bf16MatmulOp, rows: int | None, cpu: CpuModel) -> PairsMatmulShape:
     _, pairs, width, _ = graph.type_of(op.w).static_shape
     return PairsMatmulShape(
         rows, pairs, op.attrs["columns"],
-        nr=width, lanes=PAIR_LANES, mr=op.attrs["mr"], cpu=cpu,
+        nr=width, lanes=GROUP_LANES, mr=op.attrs["mr"], cpu=cpu,
     )  # fmt: skip
 
 
-def _row_count(op: graph.KernelContraction) -> tuple[int | None, list[Dim]]:
+def row_count(op: graph.KernelContraction) -> tuple[int | None, list[Dim]]:
     """The rows of `x`: their static number or None, and the size of a dynamic one."""
     count = graph.element_count(graph.type_of(op.x).shape[:-1])
     return (count, []) if isinstance(count, int) else (None, [count])

@@ -5,6 +5,7 @@ Developer's Manual, volume 1, chapter 18). The backend's compiler passes the int
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,15 +15,43 @@ ROWS = 16
 """Rows of a tile."""
 ROW_BYTES = 64
 ROW_ACCUMULATORS = ROW_BYTES // 4
-"""f32 accumulators in a row of a tile."""
-STEP = ROW_BYTES // 2
-"""bf16 factors in a row of a tile: one step along K."""
+"""Accumulators in a row of a tile."""
 _COUNT = 8
 _PALETTE, _ROW_BYTES_AT, _ROWS_AT, _CONFIG_BYTES = 0, 16, 48, 64
 """Layout of the configuration: the palette, the offsets of two tables, and the size in bytes."""
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 """The system call, on x86-64, and its arguments: ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA."""
+
+
+@dataclass(frozen=True)
+class TileDot:
+    """An instruction that multiplies tiles, and the types of its operands."""
+
+    name: str
+    group: int
+    """Adjacent factors whose products are added to one accumulator."""
+
+    @property
+    def step(self) -> int:
+        """Factors in a row of a tile: one step along K."""
+        return ROW_ACCUMULATORS * self.group
+
+    @property
+    def factor_bytes(self) -> int:
+        return 4 // self.group
+
+    @property
+    def accumulator(self) -> ir.Type:
+        """The type of an accumulator."""
+        if self.group == 2:
+            return ir.F32Type.get()
+        return ir.IntegerType.get_signless(32)
+
+
+TILES_BF16 = TileDot("tdpbf16ps", 2)
+TILES_INT8 = TileDot("tdpbusd", 4)
+"""Multiplies u8 by i8."""
 
 
 class TileRegisters:
@@ -77,10 +106,9 @@ class TileRegisters:
     def store(self, register: int, rows: "TileRows") -> None:
         _intrinsic("tilestored64", _i8(register), rows.pointer, rows.stride)
 
-    def multiply(self, accumulators: int, rows: int, pairs: int) -> None:
-        """Accumulate the product of registers `rows` and `pairs`, of bf16, into register
-        `accumulators`."""
-        _intrinsic("tdpbf16ps", _i8(accumulators), _i8(rows), _i8(pairs))
+    def multiply(self, dot: TileDot, accumulators: int, rows: int, groups: int) -> None:
+        """Accumulate the product of registers `rows` and `groups` into register `accumulators`."""
+        _intrinsic(dot.name, _i8(accumulators), _i8(rows), _i8(groups))
 
 
 class Address:

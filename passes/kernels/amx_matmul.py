@@ -1,4 +1,4 @@
-"""A bf16 matmul kernel on the tile registers of AMX, with 32x32 accumulators in registers.
+"""A matmul kernel on the tile registers of AMX, with 32x32 accumulators in registers.
 
 A workgroup computes a block of rows by some panels of columns. Each panel is multiplied by all rows
 of the block, two tiles of rows at a time: two tiles of rows by two of weights give four tiles of
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ...cpu_model import CpuModel
 from ...mlir import arith, ir, memref
 from . import amx
-from .amx import Address, TileRegisters
-from .emitter import VectorEmitter, long_vectors
+from .amx import TILES_BF16, Address, TileDot, TileRegisters
+from .emitter import Registers, VectorEmitter, long_vectors
 from .epilogue import Epilogue, OutputPosition
 
 WIDTH = 2 * amx.ROW_ACCUMULATORS
@@ -41,6 +41,7 @@ class AmxMatmulShape:
     cpu: CpuModel
     terms: int = 1
     """Terms that sum to a factor; two terms take three products."""
+    dot: TileDot = TILES_BF16
 
     @property
     def row(self) -> int:
@@ -63,7 +64,8 @@ class AmxMatmulShape:
     @property
     def mc(self) -> int:
         """Rows in a workgroup, at most."""
-        held = int(self.cpu.l2_bytes * L2_ROWS_SHARE) // (2 * self.row)
+        row_bytes = self.dot.factor_bytes * self.row
+        held = int(self.cpu.l2_bytes * L2_ROWS_SHARE) // row_bytes
         most = max(1, held // ROWS) * ROWS
         if self.rows is None:
             return most
@@ -111,7 +113,7 @@ class AmxMatmulEmitter(VectorEmitter):
         self.shape, self.output, self.epilogue = shape, output, epilogue
         self.tiles = TileRegisters()
         self.accumulators = memref.alloca(
-            ir.MemRefType.get([ROWS * WIDTH], ir.F32Type.get()), [], [], alignment=64
+            ir.MemRefType.get([ROWS * WIDTH], shape.dot.accumulator), [], [], alignment=64
         )
         self.weights = weights
         self._x, self._weights = Address(x), Address(weights)
@@ -172,7 +174,7 @@ class AmxMatmulEmitter(VectorEmitter):
     ) -> None:
         """Multiply one or two tiles of rows by a panel; `count` rows exist, all if it is None."""
         shape, tiles = self.shape, self.tiles
-        steps = shape.k // amx.STEP
+        step_size = shape.dot.step
         used = range(rows // amx.ROWS)
         for part in used:
             for accumulators in _ACCUMULATORS[part]:
@@ -183,8 +185,8 @@ class AmxMatmulEmitter(VectorEmitter):
 
         def step(number: ir.Value) -> None:
             self._prefetch(ahead, number)
-            at = self.add(start, self.times(number, amx.STEP))
-            line = self.add(weights, self.times(number, amx.STEP * WIDTH))
+            at = self.add(start, self.step_offset(number))
+            line = self.add(weights, self.times(number, step_size * WIDTH))
             held: tuple[int | None, int | None] = (None, None)
             for x_term, w_term in _TERM_PAIRS[shape.terms]:
                 if w_term != held[1]:
@@ -193,21 +195,37 @@ class AmxMatmulEmitter(VectorEmitter):
                     self._load_rows(self.add(at, x_term * shape.k), used)
                 held = (x_term, w_term)
                 for part in used:
-                    for accumulators, pairs in zip(_ACCUMULATORS[part], _WEIGHTS, strict=True):
-                        tiles.multiply(accumulators, _ROWS[part], pairs)
+                    for accumulators, groups in zip(_ACCUMULATORS[part], _WEIGHTS, strict=True):
+                        tiles.multiply(shape.dot, accumulators, _ROWS[part], groups)
 
-        self.repeat(self.index(0), self.index(steps), step)
+        self.repeat(self.index(0), self.index(shape.k // step_size), step)
         for part in used:
             for column, accumulators in enumerate(_ACCUMULATORS[part]):
                 position = part * amx.ROWS * WIDTH + column * amx.ROW_ACCUMULATORS
                 tiles.store(accumulators, self._accumulators.rows(self.index(position), WIDTH))
         self._finish(panel, row, self.index(rows) if count is None else count, columns)
 
+    def step_offset(self, number: ir.Value) -> ir.Value:
+        """The distance of step `number` along K from the start of a row."""
+        return self.times(number, self.shape.dot.step)
+
+    def result_row(self, row: ir.Value) -> ir.Value:
+        """The row of the result for row `row` of the operand."""
+        return row
+
+    def store_row(
+        self, row: ir.Value, positions: list[OutputPosition], accumulators: Registers
+    ) -> None:
+        """Apply the epilogue to the accumulators of row `row` at `positions`, and store them."""
+        for position, value in zip(positions, self.epilogue(positions, accumulators), strict=True):
+            self.store(value, self.output, position.offset, position.mask)
+
     def _load_weights(self, line: ir.Value) -> None:
         """Load one step along K of a panel, from the element `line` on."""
+        group = self.shape.dot.group
         for part, register in enumerate(_WEIGHTS):
-            pairs = self.add(line, part * 2 * amx.ROW_ACCUMULATORS)
-            self.tiles.load(register, self._weights.rows(pairs, 2 * WIDTH))
+            groups = self.add(line, part * group * amx.ROW_ACCUMULATORS)
+            self.tiles.load(register, self._weights.rows(groups, group * WIDTH))
 
     def _load_rows(self, at: ir.Value, tiles: range) -> None:
         """Load one step along K of one or two tiles of rows, from the element `at` on."""
@@ -224,7 +242,7 @@ class AmxMatmulEmitter(VectorEmitter):
         return self.add(next_, self.times(tile, -(-shape.panel // shape.tiles)))
 
     def _prefetch(self, start: ir.Value, step: ir.Value) -> None:
-        lines = -(-amx.STEP * self.shape.terms // self.shape.tiles)
+        lines = -(-self.shape.dot.step * self.shape.terms // self.shape.tiles)
         at = self.add(start, self.times(step, lines * WIDTH))
         for line in range(lines):
             position = self.add(at, line * WIDTH)
@@ -238,7 +256,8 @@ class AmxMatmulEmitter(VectorEmitter):
         parts = long_vectors(columns, self.lanes)
 
         def line(number: ir.Value) -> None:
-            offset = self.add(self.times(self.add(row, number), self.shape.columns), feature)
+            at = self.add(row, number)
+            offset = self.add(self.times(self.result_row(at), self.shape.columns), feature)
             held = self.times(number, WIDTH)
             positions = [
                 OutputPosition(
@@ -250,10 +269,7 @@ class AmxMatmulEmitter(VectorEmitter):
                 for part in parts
             ]
             accumulators = self.load_all(self.accumulators, held, [part.lanes for part in parts])
-            for position, value in zip(
-                positions, self.epilogue(positions, accumulators), strict=True
-            ):
-                self.store(value, self.output, position.offset, position.mask)
+            self.store_row(at, positions, accumulators)
 
         self.repeat(self.index(0), rows, line)
 

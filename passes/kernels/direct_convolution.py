@@ -43,7 +43,7 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _Pixel:
+class Pixel:
     """A pixel that a tap reads: its offset, and a mask (i1) that is false outside of the image."""
 
     offset: ir.Value
@@ -253,11 +253,11 @@ class DirectConvEmitter(VectorEmitter):
 
         self._accumulate(row.image, row, panel, offsets, taps)
 
-    def _clamped(self, image: ir.Value, column: ir.Value) -> _Pixel:
+    def _clamped(self, image: ir.Value, column: ir.Value) -> Pixel:
         """The pixel in `column` of the row at `image`; column 0, masked, instead of one outside."""
         inside = self.compare(arith.CmpIPredicate.ult, column, self.sizes.width)
         held = arith.select(inside, column, self.index(0))
-        return _Pixel(self.add(image, self.times(held, self._pixel)), inside)
+        return Pixel(self.add(image, self.times(held, self._pixel)), inside)
 
     def _accumulate(
         self,
@@ -293,13 +293,13 @@ class DirectConvEmitter(VectorEmitter):
         """A function that accumulates the taps of a kernel row inside the image."""
         shape = self.shape
 
-        def pixel(image: ir.Value, position: int) -> _Pixel:
-            return _Pixel(self.add(image, position * shape.strides[1] * self._pixel))
+        def pixel(image: ir.Value, position: int) -> Pixel:
+            return Pixel(self.add(image, position * shape.strides[1] * self._pixel))
 
         def as_one_run(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
             pixels = [pixel(image, position) for position in range(tile.pixels)]
             count = shape.kernel[1] * shape.channels
-            return self._channels(count, pixels, weights, accumulators)
+            return self.channels(count, pixels, weights, accumulators)
 
         def one_by_one(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
             for tap, inside in enumerate(tile.inside):
@@ -322,13 +322,13 @@ class DirectConvEmitter(VectorEmitter):
     # Products
 
     def _multiply_inside(
-        self, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
+        self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one tap of the `pixels` inside the image. The others are masked, or, if there
         are many channels to mask, accumulated in vain."""
         if self.shape.channels < MANY_CHANNELS:
             return self._multiply(pixels, weights, accumulators)
-        unmasked = [_Pixel(pixel.offset) for pixel in pixels]
+        unmasked = [Pixel(pixel.offset) for pixel in pixels]
         sums = self._multiply(unmasked, weights, accumulators)
         parts = len(self.shape.parts)
         flags = [pixel.inside for pixel in pixels for _ in range(parts)]
@@ -338,15 +338,15 @@ class DirectConvEmitter(VectorEmitter):
         ]
 
     def _multiply(
-        self, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
+        self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one tap of some pixels."""
         if self.shape.is_depthwise:
             return self._vectors(pixels, weights, accumulators)
-        return self._channels(self.shape.channels, pixels, weights, accumulators)
+        return self.channels(self.shape.channels, pixels, weights, accumulators)
 
     def _vectors(
-        self, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
+        self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one depthwise tap, vectors of channels, of some pixels."""
         columns = self._load_panel(self.weights, weights)
@@ -375,8 +375,8 @@ class DirectConvEmitter(VectorEmitter):
         """The mask of the features in a vector of a panel; None if they fill it."""
         return None if part.count == part.lanes else self.first_lanes(part.count)
 
-    def _channels(
-        self, count: int, pixels: Sequence[_Pixel], weights: ir.Value, accumulators: Registers
+    def channels(
+        self, count: int, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate `count` consecutive channels of some pixels."""
         shape = self.shape

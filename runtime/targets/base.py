@@ -61,6 +61,8 @@ class Target:
     """Function from a variant to its CPU model; ``None`` if graphc has no kernels of its own."""
     find_bf16_unit: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Function from a variant to the unit of its CPU that multiplies bf16."""
+    find_int8_unit: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
+    """Function from a variant to the unit of its CPU that multiplies 8-bit integers."""
     asks_core: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
     """Function that tells whether code for a variant can query the CPU it runs on."""
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
@@ -95,6 +97,11 @@ class Target:
     def bf16_unit(self) -> str:
         """The unit of the CPU that multiplies bf16; ``none`` for targets without one."""
         return "none" if self.find_bf16_unit is None else self.find_bf16_unit(self.variant)
+
+    @property
+    def int8_unit(self) -> str:
+        """The unit of the CPU that multiplies 8-bit integers; ``none`` for targets without one."""
+        return "none" if self.find_int8_unit is None else self.find_int8_unit(self.variant)
 
     @property
     def knows_its_core(self) -> bool:

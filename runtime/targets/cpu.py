@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from .base import Flags, Target
-from .cpu_features import bf16_unit
+from .cpu_features import bf16_unit, int8_unit
 from .cpu_models import cpu_model
 
 # fmt: off
@@ -70,6 +70,7 @@ CPU = Target(
     threads_flag="--iree-llvmcpu-number-of-threads",
     find_cpu_model=cpu_model,
     find_bf16_unit=bf16_unit,
+    find_int8_unit=int8_unit,
     asks_core=_is_x86,
     shares_kernels=True,
 )

@@ -84,9 +84,9 @@ def _available(cpuinfo: Path) -> Set[str]:
     return set(flags[1].split()) if flags else set()
 
 
+_TILE_CPUS = ("sapphirerapids", "emeraldrapids", "graniterapids")
 _BF16_UNIT_OF = {
-    "znver4": "avx512bf16", "znver5": "avx512bf16",
-    "sapphirerapids": "amx", "emeraldrapids": "amx", "graniterapids": "amx",
+    "znver4": "avx512bf16", "znver5": "avx512bf16", **dict.fromkeys(_TILE_CPUS, "amx")
 }  # fmt: skip
 
 
@@ -103,6 +103,24 @@ def bf16_unit(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
         return "amx"
     vectors = "avx512_bf16" in features and "AuthenticAMD" in cpuinfo.read_text()
     return "avx512bf16" if vectors else "none"
+
+
+_INT8_VECTORS = ("cascadelake", "cooperlake", "icelake-server", "znver4", "znver5")
+
+
+def int8_unit(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The unit that multiplies 8-bit integers on the CPU of a variant of the target ``cpu``.
+
+    ``amx`` is Intel's tile unit (TDPBUSD), ``avx512vnni`` are vectors of 512 bits (VPDPBUSD);
+    ``none`` if f32 is as fast.
+    """
+    if variant != "host":
+        vectors = "avx512vnni" if variant in _INT8_VECTORS else "none"
+        return "amx" if variant in _TILE_CPUS else vectors
+    features = _available(cpuinfo)
+    if {"amx_tile", "amx_int8", "avx512_vnni"} <= features and request_tiles():
+        return "amx"
+    return "avx512vnni" if "avx512_vnni" in features else "none"
 
 
 def has_tiles(code: bytes | memoryview) -> bool:

@@ -7,7 +7,8 @@ from convolution_models import ConvCase, convolution_model
 
 import graphc
 from graphc.cpu_model import CpuModel
-from graphc.passes.cpu.direct_convolution import MIN_FILLED, DirectConv
+from graphc.passes.cpu.direct_convolution import MIN_FILLED
+from graphc.passes.cpu.pixel_tiles import PixelTiles
 
 PIPELINE = (
     "graph-convert-layout,graph-fold-constants,canonicalize,graph-direct-conv{{vector-bits={}}},"
@@ -86,12 +87,11 @@ def _check_sizes(cases, named, compiled, session):
 @pytest.mark.parametrize("features", [16, 32, 48, 64, 96, 112, 512])
 @pytest.mark.parametrize("pixels", [4, 7, 14, 17, 56, 112])
 def test_tiles(pixels, features, vector_bits):
-    rewrite = DirectConv(CpuModel(vector_bits))
-    weights = np.zeros((3, 3, 64, features), np.float32)
-    tile = rewrite._tile(pixels, weights, 1)
+    cpu = CpuModel(vector_bits)
+    tile = PixelTiles(cpu).dense(pixels, 3 * 3 * 64, features)
     assert features % tile.features == 0
-    assert (tile.vectors - 1) * rewrite.lanes < tile.features <= tile.vectors * rewrite.lanes
-    assert tile.features >= tile.vectors * rewrite.lanes * MIN_FILLED
+    assert (tile.vectors - 1) * cpu.lanes < tile.features <= tile.vectors * cpu.lanes
+    assert tile.features >= tile.vectors * cpu.lanes * MIN_FILLED
     assert 1 <= tile.pixels <= pixels
-    assert tile.pixels * tile.vectors < rewrite.registers
+    assert tile.pixels * tile.vectors < cpu.registers
     assert tile.pixels * tile.vectors >= 4  # fewer accumulators wait for each other

@@ -52,7 +52,7 @@ def test_compiled():
     graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
     opsets = [helper.make_opsetid("", 21)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-    compiled = graphc.compile(model)
+    compiled = graphc.compile(model, pipeline="int8-matmul-to-f32")
     assert compiled.report.rewrites["float-matmul"].count == len(matmuls)
     expected = _expected(feeds, {w.name: numpy_helper.to_array(w) for w in weights}, model)
     for ours, theirs in zip(compiled.run(None, feeds), expected, strict=True):

@@ -1,0 +1,68 @@
+"""Matmuls of 8-bit integers on weights packed for the integer dot products of a CPU."""
+
+import numpy as np
+
+from .attributes import Int, Str
+from .base import Tensor, TypeRuleError, builder
+from .contraction import KernelContraction, MatmulOp, require_equal_sizes
+from .packed_matmul import pack_weights
+from .types import TensorType
+
+INT8_GROUP = 4
+"""Adjacent 8-bit factors whose products one instruction adds to an accumulator."""
+INT8_K_STEPS = {"amx": 64, "avx512vnni": INT8_GROUP}
+"""The alignment of K in a matmul of 8-bit integers, by the unit that multiplies: K is a multiple of
+it."""
+
+
+class Int8MatmulOp(KernelContraction, name="int8_matmul"):
+    """``x w`` of 8-bit integers, accumulated in i32: `x` [..., K] of u8, `w` [panels, K/4, n, 4] of
+    i8, result [..., columns].
+
+    A panel holds `n` columns side by side, with four consecutive elements of each column adjacent
+    (the VNNI layout); the last panel may be padded. `unit` names the instruction set: ``amx``,
+    tiles of Intel's AMX (TDPBUSD), where `K` is a multiple of 64, or ``avx512vnni``, vectors
+    (VPDPBUSD), with the accumulators of `mr` rows in registers. Sums wrap around.
+    """
+
+    x: Tensor
+    w: Tensor
+    mr: Int
+    columns: Int
+    unit: Str
+
+    @staticmethod
+    def infer(x: TensorType, w: TensorType, *, mr: int, columns: int, unit: str) -> TensorType:
+        if x.dtype != np.uint8 or w.dtype != np.int8:
+            raise TypeRuleError(f"multiplies u8 by i8, not {x.dtype} by {w.dtype}")
+        if w.rank != 4 or x.rank < 1 or w.shape[3] != INT8_GROUP or mr < 1:
+            raise TypeRuleError(f"cannot multiply {x} by panels of groups of four {w}")
+        panels, groups, width, _ = w.static_shape
+        require_equal_sizes(x.shape[-1], INT8_GROUP * groups, "the contracted sizes")
+        if not 0 < columns <= panels * width:
+            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+        if unit not in INT8_K_STEPS:
+            raise TypeRuleError(f"unit must be one of {', '.join(INT8_K_STEPS)}, not '{unit}'")
+        if INT8_GROUP * groups % (step := INT8_K_STEPS[unit]):
+            raise TypeRuleError(f"with {unit}, {INT8_GROUP * groups} is not a multiple of {step}")
+        return x.with_dtype(np.dtype(np.int32)).with_shape((*x.shape[:-1], columns))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, w: np.ndarray, *, mr: int, columns: int, unit: str) -> np.ndarray:
+        del mr, unit
+        panels, groups, width, group = w.shape
+        matrix = w.transpose(1, 3, 0, 2).reshape(groups * group, panels * width)[:, :columns]
+        y = MatmulOp.evaluate(np.atleast_2d(x), matrix)
+        return y.reshape(*x.shape[:-1], columns)
+
+
+def pack_int8(w: np.ndarray, width: int) -> np.ndarray:
+    """[K, N] of i8, `K` a multiple of four, as panels [N/width, K/4, width, 4]; the last one is
+    padded with zeros."""
+    panels = pack_weights(w, width)
+    count, k, _ = panels.shape
+    groups = panels.reshape(count, k // INT8_GROUP, INT8_GROUP, width)
+    return np.ascontiguousarray(groups.transpose(0, 1, 3, 2))
+
+
+int8_matmul = builder(Int8MatmulOp)

@@ -1,0 +1,245 @@
+"""Contractions of dequantized tensors, computed on their integers."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.greedy import apply_rewrites
+from ..infra.query import constant_array, producer
+from ..infra.registry import register
+from ..infra.rewrite import Rewrite
+from .quantized_operands import (
+    QuantizedWeights,
+    as_unsigned,
+    moved_up,
+    quantized_input,
+    reason_against_conv,
+    reason_against_sums,
+    unsigned_source,
+)
+
+MAX_OPS_BEHIND = 32
+"""Values that are looked at for the contraction that a quantized value is computed from."""
+
+_F32 = np.dtype(np.float32)
+
+
+@register
+@dataclass(frozen=True)
+class CpuIntegerContractions(Pass):
+    """Contract 8-bit integers where a model contracts what they dequantize to.
+
+    %1 = "graph.dequantize"(%x, %sx, %zx)
+    %2 = "graph.dequantize"(%w, %sw, %zw)
+    %3 = "graph.matmul"(%1, %2) : 128x768xf32, 768x768xf32
+    -->
+    %3 = "graph.matmul"(%x, %w') : 128x768xui8, 768x768xi8
+    %4 = "graph.sub"(%3, %c) : what the zero point of x adds to each column
+    %5 = "graph.mul"(%4 as f32, sx * sw)
+
+    For constant weights with one scale, or one for each output feature, and an input with one
+    scale. Integers are summed exactly; the f32 sums of the model are rounded.
+    """
+
+    name = "cpu-integer-contractions"
+    anchor = FUNCTION
+    unit: Literal["none", "amx", "avx512vnni"] = "none"
+    """The unit that multiplies 8-bit integers; without one, f32 is faster."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.unit != "none":
+            apply_rewrites(op, REWRITES, state)
+
+
+def rescaled(
+    y: ir.Value,
+    weights: QuantizedWeights,
+    op: graph.DequantizeOp,
+    zero: int,
+    axis: int,
+    behind: int,
+) -> ir.Value:
+    """The sums `y` of integers, whose input has the zero point `zero`, as floats. Features are
+    along `axis` of the weights, and before `behind` axes of `y`."""
+    others = tuple(n for n in range(weights.integers.ndim) if n != axis)
+    if zero:
+        sums = zero * weights.integers.sum(others, dtype=np.int64).astype(np.int32)
+        y = graph.sub(y, graph.constant(value=sums.reshape(-1, *[1] * behind)))
+    scales = weights.per_feature(axis)
+    assert scales is not None
+    shape = () if scales.size == 1 else (-1, *[1] * behind)
+    scale = graph.mul(op.scale, graph.constant(value=scales.reshape(shape)))
+    return graph.mul(graph.cast(y, to=_F32), scale)
+
+
+class IntegerMatmul(Rewrite):
+    """``matmul(dequantize(x), dequantize(w))  -->  matmul(x, w)``, with scales behind."""
+
+    name = "integer-matmul"
+    root = graph.MatmulOp
+
+    def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
+        x, weights = quantized_input(op.a), QuantizedWeights.of(op.b)
+        return None if x is None or weights is None else {"x": x, "weights": weights}
+
+    def check(
+        self, op: graph.MatmulOp, x: graph.DequantizeOp, weights: QuantizedWeights
+    ) -> str | None:
+        if weights.integers.ndim != 2:
+            return "the weights are several matrices"
+        return weights.reason_against(1, weights.integers.shape[0])
+
+    def rewrite(
+        self, op: graph.MatmulOp, x: graph.DequantizeOp, weights: QuantizedWeights
+    ) -> ir.Value:
+        integers, zero = as_unsigned(x)
+        panel = graph.constant(value=weights.integers.astype(np.int8))
+        return rescaled(graph.matmul(integers, panel), weights, x, zero, axis=1, behind=0)
+
+
+class IntegerConv(Rewrite):
+    """``conv(dequantize(x), dequantize(w))  -->  conv(x, w)``, with scales behind. Padding is with
+    the zero point."""
+
+    name = "integer-conv"
+    root = graph.ConvOp
+
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
+        x, weights = quantized_input(op.x), QuantizedWeights.of(op.w)
+        if x is None or weights is None or op.attrs["layout"] != "channels_first":
+            return None
+        return {"x": x, "weights": weights}
+
+    def check(
+        self, op: graph.ConvOp, x: graph.DequantizeOp, weights: QuantizedWeights
+    ) -> str | None:
+        reason = reason_against_conv(op, weights.integers)
+        return reason or weights.reason_against(0, math.prod(weights.integers.shape[1:]))
+
+    def rewrite(
+        self, op: graph.ConvOp, x: graph.DequantizeOp, weights: QuantizedWeights
+    ) -> ir.Value:
+        image, zero = as_unsigned(x)
+        attrs = dict(op.attrs)
+        low, high = attrs["low"], attrs["high"]
+        if any((*low, *high)):
+            border = graph.constant(value=np.array(zero, np.uint8))
+            image = graph.pad(image, border, low=[0, 0, *low], high=[0, 0, *high])
+            attrs["low"] = attrs["high"] = (0,) * len(low)
+        kernel = graph.constant(value=weights.integers.astype(np.int8))
+        y = graph.conv(image, kernel, **attrs)
+        return rescaled(y, weights, x, zero, axis=0, behind=len(low))
+
+
+class UnsignedMatmul(Rewrite):
+    """``matmul(x - 128, w)  -->  matmul(x, w) - 128 * sum(w)`` for an `x` of u8: the units multiply
+    unsigned by signed integers. Exact."""
+
+    name = "unsigned-matmul"
+    root = graph.MatmulOp
+
+    def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
+        x, weights = unsigned_source(op.a), constant_array(op.b)
+        if x is None or weights is None or weights.dtype != np.int8 or weights.ndim != 2:
+            return None
+        return {"x": x, "weights": weights}
+
+    def check(self, op: graph.MatmulOp, x: ir.Value, weights: np.ndarray) -> str | None:
+        return reason_against_sums(weights.shape[0])
+
+    def rewrite(self, op: graph.MatmulOp, x: ir.Value, weights: np.ndarray) -> ir.Value:
+        sums = 128 * weights.sum(0, dtype=np.int32)
+        return graph.sub(graph.matmul(x, op.b), graph.constant(value=sums))
+
+
+class UnsignedConv(Rewrite):
+    """``conv(x - 128, w)  -->  conv(x, w) - 128 * sum(w)``, for an `x` of u8, which may be padded
+    after it moved. Exact."""
+
+    name = "unsigned-conv"
+    root = graph.ConvOp
+
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
+        padded = producer(op.x, graph.PadOp)
+        x, weights = unsigned_source(op.x if padded is None else padded.x), constant_array(op.w)
+        is_first = op.attrs["layout"] == "channels_first"
+        if x is None or weights is None or weights.dtype != np.int8 or not is_first:
+            return None
+        return {"x": x, "padded": padded, "weights": weights}
+
+    def check(
+        self, op: graph.ConvOp, x: ir.Value, padded: graph.PadOp | None, weights: np.ndarray
+    ) -> str | None:
+        if any((*op.attrs["low"], *op.attrs["high"])):
+            return "it is padded with zeros"
+        return reason_against_conv(op, weights) or reason_against_sums(math.prod(weights.shape[1:]))
+
+    def rewrite(
+        self, op: graph.ConvOp, x: ir.Value, padded: graph.PadOp | None, weights: np.ndarray
+    ) -> ir.Value:
+        if padded is not None:
+            x = graph.pad(x, moved_up(padded.value), **padded.attrs)
+        sums = 128 * weights.sum(tuple(range(1, weights.ndim)), dtype=np.int32)
+        sums = sums.reshape(-1, *[1] * (weights.ndim - 2))
+        return graph.sub(graph.conv(x, op.w, **op.attrs), graph.constant(value=sums))
+
+
+class QuantizeByReciprocal(Rewrite):
+    """``quantize(x, s, z)  -->  quantize(x * (1/s), 1, z)`` for a constant scale and an `x` that is
+    computed from a contraction of integers: a division takes as long as ten products.
+
+    A quotient may be rounded to the other side of a half, which is rare among sums of products.
+    What is computed from dequantized numbers alone often lies on a half, and is divided.
+    """
+
+    name = "quantize-by-reciprocal"
+    root = graph.QuantizeOp
+
+    def pattern(self, op: graph.QuantizeOp) -> dict[str, Any] | None:
+        scale = constant_array(op.scale)
+        if scale is None or scale.dtype != np.float32 or (scale == 1).all():
+            return None
+        if not follows_contraction(op.x):
+            return None
+        return {"scale": scale}
+
+    def check(self, op: graph.QuantizeOp, scale: np.ndarray) -> str | None:
+        with np.errstate(all="ignore"):
+            inverse = 1 / scale
+        tiny = np.finfo(np.float32).tiny
+        is_normal = np.isfinite(inverse).all() and (np.abs(inverse) >= tiny).all()
+        return None if is_normal else "a reciprocal is not a normal number"
+
+    def rewrite(self, op: graph.QuantizeOp, scale: np.ndarray) -> ir.Value:
+        inverse = graph.constant(value=1 / scale)
+        one = graph.constant(value=np.ones((), np.float32))
+        return graph.quantize(graph.mul(op.x, inverse), one, op.zero_point)
+
+
+def follows_contraction(value: ir.Value) -> bool:
+    """Return whether elementwise ops compute `value` from a contraction of integers, without
+    quantizing it in between."""
+    waiting, seen = [value], {value}
+    while waiting and len(seen) < MAX_OPS_BEHIND:
+        op = producer(waiting[-1], graph.GraphOp)
+        if isinstance(op, graph.Contraction):
+            return graph.is_integer(graph.type_of(waiting[-1]).dtype)
+        waiting.pop()
+        if isinstance(op, graph.ElementwiseOp) and not isinstance(op, graph.DequantizeOp):
+            new = set(op.operation.operands) - seen
+            waiting, seen = [*waiting, *new], seen | new
+    return False
+
+
+REWRITES = (
+    IntegerMatmul(),
+    IntegerConv(),
+    UnsignedMatmul(),
+    UnsignedConv(),
+    QuantizeByReciprocal(),
+)

@@ -1,0 +1,120 @@
+"""Operands of contractions of quantized tensors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dialects import graph
+from ...mlir import ir
+from ..infra.query import constant_array, constant_scalar, producer
+
+MAX_K = (1 << 31) // (255 * 128)
+"""Products of u8 and i8 that i32 sums without overflow."""
+
+_I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)
+
+
+@dataclass(frozen=True)
+class QuantizedWeights:
+    """Constant weights: `integers` times `scales`, which broadcast to them; the zero point is
+    subtracted."""
+
+    integers: np.ndarray
+    scales: np.ndarray
+
+    @staticmethod
+    def of(value: ir.Value) -> "QuantizedWeights | None":
+        """The weights that `value` holds dequantized, or a transpose of such; None if there are
+        none."""
+        moved = producer(value, graph.TransposeOp)
+        if moved is not None:
+            inner, perm = QuantizedWeights.of(moved.x), moved.attrs["perm"]
+            if inner is None:
+                return None
+            return QuantizedWeights(inner.integers.transpose(perm), inner.scales.transpose(perm))
+        op = producer(value, graph.DequantizeOp)
+        if op is None or op.attrs["to"] != _F32:
+            return None
+        integers, scales, zero = map(constant_array, (op.x, op.scale, op.zero_point))
+        if integers is None or scales is None or zero is None:
+            return None
+        if integers.dtype not in (np.int8, np.uint8) or scales.dtype != _F32:
+            return None
+        shifted = integers.astype(np.int32) - zero.astype(np.int32)
+        return QuantizedWeights(
+            shifted, scales.reshape((1,) * (shifted.ndim - scales.ndim) + scales.shape)
+        )
+
+    def per_feature(self, axis: int) -> np.ndarray | None:
+        """One scale for all features or one for each along `axis`; None if they vary otherwise."""
+        others = tuple(n for n in range(self.integers.ndim) if n != axis)
+        if any(self.scales.shape[n] != 1 for n in others):
+            return None
+        return self.scales.reshape(-1)
+
+    def reason_against(self, axis: int, terms: int) -> str | None:
+        """The reason why the kernels do not multiply these weights, whose features are along
+        `axis` and sums of `terms` products; or None."""
+        if self.per_feature(axis) is None:
+            return "the scales of the weights vary within a feature"
+        if self.integers.min(initial=0) < -128 or self.integers.max(initial=0) > 127:
+            return "the weights less their zero point exceed 8 bits"
+        return reason_against_sums(terms)
+
+
+def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
+    """The reason why the kernels do not convolve with `weights`, channels first, or None."""
+    if op.attrs["groups"] != 1:
+        return "it has groups"
+    if weights.shape[1] % graph.INT8_GROUP:
+        return f"channels do not fill groups of {graph.INT8_GROUP}"
+    return None
+
+
+def reason_against_sums(terms: int) -> str | None:
+    """The reason why the kernels do not compute sums of `terms` products, or None."""
+    if terms == 0 or terms % graph.INT8_GROUP:
+        return f"{terms} factors do not fill groups of {graph.INT8_GROUP}"
+    return "sums would exceed 32 bits" if terms > MAX_K else None
+
+
+def quantized_input(value: ir.Value) -> graph.DequantizeOp | None:
+    """The op that dequantizes `value` from 8 bits by one scale and one constant zero point, or
+    None."""
+    op = producer(value, graph.DequantizeOp)
+    if op is None or op.attrs["to"] != _F32 or graph.type_of(op.x).dtype not in (np.int8, np.uint8):
+        return None
+    scale = graph.type_of(op.scale)
+    if scale.shape or scale.dtype != _F32 or constant_scalar(op.zero_point) is None:
+        return None
+    return op
+
+
+def as_unsigned(op: graph.DequantizeOp) -> tuple[ir.Value, int]:
+    """What `op` dequantizes as u8, and its zero point. Signed integers move up by 128."""
+    zero = int(constant_scalar(op.zero_point))
+    if graph.type_of(op.x).dtype == np.uint8:
+        return op.x, zero
+    moved = graph.constant(value=np.array(zero + 128, np.uint8))
+    source = producer(op.x, graph.QuantizeOp)
+    if source is not None and constant_scalar(source.zero_point) == zero:
+        return graph.quantize(source.x, source.scale, moved), zero + 128
+    return moved_up(op.x), zero + 128
+
+
+def moved_up(x: ir.Value) -> ir.Value:
+    """``x + 128`` of i8, as u8."""
+    shift = graph.constant(value=np.array(128, np.int32))
+    return graph.cast(graph.add(graph.cast(x, to=_I32), shift), to=_U8)
+
+
+def unsigned_source(value: ir.Value) -> ir.Value | None:
+    """The u8 of which `value` holds the elements less 128, as i8; or None."""
+    narrowed = producer(value, graph.CastOp)
+    moved = None if narrowed is None else producer(narrowed.x, graph.SubOp)
+    if narrowed is None or moved is None or narrowed.attrs["to"] != np.int8:
+        return None
+    widened = producer(moved.a, graph.CastOp)
+    if widened is None or constant_scalar(moved.b) != 128:
+        return None
+    return widened.x if graph.type_of(widened.x).dtype == _U8 else None

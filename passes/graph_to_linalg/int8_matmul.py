@@ -1,0 +1,70 @@
+"""Calls of the kernels that multiply 8-bit integers."""
+
+import math
+
+from ...dialects import graph
+from ...mlir import ir
+from ..kernels.amx import TILES_INT8
+from ..kernels.amx_conv import AmxConvEmitter, AmxConvShape
+from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
+from ..kernels.epilogue import VectorEpilogue
+from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
+from ..kernels.int8_matmul import QuadsMatmulShape
+from ..kernels.vnni_matmul import GROUP_LANES, VnniMatmulEmitter
+from .direct_convolution import along_axes, dynamic_sizes_of, extents_of
+from .image_extents import known_extents
+from .kernel_calls import compute
+from .kernel_rules import always, lowers_with_epilogue
+from .lowering import Lowering
+from .packed_matmul import row_count
+
+
+@lowers_with_epilogue(graph.Int8MatmulOp, narrows=always)
+def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
+    """Compute a matmul of 8-bit integers and its `epilogue`."""
+    known, sizes = row_count(op)
+    _, groups, width, group = graph.type_of(op.w).static_shape
+    if op.attrs["unit"] == "amx":
+        columns = op.attrs["columns"]
+        tiles = AmxMatmulShape(known, group * groups, columns, ctx.cpu, dot=TILES_INT8)
+        return compute(ctx, AmxMatmulEmitter, "amx_int8_matmul", tiles, op, epilogue, sizes=sizes)
+    shape = QuadsMatmulShape(
+        known, groups, op.attrs["columns"],
+        nr=width, lanes=GROUP_LANES, mr=op.attrs["mr"], cpu=ctx.cpu,
+    )  # fmt: skip
+    return compute(ctx, VnniMatmulEmitter, "int8_matmul", shape, op, epilogue, sizes=sizes)
+
+
+@lowers_with_epilogue(graph.Int8DirectConvOp, narrows=always)
+def int8_direct_conv(
+    ctx: Lowering, op: graph.Int8DirectConvOp, epilogue: VectorEpilogue
+) -> ir.Value:
+    """Compute a direct convolution of 8-bit integers and its `epilogue`."""
+    if op.attrs["unit"] == "amx":
+        tiles = _tiles_shape(ctx, op)
+        return compute(ctx, AmxConvEmitter, "amx_int8_conv", tiles, op, epilogue)
+    attrs, sizes = op.attrs, dynamic_sizes_of(op)
+    (*image, channels), result = extents_of(op)
+    _, *kernel, groups, width, size = graph.type_of(op.w).static_shape
+    assert channels == groups * size
+    shape = Int8DirectConvShape(
+        known_extents((*image, groups)), known_extents(result), along_axes(kernel, 1),
+        along_axes(attrs["strides"], 1), along_axes(attrs["dilations"], 1), low=(0, 0), nr=width,
+        groups=1, tile_w=attrs["tile_w"], lanes=attrs["lanes"],
+    )  # fmt: skip
+    emitter = Int8DirectConvEmitter
+    return compute(ctx, emitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes)
+
+
+def _tiles_shape(ctx: Lowering, op: graph.Int8DirectConvOp) -> AmxConvShape:
+    """The kernel shape of a convolution on the tiles of AMX."""
+    (images, height, width, _), (_, rows, pixels, features) = (
+        [graph.static_size(size) for size in shape] for shape in extents_of(op)
+    )
+    _, *kernel, groups, _, size = graph.type_of(op.w).static_shape
+    taps, image, result = along_axes(kernel, 1), (height, width), (rows, pixels)
+    return AmxConvShape(
+        AmxConvShape.count_positions(images, image, result), math.prod(taps) * groups * size,
+        features, ctx.cpu, dot=TILES_INT8, image=image, result=result, kernel=taps,
+        dilations=along_axes(op.attrs["dilations"], 1),
+    )  # fmt: skip

@@ -1,0 +1,18 @@
+"""The shape of matmuls of 8-bit integers on vectors (VPDPBUSD)."""
+
+from dataclasses import dataclass
+
+from .vnni_matmul import DOT_INT8, GroupDot, VnniMatmulShape
+
+
+@dataclass(frozen=True)
+class QuadsMatmulShape(VnniMatmulShape):
+    """A matmul whose K is counted in groups of four."""
+
+    dot: GroupDot = DOT_INT8
+
+    @property
+    def k_blocks(self) -> int:
+        """One, so that the epilogue finds the accumulators in registers: a panel's weights are a
+        quarter of those of f32, and the L2 is fast enough for them."""
+        return 1

@@ -1,0 +1,76 @@
+// RUN: gc-opt %s --cpu-integer-contractions="unit=avx512vnni" --split-input-file | filecheck %s
+// RUN: gc-opt %s --cpu-integer-contractions="unit=none" --split-input-file | filecheck %s --check-prefix=NONE
+
+// One scale for each feature; the zero point of the input is subtracted from each column.
+
+// CHECK-LABEL: @matmul
+// CHECK: %[[Y:.*]] = "graph.matmul"(%arg0, %{{.*}}) : (tensor<8x64xui8>, tensor<64x32xi8>) -> tensor<8x32xi32>
+// CHECK: %[[Z:.*]] = "graph.sub"(%[[Y]], %{{.*}}) : (tensor<8x32xi32>, tensor<32xi32>)
+// CHECK: %[[F:.*]] = "graph.cast"(%[[Z]]) {to = f32}
+// CHECK: "graph.mul"(%[[F]], %{{.*}}) : (tensor<8x32xf32>, tensor<32xf32>)
+// NONE-LABEL: @matmul
+// NONE: "graph.matmul"{{.*}}tensor<64x32xf32>
+func.func @matmul(%x: tensor<8x64xui8>) -> tensor<8x32xf32> {
+  %s = "graph.constant"() {value = dense<0.1> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<128> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "graph.constant"() {value = dense<3> : tensor<64x32xi8>} : () -> tensor<64x32xi8>
+  %t = "graph.constant"() {value = dense<0.5> : tensor<1x32xf32>} : () -> tensor<1x32xf32>
+  %n = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %w = "graph.dequantize"(%q, %t, %n) {to = f32} : (tensor<64x32xi8>, tensor<1x32xf32>, tensor<i8>) -> tensor<64x32xf32>
+  %y = "graph.matmul"(%a, %w) : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}
+
+// -----
+
+// Images are padded with the zero point.
+
+// CHECK-LABEL: @conv
+// CHECK: %[[Z:.*]] = "graph.constant"() {value = dense<7> : tensor<ui8>}
+// CHECK: %[[X:.*]] = "graph.pad"(%arg0, %[[Z]]) {high = [0, 0, 1, 1], low = [0, 0, 1, 1]}
+// CHECK: "graph.conv"(%[[X]], %{{.*}}) {{.*}}high = array<i64: 0, 0>{{.*}}-> tensor<1x16x9x9xi32>
+func.func @conv(%x: tensor<1x8x9x9xui8>) -> tensor<1x16x9x9xf32> {
+  %s = "graph.constant"() {value = dense<0.1> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<7> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "graph.constant"() {value = dense<3> : tensor<16x8x3x3xi8>} : () -> tensor<16x8x3x3xi8>
+  %n = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<1x8x9x9xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x8x9x9xf32>
+  %w = "graph.dequantize"(%q, %s, %n) {to = f32} : (tensor<16x8x3x3xi8>, tensor<f32>, tensor<i8>) -> tensor<16x8x3x3xf32>
+  %y = "graph.conv"(%a, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_first", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x8x9x9xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x9x9xf32>
+  return %y : tensor<1x16x9x9xf32>
+}
+
+// -----
+
+// What moved to signed integers is multiplied as it was.
+
+// CHECK-LABEL: @unsigned
+// CHECK: "graph.matmul"(%arg0, %{{.*}}) : (tensor<8x64xui8>, tensor<64x32xi8>)
+func.func @unsigned(%x: tensor<8x64xui8>) -> tensor<8x32xi32> {
+  %m = "graph.constant"() {value = dense<128> : tensor<i32>} : () -> tensor<i32>
+  %w = "graph.constant"() {value = dense<3> : tensor<64x32xi8>} : () -> tensor<64x32xi8>
+  %a = "graph.cast"(%x) {to = i32} : (tensor<8x64xui8>) -> tensor<8x64xi32>
+  %b = "graph.sub"(%a, %m) : (tensor<8x64xi32>, tensor<i32>) -> tensor<8x64xi32>
+  %c = "graph.cast"(%b) {to = i8} : (tensor<8x64xi32>) -> tensor<8x64xi8>
+  %y = "graph.matmul"(%c, %w) : (tensor<8x64xi8>, tensor<64x32xi8>) -> tensor<8x32xi32>
+  return %y : tensor<8x32xi32>
+}
+
+// -----
+
+// A scale for each row of the weights belongs to no feature.
+
+// CHECK-LABEL: @scales_along_k
+// CHECK: "graph.matmul"{{.*}}tensor<64x32xf32>
+func.func @scales_along_k(%x: tensor<8x64xui8>) -> tensor<8x32xf32> {
+  %s = "graph.constant"() {value = dense<0.1> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<128> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "graph.constant"() {value = dense<3> : tensor<64x32xi8>} : () -> tensor<64x32xi8>
+  %t = "graph.constant"() {value = dense<0.5> : tensor<64x1xf32>} : () -> tensor<64x1xf32>
+  %n = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %w = "graph.dequantize"(%q, %t, %n) {to = f32} : (tensor<64x32xi8>, tensor<64x1xf32>, tensor<i8>) -> tensor<64x32xf32>
+  %y = "graph.matmul"(%a, %w) : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}

@@ -1,0 +1,196 @@
+"""Kernels that multiply 8-bit integers: sums are exact, quantized models at most a step off."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from numerics import build_model
+from onnx import helper
+
+import graphc
+from graphc.runtime.targets import cpu_features
+
+NEEDED = {"amx": {"amx_tile", "amx_int8", "avx512_vnni"}, "avx512vnni": {"avx512_vnni"}}
+PIPELINE = (
+    "graph-fold-constants{{keep-quantized=true}},graph-simplify,"
+    "cpu-integer-contractions{{unit={0}}},graph-convert-layout,graph-simplify,graph-fold-constants,"
+    "canonicalize,cse,cpu-select-int8-kernels{{vector-bits=512 unit={0}}},int8-matmul-to-f32,"
+    "graph-fuse-epilogue,canonicalize"
+)
+
+# rows, K, columns: around the sizes of tiles and vectors, and below them
+MATMULS = [(1, 64, 64), (8, 40, 128), (17, 64, 33), (33, 192, 100), (197, 36, 192), (5, 1040, 200),
+           (300, 256, 16)]  # fmt: skip
+
+# image, features, kernel, strides, dilations, pads
+CONVS = [
+    ((1, 8, 12, 13), 32, (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+    ((2, 64, 9, 17), 48, (3, 3), (2, 2), (1, 1), (1, 0, 0, 2)),
+    ((1, 64, 14, 14), 64, (1, 1), (2, 2), (1, 1), (0, 0, 0, 0)),
+    ((1, 4, 20, 21), 40, (5, 3), (1, 2), (2, 1), (3, 2, 1, 0)),
+    ((3, 12, 30), 17, (3,), (1,), (2,), (2, 2)),
+    ((1, 16, 6, 2), 24, (2, 2), (1, 1), (1, 1), (0, 0, 0, 0)),
+    ((2, 64, 9, 10), 32, (3, 3), (1, 1), (2, 1), (1, 2, 1, 0)),
+    ((3, 128, 21), 64, (3,), (1,), (1,), (1, 1)),
+]
+
+
+@pytest.fixture(params=list(NEEDED))
+def unit(request):
+    if not NEEDED[request.param] <= set(cpu_features.host_features()):
+        pytest.skip(f"this CPU lacks {request.param}")
+    if request.param == "amx" and not cpu_features.request_tiles():
+        pytest.skip("the system does not let this process use tiles")
+    return request.param
+
+
+def _bytes(random, dtype, shape):
+    """Random integers, many of them at the ends of the range."""
+    limits = np.iinfo(dtype)
+    x = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    x[random.random(shape) < 0.3] = limits.max
+    return x
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_matmul_integer(unit, known, dtype):
+    random = np.random.default_rng(0)
+    nodes, inputs, weights, feeds, expected = [], {}, {}, {}, []
+    for i, (rows, k, columns) in enumerate(MATMULS):
+        x, zero = _bytes(random, dtype, (rows, k)), dtype(100)
+        w = _bytes(random, np.int8, (k, columns))
+        feeds[f"x{i}"], weights[f"w{i}"], weights[f"z{i}"] = x, w, zero
+        inputs[f"x{i}"] = (dtype, (rows if known else f"rows{i}", k))
+        nodes.append(helper.make_node("MatMulInteger", [f"x{i}", f"w{i}", f"z{i}"], [f"y{i}"]))
+        expected.append((x.astype(np.int64) - int(zero)) @ w.astype(np.int64))
+    model = build_model(nodes, inputs, [f"y{i}" for i in range(len(MATMULS))], weights)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), threads=2)
+    if dtype == np.uint8:
+        assert compiled.report.rewrites["pack-int8-matmul"].count == len(MATMULS)
+    for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):
+        np.testing.assert_array_equal(ours, truth)
+    if not known:
+        nothing = {name: array[:0] for name, array in feeds.items()}
+        for y, truth in zip(compiled.run(None, nothing), expected, strict=True):
+            assert y.shape == (0, truth.shape[1])
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_conv_integer(unit, known):
+    random = np.random.default_rng(1)
+    nodes, inputs, weights, feeds = [], {}, {}, {}
+    for i, (image, features, kernel, strides, dilations, pads) in enumerate(CONVS):
+        feeds[f"x{i}"] = _bytes(random, np.uint8, image)
+        weights[f"w{i}"] = _bytes(random, np.int8, (features, image[1], *kernel))
+        weights[f"z{i}"] = np.uint8(7 * i)
+        names = [f"{axis}{i}" for axis in "nhw"]
+        shape = image if known else (names[0], image[1], *names[1 : len(image) - 1])
+        inputs[f"x{i}"] = (np.uint8, shape)
+        nodes.append(
+            helper.make_node(
+                "ConvInteger", [f"x{i}", f"w{i}", f"z{i}"], [f"y{i}"], pads=pads,
+                strides=strides, dilations=dilations,
+            )
+        )  # fmt: skip
+    model = build_model(nodes, inputs, [f"y{i}" for i in range(len(CONVS))], weights)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), threads=2)
+    assert compiled.report.rewrites["pack-int8-conv"].count == len(CONVS)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    for ours, theirs in zip(compiled.run(None, feeds), session.run(None, feeds), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+class _Quantized:
+    """A model whose nodes are quantized as ONNX Runtime's quantizer does it."""
+
+    def __init__(self, activations: type, seed: int):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.constants, self.activations = [], {}, activations
+
+    def constant(self, array) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(array)
+        return name
+
+    def node(self, op, inputs, **attrs) -> str:
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], **attrs))
+        return name
+
+    def quantize(self, x: str, scale: float, zero: int, back: bool = True) -> str:
+        parameters = [self.constant(np.float32(scale)), self.constant(self.activations(zero))]
+        y = self.node("QuantizeLinear", [x, *parameters])
+        return self.node("DequantizeLinear", [y, *parameters]) if back else y
+
+    def weights(self, shape, axis: int) -> str:
+        """Constants with a scale for each feature."""
+        scales = self.random.uniform(0.002, 0.01, shape[axis]).astype(np.float32)
+        integers = self.random.integers(-127, 127, shape, np.int8, endpoint=True)
+        names = [self.constant(integers), self.constant(scales)]
+        names.append(self.constant(np.zeros(shape[axis], np.int8)))
+        return self.node("DequantizeLinear", names, axis=axis)
+
+    def bias(self, size: int) -> str:
+        integers = self.random.integers(-20_000, 20_000, size, np.int32)
+        scale = self.constant(np.full(size, 1e-5, np.float32))
+        zero = self.constant(np.zeros(size, np.int32))
+        return self.node("DequantizeLinear", [self.constant(integers), scale, zero], axis=0)
+
+    def conv(self, x: str, channels: int, features: int, size: int, **attrs) -> str:
+        w = self.weights((features, channels, size, size), axis=0)
+        return self.node("Conv", [x, w, self.bias(features)], **attrs)
+
+
+def _residual_net(activations) -> _Quantized:
+    zero = 120 if activations == np.uint8 else -5
+    net = _Quantized(activations, seed=3)
+    x = net.quantize("x", 0.02, zero)
+    a = net.quantize(net.conv(x, 16, 32, 3, pads=[1] * 4), 0.5, zero)
+    b = net.quantize(net.node("Relu", [net.conv(a, 32, 32, 3, pads=[1] * 4)]), 4.0, zero)
+    c = net.quantize(net.node("Add", [b, a]), 4.5, zero - 3)
+    d = net.node("MaxPool", [c], kernel_shape=[2, 2], strides=[2, 2])
+    d = net.quantize(d, 4.5, zero - 3)
+    e = net.quantize(net.conv(d, 32, 64, 1), 40.0, zero)
+    e = net.node("Reshape", [e, net.constant(np.array([0, -1]))])
+    f = net.node("MatMul", [e, net.weights((64 * 5 * 6, 48), axis=1)])
+    net.quantize(net.node("Add", [f, net.bias(48)]), 60.0, zero, back=False)
+    return net
+
+
+@pytest.mark.parametrize("activations", [np.uint8, np.int8])
+@pytest.mark.parametrize("images", [1, "images"])
+def test_quantized_net(unit, activations, images):
+    net = _residual_net(activations)
+    output = net.nodes[-1].output[0]
+    inputs = {"x": (np.float32, (images, 16, 10, 12))}
+    model = build_model(net.nodes, inputs, [output], net.constants)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(activations))
+    model.graph.output[0].type.tensor_type.elem_type = element
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), threads=2)
+    fired = compiled.report.rewrites
+    assert fired["integer-conv"].count == 3
+    assert fired["integer-matmul"].count == 1
+    assert fired["pool-quantized"].count == 1
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    for count in [1] if images == 1 else [3, 1]:
+        x = np.random.default_rng(count).standard_normal((count, 16, 10, 12), np.float32)
+        (ours,), (theirs,) = compiled.run(None, {"x": x}), session.run(None, {"x": x})
+        assert ours.dtype == theirs.dtype
+        steps = np.abs(ours.astype(int) - theirs.astype(int))
+        assert steps.max() <= 1
+        assert len(np.unique(theirs)) > 20  # neither saturated nor constant
+
+
+@pytest.mark.parametrize(
+    ("flags", "found"),
+    [("avx512_vnni amx_tile amx_int8", "amx"), ("avx512_vnni", "avx512vnni"), ("avx2", "none")],
+)
+def test_units(tmp_path, monkeypatch, flags, found):
+    path = tmp_path / "cpuinfo"
+    path.write_text(f"flags\t\t: {flags}\n")
+    monkeypatch.setattr(cpu_features, "request_tiles", lambda: True)
+    assert cpu_features.int8_unit("host", path) == found
+    monkeypatch.setattr(cpu_features, "request_tiles", lambda: False)
+    assert cpu_features.int8_unit("host", path) == found.replace("amx", "avx512vnni")
