@@ -57,6 +57,7 @@ from .resampling import *
 from .rois import *
 from .shape_constraints import Equal, NotNegative, ShapeConstraint, collect_constraints
 from .shapes import *
+from .signal import *
 from .sorting import *
 from .strassen import *
 from .symbolic_values import known_sizes, symbolic_value
