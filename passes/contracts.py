@@ -83,6 +83,7 @@ LINALG = Contract(
             "llvm.inline_asm",
             "llvm.inttoptr",
             "nvvm.read.ptx.sreg.tid.x",
+            "ub.poison",
         }
     ),
     # The backend parses another spelling of these; `linalg.generic` says the same.
