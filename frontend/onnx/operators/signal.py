@@ -1,4 +1,4 @@
-"""Fourier transforms as matmuls with tables of sines, window functions, and mel weights."""
+"""Fourier transforms of signals and their frames, and mel weights."""
 
 import math
 
@@ -9,13 +9,10 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim, floordiv, minimum
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
-from .evaluation import evaluated
 from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
 
 Size = int | Dim
 _F64 = np.dtype(np.float64)
-_LARGE = 1 << 22
-"""Tables of more elements are computed when the model runs."""
 
 
 @onnx_op("DFT", since=17)
@@ -54,96 +51,15 @@ def transform(
     follow from the others; inverse, it takes such, and the result is real.
     """
     type_ = graph.type_of(x)
-    parts = type_.shape[-1]
-    if not graph.is_float(type_.dtype) or not isinstance(parts, int) or parts not in (1, 2):
-        raise graph.TypeRuleError(f"needs floats with one or two parts in the last axis: {type_}")
-    if onesided and parts != (2 if inverse else 1):
-        raise graph.TypeRuleError("onesided is for real signals and their spectra")
     extent = type_.shape[axis]
     if length is None:
         length = 2 * (extent - 1) if inverse and onesided else extent
-    half = floordiv(length, 2) + 1
-    used = minimum(extent, half if inverse and onesided else length)
-    count = half if onesided and not inverse else length
-    x = _first(x, axis, used)
-    table = _table(used, count, length, type_.dtype, parts, inverse, onesided)
-    others = [i for i in range(type_.rank - 1) if i != axis]
-    perm = [*others, axis, type_.rank - 1]
-    outer = [type_.shape[i] for i in others]
-    rows = graph.reshape(graph.transpose(x, perm=perm), shape=[*outer, used * parts])
-    wide = 1 if inverse and onesided else 2
-    product = graph.matmul(rows if outer else graph.reshape(rows, shape=[1, used * parts]), table)
-    y = graph.reshape(product, shape=[*outer, count, wide])
-    return graph.transpose(y, perm=[perm.index(i) for i in range(type_.rank)])
-
-
-def _first(x: ir.Value, axis: int, count: Size) -> ir.Value:
-    shape = list(graph.type_of(x).shape)
-    if shape[axis] == count:
-        return x
-    shape[axis] = count
-    return graph.slice_(x, starts=[0] * len(shape), sizes=shape, steps=[1] * len(shape))
-
-
-def _table(used, count, length, dtype, parts: int, inverse: bool, onesided: bool) -> ir.Value:
-    """[used * parts, count * parts of the result]: what each number adds to each of the result."""
-    known = all(isinstance(size, int) for size in (used, count, length))
-    if known and used * count * 4 <= _LARGE:
-        (table,) = evaluated(lambda: [_waves(used, count, length, _F64, parts, inverse, onesided)])
-        return graph.constant(value=_data(table).astype(dtype))
-    wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
-    waves = _waves(used, count, length, wide, parts, inverse, onesided)
-    return waves if wide == dtype else graph.cast(waves, to=dtype)
-
-
-def _data(value: ir.Value) -> np.ndarray:
-    return require_constant(value, "a table")
-
-
-def _waves(used, count, length, dtype, parts: int, inverse: bool, onesided: bool) -> ir.Value:
-    rows = graph.reshape(positions(used), shape=[used, 1, 1, 1])
-    columns = graph.reshape(positions(count), shape=[1, 1, count, 1])
-    whole = graph.max_(size_scalar(length), size_scalar(1))
-    cos, sin = _cos_and_sin(graph.mod(graph.mul(rows, columns), whole), whole, dtype)
-    if inverse:
-        scale = graph.reciprocal(graph.cast(whole, to=dtype))
-        if onesided:  # the frequencies that were left out are as large as those given
-            twice = graph.cast(_has_mirror(used, length), to=dtype)
-            twice = graph.reshape(graph.add(twice, _scalar(1, dtype)), shape=[used, 1, 1, 1])
-            scale = graph.mul(scale, twice)
-        cos, sin = graph.mul(cos, scale), graph.mul(sin, scale)
-    real, imaginary = (graph.neg(sin), sin) if inverse else (sin, graph.neg(sin))
-    if inverse and onesided:
-        table = graph.concat([cos, real], axis=1)
-    else:
-        table = graph.concat([cos, imaginary], axis=3)
-        if parts == 2:
-            table = graph.concat([table, graph.concat([real, cos], axis=3)], axis=1)
-    sizes = graph.type_of(table).shape
-    return graph.reshape(table, shape=[used * sizes[1], count * sizes[3]])
-
-
-def _cos_and_sin(part: ir.Value, whole: ir.Value, dtype: np.dtype) -> tuple[ir.Value, ir.Value]:
-    """Cosine and sine of ``part / whole`` of a turn, both integers; exact at each quarter."""
-    fourfold = graph.mul(part, size_scalar(4))
-    quarter = graph.div(fourfold, whole)
-    rest = graph.cast(graph.sub(fourfold, graph.mul(quarter, whole)), to=dtype)
-    angle = graph.div(graph.mul(rest, _scalar(math.pi / 2, dtype)), graph.cast(whole, to=dtype))
-    cos, sin = graph.cos(angle), graph.sin(angle)
-    is_odd = graph.equal(graph.mod(quarter, size_scalar(2)), size_scalar(1))
-    cos, sin = graph.where(is_odd, sin, cos), graph.where(is_odd, cos, sin)
-    is_first = graph.equal(quarter, size_scalar(0))
-    is_left = graph.or_(graph.equal(quarter, size_scalar(1)), graph.equal(quarter, size_scalar(2)))
-    is_above = graph.or_(is_first, graph.equal(quarter, size_scalar(1)))
-    return graph.where(is_left, graph.neg(cos), cos), graph.where(is_above, sin, graph.neg(sin))
-
-
-def _has_mirror(used: Size, length: Size) -> ir.Value:
-    """A mask of the frequencies that have a mirror frequency: all but 0 and half the length."""
-    position = positions(used)
-    doubled = graph.add(position, position)
-    inner = graph.less(doubled, size_scalar(length))
-    return graph.and_(inner, graph.greater(position, size_scalar(0)))
+    perm = [*(i for i in range(type_.rank - 1) if i != axis), axis, type_.rank - 1]
+    narrow = type_.dtype.itemsize < 4
+    rows = graph.transpose(graph.cast(x, to=np.float32) if narrow else x, perm=perm)
+    y = graph.dft(rows, length=length, inverse=inverse, onesided=onesided)
+    y = graph.transpose(y, perm=[perm.index(i) for i in range(type_.rank)])
+    return graph.cast(y, to=type_.dtype) if narrow else y
 
 
 def _scalar(value: float, dtype: np.dtype) -> ir.Value:
@@ -202,12 +118,26 @@ def stft(signal, frame_step, window=None, frame_length=None, *, node, onesided=1
     if frame_length is not None:
         (length,) = require_sizes(frame_length, node, "frame_length")
         width = length if window is None else width
-    frames = floordiv(type_.shape[1] - length, step) + 1
-    starts = graph.mul(graph.reshape(positions(frames), shape=[frames, 1]), size_scalar(step))
-    x = graph.gather(signal, graph.add(starts, positions(width)), axis=1)
+    x = _frames(signal, width, length, step)
     if window is not None:
         x = graph.mul(x, graph.reshape(window, shape=[width, 1]))
     return transform(x, 2, length, inverse=False, onesided=bool(onesided))
+
+
+def _frames(signal: ir.Value, width: Size, length: Size, step: Size) -> ir.Value:
+    """[batch, frames, width, parts]: the first `width` of each `length` points, `step` apart."""
+    batch, points, parts = graph.type_of(signal).shape
+    frames = floordiv(points - length, step) + 1
+    if isinstance(width, int) and isinstance(step, int) and width > 0:
+        kept = (batch, points - length + width, parts)
+        if kept != (batch, points, parts):
+            signal = graph.slice_(signal, starts=[0] * 3, sizes=kept, steps=[1] * 3)
+        rows = graph.im2col(
+            signal, kernel=[width], strides=[step], dilations=[1], low=[0], high=[0]
+        )
+        return graph.reshape(rows, shape=[batch, frames, width, parts])
+    starts = graph.mul(graph.reshape(positions(frames), shape=[frames, 1]), size_scalar(step))
+    return graph.gather(signal, graph.add(starts, positions(width)), axis=1)
 
 
 @onnx_op("MelWeightMatrix", since=17)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, evaluate
+from numerics import Cases, Feed, compare, const, evaluate, run_compiled
 
 from graphc.errors import InvalidModelError
 
@@ -36,6 +36,27 @@ def test_dft_of_lengths_and_axes_of_the_run():
     cases.add("DFT", REAL, None, np.array(1), tolerance=LOOSE)
     cases.add("DFT", REAL, np.array(6), np.array(-3), onesided=1, tolerance=LOOSE)
     cases.compare_evaluation()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_narrow_types_are_computed_in_f32():
+    x = np.random.default_rng(0).standard_normal((2, 300, 1)).astype(np.float16)
+    cases = Cases(opset=20)
+    cases.add("DFT", x, None, const(1), onesided=1)
+    y = np.fft.rfft(x[..., 0].astype(np.float64))
+    expected = np.stack([y.real, y.imag], -1).astype(np.float16)
+    compare(evaluate(cases.model(), cases.feeds), [expected], cases.outputs)
+    found = run_compiled(cases.model(), cases.feeds)
+    compare(found, [expected], cases.outputs, dict.fromkeys(cases.outputs, 1e-3))
+
+
+def test_signals_of_no_points():
+    """Frequencies of nothing are 0, whether the run or the model says how many there are."""
+    cases = Cases(opset=20)
+    nothing = np.zeros((2, 0, 1), np.float32)
+    cases.add("DFT", nothing, const(4), const(1))
+    cases.add("DFT", Feed(nothing, ["n", "length", 1]), const(300), const(1), onesided=1)
+    cases.add("DFT", Feed(nothing, ["rows", "points", 1]), None, const(1))
     cases.compare_compiled_with_evaluation()
 
 
