@@ -76,6 +76,9 @@ def test_stft():
     cases.add("STFT", _floats(1, 40, 2), const(8), const(window), onesided=0, tolerance=LOOSE)
     named = Feed(signal, ["batch", "length", 1])
     cases.add("STFT", named, np.array(8), window, const(16), tolerance=LOOSE)
+    cases.add("STFT", _floats(2, 20, 1), const(8), const(window), tolerance=LOOSE)  # one frame
+    named = Feed(_floats(1, 300, 1), ["batch", "samples", 1])
+    cases.add("STFT", named, const(40), const(np.hanning(256).astype(np.float32)), tolerance=LOOSE)
     cases.compare_with_onnxruntime()
 
 
