@@ -83,8 +83,9 @@ class VectorEmitter:
     """Emits code at the insertion point, which is in a kernel. Vectors have `lanes` elements unless
     another length is given."""
 
-    def __init__(self, lanes: int):
-        self.lanes = lanes
+    def __init__(self, lanes: int, element: ir.Type | None = None):
+        """Vectors are of f32 unless another type of elements is given."""
+        self.lanes, self.element = lanes, element or ir.F32Type.get()
         self._constants: dict[int, ir.Value] = {}
         self._entry = ir.InsertionPoint.current.block
 
@@ -93,8 +94,8 @@ class VectorEmitter:
         return self.vector_of(self.lanes)
 
     def vector_of(self, lanes: int, element: ir.Type | None = None) -> ir.VectorType:
-        """The type of vectors of `lanes` elements, of f32 unless another type is given."""
-        return ir.VectorType.get([lanes], element or ir.F32Type.get())
+        """The type of vectors of `lanes` elements, of another type than `element` if given."""
+        return ir.VectorType.get([lanes], element or self.element)
 
     def index(self, value: int | ir.Value) -> ir.Value:
         """An index; one that is known is a constant, defined at the start of the kernel."""
@@ -108,7 +109,7 @@ class VectorEmitter:
     def splat(
         self, value: float, lanes: int | None = None, element: ir.Type | None = None
     ) -> ir.Value:
-        """A vector of equal elements, of f32 unless another `element` type is given."""
+        """A vector of equal elements, of another type than the emitter's if given."""
         type_ = self.vector_of(lanes or self.lanes, element)
         if isinstance(type_.element_type, ir.IntegerType):
             attribute = ir.IntegerAttr.get(type_.element_type, int(value))

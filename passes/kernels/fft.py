@@ -34,18 +34,7 @@ class FftEmitter(VectorEmitter):
     """Emits transforms of vectors of `lanes` elements of the float type `element`."""
 
     def __init__(self, lanes: int, element: ir.Type):
-        super().__init__(lanes)
-        self.element = element
-
-    def vector_of(self, lanes: int) -> ir.VectorType:
-        """The type of vectors of `lanes` elements."""
-        return ir.VectorType.get([lanes], self.element)
-
-    def splat(self, value: float, lanes: int | None = None) -> ir.Value:
-        """A vector of equal elements."""
-        type_ = self.vector_of(lanes or self.lanes)
-        element = ir.FloatAttr.get(self.element, value)
-        return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
+        super().__init__(lanes, element)
 
     def total(self, *terms: Index) -> ir.Value:
         """The sum of indices."""
