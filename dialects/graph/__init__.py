@@ -43,6 +43,7 @@ from .fusion import *
 from .indexing import *
 from .int8_direct_conv import *
 from .int8_matmul import *
+from .lookup import *
 from .movement import *
 from .normalization import *
 from .packed_matmul import *

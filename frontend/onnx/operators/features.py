@@ -9,6 +9,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
+from .lookup import look_up
 from .scores import as_floats
 
 _DOMAIN = "ai.onnx.ml"
@@ -153,8 +154,7 @@ def label_encoder(
     default = default_int64 if graph.is_integer(values.dtype) else default_float
     if default_tensor is not None:
         default = default_tensor.reshape(())
-    with_default = np.append(values, np.array(default, values.dtype))
-    return graph.gather(graph.constant(value=with_default), _position_of(x, keys), axis=0)
+    return look_up(x, keys, values, default)
 
 
 def _table(
@@ -165,17 +165,3 @@ def _table(
             raise UnsupportedError("keys or values that are strings")
         return tensor.ravel()
     return np.array(ints, np.int64) if floats is None else np.array(floats, np.float32)
-
-
-def _position_of(x: ir.Value, keys: np.ndarray) -> ir.Value:
-    """The position of each element among `keys`, or their number; NaN is a key as well."""
-    shape = graph.type_of(x).shape
-    column = graph.reshape(x, shape=[*shape, 1])
-    hit = graph.equal(column, graph.constant(value=keys))
-    if graph.is_float(keys.dtype) and np.isnan(keys).any():
-        is_nan = graph.constant(value=np.isnan(keys))
-        hit = graph.or_(hit, graph.and_(graph.is_nan(column), is_nan))
-    last = len(shape)
-    position = graph.constant(value=np.arange(len(keys)))
-    missing = graph.constant(value=np.array(len(keys)))
-    return graph.reduce_min(graph.where(hit, position, missing), axes=[last], keepdims=False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, run_compiled
+from numerics import Cases, Feed, compare, const, evaluate, output_names, run_compiled
 from onnx import numpy_helper
 
 from graphc.errors import ExecutionError, InvalidModelError, UnsupportedModelError
@@ -68,6 +68,48 @@ def test_label_encoders():
     tensors = {k: numpy_helper.from_array(np.array(v)) for k, v in table.items()}
     cases.add("LabelEncoder", floats.astype(np.float64), domain=_DOMAIN, **tensors)
     cases.compare_with_onnxruntime()
+
+
+def test_label_encoders_of_many_keys():
+    cases = _cases()
+    keys = _random.permutation(40_000)[:20_000] * 7919 - (1 << 40)
+    asked = np.concatenate([keys[:50], keys[-50:], keys[:9] + 1, [0, -1, 1 << 62]])
+    for given, dims in ((asked.reshape(8, -1), ["b", "n"]), (asked[:0], ["none"])):
+        cases.add("LabelEncoder", Feed(given, dims), domain=_DOMAIN, keys_int64s=keys.tolist(),
+                  values_floats=_normal(keys.size).tolist())  # fmt: skip
+    floats = np.concatenate([_normal(3000), [np.nan, np.inf, -np.inf, -0.0]]).astype(np.float32)
+    x = np.concatenate([floats, floats + 1, [0.0], -floats]).astype(np.float32)
+    cases.add("LabelEncoder", Feed(x, ["n"]), domain=_DOMAIN, keys_floats=floats.tolist(),
+              values_int64s=[*range(floats.size)], default_int64=-9)  # fmt: skip
+    cases.compare_with_onnxruntime()
+    cases.compare_compiled_with_evaluation()
+
+
+def test_the_first_of_equal_keys_counts():
+    cases = _cases()
+    cases.add("LabelEncoder", np.array([1, 2, 3]), domain=_DOMAIN, keys_int64s=[1, 2, 1, 2, 1],
+              values_int64s=[5, 6, 7, 8, 9])  # fmt: skip
+    nan, x = float("nan"), np.array([np.nan, 0.0, -0.0, 1.0], np.float32)
+    cases.add("LabelEncoder", x, domain=_DOMAIN, keys_floats=[nan, -0.0, nan, 0.0],
+              values_int64s=[5, 6, 7, 8])  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
+def test_keys_of_other_types():
+    cases, wanted = _cases(), []
+    for dtype in (np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float64):
+        keys = np.unique(_random.integers(0, 100, 60)).astype(dtype)
+        keys[-1] = np.finfo(dtype).max if keys.dtype.kind == "f" else np.iinfo(dtype).max
+        tensors = {"keys_tensor": keys, "values_tensor": _normal(keys.size),
+                   "default_tensor": np.array([7], np.float32)}  # fmt: skip
+        x = np.append(np.arange(100).astype(dtype), keys[-1])
+        attributes = {name: numpy_helper.from_array(array) for name, array in tensors.items()}
+        cases.add("LabelEncoder", x, domain=_DOMAIN, **attributes)
+        table = dict(zip(keys.tolist(), tensors["values_tensor"], strict=True))
+        wanted.append(np.array([table.get(key, 7) for key in x.tolist()], np.float32))
+    names = output_names(cases.model())
+    compare(run_compiled(cases.model(), cases.feeds), wanted, names)
+    compare(evaluate(cases.model(), cases.feeds), wanted, names)
 
 
 def test_features_are_cut_and_filled():
