@@ -10,7 +10,8 @@ from ....dialects.symbolic import maximum as max_size
 from ....dialects.symbolic import minimum as min_size
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
-from .shapes import positions
+from .lookup import look_up
+from .shapes import size_scalar
 
 Grams = dict[tuple[int, ...], int]
 """N-grams of one length, with their numbers in the pool."""
@@ -56,10 +57,13 @@ def tf_idf_vectorizer(
         raise graph.TypeRuleError(f"n-grams of integers in {type_}")
     rows = graph.reshape(graph.cast(x, to=np.int64), shape=[1, *type_.shape][-2:])
     pool = _read_pool(pool_int64s or [], ngram_counts, ngram_indexes)
+    pool = {size: grams for size, grams in pool.items() if grams}
+    pool = {size: pool[size] for size in pool if min_gram_length <= size <= max_gram_length}
+    words = np.unique([word for grams in pool.values() for gram in grams for word in gram])
+    numbered = look_up(rows, words, np.arange(words.size), words.size)
     found = [
-        _found(rows, grams, distance, len(ngram_indexes))
+        _found(numbered, grams, words, distance, len(ngram_indexes))
         for size, grams in pool.items()
-        if min_gram_length <= size <= max_gram_length and grams
         for distance in _distances(size, max_skip_count, graph.type_of(rows).shape[1])
     ]
     y = _counts(rows, found, ngram_indexes, weights if mode == "TFIDF" else None)
@@ -107,22 +111,32 @@ def _read_pool(
     return found
 
 
-def _found(rows: ir.Value, grams: Grams, distance: int, none: int) -> ir.Value:
-    """The number of the n-gram at each position of `rows`, `none` where there is none."""
+def _found(rows: ir.Value, grams: Grams, words: np.ndarray, distance: int, none: int) -> ir.Value:
+    """The number of the n-gram at each position of `rows`, `none` where there is none.
+
+    `rows` holds positions among the sorted `words`, or their number. The n-grams form a trie, whose
+    nodes are numbered by depth: a node and the next word are the key of the node below.
+    """
     batch, length = graph.type_of(rows).shape
-    table = np.array(list(grams), np.int64)
-    count = max_size(length - distance * (table.shape[1] - 1), 0)
-    hit = None
-    for k, elements in enumerate(table.T):
+    table = np.searchsorted(words, np.array(list(grams), np.int64))
+    size, base = table.shape[1], len(words) + 1
+    count = max_size(length - distance * (size - 1), 0)
+    numbers = np.array(list(grams.values()), np.int64)
+    node, nodes = None, np.zeros(len(table), np.int64)
+    for k, column in enumerate(table.T):
         start = min_size(length, k * distance)
-        part = graph.slice_(rows, starts=[0, start], sizes=[batch, count], steps=[1, 1])
-        part = graph.reshape(part, shape=[batch, count, 1])
-        same = graph.equal(part, graph.constant(value=np.ascontiguousarray(elements)))
-        hit = same if hit is None else graph.and_(hit, same)
-    assert hit is not None
-    numbers = graph.constant(value=np.array(list(grams.values()), np.int64))
-    nothing = graph.constant(value=np.array(none, np.int64))
-    return graph.reduce_min(graph.where(hit, numbers, nothing), axes=[2], keepdims=False)
+        key = graph.slice_(rows, starts=[0, start], sizes=[batch, count], steps=[1, 1])
+        if node is not None:
+            key = graph.add(graph.mul(node, size_scalar(base)), key)
+        keys, first, nodes = np.unique(
+            nodes * base + column, return_index=True, return_inverse=True
+        )
+        if k == size - 1:
+            node = look_up(key, keys, numbers[first], none)
+        else:
+            node = look_up(key, keys, np.arange(len(keys)), len(keys))
+    assert node is not None
+    return node
 
 
 def _counts(
@@ -140,11 +154,13 @@ def _counts(
     if not found:
         return graph.expand(graph.reshape(zero, shape=[1, 1]), shape=[batch, columns])
     every = graph.concat(found, axis=1)
-    each = [*graph.type_of(every).shape, 1]
-    column = graph.gather(graph.constant(value=np.array([*indexes, -1])), every, axis=0)
-    share = graph.constant(value=np.ones((), np.float32))
+    column = graph.gather(graph.constant(value=np.array([*indexes, columns])), every, axis=0)
     if weights:
-        table = graph.constant(value=np.array([*weights, 0], np.float32))
-        share = graph.reshape(graph.gather(table, every, axis=0), shape=each)
-    hit = graph.equal(graph.reshape(column, shape=each), positions(columns))
-    return graph.reduce_sum(graph.where(hit, share, zero), axes=[1], keepdims=False)
+        share = graph.gather(
+            graph.constant(value=np.array([*weights, 0], np.float32)), every, axis=0
+        )
+    else:
+        share = graph.expand(graph.splat_like(1, zero), shape=graph.type_of(every).shape)
+    none = graph.expand(zero, shape=[batch, columns + 1])  # the last for what is not in the pool
+    y = graph.scatter_elements(none, column, share, axis=1, reduction="add")
+    return graph.slice_(y, starts=[0, 0], sizes=[batch, columns], steps=[1, 1])

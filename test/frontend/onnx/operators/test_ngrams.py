@@ -47,6 +47,22 @@ def test_longer_n_grams():
     cases.compare_with_onnxruntime()
 
 
+def test_many_n_grams():
+    cases = Cases(opset=9)
+    words = np.unique(_random.integers(-(1 << 40), 1 << 40, 200))
+    grams = [np.unique(_random.choice(words[:12], (500, size)), axis=0) for size in (1, 2, 3)]
+    starts = np.cumsum([0, *(part.size for part in grams[:-1])])
+    count = sum(map(len, grams))
+    pool = {"pool_int64s": np.concatenate([part.ravel() for part in grams]).tolist(),
+            "ngram_counts": starts.tolist(), "ngram_indexes": _random.permutation(count).tolist(),
+            "weights": _random.random(count).astype(np.float32).tolist()}  # fmt: skip
+    x = _random.choice(words[:14], (3, 40))
+    for mode in ("TF", "IDF", "TFIDF"):
+        cases.add("TfIdfVectorizer", Feed(x, ["b", "n"]), **pool, mode=mode, min_gram_length=1,
+                  max_gram_length=3, max_skip_count=1)  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
 def test_as_many_skipped_elements_as_there_can_be():
     cases = Cases(opset=9)
     x = _random.integers(2, 9, (4, 12))
