@@ -85,15 +85,19 @@ def _place(at: np.ndarray, slots: int) -> np.ndarray | None:
     """
     table = np.full((SIDES, slots), -1)
     side = np.zeros(at.shape[1], np.int64)
-    homeless: np.ndarray = np.arange(at.shape[1])
+    homeless = np.arange(at.shape[1])
     for _ in range(_ROUNDS):
-        sides = side[homeless]
-        target = at[sides, homeless]
-        evicted = np.unique(table[sides, target])
-        table[sides, target] = homeless
-        lost = homeless[table[sides, target] != homeless]
-        homeless = np.concatenate([lost, evicted[evicted >= 0]])
+        homeless = _enter(table, homeless, side[homeless], at)
         if not homeless.size:
             return table
         side[homeless] ^= 1
     return None
+
+
+def _enter(table: np.ndarray, keys: np.ndarray, sides: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Put `keys` into their slots on `sides`; the keys that are in none afterwards."""
+    target = at[sides, keys]
+    evicted = np.unique(table[sides, target])
+    table[sides, target] = keys
+    lost = keys[table[sides, target] != keys]
+    return np.concatenate([lost, evicted[evicted >= 0]])
