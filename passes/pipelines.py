@@ -90,6 +90,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "convert-graph-to-linalg{{{cpu} threads={threads}}}",
         "expand-round-even",  # few vector operations
         *_LOWERED,
+        "workaround-repeated-reductions",  # what is computed twice is one value by now
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "dps-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become

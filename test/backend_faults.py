@@ -11,8 +11,10 @@ The head of a program says what is wrong, and where in IREE's sources. Some of i
 
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import iree.runtime
 import numpy as np
@@ -66,11 +68,15 @@ class Program:
         self, folder: Path, *feeds: np.ndarray, worked_around: bool = False
     ) -> list[np.ndarray]:
         """The results of ``main`` of `feeds`, on one thread."""
+        results = self.load(folder, worked_around=worked_around)(*feeds)
+        several = results if isinstance(results, tuple | list) else [results]
+        return [np.asarray(each) for each in several]
+
+    def load(self, folder: Path, *, worked_around: bool = False) -> Callable[..., Any]:
+        """``main``, which runs on one thread."""
         done = self.compile(folder, worked_around=worked_around)
         assert done.returncode == 0, done.stderr
         config = iree.runtime.Config("local-sync")
         contents = (folder / "module.vmfb").read_bytes()
         module = iree.runtime.VmModule.copy_buffer(config.vm_instance, contents)
-        results = iree.runtime.load_vm_module(module, config)["main"](*feeds)
-        several = results if isinstance(results, tuple | list) else [results]
-        return [np.asarray(each) for each in several]
+        return iree.runtime.load_vm_module(module, config)["main"]
