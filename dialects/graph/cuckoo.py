@@ -85,7 +85,7 @@ def _place(at: np.ndarray, slots: int) -> np.ndarray | None:
     """
     table = np.full((SIDES, slots), -1)
     side = np.zeros(at.shape[1], np.int64)
-    homeless = np.arange(at.shape[1])
+    homeless = np.arange(len(at[0]))
     for _ in range(_ROUNDS):
         homeless = _enter(table, homeless, side[homeless], at)
         if not homeless.size:
