@@ -1,21 +1,28 @@
-"""Top-k and sorting of rows by a heap."""
+"""Top-k and sorting: by a kernel on CPUs that kernels are written for, else by a heap. Rows of
+several elements are sorted by a heap."""
 
 import functools
 from collections.abc import Sequence
 
 import numpy as np
 
+from ...cpu_model import CpuModel
 from ...dialects import graph, iree
+from ...dialects.symbolic import minimum
 from ...mlir import arith, ir, tensor
+from ..kernels.sorting import DIGITS, RowSelection, capacity_of
 from .dispatch import behind_barrier, in_own_dispatch
 from .generic import parallel
 from .indexing import take_elements
+from .kernel_calls import define
 from .loops import for_each, for_range, if_, while_
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
-from .movement import reshape_tensor
+from .movement import reshape_tensor, transpose_tensor
 from .rank_sorting import order_rows_by_rank, select_by_rank
 from .scalar import convert_scalar
+from .scratch import uses_scratch
 
+_I32 = np.dtype(np.int32)
 _I64 = np.dtype(np.int64)
 
 
@@ -24,13 +31,14 @@ def top_k(ctx: Lowering, op: graph.TopKOp, x: ir.Value) -> tuple[ir.Value, ir.Va
     source, (values, indices) = graph.type_of(op.x), map(graph.type_of, op.operation.results)
     if 0 in values.shape:
         return ctx.empty(values), ctx.empty(indices)
-    keys, key_type = _keys(ctx, x, source, op.attrs["largest"])
     axis = op.attrs["axis"]
     _require_as_many(ctx, indices.shape[axis], source.shape[axis])
-    if ctx.gpu:
-        order = select_by_rank(ctx, keys, key_type, indices, axis)
+    if ctx.cpu.has_vectors:
+        order = _select_by_kernel(ctx, x, source, op.attrs["largest"], indices, axis)
     else:
-        order = _Selection(ctx, keys, key_type, indices, axis).build()
+        keys, key_type = _keys(ctx, x, source, op.attrs["largest"])
+        select = select_by_rank if ctx.gpu else _select_by_heap
+        order = select(ctx, keys, key_type, indices, axis)
     return take_elements(ctx, x, source, order, indices, axis), order
 
 
@@ -45,10 +53,105 @@ def argsort_rows(ctx: Lowering, op: graph.ArgsortRowsOp, x: ir.Value) -> ir.Valu
     if 0 in result.shape:
         return ctx.empty(result)
     ctx.require_at_least(source.shape[1], 1, "sorts rows of no elements")
+    if source.shape[1] == 1 and ctx.cpu.has_vectors:
+        column = source.with_shape(source.shape[:1])
+        x = reshape_tensor(ctx, x, source, column)
+        return _select_by_kernel(ctx, x, column, False, result, 0)
     keys, key_type = _keys(ctx, x, source, largest=False)
     if ctx.gpu:
         return order_rows_by_rank(ctx, keys, key_type, result)
     return _Selection(ctx, keys, key_type, result, 0, _RowOfMatrix).build()
+
+
+_WORKGROUPS = 8
+"""At most, each of which has scratch memory for a row."""
+
+
+def _scratch(
+    source: graph.TensorType, rows: Size, count: Size, wanted: Size
+) -> list[graph.TensorType]:
+    """Scratch memory of the kernel: keys, positions and counters, see `RowSelection`."""
+    workgroups = minimum(rows, _WORKGROUPS)
+    candidates = workgroups * capacity_of(count, wanted) * 2
+    dtypes = _unsigned_key_dtype(source.dtype), _I32, _I32
+    sizes = candidates, candidates, workgroups * DIGITS
+    return [graph.TensorType((n,), dtype) for n, dtype in zip(sizes, dtypes, strict=True)]
+
+
+@uses_scratch(graph.TopKOp)
+def top_k_scratch(op: graph.TopKOp, cpu: CpuModel) -> list[graph.TensorType]:
+    source = graph.type_of(op.x)
+    if not cpu.has_vectors:
+        return []
+    return _scratch(source, _rows(source, op.axis), source.shape[op.axis], op.k)
+
+
+@uses_scratch(graph.ArgsortRowsOp)
+def argsort_scratch(op: graph.ArgsortRowsOp, cpu: CpuModel) -> list[graph.TensorType]:
+    source = graph.type_of(op.x)
+    rows, columns = source.shape
+    return _scratch(source, 1, rows, rows) if columns == 1 and cpu.has_vectors else []
+
+
+def _rows(type_: graph.TensorType, axis: int) -> Size:
+    return graph.element_count([size for i, size in enumerate(type_.shape) if i != axis])
+
+
+def _select_by_kernel(
+    ctx: Lowering,
+    x: ir.Value,
+    source: graph.TensorType,
+    largest: bool,
+    result: graph.TensorType,
+    axis: int,
+) -> ir.Value:
+    """The positions of the first elements along `axis`, of type `result`."""
+    perm = [*(i for i in range(source.rank) if i != axis), axis]
+    rows, count, wanted = _rows(source, axis), source.shape[axis], result.shape[axis]
+    scratch = _scratch(source, rows, count, wanted)
+    flat = result.with_shape((graph.element_count(result.shape),))
+    types = [flat, *scratch]
+    sizes = [minimum(rows, _WORKGROUPS), rows, count, wanted, capacity_of(count, wanted)]
+    scalars = [ctx.index(size) for size in sizes]
+    order, *_ = iree.run_kernel(
+        _selection(ctx, source.dtype, largest),
+        scalars[0],
+        [transpose_tensor(ctx, x, source, perm)],
+        list(map(plain_type, types)),
+        scalars,
+        [size for each in types for size in ctx.dynamic_sizes(each)],
+    )
+    turned = result.with_shape(result.shape[i] for i in perm)
+    order = reshape_tensor(ctx, order, flat, turned)
+    return transpose_tensor(ctx, order, turned, [perm.index(i) for i in range(source.rank)])
+
+
+def _selection(ctx: Lowering, dtype: np.dtype, largest: bool) -> str:
+    """The name of the kernel for elements of `dtype`."""
+    key_dtype = _unsigned_key_dtype(dtype)
+    kernel = RowSelection(key_dtype.itemsize * 8, lambda x: _unsigned_key(x, dtype, largest))
+    elements, keys = plain_element(dtype), plain_element(key_dtype)
+    i32, i64 = plain_element(_I32), plain_element(_I64)
+    workgroups, rows, count, wanted, capacity = range(5)
+    memory = [
+        iree.Buffer(elements, 1, (rows, count)),
+        iree.Buffer(i64, 1, (rows, wanted)),
+        iree.Buffer(keys, 2, (workgroups, capacity)),
+        iree.Buffer(i32, 2, (workgroups, capacity)),
+        iree.Buffer(i32, DIGITS, (workgroups,)),
+    ]
+    return define(ctx, "select_rows", (dtype, largest), memory, kernel.write, 0, 5)
+
+
+def _unsigned_key_dtype(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"i{max(dtype.itemsize, 4)}")
+
+
+def _unsigned_key(x: ir.Value, dtype: np.dtype, largest: bool) -> ir.Value:
+    """A key that as an unsigned integer is smaller the earlier `x` comes."""
+    key_dtype = _unsigned_key_dtype(dtype)
+    key = convert_scalar(_key(x, dtype, largest), _key_dtype(dtype), key_dtype)
+    return arith.xori(key, scalar_constant(np.iinfo(key_dtype).max, key_dtype))
 
 
 def _keys(
@@ -95,6 +198,16 @@ def _float_key(x: ir.Value, dtype: np.dtype, key_dtype: np.dtype) -> ir.Value:
     sign = arith.shrsi(bits, scalar_constant(info.bits - 1, key_dtype))
     ordered = arith.xori(bits, arith.andi(sign, scalar_constant(info.max, key_dtype)))
     return arith.select(nan, scalar_constant(info.max, key_dtype), ordered)
+
+
+def _select_by_heap(
+    ctx: Lowering,
+    keys: ir.Value,
+    key_type: graph.TensorType,
+    result: graph.TensorType,
+    axis: int,
+) -> ir.Value:
+    return _Selection(ctx, keys, key_type, result, axis).build()
 
 
 class _Selection:

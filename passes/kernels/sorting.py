@@ -1,0 +1,308 @@
+"""Selection and sorting of rows of keys.
+
+The first `k` of `n` keys, in order, equal ones in the order of their positions. Keys are unsigned
+integers, and smaller ones come first.
+
+Few keys, or few of many, are inserted into a sorted list. Otherwise candidates, those that come
+before the last of the best keys so far, are collected. Whenever there are twice as many as are
+wanted they are sorted by radix, 8 bits at a time (D. Knuth, "The Art of Computer Programming",
+vol. 3, 5.2.5), and the first are kept. Digits that all of them share take no pass. The time is
+proportional to ``n``, whatever the keys are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...dialects.symbolic import Dim, maximum, minimum
+from ...mlir import arith, ir, memref, scf
+from .emitter import Registers, VectorEmitter
+
+DIGITS = 256
+"""Values of a digit of a key."""
+_DIGIT_BITS = 8
+_FEW_WANTED, _FEW_KEYS = 16, 32
+"""Elements wanted, or keys given, up to which insertion is faster."""
+_LEAST_CANDIDATES = 128
+"""A sort takes as long as for these even if there are fewer."""
+
+
+def capacity_of(count: int | Dim, wanted: int | Dim) -> int | Dim:
+    """Candidates that a workgroup has scratch memory for, twice."""
+    return minimum(count, maximum(wanted * 2, _LEAST_CANDIDATES))
+
+
+@dataclass(frozen=True)
+class RowSelection:
+    """The kernel that writes the positions of the first elements of rows.
+
+    Their keys have `bits` bits; `key` emits that of an element.
+    """
+
+    bits: int
+    key: Callable[[ir.Value], ir.Value]
+
+    def write(
+        self,
+        workgroup: ir.Value,
+        workgroups: ir.Value,
+        rows: ir.Value,
+        count: ir.Value,
+        wanted: ir.Value,
+        capacity: ir.Value,
+        elements: ir.Value,
+        order: ir.Value,
+        keys: ir.Value,
+        positions: ir.Value,
+        counters: ir.Value,
+    ) -> None:
+        """Emit one of `workgroups`.
+
+        `elements` are rows by count, `order` rows by wanted (i64). Each workgroup has twice
+        `capacity` (see `capacity_of`) `keys` and `positions` (i32) as scratch memory, and `DIGITS`
+        `counters` (i32).
+        """
+        candidates = _Candidates(keys, positions, counters)
+        row = _Row(self, count, wanted, capacity, elements, order, candidates)
+        row.workgroup(workgroup, rows, workgroups)
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Scratch memory of all workgroups."""
+
+    keys: ir.Value
+    positions: ir.Value
+    counters: ir.Value
+
+
+class _Row:
+    """Emits the code for the rows of one workgroup."""
+
+    def __init__(
+        self,
+        kernel: RowSelection,
+        count: ir.Value,
+        wanted: ir.Value,
+        capacity: ir.Value,
+        elements: ir.Value,
+        order: ir.Value,
+        scratch: _Candidates,
+    ):
+        self.emit = VectorEmitter(1)
+        self.bits, self.key = kernel.bits, ir.IntegerType.get_signless(kernel.bits)
+        self.count, self.wanted, self.capacity = count, wanted, capacity
+        self.key_of, self.elements, self.order = kernel.key, elements, order
+        self.keys, self.positions = scratch.keys, scratch.positions
+        self.counters = scratch.counters
+        self.zero, self.one = self.emit.index(0), self.emit.index(1)
+
+    def workgroup(self, workgroup: ir.Value, rows: ir.Value, workgroups: ir.Value) -> None:
+        self.base = arith.muli(workgroup, self._twice(self.capacity))
+        self.first_counter = arith.muli(workgroup, self.emit.index(DIGITS))
+        few = arith.ori(
+            self._below(self.wanted, self.emit.index(_FEW_WANTED + 1)),
+            self._below(self.count, self.emit.index(_FEW_KEYS + 1)),
+        )
+        loop = scf.ForOp(workgroup, rows, workgroups, [])
+        with ir.InsertionPoint(loop.body):
+            row = loop.induction_variable
+            start, target = arith.muli(row, self.count), arith.muli(row, self.wanted)
+            self.emit.choose(
+                few,
+                lambda: self._store(self._inserted(start), target),
+                lambda: self._store(self._sorted_by_radix(start), target),
+            )
+            scf.YieldOp([])
+
+    def _store(self, source: ir.Value, target: ir.Value) -> None:
+        """Write the positions wanted, which scratch memory holds from `source` on."""
+        i64 = ir.IntegerType.get_signless(64)
+
+        def store(i: ir.Value) -> None:
+            position = self._load(self.positions, source, i)
+            self._save(arith.extui(i64, position), self.order, target, i)
+
+        self.emit.repeat(self.zero, self.wanted, store)
+
+    # Insertion
+
+    def _inserted(self, start: ir.Value) -> ir.Value:
+        """Where the list begins in scratch memory."""
+        nothing = self._equal(self.wanted, self.zero)
+        candidates = arith.select(nothing, self.zero, self.count)
+        last = arith.select(nothing, self.zero, arith.subi(self.wanted, self.one))
+
+        def offer(i: ir.Value, state: Registers) -> Registers:
+            (length,) = state
+            key = self._key(start, i)
+            worst = self._load(self.keys, self.base, last)
+            enters = arith.ori(self._below(length, self.wanted), self._less(key, worst))
+            return self.emit.when(enters, lambda: [self._insert(i, key, length, last)], [length])
+
+        self.emit.loop((self.zero, candidates), [self.zero], offer)
+        return self.base
+
+    def _insert(self, i: ir.Value, key: ir.Value, length: ir.Value, last: ir.Value) -> ir.Value:
+        """Insert `key`, of position `i`, after those that are not greater; the new length."""
+
+        def goes_on(slot: ir.Value) -> ir.Value:
+            before = arith.subi(arith.maxui(slot, self.one), self.one)
+            greater = self._less(key, self._load(self.keys, self.base, before))
+            return arith.andi(greater, arith.cmpi(arith.CmpIPredicate.ne, slot, self.zero))
+
+        def move(slot: ir.Value) -> Registers:
+            before = arith.subi(slot, self.one)
+            for memory in (self.keys, self.positions):
+                self._save(self._load(memory, self.base, before), memory, self.base, slot)
+            return [before]
+
+        (slot,) = _while([arith.minui(length, last)], goes_on, move)
+        self._save(key, self.keys, self.base, slot)
+        self._save(self._position(i), self.positions, self.base, slot)
+        return arith.minui(arith.addi(length, self.one), self.wanted)
+
+    # Radix sort
+
+    def _sorted_by_radix(self, start: ir.Value) -> ir.Value:
+        """Where the positions begin in scratch memory."""
+        i1 = ir.IntegerType.get_signless(1)
+        state = [self.zero, self.zero, self.base, self._number(0), arith.constant(i1, 1)]
+
+        def is_left(i: ir.Value, *rest: ir.Value) -> ir.Value:
+            del rest
+            return self._below(i, self.count)
+
+        def select(
+            i: ir.Value, length: ir.Value, source: ir.Value, worst: ir.Value, all_enter: ir.Value
+        ) -> Registers:
+            def has_room(i: ir.Value, length: ir.Value) -> ir.Value:
+                return arith.andi(self._below(i, self.count), self._below(length, self.capacity))
+
+            def offer(i: ir.Value, length: ir.Value) -> Registers:
+                key = self._key(start, i)
+                self._save(key, self.keys, source, length)
+                self._save(self._position(i), self.positions, source, length)
+                enters = arith.ori(all_enter, self._less(key, worst))
+                more = arith.select(enters, self.one, self.zero)
+                return [arith.addi(i, self.one), arith.addi(length, more)]
+
+            i, length = _while([i, length], has_room, offer)
+            source = self._sort(length, source)
+            length = arith.minui(length, self.wanted)
+            worst = self._load(self.keys, source, arith.subi(length, self.one))
+            return [i, length, source, worst, self._below(length, self.wanted)]
+
+        return _while(state, is_left, select)[2]
+
+    def _sort(self, length: ir.Value, source: ir.Value) -> ir.Value:
+        """Sort the candidates, which begin at `source` in scratch memory; where they begin then."""
+        first = self._load(self.keys, source, self.zero)
+
+        def compare(i: ir.Value, state: Registers) -> Registers:
+            key = self._load(self.keys, source, i)
+            return [arith.ori(state[0], arith.xori(key, first))]
+
+        (differing,) = self.emit.loop((self.zero, length), [self._number(0)], compare)
+        for shift in range(0, self.bits, _DIGIT_BITS):
+            amount = self._number(shift)
+            digit = arith.andi(arith.shrui(differing, amount), self._number(DIGITS - 1))
+
+            def sort(amount: ir.Value = amount, source: ir.Value = source) -> Registers:
+                other = arith.subi(arith.addi(self._twice(self.base), self.capacity), source)
+                self._pass(length, amount, source, other)
+                return [other]
+
+            is_used = arith.cmpi(arith.CmpIPredicate.ne, digit, self._number(0))
+            (source,) = self.emit.when(is_used, sort, [source])
+        return source
+
+    def _pass(self, length: ir.Value, shift: ir.Value, source: ir.Value, target: ir.Value) -> None:
+        """Move the keys from `source` to `target`, sorted by the digit at `shift`."""
+        self._clear_counters()
+
+        def slot_of(key: ir.Value) -> ir.Value:
+            digit = arith.andi(arith.shrui(key, shift), self._number(DIGITS - 1))
+            return self._index(digit)
+
+        def add(i: ir.Value) -> None:
+            digit = slot_of(self._load(self.keys, source, i))
+            count = self._load(self.counters, self.first_counter, digit)
+            self._save(self._plus_one(count), self.counters, self.first_counter, digit)
+
+        def begin(i: ir.Value, state: Registers) -> Registers:
+            count = self._load(self.counters, self.first_counter, i)
+            self._save(state[0], self.counters, self.first_counter, i)
+            return [arith.addi(state[0], count)]
+
+        def move(i: ir.Value) -> None:
+            key, position = (self._load(each, source, i) for each in (self.keys, self.positions))
+            digit = slot_of(key)
+            at = self._load(self.counters, self.first_counter, digit)
+            self._save(self._plus_one(at), self.counters, self.first_counter, digit)
+            self._save(key, self.keys, target, self._index(at))
+            self._save(position, self.positions, target, self._index(at))
+
+        self.emit.repeat(self.zero, length, add)
+        self.emit.loop((self.zero, self.emit.index(DIGITS)), [self._counter(0)], begin)
+        self.emit.repeat(self.zero, length, move)
+
+    def _clear_counters(self) -> None:
+        self.emit.repeat(
+            self.zero, self.emit.index(DIGITS),
+            lambda i: self._save(self._counter(0), self.counters, self.first_counter, i),
+        )  # fmt: skip
+
+    # Elements
+
+    def _key(self, start: ir.Value, i: ir.Value) -> ir.Value:
+        return self.key_of(self._load(self.elements, start, i))
+
+    def _load(self, memory: ir.Value, start: ir.Value, i: ir.Value) -> ir.Value:
+        return memref.load(memory, [arith.addi(start, i)])
+
+    def _save(self, value: ir.Value, memory: ir.Value, start: ir.Value, i: ir.Value) -> None:
+        memref.store(value, memory, [arith.addi(start, i)])
+
+    def _number(self, value: int) -> ir.Value:
+        return arith.constant(self.key, value)
+
+    def _counter(self, value: int) -> ir.Value:
+        return arith.constant(ir.IntegerType.get_signless(32), value)
+
+    def _plus_one(self, counter: ir.Value) -> ir.Value:
+        return arith.addi(counter, self._counter(1))
+
+    def _position(self, i: ir.Value) -> ir.Value:
+        return arith.index_cast(ir.IntegerType.get_signless(32), i)
+
+    def _index(self, value: ir.Value) -> ir.Value:
+        return arith.index_castui(ir.IndexType.get(), value)
+
+    def _less(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.cmpi(arith.CmpIPredicate.ult, a, b)
+
+    _below = _less
+
+    def _twice(self, x: ir.Value) -> ir.Value:
+        return arith.addi(x, x)
+
+    def _equal(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.cmpi(arith.CmpIPredicate.eq, a, b)
+
+
+def _while(
+    state: Sequence[ir.Value],
+    condition: Callable[..., ir.Value],
+    body: Callable[..., Registers],
+) -> Registers:
+    """``state = body(*state)`` while ``condition(*state)`` holds."""
+    types = [value.type for value in state]
+    locations = [ir.Location.current] * len(types)
+    loop = scf.WhileOp(types, list(state))
+    before = loop.before.blocks.append(*types, arg_locs=locations)
+    after = loop.after.blocks.append(*types, arg_locs=locations)
+    with ir.InsertionPoint(before):
+        scf.ConditionOp(condition(*before.arguments), list(before.arguments))
+    with ir.InsertionPoint(after):
+        scf.YieldOp(body(*after.arguments))
+    return list(loop.results)
