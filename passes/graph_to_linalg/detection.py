@@ -1,14 +1,21 @@
 """Non-maximum suppression: boxes one after the other, each against those selected before."""
 
+from typing import Any
+
 import numpy as np
 
+from ...cpu_model import CpuModel
 from ...dialects import graph, iree
+from ...dialects.symbolic import minimum
 from ...mlir import arith, ir, tensor
+from ..kernels.detection import CORNERS, PLANES, BoxSuppression
 from .dispatch import materialized
+from .kernel_calls import define
 from .loops import for_each, for_range, while_
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, reshape_tensor
 from .overlaps import is_apart
+from .scratch import floats, uses_scratch
 from .suppression_rounds import suppress_in_rounds
 
 _I64 = np.dtype(np.int64)
@@ -32,6 +39,10 @@ def non_max_suppression(
     for axis, wanted in ((0, result.shape[0]), (1, result.shape[2])):
         have = boxes_type.shape[axis]
         ctx.require_equal(have, wanted, f"has {have} boxes for scores of {wanted}")
+    if ctx.cpu.has_vectors:
+        return _suppress_by_kernel(
+            ctx, boxes_type, boxes, order, candidates, limit, threshold, result
+        )
     boxes = materialized(ctx, boxes, boxes_type)
     order = materialized(ctx, order, result)
     candidates = materialized(ctx, candidates, graph.type_of(op.candidates))
@@ -39,6 +50,54 @@ def non_max_suppression(
         return suppress_in_rounds(ctx, boxes, order, candidates, limit, threshold, result)
     scalars = tensor.extract(limit, []), tensor.extract(threshold, [])
     return _Suppression(ctx, boxes, order, candidates, *scalars, result).build()
+
+
+_WORKGROUPS = 8
+"""At most, each of which has scratch memory for the boxes of a class."""
+
+
+def _scratch(result: graph.TensorType, lanes: int) -> graph.TensorType:
+    """Scratch memory of the kernel: see `BoxSuppression`."""
+    batches, classes, count = result.shape
+    workgroups = minimum(batches * classes, _WORKGROUPS)
+    return floats(workgroups * (count + lanes) * PLANES)
+
+
+@uses_scratch(graph.NonMaxSuppressionOp)
+def suppression_scratch(op: graph.NonMaxSuppressionOp, cpu: CpuModel) -> list[graph.TensorType]:
+    return [_scratch(graph.type_of(op.result), cpu.lanes)] if cpu.has_vectors else []
+
+
+def _suppress_by_kernel(ctx: Lowering, boxes_type: graph.TensorType, *operands: Any) -> ir.Value:
+    *values, result = operands
+    lanes, element = ctx.cpu.lanes, plain_element(_I64)
+    batches, classes, count = result.shape
+    rows = batches * classes
+    sizes = [minimum(rows, _WORKGROUPS), rows, classes, count, count + lanes, batches]
+    workgroups, row, _, box, room, batch = range(6)
+    f32 = plain_element(boxes_type.dtype)
+    memory = [
+        iree.Buffer(f32, CORNERS, (batch, box)),
+        iree.Buffer(element, 1, (row, box)),
+        iree.Buffer(element, 1, (row,)),
+        iree.Buffer(element, 1),
+        iree.Buffer(f32, 1),
+        iree.Buffer(element, 1, (row, box)),
+        iree.Buffer(f32, PLANES, (workgroups, room)),
+    ]
+    kernel = BoxSuppression(lanes)
+
+    def write(workgroup: ir.Value, *arguments: ir.Value) -> None:
+        kernel.write(workgroup, *arguments[:batch], *arguments[batch + 1 :])
+
+    name = define(ctx, "suppress_boxes", kernel, memory, write, None, len(sizes))
+    flat = result.with_shape((graph.element_count(result.shape),))
+    types = [flat, _scratch(result, lanes)]
+    scalars = [ctx.index(size) for size in sizes]
+    dynamic = [size for each in types for size in ctx.dynamic_sizes(each)]
+    plain = list(map(plain_type, types))
+    found, _ = iree.run_kernel(name, scalars[0], values, plain, scalars, dynamic)
+    return reshape_tensor(ctx, found, flat, result)
 
 
 class _Suppression:

@@ -10,12 +10,13 @@ vol. 3, 5.2.5), and the first are kept. Digits that all of them share take no pa
 proportional to ``n``, whatever the keys are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...dialects.symbolic import Dim, maximum, minimum
 from ...mlir import arith, ir, memref, scf
 from .emitter import Registers, VectorEmitter
+from .loops import while_
 
 DIGITS = 256
 """Values of a digit of a key."""
@@ -156,7 +157,7 @@ class _Row:
                 self._save(self._load(memory, self.base, before), memory, self.base, slot)
             return [before]
 
-        (slot,) = _while([arith.minui(length, last)], goes_on, move)
+        (slot,) = while_([arith.minui(length, last)], goes_on, move)
         self._save(key, self.keys, self.base, slot)
         self._save(self._position(i), self.positions, self.base, slot)
         return arith.minui(arith.addi(length, self.one), self.wanted)
@@ -186,13 +187,13 @@ class _Row:
                 more = arith.select(enters, self.one, self.zero)
                 return [arith.addi(i, self.one), arith.addi(length, more)]
 
-            i, length = _while([i, length], has_room, offer)
+            i, length = while_([i, length], has_room, offer)
             source = self._sort(length, source)
             length = arith.minui(length, self.wanted)
             worst = self._load(self.keys, source, arith.subi(length, self.one))
             return [i, length, source, worst, self._below(length, self.wanted)]
 
-        return _while(state, is_left, select)[2]
+        return while_(state, is_left, select)[2]
 
     def _sort(self, length: ir.Value, source: ir.Value) -> ir.Value:
         """Sort the candidates, which begin at `source` in scratch memory; where they begin then."""
@@ -288,21 +289,3 @@ class _Row:
 
     def _equal(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return arith.cmpi(arith.CmpIPredicate.eq, a, b)
-
-
-def _while(
-    state: Sequence[ir.Value],
-    condition: Callable[..., ir.Value],
-    body: Callable[..., Registers],
-) -> Registers:
-    """``state = body(*state)`` while ``condition(*state)`` holds."""
-    types = [value.type for value in state]
-    locations = [ir.Location.current] * len(types)
-    loop = scf.WhileOp(types, list(state))
-    before = loop.before.blocks.append(*types, arg_locs=locations)
-    after = loop.after.blocks.append(*types, arg_locs=locations)
-    with ir.InsertionPoint(before):
-        scf.ConditionOp(condition(*before.arguments), list(before.arguments))
-    with ir.InsertionPoint(after):
-        scf.YieldOp(body(*after.arguments))
-    return list(loop.results)

@@ -1,5 +1,12 @@
 // RUN: gc-opt --convert-graph-to-linalg --canonicalize --split-input-file %s | filecheck %s
 // RUN: gc-opt --convert-graph-to-linalg=gpu=true --split-input-file %s | filecheck %s --check-prefix=GPU
+// RUN: gc-opt --convert-graph-to-linalg="vector-bits=512" --split-input-file %s | filecheck %s --check-prefix=KERNEL
+
+// KERNEL: func.func @suppress_boxes_0
+// KERNEL: arith.divf {{.*}} : vector<16xf32>
+// KERNEL: vector.reduction <or>
+// KERNEL: func.func @non_max_suppression
+// KERNEL: "flow.dispatch"{{.*}}entry_points = [@suppress_boxes_0::@suppress_boxes_0]
 
 // A box is held against those that were taken before it; the list of these is the result.
 // CHECK-LABEL: @non_max_suppression

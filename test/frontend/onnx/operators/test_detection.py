@@ -53,6 +53,26 @@ def test_rounds_select_the_same():
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_the_kernel_selects_the_same():
+    """The kernel of CPUs with vectors; two thousand boxes, and named sizes that are 0 or 1."""
+    cases = _suppressions()
+    boxes, scores = _boxes(2, 2000), _scores(2, 11, 2000)
+    cases.add("NonMaxSuppression", Feed(boxes, ["B", "N", 4]), Feed(scores, ["B", "C", "N"]),
+              const([300]), const([0.4]), const([0.2]))  # fmt: skip
+    cases.add("NonMaxSuppression", boxes[:1], scores[:1, :1], const([-1]), const([0.5]))
+    model = cases.model()
+    compiled = graphc.compile(model, target="cpu:host", cache=False)
+    named = [name for name, value in cases.feeds.items() if value is boxes or value is scores]
+    for size in (2000, 1, 0):
+        feeds = dict(cases.feeds)
+        for name in named[:2]:
+            value = feeds[name]
+            feeds[name] = value[:, :size] if value is boxes else value[:, :, :size]
+        expected = run_onnxruntime(model, feeds)
+        for found, wanted in zip(compiled.run(None, feeds), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
 def test_one_box_and_none():
     cases = Cases(opset=10)
     cases.add("NonMaxSuppression", _boxes(1, 1), _scores(1, 1, 1), const([3]), const([0.5]))
