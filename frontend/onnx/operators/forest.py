@@ -11,6 +11,7 @@ from ....dialects.graph.trees import EQUAL, GREATER, LESS, UNORDERED
 from ....mlir import ir
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+_MODE_NUMBERS = {mode: number for number, mode in enumerate(MODES)}
 _OUTCOMES = (LESS | EQUAL, LESS, GREATER | EQUAL, GREATER, EQUAL, LESS | GREATER)
 
 
@@ -87,7 +88,25 @@ def build_forest(
 
 
 def _are_numbers(values: Sequence[int] | np.ndarray, count: int) -> bool:
-    return all(int(value) < count for value in np.ravel(values))
+    return int(np.max(values, initial=-1)) < count
+
+
+@dataclass(frozen=True)
+class LeafWeights:
+    """What leaves say: an entry is the number of a leaf, a target, and a weight for it."""
+
+    leaves: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+    def first_of_each_leaf(self) -> "LeafWeights":
+        """Without entries of leaves that have one before.
+
+        ONNX Runtime reads no others for a single target, and skl2onnx writes the number of a leaf
+        (``decision_leaf``) once for each class. With several targets, repeated entries are added.
+        """
+        _, first = np.unique(self.leaves, return_index=True)
+        return LeafWeights(self.leaves[first], self.targets[first], self.weights[first])
 
 
 def _with_members(forest: Forest, node: int, values: np.ndarray) -> Forest:
@@ -113,21 +132,23 @@ class NamedNodes:
 
     def __init__(self, **attributes: Any):
         self._given = attributes
-        self.modes = attributes["modes"] or []
-        trees, ids = attributes["treeids"] or [], attributes["nodeids"] or []
-        self.by_node = {key: i for i, key in enumerate(zip(trees, ids, strict=True))}
-        is_leaf = np.array([mode == "LEAF" for mode in self.modes], bool)
+        self.modes = np.array(attributes["modes"] or [], np.str_)
+        trees, ids = (np.array(attributes[name] or [], np.int64) for name in ("treeids", "nodeids"))
+        if not len(trees) == len(ids) == len(self.modes):
+            raise graph.TypeRuleError("the lists of a tree's nodes differ in length")
+        self._index = _PairIndex(trees, ids)
+        is_leaf = self.modes == "LEAF"
         inner, leaves = np.cumsum(~is_leaf) - 1, np.cumsum(is_leaf)
         self.leaves = int(is_leaf.sum())
         self.numbers = np.where(is_leaf, -leaves, inner)
         """The number of each node, as `graph.tree_leaves` numbers nodes and leaves."""
         self.inner = np.flatnonzero(~is_leaf)
-        first = {tree: i for i, tree in reversed(list(enumerate(trees)))}
         self.trees = trees
-        self.roots = [int(self.numbers[i]) for i in first.values()]
+        _, first = np.unique(trees, return_index=True)
+        self.roots = self.numbers[np.sort(first)].tolist()
 
     def forest(self) -> Forest:
-        unknown = {mode for mode in self.modes if mode not in (*MODES, "LEAF")}
+        unknown = set(self.modes.tolist()) - {*MODES, "LEAF"}
         if unknown:
             raise graph.TypeRuleError(f"nodes_modes holds {', '.join(sorted(unknown))}")
         sides = [self._following(self._given[name]) for name in ("truenodeids", "falsenodeids")]
@@ -138,7 +159,7 @@ class NamedNodes:
             self.roots,
             self._of_inner(self._given["featureids"]),
             values[self.inner],
-            [MODES.index(self.modes[i]) for i in self.inner],
+            [_MODE_NUMBERS[mode] for mode in self.modes[self.inner].tolist()],
             np.stack(sides, axis=1) if len(self.inner) else np.zeros((0, 2)),
             self._of_inner(missing) if missing else None,
         )
@@ -149,25 +170,49 @@ class NamedNodes:
         nodes: Sequence[int] | None,
         targets: Sequence[int] | None,
         weights: Sequence[float] | np.ndarray | None,
-    ) -> list[tuple[int, int, float]]:
-        """The entries of leaves, as leaf, target and weight; entries of inner nodes are ignored."""
-        found = []
-        given = [[] if column is None else column for column in (trees, nodes, targets, weights)]
-        for tree, node, target, weight in zip(*given, strict=True):
-            number = self.numbers[self._position(tree, node)]
-            if number < 0:
-                found.append((-1 - number, target, float(weight)))
-        return found
-
-    def _position(self, tree: int, node: int) -> int:
-        if (tree, node) not in self.by_node:
-            raise graph.TypeRuleError(f"tree {tree} has no node {node}")
-        return self.by_node[tree, node]
+    ) -> LeafWeights:
+        """The entries of leaves; those of inner nodes are ignored."""
+        columns = (trees, np.int64), (nodes, np.int64), (targets, np.int64), (weights, np.float64)
+        arrays = [np.array([] if given is None else given, dtype) for given, dtype in columns]
+        if len({len(array) for array in arrays}) > 1:
+            raise graph.TypeRuleError("the lists of what leaves say differ in length")
+        numbers = self.numbers[self._index.positions(*arrays[:2])]
+        of_leaves = numbers < 0
+        return LeafWeights(-1 - numbers[of_leaves], *(array[of_leaves] for array in arrays[2:]))
 
     def _of_inner(self, values: Sequence[int] | None) -> list[int]:
         return np.array(values or [], np.int64)[self.inner].tolist()
 
     def _following(self, ids: Sequence[int] | None) -> np.ndarray:
-        pairs = list(zip(self.trees, ids or [], strict=True))
-        below = [self._position(*pairs[i]) for i in self.inner.tolist()]
-        return self.numbers[np.array(below, np.int64)]
+        below = np.array(ids or [], np.int64)
+        if len(below) != len(self.trees):
+            raise graph.TypeRuleError("the lists of a tree's nodes differ in length")
+        return self.numbers[self._index.positions(self.trees[self.inner], below[self.inner])]
+
+
+class _PairIndex:
+    """The positions of nodes, by tree and number in the tree; the last one of equal pairs."""
+
+    def __init__(self, trees: np.ndarray, ids: np.ndarray):
+        self._trees, tree = np.unique(trees, return_inverse=True)
+        self._ids, number = np.unique(ids, return_inverse=True)
+        keys = tree * len(self._ids) + number
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def positions(self, trees: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """The position of each pair. TypeRuleError if there is none."""
+        if not len(trees):
+            return np.zeros(0, np.int64)
+        tree, number = np.searchsorted(self._trees, trees), np.searchsorted(self._ids, ids)
+        keys = tree * len(self._ids) + number
+        at = np.searchsorted(self._keys, keys, side="right") - 1
+        found = (
+            (np.append(self._trees, 0)[tree] == trees) & (np.append(self._ids, 0)[number] == ids)
+            & (np.append(self._keys, -1)[at] == keys) & (tree < len(self._trees))
+            & (number < len(self._ids))
+        )  # fmt: skip
+        if not found.all():
+            missing = int(np.argmin(found))
+            raise graph.TypeRuleError(f"tree {trees[missing]} has no node {ids[missing]}")
+        return self._order[at]

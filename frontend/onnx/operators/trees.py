@@ -8,7 +8,7 @@ import numpy as np
 from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import onnx_op
-from .forest import Forest, NamedNodes, build_forest
+from .forest import Forest, LeafWeights, NamedNodes, build_forest
 from .scores import as_floats, as_matrix, integer_labels, label_by_sign, label_of_largest
 from .scores import post_transform as transformed
 
@@ -39,27 +39,17 @@ def _votes(x: ir.Value, forest: Forest, weights: np.ndarray, aggregate: str) -> 
     return graph.where(graph.equal(found, neutral), graph.splat_like(0, found), found)
 
 
-def _first_of_each_leaf(
-    entries: Sequence[tuple[int, int, float]],
-) -> list[tuple[int, int, float]]:
-    """The first entry of each leaf, for a forest with a single target.
-
-    ONNX Runtime reads no others, and skl2onnx writes the number of a leaf (``decision_leaf``) once
-    for each class. With several targets, repeated entries are added.
-    """
-    return list({entry[0]: entry for entry in reversed(entries)}.values())
-
-
 def _weights_of_leaves(
-    entries: Sequence[tuple[int, int, float]], leaves: int, targets: int, aggregate: str, dtype: Any
+    entries: LeafWeights, leaves: int, targets: int, aggregate: str, dtype: Any
 ) -> np.ndarray:
-    """The table for `_votes` from entries of leaf, target and weight."""
+    """The table for `_votes`."""
     table = np.full((max(leaves, 1), targets), _NEUTRAL.get(aggregate, 0), dtype)
+    unknown = (entries.targets < 0) | (entries.targets >= targets)
+    if unknown.any():
+        target = entries.targets[np.argmax(unknown)]
+        raise graph.TypeRuleError(f"a leaf says something of target {target} of {targets}")
     combine = {"MIN": np.minimum, "MAX": np.maximum}.get(aggregate, np.add)
-    for leaf, target, weight in entries:
-        if not 0 <= target < targets:
-            raise graph.TypeRuleError(f"a leaf says something of target {target} of {targets}")
-        table[leaf, target] = combine(table[leaf, target], dtype.type(weight))
+    combine.at(table, (entries.leaves, entries.targets), entries.weights.astype(dtype))
     return table
 
 
@@ -99,7 +89,9 @@ def tree_ensemble(
     dtype = graph.type_of(x).dtype
     wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     targets = max(leaf_targetids, default=0) + 1 if n_targets is None else n_targets
-    entries = list(zip(range(len(leaf_weights)), leaf_targetids, leaf_weights, strict=True))
+    entries = LeafWeights(
+        np.arange(len(leaf_weights)), np.array(leaf_targetids, np.int64), np.array(leaf_weights)
+    )
     weights = _weights_of_leaves(entries, len(leaf_weights), targets, aggregate, wide)
     scores = _votes(x, forest, weights, aggregate)
     scores = transformed(scores, _named(_TRANSFORMS, post_transform))
@@ -177,7 +169,7 @@ def tree_ensemble_regressor(
     x = as_floats(as_matrix(x))
     weights = target_weights if target_weights_as_tensor is None else target_weights_as_tensor
     entries = nodes.entries(target_treeids, target_nodeids, target_ids, weights)
-    entries = _first_of_each_leaf(entries) if n_targets == 1 else entries
+    entries = entries.first_of_each_leaf() if n_targets == 1 else entries
     dtype = graph.type_of(x).dtype
     table = _weights_of_leaves(entries, nodes.leaves, n_targets, aggregate_function, dtype)
     scores = _votes(x, nodes.forest(), table, aggregate_function)
@@ -227,20 +219,20 @@ def tree_ensemble_classifier(
     weights = class_weights if class_weights_as_tensor is None else class_weights_as_tensor
     entries = nodes.entries(class_treeids, class_nodeids, class_ids, weights)
     base = _base(base_values, base_values_as_tensor)
-    said = {target for _, target, _ in entries}
+    said = set(entries.targets.tolist())
     is_binary = len(labels) <= 2 and len(said) == 1
     one_column = is_binary and said == {0}
     if one_column:
         base = base[:1]
     elif is_binary and len(base) == 1:
         base = base[:0]  # says nothing of two classes
-    entries = _first_of_each_leaf(entries) if len(labels) == 1 else entries
+    entries = entries.first_of_each_leaf() if len(labels) == 1 else entries
     targets = 1 if one_column else len(labels)
     table = _weights_of_leaves(entries, nodes.leaves, targets, "SUM", graph.type_of(x).dtype)
     scores = _plus(_votes(x, nodes.forest(), table, "SUM"), base)
     if not is_binary:
         return label_of_largest(scores, labels), _f32(transformed(scores, post_transform))
-    positive = min(weight for *_, weight in entries) >= 0
+    positive = entries.weights.min() >= 0
     if one_column:
         return _binary(scores, labels, positive, post_transform)
     rows = graph.type_of(scores).shape[0]
