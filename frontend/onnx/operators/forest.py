@@ -93,7 +93,7 @@ def _are_numbers(values: Sequence[int] | np.ndarray, count: int) -> bool:
 
 @dataclass(frozen=True)
 class LeafWeights:
-    """What leaves say: an entry is the number of a leaf, a target, and a weight for it."""
+    """Entries of leaves: the number of a leaf, a target, and the weight of the leaf for it."""
 
     leaves: np.ndarray
     targets: np.ndarray
