@@ -245,7 +245,8 @@ def minimum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
 def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
     """The common size of two sizes that broadcast: ``b`` where ``a`` is 1, else ``a``.
 
-    Raises ValueError when both are known and neither is 1 nor equal to the other.
+    A size that is never 1, such as ``2*h``, is the common size. Raises ValueError when both are
+    known and neither is 1 nor equal to the other.
     """
     if a == b or b == 1:
         return a
@@ -257,12 +258,23 @@ def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
         return a
     if isinstance(b, int):
         return b
+    a, b = sorted((a, b), key=str)
+    for size in (a, b):
+        if _is_never_one(size):
+            return size
     for size, other in ((a, b), (b, a)):
         if _is_bounded_by(other, size):
             return size
         if is_broadcast_of(other, size):
             return other
-    return _call("broadcast", *sorted((a, b), key=str))
+    return _call("broadcast", a, b)
+
+
+def _is_never_one(a: Dim) -> bool:
+    try:
+        return not decide_equal(a, 1)
+    except UndecidableError:
+        return False
 
 
 def _is_bounded_by(a: Dim, b: Dim) -> bool:
