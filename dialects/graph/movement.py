@@ -87,6 +87,27 @@ class ExpandOp(GraphOp, name="expand"):
         return np.broadcast_to(x, shape)
 
 
+class RepeatOp(GraphOp, name="repeat"):
+    """Each element ``repeats[i]`` times in a row along axis ``i``, as numpy.repeat has it."""
+
+    amp = MixedPrecision.FOLLOW
+
+    x: Tensor
+    repeats: Ints
+
+    @staticmethod
+    def infer(x: TensorType, *, repeats: tuple[int, ...]) -> TensorType:
+        if len(repeats) != x.rank or any(count < 1 for count in repeats):
+            raise TypeRuleError(f"needs {x.rank} positive numbers, not {list(repeats)}")
+        return x.with_shape(size * count for size, count in zip(x.shape, repeats, strict=True))
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, repeats: tuple[int, ...]) -> np.ndarray:
+        for axis, count in enumerate(repeats):
+            x = np.repeat(x, count, axis)
+        return x
+
+
 class ConcatOp(GraphOp, name="concat"):
     """Tensors joined along `axis`."""
 
@@ -263,6 +284,7 @@ class DynamicPadOp(GraphOp, name="dynamic_pad"):
 reshape = builder(ReshapeOp)
 transpose = builder(TransposeOp)
 expand = builder(ExpandOp)
+repeat = builder(RepeatOp)
 _concat = builder(ConcatOp)
 
 

@@ -138,6 +138,19 @@ def expand(ctx: Lowering, op: graph.ExpandOp, x: ir.Value) -> ir.Value:
     return lower_elementwise(ctx, graph.type_of(op.result), {op.x: x}, lambda known: known[op.x])
 
 
+@lowers(graph.RepeatOp)
+def repeat(ctx: Lowering, op: graph.RepeatOp, x: ir.Value) -> ir.Value:
+    """Broadcast along an axis of its own behind each repeated axis, which then merges with it."""
+    source, loops, sizes = graph.type_of(op.x), list[int | None](), list[Size]()
+    for size, count in zip(source.shape, op.repeats, strict=True):
+        loops.append(len(sizes))
+        sizes += [size] if count == 1 else [size, count]
+    split = source.with_shape(sizes)
+    indexing = projection(split.rank, loops)
+    repeated = parallel([x], [indexing], ctx.empty(split), lambda element: element)
+    return reshape_tensor(ctx, repeated, split, graph.type_of(op.result))
+
+
 @lowers(graph.ConcatOp)
 def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value:
     """Insert each operand into the result, constants last: if they come first, the backend keeps a

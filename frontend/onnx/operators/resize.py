@@ -66,10 +66,7 @@ def resize(x: ir.Value, axes: Sequence[Axis], form: Form, node: Node) -> ir.Valu
     dtype = graph.type_of(x).dtype
     axes = [axis for axis in axes if not axis.is_copied]
     if form.mode == "nearest":
-        for axis in axes:
-            (indices,) = _table(axis, lambda axis=axis: [_nearest(axis, form)])
-            x = graph.gather(x, indices, axis=axis.axis)
-        return _extrapolated(x, axes, form)
+        return _extrapolated(_sampled(x, axes, form), axes, form)
     if not graph.is_float(dtype):
         x = graph.cast(x, to=_F32)
     for axis in axes:
@@ -81,6 +78,57 @@ def resize(x: ir.Value, axes: Sequence[Axis], form: Form, node: Node) -> ir.Valu
     if form.antialias and axes and not graph.is_float(dtype):
         x = graph.floor(graph.add(x, graph.splat_like(0.5, x)))  # other sums are cut off
     return graph.cast(x, to=dtype)
+
+
+def _sampled(x: ir.Value, axes: Sequence[Axis], form: Form) -> ir.Value:
+    """`x` resized to the nearest elements: whole factors repeat elements or leave some out."""
+    repeats, others = [1] * graph.type_of(x).rank, list[Axis]()
+    for axis in axes:
+        if axis.factor > 1 and _repeats(form):
+            repeats[axis.axis] = axis.factor
+        elif axis.divisor > 1 and form.coordinates in _FIRST_SAMPLES:
+            x = _every_nth(x, axis, form)
+        else:
+            others.append(axis)
+    if max(repeats, default=1) > 1:
+        x = graph.repeat(x, repeats=repeats)
+    for axis in others:
+        (indices,) = _table(axis, lambda axis=axis: [_nearest(axis, form)])
+        x = graph.gather(x, indices, axis=axis.axis)
+    return x
+
+
+_HALF_PIXEL = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
+
+
+def _repeats(form: Form) -> bool:
+    """Return whether a whole factor ``f`` maps element ``i`` of the result to element ``i // f``.
+
+    With half-pixel coordinates, the element is less than half a pixel away from each of its copies,
+    so that rounding finds it; with others, it is that before the coordinate.
+    """
+    if form.coordinates in _HALF_PIXEL:
+        return form.rounding.startswith("round")
+    return form.coordinates in ("asymmetric", "tf_half_pixel_for_nn") and form.rounding == "floor"
+
+
+_FIRST_SAMPLES: dict[str, Callable[[int, str], int]] = {
+    "asymmetric": lambda divisor, rounding: 0,
+    "half_pixel": lambda divisor, rounding: divisor // 2 - 1 + rounding.endswith("ceil"),
+    "tf_half_pixel_for_nn": lambda divisor, rounding: divisor // 2,
+}
+"""The element of `x` that becomes the first of the result where an axis shrinks by an even number:
+with half-pixel coordinates, one of the two beside the coordinate."""
+
+
+def _every_nth(x: ir.Value, axis: Axis, form: Form) -> ir.Value:
+    """Every ``axis.divisor``-th element of `x`."""
+    shape = graph.type_of(x).shape
+    starts, steps, sizes = [0] * len(shape), [1] * len(shape), list(shape)
+    first_sample = _FIRST_SAMPLES[form.coordinates]
+    starts[axis.axis] = first_sample(axis.divisor, form.rounding)
+    steps[axis.axis], sizes[axis.axis] = axis.divisor, axis.size
+    return graph.slice_(x, starts=starts, sizes=sizes, steps=steps)
 
 
 def _table(axis: Axis, build: Callable[[], Sequence[ir.Value]]) -> list[ir.Value]:

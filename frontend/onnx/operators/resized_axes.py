@@ -1,5 +1,6 @@
 """The axes that a Resize changes, with their sizes and scales, from its scales or sizes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -47,6 +48,26 @@ class Axis:
         numbers = all(isinstance(number, float) for number in (self.scale, *self.region))
         sizes = isinstance(self.extent, int) and isinstance(self.size, int)
         return numbers and sizes and isinstance(self.keeps, bool)
+
+    @property
+    def factor(self) -> int:
+        """The whole number by which the axis grows; 1 where there is none, or a large one."""
+        if not isinstance(self.scale, float) or self.region != WHOLE or self.keeps is not False:
+            return 1
+        factor = int(self.scale)
+        is_whole = factor == self.scale and 0 < factor <= _LARGEST_NUMERATOR
+        return factor if is_whole and self.extent * factor == self.size else 1
+
+    @property
+    def divisor(self) -> int:
+        """The power of two by which the axis shrinks; 1 where there is none, or a large one. The
+        scale of others is no exact number."""
+        if not isinstance(self.scale, float) or self.region != WHOLE or self.keeps is not False:
+            return 1
+        mantissa, exponent = math.frexp(self.scale)
+        divisor = 2 ** (1 - exponent) if mantissa == 0.5 and exponent < 1 else 1
+        is_size = divisor <= _LARGEST_NUMERATOR and self.size == floordiv(self.extent, divisor)
+        return divisor if is_size else 1
 
     @property
     def is_copied(self) -> bool:
@@ -164,8 +185,9 @@ def _sized_axis(axis: int, extent: Size, size: Size, region: Region) -> Axis:
             raise graph.TypeRuleError(f"cannot resize axis {axis}, which is empty, to {size}")
         scale = float(np.float32(size) / np.float32(max(extent, 1)))
         return Axis(axis, extent, size, scale, region)
-    if extent == size:
-        return Axis(axis, extent, size, 1.0, region)
+    factor = floordiv(size, extent)
+    if isinstance(factor, int) and extent * factor == size:
+        return Axis(axis, extent, size, float(factor), region)
     return Axis(axis, extent, size, graph.div(number(size), number(extent)), region)
 
 

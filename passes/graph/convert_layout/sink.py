@@ -162,6 +162,16 @@ def sink_through_slice(op: graph.SliceOp):
     return graph.transpose(graph.slice_(_source(op.x), **attrs), perm=perm)
 
 
+@rewrite(graph.RepeatOp)
+def sink_through_repeat(op: graph.RepeatOp):
+    """``repeat(transpose(x, p))  -->  transpose(repeat(x), p)``."""
+    perm = _perm(op.x)
+    if perm is None:
+        return None
+    repeats = _unpermuted(op.repeats, perm)
+    return graph.transpose(graph.repeat(_source(op.x), repeats=repeats), perm=perm)
+
+
 @rewrite(graph.PadOp)
 def sink_through_pad(op: graph.PadOp):
     """``pad(transpose(x, p))  -->  transpose(pad(x), p)``."""
@@ -221,6 +231,7 @@ SINK_TRANSPOSES = (
     sink_through_reduction,
     sink_through_concat,
     sink_through_slice,
+    sink_through_repeat,
     sink_through_pad,
     sink_through_axis_op,
     sink_through_expand,

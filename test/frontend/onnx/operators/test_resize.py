@@ -149,6 +149,22 @@ def test_sizes_are_products_in_f32(is_named):
     cases.compare_with_onnxruntime()
 
 
+@pytest.mark.parametrize("is_named", [False, True])
+def test_nearest_by_whole_factors(is_named):
+    """Elements are repeated or left out, where the coordinates allow that."""
+    cases = Cases(opset=19)
+    x = _floats(1, 2, 5, 13)
+    x = Feed(x, ["n", 2, "h", "w"]) if is_named else x
+    for coordinates in COORDINATES:
+        for rounding in ROUNDINGS:
+            form = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
+            cases.add("Resize", x, None, const([1.0, 1.0, 3.0, 0.25]), **form)
+            cases.add("Resize", x, None, const([1.0, 1.0, 0.5, 2.0]), **form)
+    cases.add("Resize", x, None, None, const([1, 2, 10, 39]))
+    cases.add("Resize", x, None, const([1.0, 1.0, 1 / 3, 100.0]))
+    cases.compare_with_onnxruntime()
+
+
 def test_scales_that_change_no_size():
     """No axis gets another size: a copy, whatever the scales. With antialias, this goes for each
     axis. A crop is cropped nevertheless, which ONNX Runtime leaves out."""
