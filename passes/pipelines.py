@@ -62,6 +62,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "allow-strassen={allow_reduced_precision} threads={threads}}}",
         "graph-fuse-epilogue",  # it hides ops inside groups
         "cpu-fuse-depthwise{{{cpu} threads={threads}}}",  # groups with others
+        "graph-fuse-broadcasts",  # elementwise ops that are in no group
         *_CLEAN,
     ),
     "cuda": _for_gpus(

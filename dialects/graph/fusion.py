@@ -61,8 +61,8 @@ class GroupOp(GraphOp):
 class FusedOp(GroupOp, name="fused"):
     """Ops that are computed in one pass over memory.
 
-    `kind` is ``epilogue`` (the first op is a contraction, the rest elementwise on its result) or
-    ``elementwise``.
+    `kind` is ``epilogue`` (the first op is a contraction, the rest elementwise on its result),
+    ``elementwise``, or ``broadcast`` (elementwise ops, and repeats of their operands).
     """
 
     kind: Str
@@ -70,7 +70,7 @@ class FusedOp(GroupOp, name="fused"):
 
     def verify_op(self) -> None:
         super().verify_op()
-        if self.attrs["kind"] not in ("epilogue", "elementwise"):
+        if self.attrs["kind"] not in ("epilogue", "elementwise", "broadcast"):
             raise TypeRuleError(f"kind '{self.attrs['kind']}' is unknown")
 
 

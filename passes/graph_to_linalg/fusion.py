@@ -6,6 +6,8 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.epilogue import Body, VectorEpilogue
+from ..kernels.epilogue import F32, Body, VectorEpilogue
+from .broadcast import lower_broadcast
 from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
 from .implicit_gemm import implicit_convolution
 from .kernel_rules import kernel_of
@@ -21,6 +23,8 @@ def fused(ctx: Lowering, op: graph.FusedOp) -> ir.Value:
     if op.attrs["kind"] == "epilogue":
         root, *steps = op.ops
         return lower_group(ctx, root, steps)
+    if op.attrs["kind"] == "broadcast":
+        return lower_broadcast(ctx, op)
     return _elementwise(ctx, op.ops)
 
 

@@ -156,6 +156,19 @@ class VectorEmitter:
             scf.YieldOp(otherwise)
         return list(op.results)
 
+    def select(
+        self,
+        condition: ir.Value,
+        then: Callable[[], ir.Value],
+        otherwise: Callable[[], ir.Value],
+    ) -> ir.Value:
+        """Emit a branch for a vector: that of `then` if `condition` holds, else of `otherwise`."""
+        op = scf.IfOp(condition, [self.vector_type], has_else=True)
+        for block, body in ((op.then_block, then), (op.else_block, otherwise)):
+            with ir.InsertionPoint(block):
+                scf.YieldOp([body()])
+        return op.results[0]
+
     def choose(
         self, condition: ir.Value, then: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from ....dialects import graph
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
+from .broadcasts import fuse_broadcasts
 from .groups import fuse_groups
 
 
@@ -48,3 +49,26 @@ class GraphFuseElementwise(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         fuse_groups(op, graph.ElementwiseOp, "elementwise", self.max_operands, state)
+
+
+@register
+@dataclass(frozen=True)
+class GraphFuseBroadcasts(Pass):
+    """Join elementwise ops that read repeated elements, or are broadcast at run time.
+
+    %1 = "graph.mul"(%x, %s) : ["h", 8]
+    %2 = "graph.repeat"(%y) {repeats = [2, 1]} : ["k", 8] -> ["2*k", 8]
+    %3 = "graph.add"(%1, %2) : ["2*k", 8]
+    -->
+    %3 = "graph.fused"() ({ mul; repeat; add; graph.yield }) {kind = "broadcast"}
+
+    In f32. One kernel reads the operands where they are.
+    """
+
+    name = "graph-fuse-broadcasts"
+    anchor = FUNCTION
+    max_operands: int = 12
+    """Values that a group may read; the backend takes at most 32 buffers per kernel."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        fuse_broadcasts(op, self.max_operands, state)
