@@ -1,6 +1,6 @@
 """Elementwise groups on operands that are repeated, or broadcast at run time, as one kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -30,7 +30,9 @@ WHOLE, ONE = AxisAccess("whole"), AxisAccess("one")
 def lower_broadcast(ctx: Lowering, group: graph.FusedOp) -> ir.Value:
     """Lower a group of kind ``broadcast``: as one kernel if all of it works on vectors of f32,
     otherwise the repeats one by one, and one loop nest for the other ops."""
-    repeats = {op.result: op for op in group.ops if isinstance(op, graph.RepeatOp)}
+    repeats: dict[ir.Value, graph.RepeatOp] = {
+        op.result: op for op in group.ops if isinstance(op, graph.RepeatOp)
+    }
     steps = [op for op in group.ops if not isinstance(op, graph.RepeatOp)]
     leaves = values_from_outside(steps) if steps else list(repeats)
     result = group.yielded
@@ -54,7 +56,7 @@ def _reason_against(
     steps: Sequence[graph.GraphOp],
     leaves: Sequence[ir.Value],
     result: graph.TensorType,
-    repeats: dict[ir.Value, graph.RepeatOp],
+    repeats: Mapping[ir.Value, graph.RepeatOp],
 ) -> str | None:
     if ctx.gpu or not ctx.cpu.has_vectors:
         return "there are no vectors"
@@ -77,7 +79,7 @@ def _by_kernel(
     steps: Sequence[graph.GraphOp],
     leaves: Sequence[ir.Value],
     result: ir.Value,
-    repeats: dict[ir.Value, graph.RepeatOp],
+    repeats: Mapping[ir.Value, graph.RepeatOp],
 ) -> ir.Value:
     splats = {value: splat for value in leaves if (splat := splat_of(value)) is not None}
     read = [value for value in leaves if value not in splats]
@@ -106,7 +108,7 @@ _Operand = list[tuple[Size, int]]
 """The size of an operand along each axis of the result, and how often its elements are repeated."""
 
 
-def _padded(value: ir.Value, repeats: dict[ir.Value, graph.RepeatOp], rank: int) -> _Operand:
+def _padded(value: ir.Value, repeats: Mapping[ir.Value, graph.RepeatOp], rank: int) -> _Operand:
     op = repeats.get(value)
     shape = graph.type_of(value if op is None else op.x).shape
     counts = [1] * len(shape) if op is None else op.repeats

@@ -79,7 +79,7 @@ class _Grower:
                 operation.erase()
 
     def is_for_group(self, op: graph.GraphOp) -> bool:
-        """Return whether `op` is in no group, and is a repeat that is used, or has an operand that is
+        """Return whether `op` begins a group: a repeat that is used, or what has an operand that is
         repeated or broadcast at run time."""
         if _result(op) in self.taken:
             return False

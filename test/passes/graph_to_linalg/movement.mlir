@@ -153,3 +153,14 @@ func.func @product_of_moved_rows(%a: tensor<2x3x8xf32>, %b: tensor<2x8x4xf32>) -
   %1 = "graph.transpose"(%0) {perm = array<i64: 1, 0, 2>} : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
   return %1 : tensor<3x2x4xf32>
 }
+
+// -----
+
+// A repeat is a broadcast along axes of its own, which merge with those that are repeated.
+// CHECK-LABEL: @repeat
+// CHECK: %[[Y:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<?x4x2xf32>) outs(%{{.*}} : tensor<?x3x4x2x5xf32>)
+// CHECK: tensor.collapse_shape %[[Y]] {{\[}}[0, 1], [2], [3, 4]] : tensor<?x3x4x2x5xf32> into tensor<?x4x10xf32>
+func.func @repeat(%x: tensor<?x4x2xf32, ["n"]>) -> tensor<?x4x10xf32, ["3*n"]> {
+  %0 = "graph.repeat"(%x) {repeats = array<i64: 3, 1, 5>} : (tensor<?x4x2xf32, ["n"]>) -> tensor<?x4x10xf32, ["3*n"]>
+  return %0 : tensor<?x4x10xf32, ["3*n"]>
+}

@@ -1,0 +1,58 @@
+// RUN: gc-opt --graph-fuse-broadcasts --split-input-file %s | filecheck %s
+// RUN: gc-opt --graph-fuse-broadcasts --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+
+// REPORT: 3 x fuse-broadcasts: 
+// REPORT: 1 declined by fuse-broadcasts, only f32 is computed this way: ints
+// REPORT: 1 declined by fuse-broadcasts, the elements of rows are repeated: columns
+
+// What is computed for each element joins; what is broadcast, or used elsewhere, does not.
+// CHECK-LABEL: @pyramid
+// CHECK: %[[S:.*]] = "graph.sigmoid"
+// CHECK: %[[Y:.*]] = "graph.fused"
+// CHECK-NEXT: %[[M:.*]] = "graph.mul"(%arg0, %[[S]])
+// CHECK-NEXT: %[[R:.*]] = "graph.repeat"(%arg1)
+// CHECK-NEXT: %[[A:.*]] = "graph.add"(%[[M]], %[[R]])
+// CHECK-NEXT: "graph.relu"(%[[A]])
+// CHECK-NEXT: "graph.yield"
+// CHECK-NEXT: kind = "broadcast"
+// CHECK-NEXT: %[[E:.*]] = "graph.exp"(%[[Y]])
+// CHECK-NEXT: return %[[Y]], %[[E]]
+func.func @pyramid(%x: tensor<?x8xf32, ["h"]>, %y: tensor<?x8xf32, ["k"]>, %s: tensor<1x8xf32>) -> (tensor<?x8xf32, ["2*k"]>, tensor<?x8xf32, ["2*k"]>) {
+  %0 = "graph.sigmoid"(%s) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %1 = "graph.mul"(%x, %0) : (tensor<?x8xf32, ["h"]>, tensor<1x8xf32>) -> tensor<?x8xf32, ["h"]>
+  %2 = "graph.repeat"(%y) {repeats = array<i64: 2, 1>} : (tensor<?x8xf32, ["k"]>) -> tensor<?x8xf32, ["2*k"]>
+  %3 = "graph.add"(%1, %2) : (tensor<?x8xf32, ["h"]>, tensor<?x8xf32, ["2*k"]>) -> tensor<?x8xf32, ["2*k"]>
+  %4 = "graph.relu"(%3) : (tensor<?x8xf32, ["2*k"]>) -> tensor<?x8xf32, ["2*k"]>
+  %5 = "graph.exp"(%4) : (tensor<?x8xf32, ["2*k"]>) -> tensor<?x8xf32, ["2*k"]>
+  return %4, %5 : tensor<?x8xf32, ["2*k"]>, tensor<?x8xf32, ["2*k"]>
+}
+
+// -----
+
+// A repeat that something else uses, too, stays for that.
+// CHECK-LABEL: @repeat_alone
+// CHECK: "graph.fused"
+// CHECK-NEXT: "graph.repeat"
+// CHECK-NEXT: "graph.yield"
+// CHECK: "graph.fused"
+// CHECK-NEXT: "graph.repeat"
+// CHECK-NEXT: "graph.add"
+// CHECK-NEXT: "graph.yield"
+// CHECK-NOT: graph.repeat
+// CHECK: return
+func.func @repeat_alone(%x: tensor<6x8xf32>, %y: tensor<2x8xf32>) -> (tensor<6x8xf32>, tensor<6x8xf32>) {
+  %0 = "graph.repeat"(%y) {repeats = array<i64: 3, 1>} : (tensor<2x8xf32>) -> tensor<6x8xf32>
+  %1 = "graph.add"(%x, %0) : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %0, %1 : tensor<6x8xf32>, tensor<6x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @declined
+// CHECK-NOT: graph.fused
+// CHECK: return
+func.func @declined(%x: tensor<?xi32, ["n"]>, %y: tensor<?xi32, ["m"]>, %z: tensor<2x8xf32>) -> (tensor<?xi32, ["broadcast(m, n)"]>, tensor<2x16xf32>) {
+  %0 = "graph.add"(%x, %y) : (tensor<?xi32, ["n"]>, tensor<?xi32, ["m"]>) -> tensor<?xi32, ["broadcast(m, n)"]> loc("ints")
+  %1 = "graph.repeat"(%z) {repeats = array<i64: 1, 2>} : (tensor<2x8xf32>) -> tensor<2x16xf32> loc("columns")
+  return %0, %1 : tensor<?xi32, ["broadcast(m, n)"]>, tensor<2x16xf32>
+}

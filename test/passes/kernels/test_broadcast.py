@@ -1,0 +1,126 @@
+"""Elementwise ops whose operands are broadcast at run time or repeated, against numpy."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import graphc
+from graphc.errors import GraphcError
+
+FLOAT = TensorProto.FLOAT
+
+
+def _compiled(nodes, inputs, constants=None, **options):
+    """A model of `nodes`; the result of the last one is its output."""
+    given = [helper.make_tensor_value_info(name, FLOAT, sizes) for name, sizes in inputs.items()]
+    outputs = [helper.make_empty_tensor_value_info(nodes[-1].output[0])]
+    held = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    graph = helper.make_graph(nodes, "g", given, outputs, held)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=10)
+    return graphc.compile(model, **options)
+
+
+def _node(op, inputs, output, **attributes):
+    return helper.make_node(op, inputs, [output], **attributes)
+
+
+def _floats(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def _check(model, expected, *inputs):
+    (result,) = model.run(None, dict(zip("abc", inputs, strict=False)))
+    np.testing.assert_allclose(result, expected(*inputs), rtol=1e-6, atol=1e-6)
+
+
+def test_any_axis_broadcasts():
+    """Each size may be 1 in one operand or in the other, also the length of rows."""
+    nodes = [
+        _node("Mul", ["a", "b"], "m"),
+        _node("Add", ["m", "a"], "s"),
+        _node("Relu", ["s"], "y"),
+    ]
+    model = _compiled(nodes, {"a": ["h", 5, "w"], "b": ["k", 5, "v"]})
+    sizes = [(1, 40), (3, 1), (3, 40), (1, 1), (3, 20000)]
+    for h, w in sizes:
+        for k, v in sizes:
+            if (h in (1, k) or k == 1) and (w in (1, v) or v == 1):
+                a, b = _floats(h, 5, w), _floats(k, 5, v)
+                _check(model, lambda a, b: np.maximum(a * b + a, 0), a, b)
+    assert model.report.rewrites["broadcast-kernel"].count == 1
+
+
+def test_sizes_that_do_not_broadcast():
+    model = _compiled([_node("Add", ["a", "b"], "y")], {"a": ["n"], "b": ["m"]})
+    with pytest.raises(GraphcError, match="do not broadcast"):
+        model.run(None, {"a": _floats(3), "b": _floats(4)})
+    (nothing,) = model.run(None, {"a": _floats(0), "b": _floats(1)})
+    assert nothing.shape == (0,)
+
+
+def test_ranks_and_constants():
+    """Operands of lower rank, numbers, and one number for each element of a row."""
+    nodes = [
+        _node("Add", ["a", "b"], "s"),
+        _node("Mul", ["s", "two"], "t"),
+        _node("Sub", ["t", "row"], "y"),
+    ]
+    row = _floats(20)
+    constants = {"two": np.float32(2), "row": row}
+    model = _compiled(nodes, {"a": ["n", "m", 20], "b": ["k", 20]}, constants)
+    for n, m, k in ((2, 3, 3), (2, 3, 1), (2, 1, 4)):
+        _check(model, lambda a, b: (a + b) * 2 - row, _floats(n, m, 20), _floats(k, 20))
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_feature_pyramid(is_named):
+    """Maps of pixels with 24 features, added to one of half as many, and to pixels of one row."""
+    scales = np.array([1, 1, 2, 2], np.float32)
+    weights = np.eye(24, dtype=np.float32)[:, :, None, None] * 2
+    nodes = [
+        _node("Conv", ["a", "w"], "lateral"),
+        _node("Sigmoid", ["c"], "gate"),
+        _node("Mul", ["lateral", "gate"], "gated"),
+        _node("Resize", ["b", "", "scales"], "up", mode="nearest",
+              coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+        _node("Add", ["gated", "up"], "s"),
+        _node("Conv", ["s", "w"], "y"),
+    ]  # fmt: skip
+    inputs = {"a": [1, 24, "h", "w"], "b": [1, 24, "i", "j"], "c": [1, 24, 1, 1]}
+    constants = {"scales": scales, "w": weights}
+    shapes = ((6, 10, 3, 5), (1, 10, 3, 5), (1, 1, 1, 1), (6, 1, 3, 40))
+    options = {"dims": {"h": 6, "w": 10, "i": 3, "j": 5}}
+    model = _compiled(nodes, inputs, constants, **({} if is_named else options))
+
+    def expected(a, b, c):
+        up = b.repeat(2, 2).repeat(2, 3)
+        return 2 * (2 * a / (1 + np.exp(-c)) + up)
+
+    for h, w, i, j in shapes if is_named else shapes[:1]:
+        a, b, c = _floats(1, 24, h, w), _floats(1, 24, i, j), _floats(1, 24, 1, 1)
+        _check(model, expected, a, b, c)
+    assert model.report.rewrites["broadcast-kernel"].count == 1
+    if is_named:
+        with pytest.raises(GraphcError, match="do not broadcast"):
+            model.run(None, {"a": _floats(1, 24, 6, 9), "b": b[:, :, :3, :5], "c": c})
+
+
+def test_declined():
+    """Repeated elements of rows, and ops without a rule for vectors, are computed otherwise."""
+    nodes = [
+        _node("Resize", ["b", "", "scales"], "up", mode="nearest"),
+        _node("Add", ["a", "up"], "s"),
+        _node("Add", ["s", "c"], "t"),
+        _node("Sin", ["t"], "y"),
+    ]
+    constants = {"scales": np.array([1, 3], np.float32)}
+    model = _compiled(nodes, {"a": [2, "w"], "b": [2, "j"], "c": ["k", "v"]}, constants)
+    for w, j, k, v in ((12, 4, 2, 12), (1, 4, 1, 1), (12, 4, 1, 12)):
+        _check(
+            model,
+            lambda a, b, c: np.sin(a + b.repeat(3, 1) + c),
+            _floats(2, w), _floats(2, j), _floats(k, v),
+        )  # fmt: skip
+    rewrites = model.report.rewrites
+    assert list(rewrites["fuse-broadcasts"].declined) == ["the elements of rows are repeated"]
+    assert list(rewrites["broadcast-kernel"].declined) == ["it computes in scalars of f64"]
