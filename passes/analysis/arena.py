@@ -26,8 +26,8 @@ def allocation(function: Any, found: Liveness, side_by_side: bool = True) -> int
     return place_buffers(dispatched_buffers(function, found, side_by_side))[1]
 
 
-LARGE_SIZE = 1024
-"""A symbolic size for which a program that may need much memory does."""
+LARGE_SIZE = 1 << 20
+"""A symbolic size for which a program that may need much memory does: some samples of sound."""
 
 
 def transient_bytes(function: Any, cpu: CpuModel) -> int:
@@ -44,8 +44,10 @@ def transient_bytes(function: Any, cpu: CpuModel) -> int:
 def _hides_sizes(op: ir.Operation) -> bool:
     """Return whether intermediate results of `op` may have sizes that nothing outside tells."""
     view = graph.graph_op(op)
-    if view is None or isinstance(view, graph.BindSizesOp):
+    if view is None:
         return True
+    if isinstance(view, graph.BindSizesOp):
+        return not isinstance(graph.graph_op(view.x.owner), graph.SizesOp)
     return bool(len(op.regions)) and not isinstance(view, graph.GroupOp)
 
 

@@ -35,8 +35,15 @@ def sizes(ctx: Lowering, op: graph.SizesOp) -> ir.Value:
 def bind_sizes(ctx: Lowering, op: graph.BindSizesOp, x: ir.Value) -> ir.Value:
     """Bind sizes behind a barrier: a size that becomes data again would be fused with `x`.
 
-    That would be a store of one element by many workgroups, which the backend rejects.
+    That would be a store of one element by many workgroups, which the backend rejects. Sizes that
+    follow from others are computed without reading `x`.
     """
+    source = graph.graph_op(op.x.owner)
+    if isinstance(source, graph.SizesOp):
+        for name, size in zip(op.names, source.sizes, strict=True):
+            ctx.require_at_least(size, 0, f"size '{name}' is negative")
+            ctx.bind(name, ctx.index(size))
+        return x
     x = iree.optimization_barrier(x)
     for position, name in enumerate(op.attrs["names"]):
         indices = [ctx.index(position)] if graph.type_of(op.x).rank else []

@@ -24,7 +24,8 @@ class ExternalizeTransients(Pass):
         -> tensor<8x1000xf32>
 
     Memory that the runtime does not keep is allocated by the OS in each call, which zeroes it page
-    by page. The caller keeps its memory from call to call.
+    by page. The caller keeps its memory from call to call. The backend finds no common place for
+    allocations in several blocks, so a program that branches between kernels keeps its own.
     """
 
     name = "externalize-transients"
@@ -37,4 +38,8 @@ class ExternalizeTransients(Pass):
             return
         for function in op.body.operations:
             if function.operation.name == "func.func" and function.sym_name.value == "main":
+                if len(function.regions[0].blocks) > 1:
+                    statistics = state.statistics(self.name)
+                    statistics.record_declined("main", "it branches between kernels")
+                    continue
                 append_buffers(function, [{"iree.abi.transients": ir.UnitAttr.get()}])

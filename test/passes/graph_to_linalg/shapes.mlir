@@ -26,6 +26,19 @@ func.func @bound_size(%n: tensor<i64>, %x: tensor<f32>) -> tensor<?xf32, ["k"]> 
 
 // -----
 
+// A size with a formula is no data.
+// CHECK-LABEL: @bound_formula
+// CHECK-NOT: tensor.extract
+// CHECK: tensor.empty({{.*}}) : tensor<?xf32>
+func.func @bound_formula(%x: tensor<?xf32, ["n"]>, %y: tensor<f32>) -> tensor<?xf32, ["k"]> {
+  %n = "graph.sizes"() {sizes = ["2*n"]} : () -> tensor<1xi64>
+  %s = "graph.bind_sizes"(%n) {names = ["k"]} : (tensor<1xi64>) -> tensor<1xi64>
+  %0 = "graph.expand"(%y) {shape = ["k"]} : (tensor<f32>) -> tensor<?xf32, ["k"]>
+  return %0 : tensor<?xf32, ["k"]>
+}
+
+// -----
+
 // CHECK-LABEL: @constant
 // CHECK: arith.constant dense<[1, 2]> : tensor<2xi8>
 func.func @constant() -> tensor<2xui8> {

@@ -1,5 +1,6 @@
 """Memory for intermediate results, which lives from call to call."""
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -117,6 +118,22 @@ def test_sizes_that_follow_values_are_the_runtimes():
     with graphc.compile(made) as model:
         assert model._measured[0].transients_query is None
         assert model(x) == np.sum(np.nonzero(np.maximum(x, 0)))
+
+
+@pytest.mark.usefixtures("without_pool")
+def test_long_formulas_of_sizes():
+    """Such a size has a name, but the shapes of the inputs tell it all the same."""
+    names = ["x", "a", "b", "c", "d", "y"]
+    nodes = [
+        helper.make_node("MaxPool", [x], [y], kernel_shape=[2, 1], strides=[2, 1])
+        for x, y in itertools.pairwise(names)
+    ]
+    made = build_model(nodes, {"x": (np.float32, (1, 3, "h", 4))}, ["y"], {}, opset=17)
+    with graphc.compile(made) as model:
+        assert "size" in str(graphc.import_onnx(made))
+        assert model._measured[0].transients_query is not None
+        for h in (64, 95, 32):
+            _check(model, made, (1, 3, h, 4))
 
 
 @pytest.mark.usefixtures("without_pool")
