@@ -41,6 +41,7 @@ OPTIMISATIONS = (
     "cpu-select-matmul-kernels",
     "graph-fuse-epilogue",
     "cpu-fuse-depthwise",
+    "graph-fuse-broadcasts",
     "bf16x3=amx",
     "allow-strassen=true",
     "work-stealing-dispatch",

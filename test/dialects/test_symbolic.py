@@ -1,5 +1,6 @@
 """Symbolic dimensions: arithmetic agrees with that of integers, whatever the sizes."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,20 @@ def test_broadcast_is_that_of_numpy(a, b):
     assert broadcast(1, m) == m
     assert broadcast(n, m) == broadcast(m, n)
     assert broadcast(n, n) == n
+
+
+@given(st.integers(0, 4), st.integers(0, 9))
+def test_sizes_that_are_never_one_decide_a_broadcast(h, other):
+    n, m = Dim.symbol("n"), Dim.symbol("m")
+    for size in (2 * n, 3 * n + 2, n * m * 4, n + 2):
+        assert broadcast(size, m) == broadcast(m, size) == size
+        known = value(size, {"n": h, "m": other})
+        assert known != 1
+        if other in (1, known):
+            assert known == np.broadcast_shapes((known,), (other,))[0]
+    assert broadcast(2 * n, 2 * m) == broadcast(2 * m, 2 * n)
+    for size in (2 * n + 1, n + 1, floordiv(n, 2)):
+        assert broadcast(size, m) not in (size, m)
 
 
 def test_sizes_broadcast_to_what_they_are_parts_of():

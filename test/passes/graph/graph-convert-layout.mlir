@@ -56,6 +56,19 @@ func.func @through(%x: tensor<2x4x6x6xf32>, %y: tensor<2x4x6x6xf32>) -> (tensor<
 
 // -----
 
+// Elements are repeated along other axes.
+// CHECK-LABEL: @repeat
+// CHECK: "graph.repeat"(%arg0) {repeats = array<i64: 1, 2, 3, 1>} : (tensor<2x6x6x4xf32>) -> tensor<2x12x18x4xf32>
+// CHECK: graph.transpose
+// CHECK-NEXT: return
+func.func @repeat(%x: tensor<2x6x6x4xf32>) -> tensor<2x4x12x18xf32> {
+  %0 = "graph.transpose"(%x) {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x6x6x4xf32>) -> tensor<2x4x6x6xf32>
+  %1 = "graph.repeat"(%0) {repeats = array<i64: 1, 1, 2, 3>} : (tensor<2x4x6x6xf32>) -> tensor<2x4x12x18xf32>
+  return %1 : tensor<2x4x12x18xf32>
+}
+
+// -----
+
 // A reshape lets a transpose pass only when what it merges stands together on both sides.
 // CHECK-LABEL: @reshape
 // CHECK: [[FLAT:%.*]] = "graph.transpose"(%arg0)
