@@ -19,7 +19,7 @@ import keyword
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -126,11 +126,27 @@ class Dim:
     @property
     def minimum(self) -> int | None:
         """A lower bound (sizes are at least 0), or None when the form shows none."""
+        bounds = [self._bound_of_terms, *self._bounds_of_maxima()]
+        return max((bound for bound in bounds if bound is not None), default=None)
+
+    @property
+    def _bound_of_terms(self) -> int | None:
         if any(coefficient < 0 for monomial, coefficient in self.terms if monomial):
             return None
         if not all(_is_nonnegative(atom) for monomial, _ in self.terms for atom in monomial):
             return None
         return dict(self.terms).get((), 0)
+
+    def _bounds_of_maxima(self) -> Iterator[int | None]:
+        """The bounds with one argument in place of a maximum, which is that at least: 256 for
+        ``max(256 - n, 0) + n``."""
+        for monomial, coefficient in self.terms:
+            (atom,) = monomial if len(monomial) == 1 else (None,)
+            if isinstance(atom, Call) and atom.function == "max" and coefficient > 0:
+                rest = self - Dim({monomial: coefficient})
+                for argument in atom.arguments:
+                    lower = argument * coefficient + rest
+                    yield lower if isinstance(lower, int) else lower._bound_of_terms
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dim) and self.terms == other.terms

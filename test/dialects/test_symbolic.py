@@ -127,6 +127,16 @@ def test_sizes_that_are_never_one_decide_a_broadcast(h, other):
         assert broadcast(size, m) not in (size, m)
 
 
+def test_bounds_of_maxima():
+    n, m = Dim.symbol("n"), Dim.symbol("m")
+    assert (maximum(256 - n, 0) + n).minimum == 256
+    assert (2 * maximum(3 - n, m) + 2 * n + 1).minimum == 7
+    assert (maximum(n - 4, 1) + m).minimum == 1
+    assert maximum(3 - n, m - 1).minimum == -1
+    assert maximum(3 - n, -m).minimum is None
+    assert (n - maximum(n, 3)).minimum is None
+
+
 def test_sizes_broadcast_to_what_they_are_parts_of():
     k, m, n = map(Dim.symbol, "kmn")
     all_ = broadcast(broadcast(k, n), m)
