@@ -6,7 +6,6 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.epilogue import Body, VectorEpilogue
-from ..kernels.epilogue import F32, Body, VectorEpilogue
 from .broadcast import lower_broadcast
 from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
 from .implicit_gemm import implicit_convolution
