@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from ...dialects import iree
+from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
 from .conversion import integer_to_float
 from .dispatch import SAME_MEMORY
-from .generic import parallel
+from .generic import fill, parallel
+from .lowering import Lowering, plain_type
 
 _VIEWS = (
     "tensor.cast",
@@ -128,11 +129,25 @@ def _writes(op: ir.Operation, position: int) -> bool:
     return True
 
 
+def owned_zeros(ctx: Lowering, type_: graph.TensorType) -> ir.Value:
+    """A tensor of `type_` of zeros, in a buffer that is not that of equal tensors."""
+    plain, zero = plain_type(type_), _opaque_zero()
+
+    def filled() -> ir.Value:
+        return fill(_converted(zero, plain.element_type), ctx.empty(type_))
+
+    return iree.dispatch_region(plain, ctx.dynamic_sizes(type_), filled)
+
+
 def copy(x: ir.Value) -> ir.Value:
     """Copy the tensor `x` to a buffer of its own."""
-    sizes = iree.dynamic_sizes(x)
-    zero = iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(32), 0))
+    sizes, zero = iree.dynamic_sizes(x), _opaque_zero()
     return iree.dispatch_region(ir.RankedTensorType(x.type), sizes, lambda: _copied(x, sizes, zero))
+
+
+def _opaque_zero() -> ir.Value:
+    """An i32 that IREE takes for unknown, and for another one than those before."""
+    return iree.optimization_barrier(arith.constant(ir.IntegerType.get_signless(32), 0))
 
 
 def _copied(x: ir.Value, sizes: Sequence[ir.Value], zero: ir.Value) -> ir.Value:

@@ -9,12 +9,13 @@ writes. So a branch passes one list of all tensors, and scalars of 64 bits.
 MLIR's own ``convert-scf-to-cf`` would convert the loops within kernels too, which must stay.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from ...dialects import iree
 from ...mlir import arith, cf, ir
 from .aliasing import captured, copy, is_within, is_written
+from .loops import owned_results
 
 
 def branches_from_loops(function: Any) -> None:
@@ -37,7 +38,7 @@ def branches_from_loops(function: Any) -> None:
 def _convert_if(op: ir.Operation) -> list[ir.Block]:
     (condition,) = op.operands
     block, after = op.block, _split_after(op)
-    _receive(after, op.results)
+    _receive(after, op.results, owned_results(op))
     targets = [
         _moved(*region.blocks, before=after) if len(region.blocks) else after
         for region in op.regions
@@ -65,7 +66,7 @@ def _convert_while(op: ir.Operation) -> list[ir.Block]:
     for values in (body.arguments, op.results):
         for value, now in zip(values, state, strict=True):
             value.replace_all_uses_with(now)
-    _receive(head, decide.arguments)
+    _receive(head, decide.arguments, owned_results(op))
     with ir.InsertionPoint(block):
         cf.br(_handed_on(op.operands), head)
     with ir.InsertionPoint(decision), decision.location:
@@ -117,9 +118,13 @@ def _handed_on(values: Sequence[ir.Value]) -> list[ir.Value]:
     return [*map(_widened, scalars), *([iree.tensor_list(tensors)] if tensors else [])]
 
 
-def _receive(block: ir.Block, values: Sequence[ir.Value]) -> None:
-    """Add the arguments for `values` to `block`, which has none, and replace `values` by them."""
+def _receive(block: ir.Block, values: Sequence[ir.Value], owned: Container[int]) -> None:
+    """Add the arguments for `values` to `block`, which has none, and replace `values` by them.
+
+    A tensor that is written is copied, unless its number is among `owned`.
+    """
     tensors, scalars = _apart(values)
+    in_place = [value for number, value in enumerate(values) if number in owned]
     with ir.InsertionPoint.at_block_begin(block):
         index, location = ir.IndexType.get(), ir.Location.current
         for scalar in scalars:
@@ -130,7 +135,8 @@ def _receive(block: ir.Block, values: Sequence[ir.Value]) -> None:
             items = block.add_argument(iree.tensor_list_type(), location)
             now = iree.tensors_of(items, [x.type for x in tensors])
             for x, received in zip(tensors, now, strict=True):
-                x.replace_all_uses_with(copy(received) if is_written(x) else received)
+                copies = is_written(x) and x not in in_place
+                x.replace_all_uses_with(copy(received) if copies else received)
 
 
 def _apart(values: Sequence[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:

@@ -11,6 +11,7 @@ from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, scf, tensor
 from . import loops
+from .aliasing import owned_zeros
 from .lowering import Lowering, Size, lower_op, lowers, plain_type
 from .movement import extract_slice, insert_slice
 
@@ -71,7 +72,8 @@ def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Val
             _, after = state.iterate(index, now)
             return [arith.addi(index, one), *after]
 
-    _, *last = loops.while_([ctx.index(0), *state.initial(carried)], goes_on, iterate)
+    start = [ctx.index(0), *state.initial(carried)]
+    _, *last = loops.while_(start, goes_on, iterate, state.owned(start))
     return state.results(count, last)
 
 
@@ -92,7 +94,7 @@ def while_(
             return [arith.addi(index, one), tensor.extract(holds, []), *after]
 
     start = [ctx.index(0), tensor.extract(condition, []), *state.initial(carried)]
-    count, _, *last = loops.while_(start, goes_on, iterate)
+    count, _, *last = loops.while_(start, goes_on, iterate, state.owned(start))
     return state.results(count, last)
 
 
@@ -116,6 +118,10 @@ class _State:
         """The state before the first iteration."""
         start = _cast_all(self.ctx, carried, self.types)
         return [*start, *(stack.initial() for stack in self.stacks)]
+
+    def owned(self, start: Sequence[ir.Value]) -> range:
+        """The numbers of the stacks in the whole state of the loop, of which they come last."""
+        return range(len(start) - len(self.stacks), len(start))
 
     def iterate(
         self, index: ir.Value, state: Sequence[ir.Value]
@@ -177,7 +183,7 @@ class _Stack:
             sizes[axis] if axis in self.changing else size
             for axis, size in enumerate(self.result.shape)
         ]
-        return self.ctx.cast(self.ctx.filled(self.result.with_shape(start), 0), self.type)
+        return self.ctx.cast(owned_zeros(self.ctx, self.result.with_shape(start)), self.type)
 
     def _known(self, size: Size) -> Size:
         """`size`, or 0 if its value is not known before the loop."""
@@ -198,12 +204,7 @@ class _Stack:
                 ctx.bind(str(self.type.shape[axis]), tensor.dim(stack, ctx.index(axis)))
             self._require_same_shape(index)
             full = arith.cmpi(arith.CmpIPredicate.sge, index, ctx.index(self.type.shape[0]))
-            branch = scf.IfOp(full, [plain_type(self.type)], has_else=True)
-            with ir.InsertionPoint(branch.then_block), ctx.scope():
-                scf.YieldOp([self._doubled(stack)])
-            with ir.InsertionPoint(branch.else_block):
-                scf.YieldOp([stack])
-        return branch.results[0]
+            return loops.if_(full, stack, lambda: self._doubled(stack), owned=True)
 
     def _require_same_shape(self, index: ir.Value) -> None:
         ctx, equal = self.ctx, arith.CmpIPredicate.eq
@@ -215,12 +216,13 @@ class _Stack:
 
     def _doubled(self, stack: ir.Value) -> ir.Value:
         ctx = self.ctx
-        twice = arith.muli(ctx.index(self.type.shape[0]), ctx.index(2))
-        larger = Dim.symbol(f"{self.index}.larger")
-        ctx.bind(str(larger), arith.maxsi(twice, self.capacity))
-        empty = ctx.empty(self.result.with_shape((larger, *self.element.shape)))
-        copy = insert_slice(ctx, stack, empty, [0] * self.type.rank, self.type.shape)
-        return ctx.cast(copy, self.type)
+        with ctx.scope():
+            twice = arith.muli(ctx.index(self.type.shape[0]), ctx.index(2))
+            larger = Dim.symbol(f"{self.index}.larger")
+            ctx.bind(str(larger), arith.maxsi(twice, self.capacity))
+            empty = ctx.empty(self.result.with_shape((larger, *self.element.shape)))
+            copy = insert_slice(ctx, stack, empty, [0] * self.type.rank, self.type.shape)
+            return ctx.cast(copy, self.type)
 
     def finish(self, stack: ir.Value, count: ir.Value) -> ir.Value:
         """The `count` collected elements."""

@@ -17,6 +17,7 @@ from ..kernels.emitter import Registers
 from ..kernels.recurrent import Cell, Recurrence
 from ..kernels.vector_registers import state_width
 from . import loops
+from .aliasing import owned_zeros
 from .contraction import multiply
 from .generic import generic, projection
 from .lowering import Lowering, Size, lowers
@@ -179,8 +180,8 @@ class _Layer:
         def goes_on(index: ir.Value, *_: ir.Value) -> ir.Value:
             return arith.cmpi(arith.CmpIPredicate.slt, index, steps)
 
-        start = [ctx.index(0), ctx.filled(self.outputs, 0), *states]
-        return loops.while_(start, goes_on, iterate)[1:]
+        start = [ctx.index(0), owned_zeros(ctx, self.outputs), *states]
+        return loops.while_(start, goes_on, iterate, owned=[1])[1:]
 
     @property
     def is_for_kernel(self) -> bool:

@@ -19,3 +19,25 @@ func.func @branches(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<3xf32>) -> ten
   }) {names = ["m"], resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<i1>) -> tensor<?xf32, ["m"]>
   return %0 : tensor<?xf32, ["m"]>
 }
+
+// -----
+
+// A result of each iteration is written into the stack where it lies: no copy of the stack.
+// CHECK-LABEL: func.func @stacks
+// CHECK: "util.optimization_barrier"
+// CHECK: linalg.fill
+// CHECK-NOT: "util.optimization_barrier"
+// CHECK: ^bb1
+// CHECK: [[STACK:%[0-9]+]] = "hal.tensor.import"({{.*}} -> tensor<?x4xf32>
+// CHECK: ^bb2
+// CHECK: tensor.insert_slice {{.*}} into [[STACK]]
+// CHECK-NOT: "util.optimization_barrier"
+// CHECK: return
+func.func @stacks(%s: tensor<4xf32>, %x: tensor<?xf32, ["t"]>) -> tensor<?x4xf32, ["t"]> {
+  %0:2 = "graph.for"(%s) ({
+  ^bb0(%h: tensor<4xf32>):
+    %1 = "graph.sin"(%h) : (tensor<4xf32>) -> tensor<4xf32>
+    "graph.yield_all"(%1, %1) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) {count = "t", index = "i", names = [], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<?x4xf32, ["t"]>)
+  return %0#1 : tensor<?x4xf32, ["t"]>
+}
