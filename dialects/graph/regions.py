@@ -4,8 +4,9 @@ ys = if_(condition, then_body, else_body, fresh)
 ys = loop(initial, body, fresh, count=n)
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from .control_flow import (
     bound_names,
     yielded_types,
 )
+from .loop_state import Appended, State, Unchanged, reduce_state
 from .shapes import constant
 from .symbolic_values import known_sizes
 from .types import TensorType, to_mlir, type_of
@@ -157,7 +159,7 @@ class _LoopDraft:
             ]
             if general != self.arguments:
                 return general, None
-            return general, self._finish(draft, bool(conditions), yielded[len(general) :])
+            return general, self._finish(draft, block, len(conditions))
 
     def _general(self, index: int, argument: TensorType, yielded: TensorType) -> TensorType:
         """The type of carried value `index`, given those before and after an iteration."""
@@ -184,14 +186,28 @@ class _LoopDraft:
             return []
         return [constant(value=np.array(True))]
 
-    def _finish(
-        self, draft: "_Draft", is_while: bool, collected: Sequence[TensorType]
+    def _finish(self, draft: "_Draft", block: ir.Block, leading: int) -> list[ir.Value]:
+        inner = {self.index} | self._own_names() | draft.inner_names()
+        states = reduce_state(block, self.initial, leading, inner)
+        stays = [isinstance(state, ir.Value) for state in states]
+        self.initial = list(compress(self.initial, stays))
+        self.arguments = list(compress(self.arguments, stays))
+        results = self._finish_reduced(draft, leading, yielded_types(block)[leading:])
+        appended = [state for state in states if isinstance(state, Appended)]
+        split = len(results) - len(appended)
+        carried, stacks = iter(results[: len(self.initial)]), iter(results[split:])
+        after = [_after(state, carried, stacks) for state in states]
+        return [*after, *results[len(self.initial) : split]]
+
+    def _finish_reduced(
+        self, draft: "_Draft", leading: int, yielded: Sequence[TensorType]
     ) -> list[ir.Value]:
+        collected = yielded[len(self.arguments) :]
         own = self._own_names()
         naming = _Naming(self.fresh, {self.index} | own | draft.inner_names())
         results = [naming.leave(t, f"final_{i}") for i, t in enumerate(self.arguments)]
         count = self.count
-        if is_while:
+        if leading:
             count = naming.fresh_size("iterations") if collected else self.count
         elif count == UNLIMITED:
             raise TypeRuleError("the loop never ends")
@@ -201,13 +217,19 @@ class _LoopDraft:
         names = [*sorted(own), *naming.names]
         attributes = {"count": self.count, "index": self.index, "names": names}
         condition = []
-        if is_while:
+        if leading:
             condition = [
                 constant(value=np.array(True)) if self.condition is None else self.condition
             ]
-        return draft.finish(
-            WhileOp if is_while else ForOp, [*condition, self.initial], attributes, results
-        )
+        op_class = WhileOp if leading else ForOp
+        return draft.finish(op_class, [*condition, self.initial], attributes, results)
+
+
+def _after(state: State, carried: Iterator[ir.Value], stacks: Iterator[ir.Value]) -> ir.Value:
+    """A carried value after the loop, of which results are the next of `carried` and `stacks`."""
+    if isinstance(state, Unchanged):
+        return state.value
+    return state.joined(next(stacks)) if isinstance(state, Appended) else next(carried)
 
 
 def _is_true(condition: ir.Value | None) -> bool:

@@ -1,0 +1,116 @@
+"""Fewer carried values for a loop that is being built.
+
+A value that no iteration changes is used where it is, so that it may be a constant in the loop. A
+value to which each iteration only appends is not read in the loop: what is appended is collected,
+and joined once behind the loop.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from ...mlir import ir
+from ..symbolic import Dim
+from .base import create, graph_op
+from .control_flow import YieldAllOp, terminator
+from .movement import ConcatOp, concat, reshape, transpose
+from .types import TensorType, type_of
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """A value that no iteration changes."""
+
+    value: ir.Value
+
+
+@dataclass(frozen=True)
+class Appended:
+    """A value that begins with `first`; an iteration appends a value of `type_` along `axis`."""
+
+    first: ir.Value
+    type_: TensorType
+    axis: int
+
+    def joined(self, stack: ir.Value) -> ir.Value:
+        """The value after the loop, which has collected the `stack`."""
+        count, *shape = type_of(stack).shape
+        inner = range(1, len(shape) + 1)
+        perm = [*inner[: self.axis], 0, *inner[self.axis :]]
+        shape[self.axis] = count * shape[self.axis]
+        rows = reshape(transpose(stack, perm=perm), shape=shape)
+        return concat([self.first, rows], axis=self.axis)
+
+
+State = ir.Value | Unchanged | Appended
+
+
+def reduce_state(
+    block: ir.Block, initial: Sequence[ir.Value], leading: int, inner: Collection[str]
+) -> list[State]:
+    """Drop arguments of `block`, the body of a loop, that it need not carry.
+
+    `initial` are the first carried values, `leading` is the number of values that the block yields
+    before the next ones, and `inner` are the names of sizes that mean nothing outside. Returns what
+    becomes of each carried value; those that stay are the elements of `initial`. The block yields
+    what is appended behind all else.
+    """
+    states = [
+        _state_of(block, number, first, leading, inner) for number, first in enumerate(initial)
+    ]
+    if all(isinstance(state, ir.Value) for state in states):
+        return states
+    end = terminator(block)
+    yielded = list(end.operands)
+    appended: list[ir.Value] = []
+    with ir.InsertionPoint(end), end.location:
+        for number, state in enumerate(states):
+            if isinstance(state, Appended):
+                _, *parts = yielded[leading + number].owner.operation.operands
+                appended.append(parts[0] if len(parts) == 1 else concat(parts, axis=state.axis))
+        dropped = [not isinstance(state, ir.Value) for state in states]
+        kept = [
+            value
+            for number, value in enumerate(yielded)
+            if not (leading <= number < leading + len(states) and dropped[number - leading])
+        ]
+        create(YieldAllOp, [[*kept, *appended]], {}, [])
+    end.erase()
+    for number, state in reversed(list(enumerate(states))):
+        if isinstance(state, Unchanged):
+            block.arguments[number].replace_all_uses_with(state.value)
+        elif isinstance(state, Appended):
+            yielded[leading + number].owner.operation.erase()
+        if not isinstance(state, ir.Value):
+            block.erase_argument(number)
+    return states
+
+
+def _state_of(
+    block: ir.Block, number: int, first: ir.Value, leading: int, inner: Collection[str]
+) -> State:
+    argument, after = block.arguments[number], terminator(block).operands[leading + number]
+    if after == argument:
+        return Unchanged(first) if argument.type == first.type else first
+    op = None if isinstance(after.owner, ir.Block) else graph_op(after.owner)
+    if not isinstance(op, ConcatOp) or op.xs[0] != argument or len(op.xs) == 1:
+        return first
+    if len(list(argument.uses)) > 1 or len(list(after.uses)) > 1:
+        return first
+    sizes = [size for x in op.xs[1:] for size in type_of(x).shape]
+    varies = any(isinstance(size, Dim) and not size.symbols().isdisjoint(inner) for size in sizes)
+    axis = op.axis
+    if varies or _mentions(block, str(type_of(argument).shape[axis]), op.operation):
+        return first
+    appended = type_of(op.xs[1])
+    for x in op.xs[2:]:
+        appended = ConcatOp.infer([appended, type_of(x)], axis=axis)
+    return Appended(first, appended, axis)
+
+
+def _mentions(block: ir.Block, name: str, but: ir.Operation) -> bool:
+    """Return whether an op of `block`, but for `but` and the last one, depends on the size
+    `name`."""
+    others = [op.operation for op in block.operations if op.operation != but]
+    texts = (op.get_asm(large_elements_limit=16) for op in others[:-1])
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
