@@ -14,6 +14,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from ..kernels.loop_cost import is_in_kernel
 from .matmul_forms import F24_BOUND, Bf16Form, Bf16x3Form, MatmulForm
 from .recurrent import PackRecurrence
 from .strassen import BLOCK_BOUND
@@ -116,6 +117,8 @@ class PackMatmul(_Pack):
         return None if weights is None else {"weights": weights}
 
     def check(self, op: graph.MatmulOp, weights: np.ndarray) -> str | None:
+        if is_in_kernel(op.operation):
+            return "one kernel runs all iterations of its loop"
         return self._reason_against(op.a, _rows(op.a), weights)
 
     def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:

@@ -1,22 +1,24 @@
 """Branches and loops, on tensors.
 
-The host side of the program runs them: a condition is read from its tensor, and an iteration
-launches kernels. Collected values are written into a tensor of the full size if that is known
-before the loop, and otherwise into one that doubles when it is full.
+The host side of the program runs them (`host_loops`): a condition is read from its tensor, and an
+iteration launches kernels. If iterations are short, one kernel runs them all (`serial_loops`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.locations import node_name
 from ...mlir import arith, ir, scf, tensor
-from . import loops
-from .aliasing import owned_zeros
-from .lowering import Lowering, Size, lower_op, lowers, plain_type
-from .movement import extract_slice, insert_slice
+from ..kernels.loop_cost import MOST, cost_of_iteration, reason_against_kernel
+from .host_loops import for_on_host, while_on_host
+from .lowering import Lowering, NotAKernel, Size, lowers, plain_type
+from .regions import bind_axes, cast_all, lower_block
+from .serial_body import nested_for, nested_while
+from .serial_calls import for_in_kernel, while_in_kernel
+from .serial_loops import SerialLoop
 
-INITIAL_CAPACITY = 16
-"""Initial capacity for collected values whose number is not known."""
+Run = Callable[[], list[ir.Value]]
+RunKernel = Callable[[SerialLoop], list[ir.Value]]
 
 
 @lowers(graph.IfOp)
@@ -25,211 +27,81 @@ def if_(ctx: Lowering, op: graph.IfOp, condition: ir.Value) -> list[ir.Value]:
     branch = scf.IfOp(tensor.extract(condition, []), list(map(plain_type, results)), has_else=True)
     for block, body in zip((branch.then_block, branch.else_block), op.bodies, strict=True):
         with ir.InsertionPoint(block), ctx.scope():
-            scf.YieldOp(_cast_all(ctx, lower_block(ctx, body), results))
+            scf.YieldOp(cast_all(ctx, lower_block(ctx, body), results))
     values: list[ir.Value] = list(branch.results)
     bind_axes(ctx, op, values, results)
     return values
 
 
-def lower_block(ctx: Lowering, block: ir.Block) -> list[ir.Value]:
-    """Lower the ops of a region at the current insertion point; returns the yielded values."""
-    *operations, terminator = list(block.operations)
-    for operation in operations:
-        with operation.operation.location:
-            lower_op(ctx, operation.operation.opview)
-    return [ctx.values[value] for value in terminator.operation.operands]
-
-
-def bind_axes(
-    ctx: Lowering,
-    op: graph.RegionOp,
-    values: Sequence[ir.Value],
-    types: Sequence[graph.TensorType],
-) -> None:
-    """Bind the size names that `op` introduces to the extents of the axes with these sizes."""
-    for value, type_ in zip(values, types, strict=True):
-        for axis, size in enumerate(type_.shape):
-            if str(size) in op.own_names and not ctx.knows(str(size)):
-                ctx.bind(str(size), tensor.dim(value, ctx.index(axis)))
-
-
-def _cast_all(
-    ctx: Lowering, values: Sequence[ir.Value], types: Sequence[graph.TensorType]
-) -> list[ir.Value]:
-    return [ctx.cast(value, type_) for value, type_ in zip(values, types, strict=True)]
-
-
 @lowers(graph.ForOp)
 def for_(ctx: Lowering, op: graph.ForOp, carried: list[ir.Value]) -> list[ir.Value]:
-    one, count = ctx.index(1), ctx.index(op.attrs["count"])
-    state = _State(ctx, op, count)
+    if ctx.in_kernel:
+        return nested_for(ctx, op, carried)
+    return _by_kernel_or_host(
+        ctx,
+        op,
+        lambda: _is_positive(ctx, op.attrs["count"]),
+        lambda kernel: for_in_kernel(ctx, op, kernel, carried),
+        lambda: for_on_host(ctx, op, carried),
+    )
 
-    def goes_on(index: ir.Value, *_: ir.Value) -> ir.Value:
-        return arith.cmpi(arith.CmpIPredicate.slt, index, count)
 
-    def iterate(index: ir.Value, *now: ir.Value) -> list[ir.Value]:
-        with ctx.scope():
-            _, after = state.iterate(index, now)
-            return [arith.addi(index, one), *after]
+def _is_positive(ctx: Lowering, size: Size) -> ir.Value:
+    return arith.cmpi(arith.CmpIPredicate.sgt, ctx.index(size), ctx.index(0))
 
-    start = [ctx.index(0), *state.initial(carried)]
-    _, *last = loops.while_(start, goes_on, iterate, state.owned(start))
-    return state.results(count, last)
+
+def _by_kernel_or_host(
+    ctx: Lowering,
+    op: graph.LoopOp,
+    runs: Callable[[], ir.Value],
+    by_kernel: RunKernel,
+    by_host: Run,
+) -> list[ir.Value]:
+    """The results of `op`: by one kernel if it has a short iteration, which may depend on sizes
+    that only the run knows, else by the host. The report says why not by a kernel. `runs` builds a
+    condition: that there is an iteration."""
+    if ctx.gpu:
+        return by_host()
+    kernel, reason = None, reason_against_kernel(op)
+    statistics, node = ctx.statistics("serial-loops"), node_name(op.operation)
+    if reason is None:
+        try:
+            kernel = SerialLoop(ctx, op)
+            kernel.place(runs)
+        except NotAKernel as error:
+            kernel, reason = None, str(error)
+    if kernel is None:
+        statistics.record_declined(node, str(reason))
+        return by_host()
+    statistics.record_fired(node)
+    return _short_or_long(ctx, op, lambda: by_kernel(kernel), by_host)
+
+
+def _short_or_long(ctx: Lowering, op: graph.LoopOp, short: Run, long: Run) -> list[ir.Value]:
+    cost = cost_of_iteration(op)
+    if isinstance(cost, int):
+        return short()
+    results = list(map(graph.type_of, op.operation.results))
+    is_short = arith.cmpi(arith.CmpIPredicate.sle, ctx.index(cost), ctx.index(MOST))
+    branch = scf.IfOp(is_short, list(map(plain_type, results)), has_else=True)
+    for block, build in ((branch.then_block, short), (branch.else_block, long)):
+        with ir.InsertionPoint(block), ctx.scope():
+            scf.YieldOp(cast_all(ctx, build(), results))
+    values: list[ir.Value] = list(branch.results)
+    bind_axes(ctx, op, values, results)
+    return values
 
 
 @lowers(graph.WhileOp)
 def while_(
     ctx: Lowering, op: graph.WhileOp, condition: ir.Value, carried: list[ir.Value]
 ) -> list[ir.Value]:
-    """Lower a while loop. Its state begins with the iteration number and the condition."""
-    one, limit = ctx.index(1), ctx.index(op.attrs["count"])
-    state = _State(ctx, op, ctx.index(INITIAL_CAPACITY))
-
-    def goes_on(index: ir.Value, holds: ir.Value, *_: ir.Value) -> ir.Value:
-        return arith.andi(arith.cmpi(arith.CmpIPredicate.slt, index, limit), holds)
-
-    def iterate(index: ir.Value, _: ir.Value, *now: ir.Value) -> list[ir.Value]:
-        with ctx.scope():
-            (holds,), after = state.iterate(index, now)
-            return [arith.addi(index, one), tensor.extract(holds, []), *after]
-
-    start = [ctx.index(0), tensor.extract(condition, []), *state.initial(carried)]
-    count, _, *last = loops.while_(start, goes_on, iterate, state.owned(start))
-    return state.results(count, last)
-
-
-class _State:
-    """The loop-carried state: carried values, then stacks."""
-
-    def __init__(self, ctx: Lowering, op: graph.LoopOp, capacity: ir.Value):
-        self.ctx, self.op = ctx, op
-        self.types = [graph.type_of(argument) for argument in op.body.arguments]
-        elements = [graph.type_of(value) for value in op.yielded[1]]
-        results = [graph.type_of(value) for value in op.operation.results]
-        self.carried_results = results[: len(self.types)]
-        self.stacks = [
-            _Stack(ctx, op, element, first, result, capacity)
-            for element, first, result in zip(
-                elements, op.first_sizes(), results[len(self.types) :], strict=True
-            )
-        ]
-
-    def initial(self, carried: Sequence[ir.Value]) -> list[ir.Value]:
-        """The state before the first iteration."""
-        start = _cast_all(self.ctx, carried, self.types)
-        return [*start, *(stack.initial() for stack in self.stacks)]
-
-    def owned(self, start: Sequence[ir.Value]) -> range:
-        """The numbers of the stacks in the whole state of the loop, of which they come last."""
-        return range(len(start) - len(self.stacks), len(start))
-
-    def iterate(
-        self, index: ir.Value, state: Sequence[ir.Value]
-    ) -> tuple[list[ir.Value], list[ir.Value]]:
-        """Lower the body; returns the values yielded before the carried ones, and the next
-        state."""
-        ctx, count = self.ctx, len(self.types)
-        ctx.bind(self.op.attrs["index"], index)
-        ctx.values.update(zip(self.op.body.arguments, state, strict=False))
-        bind_axes(ctx, self.op, state[:count], self.types)
-        values = lower_block(ctx, self.op.body)
-        leading, values = values[: self.op.leading], values[self.op.leading :]
-        stacks = [
-            stack.put(tensor_, value, index)
-            for stack, tensor_, value in zip(
-                self.stacks, state[count:], values[count:], strict=True
-            )
-        ]
-        return leading, [*_cast_all(ctx, values[:count], self.types), *stacks]
-
-    def results(self, count: ir.Value, state: Sequence[ir.Value]) -> list[ir.Value]:
-        """The results of the loop after `count` iterations."""
-        carried = list(state[: len(self.types)])
-        bind_axes(self.ctx, self.op, carried, self.carried_results)
-        stacks = zip(self.stacks, state[len(self.types) :], strict=True)
-        return [*carried, *(stack.finish(tensor_, count) for stack, tensor_ in stacks)]
-
-
-class _Stack:
-    """A tensor that collects one element per iteration, along a first axis.
-
-    It has its final size from the start, unless the op names a part of that size: then it grows
-    from nothing, first to `capacity` elements. If there is no iteration, elements have the sizes
-    `first`, as far as these are known.
-    """
-
-    def __init__(
-        self,
-        ctx: Lowering,
-        op: graph.LoopOp,
-        element: graph.TensorType,
-        first: Sequence[Size],
-        result: graph.TensorType,
-        capacity: ir.Value,
-    ):
-        self.ctx, self.element, self.result, self.capacity = ctx, element, result, capacity
-        self.first = first
-        self.index = Dim.symbol(op.attrs["index"])
-        self.unknown = [i for i, size in enumerate(result.shape) if str(size) in op.own_names]
-        self.changing = sorted({0, *self.unknown}) if self.unknown else []
-        # Names for the sizes that change, and the type with these.
-        names = {axis: Dim.symbol(f"{self.index}.size_{axis}") for axis in self.changing}
-        sizes = enumerate(result.shape)
-        self.type = result.with_shape(names.get(axis, size) for axis, size in sizes)
-
-    def initial(self) -> ir.Value:
-        sizes = (0 if self.changing else self.result.shape[0], *map(self._known, self.first))
-        start = [
-            sizes[axis] if axis in self.changing else size
-            for axis, size in enumerate(self.result.shape)
-        ]
-        return self.ctx.cast(owned_zeros(self.ctx, self.result.with_shape(start)), self.type)
-
-    def _known(self, size: Size) -> Size:
-        """`size`, or 0 if its value is not known before the loop."""
-        return size if isinstance(size, int) or all(map(self.ctx.knows, size.symbols())) else 0
-
-    def put(self, stack: ir.Value, value: ir.Value, index: ir.Value) -> ir.Value:
-        """Set element `index` of `stack` to `value`, in the scope of an iteration."""
-        if self.changing:
-            stack = self._with_room(stack, index)
-        offsets: list[Size] = [self.index, *[0] * self.element.rank]
-        return insert_slice(self.ctx, value, stack, offsets, [1, *self.element.shape])
-
-    def _with_room(self, stack: ir.Value, index: ir.Value) -> ir.Value:
-        """`stack`, or a copy of twice its size if it is full."""
-        ctx = self.ctx
-        with ctx.scope():
-            for axis in self.changing:
-                ctx.bind(str(self.type.shape[axis]), tensor.dim(stack, ctx.index(axis)))
-            self._require_same_shape(index)
-            full = arith.cmpi(arith.CmpIPredicate.sge, index, ctx.index(self.type.shape[0]))
-            return loops.if_(full, stack, lambda: self._doubled(stack), owned=True)
-
-    def _require_same_shape(self, index: ir.Value) -> None:
-        ctx, equal = self.ctx, arith.CmpIPredicate.eq
-        for axis in self.changing[1:]:
-            sizes = (self.type.shape[axis], self.element.shape[axis - 1])
-            same = arith.cmpi(equal, *map(ctx.index, sizes))
-            first = arith.cmpi(equal, index, ctx.index(0))
-            ctx.require(arith.ori(first, same), "the iterations collect tensors of other shapes")
-
-    def _doubled(self, stack: ir.Value) -> ir.Value:
-        ctx = self.ctx
-        with ctx.scope():
-            twice = arith.muli(ctx.index(self.type.shape[0]), ctx.index(2))
-            larger = Dim.symbol(f"{self.index}.larger")
-            ctx.bind(str(larger), arith.maxsi(twice, self.capacity))
-            empty = ctx.empty(self.result.with_shape((larger, *self.element.shape)))
-            copy = insert_slice(ctx, stack, empty, [0] * self.type.rank, self.type.shape)
-            return ctx.cast(copy, self.type)
-
-    def finish(self, stack: ir.Value, count: ir.Value) -> ir.Value:
-        """The `count` collected elements."""
-        ctx, shape = self.ctx, self.result.shape
-        for axis in self.unknown:
-            ctx.bind(str(shape[axis]), tensor.dim(stack, ctx.index(axis)) if axis else count)
-        if not self.changing:
-            return stack
-        start: list[Size] = [0] * len(shape)
-        return extract_slice(ctx, stack, start, shape, [1] * len(shape), self.result)
+    if ctx.in_kernel:
+        return nested_while(ctx, op, condition, carried)
+    return _by_kernel_or_host(
+        ctx,
+        op,
+        lambda: arith.andi(_is_positive(ctx, op.attrs["count"]), tensor.extract(condition, [])),
+        lambda kernel: while_in_kernel(ctx, op, kernel, condition, carried),
+        lambda: while_on_host(ctx, op, condition, carried),
+    )

@@ -97,6 +97,10 @@ def plain_type(type_: graph.TensorType) -> ir.RankedTensorType:
     return ir.RankedTensorType.get(sizes, plain_element(type_.dtype))
 
 
+class NotAKernel(Exception):
+    """The reason why code does not become one kernel, where `Lowering.in_kernel`."""
+
+
 def _forgotten(kernel: str) -> RewriteStatistics:
     del kernel
     return RewriteStatistics()
@@ -126,6 +130,8 @@ class Lowering:
         """Threads that will run the program."""
         self.cpu = cpu
         """The CPU that kernels are planned for."""
+        self.in_kernel = False
+        """True for code that becomes one kernel, where no other is called."""
         self.values: dict[ir.Value, ir.Value] = {}
         self.kernels: dict[object, str] = {}
         """Names of the kernels emitted for this function, by family and key."""
@@ -158,6 +164,17 @@ class Lowering:
 
     def knows(self, symbol: str) -> bool:
         return symbol in self._symbols
+
+    @property
+    def known_symbols(self) -> list[str]:
+        """The named sizes that have values here."""
+        return list(self._symbols)
+
+    def for_kernel(self) -> "Lowering":
+        """The state of lowering what becomes one kernel, called from here."""
+        inner = Lowering(threads=1, cpu=self.cpu, statistics=self.statistics)
+        inner.in_kernel, inner._given = True, self._given
+        return inner
 
     def index(self, size: Size) -> ir.Value:
         """`size` as an index value, computed once, at its first use.
@@ -298,7 +315,7 @@ def lower_op(ctx: Lowering, op: ir.OpView) -> None:
     try:
         _require_constraints(ctx, op)
         lowered = rule(ctx, op, *groups)
-    except GraphcError:
+    except (GraphcError, NotAKernel):
         raise
     except Exception as error:
         raise LoweringError(f"{describe(op)}: {type(error).__name__}: {error}") from error

@@ -163,7 +163,7 @@ class RowNormalization:
 
 @lowers(graph.SoftmaxOp)
 def softmax(ctx: Lowering, op: graph.SoftmaxOp, x: Value) -> Value:
-    if not ctx.gpu and _is_for_kernel(op):
+    if not (ctx.gpu or ctx.in_kernel) and _is_for_kernel(op):
         return _softmax_kernel(ctx, x, graph.type_of(op.x))
     rows = RowNormalization(ctx, graph.type_of(op.x), [op.attrs["axis"]])
     x = rows.behind_barrier(x)
