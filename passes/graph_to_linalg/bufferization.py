@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...mlir import arith, func, ir, linalg, memref, passmanager
 from .aliasing import ops_within
+from .loop_jam import jam_sums
 from .loop_order import order_loops
 from .lowering import NotAKernel
 
@@ -85,6 +86,8 @@ class ScratchFunction:
         for op in self.all_ops("linalg.generic"):
             order_loops(op)
         self._run(_LOOPS)
+        for op in self.all_ops("scf.for"):
+            jam_sums(op)
         _store_bools_as_bytes(self.function)
         self._update_type()
         _vectorize(self.function)

@@ -20,7 +20,7 @@ MOST = 30_000_000
 ASSUMED_COUNT = 100
 """The number of iterations to assume of a loop that its condition alone ends."""
 
-_MULTIPLICATION = 80
+_MULTIPLICATION = 50
 _ELEMENT = 700
 _MOVED = 1000
 _REDUCED = 1000

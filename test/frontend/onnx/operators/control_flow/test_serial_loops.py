@@ -80,6 +80,27 @@ def test_ops(body):
     assert _check(model, *runs) == (["Loop_0"], [])
 
 
+@pytest.mark.parametrize(("type_", "size"), [("float", 6), ("float", 20), ("double", 7)])
+def test_matmuls(type_, size):
+    """The sums of matmuls, of 2, 4 and 1 terms at a time, by a matrix and by a transposed one."""
+    model = parse(
+        f"({type_}[3, {size}] x, {type_}[{size}, {size}] w, int64 n) => ({type_}[3, {size}] s)",
+        f"""
+        s = Loop (n, , x) <body: graph = b (int64 i, bool c, {type_}[3, {size}] p) => (d, q) {{
+            d = Identity (c)
+            f = MatMul (p, w)
+            g = Tanh (f)
+            v = Transpose (w)
+            h = MatMul (g, v)
+            q = Sin (h)
+          }}>
+        """,
+    )
+    kind = np.float32 if type_ == "float" else np.float64
+    feeds = {"x": floats(3, size).astype(kind), "w": floats(size, size).astype(kind) / size}
+    assert _check(model, {**feeds, "n": np.array(5)}) == (["Loop_0"], [])
+
+
 def test_greedy_decoding():
     """An end that depends on values, a list of tokens, weights that are carried and never change,
     and a value collected in each of an unknown number of iterations."""
