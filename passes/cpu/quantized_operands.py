@@ -91,7 +91,8 @@ def quantized_input(value: ir.Value) -> graph.DequantizeOp | None:
 
 
 def as_unsigned(op: graph.DequantizeOp) -> tuple[ir.Value, int]:
-    """What `op` dequantizes as u8, and its zero point. Signed integers move up by 128."""
+    """The integers that `op` dequantizes, as u8, and their zero point; signed ones move up by
+    128."""
     zero = int(constant_scalar(op.zero_point))
     if graph.type_of(op.x).dtype == np.uint8:
         return op.x, zero

@@ -92,6 +92,7 @@ def test_json_and_trace_are_plain_values():
 
 
 def test_a_loop_calls_its_dispatches_again_and_again():
+    """Its matmul is too long for a kernel of all iterations."""
     step = helper.make_graph(
         [
             helper.make_node("Identity", ["go_on"], ["go_on_out"], name="carry"),
@@ -102,17 +103,17 @@ def test_a_loop_calls_its_dispatches_again_and_again():
         [
             helper.make_tensor_value_info("i", TensorProto.INT64, []),
             helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("h", TensorProto.FLOAT, [4, 4]),
+            helper.make_tensor_value_info("h", TensorProto.FLOAT, [256, 256]),
         ],
         [
             helper.make_tensor_value_info("go_on_out", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("h_out", TensorProto.FLOAT, [4, 4]),
+            helper.make_tensor_value_info("h_out", TensorProto.FLOAT, [256, 256]),
         ],
     )
     nodes = [helper.make_node("Loop", ["times", "", "x"], ["y"], name="loop", body=step)]
-    made = model(nodes, {"x": [4, 4], "w": [4, 4]}, {"y": [4, 4]})
+    made = model(nodes, {"x": [256, 256], "w": [256, 256]}, {"y": [256, 256]})
     made.graph.input.append(helper.make_tensor_value_info("times", TensorProto.INT64, []))
-    feeds = {"x": random(4, 4), "w": random(4, 4), "times": np.array(7)}
+    feeds = {"x": random(256, 256), "w": random(256, 256), "times": np.array(7)}
     found = graphc.profile(made, feeds, runs=RUNS, threads=1)
     rows = [row for row in found.rows if "loop/step" in row.nodes]
     assert sum(row.calls for row in rows) == 7
