@@ -79,7 +79,8 @@ def test_matmul_integer(unit, known, dtype):
 def test_conv_integer(unit, known):
     random = np.random.default_rng(1)
     nodes, inputs, weights, feeds = [], {}, {}, {}
-    for i, (image, features, kernel, strides, dilations, pads) in enumerate(CONVS):
+    cases = CONVS if known else CONVS[::3]
+    for i, (image, features, kernel, strides, dilations, pads) in enumerate(cases):
         feeds[f"x{i}"] = _bytes(random, np.uint8, image)
         weights[f"w{i}"] = _bytes(random, np.int8, (features, image[1], *kernel))
         weights[f"z{i}"] = np.uint8(7 * i)
@@ -92,9 +93,9 @@ def test_conv_integer(unit, known):
                 strides=strides, dilations=dilations,
             )
         )  # fmt: skip
-    model = build_model(nodes, inputs, [f"y{i}" for i in range(len(CONVS))], weights)
+    model = build_model(nodes, inputs, [f"y{i}" for i in range(len(cases))], weights)
     compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), threads=2)
-    assert compiled.report.rewrites["pack-int8-conv"].count == len(CONVS)
+    assert compiled.report.rewrites["pack-int8-conv"].count == len(cases)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     for ours, theirs in zip(compiled.run(None, feeds), session.run(None, feeds), strict=True):
         np.testing.assert_array_equal(ours, theirs)
