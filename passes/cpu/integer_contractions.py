@@ -1,6 +1,7 @@
 """Contractions of dequantized tensors, computed on their integers."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,11 +17,13 @@ from ..infra.rewrite import Rewrite
 from .quantized_operands import (
     QuantizedWeights,
     as_unsigned,
+    is_dequantized,
     moved_up,
     quantized_input,
     reason_against_conv,
+    reason_against_operands,
     reason_against_sums,
-    unsigned_source,
+    unsigned,
 )
 
 MAX_OPS_BEHIND = 32
@@ -77,6 +80,18 @@ def rescaled(
     return graph.mul(graph.cast(y, to=_F32), scale)
 
 
+def without_padding(
+    x: ir.Value, zero: int, attrs: Mapping[str, Any]
+) -> tuple[ir.Value, dict[str, Any]]:
+    """The image `x` of a convolution with its padding, of `zero`, and `attrs` without it."""
+    low, high = attrs["low"], attrs["high"]
+    if not any((*low, *high)):
+        return x, dict(attrs)
+    border = graph.constant(value=np.array(zero, np.uint8))
+    x = graph.pad(x, border, low=[0, 0, *low], high=[0, 0, *high])
+    return x, {**attrs, "low": (0,) * len(low), "high": (0,) * len(low)}
+
+
 class IntegerMatmul(Rewrite):
     """``matmul(dequantize(x), dequantize(w))  -->  matmul(x, w)``, with scales behind."""
 
@@ -84,12 +99,18 @@ class IntegerMatmul(Rewrite):
     root = graph.MatmulOp
 
     def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
-        x, weights = quantized_input(op.a), QuantizedWeights.of(op.b)
-        return None if x is None or weights is None else {"x": x, "weights": weights}
+        if not is_dequantized(op.a) or not is_dequantized(op.b):
+            return None
+        return {"x": quantized_input(op.a), "weights": QuantizedWeights.of(op.b)}
 
     def check(
-        self, op: graph.MatmulOp, x: graph.DequantizeOp, weights: QuantizedWeights
+        self,
+        op: graph.MatmulOp,
+        x: graph.DequantizeOp | None,
+        weights: QuantizedWeights | None,
     ) -> str | None:
+        if x is None or weights is None:
+            return reason_against_operands(op.a, op.b)
         if weights.integers.ndim != 2:
             return "the weights are several matrices"
         return weights.reason_against(1, weights.integers.shape[0])
@@ -110,14 +131,20 @@ class IntegerConv(Rewrite):
     root = graph.ConvOp
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
-        x, weights = quantized_input(op.x), QuantizedWeights.of(op.w)
-        if x is None or weights is None or op.attrs["layout"] != "channels_first":
+        if not is_dequantized(op.x) or not is_dequantized(op.w):
             return None
-        return {"x": x, "weights": weights}
+        if op.attrs["layout"] != "channels_first":
+            return None
+        return {"x": quantized_input(op.x), "weights": QuantizedWeights.of(op.w)}
 
     def check(
-        self, op: graph.ConvOp, x: graph.DequantizeOp, weights: QuantizedWeights
+        self,
+        op: graph.ConvOp,
+        x: graph.DequantizeOp | None,
+        weights: QuantizedWeights | None,
     ) -> str | None:
+        if x is None or weights is None:
+            return reason_against_operands(op.x, op.w)
         reason = reason_against_conv(op, weights.integers)
         return reason or weights.reason_against(0, math.prod(weights.integers.shape[1:]))
 
@@ -125,68 +152,60 @@ class IntegerConv(Rewrite):
         self, op: graph.ConvOp, x: graph.DequantizeOp, weights: QuantizedWeights
     ) -> ir.Value:
         image, zero = as_unsigned(x)
-        attrs = dict(op.attrs)
-        low, high = attrs["low"], attrs["high"]
-        if any((*low, *high)):
-            border = graph.constant(value=np.array(zero, np.uint8))
-            image = graph.pad(image, border, low=[0, 0, *low], high=[0, 0, *high])
-            attrs["low"] = attrs["high"] = (0,) * len(low)
+        image, attrs = without_padding(image, zero, op.attrs)
         kernel = graph.constant(value=weights.integers.astype(np.int8))
         y = graph.conv(image, kernel, **attrs)
-        return rescaled(y, weights, x, zero, axis=0, behind=len(low))
+        return rescaled(y, weights, x, zero, axis=0, behind=weights.integers.ndim - 2)
 
 
 class UnsignedMatmul(Rewrite):
-    """``matmul(x - 128, w)  -->  matmul(x, w) - 128 * sum(w)`` for an `x` of u8: the units multiply
-    unsigned by signed integers. Exact."""
+    """``matmul(x, w)  -->  matmul(x + 128, w) - 128 * sum(w)`` for an `x` of i8: the units multiply
+    unsigned by signed integers. An `x` that was u8, less 128, is taken as it was. Exact."""
 
     name = "unsigned-matmul"
     root = graph.MatmulOp
 
     def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
-        x, weights = unsigned_source(op.a), constant_array(op.b)
-        if x is None or weights is None or weights.dtype != np.int8 or weights.ndim != 2:
+        weights = constant_array(op.b)
+        if weights is None or weights.dtype != np.int8 or weights.ndim != 2:
             return None
-        return {"x": x, "weights": weights}
+        return {"weights": weights} if graph.type_of(op.a).dtype == np.int8 else None
 
-    def check(self, op: graph.MatmulOp, x: ir.Value, weights: np.ndarray) -> str | None:
+    def check(self, op: graph.MatmulOp, weights: np.ndarray) -> str | None:
         return reason_against_sums(weights.shape[0])
 
-    def rewrite(self, op: graph.MatmulOp, x: ir.Value, weights: np.ndarray) -> ir.Value:
+    def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
+        x = unsigned(op.a)
         sums = 128 * weights.sum(0, dtype=np.int32)
         return graph.sub(graph.matmul(x, op.b), graph.constant(value=sums))
 
 
 class UnsignedConv(Rewrite):
-    """``conv(x - 128, w)  -->  conv(x, w) - 128 * sum(w)``, for an `x` of u8, which may be padded
-    after it moved. Exact."""
+    """``conv(x, w)  -->  conv(x + 128, w) - 128 * sum(w)``, for an `x` of i8, as for a matmul. It
+    may be padded. Exact."""
 
     name = "unsigned-conv"
     root = graph.ConvOp
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
-        padded = producer(op.x, graph.PadOp)
-        x, weights = unsigned_source(op.x if padded is None else padded.x), constant_array(op.w)
-        is_first = op.attrs["layout"] == "channels_first"
-        if x is None or weights is None or weights.dtype != np.int8 or not is_first:
+        weights = constant_array(op.w)
+        if weights is None or weights.dtype != np.int8 or op.attrs["layout"] != "channels_first":
             return None
-        return {"x": x, "padded": padded, "weights": weights}
+        return {"weights": weights} if graph.type_of(op.x).dtype == np.int8 else None
 
-    def check(
-        self, op: graph.ConvOp, x: ir.Value, padded: graph.PadOp | None, weights: np.ndarray
-    ) -> str | None:
-        if any((*op.attrs["low"], *op.attrs["high"])):
-            return "it is padded with zeros"
+    def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
         return reason_against_conv(op, weights) or reason_against_sums(math.prod(weights.shape[1:]))
 
-    def rewrite(
-        self, op: graph.ConvOp, x: ir.Value, padded: graph.PadOp | None, weights: np.ndarray
-    ) -> ir.Value:
-        if padded is not None:
-            x = graph.pad(x, moved_up(padded.value), **padded.attrs)
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
+        padded = producer(op.x, graph.PadOp)
+        if padded is None:
+            x = unsigned(op.x)
+        else:
+            x = graph.pad(unsigned(padded.x), moved_up(padded.value), **padded.attrs)
+        x, attrs = without_padding(x, 128, op.attrs)
         sums = 128 * weights.sum(tuple(range(1, weights.ndim)), dtype=np.int32)
         sums = sums.reshape(-1, *[1] * (weights.ndim - 2))
-        return graph.sub(graph.conv(x, op.w, **op.attrs), graph.constant(value=sums))
+        return graph.sub(graph.conv(x, op.w, **attrs), graph.constant(value=sums))
 
 
 class QuantizeByReciprocal(Rewrite):

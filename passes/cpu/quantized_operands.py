@@ -11,6 +11,9 @@ from ..infra.query import constant_array, constant_scalar, producer
 MAX_K = (1 << 31) // (255 * 128)
 """Products of u8 and i8 that i32 sums without overflow."""
 
+MAX_CONV_RANK = 4
+"""Rank of the images that the kernels convolve."""
+
 _I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)
 
 
@@ -66,6 +69,8 @@ def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
     """The reason why the kernels do not convolve with `weights`, channels first, or None."""
     if op.attrs["groups"] != 1:
         return "it has groups"
+    if weights.ndim > MAX_CONV_RANK:
+        return "it has more than two spatial axes"
     if weights.shape[1] % graph.INT8_GROUP:
         return f"channels do not fill groups of {graph.INT8_GROUP}"
     return None
@@ -109,7 +114,30 @@ def moved_up(x: ir.Value) -> ir.Value:
     return graph.cast(graph.add(graph.cast(x, to=_I32), shift), to=_U8)
 
 
-def unsigned_source(value: ir.Value) -> ir.Value | None:
+def is_dequantized(value: ir.Value) -> bool:
+    """Return whether `value`, or what it is a transpose of, is dequantized from 8 bits."""
+    moved = producer(value, graph.TransposeOp)
+    op = producer(value if moved is None else moved.x, graph.DequantizeOp)
+    return op is not None and graph.type_of(op.x).dtype in (np.int8, np.uint8)
+
+
+def reason_against_operands(x: ir.Value, w: ir.Value) -> str | None:
+    """The reason why a contraction of `x` and `w`, both dequantized, is not one of integers by
+    constant weights; or None."""
+    if QuantizedWeights.of(w) is None:
+        return "the weights, or their scales, are not constant f32"
+    if quantized_input(x) is None:
+        return "the input has several scales, or a zero point that is not constant"
+    return None
+
+
+def unsigned(x: ir.Value) -> ir.Value:
+    """``x + 128`` of i8, as u8; what `x` was if it was u8."""
+    source = _unsigned_source(x)
+    return moved_up(x) if source is None else source
+
+
+def _unsigned_source(value: ir.Value) -> ir.Value | None:
     """The u8 of which `value` holds the elements less 128, as i8; or None."""
     narrowed = producer(value, graph.CastOp)
     moved = None if narrowed is None else producer(narrowed.x, graph.SubOp)

@@ -74,3 +74,30 @@ func.func @scales_along_k(%x: tensor<8x64xui8>) -> tensor<8x32xf32> {
   %y = "graph.matmul"(%a, %w) : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
   return %y : tensor<8x32xf32>
 }
+
+// -----
+
+// Signed integers move up by 128, and so does their padding.
+
+// CHECK-LABEL: @signed
+// CHECK: %[[X:.*]] = "graph.cast"{{.*}} : (tensor<1x8x9x9xi32>) -> tensor<1x8x9x9xui8>
+// CHECK: %[[Z:.*]] = "graph.constant"() {value = dense<128> : tensor<ui8>}
+// CHECK: %[[P:.*]] = "graph.pad"(%[[X]], %[[Z]])
+// CHECK: "graph.conv"(%[[P]], {{.*}}high = array<i64: 0, 0>{{.*}}tensor<1x8x11x11xui8>
+func.func @signed(%x: tensor<1x8x9x9xi8>) -> tensor<1x16x9x9xi32> {
+  %w = "graph.constant"() {value = dense<3> : tensor<16x8x3x3xi8>} : () -> tensor<16x8x3x3xi8>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_first", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x8x9x9xi8>, tensor<16x8x3x3xi8>) -> tensor<1x16x9x9xi32>
+  return %y : tensor<1x16x9x9xi32>
+}
+
+// -----
+
+// The kernels convolve over one or two axes.
+
+// CHECK-LABEL: @three_axes
+// CHECK: "graph.conv"{{.*}}tensor<1x8x4x4x4xi8>, tensor<16x8x1x1x1xi8>
+func.func @three_axes(%x: tensor<1x8x4x4x4xi8>) -> tensor<1x16x4x4x4xi32> {
+  %w = "graph.constant"() {value = dense<3> : tensor<16x8x1x1x1xi8>} : () -> tensor<16x8x1x1x1xi8>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1, 1>, groups = 1 : i64, high = array<i64: 0, 0, 0>, layout = "channels_first", low = array<i64: 0, 0, 0>, strides = array<i64: 1, 1, 1>} : (tensor<1x8x4x4x4xi8>, tensor<16x8x1x1x1xi8>) -> tensor<1x16x4x4x4xi32>
+  return %y : tensor<1x16x4x4x4xi32>
+}

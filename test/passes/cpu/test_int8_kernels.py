@@ -65,8 +65,7 @@ def test_matmul_integer(unit, known, dtype):
         expected.append((x.astype(np.int64) - int(zero)) @ w.astype(np.int64))
     model = build_model(nodes, inputs, [f"y{i}" for i in range(len(MATMULS))], weights)
     compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), threads=2)
-    if dtype == np.uint8:
-        assert compiled.report.rewrites["pack-int8-matmul"].count == len(MATMULS)
+    assert compiled.report.rewrites["pack-int8-matmul"].count == len(MATMULS)
     for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):
         np.testing.assert_array_equal(ours, truth)
     if not known:
