@@ -10,25 +10,20 @@ runtime but the last compiles it with the names. Ratios are time over time; belo
 named sizes is faster. The geometric means come last.
 """
 
-import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import geometric_mean
 
 import numpy as np
 import onnx
 
-from .compare import machine
 from .feeds import example_inputs
 from .measure import MeasurementPlan, largest_difference
 from .models import model_path
 from .peers import Terms
-from .table import format_table
-from .turns import take_turns
+from .turns import optional, parser_of, report, take_turns
 
 HEADER = (
     "model",
@@ -89,13 +84,11 @@ class NamedRow:
         """The cells of the row, in the order of `HEADER`."""
         peers = " ".join(f"{self.peers[name]:.4g}" for name in PEERS if name in self.peers)
         return (
-            self.model, self.sizes, _text(self.to_best_peer, ".2f"), _text(self.to_fixed, ".2f"),
-            f"{self.named:.4g}", _text(self.fixed, ".4g"), peers, _text(self.difference, ".1e"),
+            self.model, self.sizes,
+            optional(self.to_best_peer, ".2f"), optional(self.to_fixed, ".2f"),
+            f"{self.named:.4g}", optional(self.fixed, ".4g"), peers,
+            optional(self.difference, ".1e"),
         )  # fmt: skip
-
-
-def _text(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
 
 
 def with_sizes(model: onnx.ModelProto, axes: Mapping[int, str | int]) -> onnx.ModelProto:
@@ -173,35 +166,19 @@ def _row(
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Time models with named sizes.")
-    parser.add_argument("cases", nargs="*", help="parts of names of models")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--burst", type=float, default=0.3, metavar="SECONDS")
-    parser.add_argument("--json", type=Path, help="also write the results to this file")
-    options = parser.parse_args(arguments)
-    plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
-    rows: list[NamedRow] = []
+def _rows(chosen: Sequence[str], threads: int, plan: MeasurementPlan) -> Iterator[NamedRow]:
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES:
-            if options.cases and not any(part in case.model for part in options.cases):
-                continue
-            for row in measure(case, options.threads, plan, Path(folder)):
-                print(" ".join(row.cells()), file=sys.stderr, flush=True)
-                rows.append(row)
-    print(format_table(HEADER, [row.cells() for row in rows]))
-    for text, values in (
-        ("best peer", [row.to_best_peer for row in rows]),
-        ("sizes fixed", [row.to_fixed for row in rows]),
-    ):
-        known = [value for value in values if value is not None]
-        if known:
-            print(f"geometric mean of the ratios to {text}: {geometric_mean(known):.2f}")
-    if options.json is not None:
-        written = {"machine": machine(), "rows": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(written, indent=1) + "\n")
+            if not chosen or any(part in case.model for part in chosen):
+                yield from measure(case, threads, plan, Path(folder))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    options = parser_of("Time models with named sizes.").parse_args(arguments)
+    plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
+    rows = _rows(options.cases, options.threads, plan)
+    report(HEADER, rows, {"best peer": "to_best_peer", "sizes fixed": "to_fixed"}, options.json)
     return 0
 
 

@@ -13,25 +13,20 @@ graphc and for ONNX Runtime with all optimisations: weights and inputs are rando
 where rounding differs, and nothing of accuracy. The geometric means come last.
 """
 
-import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
 
-from .compare import machine
 from .feeds import example_inputs
 from .measure import MeasurementPlan, largest_difference
 from .models import DEFAULT_FOLDER, model_path
 from .peers import Terms
-from .table import format_table
-from .turns import take_turns
+from .turns import optional, parser_of, report, take_turns
 
 HEADER = (
     "model",
@@ -77,14 +72,11 @@ class QuantizedRow:
         """The cells of the row, in the order of `HEADER`."""
         peers = " ".join(f"{self.peers[name]:.4g}" for name in PEERS if name in self.peers)
         return (
-            self.model, self.form, _text(self.to_best_peer, ".2f"), _text(self.to_original, ".2f"),
-            f"{self.quantized:.4g}", _text(self.original, ".4g"), peers,
-            _text(self.difference, ".1e"), _text(self.difference_of_peer, ".1e"),
+            self.model, self.form,
+            optional(self.to_best_peer, ".2f"), optional(self.to_original, ".2f"),
+            f"{self.quantized:.4g}", optional(self.original, ".4g"), peers,
+            optional(self.difference, ".1e"), optional(self.difference_of_peer, ".1e"),
         )  # fmt: skip
-
-
-def _text(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
 
 
 def quantized_path(name: str, form: str, folder: Path = DEFAULT_FOLDER) -> Path:
@@ -190,29 +182,10 @@ def _rows(chosen: Sequence[str], threads: int, plan: MeasurementPlan) -> Iterato
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Time quantized models.")
-    parser.add_argument("cases", nargs="*", help="parts of names, such as bert-dynamic")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--burst", type=float, default=0.3, metavar="SECONDS")
-    parser.add_argument("--json", type=Path, help="also write the results to this file")
-    options = parser.parse_args(arguments)
+    options = parser_of("Time quantized models.").parse_args(arguments)
     plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
-    rows: list[QuantizedRow] = []
-    for row in _rows(options.cases, options.threads, plan):
-        print(" ".join(row.cells()), file=sys.stderr, flush=True)
-        rows.append(row)
-    print(format_table(HEADER, [row.cells() for row in rows]))
-    for text, values in (
-        ("best peer", [row.to_best_peer for row in rows]),
-        ("f32 original", [row.to_original for row in rows]),
-    ):
-        known = [value for value in values if value is not None]
-        if known:
-            print(f"geometric mean of the ratios to {text}: {geometric_mean(known):.2f}")
-    if options.json is not None:
-        written = {"machine": machine(), "rows": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(written, indent=1) + "\n")
+    rows = _rows(options.cases, options.threads, plan)
+    report(HEADER, rows, {"best peer": "to_best_peer", "f32 original": "to_original"}, options.json)
     return 0
 
 

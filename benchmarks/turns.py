@@ -1,16 +1,66 @@
 """Files and runtimes that are timed in turns."""
 
+import argparse
+import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import geometric_mean
+from typing import Any, Protocol
 
 import numpy as np
 
+from .compare import machine
 from .contestant import Contestant
 from .measure import MeasurementPlan, Timing, interleave
 from .peers import PeerError, Terms
+from .table import format_table
+
+
+class TimedRow(Protocol):
+    """A row of a report: a dataclass with its cells as text."""
+
+    def cells(self) -> tuple[str, ...]: ...
+
+
+def optional(value: float | None, form: str) -> str:
+    """The text of a cell: a dash for None."""
+    return "-" if value is None else format(value, form)
+
+
+def parser_of(description: str) -> argparse.ArgumentParser:
+    """The command line of a report by turns."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("cases", nargs="*", help="parts of names, such as bert")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--burst", type=float, default=0.3, metavar="SECONDS")
+    parser.add_argument("--json", type=Path, help="also write the results to this file")
+    return parser
+
+
+def report(
+    header: Sequence[str],
+    rows: Iterable[TimedRow],
+    ratios: Mapping[str, str],
+    path: Path | None,
+) -> None:
+    """Print rows as they come, then as a table, and the geometric means of `ratios`: fields of
+    rows, by what they are ratios to. Write all to `path`, if that is given."""
+    known: list[Any] = []
+    for row in rows:
+        print(" ".join(row.cells()), file=sys.stderr, flush=True)
+        known.append(row)
+    print(format_table(header, [row.cells() for row in known]))
+    for text, field in ratios.items():
+        values = [value for row in known if (value := getattr(row, field)) is not None]
+        if values:
+            print(f"geometric mean of the ratios to {text}: {geometric_mean(values):.2f}")
+    if path is not None:
+        written = {"machine": machine(), "rows": [asdict(row) for row in known]}
+        path.write_text(json.dumps(written, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
