@@ -4,8 +4,8 @@ import numpy as np
 
 from .attributes import Int, Str
 from .base import Tensor, TypeRuleError, builder
-from .contraction import KernelContraction, MatmulOp, require_equal_sizes
-from .packed_matmul import pack_weights
+from .contraction import KernelContraction, MatmulOp
+from .packed_matmul import pack_weights, require_grouped_panels
 from .types import TensorType
 
 INT8_GROUP = 4
@@ -35,16 +35,7 @@ class Int8MatmulOp(KernelContraction, name="int8_matmul"):
     def infer(x: TensorType, w: TensorType, *, mr: int, columns: int, unit: str) -> TensorType:
         if x.dtype != np.uint8 or w.dtype != np.int8:
             raise TypeRuleError(f"multiplies u8 by i8, not {x.dtype} by {w.dtype}")
-        if w.rank != 4 or x.rank < 1 or w.shape[3] != INT8_GROUP or mr < 1:
-            raise TypeRuleError(f"cannot multiply {x} by panels of groups of four {w}")
-        panels, groups, width, _ = w.static_shape
-        require_equal_sizes(x.shape[-1], INT8_GROUP * groups, "the contracted sizes")
-        if not 0 < columns <= panels * width:
-            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
-        if unit not in INT8_K_STEPS:
-            raise TypeRuleError(f"unit must be one of {', '.join(INT8_K_STEPS)}, not '{unit}'")
-        if INT8_GROUP * groups % (step := INT8_K_STEPS[unit]):
-            raise TypeRuleError(f"with {unit}, {INT8_GROUP * groups} is not a multiple of {step}")
+        require_grouped_panels(x, w, INT8_GROUP, mr, columns, unit, INT8_K_STEPS)
         return x.with_dtype(np.dtype(np.int32)).with_shape((*x.shape[:-1], columns))
 
     @staticmethod

@@ -1,5 +1,6 @@
 """Matmuls on weights packed into panels for the registers of a CPU."""
 
+from collections.abc import Mapping
 from typing import Unpack
 
 import ml_dtypes
@@ -84,16 +85,7 @@ class Bf16MatmulOp(KernelContraction, name="bf16_matmul"):
     def infer(x: TensorType, w: TensorType, *, mr: int, columns: int, unit: str) -> TensorType:
         if x.dtype != BF16 or w.dtype != BF16:
             raise TypeRuleError(f"is for bf16, not for {x.dtype} and {w.dtype}")
-        if w.rank != 4 or x.rank < 1 or w.shape[3] != 2 or mr < 1:
-            raise TypeRuleError(f"cannot multiply {x} by panels of pairs {w}")
-        panels, pairs, width, _ = w.static_shape
-        require_equal_sizes(x.shape[-1], 2 * pairs, "the contracted sizes")
-        if not 0 < columns <= panels * width:
-            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
-        if unit not in K_STEPS:
-            raise TypeRuleError(f"unit must be one of {', '.join(K_STEPS)}, not '{unit}'")
-        if 2 * pairs % (step := K_STEPS[unit]):
-            raise TypeRuleError(f"with {unit}, {2 * pairs} is not a multiple of {step}")
+        require_grouped_panels(x, w, 2, mr, columns, unit, K_STEPS)
         return x.with_dtype(np.dtype(np.float32)).with_shape((*x.shape[:-1], columns))
 
     @staticmethod
@@ -102,6 +94,30 @@ class Bf16MatmulOp(KernelContraction, name="bf16_matmul"):
         matrix = _unpack_pairs(w)[:, :columns]
         y = MatmulOp.evaluate(np.atleast_2d(x.astype(np.float32)), matrix)
         return y.reshape(*x.shape[:-1], columns)
+
+
+def require_grouped_panels(
+    x: TensorType,
+    w: TensorType,
+    group: int,
+    mr: int,
+    columns: int,
+    unit: str,
+    k_steps: Mapping[str, int],
+) -> None:
+    """TypeRuleError unless `x` [..., K] can be multiplied by `columns` columns in panels `w`
+    [panels, K/group, n, group], where K is a multiple of the step of `unit`."""
+    if w.rank != 4 or x.rank < 1 or w.shape[3] != group or mr < 1:
+        raise TypeRuleError(f"cannot multiply {x} by panels of groups of {group} {w}")
+    panels, groups, width, _ = w.static_shape
+    k = group * groups
+    require_equal_sizes(x.shape[-1], k, "the contracted sizes")
+    if not 0 < columns <= panels * width:
+        raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+    if unit not in k_steps:
+        raise TypeRuleError(f"unit must be one of {', '.join(k_steps)}, not '{unit}'")
+    if k % (step := k_steps[unit]):
+        raise TypeRuleError(f"with {unit}, {k} is not a multiple of {step}")
 
 
 def _unpack_pairs(w: np.ndarray) -> np.ndarray:

@@ -183,6 +183,33 @@ def test_quantized_net(unit, activations, images):
         assert len(np.unique(theirs)) > 20  # neither saturated nor constant
 
 
+@pytest.mark.parametrize("activations", [np.uint8, np.int8])
+def test_qlinear_operators(unit, activations):
+    random, net = np.random.default_rng(5), _Quantized(activations, seed=5)
+    x_quantum, y_quantum, z_quantum = (
+        [net.constant(np.float32(scale)), net.constant(activations(zero))]
+        for scale, zero in ((0.02, 3), (0.3, 7), (2.0, 1))
+    )
+    kernel = random.integers(-127, 127, (32, 16, 3, 3), np.int8, endpoint=True)
+    matrix = random.integers(-127, 127, (32 * 36, 64), np.int8, endpoint=True)
+    w = [net.constant(kernel), net.constant(np.full(32, 0.01, np.float32))]
+    w.append(net.constant(np.zeros(32, np.int8)))
+    m = [net.constant(matrix), net.constant(np.float32(0.01)), net.constant(np.int8(0))]
+    bias = net.constant(random.integers(-999, 999, 32, np.int32))
+    y = net.node("QLinearConv", ["x", *x_quantum, *w, *y_quantum, bias], pads=[1] * 4)
+    y = net.node("Reshape", [y, net.constant(np.array([1, -1]))])
+    z = net.node("QLinearMatMul", [y, *y_quantum, *m, *z_quantum])
+    model = build_model(net.nodes, {"x": (activations, (1, 16, 6, 6))}, [z], net.constants)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(unit), threads=2)
+    assert compiled.report.rewrites["pack-int8-conv"].count == 1
+    assert compiled.report.rewrites["pack-int8-matmul"].count == 1
+    x = _bytes(random, activations, (1, 16, 6, 6))
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (ours,), (theirs,) = compiled.run(None, {"x": x}), session.run(None, {"x": x})
+    assert np.abs(ours.astype(int) - theirs.astype(int)).max() <= 1
+    assert len(np.unique(theirs)) > 20
+
+
 @pytest.mark.parametrize(
     ("flags", "found"),
     [("avx512_vnni amx_tile amx_int8", "amx"), ("avx512_vnni", "avx512vnni"), ("avx2", "none")],
