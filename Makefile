@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-gpu zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -83,6 +83,11 @@ bench-int8: $(STAMP)  ## Measure quantized models against the peers and their f3
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
 	@mkdir -p build
 	@$(BIN)/python -m graphc.benchmarks.quantized $(FLAGS) --json build/bench-int8.json
+
+bench-llm: $(STAMP)  ## Measure steps of decoders with weights of 4 bits against the peers
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	@mkdir -p build
+	@$(BIN)/python -m graphc.benchmarks.decoders $(FLAGS) --json build/bench-llm.json
 
 bench-gpu: DEVICE := cuda
 bench-gpu: $(STAMP)  ## Measure on a GPU against torch and JAX, in f32 and f16 (DEVICE=cuda; where they find it)

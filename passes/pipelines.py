@@ -15,7 +15,8 @@ _CLEAN = ("canonicalize", "cse")
 GRAPH = (
     "canonicalize",  # drop what nothing uses: shape computations above all
     "cse",  # exporters repeat constants and shape arithmetic
-    "graph-fold-constants{{keep-quantized={keep_quantized}}}",  # weights and shapes
+    "graph-fold-constants{{"  # weights and shapes
+    "keep-quantized={keep_quantized} keep-blocks={keep_blocks}}}",
     "graph-simplify",  # the forms below expect normalised spellings
     "graph-recognize",  # composites from what exporters write, before anything moves apart
     "graph-fold-batch-norm",  # while convolution and normalisation are still neighbours
@@ -48,9 +49,10 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         *GRAPH,
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
         "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors
+        "cpu-select-nbits-kernels{{{cpu} exact={exact}}}",  # what is no integer contraction
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
-        "graph-fold-constants",  # weights in their new layout
+        "graph-fold-constants{{min-bits=2}}",  # weights in their new layout
         *_CLEAN,
         "cpu-select-int8-kernels{{{cpu} unit={int8_unit}}}",  # on weights as they finally are
         "int8-matmul-to-f32",  # the other int8 matmuls
@@ -120,24 +122,28 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
 PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
     "f32": {
         "allow_reduced_precision": "true",
+        "exact": "false",
         "winograd_tile": 4,
         "compute": "f32",
         "convert": "f32",
     },
     "strict": {
         "allow_reduced_precision": "false",
+        "exact": "true",
         "winograd_tile": 0,
         "compute": "f32",
         "convert": "f32",
     },
     "f16": {
         "allow_reduced_precision": "false",
+        "exact": "true",
         "winograd_tile": 0,
         "compute": "f16",
         "convert": "f16",
     },
     "bf16": {
         "allow_reduced_precision": "true",
+        "exact": "false",
         "winograd_tile": 4,
         "compute": "bf16",
         "convert": "f32",
@@ -169,6 +175,7 @@ def graph_pipeline(
     filled_in = {
         "int8_unit": int8_unit,
         "keep_quantized": str(int8_unit != "none").lower(),
+        "keep_blocks": str(name == "cpu" and cpu.has_vectors).lower(),
         "cpu": options.render(cpu),
         "threads": threads,
         "bf16_unit": bf16_unit if allowed["compute"] == "bf16" else "none",

@@ -45,6 +45,8 @@ from .int8_direct_conv import *
 from .int8_matmul import *
 from .lookup import *
 from .movement import *
+from .nbits_format import *
+from .nbits_matmul import *
 from .normalization import *
 from .packed_matmul import *
 from .pooling import *

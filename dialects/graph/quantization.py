@@ -20,7 +20,6 @@ from .types import Shape, TensorType, is_float
 def _common_shape(x: TensorType, scale: TensorType, zero_point: TensorType) -> Shape:
     """The shape of `x`; a size that a scale knows better is the scale's."""
     require_float(scale)
-    require_integer(zero_point)
     shape = broadcast_shapes(x.shape, scale.shape, zero_point.shape)
     fits = len(shape) == x.rank and all(
         have == size or isinstance(have, Dim) for have, size in zip(x.shape, shape, strict=True)
@@ -46,6 +45,7 @@ class QuantizeOp(ElementwiseOp, name="quantize"):
     @staticmethod
     def infer(x: TensorType, scale: TensorType, zero_point: TensorType) -> TensorType:
         require_float(x)
+        require_integer(zero_point)
         if x.dtype != scale.dtype:
             raise TypeRuleError(f"operands have element types {x.dtype} and {scale.dtype}")
         return TensorType(_common_shape(x, scale, zero_point), zero_point.dtype)
@@ -63,7 +63,8 @@ class QuantizeOp(ElementwiseOp, name="quantize"):
 class DequantizeOp(ElementwiseOp, name="dequantize"):
     """``(x - zero_point) * scale`` (ONNX DequantizeLinear), computed in f32 or wider.
 
-    The difference is taken in i32.
+    The zero point is of the type of `x`, and the difference is taken in i32; or it is of the type
+    of `scale`, and so is the difference (MatMulNBits of ONNX Runtime).
     """
 
     amp = MixedPrecision.KEEP
@@ -78,7 +79,7 @@ class DequantizeOp(ElementwiseOp, name="dequantize"):
         x: TensorType, scale: TensorType, zero_point: TensorType, *, to: np.dtype
     ) -> TensorType:
         require_integer(x)
-        if x.dtype != zero_point.dtype:
+        if zero_point.dtype not in (x.dtype, scale.dtype):
             raise TypeRuleError(f"operands have element types {x.dtype} and {zero_point.dtype}")
         if not is_float(to):
             raise TypeRuleError(f"gives floats, not {to}")
@@ -89,8 +90,11 @@ class DequantizeOp(ElementwiseOp, name="dequantize"):
         x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, *, to: np.dtype
     ) -> np.ndarray:
         wide = np.float64 if to == np.float64 else np.float32
-        difference = x.astype(np.int32) - zero_point.astype(np.int32)
-        return (difference.astype(wide) * scale.astype(wide)).astype(to)
+        if is_float(zero_point.dtype):
+            difference = x.astype(wide) - zero_point.astype(wide)
+        else:
+            difference = (x.astype(np.int32) - zero_point.astype(np.int32)).astype(wide)
+        return (difference * scale.astype(wide)).astype(to)
 
 
 quantize = builder(QuantizeOp)

@@ -34,9 +34,9 @@ class FoldConstants(Pass):
 
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
     larger by `max-bytes` at most: the result, less the operands that nothing else uses. Constants
-    that are dequantized from 8 bits may grow, as kernels want weights that are constants. Ops with
-    regions, and results with symbolic sizes, are left alone. One walk in program order suffices,
-    since operands come before their uses.
+    that are dequantized from `min-bits` to 8 bits may grow, as kernels want weights that are
+    constants. Ops with regions, and results with symbolic sizes, are left alone. One walk in
+    program order suffices, since operands come before their uses.
 
     Data that was folded away leaves the program, but stays in memory as long as the context.
     """
@@ -46,6 +46,10 @@ class FoldConstants(Pass):
     max_bytes: int = 1 << 20
     keep_quantized: bool = False
     """True if dequantized constants stay so, for kernels that multiply integers."""
+    keep_blocks: bool = False
+    """True if constants that are dequantized by blocks stay so, for kernels that widen them."""
+    min_bits: int = 8
+    """Minimum bits of constants whose dequantized values may take more memory."""
 
     def run(self, op: Any, state: PassState) -> None:
         statistics = state.statistics(REWRITE)
@@ -78,11 +82,11 @@ class FoldConstants(Pass):
 
     def _growth_problem(self, op: graph.GraphOp) -> str | None:
         if isinstance(op, graph.DequantizeOp) and graph.type_of(op.x).dtype.itemsize == 1:
-            if self.keep_quantized:
+            if self.keep_quantized or (self.keep_blocks and _is_by_blocks(op)):
                 return "kernels multiply integers"
             if _is_gathered(op):
                 return "its rows are gathered, and few read"
-            if graph.bit_width(graph.type_of(op.x).dtype) == 8:
+            if graph.bit_width(graph.type_of(op.x).dtype) >= self.min_bits:
                 return None
         size = sum(map(_bytes, op.operation.results))
         if isinstance(op, graph.ExpandOp) and size > BROADCAST_BYTES:
@@ -92,6 +96,11 @@ class FoldConstants(Pass):
         if growth > self.max_bytes:
             return f"the constants would grow by {growth:,} bytes"
         return None
+
+
+def _is_by_blocks(op: graph.DequantizeOp) -> bool:
+    """Return whether scales vary along more than one axis."""
+    return sum(size != 1 for size in graph.type_of(op.scale).shape) > 1
 
 
 def _is_gathered(op: graph.DequantizeOp) -> bool:

@@ -36,11 +36,16 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
 
 @scalar_rule(graph.DequantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)
 def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
-    source, given = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 1))
+    source, given, origin = (graph.type_of(value).dtype for value in op.operation.operands)
     target = op.attrs["to"]
     wide = _F64 if target == _F64 else _F32
-    difference = arith.subi(
-        convert_scalar(x, source, _I32), convert_scalar(zero_point, source, _I32)
-    )
-    y = product(convert_scalar(difference, _I32, wide), convert_scalar(scale, given, wide))
+    if graph.is_float(origin):
+        minuend, zero = convert_scalar(x, source, wide), convert_scalar(zero_point, origin, wide)
+        difference = arith.subf(minuend, zero)
+    else:
+        whole = arith.subi(
+            convert_scalar(x, source, _I32), convert_scalar(zero_point, source, _I32)
+        )
+        difference = convert_scalar(whole, _I32, wide)
+    y = product(difference, convert_scalar(scale, given, wide))
     return convert_scalar(y, wide, target)

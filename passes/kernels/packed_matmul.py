@@ -71,6 +71,11 @@ class MatmulShape:
         return self.nr
 
     @property
+    def row_elements(self) -> int:
+        """Elements of a row of `x`, each of 4 bytes."""
+        return self.k
+
+    @property
     def flops(self) -> int | None:
         return None if self.rows is None else 2 * self.rows * self.k * self.columns
 
@@ -81,7 +86,7 @@ class MatmulShape:
     @property
     def mc(self) -> int:
         """Rows in a workgroup: a divisor of all rows, or the maximum if they are dynamic."""
-        most = self.rows_bytes // 4 // self.kc
+        most = self.rows_bytes // 4 // -(-self.row_elements // self.k_blocks)
         if self.rows is None:
             return max(1, most // self.mr) * self.mr
         divisors = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
@@ -99,8 +104,8 @@ class MatmulShape:
     @property
     def nc_panels(self) -> int:
         """Panels in a workgroup: a divisor of all panels."""
-        one = self.mc * self.k * self.nr
-        if self.mc * self.k * 4 > self.rows_bytes:
+        one = self.mc * self.row_elements * self.nr
+        if self.mc * self.row_elements * 4 > self.rows_bytes:
             wanted = self.m_blocks * self.panels // FEW_WORKGROUPS
         else:
             wanted = min(

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import UnsupportedError
-from ..operators.contraction import integer_matmul, matmul_of_any_rank
+from ..operators.contraction import integer_matmul, matmul_of_any_rank, reshaped_constant
 from ..operators.quantization import dynamic_quantize_linear, per_column, per_row, requantize
 from .registry import activated, microsoft_op
 
@@ -94,14 +95,14 @@ def matmul_n_bits(
     if bits not in (2, 4, 8):
         raise graph.TypeRuleError(f"weights of {bits} bits")
     blocks = -(-K // block_size)
-    numbers = graph.reshape(unpacked(b, bits), shape=[N, blocks * block_size])
+    numbers = _integers(b, bits, [N, blocks * block_size])
     scales = graph.reshape(scales, shape=[N, blocks])
     zeros = None if zero_points is None else _zeros(zero_points, bits, N, blocks)
     if g_idx is not None:
         scales, zeros = _gathered(scales, g_idx, K), _gathered(zeros, g_idx, K)
         weights = dequantized(_first(numbers, K), _given(scales), zeros, bits)
     else:
-        numbers = graph.reshape(numbers, shape=[N, blocks, block_size])
+        numbers = reshaped_constant(numbers, [N, blocks, block_size])
         weights = dequantized(numbers, _given(_column(scales)), _column(zeros), bits)
         weights = _first(graph.reshape(weights, shape=[N, blocks * block_size]), K)
     y = matmul_of_any_rank(a, graph.transpose(weights, perm=[1, 0]))
@@ -132,18 +133,30 @@ def _zeros(zeros: ir.Value, bits: int, rows: int, blocks: int) -> ir.Value:
     """Zero points, [rows, blocks], floats or packed integers."""
     if graph.is_float(graph.type_of(zeros).dtype):
         return graph.reshape(zeros, shape=[rows, blocks])
-    packed = graph.reshape(zeros, shape=[rows, -(-blocks * bits // 8)])
-    return _first(unpacked(packed, bits), blocks)
+    bytes_ = -(-blocks * bits // 8)
+    return _first(_integers(zeros, bits, [rows, bytes_ * 8 // bits]), blocks)
+
+
+def _integers(x: ir.Value, bits: int, shape: Sequence[int]) -> ir.Value:
+    """The integers in the bytes of `x`, in `shape`; constants of 4 bits have a type of their own,
+    by which kernels recognise them."""
+    packed = graph.graph_op(x.owner)
+    if bits == 8 or not isinstance(packed, graph.ConstantOp):
+        return reshaped_constant(unpacked(x, bits), shape)
+    data = packed.attrs["value"].reshape(-1, 1)
+    apart = data >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    dtype = ml_dtypes.uint4 if bits == 4 else np.uint8
+    return graph.constant(value=apart.astype(dtype).reshape(shape))
 
 
 def dequantized(numbers: ir.Value, scales: ir.Value, zeros: ir.Value | None, bits: int) -> ir.Value:
     """Numbers without sign in the type of `scales`; 0 is the middle of the range by default."""
     dtype = graph.type_of(scales).dtype
     if zeros is None:
-        zeros = graph.constant(value=np.array(1 << (bits - 1), np.uint8))
+        middle = np.array(1 << (bits - 1), graph.type_of(numbers).dtype)
+        zeros = graph.constant(value=middle)
     if graph.is_float(graph.type_of(zeros).dtype):
         zeros = graph.cast(zeros, to=dtype)
-        return graph.mul(graph.sub(graph.cast(numbers, to=dtype), zeros), scales)
     return graph.dequantize(numbers, scales, zeros, to=dtype)
 
 

@@ -1,0 +1,102 @@
+"""Selection of the kernels that multiply by weights of few bits."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...cpu_model import GENERIC_CPU, CpuModel
+from ...dialects import graph
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.greedy import apply_rewrites
+from ..infra.registry import register
+from ..infra.rewrite import Rewrite
+from .block_quantized_weights import BlockQuantizedWeights
+
+VECTORS = {128: 2, 256: 2, 512: 4}
+"""Vectors of a register tile, by the bits of a vector."""
+ROWS = {128: 4, 256: 4, 512: 4}
+"""Maximum rows of a register tile: beside its accumulators, the registers hold words, scales, and
+the weights of a line."""
+F16_LANES = 8
+"""Minimum lanes of a vector for scales to be f16: such CPUs convert them in one instruction."""
+
+
+@register
+@dataclass(frozen=True)
+class CpuSelectNbitsKernels(Pass):
+    """Select the kernel of each matmul of f32 by constant weights of 2, 4 or 8 bits that are
+    dequantized by blocks, and pack the weights.
+
+    %1 = "graph.dequantize"(%w, %s, %z) : 3072x24x32xui4
+    %2 = "graph.transpose"(%1 as 3072x768)
+    %3 = "graph.matmul"(%x, %2) : 1x768, 768x3072
+    -->
+    %3 = "graph.nbits_matmul"(%x, %w') {bits = 4, block = 32} : 1x768, 48x24x320
+
+    Exact up to the order of accumulation, unless scales may be applied to sums.
+    """
+
+    name = "cpu-select-nbits-kernels"
+    anchor = FUNCTION
+    cpu: CpuModel = GENERIC_CPU
+    """The CPU to compile for; without vectors the pass does nothing."""
+    exact: bool = False
+    """True if the weights that are multiplied are those of the program, rounded to f32 likewise."""
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.cpu.has_vectors:
+            apply_rewrites(op, [PackNbitsMatmul(self.cpu, self.exact)], state)
+
+
+class PackNbitsMatmul(Rewrite):
+    """``matmul(x, dequantize(constant))  -->  nbits_matmul(x, panels)``."""
+
+    name = "pack-nbits-matmul"
+    root = graph.MatmulOp
+
+    def __init__(self, cpu: CpuModel, exact: bool):
+        self.cpu, self.exact = cpu, exact
+
+    def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
+        if graph.type_of(op.b).rank != 2:
+            return None
+        weights = BlockQuantizedWeights.of(op.b)
+        return None if weights is None else {"weights": weights}
+
+    def check(self, op: graph.MatmulOp, weights: BlockQuantizedWeights | str) -> str | None:
+        if isinstance(weights, str):
+            return weights
+        x = graph.type_of(op.a)
+        if x.dtype != np.float32:
+            return f"x is {x.dtype}, not f32"
+        if 0 in x.shape or not isinstance(x.shape[-1], int):
+            return "x is empty, or K is not known at compile time"
+        if weights.q.shape[1] < self.cpu.lanes:
+            return "the columns do not fill a vector"
+        return None
+
+    def rewrite(self, op: graph.MatmulOp, weights: BlockQuantizedWeights) -> ir.Value:
+        columns, lanes = weights.q.shape[1], self.cpu.lanes
+        rows = graph.element_count(graph.type_of(op.a).shape[:-1])
+        most = ROWS[self.cpu.vector_bits]
+        vectors = min(VECTORS[self.cpu.vector_bits], -(-columns // lanes))
+        has_zeros = weights.zero is not None
+        layout = graph.NbitsFormat(
+            weights.bits, weights.block, vectors * lanes, self._scales(weights), has_zeros,
+            weights.offset,
+        )  # fmt: skip
+        panels = layout.pack(weights.q, weights.scale, weights.zero)
+        return graph.nbits_matmul(
+            op.a, graph.constant(value=panels),
+            mr=min(rows, most) if isinstance(rows, int) else most,
+            columns=columns, lanes=lanes, bits=layout.bits, block=layout.block, nr=layout.nr,
+            scales=layout.scales, zeros=has_zeros, offset=layout.offset, exact=self.exact,
+        )  # fmt: skip
+
+    def _scales(self, weights: BlockQuantizedWeights) -> str:
+        """The narrower type that holds all scales and zero points."""
+        parts = [weights.scale] if weights.zero is None else [weights.scale, weights.zero]
+        fits = all(np.array_equal(part.astype(np.float16), part) for part in parts)
+        return "f16" if fits and self.cpu.lanes >= F16_LANES else "f32"

@@ -1,0 +1,50 @@
+// RUN: gc-opt %s --cpu-select-nbits-kernels="vector-bits=512" --split-input-file | filecheck %s
+// RUN: gc-opt %s --cpu-select-nbits-kernels="vector-bits=256 exact=true" --split-input-file | filecheck %s --check-prefix=EXACT
+
+// Weights [N, K] with a scale for every 32: half of K in a block of a panel of 64 columns.
+
+// CHECK-LABEL: @blocks
+// CHECK: "graph.nbits_matmul"(%arg0, %{{.*}}) {bits = 4 : i64, block = 32 : i64, columns = 128 : i64, exact = false, lanes = 16 : i64, mr = 1 : i64, nr = 64 : i64, offset = 0 : i64, scales = "f16", zeros = false} : (tensor<1x64xf32>, tensor<2x2x288xui32>) -> tensor<1x128xf32>
+// EXACT-LABEL: @blocks
+// EXACT: exact = true, lanes = 8 : i64
+func.func @blocks(%x: tensor<1x64xf32>) -> tensor<1x128xf32> {
+  %q = "graph.constant"() {value = dense<12> : tensor<128x2x32xui4>} : () -> tensor<128x2x32xui4>
+  %s = "graph.constant"() {value = dense<[[[0.5], [0.25]]]> : tensor<1x2x1xf32>} : () -> tensor<1x2x1xf32>
+  %z = "graph.constant"() {value = dense<8> : tensor<ui4>} : () -> tensor<ui4>
+  %0 = "graph.dequantize"(%q, %s, %z) {to = f32} : (tensor<128x2x32xui4>, tensor<1x2x1xf32>, tensor<ui4>) -> tensor<128x2x32xf32>
+  %1 = "graph.reshape"(%0) {shape = [128, 64]} : (tensor<128x2x32xf32>) -> tensor<128x64xf32>
+  %2 = "graph.transpose"(%1) {perm = array<i64: 1, 0>} : (tensor<128x64xf32>) -> tensor<64x128xf32>
+  %y = "graph.matmul"(%x, %2) : (tensor<1x64xf32>, tensor<64x128xf32>) -> tensor<1x128xf32>
+  return %y : tensor<1x128xf32>
+}
+
+// -----
+
+// Named rows; zero points of floats; a scale for each column, which is repeated for shorter blocks.
+
+// CHECK-LABEL: @columns
+// CHECK: "graph.nbits_matmul"{{.*}}block = 256 : i64{{.*}}mr = 4 : i64{{.*}}offset = 128 : i64, scales = "f32", zeros = true}
+func.func @columns(%x: tensor<?x512xf32, ["n"]>) -> tensor<?x32xf32, ["n"]> {
+  %q = "graph.constant"() {value = dense<200> : tensor<512x32xui8>} : () -> tensor<512x32xui8>
+  %s = "graph.constant"() {value = dense<0.1> : tensor<1x32xf32>} : () -> tensor<1x32xf32>
+  %z = "graph.constant"() {value = dense<1.1> : tensor<1x32xf32>} : () -> tensor<1x32xf32>
+  %w = "graph.dequantize"(%q, %s, %z) {to = f32} : (tensor<512x32xui8>, tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<512x32xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<?x512xf32, ["n"]>, tensor<512x32xf32>) -> tensor<?x32xf32, ["n"]>
+  return %y : tensor<?x32xf32, ["n"]>
+}
+
+// -----
+
+// Scales that differ within a few elements of a column are applied beforehand.
+
+// CHECK-LABEL: @short_blocks
+// CHECK: graph.matmul
+func.func @short_blocks(%x: tensor<1x64xf32>) -> tensor<1x32xf32> {
+  %q = "graph.constant"() {value = dense<3> : tensor<16x4x32xi8>} : () -> tensor<16x4x32xi8>
+  %s = "graph.constant"() {value = dense<[[[0.5]], [[0.25]], [[0.5]], [[0.25]], [[0.5]], [[0.25]], [[0.5]], [[0.25]], [[0.5]], [[0.25]], [[0.5]], [[0.25]], [[0.5]], [[0.25]], [[0.5]], [[0.25]]]> : tensor<16x1x1xf32>} : () -> tensor<16x1x1xf32>
+  %z = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %0 = "graph.dequantize"(%q, %s, %z) {to = f32} : (tensor<16x4x32xi8>, tensor<16x1x1xf32>, tensor<i8>) -> tensor<16x4x32xf32>
+  %w = "graph.reshape"(%0) {shape = [64, 32]} : (tensor<16x4x32xf32>) -> tensor<64x32xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
