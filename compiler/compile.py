@@ -49,6 +49,7 @@ def compile(
     assume: Mapping[str, bool] | None = None,
     overridden: Sequence[str] = (),
     independent_dims: Sequence[str] = (),
+    donate: Sequence[str] = (),
     cache: bool | str | os.PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
@@ -91,6 +92,11 @@ def compile(
     name differ in size, which ONNX Runtime does not check, has a program of its own if the model
     can run that way; `independent_dims` lists names whose dimensions may differ.
 
+    `donate` lists inputs, or patterns (``past_key_values.*``), whose memory a call may write
+    results to: the caller gives a `DeviceTensor` away, which cannot be used afterwards, and arrays
+    are copied. A cache of keys and values is then updated in place, as its output is the same
+    memory; it has room for as many positions as the input has.
+
     With `check_rewrites` each rewrite that fires is evaluated in numpy on random inputs, before and
     after; one that changes the result raises RewriteCheckError.
 
@@ -103,7 +109,7 @@ def compile(
         precision=precision, opt_level=opt_level, data_tiling=data_tiling,
         extra_flags=extra_flags, timeout=timeout, progress=progress, save_temps=save_temps,
         host=host, check_rewrites=check_rewrites, assume=assume, overridden=overridden,
-        independent_dims=independent_dims, cache=cache,
+        independent_dims=independent_dims, donate=donate, cache=cache,
     )  # fmt: skip
     equations = frozenset((assume or {}).items())
     calls = Calls(frozenset(overridden), equations, frozenset(independent_dims))

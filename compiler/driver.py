@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..dialects import graph
 from ..dialects.iree.outlining import outline_kernels
 from ..errors import OutputError, UnsupportedModelError, UsageError
 from ..frontend.onnx import (
@@ -46,7 +47,7 @@ from ..runtime.files.multi_target_file import bundle
 from ..runtime.iree_compile.child_process import ProgressEvent
 from ..runtime.iree_compile.input_program import InputProgram
 from ..runtime.iree_compile.temporary_folder import temporary_folder
-from ..runtime.metadata import ASSUMED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
+from ..runtime.metadata import ASSUMED_KEY, DONATED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
 from ..runtime.model import CompiledModel, NativePart, hybrid_model
 from .interpreter import InterpretedSession
 from .lowered_module import LoweredProgram
@@ -365,6 +366,7 @@ def begin(model: Any, options: Options) -> Compilation:
         assume=options.assume,
         overridden=options.overridden,
         independent_dims=options.independent_dims,
+        donate=options.donate,
     )
     name = model_name(model)
     compilation = Compilation(module, name, options, Report(title=name))
@@ -387,7 +389,12 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
         assumed = {each.name: ir.BoolAttr(each.attr).value for each in values}
     if OVERRIDABLE in attributes:
         defaults = [ir.StringAttr(each).value for each in ir.ArrayAttr(attributes[OVERRIDABLE])]
-    return _metadata(name, inputs, outputs, options, assumed, defaults)
+    donated = [
+        number
+        for number, argument in enumerate(function.entry_block.arguments)
+        if graph.is_donated(argument)
+    ]
+    return _metadata(name, inputs, outputs, options, assumed, defaults, donated)
 
 
 def package_versions() -> dict[str, str]:
@@ -406,6 +413,7 @@ def _metadata(
     options: Options,
     assumed: Mapping[str, bool],
     overridable: Sequence[str],
+    donated: Sequence[int] = (),
 ) -> ModelMetadata:
     return ModelMetadata(
         name=name,
@@ -417,6 +425,7 @@ def _metadata(
             **({"matrix_unit": "amx"} if "=amx" in options.pipeline else {}),
             **({ASSUMED_KEY: dict(assumed)} if assumed else {}),
             **({OVERRIDABLE_KEY: list(overridable)} if overridable else {}),
+            **({DONATED_KEY: list(donated)} if donated else {}),
         },
         versions=package_versions(),
     )

@@ -219,6 +219,14 @@ class Options:
     independent_dims: Sequence[str] = field(
         default=(), metadata=_option("names of dimensions that may differ in size")
     )
+    donate: Sequence[str] = field(
+        default=(),
+        metadata=_option(
+            "an input, or a pattern of inputs, whose memory outputs may take (past_key_values.*)",
+            _flag("--donate", action="append", metavar="PATTERN"),
+            group=Group.COMPILE,
+        ),
+    )
 
     @classmethod
     def of(
@@ -233,6 +241,7 @@ class Options:
         save_temps: Any = None,
         extra_flags: Sequence[str] = (),
         assume: Mapping[str, bool] | None = None,
+        donate: Sequence[str] = (),
         **rest: Any,
     ) -> "Options":
         """The options for one target from arguments of `graphc.compile`, with names resolved and
@@ -258,6 +267,7 @@ class Options:
             save_temps=None if save_temps is None else Path(save_temps),
             extra_flags=tuple(extra_flags),
             assume=dict(assume or {}),
+            donate=tuple(donate),
             **rest,
         )
 

@@ -31,6 +31,7 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
     """The pipeline of GPUs that compute matmuls by the passes `matmul_passes`."""
     return (
         "graph-expand-dft",  # first: the others know matmuls
+        "graph-expand-cached-attention",  # likewise
         *GRAPH,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-convert-layout",  # channels last: adjacent threads read adjacent elements
@@ -46,6 +47,7 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
 PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
+        "graph-expand-cached-attention{{kernels=true}}",  # likewise
         *GRAPH,
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
         "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors

@@ -27,6 +27,8 @@ ASSUMED_KEY = "assumed"
 """The option with the equations between sizes that the program assumes."""
 
 OVERRIDABLE_KEY = "overridable"
+DONATED_KEY = "donated"
+"""The option that lists the numbers of the inputs that a call is given the memory of."""
 """The option that names the inputs with defaults, which are constants of the program."""
 
 DESTINATION_ENTRY = "main_into"

@@ -31,7 +31,7 @@ from .execution.variants import Calls, Compile, Variants, has_variants
 from .feeds import FeedBinder, as_array, name_arguments
 from .files.module_file import ModuleFile, OpenedFile, open_file, read_module
 from .files.output_file import write_atomically
-from .metadata import OVERRIDABLE_KEY, ModelMetadata, TensorSpec, require_tensors
+from .metadata import DONATED_KEY, OVERRIDABLE_KEY, ModelMetadata, TensorSpec, require_tensors
 from .targets import resolve_target
 from .values import ValueSpec
 
@@ -100,8 +100,8 @@ def _open_session(file: ModuleFile, driver: str, threads: int | None) -> "Invoca
     if not device.is_local:
         return RecoveringSession(lambda: open_session(file, driver))
     session = Session(file, device)
-    if device.threads == 1:
-        return session
+    if device.threads == 1 or file.metadata.options.get(DONATED_KEY):
+        return session  # tensors that are given away stay where they are
     return AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
 
 

@@ -23,7 +23,7 @@ GIVEN = {
     "pipeline": "cse", "precision": "strict", "opt_level": 1, "data_tiling": True,
     "extra_flags": ["--a"], "timeout": 5.0, "progress": print, "save_temps": "temps",
     "host": False, "check_rewrites": True, "assume": {"n == 1": True}, "overridden": ["w"],
-    "independent_dims": ["n"], "cache": "folder",
+    "independent_dims": ["n"], "donate": ["past.*"], "cache": "folder",
 }  # fmt: skip
 
 
@@ -90,6 +90,7 @@ def test_tools_have_a_flag_for_every_option_of_a_group():
         "--target=cpu:znver4", "--dim=batch=2", "--threads=3", "--pass-pipeline=cse",
         "--precision=strict", "--opt-level=1", "--data-tiling", "--backend-flag=--a",
         "--timeout=5", "--save-temps=temps", "--no-host", "--check-rewrites", "--cache=folder",
+            "--donate=past.*",
     )  # fmt: skip
     given = compile_arguments(flags)
     assert set(given) == {name for name, option in FIELDS.items() if option.group is not None}

@@ -26,6 +26,7 @@ from .base import (
     op_classes_of,
     tuple_builder,
 )
+from .cache import *
 from .casts import *
 from .col2im import *
 from .contraction import *
@@ -33,6 +34,7 @@ from .control_flow import *
 from .convolution import *
 from .detection import *
 from .direct_convolution import *
+from .donation import DONATED, is_donated
 from .elements import is_splat
 from .elements import write as write_elements
 from .elementwise import *
@@ -58,7 +60,7 @@ from .reduction import *
 from .regions import UNLIMITED, Iteration, RankError, if_, loop
 from .resampling import *
 from .rois import *
-from .shape_constraints import Equal, NotNegative, ShapeConstraint, collect_constraints
+from .shape_constraints import AtMost, Equal, NotNegative, ShapeConstraint, collect_constraints
 from .shapes import *
 from .signal import *
 from .sorting import *

@@ -39,7 +39,18 @@ class NotNegative:
         return f"the size {self.size} of the result is negative"
 
 
-ShapeConstraint = Equal | NotNegative
+@dataclass(frozen=True)
+class AtMost:
+    """`size` positions fit into `room`."""
+
+    size: Size
+    room: Size
+
+    def __str__(self) -> str:
+        return f"{self.size} positions do not fit into {self.room}"
+
+
+ShapeConstraint = Equal | NotNegative | AtMost
 
 _found: ContextVar[dict[ShapeConstraint, None] | None] = ContextVar("constraints", default=None)
 
@@ -71,6 +82,12 @@ def require_not_negative(size: Size) -> None:
     """Require that a size be 0 at least."""
     if not at_least(size, 0):
         _require(NotNegative(size))
+
+
+def require_at_most(size: Size, room: Size) -> None:
+    """Require that `size` positions fit into `room`."""
+    if not at_least(room - size, 0):
+        _require(AtMost(size, room))
 
 
 def _require(constraint: ShapeConstraint) -> None:

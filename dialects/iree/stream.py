@@ -66,16 +66,22 @@ def run_kernel(
     results: Sequence[ir.RankedTensorType],
     scalars: Sequence[ir.Value] = (),
     sizes: Sequence[ir.Value] = (),
+    in_place: int | None = None,
 ) -> list[ir.Value]:
     """The `results` of the kernel `name` on `operands`, run as `workgroups` workgroups.
 
     The results include scratch buffers, which the kernel writes and reads again. `sizes` are the
-    dynamic sizes of all results, in order.
+    dynamic sizes of all results, in order. The first result is computed in the memory of the
+    operand numbered `in_place`, if that is given, of which the backend makes a copy where it is
+    needed later; the kernel has one buffer for both.
     """
     ir.Context.current.allow_unregistered_dialects = True
     symbol = ir.SymbolRefAttr.get([name, name])
-    untied = ir.IntegerAttr.get(ir.IndexType.get(), -1)
+    index = ir.IndexType.get()
     given = [*scalars, *operands]
+    tied = [ir.IntegerAttr.get(index, -1) for _ in results]
+    if in_place is not None:
+        tied[0] = ir.IntegerAttr.get(index, len(scalars) + in_place)
     given_sizes = [size for operand in operands for size in dynamic_sizes(operand)]
     if isinstance(workgroups, int):
         workgroups = arith.constant(ir.IndexType.get(), workgroups)
@@ -87,10 +93,19 @@ def run_kernel(
         attributes={
             "entry_points": ir.ArrayAttr.get([symbol]),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
-            "tied_operands": ir.ArrayAttr.get([untied] * len(results)),
+            "tied_operands": ir.ArrayAttr.get(tied),
         },
     )
     return list(op.results)
+
+
+def operand_in_place(dispatch: ir.Operation) -> int | None:
+    """The number of the operand of a ``flow.dispatch`` in whose memory it computes its first
+    result; None if it has a memory of its own."""
+    (tie, *_) = ir.ArrayAttr(dispatch.attributes["tied_operands"])
+    workloads = ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"])[0]
+    number = ir.IntegerAttr(tie).value
+    return None if number < 0 else workloads + number
 
 
 def _export(name: str, flops: int | None) -> None:

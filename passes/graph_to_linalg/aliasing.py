@@ -35,37 +35,72 @@ def keep_arguments(block: ir.Block) -> None:
     """Make IREE copy the arguments of `block`, a whole function, that it would update in place.
 
     IREE reuses the buffer of an argument, which belongs to the caller, after the last use. A
-    barrier at the end of the function is a later use than all others.
+    barrier at the end of the function is a later use than all others. Arguments that are donated
+    may be updated.
     """
     *_, end = block.operations
     with ir.InsertionPoint(end), end.operation.location:
         for argument in block.arguments:
-            if isinstance(argument.type, ir.RankedTensorType) and is_written(argument):
+            is_kept = isinstance(argument.type, ir.RankedTensorType) and is_written(argument)
+            if is_kept and not graph.is_donated(argument):
                 iree.optimization_barrier(argument)
 
 
 def copy_what_others_read(block: ir.Block) -> None:
-    """Let the scatters in `block` update copies of tensors that are read elsewhere.
+    """Let the scatters and kernels in `block` update copies of tensors that are read elsewhere.
 
     IREE makes no copy if the other uses come first in the program; but the order in which they run
     depends only on the uses of their results.
     """
     for op in list(all_ops(block)):
-        if op.name == "iree_linalg_ext.scatter" and _is_read_elsewhere(op.operands[2]):
+        position = _updated_operand(op)
+        if position is not None and _is_read_elsewhere(op.operands[position]):
             with ir.InsertionPoint(kernel_of(op) or op), op.location:
-                op.operands[2] = copy(op.operands[2])
+                op.operands[position] = copy(op.operands[position])
+
+
+def _updated_operand(op: ir.Operation) -> int | None:
+    """The operand that `op` updates in place, if it is a scatter or such a kernel."""
+    if op.name == "iree_linalg_ext.scatter":
+        return 2
+    return iree.operand_in_place(op) if op.name == "flow.dispatch" else None
 
 
 def _is_read_elsewhere(x: ir.Value) -> bool:
-    """Return whether `x`, in any shape, has several uses. Arguments are copied already."""
-    if isinstance(x.owner, ir.Block) or x.owner.operation.name in _NUMBERS:
+    """Return whether `x`, in any shape, has several uses. Arguments are copied already, unless they
+    are donated."""
+    if not graph.is_donated(x) and (
+        isinstance(x.owner, ir.Block) or x.owner.operation.name in _NUMBERS
+    ):
         return False
     if sum(use.owner.operation.name != "tensor.dim" for use in x.uses) > 1:
         return True
+    if isinstance(x.owner, ir.Block):
+        return False
     op = x.owner.operation
     return op.name in SAME_MEMORY and _is_read_elsewhere(op.operands[0])
 
 
+def mark_consumed(block: ir.Block) -> None:
+    """Tell IREE that the donated arguments of `block`, a whole function, are its own."""
+    donated = [graph.is_donated(argument) for argument in block.arguments]
+    if any(donated):
+        given = ir.ArrayAttr(block.owner.attributes["arg_attrs"])
+        consumed = {CONSUMED: ir.UnitAttr.get()}
+        block.owner.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [
+                ir.DictAttr.get(_without_mark(each) | (consumed if is_marked else {}))
+                for each, is_marked in zip(given, donated, strict=True)
+            ]
+        )
+
+
+def _without_mark(attributes: ir.Attribute) -> dict[str, ir.Attribute]:
+    return {each.name: each.attr for each in ir.DictAttr(attributes) if each.name != graph.DONATED}
+
+
+CONSUMED = "iree.abi.consume"
+"""The attribute of an argument whose memory IREE may write results to."""
 _NUMBERS = ("arith.constant", "linalg.fill", "tensor.empty")
 
 

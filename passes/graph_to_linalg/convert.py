@@ -11,7 +11,7 @@ from ...dialects.symbolic import Dim
 from ...mlir import func, ir, tensor
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.registry import register
-from .aliasing import copy_what_others_read, keep_arguments
+from .aliasing import copy_what_others_read, keep_arguments, mark_consumed
 from .branches import branches_from_loops
 from .lowering import Lowering, lower_op, plain_type
 
@@ -69,6 +69,7 @@ def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:
     _retype_function(function, block)
     copy_what_others_read(block)
     keep_arguments(block)
+    mark_consumed(block)
     branches_from_loops(function)
 
 

@@ -230,6 +230,8 @@ class Lowering:
         compare, kind = arith.cmpi, arith.CmpIPredicate
         if isinstance(constraint, graph.NotNegative):
             return compare(kind.sge, self.index(constraint.size), self.index(0))
+        if isinstance(constraint, graph.AtMost):
+            return compare(kind.sle, self.index(constraint.size), self.index(constraint.room))
         sizes = [self.index(constraint.a), self.index(constraint.b)]
         holds = compare(kind.eq, *sizes)
         if constraint.broadcasts:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DLPackError
+from ...errors import DLPackError, UsageError
 from ..elements import BIT_PATTERNS
 from . import buffers
 from .device import Device, brief, import_runtime, open_device
@@ -21,7 +21,9 @@ class DeviceTensor:
     came from; its memory is freed when the last reference to it, and to the other outputs of the
     same run, is gone.
 
-    graphc never changes its contents. It may share memory with other tensors, such as a feed that a
+    graphc never changes its contents, unless it is given away: a call takes over the memory of an
+    input that the model was compiled to `donate`, and the tensor cannot be used any more. It may
+    share memory with other tensors, such as a feed that a
     model returns: a write to that memory through DLPack changes all of them.
 
     Other libraries import it by DLPack, as ``torch.from_dlpack(tensor)``: from the CPU, CUDA and
@@ -76,6 +78,7 @@ class DeviceTensor:
 
         Raises `ExecutionError` if that fails, `DeviceLostError` if the device is lost.
         """
+        self._require_owned()
         if 0 in self._shape:
             return np.empty(self._shape, self._dtype)
         if not self._device.is_local:
@@ -126,8 +129,27 @@ class DeviceTensor:
         return tensor._export()
 
     def as_feed(self, element_type: int) -> Any:
-        """The buffer view, retyped for an input of `element_type` on the same device."""
+        """The buffer view, retyped for an input of `element_type` on the same device.
+
+        Raises `UsageError` if the tensor was given away.
+        """
+        self._require_owned()
         return _retyped(self._view, element_type)
+
+    def donate(self, element_type: int) -> Any:
+        """Like `as_feed`; the memory is given away, and this tensor has none any more."""
+        view = self.as_feed(element_type)
+        self._view = None
+        return view
+
+    @property
+    def has_memory(self) -> bool:
+        """False if the memory was given away."""
+        return self._view is not None
+
+    def _require_owned(self) -> None:
+        if not self.has_memory:
+            raise UsageError(f"{self!r} was given to a call of a model that takes over its memory")
 
     def on(self, device: Device) -> bool:
         """Return whether the tensor is in the memory of `device`."""
@@ -148,9 +170,11 @@ class DeviceTensor:
             raise call_error(f"reading {self!r} failed", self._device, error) from error
 
     def _clone(self) -> "DeviceTensor":
+        self._require_owned()
         return DeviceTensor(self._device, buffers.clone(self._device, self._view), self._dtype)
 
     def _export(self) -> Any:
+        self._require_owned()
         if self._dtype.type in BIT_PATTERNS:
             raise DLPackError(f"{self._dtype.name} cannot be given away by DLPack: use .numpy()")
         capsule = self._capsule_or_error()

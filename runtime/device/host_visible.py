@@ -120,7 +120,7 @@ class LocalMemory:
         of the tensors."""
         if self._arrays is None:
             self._arrays = [*map(span, self._borrowed)]
-            self._added = [*filter(_is_tensor, self._feeds), *self._added]
+            self._added = [*filter(_has_memory, self._feeds), *self._added]
         for value in self._added:
             if isinstance(value, DeviceTensor):
                 self._tensors.append(span(value.numpy()))
@@ -132,5 +132,5 @@ class LocalMemory:
         return any(begin < last and first < end for begin, end in spans)
 
 
-def _is_tensor(value: np.ndarray | DeviceTensor) -> bool:
-    return isinstance(value, DeviceTensor)
+def _has_memory(value: np.ndarray | DeviceTensor) -> bool:
+    return isinstance(value, DeviceTensor) and value.has_memory

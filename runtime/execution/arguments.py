@@ -9,8 +9,9 @@ from ..device.device import import_runtime
 from ..device.device_local import RemoteInput
 from ..device.device_tensor import DeviceTensor
 from ..device.host_visible import LocalInput
+from .donated_input import DonatedInput
 
-Slot = LocalInput | RemoteInput
+Slot = LocalInput | RemoteInput | DonatedInput
 """Makes the feeds of one input available to the device."""
 
 

@@ -12,6 +12,7 @@ from ..device.device_local import RemoteInput, RemoteMemory, RemoteOutput
 from ..device.device_tensor import DeviceTensor
 from ..device.host_visible import LocalInput, LocalMemory, LocalOutput
 from .arguments import Arguments, Slot
+from .donated_input import DonatedInput
 from .preallocated_outputs import PreallocatedOutputs, are_small
 from .transients import Transients
 
@@ -31,7 +32,8 @@ class EntryPoint:
 
     `into` is the entry point that writes to preallocated outputs; None if there is none, or if
     values of inputs determine the size of an output, so that two calls with the same shapes may
-    differ. `is_static` is set if all inputs have static shapes. `transients` is the size in bytes
+    differ. `is_static` is set if all inputs have static shapes. The inputs numbered in `donated`
+    hand their memory over. `transients` is the size in bytes
     of the buffer for intermediate results that the entry takes, 0 if it allocates them itself; if
     the size depends on the inputs, `transients_query` computes it.
     """
@@ -41,6 +43,7 @@ class EntryPoint:
     outputs: Sequence[np.dtype]
     into: Any
     is_static: bool
+    donated: Collection[int] = ()
     transients: int = 0
     transients_query: Any = None
 
@@ -63,6 +66,8 @@ class ExecutionContext:
             self.slots = [RemoteInput(device, kind) for kind in entry_point.inputs]
             self._outputs = [RemoteOutput(device, dtype) for dtype in entry_point.outputs]
             self._memory = RemoteMemory
+        for number in entry_point.donated:
+            self.slots[number] = DonatedInput(device, entry_point.inputs[number])
         self._transients = Transients(device, entry_point.transients, entry_point.transients_query)
         self._arguments: Arguments | None = None
         """Created by the first call, which fails if their memory cannot be allocated."""

@@ -15,7 +15,7 @@ from ..device.device_tensor import DeviceTensor
 from ..device.status_errors import STATUS_ERRORS, call_error, setup_error
 from ..elements import ELEMENT_TYPES
 from ..files.module_file import ModuleFile
-from ..metadata import TensorSpec, require_tensors
+from ..metadata import DONATED_KEY, TensorSpec, require_tensors
 from ..threads.caller_scheduling import enter_batch_class, leave_batch_class
 from .execution_context import CallSpec, EntryPoint, ExecutionContext
 from .memory_estimate import LIVE_SETS_KEY, describe, largest_live_set
@@ -178,6 +178,7 @@ def _entry_point(file: ModuleFile) -> EntryPoint:
         outputs=[ELEMENT_TYPES[spec.dtype].dtype for spec in outputs],
         into=file.into if _are_sized_by_shapes(inputs, outputs) else None,
         is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
+        donated=frozenset(file.metadata.options.get(DONATED_KEY, ())),
         transients=file.transients,
         transients_query=file.transients_query,
     )

@@ -6,6 +6,7 @@ at its node's name. What no converter covers is expanded from a function body, t
 the one that ONNX ships; what then remains is refused, all of it at once.
 """
 
+import fnmatch
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,7 +77,9 @@ class Importer:
         dims: dict[str, int],
         owned: bool,
         answers: Answers | None = None,
+        donate: Sequence[str] = (),
     ):
+        self.donate = donate
         self.model = model
         self.owned = owned
         self.folder = folder
@@ -109,6 +112,7 @@ class Importer:
         self.input_symbols = frozenset(self.names.taken)
         function = func.FuncOp("main", ([graph.to_mlir(t) for t in types], []))
         block = function.add_entry_block()
+        function.arg_attrs = _argument_attributes((info.name for info in inputs), self.donate)
         scope = Scope(opsets, initializers=initializers, block=block)
         for info, argument in zip(inputs, block.arguments, strict=True):
             self._check_size(argument, f"input '{info.name}'")
@@ -124,7 +128,6 @@ class Importer:
             [a.type for a in block.arguments], [value.type for value in results]
         )
         function.attributes["function_type"] = ir.TypeAttr.get(signature)
-        function.arg_attrs = _names(info.name for info in inputs)
         function.attributes["res_attrs"] = _names(info.name for info in chosen)
 
     def _check_declared(
@@ -414,6 +417,18 @@ def _require_enough(results: Sequence[ir.Value | None], proto: onnx.NodeProto) -
     wanted = [output for output in proto.output[len(results) :] if output]
     if wanted:
         raise UnsupportedError(f"output(s) {', '.join(wanted)} are not supported")
+
+
+def _argument_attributes(names: Iterable[str], donate: Sequence[str]) -> ir.ArrayAttr:
+    """The attributes of inputs: names, and a mark on those that match a pattern of `donate`."""
+
+    def attributes(name: str) -> ir.DictAttr:
+        known: dict[str, ir.Attribute] = {"graph.name": ir.StringAttr.get(name)}
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in donate):
+            known[graph.DONATED] = ir.UnitAttr.get()
+        return ir.DictAttr.get(known)
+
+    return ir.ArrayAttr.get([attributes(name) for name in names])
 
 
 def _names(names: Iterable[str]) -> ir.ArrayAttr:

@@ -34,7 +34,7 @@ def import_onnx(
     source: Source, *, dims: Mapping[str, int] | None = None,
     outputs: Sequence[str] | None = None, context: ir.Context | None = None,
     assume: Mapping[str, bool] | None = None, overridden: Collection[str] = (),
-    independent_dims: Collection[str] = (),
+    independent_dims: Collection[str] = (), donate: Sequence[str] = (),
 ) -> ir.Module:  # fmt: skip
     """Import a model: a path, its bytes, or a ModelProto.
 
@@ -42,7 +42,8 @@ def import_onnx(
     place of the model's outputs. `assume` says which equations between sizes hold
     (``{"n == 1": False}``) where ranks depend on that; those that it does not tell of are assumed
     not to, and with None such models are refused. Inputs with defaults are constants, but for those
-    of `overridden`; dimensions of the names `independent_dims` have no names.
+    of `overridden`; dimensions of the names `independent_dims` have no names. Inputs that match one
+    of the patterns `donate` are marked as donated.
 
     The module holds one public function, ``@main``, with the names of inputs and outputs as
     ``graph.name`` attributes. It maps large weights from their file, which must stay as it is while
@@ -53,7 +54,7 @@ def import_onnx(
     model, folder = _load(source, overridden, independent_dims)
     with context or ir.Context(), ir.Location.unknown():
         graph.Graph.load()
-        importer = Importer(model, folder, sizes, owned)
+        importer = Importer(model, folder, sizes, owned, donate=donate)
         try:
             return make_module(importer, outputs)
         except UnsupportedModelError:
@@ -65,7 +66,7 @@ def import_onnx(
             answers, assumed = _answers(trial, None if _is_cheap_on_host(importer) else assume)
             if not answers:
                 raise
-        module = make_module(Importer(model, folder, sizes, owned, answers), outputs)
+        module = make_module(Importer(model, folder, sizes, owned, answers, donate), outputs)
         values: dict[str, ir.Attribute] = {
             text: ir.BoolAttr.get(holds) for text, holds in assumed.items()
         }

@@ -12,7 +12,6 @@ from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError
 from ..operators.attention import decomposed, masked_where, merge_heads, positions_in, split_heads
 from ..operators.shapes import require_sizes, required, size_scalar
-from .cache import inserted
 from .quantized_matmul import matmul_integer_to_float
 from .registry import microsoft_op
 
@@ -340,10 +339,9 @@ def _continued(
         before = graph.type_of(past_key).shape[2]
         return graph.concat([past_key, k], axis=2), graph.concat([past_value, v], axis=2), before
     (before,) = require_sizes(past_length, node, "past")
-    room = graph.type_of(past_key).shape[2]
-    begin = graph.reshape(size_scalar(before), shape=[1, 1])
+    begin = graph.reshape(size_scalar(before), shape=[1])
     k, v = (
-        inserted(past, new, begin, room, keep=True)
+        graph.tensor_scatter(past, new, begin, axis=2, used=0)
         for past, new in ((past_key, k), (past_value, v))
     )
     return k, v, before

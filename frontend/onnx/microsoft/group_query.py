@@ -18,7 +18,6 @@ from ..operators.attention import (
     split_heads,
 )
 from ..operators.shapes import require_sizes, required, size_scalar
-from .cache import inserted
 from .registry import microsoft_op
 from .rotary import turned
 
@@ -77,17 +76,43 @@ def group_query_attention(
         k = graph.rms_norm(k, k_norm_weight, axis=3, epsilon=qk_norm_epsilon)
     total = _total(total_sequence_length, node)
     before = _before(seqlens_k, graph.type_of(q).shape[2], total)
+    if past_key is not None and graph.is_donated(past_key):
+        before = before if before is not None else _none_before(seqlens_k)
     if do_rotary:
         angle_positions = _rotary_positions(position_ids, before, graph.type_of(q).shape[2], total)
         cos, sin = required(cos_cache, "cos_cache"), required(sin_cache, "sin_cache")
         q, k = (turned(x, angle_positions, cos, sin, bool(rotary_interleaved)) for x in (q, k))
     k, v = (_present(past, new, before, total) for past, new in ((past_key, k), (past_value, v)))
+    is_plain = attention_bias is None and head_sink is None and smooth_softmax <= 0
+    if before is not None and causal and is_plain and not softcap and not qk_output:
+        window = max(local_window_size, 0)
+        y = graph.cached_attention(
+            q, k, v, _per_batch(before), _per_batch(seqlens_k), scale=_scale(scale, q),
+            window=window,
+        )  # fmt: skip
+        return merge_heads(y), k, v
     seen = _seen(before, seqlens_k, graph.type_of(q).shape[2], graph.type_of(k).shape[2],
                  bool(causal), local_window_size)  # fmt: skip
     mask = seen if attention_bias is None else masked_where(_widened(attention_bias, k), seen)
     sink = _sink(head_sink, smooth_softmax > 0, q)
     y, scores = _attend(q, k, v, mask, sink, scale, softcap, qk_output)
     return (y, k, v) if scores is None else (y, k, v, scores)
+
+
+def _per_batch(x: ir.Value) -> ir.Value:
+    """Numbers for each batch, or one for all, ``[B or 1]`` of i64."""
+    count = graph.element_count(graph.type_of(x).shape)
+    return graph.reshape(graph.cast(x, to=np.int64), shape=[count])
+
+
+def _scale(scale: float | None, q: ir.Value) -> float:
+    """The factor of scores that is given, or else ``1 / sqrt(head_size)``."""
+    if scale:
+        return scale
+    head_size = graph.type_of(q).shape[-1]
+    if not isinstance(head_size, int):
+        raise UnsupportedError("a head size that is not known at compile time")
+    return 1 / math.sqrt(head_size)
 
 
 def _heads(
@@ -137,6 +162,13 @@ def _before(seqlens_k: ir.Value, length: Size, total: Size) -> ir.Value | None:
     return graph.max_(before, graph.splat_like(0, before))
 
 
+def _none_before(seqlens_k: ir.Value) -> ir.Value:
+    """No keys that precede the queries, ``[B, 1]``."""
+    count = graph.element_count(graph.type_of(seqlens_k).shape)
+    zero = graph.constant(value=np.zeros((1, 1), np.int64))
+    return graph.expand(zero, shape=[count, 1])
+
+
 def _query_positions(before: ir.Value | None, length: Size) -> ir.Value:
     """The positions of the queries, ``[B or 1, S]``."""
     own = positions_in(length, [1, length])
@@ -161,7 +193,12 @@ def _rotary_positions(
 def _present(
     past: ir.Value | None, new: ir.Value, before: ir.Value | None, total: Size
 ) -> ir.Value:
-    """The cache with the `new` rows in it: as long as it was, or as it has to be."""
+    """The cache with the `new` rows in it: as long as it was, or as it has to be.
+
+    Rows behind those in use are 0; in a donated cache, they are what they were.
+    """
+    if past is not None and before is not None and graph.is_donated(past):
+        return graph.tensor_scatter(past, new, _per_batch(before), axis=2, used=total)
     batch, heads, count, head_size = graph.type_of(new).shape
     room = 0 if past is None else graph.type_of(past).shape[2]
     length = max_size(room, total)
@@ -172,7 +209,14 @@ def _present(
     if past is None:
         empty = graph.constant(value=np.zeros((1, 1, 1, 1), graph.type_of(new).dtype))
         past = graph.expand(empty, shape=[batch, heads, 0, head_size])
-    return inserted(past, new, before, length, keep=False)
+    if length != room:
+        high = [0, 0, length - room, 0]
+        past = graph.pad(past, graph.splat_like(0, past), low=[0] * 4, high=high)
+    rows = positions_in(length, [1, 1, length, 1])
+    owner = graph.type_of(before).shape[0]
+    is_old = graph.less(rows, graph.reshape(before, shape=[owner, 1, 1, 1]))
+    old = graph.where(is_old, past, graph.splat_like(0, past))
+    return graph.tensor_scatter(old, new, _per_batch(before), axis=2, used=0)
 
 
 def _seen(
@@ -232,11 +276,7 @@ def _attend(
 ) -> tuple[ir.Value, ir.Value | None]:
     """The merged heads, and the scores asked for: masked, or the probabilities."""
     shape = graph.type_of(q).shape
-    head_size = shape[-1]
-    if not scale:
-        if not isinstance(head_size, int):
-            raise UnsupportedError("a head size that is not known at compile time")
-        scale = 1 / math.sqrt(head_size)
+    scale = _scale(scale, q)
     if sink is not None and graph.type_of(sink).shape[1] == 1:
         sink = graph.expand(sink, shape=[1, shape[1], 1, 1])
     grouped = group_heads(q, k, v, mask)

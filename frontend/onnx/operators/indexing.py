@@ -291,12 +291,13 @@ def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2)
     outer, batch = graph.element_count(shape[:axis]), shape[0]
     first = graph.expand(size_scalar(0), shape=[batch]) if write_indices is None else write_indices
     first = graph.reshape(graph.cast(first, to=np.int64), shape=[batch, 1])
+    if mode == "linear":
+        _require_room(graph.add(first, positions(length)), room)
+        begin = graph.reshape(first, shape=[batch])
+        return graph.tensor_scatter(cache, update, begin, axis=axis, used=0)
     first = graph.expand(first, shape=[batch, graph.element_count(shape[1:axis])])
     targets = graph.add(graph.reshape(first, shape=[outer, 1]), positions(length))
-    if mode == "circular":
-        targets = graph.mod(targets, size_scalar(room))
-    else:
-        _require_room(targets, room)
+    targets = graph.mod(targets, size_scalar(room))
     rows = graph.expand(graph.reshape(positions(outer), shape=[outer, 1]), shape=[outer, length])
     at = [graph.reshape(each, shape=[outer, length, 1]) for each in (rows, targets)]
     rest = shape[axis + 1 :]

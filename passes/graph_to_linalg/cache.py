@@ -1,0 +1,104 @@
+"""Caches of keys and values: writing to them in place, and attention to what is in use."""
+
+import math
+
+from ...cpu_model import CpuModel
+from ...dialects import graph, iree
+from ...mlir import arith, ir, tensor
+from ..kernels.cached_attention import CachedAttentionEmitter, CachedAttentionShape, CacheMemory
+from ..kernels.tensor_scatter import TensorScatterEmitter, TensorScatterShape, tensor_scatter_shape
+from .generic import loop_index, parallel
+from .kernel_calls import define, flat_of, operands_of, run_emitter
+from .lowering import Lowering, lowers, plain_type
+from .scratch import floats, scratch_of, uses_scratch
+
+Value = ir.Value
+
+
+@lowers(graph.TensorScatterOp)
+def tensor_scatter(
+    ctx: Lowering, op: graph.TensorScatterOp, x: Value, updates: Value, begin: Value
+) -> Value:
+    """Write rows in the memory of `x`, of which the backend makes a copy if it is needed later."""
+    shape = _scatter_shape(ctx, op)
+    if shape is None:
+        return _selected(ctx, op, x, updates, begin)
+    types = [graph.type_of(value) for value in (op.updates, op.begin, op.x)]
+    memory = [flat_of(type_, shape.sizes) for type_ in types]
+
+    def kernel(workgroup_id: Value, *arguments: Value) -> None:
+        count = len(shape.sizes)
+        TensorScatterEmitter(shape, *arguments[count:]).workgroup(workgroup_id, *arguments[:count])
+
+    key = (shape, *memory)
+    name = define(ctx, "tensor_scatter", key, memory, kernel, shape.flops, len(shape.sizes))
+    scalars = [ctx.index(size) for size in shape.sizes]
+    workgroups = shape.count_workgroups(*scalars) if scalars else shape.workgroups
+    result = graph.type_of(op.result)
+    return iree.run_kernel(
+        name, workgroups, [updates, begin, x], [plain_type(result)], scalars,
+        ctx.dynamic_sizes(result), in_place=2,
+    )[0]  # fmt: skip
+
+
+def _scatter_shape(ctx: Lowering, op: graph.TensorScatterOp) -> TensorScatterShape | None:
+    """The shape of the kernel; None if there is none for it."""
+    x, updates = graph.type_of(op.x), graph.type_of(op.updates)
+    if not ctx.cpu.has_vectors or ctx.gpu or graph.bit_width(x.dtype) % 8:
+        return None
+    axis, shared = op.attrs["axis"], graph.type_of(op.begin).shape[0] == 1
+    return tensor_scatter_shape(x.shape, updates.shape[axis], axis, shared, ctx.cpu.lanes)
+
+
+def _selected(
+    ctx: Lowering, op: graph.TensorScatterOp, x: Value, updates: Value, begin: Value
+) -> Value:
+    """Select each element from `updates`, or from `x`."""
+    type_, axis = graph.type_of(op.x), op.attrs["axis"]
+    index = ir.IndexType.get()
+    count = ctx.index(graph.type_of(op.updates).shape[axis])
+    shared = graph.type_of(op.begin).shape[0] == 1
+    zero = arith.constant(index, 0)
+
+    def body(element: Value) -> Value:
+        coordinates = [loop_index(loop) for loop in range(type_.rank)]
+        first = tensor.extract(begin, [zero if shared else coordinates[0]])
+        row = arith.subi(coordinates[axis], arith.index_cast(index, first))
+        inside = arith.cmpi(arith.CmpIPredicate.ult, row, count)
+        coordinates[axis] = arith.select(inside, row, zero)
+        return arith.select(inside, tensor.extract(updates, coordinates), element)
+
+    identity = ir.AffineMap.get_identity(type_.rank)
+    return parallel([x], [identity], ctx.empty(type_), body)
+
+
+@lowers(graph.CachedAttentionOp)
+def cached_attention(ctx: Lowering, op: graph.CachedAttentionOp, *operands: Value) -> Value:
+    """Compute an attention that `graph-expand-cached-attention` left for the kernel."""
+    del operands
+    shape = _attention_shape(op, ctx.cpu)
+    read = operands_of(ctx, [op.q, op.k, op.v, op.past, op.last])
+    results = [graph.type_of(op.result), *scratch_of(op, ctx.cpu)]
+
+    def make_emitter(*buffers: Value) -> CachedAttentionEmitter:
+        return CachedAttentionEmitter(shape, CacheMemory(*buffers))
+
+    return run_emitter(ctx, "cached_attention", shape, (), read, results, shape.sizes, make_emitter)
+
+
+@uses_scratch(graph.CachedAttentionOp)
+def cached_attention_scratch(op: graph.CachedAttentionOp, cpu: CpuModel) -> list[graph.TensorType]:
+    """The scores of a query, for all workgroups."""
+    shape = _attention_shape(op, cpu)
+    return [floats(shape.batch * shape.shared * shape.parts, shape.scratch)]
+
+
+def _attention_shape(op: graph.CachedAttentionOp, cpu: CpuModel) -> CachedAttentionShape:
+    q, k, v = (graph.type_of(value).shape for value in (op.q, op.k, op.v))
+    features, width = graph.static_size(q[3]), graph.static_size(v[3])
+    one_past, one_last = (graph.type_of(x).shape[0] == 1 for x in (op.past, op.last))
+    return CachedAttentionShape(
+        q[0], graph.static_size(q[1]), graph.static_size(k[1]), q[2], k[2],
+        features, width, op.attrs["scale"], op.attrs["window"],
+        one_past, one_last, math.gcd(features, width, cpu.lanes or 4),
+    )  # fmt: skip
