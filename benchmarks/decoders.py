@@ -51,7 +51,7 @@ class Decoder:
 
 
 @dataclass(frozen=True)
-class DecoderStep:
+class CachedStep:
     """One call: `tokens` tokens behind `past` positions, of which the cache holds `capacity`."""
 
     name: str
@@ -64,14 +64,14 @@ DECODERS = (
     Decoder("llama768", 8, 768, 12, 12, 2048, 32000),
     Decoder("smollm2-135m", 30, 576, 9, 3, 1536, 49152),
 )
-STEPS = (DecoderStep("decode", 1, 255, 256), DecoderStep("prefill", 128, 0, 256))
+STEPS = (CachedStep("decode", 1, 255, 256), CachedStep("prefill", 128, 0, 256))
 LEVELS = (0, 4)
 
 
 class DecoderWriter:
     """Writes the nodes of a decoder, with static sizes."""
 
-    def __init__(self, model: Decoder, step: DecoderStep, level: int):
+    def __init__(self, model: Decoder, step: CachedStep, level: int):
         self.model, self.step, self.level = model, step, level
         self.random = np.random.default_rng(0)
         self.nodes: list[onnx.NodeProto] = []
@@ -159,7 +159,7 @@ class DecoderWriter:
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def write_decoder(model: Decoder, step: DecoderStep, level: int) -> tuple[Path, int]:
+def write_decoder(model: Decoder, step: CachedStep, level: int) -> tuple[Path, int]:
     """The path of a decoder, which is written anew, and the bytes of its packed weights."""
     writer = DecoderWriter(model, step, level)
     DEFAULT_FOLDER.mkdir(exist_ok=True)
@@ -168,7 +168,7 @@ def write_decoder(model: Decoder, step: DecoderStep, level: int) -> tuple[Path, 
     return path, writer.packed_bytes
 
 
-def inputs_of(path: Path, step: DecoderStep) -> dict[str, np.ndarray]:
+def inputs_of(path: Path, step: CachedStep) -> dict[str, np.ndarray]:
     """Random inputs of a step."""
     random, feeds = np.random.default_rng(1), {}
     for value in onnx.load(path, load_external_data=False).graph.input:
@@ -205,7 +205,7 @@ class DecoderRow:
 
 
 def measure(
-    model: Decoder, step: DecoderStep, level: int, threads: int, plan: MeasurementPlan
+    model: Decoder, step: CachedStep, level: int, threads: int, plan: MeasurementPlan
 ) -> DecoderRow:
     """Measure one step."""
     path, packed = write_decoder(model, step, level)
