@@ -51,7 +51,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         *GRAPH,
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
         "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors
-        "cpu-select-nbits-kernels{{{cpu} exact={exact}}}",  # what is no integer contraction
+        "cpu-select-nbits-kernels{{{cpu} bf16x3={bf16x3} exact={exact}}}",  # others
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
         "graph-simplify",  # transposes that met
         "graph-fold-constants{{min-bits=2}}",  # weights in their new layout

@@ -26,6 +26,7 @@ class NbitsAttrs(TypedDict):
     zeros: bool
     offset: int
     exact: bool
+    unit: str
 
 
 def nbits_format(attrs: NbitsAttrs) -> NbitsFormat:
@@ -46,6 +47,8 @@ class NbitsMatmulOp(KernelContraction, name="nbits_matmul"):
 
     `mr` rows of `x` are multiplied at a time, in vectors of `lanes`. If `exact`, products are those
     by the weights, each rounded to f32; otherwise a scale may be applied to the sum of a block.
+    `unit` is ``vectors``, or ``amx`` for rows that fill tiles, as three bf16 matmuls; `K` is a
+    multiple of 32 then, and `nr` too.
     """
 
     x: Tensor
@@ -60,6 +63,7 @@ class NbitsMatmulOp(KernelContraction, name="nbits_matmul"):
     zeros: Bool
     offset: Int
     exact: Bool
+    unit: Str
 
     @staticmethod
     def infer(x: TensorType, w: TensorType, **attrs: Unpack[NbitsAttrs]) -> TensorType:
@@ -68,6 +72,8 @@ class NbitsMatmulOp(KernelContraction, name="nbits_matmul"):
         layout, mr, lanes = nbits_format(attrs), attrs["mr"], attrs["lanes"]
         if not layout.is_valid or lanes < 1 or layout.nr % lanes:
             raise TypeRuleError(f"cannot unpack {layout} in vectors of {lanes}")
+        if attrs["unit"] not in ("vectors", "amx"):
+            raise TypeRuleError(f"unit must be vectors or amx, not '{attrs['unit']}'")
         if w.rank != 3 or x.rank < 1 or mr < 1 or w.shape[2] != layout.words:
             raise TypeRuleError(f"cannot multiply {x} by panels {w}, {mr} rows at a time")
         panels, blocks, _ = w.static_shape

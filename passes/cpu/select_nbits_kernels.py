@@ -1,7 +1,7 @@
 """Selection of the kernels that multiply by weights of few bits."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from .block_quantized_weights import BlockQuantizedWeights
+from .matmul_forms import BF16X3_BOUND, LIKELY_ROWS, TILES_WIDTH, Bf16x3Form
 
 VECTORS = {128: 2, 256: 2, 512: 4}
 """Vectors of a register tile, by the bits of a vector."""
@@ -42,12 +43,15 @@ class CpuSelectNbitsKernels(Pass):
     anchor = FUNCTION
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
+    bf16x3: Literal["none", "amx"] = "none"
+    """The unit that multiplies factors of f32 as two of bf16, if there are many rows."""
     exact: bool = False
     """True if the weights that are multiplied are those of the program, rounded to f32 likewise."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
-            apply_rewrites(op, [PackNbitsMatmul(self.cpu, self.exact)], state)
+            unit = "none" if self.exact else self.bf16x3
+            apply_rewrites(op, [PackNbitsMatmul(self.cpu, unit, self.exact)], state)
 
 
 class PackNbitsMatmul(Rewrite):
@@ -56,8 +60,9 @@ class PackNbitsMatmul(Rewrite):
     name = "pack-nbits-matmul"
     root = graph.MatmulOp
 
-    def __init__(self, cpu: CpuModel, exact: bool):
-        self.cpu, self.exact = cpu, exact
+    def __init__(self, cpu: CpuModel, bf16x3: str, exact: bool):
+        self.cpu, self.bf16x3, self.exact = cpu, bf16x3, exact
+        self.bound = None if bf16x3 == "none" else BF16X3_BOUND
 
     def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
         if graph.type_of(op.b).rank != 2:
@@ -93,7 +98,18 @@ class PackNbitsMatmul(Rewrite):
             mr=min(rows, most) if isinstance(rows, int) else most,
             columns=columns, lanes=lanes, bits=layout.bits, block=layout.block, nr=layout.nr,
             scales=layout.scales, zeros=has_zeros, offset=layout.offset, exact=self.exact,
+            unit="amx" if self._fills_tiles(op, weights, layout) else "vectors",
         )  # fmt: skip
+
+    def _fills_tiles(
+        self, op: graph.MatmulOp, weights: BlockQuantizedWeights, layout: graph.NbitsFormat
+    ) -> bool:
+        """Return whether tiles multiply the rows faster, or may if their number is dynamic."""
+        rows = graph.element_count(graph.type_of(op.a).shape[:-1])
+        k = weights.q.shape[0]
+        if self.bf16x3 == "none" or k % graph.K_STEPS["amx"] or layout.nr % TILES_WIDTH:
+            return False
+        return Bf16x3Form.pays(rows if isinstance(rows, int) else LIKELY_ROWS, weights.q)
 
     def _scales(self, weights: BlockQuantizedWeights) -> str:
         """The narrower type that holds all scales and zero points."""

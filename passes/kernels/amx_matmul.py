@@ -134,13 +134,18 @@ class AmxMatmulEmitter(VectorEmitter):
         last = arith.minui(self.add(start, shape.nc_panels), self.index(shape.panels))
         self.tiles.request()
         self.tiles.configure()
-        full = arith.minui(last, self.index(shape.columns // WIDTH))
-        self.repeat(start, full, lambda panel: self._panel(panel, first, lines, WIDTH))
-        if rest := shape.columns % WIDTH:
-            self.repeat(full, last, lambda panel: self._panel(panel, first, lines, rest))
+        self.group(start, last, first, lines)
         self.tiles.release()
 
-    def _panel(self, panel: ir.Value, first: ir.Value, lines: ir.Value, columns: int) -> None:
+    def group(self, start: ir.Value, last: ir.Value, first: ir.Value, lines: ir.Value) -> None:
+        """Multiply a block of rows, the `lines` from `first` on, by the panels from `start` to
+        `last`."""
+        full = arith.minui(last, self.index(self.shape.columns // WIDTH))
+        self.repeat(start, full, lambda panel: self.panel(panel, first, lines, WIDTH))
+        if rest := self.shape.columns % WIDTH:
+            self.repeat(full, last, lambda panel: self.panel(panel, first, lines, rest))
+
+    def panel(self, panel: ir.Value, first: ir.Value, lines: ir.Value, columns: int) -> None:
         """Multiply a block of rows, the `lines` from `first` on, by a panel."""
         whole = arith.divui(lines, self.index(ROWS))
         self.repeat(
@@ -179,12 +184,10 @@ class AmxMatmulEmitter(VectorEmitter):
         for part in used:
             for accumulators in _ACCUMULATORS[part]:
                 tiles.zero(accumulators)
-        start = self.times(row, shape.row)
-        weights = self.times(panel, shape.panel)
-        ahead = self._ahead(panel, row)
+        start, weights = self.row_start(row), self.panel_start(panel)
 
         def step(number: ir.Value) -> None:
-            self._prefetch(ahead, number)
+            self.prefetch(panel, row, number)
             at = self.add(start, self.step_offset(number))
             line = self.add(weights, self.times(number, step_size * WIDTH))
             held: tuple[int | None, int | None] = (None, None)
@@ -204,6 +207,14 @@ class AmxMatmulEmitter(VectorEmitter):
                 position = part * amx.ROWS * WIDTH + column * amx.ROW_ACCUMULATORS
                 tiles.store(accumulators, self._accumulators.rows(self.index(position), WIDTH))
         self._finish(panel, row, self.index(rows) if count is None else count, columns)
+
+    def row_start(self, row: ir.Value) -> ir.Value:
+        """The first element of row `row`."""
+        return self.times(row, self.shape.row)
+
+    def panel_start(self, panel: ir.Value) -> ir.Value:
+        """The first element of a panel."""
+        return self.times(panel, self.shape.panel)
 
     def step_offset(self, number: ir.Value) -> ir.Value:
         """The distance of step `number` along K from the start of a row."""
@@ -241,7 +252,9 @@ class AmxMatmulEmitter(VectorEmitter):
         next_ = self.times(self.add(panel, 1), shape.panel)
         return self.add(next_, self.times(tile, -(-shape.panel // shape.tiles)))
 
-    def _prefetch(self, start: ir.Value, step: ir.Value) -> None:
+    def prefetch(self, panel: ir.Value, row: ir.Value, step: ir.Value) -> None:
+        """Prefetch a part of the next panel in step `step` of a tile that starts at `row`."""
+        start = self._ahead(panel, row)
         lines = -(-self.shape.dot.step * self.shape.terms // self.shape.tiles)
         at = self.add(start, self.times(step, lines * WIDTH))
         for line in range(lines):

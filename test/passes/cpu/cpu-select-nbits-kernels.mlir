@@ -4,7 +4,7 @@
 // Weights [N, K] with a scale for every 32: half of K in a block of a panel of 64 columns.
 
 // CHECK-LABEL: @blocks
-// CHECK: "graph.nbits_matmul"(%arg0, %{{.*}}) {bits = 4 : i64, block = 32 : i64, columns = 128 : i64, exact = false, lanes = 16 : i64, mr = 1 : i64, nr = 64 : i64, offset = 0 : i64, scales = "f16", zeros = false} : (tensor<1x64xf32>, tensor<2x2x288xui32>) -> tensor<1x128xf32>
+// CHECK: "graph.nbits_matmul"(%arg0, %{{.*}}) {bits = 4 : i64, block = 32 : i64, columns = 128 : i64, exact = false, lanes = 16 : i64, mr = 1 : i64, nr = 64 : i64, offset = 0 : i64, scales = "f16", unit = "vectors", zeros = false} : (tensor<1x64xf32>, tensor<2x2x288xui32>) -> tensor<1x128xf32>
 // EXACT-LABEL: @blocks
 // EXACT: exact = true, lanes = 8 : i64
 func.func @blocks(%x: tensor<1x64xf32>) -> tensor<1x128xf32> {
@@ -23,7 +23,7 @@ func.func @blocks(%x: tensor<1x64xf32>) -> tensor<1x128xf32> {
 // Named rows; zero points of floats; a scale for each column, which is repeated for shorter blocks.
 
 // CHECK-LABEL: @columns
-// CHECK: "graph.nbits_matmul"{{.*}}block = 256 : i64{{.*}}mr = 4 : i64{{.*}}offset = 128 : i64, scales = "f32", zeros = true}
+// CHECK: "graph.nbits_matmul"{{.*}}block = 256 : i64{{.*}}mr = 4 : i64{{.*}}offset = 128 : i64, scales = "f32", unit = "vectors", zeros = true}
 func.func @columns(%x: tensor<?x512xf32, ["n"]>) -> tensor<?x32xf32, ["n"]> {
   %q = "graph.constant"() {value = dense<200> : tensor<512x32xui8>} : () -> tensor<512x32xui8>
   %s = "graph.constant"() {value = dense<0.1> : tensor<1x32xf32>} : () -> tensor<1x32xf32>

@@ -9,6 +9,7 @@ from onnx import helper
 
 import graphc
 from graphc.dialects import graph
+from graphc.runtime.targets import cpu_features
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Writer:
         self.inputs[name] = (np.float32, (dims or shape[0], *shape[1:]))
         return x.astype(np.float64)
 
-    def check(self, **options) -> graphc.CompiledModel:
+    def check(self, tolerance: float = 2e-6, **options) -> graphc.CompiledModel:
         """Compile all cases, run them and compare the results."""
         outputs = list(self.truths)
         model = build_model(self.nodes, self.inputs, outputs, self.constants, opset=17)
@@ -103,7 +104,7 @@ class Writer:
         compiled = graphc.compile(model, threads=2, **options)
         for result, truth in zip(compiled.run(None, self.feeds), self.truths.values(), strict=True):
             assert result.shape == truth.shape
-            assert abs(result - truth).max() <= 2e-6 * abs(truth).max()
+            assert abs(result - truth).max() <= tolerance * abs(truth).max()
         return compiled
 
 
@@ -145,3 +146,20 @@ def test_named_rows():
             (result,) = compiled.run(None, feeds)
             truth = np.repeat(writer.truths["y0"][:1], rows, axis=0)
             assert abs(result - truth).max() <= 2e-6 * abs(truth).max()
+
+
+@pytest.mark.skipif(not cpu_features.request_tiles(), reason="the CPU has no AMX")
+@pytest.mark.parametrize("dims", [None, "n"])
+def test_on_tiles(dims):
+    """Rows that fill tiles are split into bf16 terms, with the weights; others are not."""
+    writer = Writer()
+    writer.add(Case(50, 1024, 1400, zeros="integers"), dims)
+    writer.add(Case(50, 2048, 704, bits=8, block=64, scales=np.float32), dims)
+    with writer.check(tolerance=1e-5) as compiled:
+        assert compiled.report.rewrites["pack-nbits-matmul"].count == 2
+        if dims is not None:
+            feeds = {name: x[:3] for name, x in writer.feeds.items()}
+            for result, truth in zip(
+                compiled.run(None, feeds), writer.truths.values(), strict=True
+            ):
+                assert abs(result - truth[:3]).max() <= 2e-6 * abs(truth).max()
