@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnxruntime
 import pytest
+from devices import needs_vulkan
 from numerics import build_model
 from onnx import helper
 
@@ -184,3 +185,15 @@ def test_a_donated_input_that_is_needed_later():
         with graphc.compile(model, donate=donate, threads=2) as compiled:
             feeds = {"past_x": x.copy(), "new": new, "at": at, "other": other}
             compare(compiled.run(None, feeds), [written(at), -x, written(other)])
+
+
+@needs_vulkan
+@pytest.mark.parametrize("donate", [(), DONATED], ids=["kept", "donated"])
+def test_vulkan(donate):
+    sizes = STEPS[4]
+    model, feeds = step_model(sizes), draw(sizes)
+    with graphc.compile(model, "vulkan", donate=donate) as compiled:
+        given = dict(feeds)
+        for name in ("past_key", "past_value"):
+            given[name] = compiled.to_device(feeds[name])
+        compare(compiled.run(None, given), expected(model, feeds))
