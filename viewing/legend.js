@@ -1,5 +1,13 @@
 // What the colours of the picture mean.
 
+function rampEnds() {
+  if (state.colors === "accuracy") return [`${EXACT_DB} dB`, "0 dB: as much noise as signal"];
+  const most = scaleOf(state.colors);
+  return state.colors === "time"
+    ? ["0 % of the time", percent(most)]
+    : ["0 B alive", bytesText(most)];
+}
+
 function showLegend() {
   const legend = $("legend");
   legend.replaceChildren();
@@ -46,9 +54,7 @@ function showLegend() {
     );
     key("color-mix(in srgb, var(--edge) 20%, var(--panel))", "all others");
   } else {
-    const most = scaleOf(state.colors);
-    const [low, high] =
-      state.colors === "time" ? ["0 % of the time", percent(most)] : ["0 B alive", bytesText(most)];
+    const [low, high] = rampEnds();
     legend.append(
       make(
         "span",

@@ -4,6 +4,7 @@
 function paint(node, number) {
   if (state.colors === "time") return [colors.heat, Math.sqrt(nodeShare(node) / scaleOf("time"))];
   if (state.colors === "memory") return [colors.heat, nodeBytes(number) / scaleOf("memory")];
+  if (state.colors === "accuracy") return [colors.heat, noiseOf(nodeLayer(node))];
   if (state.colors === "changes") {
     if (goneNodes().has(number)) return [colors.gone, 0.75];
     return node.new ? [colors.new, 0.75] : [colors.edge, 0.08];
@@ -139,6 +140,7 @@ function badgeOf(node, number) {
   if (state.colors === "time" && node.rows) return percent(nodeShare(node));
   if (state.colors === "memory" && nodeStep(number) >= 0)
     return bytesText(nodeBytes(number)).replace("iB", "");
+  if (state.colors === "accuracy" && nodeLayer(node)) return decibels(nodeLayer(node).sqnr);
   return "";
 }
 

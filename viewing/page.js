@@ -2,6 +2,7 @@
 
 const TABS = {
   graph: "Graph",
+  accuracy: "Accuracy",
   memory: "Memory",
   rewrites: "Rewrites",
   passes: "Passes",
@@ -14,7 +15,11 @@ const COLORS = {
   changes: "changes",
   time: "time",
   memory: "memory",
+  accuracy: "accuracy",
 };
+
+// What the page must have been made with, for colours that not every page has.
+const NEEDED = { time: ["profile", "--profile"], accuracy: ["accuracy", "gc-quantize"] };
 
 const STEP = 90,
   CLICK = 4;
@@ -186,13 +191,17 @@ function listen() {
   });
 }
 
+const lacks = (name) => name in NEEDED && !model[NEEDED[name][0]];
+
 async function main() {
   model = await unpack($("data").textContent);
   readColors();
   $("tabs").append(
-    ...Object.entries(TABS).map(([tab, text]) =>
-      make("button", { role: "tab", "data-tab": tab, onclick: () => showTab(tab) }, text),
-    ),
+    ...Object.entries(TABS)
+      .filter(([tab]) => tab !== "accuracy" || model.accuracy)
+      .map(([tab, text]) =>
+        make("button", { role: "tab", "data-tab": tab, onclick: () => showTab(tab) }, text),
+      ),
   );
   $("colors").append(
     make("span", {}, "Colour:"),
@@ -203,8 +212,8 @@ async function main() {
           role: "radio",
           "data-colors": name,
           onclick: () => chooseColors(name),
-          disabled: name === "time" && !model.profile,
-          title: name === "time" && !model.profile ? "The page was made without --profile" : "",
+          disabled: lacks(name),
+          title: lacks(name) ? `The page was made without ${NEEDED[name][1]}` : "",
         },
         text,
       ),
@@ -224,6 +233,7 @@ async function main() {
   showRewrites();
   showPasses();
   showPlacement();
+  showAccuracy();
   document.body.dataset.ready = "yes";
 }
 

@@ -24,6 +24,7 @@ SCRIPTS = (
     "legend.js",
     "panels.js",
     "tables.js",
+    "accuracy.js",
     "memory.js",
     "stages.js",
     "search.js",
@@ -31,11 +32,16 @@ SCRIPTS = (
 )
 
 
-def make_page(report: Report, profile: Mapping[str, Any] | None, sizes: Mapping[str, int]) -> str:
+def make_page(
+    report: Report,
+    profile: Mapping[str, Any] | None,
+    sizes: Mapping[str, int],
+    accuracy: Mapping[str, Any] | None = None,
+) -> str:
     """The page as self-contained HTML."""
     if profile is not None:
         profile = check_profile(profile)
-    data = page_data(report, profile, sizes)
+    data = page_data(report, profile, sizes) | {"accuracy": accuracy}
     packed = base64.b64encode(gzip.compress(json.dumps(data).encode(), 6, mtime=0)).decode()
     folder = resources.files(__name__.rpartition(".")[0])
 

@@ -24,6 +24,8 @@ function describe(number) {
       "time",
       `${percent(nodeShare(node))} · ${milliseconds(seconds)} in ${rows.length} kernels`,
     ]);
+  const layer = nodeLayer(node);
+  if (layer) facts.push(["accuracy", layerText(layer)]);
   if (step >= 0) {
     const made = memory.buffers.filter((each) => each[2] === step && each[4] === "intermediate");
     const written = made.reduce((sum, each) => sum + each[1], 0);

@@ -195,3 +195,31 @@ def frames(seen):
     return seen.evaluate("""(() => { const begin = performance.now();
         for (let i = 0; i < 10; i += 1) draw();
         return (performance.now() - begin) / 10000; })()""")
+
+
+def test_accuracy_of_a_quantised_model_colours_the_graph(page):
+    layers = [
+        {"node": "product", "name": "product", "op_type": "MatMul", "value": "xw",
+         "quantized": True, "sqnr": 30.0, "alone": 0.02},
+        {"node": "sum", "name": "sum", "op_type": "Add", "value": "xwb", "quantized": False,
+         "sqnr": None, "alone": None},
+    ]  # fmt: skip
+    accuracy = {"model": "dense", "error": 0.031, "loss": 0.25, "metric": "argmax", "kept": ["sum"],
+                "bytes": [2048, 1024], "layers": layers}  # fmt: skip
+    seen = page(graphc.explain(dense()), accuracy=accuracy)
+    seen.evaluate("document.querySelector('[data-tab=accuracy]').click()")
+    text = seen.evaluate("$('accuracy').innerText")
+    for part in ("3.1 %", "30.0 dB", "exact", "kept in f32", "2.00 KiB → 1.00 KiB", "0.250"):
+        assert part in text
+    assert text.index("product") < text.index("sum")  # worst first
+    seen.evaluate("$('accuracy').querySelector('td a').click()")
+    assert "30.0 dB · alone 2.0 % of the outputs" in seen.evaluate("$('details').innerText")
+    seen.evaluate("document.querySelector('[data-colors=accuracy]').click()")
+    assert "60 dB" in seen.evaluate("$('legend').innerText")
+    assert seen.evaluate("noiseOf(nodeLayer(graph().nodes[state.selected]))") == 0.5
+
+
+def test_pages_without_accuracy_do_not_offer_it(page):
+    seen = page(graphc.explain(dense()))
+    assert seen.evaluate("document.querySelector('[data-tab=accuracy]')") is None
+    assert seen.evaluate("document.querySelector('[data-colors=accuracy]').disabled") is True
