@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .passes.infra.pipeline import run_pipeline
     from .passes.infra.report import Report
     from .profiling import profile
+    from .quantization import quantize
     from .runtime import CompiledModel, DeviceTensor, TensorSpec, aligned_empty, load
 
 _IMPORTED = time.time_ns()
@@ -44,6 +45,7 @@ _EXPORTS = {
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
     "profile": ".profiling",
+    "quantize": ".quantization",
     "run_pipeline": ".passes.infra.pipeline",
     "trace": ".debugging",
 }
@@ -61,6 +63,7 @@ __all__ = [
     "import_onnx",
     "load",
     "profile",
+    "quantize",
     "run_pipeline",
     "trace",
 ]

@@ -291,3 +291,12 @@ class ReductionError(GraphcError):
     """Nothing to bisect or to reduce: the problem does not occur."""
 
     remedy = "Give the inputs, the tolerance or the options under which it shows."
+
+
+class QuantizationError(GraphcError):
+    """A model that cannot be quantised, or cannot within the allowed loss of accuracy."""
+
+    remedy = (
+        "The message names the node, the value or the file. --exclude keeps nodes in f32, "
+        "--dynamic quantises without calibration data."
+    )

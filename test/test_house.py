@@ -156,12 +156,14 @@ FLOORS = {
         "runtime",
         "compiler",
     ),
+    "quantization": ("errors", "frontend", "runtime", "compiler", "debugging"),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
+        "quantization",
     ),
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
-        *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing"),
+        *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "quantization"),
     ),
 }
 """Folders and files that the files of a folder, or one file, may import beside each other; a folder
@@ -172,6 +174,7 @@ OUTSIDE = {
         "runtime/host/",
         "onnx_backend.py",
         "debugging/onnx/",
+        "quantization/",
         "benchmarks/",
     ),
     "iree": ("runtime/", "benchmarks/peers.py"),

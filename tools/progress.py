@@ -1,7 +1,7 @@
-"""Progress line on the terminal: the current stage and the elapsed time."""
+"""Progress on the terminal: a line with the stage and the elapsed time, or a bar."""
 
 import sys
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 
 class ProgressLine:
@@ -25,7 +25,7 @@ class ProgressLine:
         self._stream.flush()
         self._width = len(text)
 
-    def __enter__(self) -> "ProgressLine":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -33,3 +33,16 @@ class ProgressLine:
             self._write("")
             self._stream.write("\r")
             self._stream.flush()
+
+
+class ProgressBar(ProgressLine):
+    """Shows events with steps ``done`` of a ``total`` as a bar."""
+
+    BAR = 30
+
+    def show(self, event: Any) -> None:
+        """Replace the line by ``stage  [#####     ]  5/16``."""
+        if self._active:
+            filled = self.BAR * event.done // max(event.total, 1)
+            bar = "#" * filled + " " * (self.BAR - filled)
+            self._write(f"{event.stage:<13} [{bar}] {event.done}/{event.total}")
