@@ -12,6 +12,7 @@ from ..importing.registry import onnx_op
 from ..importing.tensors import dtype_of
 from .contraction import integer_matmul, matmul_of_any_rank, reshaped_constant
 from .convolution import integer_conv, per_filter
+from .scales import require_quantized, require_scale
 
 _F32 = np.dtype(np.float32)
 _FLOATS = tuple(map(np.dtype, (np.float64, np.float32, np.float16, ml_dtypes.bfloat16)))
@@ -23,6 +24,8 @@ def quantize_linear(
 ):
     """The quotient is of the scale's type, unless `precision` says otherwise."""
     target = _quantized_dtype(zero_point, output_dtype)
+    require_quantized(target)
+    require_scale(scale, divides=True)
     dtype = (
         dtype_of(precision, "attribute 'precision'") if precision else graph.type_of(scale).dtype
     )
@@ -53,6 +56,7 @@ def _quantized_dtype(zero_point: ir.Value | None, output_dtype: int) -> np.dtype
 @onnx_op("DequantizeLinear", since=10)
 def dequantize_linear(x, scale, zero_point=None, *, axis=1, block_size=0, output_dtype=0):
     """A zero point of small floats is 0."""
+    require_scale(scale)
     dtype = graph.type_of(scale).dtype
     target = dtype_of(output_dtype, "attribute 'output_dtype'") if output_dtype else dtype
     target = target if target in _FLOATS else _F32
@@ -105,8 +109,13 @@ def _by_blocks(
         return compute(x, scale, zero)
     axis = _axis(axis, type_.rank)
     if scales.rank == 1 and not block_size:
+        count, size = scales.shape[0], type_.shape[axis]
+        if isinstance(count, int) and isinstance(size, int) and count != size:
+            raise graph.TypeRuleError(
+                f"scale {scales} has {count} elements, but axis {axis} of {type_} has {size}"
+            )
         shape: list = [1] * type_.rank
-        shape[axis] = scales.shape[0]
+        shape[axis] = count
         return compute(x, _reshaped(scale, shape), _reshaped(zero, shape))
     if scales.rank != type_.rank or block_size < 1:
         raise graph.TypeRuleError(f"scale {scales} does not fit {type_} by axis or block")
@@ -174,6 +183,7 @@ def dynamic_quantize_linear(x):
 @onnx_op("QLinearMatMul", since=10)
 def qlinear_matmul(a, a_scale: ir.Value, a_zero, b, b_scale: ir.Value, b_zero, y_scale, y_zero):
     """Scales and zero points have one element, or one per row of `a` and per column of `b`."""
+    _require_scales(a=a_scale, b=b_scale, y=y_scale)
     a_scale, a_zero = per_row(a_scale), per_row(a_zero)
     b_scale, b_zero = per_column(b_scale), per_column(b_zero)
     if graph.is_minifloat(graph.type_of(a).dtype):
@@ -183,9 +193,17 @@ def qlinear_matmul(a, a_scale: ir.Value, a_zero, b, b_scale: ir.Value, b_zero, y
     return requantize(accumulators, [a_scale, b_scale], y_scale, y_zero)
 
 
+def _require_scales(*, y: ir.Value, **operands: ir.Value) -> None:
+    """Check the scales of the operands, by name, and that of the result."""
+    for name, scale in operands.items():
+        require_scale(scale, f"scale of '{name}'")
+    require_scale(y, "scale of the result", divides=True)
+
+
 @onnx_op("QLinearConv", since=10)
 def qlinear_conv(x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None, **attributes):
     """The bias is i32, of scale ``x_scale * w_scale``."""
+    _require_scales(x=x_scale, w=w_scale, y=y_scale)
     accumulators = integer_conv(x, w, x_zero, w_zero, **attributes)
     spatial = graph.type_of(x).rank - 2
     if bias is not None:

@@ -63,7 +63,7 @@ def test_out_of_range_saturates():
     x = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 3e9], np.float32)
     cases.add("QuantizeLinear", x, const(1.0), const(7, np.uint8))
     cases.add("QuantizeLinear", x, const(1.0), const(-7, np.int8))
-    cases.add("QuantizeLinear", x, const(0.0), const(0, np.int16))
+    cases.add("QuantizeLinear", x, _scalar(0), const(0, np.int16))  # known at run time alone
     model, names = cases.model(), cases.outputs
     expected = [
         np.array([255, 0, 0, 255, 0, 255], np.uint8),
@@ -247,7 +247,14 @@ def test_convolutions(weights):
 @pytest.mark.parametrize(
     ("inputs", "attributes", "reason"),
     [
-        ((_scale(3),), {"axis": 1}, "shapes .* do not broadcast"),
+        ((_scale(3),), {"axis": 1}, "scale 3xf32 has 3 elements, but axis 1 of 2x4xf32 has 4"),
+        ((_scale(0),), {"axis": 1}, "has 0 elements"),
+        ((_scalar(1), _scalar(0, np.int32)), {}, "the zero point is int32"),
+        ((_scalar(1), _scalar(0, np.float32)), {}, "the zero point is float32"),
+        ((const(0.0),), {}, r"the scale is 0: values are multiples of it"),
+        ((const(np.nan),), {}, "the scale is nan: scales are finite"),
+        ((const([1.0, 1, 0, 1]),), {"axis": 1}, r"the scale is 0 at \[2\]"),
+        ((const([1.0, 1, 0, np.inf]),), {"axis": 1}, r"the scale is inf at \[3\]"),
         ((_scale(2, 1, 1),), {}, "does not fit 2x4xf32 by axis or block"),
         ((_scale(3),), {"axis": 4}, "axis 4 of a tensor of rank 2"),
         ((_scale(2, 2),), {}, "does not fit 2x4xf32 by axis or block"),
@@ -263,4 +270,40 @@ def test_what_does_not_fit(inputs, attributes, reason):
     cases = Cases(opset=21)
     cases.add("QuantizeLinear", _normal(2, 4), *inputs, **attributes)
     with pytest.raises(InvalidModelError, match=reason):
+        import_onnx(cases.model())
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ((const(0.0),), "the scale is 0"),
+        ((const([1.0, np.nan, 1, 1]),), r"the scale is nan at \[1\]"),
+        ((_scalar(1), _scalar(0, np.int8)), "element types uint8 and int8"),
+        ((_scale(4), _bytes(np.uint8, 3)), "differ"),
+        ((_scale(3),), "axis 1 of 2x4xui8 has 4"),
+    ],
+)
+def test_what_is_not_dequantized(inputs, reason):
+    cases = Cases(opset=21)
+    cases.add("DequantizeLinear", _bytes(np.uint8, 2, 4), *inputs)
+    with pytest.raises(InvalidModelError, match=rf"\(DequantizeLinear\).*{reason}"):
+        import_onnx(cases.model())
+
+
+def test_a_channel_of_zeros_may_have_a_scale_of_zero():
+    cases = Cases(opset=21)
+    cases.add("DequantizeLinear", _bytes(np.uint8, 2, 4), const([1.0, 0, 1, 1]))
+    cases.compare_with_onnxruntime()
+
+
+@pytest.mark.parametrize(("at", "name"), [(1, "'a'"), (4, "'b'"), (6, "the result")])
+def test_scales_of_products_are_checked(at, name):
+    inputs = [
+        *(_bytes(np.uint8, 2, 4), _scalar(0.1), _scalar(0, np.uint8), _bytes(np.int8, 4, 3)),
+        *(_scalar(0.1), _scalar(0, np.int8), _scalar(0.1), _scalar(0, np.uint8)),
+    ]
+    inputs[at] = const(0.0)
+    cases = Cases(opset=21)
+    cases.add("QLinearMatMul", *inputs)
+    with pytest.raises(InvalidModelError, match=f"the scale of {name} is 0"):
         import_onnx(cases.model())
