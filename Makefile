@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
 	@touch $@
 
-demo: $(STAMP)  ## Classify handwritten digits and run ResNet-50
+demo: $(STAMP)  ## Classify handwritten digits, run ResNet-50, and classify in 8 bits
 	@$(BIN)/python examples/demo.py
 
 test: lint types lit pytest  ## Run everything that CI runs

@@ -1,8 +1,8 @@
 """Demo of graphc in one minute: ``python examples/demo.py`` (or ``make demo``).
 
 The first part compiles a classifier of handwritten digits and runs it on held-out images. The
-second part compares ResNet-50 with ONNX Runtime, in results and in time. Needs graphc and
-onnxruntime; nothing is downloaded.
+second part compares ResNet-50 with ONNX Runtime, in results and in time. The third part quantises
+the classifier to 8 bits. Needs graphc and onnxruntime; nothing is downloaded.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,8 @@ EXAMPLES = Path(__file__).resolve().parent
 SHADES = " ░▒▓█"
 BRIGHTEST = 16
 SHOWN = 6
+CALIBRATED = 150
+"""Held-out images that calibrate the quantised classifier; the others judge it."""
 
 
 def digits(threads: int) -> None:
@@ -33,8 +36,7 @@ def digits(threads: int) -> None:
     path = EXAMPLES / "digits.onnx"
     print("1. Handwritten digits\n")
     model = compiled(path, threads)
-    with np.load(EXAMPLES / "digits_heldout.npz") as held_out:
-        images, labels = held_out["images"], held_out["labels"]
+    images, labels = heldout()
     batch = images.astype(np.float32)
     logits = model(batch)
     answers = logits.argmax(axis=1)
@@ -81,6 +83,50 @@ def resnet(threads: int, plan: MeasurementPlan) -> None:
     for rewrite, statistics in sorted(model.report.rewrites.items()):
         if statistics.count:
             print(f"  {statistics.count:4} x {rewrite}")
+
+
+def quantised(threads: int, plan: MeasurementPlan) -> None:
+    """Quantise the digits classifier, and compare its accuracy, size and time with f32."""
+    print("\n3. Handwritten digits in 8 bits\n")
+    path = EXAMPLES / "digits.onnx"
+    images, labels = heldout()
+    batch, truth = images[CALIBRATED:].astype(np.float32), labels[CALIBRATED:]
+    calibration = np.split(images[:CALIBRATED].astype(np.float32), 10)
+    with step(f"quantising digits.onnx, calibrated on {CALIBRATED} other images"):
+        result = graphc.quantize(path, calibration)
+    with tempfile.TemporaryDirectory() as folder:
+        small = Path(folder, "digits.int8.onnx")
+        result.save(small)
+        sizes = {"f32": result.bytes_before, "int8": result.bytes_after}
+        runs = {}
+        for form, file in (("f32", path), ("int8", small)):
+            session = onnxruntime_session(file, threads)
+            runs["graphc", form] = compiled(file, threads)
+            runs["ONNX Runtime", form] = lambda x, session=session: session.run(None, {"image": x})[
+                0
+            ]
+        with step("timing all in turns, one image for each call"):
+            timings = in_turns({key: partial(run, batch[:1]) for key, run in runs.items()}, plan)
+        rows = [
+            (
+                *key,
+                f"{np.mean(run(batch).argmax(axis=1) == truth):.2%}",
+                f"{sizes[key[1]] / 1000:.0f}",
+                f"{timings[key].median:.4f}",
+            )
+            for key, run in runs.items()
+        ]
+    print()
+    print(format_table(("", "", f"right of {len(truth)}", "kB", "median ms"), rows))
+    print(f"\nThe least accurate of {len(result.quantized)} nodes in 8 bits, against f32:")
+    for layer in result.worst_first()[:3]:
+        print(f"  {layer.sqnr:.1f} dB  {layer.node}")
+
+
+def heldout() -> tuple[np.ndarray, np.ndarray]:
+    """Images of handwritten digits that the classifier was not trained on, and their labels."""
+    with np.load(EXAMPLES / "digits_heldout.npz") as arrays:
+        return arrays["images"], arrays["labels"]
 
 
 def comparison(timings: Mapping[str, Timing], difference: float) -> str:
@@ -146,7 +192,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8, metavar="N", help="rounds of timing")
     options = parser.parse_args()
     digits(options.threads)
-    resnet(options.threads, MeasurementPlan(rounds=options.rounds))
+    plan = MeasurementPlan(rounds=options.rounds)
+    resnet(options.threads, plan)
+    quantised(options.threads, plan)
 
 
 if __name__ == "__main__":
