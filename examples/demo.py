@@ -102,9 +102,7 @@ def quantised(threads: int, plan: MeasurementPlan) -> None:
         for form, file in (("f32", path), ("int8", small)):
             session = onnxruntime_session(file, threads)
             runs["graphc", form] = compiled(file, threads)
-            runs["ONNX Runtime", form] = lambda x, session=session: session.run(None, {"image": x})[
-                0
-            ]
+            runs["ONNX Runtime", form] = partial(_first_output, session)
         with step("timing all in turns, one image for each call"):
             timings = in_turns({key: partial(run, batch[:1]) for key, run in runs.items()}, plan)
         rows = [
@@ -121,6 +119,10 @@ def quantised(threads: int, plan: MeasurementPlan) -> None:
     print(f"\nThe least accurate of {len(result.quantized)} nodes in 8 bits, against f32:")
     for layer in result.worst_first()[:3]:
         print(f"  {layer.sqnr:.1f} dB  {layer.node}")
+
+
+def _first_output(session: onnxruntime.InferenceSession, image: np.ndarray) -> np.ndarray:
+    return np.asarray(session.run(None, {"image": image})[0])
 
 
 def heldout() -> tuple[np.ndarray, np.ndarray]:

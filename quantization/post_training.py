@@ -203,6 +203,8 @@ class _Job:
         steps, total = 0, math.ceil(math.log2(len(ranking) + 1))
 
         def without(names: Sequence[str]) -> onnx.ModelProto:
+            if len(names) == len(ranking):
+                return self._alone([])
             return self._place(self._excluded | set(names))
 
         def holds(names: Sequence[str]) -> bool:

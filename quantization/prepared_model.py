@@ -15,6 +15,7 @@ from typing import Any
 import onnx
 
 from ..debugging.onnx.evaluators import read_model
+from ..debugging.onnx.graphs import all_nodes
 from ..errors import InvalidModelError, QuantizationError, UsageError
 from ..frontend.onnx import list_nodes
 from .portable_model import keep_used_domains
@@ -114,6 +115,7 @@ def _folded(model: onnx.ModelProto) -> onnx.ModelProto:
 def _flatten_biases(graph: onnx.GraphProto) -> None:
     """Give each Gemm whose bias is a row of a matrix a vector, as the quantiser takes it."""
     constants = {tensor.name: tensor for tensor in graph.initializer}
+    replaced: set[str] = set()
     for node in graph.node:
         has_bias = node.op_type == "Gemm" and len(node.input) > 2
         bias = constants.get(node.input[2]) if has_bias else None
@@ -121,6 +123,10 @@ def _flatten_biases(graph: onnx.GraphProto) -> None:
             vector = onnx.numpy_helper.to_array(bias).ravel()
             node.input[2] = f"{bias.name}/{node.output[0]}"
             graph.initializer.append(onnx.numpy_helper.from_array(vector, node.input[2]))
+            replaced.add(bias.name)
+    used = {name for node in all_nodes(graph) for name in node.input}
+    for name in replaced - used - {info.name for info in graph.output}:
+        graph.initializer.remove(constants[name])
 
 
 def _name_nodes(graph: onnx.GraphProto) -> None:

@@ -20,7 +20,8 @@ def format_result(result: Any, most: int | None) -> str:
     if result.metric != "error":
         lines.append(f"loss by {result.metric}: {result.loss:.4g}")
     if result.kept:
-        lines.append(f"kept in f32 by max_drop: {', '.join(result.kept)}")
+        rest = "" if result.quantized else ", so that nothing is left in 8 bits"
+        lines.append(f"kept in f32 by max_drop: {', '.join(result.kept)}{rest}")
     lines += ["", f"{len(result.quantized)} of {len(result.layers)} nodes quantised, worst first:"]
     layers = result.worst_first()
     shown = layers if most is None else layers[:most]

@@ -6,12 +6,11 @@ from ..errors import UsageError
 
 CONTRACTIONS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 FOLLOWERS = (
-    *("AveragePool", "Concat", "Flatten", "Gather", "GatherElements", "GlobalAveragePool"),
-    *("MaxPool", "Pad", "Relu", "Clip", "Reshape", "Resize", "Slice", "Split", "Squeeze"),
-    *("Transpose", "Unsqueeze"),
+    *("AveragePool", "Clip", "Flatten", "MaxPool", "Relu", "Reshape", "Resize", "Slice"),
+    *("Squeeze", "Transpose", "Unsqueeze"),
 )
-"""Types of nodes that the library quantises only between others: they keep the scale, or make no
-error of their own."""
+"""Types of nodes that the library quantises only if their operand is quantised: the result has the
+same scale, or that of its own range."""
 METHODS = ("minmax", "percentile", "entropy")
 ACTIVATION_TYPES = ("uint8", "int8", "uint16", "int16")
 WEIGHT_TYPES = ("int8", "uint8")

@@ -44,7 +44,7 @@ def file_bytes(shape: Shape) -> np.ndarray:
     if not files:
         raise UsageError(f"'{ROOT}' is no clone of graphc: there are no files to look at")
     chosen = [files[i * len(files) // batch] for i in range(batch)]
-    return np.stack([_ends(path.read_bytes()) for path in chosen])
+    return np.stack([ends_of(path.read_bytes()) for path in chosen])
 
 
 def hebrew_letters(shape: Shape) -> np.ndarray:
@@ -67,7 +67,8 @@ def arabic_text(shapes: Shapes) -> dict[str, np.ndarray]:
     }
 
 
-def _ends(contents: bytes) -> np.ndarray:
+def ends_of(contents: bytes) -> np.ndarray:
+    """The bytes of both ends of a file, as Magika takes them."""
     begin = contents[:4096].lstrip()[:HALF]
     end = contents[-4096:].rstrip()[-HALF:]
     missing = [[PADDING] * (HALF - len(part)) for part in (begin, end)]

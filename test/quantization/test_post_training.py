@@ -203,6 +203,31 @@ def test_nodes_without_names_and_biases_of_rank_two():
     assert found.error < 0.05
 
 
+def test_followers_are_not_quantised_by_themselves():
+    """Else `max_drop` could not take back what they lose."""
+    shape = np.array([1, 1, 4, 4])
+    chain = [
+        ("Reshape", {}, [shape]), ("Transpose", {"perm": [0, 1, 3, 2]}, []),
+        ("Slice", {}, [np.array([0]), np.array([4]), np.array([3])]), ("Relu", {}, []),
+        ("Squeeze", {}, [np.array([0])]), ("Unsqueeze", {}, [np.array([0])]),
+        ("MaxPool", {"kernel_shape": [1, 1]}, []), ("AveragePool", {"kernel_shape": [1, 1]}, []),
+        ("Clip", {}, []), ("Flatten", {}, []),
+    ]  # fmt: skip
+    nodes, previous = [], "x"
+    constants = [numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")]
+    for index, (kind, attributes, arrays) in enumerate(chain):
+        names = [f"c{index}_{each}" for each in range(len(arrays))]
+        constants += map(numpy_helper.from_array, arrays, names)
+        nodes.append(helper.make_node(kind, [previous, *names], [f"v{index}"], **attributes))
+        previous = f"v{index}"
+    nodes.append(helper.make_node("MatMul", [previous, "w"], ["y"], name="product"))
+    source = model(nodes, {"x": [1, 16]}, {"y": [1, 16]}, constants)
+    feeds = [np.ones((1, 16), np.float32)]
+    assert graphc.quantize(source, feeds).quantized[-1] == "product"
+    with pytest.raises(QuantizationError, match="no node can be quantised"):
+        graphc.quantize(source, feeds, exclude=["product"])
+
+
 def test_old_opsets_are_converted():
     source = dense()
     source.opset_import[0].version = 9
