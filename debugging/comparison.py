@@ -19,11 +19,26 @@ class ValueComparison:
     tolerance: float
     truth: tuple[float, float] | None = None
     """Differences of graphc's value and of the reference's from the value in float64."""
+    steps: float | None = None
+    """The largest difference in quantisation steps, for bytes and for values that are quantised
+    next or were before."""
+    allowed_steps: float = 0.0
 
     @property
     def within(self) -> bool:
-        """True if the difference is within the tolerance for rounding errors."""
-        return self.difference.relative <= self.tolerance
+        """True if the difference is within the tolerance for rounding errors, or in steps."""
+        return self.excess <= 1
+
+    @property
+    def excess(self) -> float:
+        """The difference as a multiple of the tolerance, or of the allowed steps if that is less.
+
+        0 if there is no difference.
+        """
+        relative = _ratio(self.difference.relative, self.tolerance)
+        if self.steps is None or not self.allowed_steps:
+            return relative
+        return min(relative, self.steps / self.allowed_steps)
 
 
 @dataclass(frozen=True)
@@ -52,11 +67,10 @@ class Comparison:
 
     def worst_first(self) -> list[ValueComparison]:
         """The intermediate values, worst first."""
-        return sorted(self.layers, key=lambda row: -_excess(row))
+        return sorted(self.layers, key=lambda row: -row.excess)
 
 
-def _excess(row: ValueComparison) -> float:
-    """The difference as a multiple of the tolerance."""
-    if row.tolerance > 0:
-        return row.difference.relative / row.tolerance
-    return float("inf") if row.difference.relative else 0.0
+def _ratio(difference: float, tolerance: float) -> float:
+    if tolerance > 0:
+        return difference / tolerance
+    return float("inf") if difference else 0.0

@@ -15,11 +15,15 @@ from ..runtime import CompiledModel
 from .comparison import ValueComparison
 from .difference import difference, tolerance_of
 from .onnx.reference import default_reference, reference_values, true_values
+from .onnx.steps import in_steps, quantization_steps
 from .surviving_values import find_surviving
 from .verification_result import Verification
 
 BATCH_BYTES = 256 << 20
 """Maximum total size of additional outputs in one compilation."""
+
+ALLOWED_STEPS = 1.0
+"""Quantisation steps by which values differ that are rounded the other way."""
 
 Feeds = Mapping[str, Any] | Callable[[CompiledModel], Mapping[str, Any]]
 
@@ -46,7 +50,8 @@ def verify(
     model is compiled as usual, and compared; then with the values that survive the graph passes as
     additional outputs, in one or more compilations of at most `batch_bytes` of them. With `unfused`
     all values are outputs, and so additional uses, which prevent fusion. `tolerance` is relative to
-    the largest magnitude of a value; the default is in `difference.TOLERANCES`. With `truth` both
+    the largest magnitude of a value; the default is in `difference.TOLERANCES`, and one step for
+    values that are quantised. With `truth` both
     are also compared with ONNX's evaluator in float64. Other arguments are those of
     `graphc.compile`.
 
@@ -100,6 +105,7 @@ class _Reference:
         }
         self._tolerance = tolerance
         self.expected = reference_values(model, feeds, list(self.nodes), reference)
+        self._steps = quantization_steps(model)
         self._truth = true_values(model, feeds, list(self.nodes)) if truth else {}
 
     def rows(
@@ -117,6 +123,8 @@ class _Reference:
         return ValueComparison(
             name, node.name, node.op_type, ours.dtype.name, ours.shape, difference(ours, theirs),
             tolerance_of(ours.dtype, self._tolerance), truth,
+            in_steps(self._steps.get(name), ours, theirs),
+            ALLOWED_STEPS if self._tolerance is None else 0.0,
         )  # fmt: skip
 
 

@@ -35,17 +35,22 @@ def verdict(found: Comparison) -> str:
         return "all values agree within the tolerance"
     return (
         f"the first value beyond the tolerance is '{first.name}', of node '{first.node}' "
-        f"({first.op_type}): {first.difference.relative:.2e} > {first.tolerance:g}"
+        f"({first.op_type}): {first.difference.relative:.2e} > {first.tolerance:g}{_steps(first)}"
     )
 
 
 def measure(row: ValueComparison) -> str:
-    """The difference as text, and with `truth` the differences of both from float64."""
-    text = f"{row.difference.relative:.2e}"
+    """The difference as text, in steps of a quantised value, too, and with `truth` the differences
+    of both from float64."""
+    text = f"{row.difference.relative:.2e}{_steps(row)}"
     if row.truth is None:
         return text
     ours, theirs = row.truth
     return f"{text} (from float64: ours {ours:.2e}, theirs {theirs:.2e})"
+
+
+def _steps(row: ValueComparison) -> str:
+    return "" if row.steps is None else f" ({row.steps:.3g} steps)"
 
 
 def _table(rows: Sequence[ValueComparison]) -> list[str]:
