@@ -136,13 +136,15 @@ def _without_rest(
     ctx: Lowering, x: ir.Value, padded: graph.TensorType, attrs, result: graph.TensorType
 ) -> ir.Value:
     """Slice `x` to the end of the last window: if an axis has one window, the backend takes it for
-    the whole axis, and rejects a longer axis."""
+    the whole axis. It rejects a longer axis, or, with a dynamic batch, writes out of bounds."""
     window = zip(
         result.shape[1:-1], attrs["strides"], attrs["kernel"], attrs["dilations"], strict=True
     )
     read = [(count - 1) * stride + (size - 1) * step + 1 for count, stride, size, step in window]
-    kept = padded.with_shape((padded.shape[0], *read, padded.shape[-1]))
-    if kept == padded or not kept.is_static or 0 in kept.shape:
+    axes = zip(read, padded.shape[1:-1], strict=True)
+    used = [size if isinstance(size, int) else whole for size, whole in axes]
+    kept = padded.with_shape((padded.shape[0], *used, padded.shape[-1]))
+    if kept == padded or any(isinstance(size, int) and size < 1 for size in kept.shape):
         return x
     return extract_slice(ctx, x, [0] * kept.rank, kept.shape, [1] * kept.rank, kept)
 
