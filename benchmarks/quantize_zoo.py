@@ -5,15 +5,15 @@
     python -m graphc.benchmarks.quantize_zoo -k magika
 
 The models come from packages (`zoo`). Each is quantised twice by `graphc.quantize`, as a whole and
-with `max_drop`, on inputs that are made here, and judged on others (`quantized_tasks`). Times are
-of graphc and ONNX Runtime in turns.
+with `max_drop`, on inputs that are made here, and judged on others (`quantized_tasks`) as ONNX
+Runtime computes them without its optimisations. Then graphc compiles the model and is judged, too.
 """
 
 import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,8 @@ from graphc.debugging.onnx.evaluators import open_runtime, read_model
 from graphc.errors import GraphcError
 from graphc.quantization import QuantizationResult
 
-from .measure import MeasurementPlan, in_turns
 from .quantized_tasks import CALIBRATION, TASKS, TEST, QuantizationTask
 from .zoo.fetch import fetch
-
-PLAN = MeasurementPlan(rounds=5, burst_seconds=0.3)
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,8 @@ class QuantizedModelRow:
     """The least accurate nodes of the whole, with their SQNR in dB."""
     megabytes: Sequence[float]
     """In f32, in 8 bits, and with `max_drop`."""
-    milliseconds: Mapping[str, float]
-    """By runtime and form."""
-    difference: float
-    """Score of the model with `max_drop` compiled by graphc, less that by ONNX Runtime."""
+    score_compiled: float
+    """Score of the model with `max_drop`, compiled by graphc."""
 
 
 def measure(task: QuantizationTask, path: Path) -> QuantizedModelRow:
@@ -72,8 +67,7 @@ def measure(task: QuantizationTask, path: Path) -> QuantizedModelRow:
         task.zoo.name, task.meaning, task.max_drop, judge(original), *by_runtime,
         whole.error or 0.0, kept.error or 0.0, kept.kept, _candidates(whole), _worst(whole),
         [size / 1e6 for size in (whole.bytes_before, whole.bytes_after, kept.bytes_after)],
-        _times(task, {"f32": model, "int8": whole.model, "max_drop": kept.model}),
-        by_graphc - by_runtime[1],
+        by_graphc,
     )  # fmt: skip
 
 
@@ -86,47 +80,63 @@ def _worst(result: QuantizationResult) -> list[str]:
     return [f"{layer.node} ({layer.sqnr:.1f})" for layer in result.worst_first()[:3]]
 
 
-def _times(task: QuantizationTask, models: Mapping[str, Any]) -> dict[str, float]:
-    """Median times in ms of one call, for each form in graphc and in ONNX Runtime."""
-    import onnxruntime
-
-    feed, runs = task.feed(TEST[0]), {}
-    for form, model in models.items():
-        ours = graphc.compile(model)
-        theirs = onnxruntime.InferenceSession(
-            model.SerializeToString(), providers=["CPUExecutionProvider"]
-        )
-        for name, loaded in (("graphc", ours), ("onnxruntime", theirs)):
-            runs[f"{name} {form}"] = lambda loaded=loaded: loaded.run(None, feed)
-    return {name: timing.median for name, timing in in_turns(runs, PLAN).items()}
-
-
 def _show(event: Any) -> None:
     if event.done == event.total:
         print(f"  {event.stage}: {event.total}", file=sys.stderr, flush=True)
 
 
+def page_lines(rows: Sequence[QuantizedModelRow]) -> Iterator[str]:
+    """The table of docs/quantization.md."""
+    yield (
+        "| model | score | f32 | 8 bits | with `max_drop` | compiled by graphc | in f32 | "
+        "error of the outputs | MB |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for row in rows:
+        kept = f"{len(row.kept)} of {row.candidates}"
+        scores = (row.score, row.score_whole, row.score_kept, row.score_compiled)
+        cells = (
+            row.model, f"{row.meaning} (max_drop {row.max_drop:g})", *(f"{s:.1%}" for s in scores),
+            kept, f"{row.error_whole:.1%}, {row.error_kept:.1%}",
+            ", ".join(f"{size:.2f}" for size in row.megabytes),
+        )  # fmt: skip
+        yield f"| {' | '.join(cells)} |"
+    for row in rows:
+        yield from ("", f"**{row.model}**: least accurate in 8 bits: {', '.join(row.worst)}.")
+        if row.kept:
+            yield f"Kept in f32: {', '.join(row.kept)}."
+
+
+def read_rows(path: Path) -> list[QuantizedModelRow]:
+    """The rows of an earlier run."""
+    return [QuantizedModelRow(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the chosen models and write what was found."""
     options = _parser().parse_args(arguments)
-    rows = _read(options.summary)
+    rows = (
+        {row.model: row for row in read_rows(options.summary)} if options.summary.exists() else {}
+    )
     try:
         for task in TASKS:
             if re.search(options.matching, task.zoo.name):
                 path = fetch(task.zoo.package, options.cache).path(task.zoo)
                 row = measure(task, path)
-                rows[row.model] = asdict(row)
-                print(json.dumps(asdict(row), indent=1), flush=True)
-                options.summary.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
+                rows[row.model] = row
+                print(*page_lines([row]), sep="\n", flush=True)
+                _write(options.summary, rows.values())
     except GraphcError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """The rows of an earlier run, by model."""
-    return {row["model"]: row for row in json.loads(path.read_text())} if path.exists() else {}
+def _write(path: Path, rows: Iterable[QuantizedModelRow]) -> None:
+    """Write `rows` in the order of the tasks."""
+    order = [task.zoo.name for task in TASKS]
+    listed = sorted(rows, key=lambda row: order.index(row.model))
+    path.write_text(json.dumps([asdict(row) for row in listed], indent=1) + "\n", encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:

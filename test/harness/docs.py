@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.matrix import support_matrix
 from conformance.rates import targets_page
+from graphc.benchmarks import quantize_zoo
 from graphc.benchmarks.zoo.outcome import read_run
 from graphc.benchmarks.zoo.page import page_lines
 from graphc.dialects import graph
@@ -19,6 +20,8 @@ from .reliability import reliability_page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 ZOO_PAGE, ZOO_RESULTS = FOLDER / "zoo.md", FOLDER / "zoo.json"
+QUANTIZATION_PAGE = FOLDER / "quantization.md"
+QUANTIZATION_RESULTS = FOLDER / "quantization.json"
 ONNX_PAGE = "https://onnx.ai/onnx/operators/onnx__{}.html"
 NOTE = "<!-- Written by `make docs` from the sources; edits here are lost. -->"
 
@@ -111,6 +114,12 @@ def onnx_sources() -> dict[str, list[str]]:
     return sources
 
 
+def quantization_page() -> str:
+    """``docs/quantization.md`` with an up-to-date table."""
+    lines = quantize_zoo.page_lines(quantize_zoo.read_rows(QUANTIZATION_RESULTS))
+    return with_generated(QUANTIZATION_PAGE, "docs/quantization.json", lines)
+
+
 def zoo_page() -> str:
     """``docs/zoo.md`` with up-to-date tables."""
     return with_generated(ZOO_PAGE, "docs/zoo.json", page_lines(read_run(ZOO_RESULTS)))
@@ -142,6 +151,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors_page,
     "reliability.md": reliability_page,
     "zoo.md": zoo_page,
+    "quantization.md": quantization_page,
 }
 
 

@@ -1,5 +1,7 @@
 """Quantised models: the same in ONNX Runtime and graphc, accurate, and portable."""
 
+import sys
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -259,6 +261,12 @@ def test_a_value_that_is_not_finite_is_named():
     source = model(nodes, {"x": ["n", 16]}, {"y": ["n", 16]}, weights)
     with pytest.raises(QuantizationError, match="node 'divide': its result 'quotient' is"):
         graphc.quantize(source, uniform_feeds())
+
+
+def test_without_the_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime.quantization", None)
+    with pytest.raises(QuantizationError, match=r"pip install graphc\[quantize\]"):
+        graphc.quantize(three_layers(), uniform_feeds())
 
 
 def test_settings_describe_themselves():
