@@ -1,5 +1,6 @@
 """Loss of accuracy of a quantised model: against the f32 model, against labels, or by a metric."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,6 +42,8 @@ class LossMeter:
         self._expected = [run(feed) for feed in data]
         self.score = self._score_of(run)
         """The score of the f32 model."""
+        if math.isnan(self.score):
+            raise UsageError("the metric of the f32 model is NaN: there is nothing to lose")
 
     @property
     def names(self) -> list[str]:

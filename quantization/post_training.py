@@ -92,7 +92,7 @@ def quantize(
     if limit is not None and limit < 1:
         raise UsageError(f"limit is {limit}; it is at least 1")
     format_ = _make(PictureFormat, pictures or {}, "pictures has no field")
-    _require_library()
+    require_library()
     opset = WIDE_OPSET if chosen.is_16_bit else PER_CHANNEL_OPSET
     prepared = prepare(model, opset=opset)
     feeds = None
@@ -238,7 +238,8 @@ def _make(kind: type[T], arguments: Mapping[str, Any], complaint: str) -> T:
     return kind(**arguments)
 
 
-def _require_library() -> None:
+def require_library() -> None:
+    """Raise QuantizationError if ``onnxruntime.quantization`` is not installed."""
     try:
         import onnxruntime.quantization
     except ImportError as error:

@@ -16,12 +16,16 @@ import onnx
 
 from ..debugging.onnx.evaluators import read_model
 from ..debugging.onnx.graphs import all_nodes
-from ..errors import InvalidModelError, QuantizationError, UsageError
-from ..frontend.onnx import list_nodes
+from ..errors import ExternalDataError, InvalidModelError, QuantizationError, UsageError
+from ..frontend.onnx import ModelNode, list_nodes
 from .portable_model import keep_used_domains
 
 PER_CHANNEL_OPSET, WIDE_OPSET = 13, 21
 """First versions whose DequantizeLinear has an axis, and types of 16 bits."""
+INTEGER_TYPES = (
+    *("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger"),
+    "ConvInteger",
+)
 MAX_BYTES = 2**31 - 1
 """Size of a message of Protocol Buffers."""
 
@@ -60,11 +64,12 @@ def prepare(source: Any, *, opset: int = PER_CHANNEL_OPSET) -> PreparedModel:
     """Read the model `source` and prepare it, in `opset` or the later one that it has.
 
     ONNX Runtime folds constants and batch normalisations, which would else be quantised apart.
-    Raises InvalidModelError and QuantizationError.
+    Raises InvalidModelError, ExternalDataError and QuantizationError.
     """
     original = list_nodes(source)  # checks the model, too
+    _require_floats(original)
     titles = {name: node.name for node in original for name in node.outputs}
-    model = read_model(source)
+    model = _whole(source)
     if model.ByteSize() > MAX_BYTES:
         raise QuantizationError(f"the model has {model.ByteSize()} bytes; 2 GiB is the most")
     model = _in_opset(_folded(_in_opset(model, opset)), opset)
@@ -72,6 +77,24 @@ def prepare(source: Any, *, opset: int = PER_CHANNEL_OPSET) -> PreparedModel:
     _name_nodes(model.graph)
     own = {node.name for node in original}
     return PreparedModel(model, {node.name: _title(node, own, titles) for node in model.graph.node})
+
+
+def _require_floats(nodes: Iterable[ModelNode]) -> None:
+    """Raise QuantizationError for a model that is quantised already."""
+    for node in nodes:
+        if node.op_type in INTEGER_TYPES or node.op_type.startswith("QLinear"):
+            raise QuantizationError(
+                f"the model is quantised already: node '{node.name}' is a {node.op_type}; give the "
+                "f32 model that it was made from"
+            )
+
+
+def _whole(source: Any) -> onnx.ModelProto:
+    """The model with its external data. Raises ExternalDataError."""
+    try:
+        return read_model(source)
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise ExternalDataError(f"cannot read the weights of the model: {error}") from error
 
 
 def _title(node: onnx.NodeProto, own: Collection[str], producers: Mapping[str, str]) -> str:

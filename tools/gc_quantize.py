@@ -12,6 +12,8 @@ from .explain_error import add_explain_option
 from .progress import ProgressBar
 from .value_files import read_value
 
+ERROR_SEVERITY = 3
+"""Severity below which ONNX Runtime's messages are not shown."""
 EPILOG = """\
 examples:
   gc-quantize model.onnx --data calib/ -o model.int8.onnx
@@ -58,6 +60,12 @@ def _require_writable(path: Path | None, model: str) -> None:
 
 def _quantize(flags: argparse.Namespace, bar: ProgressBar) -> Any:
     from ..quantization import quantize
+    from ..quantization.post_training import require_library
+
+    require_library()
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(ERROR_SEVERITY)
 
     labels = None if flags.labels is None else read_value(flags.labels)
     settings = {

@@ -141,8 +141,11 @@ def _without_rest(
         result.shape[1:-1], attrs["strides"], attrs["kernel"], attrs["dilations"], strict=True
     )
     read = [(count - 1) * stride + (size - 1) * step + 1 for count, stride, size, step in window]
-    axes = zip(read, padded.shape[1:-1], strict=True)
-    used = [size if isinstance(size, int) else whole for size, whole in axes]
+    axes = zip(result.shape[1:-1], read, padded.shape[1:-1], strict=True)
+    used = [
+        size if isinstance(size, int) and (padded.is_static or count == 1) else whole
+        for count, size, whole in axes
+    ]
     kept = padded.with_shape((padded.shape[0], *used, padded.shape[-1]))
     if kept == padded or any(isinstance(size, int) and size < 1 for size in kept.shape):
         return x

@@ -263,6 +263,28 @@ def test_a_value_that_is_not_finite_is_named():
         graphc.quantize(source, uniform_feeds())
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_quantised_models_are_refused(dynamic):
+    made = graphc.quantize(three_layers(), uniform_feeds(), dynamic=dynamic).model
+    with pytest.raises(QuantizationError, match=r"quantised already: node '.*' is a .*Linear"):
+        graphc.quantize(made, uniform_feeds(), dynamic=dynamic)
+
+
+def test_missing_weights_are_an_error_of_the_model(tmp_path):
+    path = tmp_path / "model.onnx"
+    where = {"location": "weights.bin", "size_threshold": 0}
+    onnx.save(three_layers(), path, save_as_external_data=True, **where)
+    assert graphc.quantize(path, uniform_feeds()).error < 0.05
+    (tmp_path / "weights.bin").unlink()
+    with pytest.raises(graphc.GraphcError, match="cannot read the weights of the model"):
+        graphc.quantize(path, uniform_feeds())
+
+
+def test_a_metric_of_nan():
+    with pytest.raises(UsageError, match="the metric of the f32 model is NaN"):
+        graphc.quantize(three_layers(), uniform_feeds(), metric=lambda run: float("nan"))
+
+
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime.quantization", None)
     with pytest.raises(QuantizationError, match=r"pip install graphc\[quantize\]"):
