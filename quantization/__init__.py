@@ -1,6 +1,7 @@
 """Post-training quantisation, with the accuracy of each layer."""
 
-from .post_training import QuantizationProgress, quantize
+from .job import QuantizationProgress
+from .post_training import quantize
 from .result import QuantizationResult
 
 __all__ = ["QuantizationProgress", "QuantizationResult", "quantize"]

@@ -30,7 +30,9 @@ class Calibrator:
         if settings.method == "percentile":
             options["percentile"] = settings.percentile
         self._folder = tempfile.TemporaryDirectory(prefix="graphc-quantize-")
-        source, augmented = (str(Path(self._folder.name, f"{n}.onnx")) for n in "ab")
+        source, augmented = (
+            str(Path(self._folder.name, f"{name}.onnx")) for name in ("model", "augmented")
+        )
         onnx.save(prepared.proto, source)
         with quiet():
             self._calibrator = quantization.create_calibrator(
