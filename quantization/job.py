@@ -143,10 +143,11 @@ class QuantizationJob:
             nonlocal steps
             steps += 1
             found = meter.loss(without(names)) <= max_drop
-            self._report("nodes in f32", steps, max(total, steps))
+            self._report("nodes in f32", steps, total)
             return found
 
         kept = fewest_kept(ranking, holds)
+        self._report("nodes in f32", total, total)
         return kept, without(kept)
 
     def _layers(self, made: onnx.ModelProto, alone: Mapping[str, float]) -> tuple[Any, ...]:
