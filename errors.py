@@ -78,6 +78,39 @@ class LimitError(InvalidModelError):
     )
 
 
+class ModelFolderError(InvalidModelError):
+    """A folder of a language model without a config or a tokenizer, or one that contradicts the
+    model."""
+
+    remedy = (
+        "Keep genai_config.json, tokenizer.json and the model in one folder, as "
+        "gc-import-gguf and the builder of onnxruntime-genai write them."
+    )
+
+
+class UnsupportedFormatError(GraphcError):
+    """A file of weights with an architecture or a type of blocks that is not imported."""
+
+    remedy = (
+        "docs/generation.md lists the architectures and types; requantize, or take another file."
+    )
+
+
+class PromptError(UsageError):
+    """Tokens that a language model cannot take: too many for its context, or out of range."""
+
+    remedy = "Shorten the prompt, rewind, or raise max_length, up to the context of the model."
+
+
+class MissingPackageError(GraphcError):
+    """A package that an optional part of graphc needs, and that is not installed."""
+
+    remedy = "Install the extra that the message names."
+
+    def __init__(self, purpose: str, package: str, extra: str):
+        super().__init__(f"{purpose} needs the package {package}: pip install 'graphc[{extra}]'")
+
+
 class ConversionError(InvalidModelError):
     """A node whose converter fails: it violates the operator's specification in a way that no check
     covers, or it reveals a bug in graphc. The cause is chained.

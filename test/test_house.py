@@ -146,6 +146,7 @@ FLOORS = {
     ),
     "onnx_backend": ("errors", "runtime", "compiler"),
     "profiling": ("errors", "mlir", "dialects", "passes", "runtime", "compiler"),
+    "generation": ("errors", "runtime", "compiler"),
     "debugging": (
         "aliases",
         "errors",
@@ -163,7 +164,8 @@ FLOORS = {
     ),
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
-        *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "quantization"),
+        *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "generation"),
+        "quantization",
     ),
 }
 """Folders and files that the files of a folder, or one file, may import beside each other; a folder
@@ -174,6 +176,7 @@ OUTSIDE = {
         "runtime/host/",
         "onnx_backend.py",
         "debugging/onnx/",
+        "generation/",
         "quantization/",
         "benchmarks/",
     ),

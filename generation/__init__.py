@@ -1,0 +1,1 @@
+"""Language models: from a folder of ONNX to text."""
