@@ -1,0 +1,251 @@
+"""The state of a generation, by the names of onnxruntime-genai."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ExecutionError, PromptError, UsageError
+from .entry_points import StepResult
+from .language_model import LanguageModel
+from .sampling import sampling_feeds
+from .search_options import SearchOptions
+from .token_sequence import TokenConstraint, TokenSequence
+
+
+class Generator:
+    """Sequences of tokens that grow: tokens are appended, generated, and taken back.
+
+        generator = Generator(model, max_length=100)
+        generator.append_tokens(model.tokenizer.encode("Once upon a time"))
+        while not generator.is_done():
+            generator.generate_next_token()
+            print(generator.get_next_tokens()[0])
+
+    `batch_size` sequences grow together, each as it would alone. `options` replaces the folder's
+    search options; keyword arguments change single ones (see `SearchOptions`). `constraints` has a
+    `TokenConstraint` or None for each sequence. Nothing is computed before a token or logits are
+    asked for. Any way to the same tokens gives the same continuation.
+
+    Raises `UsageError` for unknown options, and for a batch of no sequences.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        options: SearchOptions | None = None,
+        *,
+        batch_size: int = 1,
+        constraints: Sequence[TokenConstraint | None] | None = None,
+        **search_options: Any,
+    ):
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise UsageError(f"batch_size must be a positive whole number, not {batch_size!r}")
+        given = [None] * batch_size if constraints is None else list(constraints)
+        if len(given) != batch_size:
+            raise UsageError(f"{len(given)} constraints for {batch_size} sequences")
+        self._model = model
+        self._options = (options or model.config.search).replace(search_options)
+        context = model.config.context_length
+        self._max_length = min(self._options.max_length or context, context)
+        self._vocab = model.config.vocab_size
+        self._rows = [TokenSequence(self._vocab, each) for each in given]
+        self._cache = model.entry_points.new_cache(batch_size)
+        self._logits: np.ndarray | None = None
+        """Logits behind all tokens, computed or set; f32 ``[batch, vocab]``."""
+        self._next = np.full(batch_size, model.config.pad_token_id, np.int64)
+
+    def append_tokens(self, tokens: Any) -> None:
+        """Append `tokens`: those of one sequence, or a list with those of each.
+
+        Sequences may differ in length, and some may get none. Raises `PromptError` for tokens out
+        of range, and for more than the context or ``max_length`` has room for; then nothing is
+        appended.
+        """
+        given = self._token_lists(tokens)
+        for row, (sequence, more) in enumerate(zip(self._rows, given, strict=True)):
+            total = len(sequence.tokens) + len(more)
+            if total > self._max_length:
+                what = "max_length" if self._options.max_length else "the context"
+                raise PromptError(
+                    f"sequence {row} would have {total} tokens, {what} is {self._max_length}"
+                )
+        for sequence, more in zip(self._rows, given, strict=True):
+            if more:
+                sequence.append(more)
+                self._logits = None
+
+    def _token_lists(self, tokens: Any) -> list[list[int]]:
+        is_one = not any(np.ndim(each) for each in tokens)
+        lists = [list(tokens)] if is_one else [list(each) for each in tokens]
+        if len(lists) != len(self._rows):
+            raise PromptError(f"tokens for {len(lists)} sequences, there are {len(self._rows)}")
+        for token in (token for each in lists for token in each):
+            if not isinstance(token, int | np.integer) or not 0 <= token < self._vocab:
+                raise PromptError(f"no token {token!r}: they are numbers below {self._vocab}")
+        return [[int(token) for token in each] for each in lists]
+
+    def generate_next_token(self) -> None:
+        """Choose the next token of each sequence that is not done, and append it.
+
+        Raises `UsageError` if all are done or a sequence is empty, and `ExecutionError` if logits
+        are not numbers.
+        """
+        active = [row for row in range(len(self._rows)) if not self._is_done(row)]
+        if not active:
+            raise UsageError("all sequences are done")
+        if self._logits is None:
+            result = self._compute()
+        else:
+            result = self._model.entry_points.sample(self._logits, self._sampling())
+        self._require_finite(result, active)
+        self._logits = None
+        self._next = np.full(len(self._rows), self._model.config.pad_token_id, np.int64)
+        for row in active:
+            token = int(result.tokens[row])
+            self._next[row] = token
+            self._rows[row].add_generated(token, token in self._model.config.eos_token_ids)
+
+    def _require_finite(self, result: StepResult, active: Sequence[int]) -> None:
+        for row in active:
+            if not result.is_finite[row]:
+                length = len(self._rows[row].tokens)
+                raise ExecutionError(
+                    f"sequence {row}: logits behind {length} tokens are NaN or infinite"
+                )
+
+    def get_next_tokens(self) -> np.ndarray:
+        """The tokens of the last `generate_next_token`, i64 ``[batch]``; the padding token for
+        sequences that were done."""
+        return self._next.copy()
+
+    def get_sequence(self, index: int = 0) -> list[int]:
+        """All tokens of a sequence."""
+        return list(self._rows[index].tokens)
+
+    def token_count(self) -> int:
+        """The number of tokens of the longest sequence."""
+        return max(len(each.tokens) for each in self._rows)
+
+    def get_logits(self) -> np.ndarray:
+        """The logits behind all tokens, f32 ``[batch, vocab]``, computed or set; a copy."""
+        if self._logits is None:
+            self._logits = np.array(self._compute().logits)
+        return self._logits.copy()
+
+    def set_logits(self, logits: Any) -> None:
+        """Choose the next tokens by `logits`, ``[batch, vocab]``, in place of the model's.
+
+        Raises `UsageError` for another shape.
+        """
+        array = np.asarray(logits, np.float32)
+        expected = (len(self._rows), self._vocab)
+        if array.shape != expected:
+            raise UsageError(f"logits are {list(array.shape)}, not {list(expected)}")
+        self._logits = array.copy()
+
+    def rewind_to(self, length: int | Sequence[int]) -> None:
+        """Take back all tokens behind the first `length`, one number or one for each sequence.
+
+        Raises `UsageError` if a sequence is shorter.
+        """
+        lengths = [length] * len(self._rows) if isinstance(length, int) else list(length)
+        if len(lengths) != len(self._rows):
+            raise UsageError(f"{len(lengths)} lengths for {len(self._rows)} sequences")
+        for row, (sequence, each) in enumerate(zip(self._rows, lengths, strict=True)):
+            if not 0 <= each <= len(sequence.tokens):
+                have = len(sequence.tokens)
+                raise UsageError(f"sequence {row} has {have} tokens: no rewinding to {each}")
+        for sequence, each in zip(self._rows, lengths, strict=True):
+            sequence.rewind(each)
+        self._logits = None
+
+    def is_done(self) -> bool:
+        """True if all sequences have ended or reached ``max_length``."""
+        return all(map(self._is_done, range(len(self._rows))))
+
+    def _is_done(self, row: int) -> bool:
+        sequence = self._rows[row]
+        return sequence.is_ended or len(sequence.tokens) >= self._max_length
+
+    def _compute(self) -> StepResult:
+        """Run the model on all pending tokens; the sequences with several go first, alone."""
+        for row, sequence in enumerate(self._rows):
+            if not sequence.tokens:
+                raise UsageError(f"sequence {row} is empty: append tokens first")
+        results = {}
+        for row, sequence in enumerate(self._rows):
+            while len(sequence.pending) > 1:
+                result = self._prefill(row)
+                if sequence.cached == len(sequence.tokens):
+                    results[row] = result
+        if len(results) < len(self._rows):
+            decoded = self._decode(done=results)
+            for row in range(len(self._rows)):
+                results.setdefault(row, _row_of(decoded, row))
+        return _stacked([results[row] for row in range(len(self._rows))])
+
+    def _prefill(self, row: int) -> StepResult:
+        """Compute the next tokens of one sequence: a chunk, or one if a chunk passes the end."""
+        sequence, entry_points = self._rows[row], self._model.entry_points
+        first = sequence.first_pending
+        fits = first + entry_points.chunk <= self._model.config.context_length
+        tokens = sequence.pending[: entry_points.chunk if fits else 1]
+        result = entry_points.step([tokens], [first], self._cache, self._sampling(row), row)
+        sequence.cached = first + len(tokens)
+        return result
+
+    def _decode(self, done: Mapping[int, StepResult]) -> StepResult:
+        """Compute the last token of every sequence, together.
+
+        Those that are `done` write behind their last token, where the next one will stand, so that
+        they keep what they would have alone.
+        """
+        last = self._model.config.context_length - 1
+        tokens = [each.tokens[-1:] for each in self._rows]
+        before = [
+            min(len(each.tokens), last) if row in done else len(each.tokens) - 1
+            for row, each in enumerate(self._rows)
+        ]
+        result = self._model.entry_points.step(tokens, before, self._cache, self._sampling())
+        for sequence in self._rows:
+            sequence.cached = len(sequence.tokens)
+        return result
+
+    def _sampling(self, row: int | None = None) -> dict[str, np.ndarray]:
+        """The inputs of sampling, for all sequences or one."""
+        rows = range(len(self._rows)) if row is None else [row]
+        sequences = [self._rows[each] for each in rows]
+        seen = np.stack([each.counts > 0 for each in sequences])
+        allowed = np.stack([self._allowed(each) for each in sequences])
+        positions = {each: len(self._rows[each].tokens) for each in rows}
+        return sampling_feeds(self._options, seen, allowed, positions)
+
+    def _allowed(self, sequence: TokenSequence) -> np.ndarray:
+        allowed = np.ones(self._vocab, bool)
+        if sequence.constraint is not None and not sequence.is_ended:
+            allowed = sequence.constraint.allowed().copy()
+        if len(sequence.tokens) < self._options.min_length:
+            allowed[list(self._model.config.eos_token_ids)] = False
+        if not allowed.any():
+            raise ExecutionError(
+                f"no token is allowed behind {len(sequence.tokens)} ones: the constraint has none, "
+                f"or only the end before min_length {self._options.min_length}"
+            )
+        return allowed
+
+
+def _row_of(result: StepResult, row: int) -> StepResult:
+    chosen = slice(row, row + 1)
+    return StepResult(result.tokens[chosen], result.logits[chosen], result.is_finite[chosen])
+
+
+def _stacked(rows: Sequence[StepResult]) -> StepResult:
+    """The results of single sequences as those of a batch."""
+    if len(rows) == 1:
+        return rows[0]
+    return StepResult(
+        np.concatenate([each.tokens for each in rows]),
+        np.concatenate([each.logits for each in rows]),
+        np.concatenate([each.is_finite for each in rows]),
+    )

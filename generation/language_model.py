@@ -1,0 +1,82 @@
+"""Language models: a folder, compiled."""
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..errors import UsageError
+from .config import GenerationConfig, read_config
+from .entry_points import EntryPoints
+from .tokenizer import Tokenizer
+
+CHUNK = 64
+"""Tokens of a prompt that one step computes."""
+
+
+class LanguageModel:
+    """A language model in a folder with ``genai_config.json``, a decoder in ONNX and a tokenizer.
+
+    Made by `load`. Close it, or use it in a ``with`` statement, to free its memory.
+    """
+
+    def __init__(self, config: GenerationConfig, entry_points: EntryPoints):
+        self.config = config
+        """The description of the model, and the folder's search options."""
+        self.entry_points = entry_points
+        """The compiled steps."""
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The folder's tokenizer, read when it is first used. Raises `ModelFolderError`."""
+        return Tokenizer.read(self.config.folder, self.config.vocab_size)
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of the model and its weights, which each token reads once."""
+        stem = self.config.model_path.name
+        files = [self.config.model_path, *self.config.folder.glob(f"{stem}[._]data*")]
+        return sum(each.stat().st_size for each in files)
+
+    def close(self) -> None:
+        """Free the compiled models."""
+        self.entry_points.close()
+
+    def __enter__(self) -> "LanguageModel":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def load(
+    folder: str | os.PathLike[str],
+    *,
+    precision: str = "strict",
+    prefill_chunk: int = CHUNK,
+    announce: Callable[[str], None] | None = None,
+    **options: Any,
+) -> LanguageModel:
+    """Load the language model in `folder`, as onnxruntime-genai and gc-import-gguf lay it out.
+
+    Its steps are compiled when they are first used, and come from the cache of compiled models the
+    next time; `announce` is called with the name of each before. `prefill_chunk` tokens of a prompt
+    are computed at once. `precision` and other options are those of `graphc.compile`; with
+    ``strict``, a sequence gets the same tokens alone and in a batch.
+
+    Raises `ModelFolderError` for a folder without a config or with one that contradicts the model,
+    and `InvalidModelError`.
+    """
+    if not isinstance(prefill_chunk, int) or prefill_chunk < 2:
+        raise UsageError(f"prefill_chunk must be a whole number from 2 on, not {prefill_chunk!r}")
+    config = read_config(Path(folder))
+    chunk = min(prefill_chunk, config.context_length)
+    compile_options = {"precision": precision, **options}
+    return LanguageModel(config, EntryPoints(config, compile_options, chunk, announce))

@@ -1,0 +1,205 @@
+"""The model of one step: a decoder from a folder, with fixed sizes and the choice of the token.
+
+Tokens, lengths and the cache go in; the next token of each row, its logits and the cache come out.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from ..errors import InvalidModelError, ModelFolderError
+from .config import GenerationConfig
+from .sampling import LOGITS, sampling_graph
+
+CAPACITY = "capacity"
+"""Name of the cache's length, which stays open in the compiled step."""
+LAST = "last_token_index"
+"""Input: the index of the last token of each row in this step, i64 ``[batch]``."""
+_ELEMENTWISE = {"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"}
+_MATMULS = {"Gemm", "MatMul", "MatMulNBits"}
+
+
+def read_decoder(config: GenerationConfig) -> onnx.ModelProto:
+    """Read the model of `config`, without its external weights, and check it against that.
+
+    Raises `ModelFolderError` where both contradict each other, and `InvalidModelError`.
+    """
+    path = config.model_path
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except FileNotFoundError as error:
+        raise ModelFolderError(f"{config.folder}: there is no {config.model_file}") from error
+    except Exception as error:  # the decoder of protobuf has no exception class in common
+        raise InvalidModelError(f"{path}: not a valid ONNX model: {error}") from error
+    _check_names(config, model.graph)
+    _check_caches(config, model.graph)
+    return model
+
+
+def cache_names(config: GenerationConfig) -> list[tuple[str, str]]:
+    """Input and output for each tensor of the cache, keys and values in turns."""
+    inputs, outputs = config.inputs, config.outputs
+    kinds = [
+        (inputs[f"past_{kind}_names"], outputs[f"present_{kind}_names"])
+        for kind in ("key", "value")
+    ]
+    return [
+        (past % layer, present % layer) for layer in range(config.layers) for past, present in kinds
+    ]
+
+
+def _check_names(config: GenerationConfig, graph: onnx.GraphProto) -> None:
+    pasts, presents = zip(*cache_names(config), strict=True)
+    required = {config.inputs["input_ids"], config.inputs["attention_mask"], *pasts}
+    optional = {config.inputs["position_ids"]}
+    given = {each.name for each in graph.input} - {each.name for each in graph.initializer}
+    if missing := sorted(required - given):
+        raise ModelFolderError(f"{config.model_path}: no input '{missing[0]}', as the config says")
+    if extra := sorted(given - required - optional):
+        raise ModelFolderError(
+            f"{config.model_path}: input '{extra[0]}' is not in the config: is "
+            f"num_hidden_layers {config.layers} right?"
+        )
+    outputs = {each.name for each in graph.output}
+    if missing := sorted({config.outputs["logits"], *presents} - outputs):
+        raise ModelFolderError(f"{config.model_path}: no output '{missing[0]}', as the config says")
+
+
+def _check_caches(config: GenerationConfig, graph: onnx.GraphProto) -> None:
+    """The cache must have the sizes of the config, and be one that attention writes in place."""
+    pasts = {past for past, _ in cache_names(config)}
+    expected = {1: config.kv_heads, 3: config.head_size}
+    for value in graph.input:
+        sizes = _sizes(value) if value.name in pasts else []
+        for axis, size in expected.items():
+            if sizes and (len(sizes) != 4 or sizes[axis] not in (0, size)):
+                raise ModelFolderError(
+                    f"{config.model_path}: cache '{value.name}' is {sizes}, the config says "
+                    f"[batch, {config.kv_heads}, length, {config.head_size}]"
+                )
+    readers = {name: node.op_type for node in graph.node for name in node.input}
+    others = {readers.get(past, "nothing") for past in pasts} - {"GroupQueryAttention"}
+    if others:
+        raise ModelFolderError(
+            f"{config.model_path}: the cache goes to {', '.join(sorted(others))}; only "
+            "com.microsoft.GroupQueryAttention is supported"
+        )
+    (logits,) = (each for each in graph.output if each.name == config.outputs["logits"])
+    if _sizes(logits)[-1:] not in ([], [0], [config.vocab_size]):
+        raise ModelFolderError(
+            f"{config.model_path}: logits of {_sizes(logits)[-1]} tokens, the config says "
+            f"{config.vocab_size}"
+        )
+
+
+def _sizes(value: onnx.ValueInfoProto) -> list[int]:
+    """The sizes of `value`, 0 for open ones."""
+    return [each.dim_value for each in value.type.tensor_type.shape.dim]
+
+
+def step_model(
+    config: GenerationConfig, decoder: onnx.ModelProto, batch: int, length: int
+) -> onnx.ModelProto:
+    """The step for `batch` rows of `length` tokens each, padded at their ends.
+
+    Of the logits, only those behind the token at `LAST` are computed. External weights keep their
+    places: the model belongs in the same folder.
+    """
+    model = onnx.ModelProto()
+    model.CopyFrom(decoder)
+    graph = model.graph
+    _fix_sizes(config, graph, batch, length)
+    if length > 1:
+        _select_last(graph, config.outputs["logits"])
+        graph.input.append(helper.make_tensor_value_info(LAST, TensorProto.INT64, [batch, 1]))
+    _append_sampling(config, graph, batch)
+    return model
+
+
+def _fix_sizes(config: GenerationConfig, graph: onnx.GraphProto, batch: int, length: int) -> None:
+    """Sizes of inputs and outputs: the cache is as long as the mask, and open."""
+    caches = {name for pair in cache_names(config) for name in pair}
+    for value in (*graph.input, *graph.output):
+        dims = value.type.tensor_type.shape.dim
+        if value.name in caches:
+            sizes = [batch, config.kv_heads, CAPACITY, config.head_size]
+        elif value.name == config.inputs["attention_mask"]:
+            sizes = [batch, CAPACITY]
+        elif value.name in (config.inputs["input_ids"], config.inputs["position_ids"]):
+            sizes = [batch, length]
+        else:
+            continue
+        del dims[:]
+        for size in sizes:
+            dims.add(**{"dim_param" if isinstance(size, str) else "dim_value": size})
+    del graph.value_info[:]  # with the sizes of before
+
+
+def _select_last(graph: onnx.GraphProto, logits: str) -> None:
+    """Take the row at `LAST` of each sequence, before the matmul that computes the logits."""
+    producers = {name: node for node in graph.node for name in node.output}
+    constants = {each.name for each in graph.initializer}
+    constants |= {name for name, node in producers.items() if node.op_type == "Constant"}
+    user, name = None, logits
+    while (node := producers.get(name)) is not None:
+        changing = [each for each in node.input if each and each not in constants]
+        if node.op_type in _MATMULS and node.input[0] not in constants:
+            user = node
+            break
+        if node.op_type not in _ELEMENTWISE or len(changing) != 1:
+            break
+        (name,) = changing
+    if user is None or user.op_type == "Gemm":  # whose operands have no axis of the sequence
+        _rename(graph, logits, f"{logits}.all")
+        _append_nodes(graph, _selection(f"{logits}.all", logits), len(graph.node))
+        return
+    rows = f"{user.input[0]}.last"
+    selection = _selection(user.input[0], rows)
+    user.input[0] = rows
+    _append_nodes(graph, selection, [*graph.node].index(user))
+
+
+def _selection(source: str, target: str) -> Iterator[onnx.NodeProto | onnx.TensorProto]:
+    """Nodes from ``[batch, length, n]`` to ``[batch, 1, n]``."""
+    axes = f"{target}.axes"
+    yield numpy_helper.from_array(np.array([1], np.int64), axes)
+    yield helper.make_node("GatherND", [source, LAST], [f"{target}.rows"], batch_dims=1)
+    yield helper.make_node("Unsqueeze", [f"{target}.rows", axes], [target])
+
+
+def _append_nodes(
+    graph: onnx.GraphProto, parts: Iterator[onnx.NodeProto | onnx.TensorProto], index: int
+) -> None:
+    for part in parts:
+        if isinstance(part, onnx.TensorProto):
+            graph.initializer.append(part)
+            continue
+        part.name = part.output[0]
+        graph.node.insert(index, part)
+        index += 1
+
+
+def _rename(graph: onnx.GraphProto, old: str, new: str) -> None:
+    for node in graph.node:
+        node.output[:] = [new if name == old else name for name in node.output]
+        node.input[:] = [new if name == old else name for name in node.input]
+
+
+def _append_sampling(config: GenerationConfig, graph: onnx.GraphProto, batch: int) -> None:
+    """Append the choice of the token; the logits become f32 ``[batch, vocab]``, as `LOGITS`."""
+    logits, vocab = config.outputs["logits"], config.vocab_size
+    sampling = sampling_graph(batch, vocab)
+    shape = numpy_helper.from_array(np.array([batch, vocab], np.int64), f"{LOGITS}.shape")
+    nodes = [
+        helper.make_node("Cast", [logits], [f"{LOGITS}.float"], to=TensorProto.FLOAT),
+        helper.make_node("Reshape", [f"{LOGITS}.float", shape.name], [LOGITS]),
+    ]
+    _append_nodes(graph, iter([shape, *nodes, *sampling.node]), len(graph.node))
+    graph.initializer.extend(sampling.initializer)
+    graph.input.extend(each for each in sampling.input if each.name != LOGITS)
+    (index,) = (i for i, each in enumerate(graph.output) if each.name == logits)
+    del graph.output[index]
+    graph.output.append(helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, [batch, vocab]))
+    graph.output.extend(sampling.output)
