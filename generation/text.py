@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..errors import PromptError
 from .generator import Generator
 from .language_model import LanguageModel
 from .search_options import SearchOptions
@@ -25,26 +26,36 @@ def generate_text(
     """The continuation of `prompt`, a text or tokens, in pieces as it comes.
 
     It ends before the first of the texts `stop`, behind `max_new_tokens`, or where the model ends
-    it. `options` and keyword arguments are those of `Generator`. Times go to `statistics`. Raises
-    as `Generator` does.
+    it. `options` and keyword arguments are those of `Generator`. Times go to `statistics`.
+
+    Raises `PromptError` at once for a prompt without tokens, with too many, or with tokens out of
+    range; otherwise as `Generator` does.
     """
     tokens = model.tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt)
+    if not tokens:
+        raise PromptError("the prompt has no tokens")
     generator = Generator(model, options, constraints=[constraint], **search_options)
     generator.append_tokens(tokens)
-    statistics = statistics or GenerationStatistics()
-    statistics.start(len(tokens))
-    yield from continue_text(model, generator, stop, max_new_tokens, statistics)
+    return continue_text(
+        model, generator, StopSequences(stop), max_new_tokens, statistics, prompt_tokens=len(tokens)
+    )
 
 
 def continue_text(
     model: LanguageModel,
     generator: Generator,
-    stop: Sequence[str],
+    stops: StopSequences,
     max_new_tokens: int | None,
-    statistics: GenerationStatistics,
+    statistics: GenerationStatistics | None,
+    prompt_tokens: int,
 ) -> Iterator[str]:
-    """The continuation by `generator`, of one sequence, in pieces; see `generate_text`."""
-    stops, stream = StopSequences(stop), model.tokenizer.stream()
+    """The continuation by `generator`, of one sequence, in pieces; see `generate_text`.
+
+    `prompt_tokens` of its tokens are still to be computed.
+    """
+    statistics = statistics or GenerationStatistics()
+    statistics.start(prompt_tokens)
+    stream = model.tokenizer.stream()
     while not generator.is_done() and not stops.is_reached:
         if max_new_tokens is not None and len(statistics.arrivals) >= max_new_tokens:
             break

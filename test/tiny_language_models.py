@@ -167,21 +167,26 @@ def memory_file(architecture: str, seed: int = 0, layers: int = LAYERS) -> Any:
     return MemoryFile(metadata(architecture, layers), tensors(architecture, seed, layers))
 
 
-def write_model_folder(folder: Path, architecture: str = "llama", seed: int = 0) -> Path:
-    """Write a tiny model to `folder`, without a tokenizer; return the folder."""
-    write_folder(memory_file(architecture, seed), folder, tokenizer=False)
+def write_model_folder(
+    folder: Path, architecture: str = "llama", *, tokenizer: bool = False, context: int = CONTEXT
+) -> Path:
+    """Write a tiny model to `folder`, with or without a tokenizer; return the folder."""
+    file = memory_file(architecture)
+    file._values[f"{architecture}.context_length"] = context
+    write_folder(file, folder, tokenizer=tokenizer)
     return folder
 
 
-def write_gguf(path: Path, architecture: str, seed: int = 0, layers: int = LAYERS) -> Path:
+def write_gguf(path: Path, architecture: str, context: int = CONTEXT) -> Path:
     """Write a tiny model as a GGUF file, by the package ``gguf``; return its path."""
     import gguf
 
     writer = gguf.GGUFWriter(path, architecture)
-    for key, value in metadata(architecture, layers).items():
+    values = {**metadata(architecture), f"{architecture}.context_length": context}
+    for key, value in values.items():
         if key != "general.architecture":
             writer.add_key_value(key, value, *_types(gguf, value))
-    for name, tensor in tensors(architecture, seed, layers).items():
+    for name, tensor in tensors(architecture).items():
         kind = gguf.GGMLQuantizationType[tensor.type_name]
         writer.add_tensor(name, tensor.data, raw_dtype=kind)
     with contextlib.redirect_stdout(None):
