@@ -18,8 +18,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "models" / "smollm2"
 QUESTIONS = (
     "What is the capital of France?",
     "And of Italy?",
-    "What is 2 + 3? Give the number only.",
-    "Name three colors of the rainbow.",
+    "Which planet is the largest one in our solar system?",
+    "Give me a short recipe for pancakes.",
 )
 
 

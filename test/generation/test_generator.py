@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 from sampling_reference import choose
 
 from graphc.errors import ExecutionError, UsageError
-from graphc.generation import Generator, SearchOptions
+from graphc.generation import Generator, SearchOptions, key_value_cache
 from graphc.generation.sampling import sampling_feeds
 
 TOKEN_LISTS = st.lists(st.integers(2, tiny.VOCAB - 1), min_size=1, max_size=20)
@@ -70,6 +70,22 @@ def test_up_to_the_end_of_the_context(model, reference):
     assert generator.is_done()
     with pytest.raises(UsageError, match="all sequences are done"):
         generator.generate_next_token()
+
+
+def test_a_cache_that_grows(model, reference, monkeypatch):
+    """From 16 positions to 32 and to 64; the sequences of a batch keep theirs."""
+    monkeypatch.setattr(key_value_cache, "FIRST_CAPACITY", 16)
+    generator = Generator(model, batch_size=4, min_length=tiny.CONTEXT)
+    generator.append_tokens([[5, 6, 7], [8, 9], [10], [11]])
+    capacities = set()
+    while generator.token_count() < 40:
+        generator.generate_next_token()
+        capacities.add(generator._cache.capacity)
+    assert capacities == {16, 32, 64}
+    logits = generator.get_logits()
+    for row in range(4):
+        expected = reference(generator.get_sequence(row))
+        np.testing.assert_allclose(logits[row], expected, atol=1e-4)
 
 
 def test_draws(model, reference):
