@@ -1,6 +1,6 @@
 """The state of a generation, by the names of onnxruntime-genai."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,8 @@ class Generator:
                 self._logits = None
 
     def _token_lists(self, tokens: Any) -> list[list[int]]:
+        if isinstance(tokens, str) or not isinstance(tokens, Iterable):
+            raise PromptError(f"tokens are a list of numbers, not {tokens!r}")
         is_one = not any(np.ndim(each) for each in tokens)
         lists = [list(tokens)] if is_one else [list(each) for each in tokens]
         if len(lists) != len(self._rows):

@@ -8,6 +8,9 @@ from ...errors import InvalidModelError, UnsupportedFormatError
 from .architectures import ARCHITECTURES, DecoderArchitecture
 from .reader import GGUFFile
 
+MAX_CONTEXT_LENGTH = 1 << 22
+"""Positions that tables of the rotary embedding are written for."""
+
 
 @dataclass(frozen=True)
 class Hyperparameters:
@@ -67,12 +70,15 @@ def read_hyperparameters(file: GGUFFile) -> Hyperparameters:
     kv_heads = keys.whole("attention.head_count_kv", heads)
     if heads % kv_heads:
         raise InvalidModelError(f"{file.path}: {heads} heads for {kv_heads} of keys")
+    context_length = keys.whole("context_length")
+    if context_length > MAX_CONTEXT_LENGTH:
+        raise UnsupportedFormatError(f"{file.path}: a context of {context_length} positions")
     if keys.get("expert_count", 0):
         raise UnsupportedFormatError(f"{file.path}: a mixture of experts")
     return Hyperparameters(
         architecture=architecture,
         layers=keys.whole("block_count"),
-        context_length=keys.whole("context_length"),
+        context_length=context_length,
         hidden_size=hidden_size,
         heads=heads,
         kv_heads=kv_heads,

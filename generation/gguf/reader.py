@@ -54,9 +54,15 @@ class GGUFFile:
         return self._reader.fields
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of `key`: a number, a string, a truth value or a list; `default` if absent."""
+        """The value of `key`: a number, a string, a truth value or a list; `default` if absent.
+
+        Raises `InvalidModelError` for text that is no UTF-8.
+        """
         field = self._reader.fields.get(key)
-        return default if field is None else field.contents()
+        try:
+            return default if field is None else field.contents()
+        except UnicodeDecodeError as error:
+            raise InvalidModelError(f"{self.path}: the metadata has no text at {key}") from error
 
     def require(self, key: str) -> Any:
         """The value of `key`. Raises `InvalidModelError` if it is absent."""

@@ -92,6 +92,9 @@ def test_a_generator_that_is_asked_for_too_much(model):
     for wrong in (96, -1, 1.5):
         with pytest.raises(PromptError, match=f"no token {wrong}: they are numbers below 96"):
             generator.append_tokens([3, wrong])
+    for wrong in (5, "text"):
+        with pytest.raises(PromptError, match="tokens are a list of numbers, not "):
+            generator.append_tokens(wrong)
     with pytest.raises(PromptError, match="tokens for 2 sequences, there are 1"):
         generator.append_tokens([[1], [2]])
     with pytest.raises(UsageError, match="sequence 0 is empty"):

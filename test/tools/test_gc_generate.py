@@ -58,6 +58,9 @@ def test_a_broken_file(tmp_path, capsys):
         (tmp_path / "cut.gguf").write_bytes(whole[:size])
         assert import_gguf([str(tmp_path / "cut.gguf"), "-o", str(tmp_path / "out")]) == 1
         assert "cut.gguf: not a valid GGUF file" in capsys.readouterr().err
+    (tmp_path / "text.gguf").write_bytes(whole.replace(b"gpt-2", b"gpt\xff2"))
+    assert import_gguf([str(tmp_path / "text.gguf"), "-o", str(tmp_path / "out")]) == 1
+    assert "text.gguf: the metadata has no text at tokenizer.ggml.pre" in capsys.readouterr().err
     assert import_gguf([str(tmp_path / "none.gguf"), "-o", str(tmp_path / "out")]) == 1
     assert "none.gguf: No such file" in capsys.readouterr().err
 

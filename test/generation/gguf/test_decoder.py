@@ -221,6 +221,10 @@ CASES = {
         lambda file: file._values.update({"llama.rope.scaling.type": "yarn"}),
         UnsupportedFormatError, "positions scaled by 'yarn'",
     ),
+    "a context beyond all tables": (
+        lambda file: file._values.update({"llama.context_length": 1 << 31}),
+        UnsupportedFormatError, "a context of 2147483648 positions",
+    ),
     "sizes that are no numbers": (
         lambda file: file._values.update({"llama.block_count": [1, 2]}),
         InvalidModelError, r"llama.block_count is \[1, 2\], not one size",
