@@ -18,7 +18,7 @@ from ..runtime.files.output_file import write_atomically
 from .config import GenerationConfig
 from .key_value_cache import KeyValueCache, as_array
 from .sampling import FINITE, LOGITS, TOKENS, sampling_graph
-from .step_model import LAST, read_decoder, step_model
+from .step_model import LAST, cache_names, read_decoder, step_model
 
 _SAMPLING_OPSET = 13
 
@@ -153,7 +153,8 @@ class EntryPoints:
         if self._has_files and name != "sampling":
             source = self._config.model_path.with_suffix(f".{name}.onnx")
             write_atomically(source, model.SerializeToString())
-        return compile(source, **self._options)
+        donate = [past for past, _ in cache_names(self._config)]
+        return compile(source, donate=donate, **self._options)
 
     def close(self) -> None:
         """Free the compiled models."""

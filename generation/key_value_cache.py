@@ -16,8 +16,8 @@ FIRST_CAPACITY = 256
 class KeyValueCache:
     """Keys and values of `batch` sequences, ``[batch, heads, capacity, head size]`` per layer.
 
-    A step takes the tensors and returns others in their place, which stay on the device: nothing is
-    copied between steps. Growing copies, and so does a step of one row of several.
+    A step takes over the memory of the tensors and returns it, updated in place: nothing is copied
+    between steps. Growing copies, and so does a step of one row of several.
     """
 
     def __init__(self, config: GenerationConfig, batch: int, dtype: np.dtype):
