@@ -154,7 +154,7 @@ class EntryPoints:
             source = self._config.model_path.with_suffix(f".{name}.onnx")
             write_atomically(source, model.SerializeToString())
         donate = [past for past, _ in cache_names(self._config)]
-        return compile(source, donate=donate, **self._options)
+        return compile(source, **{**self._options, "donate": donate})
 
     def close(self) -> None:
         """Free the compiled models."""
