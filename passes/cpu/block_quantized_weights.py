@@ -1,6 +1,7 @@
 """Constant weights that a program dequantizes by blocks of K."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,32 +33,48 @@ class BlockQuantizedWeights:
     def of(value: ir.Value) -> "BlockQuantizedWeights | str | None":
         """The weights that `value` holds; the reason if it has others than the kernels multiply,
         None if it holds no dequantized constant."""
-        moves, source = [], value
-        while (op := graph.graph_op(source.owner)) is not None and isinstance(op, _MOVES):
-            moves.append(op)
-            source = op.x
+        source, moves = _source(value)
         op = producer(source, graph.DequantizeOp)
         if op is None:
             return None
-        q, scale, zero = map(constant_array, (op.x, op.scale, op.zero_point))
+        q, scale, zero = map(_known, (op.x, op.scale, op.zero_point))
         if q is None or scale is None or zero is None:
             return None
         if op.attrs["to"] != np.float32 or q.dtype.itemsize > 1 or scale.dtype.itemsize > 4:
             return "weights are wider than 8 bits, or not dequantized to f32"
-
-        def moved(array: np.ndarray) -> np.ndarray:
-            for move in reversed(moves):
-                array = type(move).evaluate(array, **move.attrs)
-            return array
-
         numbers = np.arange(scale.size, dtype=np.int32).reshape(scale.shape)
-        places = moved(np.broadcast_to(numbers, q.shape))
+        places = _moved(np.broadcast_to(numbers, q.shape), moves)
         if places.ndim != 2:
             return "weights are not a matrix"
         block = _block_of(places)
         if block is None:
             return f"scales vary within {MIN_BLOCK} elements of a column"
-        return _normalised(moved(q), block, scale, np.broadcast_to(zero, scale.shape), places)
+        return _normalised(
+            _moved(q, moves), block, scale, np.broadcast_to(zero, scale.shape), places
+        )
+
+
+def _source(value: ir.Value) -> tuple[ir.Value, list[Any]]:
+    """The tensor of which `value` is a part, or which it is in another shape, and the ops between,
+    the last one first."""
+    moves = []
+    while (op := graph.graph_op(value.owner)) is not None and isinstance(op, _MOVES):
+        moves.append(op)
+        value = op.x
+    return value, moves
+
+
+def _moved(array: np.ndarray, moves: list[Any]) -> np.ndarray:
+    for move in reversed(moves):
+        array = type(move).evaluate(array, **move.attrs)
+    return array
+
+
+def _known(value: ir.Value) -> np.ndarray | None:
+    """The data of a constant, or of one that is moved: what others use, too, is not folded."""
+    source, moves = _source(value)
+    array = constant_array(source)
+    return None if array is None else _moved(array, moves)
 
 
 def _block_of(places: np.ndarray) -> int | None:

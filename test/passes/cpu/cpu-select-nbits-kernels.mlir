@@ -48,3 +48,21 @@ func.func @short_blocks(%x: tensor<1x64xf32>) -> tensor<1x32xf32> {
   %y = "graph.matmul"(%x, %w) : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
   return %y : tensor<1x32xf32>
 }
+
+// -----
+
+// Scales that something else uses, such as an embedding with the same weights, in another shape.
+
+// CHECK-LABEL: @tied
+// CHECK: graph.nbits_matmul
+func.func @tied(%x: tensor<1x64xf32>) -> (tensor<1x32xf32>, tensor<64xf32>) {
+  %q = "graph.constant"() {value = dense<200> : tensor<32x2x32xui8>} : () -> tensor<32x2x32xui8>
+  %0 = "graph.constant"() {value = dense<0.5> : tensor<64xf32>} : () -> tensor<64xf32>
+  %s = "graph.reshape"(%0) {shape = [32, 2, 1]} : (tensor<64xf32>) -> tensor<32x2x1xf32>
+  %z = "graph.constant"() {value = dense<128> : tensor<ui8>} : () -> tensor<ui8>
+  %1 = "graph.dequantize"(%q, %s, %z) {to = f32} : (tensor<32x2x32xui8>, tensor<32x2x1xf32>, tensor<ui8>) -> tensor<32x2x32xf32>
+  %2 = "graph.reshape"(%1) {shape = [32, 64]} : (tensor<32x2x32xf32>) -> tensor<32x64xf32>
+  %3 = "graph.transpose"(%2) {perm = array<i64: 1, 0>} : (tensor<32x64xf32>) -> tensor<64x32xf32>
+  %y = "graph.matmul"(%x, %3) : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+  return %y, %0 : tensor<1x32xf32>, tensor<64xf32>
+}
