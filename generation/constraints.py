@@ -25,8 +25,8 @@ class GrammarConstraint:
         grammar: str | None = None,
     ):
         try:
-            import llguidance
-            import llguidance.numpy
+            import llguidance  # pyright: ignore[reportMissingImports]
+            import llguidance.numpy  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise MissingPackageError("constraints", "llguidance", "llm") from error
         given = {"regex": regex, "json_schema": json_schema, "lark": grammar}

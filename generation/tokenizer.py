@@ -33,7 +33,7 @@ class Tokenizer:
         `MissingPackageError` without ``tokenizers``.
         """
         try:
-            import tokenizers
+            import tokenizers  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise MissingPackageError("generation of text", "tokenizers", "llm") from error
         path = folder / FILE_NAME
@@ -83,7 +83,7 @@ class Tokenizer:
         if template is None:
             raise UsageError(f"{self.folder}: the tokenizer has no chat template")
         try:
-            import jinja2
+            import jinja2  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise MissingPackageError("chat templates", "jinja2", "llm") from error
         special = {
@@ -113,8 +113,8 @@ def _environment() -> Any:
     import json
     from datetime import datetime
 
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    import jinja2  # pyright: ignore[reportMissingImports]
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # pyright: ignore[reportMissingImports]
 
     def raise_exception(message: str) -> None:
         raise jinja2.TemplateError(message)
@@ -135,7 +135,7 @@ class DecodeStream:
     """Text of tokens that come one by one; it waits for the rest of a character."""
 
     def __init__(self, backend: Any):
-        from tokenizers.decoders import DecodeStream as Backend
+        from tokenizers.decoders import DecodeStream as Backend  # pyright: ignore[reportMissingImports]
 
         self._backend = backend
         self._stream = Backend(skip_special_tokens=True)

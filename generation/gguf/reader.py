@@ -37,7 +37,7 @@ class GGUFFile:
 
     def __init__(self, path: str | os.PathLike[str]):
         try:
-            from gguf import GGUFReader
+            from gguf import GGUFReader  # pyright: ignore[reportAttributeAccessIssue, reportMissingImports]
         except ImportError as error:
             raise MissingPackageError("reading GGUF files", "gguf", "llm") from error
         self.path = Path(path)

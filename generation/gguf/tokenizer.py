@@ -44,7 +44,7 @@ def write_tokenizer(file: GGUFFile, folder: Path) -> None:
     without ``tokenizers``.
     """
     try:
-        import tokenizers
+        import tokenizers  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingPackageError("importing GGUF files", "tokenizers", "llm") from error
     del tokenizers
@@ -88,7 +88,7 @@ class _Tokens:
 
     def add_special(self, tokenizer: Any) -> None:
         """Tell `tokenizer` which tokens are found before a text is split."""
-        from tokenizers import AddedToken
+        from tokenizers import AddedToken  # pyright: ignore[reportMissingImports]
 
         kinds = {_CONTROL: tokenizer.add_special_tokens, _USER_DEFINED: tokenizer.add_tokens}
         for kind, add in kinds.items():
@@ -100,7 +100,7 @@ class _Tokens:
 
 def _byte_level(file: GGUFFile, tokens: _Tokens) -> Any:
     """Merges of bytes, as GPT-2's."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers  # pyright: ignore[reportMissingImports]
 
     name = file.get("tokenizer.ggml.pre", "gpt-2")
     if name not in PRE_TOKENIZERS:
@@ -118,7 +118,7 @@ def _byte_level(file: GGUFFile, tokens: _Tokens) -> Any:
 
 def _sentence_piece(file: GGUFFile, tokens: _Tokens) -> Any:
     """Pieces with scores, as SentencePiece's: the merge with the best score comes first."""
-    from tokenizers import Tokenizer, decoders, models, normalizers
+    from tokenizers import Tokenizer, decoders, models, normalizers  # pyright: ignore[reportMissingImports]
 
     scores = file.require("tokenizer.ggml.scores")
     model = models.BPE(
@@ -152,7 +152,7 @@ def _merges(tokens: _Tokens, scores: list[float]) -> list[tuple[str, str]]:
 
 def _add_beginning(file: GGUFFile, tokens: _Tokens, made: Any) -> None:
     """Put the token that begins a text before each one, if the model wants it."""
-    from tokenizers import processors
+    from tokenizers import processors  # pyright: ignore[reportMissingImports]
 
     begin = tokens.named("bos")
     is_default = file.get("tokenizer.ggml.model") == "llama"
