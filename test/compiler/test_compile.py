@@ -147,6 +147,7 @@ DECISIVE = [
     {"assume": {"batch == 1": True}},
     {"overridden": ["w"]},
     {"independent_dims": ["batch"]},
+    {"donate": ["x"]},
 ]
 """Another value of each option that the result depends on."""
 
