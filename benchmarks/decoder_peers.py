@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .peers import Feed, Peer, PeerError, Terms
+from .peers import Feed, Peer, PeerError, Terms, onnxruntime_options
 
 _PAST, _PRESENT = "past", "present"
 
@@ -47,10 +47,7 @@ def load_onnxruntime_in_place(path: Path, terms: Terms) -> Peer:
     """ONNX Runtime with past and present in one buffer, as onnxruntime-genai has them."""
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = terms.threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options = onnxruntime_options(terms)
     start = time.perf_counter()
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     seconds = time.perf_counter() - start

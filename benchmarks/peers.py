@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -90,10 +91,7 @@ def load_onnxruntime(path: Path, terms: Terms, *, optimized: bool = True) -> Pee
             f"onnxruntime {onnxruntime.__version__} has no provider for {terms.device} in "
             f"{terms.precision}"
         )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = terms.threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options = onnxruntime_options(terms)
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = (
         levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
@@ -110,6 +108,17 @@ def load_onnxruntime(path: Path, terms: Terms, *, optimized: bool = True) -> Pee
         "execution_mode": effective.execution_mode.name,
     }
     return Peer("onnxruntime", shown, seconds, lambda feed: session.run(None, dict(feed)))
+
+
+def onnxruntime_options(terms: Terms) -> Any:
+    """Options of a session with the workers of `terms`, that logs errors alone."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = terms.threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return options
 
 
 def load_openvino(path: Path, terms: Terms) -> Peer:
