@@ -95,6 +95,14 @@ def mark_consumed(block: ir.Block) -> None:
         )
 
 
+def consumes_arguments(function: ir.Operation) -> bool:
+    """Return whether IREE may write results to the memory of an argument of a function."""
+    if "arg_attrs" not in function.attributes:
+        return False
+    given = ir.ArrayAttr(function.attributes["arg_attrs"])
+    return any(CONSUMED in ir.DictAttr(each) for each in given)
+
+
 def _without_mark(attributes: ir.Attribute) -> dict[str, ir.Attribute]:
     return {each.name: each.attr for each in ir.DictAttr(attributes) if each.name != graph.DONATED}
 

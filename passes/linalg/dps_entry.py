@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...mlir import ir
-from ..graph_to_linalg.aliasing import CONSUMED, ops_within
+from ..graph_to_linalg.aliasing import consumes_arguments, ops_within
 from ..infra.base import MODULE, Pass, PassState
 from ..infra.registry import register
 from .abi_arguments import BUFFER, append_buffers
@@ -55,7 +55,7 @@ class DpsEntry(Pass):
         """The reason why `function` gets no such entry; empty if it does."""
         if not function.type.results:
             return "there is no result"
-        if CONSUMED in str(function.operation.attributes.get("arg_attrs", "")):
+        if consumes_arguments(function.operation):
             return "results lie in memory of donated inputs"
         if any(str(type_) == BUFFER for type_ in function.type.inputs):
             return "its intermediate results lie in memory of the caller's"
