@@ -95,7 +95,8 @@ def compile(
     `donate` lists inputs, or patterns (``past_key_values.*``), whose memory a call may write
     results to: the caller gives a `DeviceTensor` away, which cannot be used afterwards, and arrays
     are copied. A cache of keys and values is then updated in place, as its output is the same
-    memory; it has room for as many positions as the input has.
+    memory; it has room for as many positions as the input has. A pattern that no input matches
+    raises UsageError.
 
     With `check_rewrites` each rewrite that fires is evaluated in numpy on random inputs, before and
     after; one that changes the result raises RewriteCheckError.

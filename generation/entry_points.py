@@ -142,10 +142,13 @@ class EntryPoints:
         if key not in self._steps:
             model = step_model(self._config, self._decoder, batch, length)
             what = "prefill" if length > 1 else "decode"
-            self._steps[key] = self._compile(f"{what}-{batch}x{length}", model)
+            donate = [past for past, _ in cache_names(self._config)]
+            self._steps[key] = self._compile(f"{what}-{batch}x{length}", model, donate)
         return self._steps[key]
 
-    def _compile(self, name: str, model: onnx.ModelProto) -> CompiledModel:
+    def _compile(
+        self, name: str, model: onnx.ModelProto, donate: Sequence[str] = ()
+    ) -> CompiledModel:
         """Compile `model`; if its weights are in files, it is written beside these."""
         if self._announce is not None:
             self._announce(name)
@@ -153,7 +156,6 @@ class EntryPoints:
         if self._has_files and name != "sampling":
             source = self._config.model_path.with_suffix(f".{name}.onnx")
             write_atomically(source, model.SerializeToString())
-        donate = [past for past, _ in cache_names(self._config)]
         return compile(source, **{**self._options, "donate": donate})
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from ....errors import (
     LimitError,
     UnsupportedModelError,
     UnsupportedNode,
+    UsageError,
 )
 from ....mlir import func, ir
 from .attributes import check_kinds, read_attribute, read_attributes
@@ -420,7 +421,14 @@ def _require_enough(results: Sequence[ir.Value | None], proto: onnx.NodeProto) -
 
 
 def _argument_attributes(names: Iterable[str], donate: Sequence[str]) -> ir.ArrayAttr:
-    """The attributes of inputs: names, and a mark on those that match a pattern of `donate`."""
+    """The attributes of inputs: names, and a mark on those that match a pattern of `donate`.
+
+    Raises `UsageError` for a pattern that no name matches.
+    """
+    names = list(names)
+    for pattern in donate:
+        if not fnmatch.filter(names, pattern):
+            raise UsageError(f"donate: no input matches '{pattern}' (inputs: {', '.join(names)})")
 
     def attributes(name: str) -> ir.DictAttr:
         known: dict[str, ir.Attribute] = {"graph.name": ir.StringAttr.get(name)}

@@ -154,6 +154,11 @@ def test_a_tensor_that_was_given_away_cannot_be_used():
                 use()
 
 
+def test_a_pattern_that_no_input_matches():
+    with pytest.raises(UsageError, match=r"no input matches 'past\.\*' \(inputs: q, k"):
+        graphc.compile(step_model(STEPS[0]), donate=["past.*"])
+
+
 def test_a_donated_cache_that_is_full():
     sizes = STEPS[0]
     feeds = draw(sizes) | {"total": np.array([25], np.int32)}
