@@ -339,3 +339,14 @@ assert not heavy, heavy
 def test_files_stay_readable():
     for path in sources():
         assert len(path.read_text().splitlines()) <= 500, path
+
+
+def test_tracked_files_stay_small():
+    """A package or a model that `git add --all` took along stays in the history for ever."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    paths = [ROOT / name for name in listed.split("\0") if name]
+    large = {str(path) for path in paths if path.is_file() and path.stat().st_size > 500_000}
+    assert not large, large
