@@ -333,3 +333,9 @@ class QuantizationError(GraphcError):
         "The message names the node, the value or the file. --exclude keeps nodes in f32, "
         "--dynamic quantises without calibration data."
     )
+
+
+class PlacementError(GraphcError):
+    """A part of a model that its device, or every device, refuses to run."""
+
+    remedy = "Add a device that runs the part: `onnxruntime` or `host`, as docs/placement.md says."

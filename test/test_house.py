@@ -158,6 +158,7 @@ FLOORS = {
         "compiler",
     ),
     "quantization": ("errors", "frontend", "runtime", "compiler", "debugging"),
+    "placement": ("errors", "dialects", "frontend", "passes", "runtime", "compiler"),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
         "quantization",
@@ -165,7 +166,7 @@ FLOORS = {
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
         *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "generation"),
-        "quantization",
+        *("placement", "quantization"),
     ),
 }
 """Folders and files that the files of a folder, or one file, may import beside each other; a folder
@@ -176,6 +177,7 @@ OUTSIDE = {
         "runtime/host/",
         "onnx_backend.py",
         "debugging/onnx/",
+        "placement/",
         "generation/",
         "quantization/",
         "benchmarks/",

@@ -27,14 +27,27 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 
 def feeds_for(model: CompiledModel, flags: argparse.Namespace) -> dict[str, Any]:
     """The feeds of `model` from the command line; inputs that it omits are random."""
-    types = {spec.name: spec.type for spec in model.inputs if isinstance(spec, ValueSpec)}
+    return feeds_of(model.inputs, flags, model.metadata.dims, model.overridable)
+
+
+def feeds_of(
+    inputs: Sequence[TensorSpec | ValueSpec],
+    flags: argparse.Namespace,
+    fixed: Mapping[str, int],
+    overridable: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Feeds for `inputs` from the command line; tensors that it omits are random.
+
+    `fixed` has the dimensions whose size the model fixes, `overridable` the inputs with defaults.
+    """
+    types = {spec.name: spec.type for spec in inputs if isinstance(spec, ValueSpec)}
     files = dict(map(binding, flags.input))
     given = {name: read_value(path, types.get(name, "")) for name, path in files.items()}
     dims = parse_dims(flags.dims)
-    tensors = [spec for spec in model.inputs if isinstance(spec, TensorSpec)]
-    others = {spec.name: spec for spec in model.inputs if spec not in tensors}
-    check_dims(dims, tensors, model.metadata.dims)
-    feeds = {name: given.pop(name) for name in (*others, *model.overridable) if name in given}
+    tensors = [spec for spec in inputs if isinstance(spec, TensorSpec)]
+    others = {spec.name: spec for spec in inputs if spec not in tensors}
+    check_dims(dims, tensors, fixed)
+    feeds = {name: given.pop(name) for name in (*others, *overridable) if name in given}
     if missing := [str(spec) for name, spec in others.items() if name not in feeds]:
         raise FeedError(f"only numbers are drawn at random; --input must give {missing[0]}")
     return feeds | make_feeds(tensors, given, dims, flags.seed)

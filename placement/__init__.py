@@ -1,0 +1,12 @@
+"""Placement of a model's parts on several devices, by measured cost.
+
+plan = placement.place("model.onnx", ["cpu", "onnxruntime"], {"x": x})
+print(plan)
+y, = placement.open_placed("model.onnx", plan).run(None, {"x": x})
+"""
+
+from .place import open_placed, place
+from .placed_model import PlacedModel, PlacedPart
+from .plan import PlacedRegion, PlacementPlan
+
+__all__ = ["PlacedModel", "PlacedPart", "PlacedRegion", "PlacementPlan", "open_placed", "place"]

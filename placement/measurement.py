@@ -1,0 +1,167 @@
+"""Times of regions, measured on every backend with the values that the model really computes."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ..errors import PlacementError, VerificationError
+from ..frontend.onnx.partitioning.part_model import part_model
+from ..frontend.onnx.partitioning.partition import Part
+from ..frontend.onnx.partitioning.placement import Placement
+from ..runtime.execution.hybrid import Runnable
+from .backends import PartBackend
+from .calibration import Calibration
+from .regions import ModelRegion
+from .timing import time_in_turns
+
+RELATIVE_TOLERANCE = 2e-2
+"""Difference between two backends that is no rounding, relative to the largest element."""
+
+Notify = Callable[[str], None]
+
+
+@dataclass
+class RegionTimes:
+    """Seconds of a call by backend, and why other backends cannot run the region."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    refusals: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def whole_part(placement: Placement, part: Part) -> onnx.ModelProto:
+    """`part` as a model with all of its constants."""
+    return part_model(placement, Part(False, part.nodes, part.inputs, part.outputs))
+
+
+def measure_regions(
+    placement: Placement,
+    regions: Sequence[ModelRegion],
+    backends: Mapping[str, PartBackend],
+    feeds: Mapping[str, Any],
+    calibration: Calibration,
+    notify: Notify = lambda _: None,
+) -> list[RegionTimes]:
+    """The times of every region on each backend; those that `calibration` has are taken from it.
+
+    The regions run one after the other on `feeds` and what follows from them, so that indices are
+    valid and sizes are real. Every backend must agree with the first one that runs the region;
+    otherwise `VerificationError` names the region and the output.
+    """
+    values: dict[str, Any] = dict(feeds)
+    last_use = {name: n for n, region in enumerate(regions) for name in region.part.inputs}
+    found: list[RegionTimes] = []
+    for number, region in enumerate(regions):
+        notify(f"region {number + 1} of {len(regions)}")
+        model = whole_part(placement, region.part)
+        inputs = {name: values[name] for name in region.part.inputs}
+        times, results = _measure(region_digest(model), model, inputs, backends, calibration)
+        if not times.seconds:
+            reasons = "; ".join(times.refusals.values())
+            raise PlacementError(f"{describe_region(placement, region)} runs nowhere: {reasons}")
+        found.append(times)
+        values |= results
+        for name in [name for name in values if last_use.get(name, -1) <= number]:
+            del values[name]
+    return found
+
+
+def _measure(
+    digest: str,
+    model: onnx.ModelProto,
+    inputs: Mapping[str, Any],
+    backends: Mapping[str, PartBackend],
+    calibration: Calibration,
+) -> tuple[RegionTimes, dict[str, Any]]:
+    times = RegionTimes()
+    known = calibration.regions.setdefault(digest, {})
+    wanted = [name for name in backends if name not in known]
+    opened: dict[str, Runnable] = {}
+    results: dict[str, dict[str, Any]] = {}
+    try:
+        for name in wanted or list(known)[:1]:
+            try:
+                opened[name] = backends[name].open(model)
+            except PlacementError as error:
+                times.refusals[name] = str(error)
+                continue
+            results[name] = opened[name].run(inputs)
+            _require_agreement(model, results, name)
+        if wanted:
+            calls = {name: partial(each.run, inputs) for name, each in opened.items()}
+            known |= time_in_turns(calls)
+    finally:
+        for each in opened.values():
+            each.close()
+    times.seconds = {name: known[name] for name in backends if name in known}
+    return times, next(iter(results.values()), {})
+
+
+def _require_agreement(
+    model: onnx.ModelProto, results: Mapping[str, Mapping[str, Any]], name: str
+) -> None:
+    """Raise `VerificationError` if `name` and the first backend differ by more than rounding."""
+    first = next(iter(results))
+    for output, expected in results[first].items():
+        if not agree(expected, results[name][output]):
+            nodes = ", ".join(node.name for node in model.graph.node[:3])
+            raise VerificationError(
+                f"value '{output}' of nodes {nodes}: '{name}' and '{first}' compute different "
+                "results; exclude one of them with --devices, and report this"
+            )
+
+
+def agree(expected: Any, actual: Any) -> bool:
+    """True if two results are the same but for rounding."""
+    if not isinstance(expected, np.ndarray):
+        return repr(expected) == repr(actual)
+    actual = np.asarray(actual)
+    if expected.shape != actual.shape or expected.dtype.kind in "OSU":
+        return expected.shape == actual.shape and bool(np.all(expected == actual))
+    first, second = expected.astype(np.float64), actual.astype(np.float64)
+    finite = np.isfinite(first)
+    if not np.array_equal(finite, np.isfinite(second)):
+        return False
+    scale = np.abs(first[finite]).max(initial=0.0)
+    slack = RELATIVE_TOLERANCE * scale if expected.dtype.kind == "f" else 1.0
+    return bool(np.all(np.abs(first[finite] - second[finite]) <= slack))
+
+
+def describe_region(placement: Placement, region: ModelRegion) -> str:
+    """The nodes of `region`, for messages."""
+    names = [placement.nodes[index].name for index in region.home]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"region of {', '.join(names[:3])}{more}"
+
+
+def region_digest(model: onnx.ModelProto) -> str:
+    """A key of a region's model that does not depend on names or on values of large constants."""
+    graph = model.graph
+    names: dict[str, str] = {"": ""}
+
+    def renamed(name: str) -> str:
+        return names.setdefault(name, f"v{len(names)}")
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.value_info[:]
+    digest = hashlib.sha256()
+    for info in graph.input:
+        digest.update(f"{renamed(info.name)}:{info.type}".encode())
+    for tensor in graph.initializer:
+        digest.update(f"{renamed(tensor.name)}:{tensor.data_type}:{list(tensor.dims)}".encode())
+        if np.prod(tensor.dims, dtype=np.int64) <= 64:
+            digest.update(onnx.numpy_helper.to_array(tensor).tobytes())
+    for node in copy.graph.node:
+        node.name = ""
+        node.doc_string = ""
+        node.input[:] = [renamed(name) for name in node.input]
+        node.output[:] = [renamed(name) for name in node.output]
+        digest.update(node.SerializeToString(deterministic=True))
+    digest.update(" ".join(renamed(output.name) for output in graph.output).encode())
+    digest.update(repr(sorted((o.domain, o.version) for o in model.opset_import)).encode())
+    return digest.hexdigest()[:32]

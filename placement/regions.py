@@ -1,0 +1,117 @@
+"""Regions of an ONNX model: the nodes that stay together when the model is divided among devices.
+
+A node whose kernel would be fused with what computes its operand joins that node's region.
+Constants, dequantised weights and sizes are computed in each region that reads them.
+"""
+
+from dataclasses import dataclass
+
+from ..frontend.onnx.partitioning.inlining import operator_of
+from ..frontend.onnx.partitioning.partition import Part, Partitioner
+from ..frontend.onnx.partitioning.placement import Placement
+
+_FUSED = frozenset({
+    "Abs", "Add", "BatchNormalization", "Cast", "Ceil", "Celu", "Clip", "Cos", "Div", "Elu", "Erf",
+    "Exp", "FastGelu", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log",
+    "Max", "Min", "Mish", "Mul", "Neg", "PRelu", "Pow", "QuantizeLinear", "QuickGelu", "Reciprocal",
+    "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum",
+    "Swish", "Tanh", "ThresholdedRelu", "Where",
+    "Expand", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze",
+})  # fmt: skip
+"""Elementwise operators and views, which compilers fuse with the producer of their operand."""
+
+
+@dataclass(frozen=True)
+class ModelRegion:
+    """A region of a model: its own nodes, and the part that a device would run, by node indices."""
+
+    home: tuple[int, ...]
+    part: Part
+
+
+class RegionPartitioner(Partitioner):
+    """Divides a model into regions, in topological order."""
+
+    def __init__(self, placement: Placement):
+        super().__init__(placement)
+        self.readers = [0] * len(self.nodes)
+        for names in self.reads:
+            for name in names:
+                if name in self.producer:
+                    self.readers[self.producer[name]] += 1
+        for name in self.results:
+            if name in self.producer:
+                self.readers[self.producer[name]] += 1
+
+    def regions(self) -> list[ModelRegion]:
+        """The regions of what is live."""
+        homes: list[list[int]] = []
+        region_of: dict[int, int] = {}
+        for index in self.live():
+            if self.is_shared(index):
+                continue
+            joined = self._joined(index, region_of)
+            if joined is None:
+                joined = len(homes)
+                homes.append([])
+            homes[joined].append(index)
+            region_of[index] = joined
+        return self.with_values(homes)
+
+    def with_values(self, homes: list[list[int]]) -> list[ModelRegion]:
+        """Parts with nodes `homes`, with the inputs and outputs of each."""
+        parts = [Part(self.native[home[0]], self._with_shared(home)) for home in homes]
+        for part in parts:
+            part.inputs = self._inputs(part)
+        wanted = set(self.results).union(*(part.inputs for part in parts))
+        for home, part in zip(homes, parts, strict=True):
+            part.outputs = [n for i in home for n in self.nodes[i].output if n in wanted]
+        return [ModelRegion(tuple(h), p) for h, p in zip(homes, parts, strict=True)]
+
+    def is_shared(self, index: int) -> bool:
+        """True if each region that reads a node's result computes it for itself."""
+        return self._is_constant(index) or (
+            not set(self.nodes[index].output) & set(self.results)
+            and (self._computes_sizes(index) or self._dequantizes(index))
+        )
+
+    def _dequantizes(self, index: int) -> bool:
+        return operator_of(self.nodes[index]) == "DequantizeLinear" and self.native[index]
+
+    def _joined(self, index: int, region_of: dict[int, int]) -> int | None:
+        """The region whose kernel can compute node `index` as well.
+
+        That is the last of those it reads: an earlier one would have to wait for a later one.
+        """
+        if operator_of(self.nodes[index]) not in _FUSED:
+            return None
+        producers = self.producers(index)
+        if not producers:
+            return None
+        last = max(region_of[producer] for producer in producers)
+        fused = [p for p in producers if region_of[p] == last]
+        same_side = all(self.native[p] == self.native[index] for p in fused)
+        return last if same_side and any(self.readers[p] == 1 for p in fused) else None
+
+    def producers(self, index: int) -> list[int]:
+        """The nodes with a region whose results node `index` reads, also through shared nodes."""
+        found: list[int] = []
+        work, seen = [index], set[int]()
+        while work:
+            for name in self.reads[work.pop()]:
+                producer = self.producer.get(name)
+                if producer is None or producer in seen:
+                    continue
+                seen.add(producer)
+                (work if self.is_shared(producer) else found).append(producer)
+        return found
+
+    def _with_shared(self, home: list[int]) -> list[int]:
+        nodes, work = set(home), list(home)
+        while work:
+            for name in self.reads[work.pop()]:
+                producer = self.producer.get(name)
+                if producer is not None and producer not in nodes and self.is_shared(producer):
+                    nodes.add(producer)
+                    work.append(producer)
+        return sorted(nodes)

@@ -1,0 +1,252 @@
+"""Models placed on graphc's CPU target, ONNX Runtime and the host."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from graphc import placement
+from graphc.errors import (
+    ExecutionError,
+    FeedError,
+    PlacementError,
+    UsageError,
+    VerificationError,
+)
+from graphc.placement import backends as backends_module
+from graphc.placement.calibration import Calibration, read_calibration, this_machine
+from graphc.placement.measurement import agree, region_digest
+from graphc.tools import gc_place
+
+pytest.importorskip("scipy")
+DEVICES = ("cpu", "onnxruntime")
+
+
+def _model(nodes, inputs, outputs, initializers=()) -> onnx.ModelProto:
+    proto = helper.make_graph(nodes, "model", inputs, outputs, initializers)
+    return helper.make_model(
+        proto,
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)],
+        ir_version=8,
+    )
+
+
+def _floats(name: str, *shape: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+@pytest.fixture(scope="module")
+def residual() -> onnx.ModelProto:
+    """Two matmuls with activations, and a sum over both."""
+    random = np.random.default_rng(0)
+    weights = [
+        onnx.numpy_helper.from_array(random.standard_normal((8, 8)).astype(np.float32), name)
+        for name in ("w0", "w1")
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["m0"], name="first"),
+        helper.make_node("Relu", ["m0"], ["r0"], name="relu"),
+        helper.make_node("MatMul", ["r0", "w1"], ["m1"], name="second"),
+        helper.make_node("Add", ["m1", "r0"], ["sum"], name="sum"),
+        helper.make_node("Softmax", ["sum"], ["y"], name="softmax"),
+    ]
+    return _model(nodes, [_floats("x", 4, 8)], [_floats("y", 4, 8)], weights)
+
+
+@pytest.fixture(scope="module")
+def words() -> onnx.ModelProto:
+    """Labels to numbers, which only the host and ONNX Runtime look up, and a matmul."""
+    lookup = helper.make_node(
+        "LabelEncoder", ["word"], ["number"], name="lookup", domain="ai.onnx.ml",
+        keys_strings=["a", "b"], values_floats=[1.0, 2.0],
+    )  # fmt: skip
+    weight = onnx.numpy_helper.from_array(np.full((1, 3), 2, np.float32), "w")
+    nodes = [lookup, helper.make_node("MatMul", ["number", "w"], ["y"], name="matmul")]
+    word = helper.make_tensor_value_info("word", TensorProto.STRING, [2, 1])
+    return _model(nodes, [word], [_floats("y", 2, 3)], [weight])
+
+
+X = np.random.default_rng(1).standard_normal((4, 8)).astype(np.float32)
+WORDS = np.array([["b"], ["a"]], object)
+
+
+def _reference(model: onnx.ModelProto, feeds) -> list[np.ndarray]:
+    import onnxruntime
+
+    return onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+
+
+def test_a_placed_model_gives_the_results_of_one_device(residual):
+    plan = placement.place(residual, DEVICES, {"x": X})
+    assert plan.device_of.keys() == {"first", "relu", "second", "sum", "softmax"}
+    assert [region.nodes for region in plan.regions] == [
+        ("first", "relu"), ("second", "sum"), ("softmax",),
+    ]  # fmt: skip
+    assert set(plan.single) == set(DEVICES)
+    assert plan.seconds <= min(plan.single.values()) * (1 + 1e-9)
+    model = placement.open_placed(residual, plan)
+    (expected,) = _reference(residual, {"x": X})
+    np.testing.assert_allclose(model.run(None, {"x": X})[0], expected, rtol=1e-5)
+    model.close()
+    with pytest.raises(UsageError, match="closed"):
+        model.run(None, {"x": X})
+
+
+def test_an_edited_placement_file_is_followed(residual, tmp_path):
+    placed = {"first": "cpu", "relu": "cpu", "second": "onnxruntime", "sum": "cpu"}
+    path = tmp_path / "place.json"
+    content = {"format": 1, "devices": DEVICES, "nodes": {**placed, "softmax": "onnxruntime"}}
+    path.write_text(json.dumps(content))
+    model = placement.open_placed(residual, path)
+    assert [(part.device, part.nodes) for part in model.parts] == [
+        ("cpu", ("first", "relu")),
+        ("onnxruntime", ("second",)),
+        ("cpu", ("sum",)),
+        ("onnxruntime", ("softmax",)),
+    ]
+    (expected,) = _reference(residual, {"x": X})
+    np.testing.assert_allclose(model.run(["y"], {"x": X})[0], expected, rtol=1e-5)
+    with pytest.raises(FeedError, match="takes"):
+        model.run(None, {"z": X})
+    with pytest.raises(UsageError, match="no output named 'z'"):
+        model.run(["z"], {"x": X})
+    with pytest.raises(ExecutionError, match="part 0 on 'cpu', which begins with 'first'"):
+        model.run(None, {"x": X[:2]})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ({"third": "cpu"}, "the node 'third', which the model lacks"),
+        ({"second": None}, "no device for the node 'second'"),
+        ({"second": "tpu"}, "no target is named 'tpu'"),
+    ],
+)
+def test_a_placement_file_that_does_not_fit_is_refused(residual, tmp_path, nodes, message):
+    placed = dict.fromkeys(("first", "relu", "second", "sum", "softmax"), "cpu") | nodes
+    path = tmp_path / "place.json"
+    kept = {node: device for node, device in placed.items() if device}
+    path.write_text(json.dumps({"format": 1, "nodes": kept}))
+    with pytest.raises(UsageError, match=message):
+        placement.open_placed(residual, path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "nodes": {}}', '{"format": 1}', "\0"])
+def test_files_of_another_kind_are_refused(residual, tmp_path, text):
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"file.json' is no placement file"):
+        placement.open_placed(residual, path)
+    with pytest.raises(UsageError, match=r"file.json' is no calibration file"):
+        placement.place(residual, DEVICES, {"x": X}, calibration=path)
+
+
+def test_text_runs_on_onnxruntime_and_numbers_anywhere(words):
+    plan = placement.place(words, DEVICES, {"word": WORDS})
+    assert plan.device_of["lookup"] == "onnxruntime"
+    assert set(plan.single) == {"onnxruntime"}
+    model = placement.open_placed(words, plan)
+    np.testing.assert_array_equal(model.run(None, {"word": WORDS})[0], [[4] * 3, [2] * 3])
+
+
+def test_the_host_is_a_device(words):
+    plan = placement.place(words, ("cpu", "host"), {"word": WORDS})
+    assert plan.device_of["lookup"] == "host"
+    model = placement.open_placed(words, plan)
+    np.testing.assert_array_equal(model.run(None, {"word": WORDS})[0], [[4] * 3, [2] * 3])
+
+
+def test_a_region_that_runs_nowhere_is_named(words):
+    with pytest.raises(PlacementError, match="region of lookup runs nowhere: cpu: "):
+        placement.place(words, ("cpu",), {"word": WORDS})
+
+
+def test_devices_that_disagree_are_an_error(residual, monkeypatch):
+    run = backends_module._OnnxRuntimePart.run
+    wrong = {"sum"}
+
+    def run_wrong(self, feeds):
+        results = run(self, feeds)
+        return {n: v + 1 if n in wrong else v for n, v in results.items()}
+
+    monkeypatch.setattr(backends_module._OnnxRuntimePart, "run", run_wrong)
+    with pytest.raises(VerificationError, match=r"value 'sum' of nodes second, sum: 'onnxruntime'"):
+        placement.place(residual, DEVICES, {"x": X})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (np.float32([1, 2]), np.float32([1, 2.0001]), True),
+        (np.float32([1, 2]), np.float32([1, 2.2]), False),
+        (np.float32([np.nan, 2]), np.float32([np.nan, 2]), True),
+        (np.float32([np.nan, 2]), np.float32([0, 2]), False),
+        (np.array([3]), np.array([5]), False),
+        (np.array(["a"], object), np.array(["a"], object), True),
+        (np.array(["a"], object), np.array(["b"], object), False),
+        (np.zeros((2, 1)), np.zeros((1, 2)), False),
+        ([np.float32(1)], [np.float32(1)], True),
+    ],
+)
+def test_agreement_of_results(first, second, same):
+    assert agree(first, second) == same
+
+
+def test_times_are_kept_for_regions_alike(residual, tmp_path, monkeypatch):
+    path = tmp_path / "machine.json"
+    placement.place(residual, DEVICES, {"x": X}, calibration=path)
+    kept = read_calibration(path)
+    assert all(set(seconds) == set(DEVICES) for seconds in kept.regions.values())
+    for each in kept.regions.values():
+        each["onnxruntime"], each["cpu"] = 1e-6, 1.0
+    path.write_text(kept.to_json())
+    plan = placement.place(residual, DEVICES, {"x": X}, calibration=path)
+    assert set(plan.device_of.values()) == {"onnxruntime"}
+
+
+def test_a_calibration_of_another_machine_is_not_used(tmp_path):
+    path = tmp_path / "machine.json"
+    forged = Calibration({**this_machine(), "cpu": "z80"}, {"digest": {"cpu": 1.0}})
+    path.write_text(forged.to_json())
+    assert read_calibration(path).regions == {}
+    with pytest.raises(UsageError, match="different machines"):
+        Calibration(this_machine()).merge(forged)
+
+
+def test_calibrations_merge(tmp_path):
+    one = Calibration({}, {"a": {"cpu": 1.0}, "b": {"cpu": 2.0}})
+    two = Calibration({}, {"a": {"onnxruntime": 3.0}, "c": {"cpu": 4.0}})
+    one.merge(two)
+    assert one.regions == {
+        "a": {"cpu": 1.0, "onnxruntime": 3.0}, "b": {"cpu": 2.0}, "c": {"cpu": 4.0},
+    }  # fmt: skip
+    before = one.to_json()
+    one.merge(two)
+    assert one.to_json() == before
+    assert Calibration.from_json(before, "text").to_json() == before
+
+
+def test_digests_of_regions_ignore_names_and_weights_only(residual):
+    digest = region_digest(residual)
+    renamed = onnx.ModelProto.FromString(residual.SerializeToString())
+    for node in renamed.graph.node:
+        node.name += "_"
+        node.input[:] = [n if n in ("x", "w0", "w1") else n + "_" for n in node.input]
+        node.output[:] = [n if n == "y" else n + "_" for n in node.output]
+    assert region_digest(renamed) == digest
+    renamed.graph.node[1].op_type = "Sigmoid"
+    assert region_digest(renamed) != digest
+
+
+def test_the_tool_writes_a_placement_file(residual, tmp_path, capsys):
+    onnx.save(residual, tmp_path / "m.onnx")
+    out = tmp_path / "place.json"
+    assert gc_place.main([str(tmp_path / "m.onnx"), "-o", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "predicted: " in printed
+    assert "all on onnxruntime: " in printed
+    assert placement.open_placed(residual, out).run(None, {"x": X})
+    assert gc_place.main([str(tmp_path / "m.onnx"), "--devices", "cpu,cpu"]) == 2
+    assert "different ones" in capsys.readouterr().err
