@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -167,6 +167,9 @@ memory: $(STAMP)  ## Compare what the models of `make bench` allocate with what 
 
 errors: $(STAMP)  ## Break every node of ONNX's test suite for backends, and read the errors
 	$(call LONG_TESTS,"every node of the ONNX suite broken in one of four ways and every size of its inputs one larger")
+
+placement: $(STAMP)  ## Compare placements of random graphs with all possible ones
+	$(call LONG_TESTS,"assignments of random graphs to devices beside all assignments")
 
 cache: $(STAMP)  ## Kill compilations that share a cache, at any moment
 	$(call LONG_TESTS,"compilations that share a cache killed at any moment")

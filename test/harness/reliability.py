@@ -37,6 +37,7 @@ COMMANDS = {
     "pages": "make pages",
     "memory": "make memory",
     "errors": "make errors",
+    "placement": "make placement",
     "cache": "make cache",
     "soak": "make soak",
 }
