@@ -25,9 +25,11 @@ def load(path: Path) -> onnx.ModelProto:
     return filled(onnx.load(path))
 
 
-def load_shortened(path: Path, batch: int | None = None) -> onnx.ModelProto:
-    """The model with the first and the last layer of each stack alone, and another `batch` if that
-    is given. The same rewrites fire as on the whole model, and the same kernels are compiled."""
+def load_shortened(path: Path) -> onnx.ModelProto:
+    """The model with the first and the last layer of each stack alone.
+
+    The same rewrites fire as on the whole model, and the same kernels are compiled.
+    """
     model = onnx.load(path)
     graph = model.graph
     ends: dict[str, dict[int, str]] = {}
@@ -39,9 +41,6 @@ def load_shortened(path: Path, batch: int | None = None) -> onnx.ModelProto:
     for node in graph.node:
         for at, name in enumerate(node.input):
             node.input[at] = skipped.get(name, name)
-    for value in (*graph.input, *graph.output):
-        first = value.type.tensor_type.shape.dim[0]
-        first.dim_value = batch or first.dim_value
     needed = onnx.utils.Extractor(model)
     names = ([each.name for each in part] for part in (graph.input, graph.output))
     return filled(needed.extract_model(*names))
