@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ..benchmarks.measure import MeasurementPlan
 from ..frontend.onnx.partitioning.placement import Placement
 from .backends import PartBackend
+from .measurement import seconds_in_turns
 from .placed_model import open_parts
 from .plan import PlacementPlan
-from .timing import time_in_turns
 
 PLACED = "placed"
-ROUNDS = 15
+PLAN = MeasurementPlan(rounds=10, burst_seconds=0.05)
 GAIN = 0.98
 """A model in parts must take at most this share of the time of the best single device."""
 
@@ -39,9 +40,7 @@ def measure_placed(
     }
     try:
         calls = {name: partial(model.run, None, feeds) for name, model in models.items()}
-        for call in calls.values():
-            call()
-        return time_in_turns(calls, ROUNDS)
+        return seconds_in_turns(calls, PLAN)
     finally:
         for model in models.values():
             model.close()

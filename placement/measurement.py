@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from ..benchmarks.measure import MeasurementPlan, in_turns
+from ..debugging.difference import difference, relative_difference
 from ..errors import PlacementError, VerificationError
 from ..frontend.onnx.partitioning.part_model import part_model
 from ..frontend.onnx.partitioning.partition import Part
@@ -17,10 +19,12 @@ from ..runtime.execution.hybrid import Runnable
 from .backends import PartBackend
 from .calibration import Calibration
 from .regions import ModelRegion
-from .timing import time_in_turns
 
 RELATIVE_TOLERANCE = 2e-2
 """Difference between two backends that is no rounding, relative to the largest element."""
+
+PLAN = MeasurementPlan(rounds=5, burst_seconds=0.005, warmup_runs=1)
+"""The measurement of a region."""
 
 Notify = Callable[[str], None]
 
@@ -93,12 +97,19 @@ def _measure(
             _require_agreement(model, results, name)
         if wanted:
             calls = {name: partial(each.run, inputs) for name, each in opened.items()}
-            known |= time_in_turns(calls)
+            known |= seconds_in_turns(calls, PLAN)
     finally:
         for each in opened.values():
             each.close()
     times.seconds = {name: known[name] for name in backends if name in known}
     return times, next(iter(results.values()), {})
+
+
+def seconds_in_turns(
+    calls: Mapping[str, Callable[[], Any]], plan: MeasurementPlan
+) -> dict[str, float]:
+    """The median seconds of each call, measured in turns."""
+    return {name: timing.median / 1e3 for name, timing in in_turns(calls, plan).items()}
 
 
 def _require_agreement(
@@ -117,18 +128,12 @@ def _require_agreement(
 
 def agree(expected: Any, actual: Any) -> bool:
     """True if two results are the same but for rounding."""
-    if not isinstance(expected, np.ndarray):
+    if not isinstance(expected, np.ndarray) or expected.dtype.kind in "OSU":
         return repr(expected) == repr(actual)
     actual = np.asarray(actual)
-    if expected.shape != actual.shape or expected.dtype.kind in "OSU":
-        return expected.shape == actual.shape and bool(np.all(expected == actual))
-    first, second = expected.astype(np.float64), actual.astype(np.float64)
-    finite = np.isfinite(first)
-    if not np.array_equal(finite, np.isfinite(second)):
-        return False
-    scale = np.abs(first[finite]).max(initial=0.0)
-    slack = RELATIVE_TOLERANCE * scale if expected.dtype.kind == "f" else 1.0
-    return bool(np.all(np.abs(first[finite] - second[finite]) <= slack))
+    if expected.dtype.kind in "iu":  # a value beside a half may round either way
+        return expected.shape == actual.shape and difference(actual, expected).absolute <= 1
+    return relative_difference(actual, expected) <= RELATIVE_TOLERANCE
 
 
 def describe_region(placement: Placement, region: ModelRegion) -> str:

@@ -158,7 +158,11 @@ FLOORS = {
         "compiler",
     ),
     "quantization": ("errors", "frontend", "runtime", "compiler", "debugging"),
-    "placement": ("errors", "dialects", "frontend", "passes", "runtime", "compiler"),
+    "benchmarks/measure": (),
+    "placement": (
+        *("errors", "dialects", "frontend", "passes", "runtime", "compiler", "debugging"),
+        "benchmarks/measure",
+    ),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
         "quantization",
