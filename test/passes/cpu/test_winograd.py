@@ -52,19 +52,22 @@ NAMED_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("vector_bits", "tile", "named"), [(256, 2, (0, 2, 3)), (512, 4, (0,))])
-def test_named_sizes(vector_bits, tile, named, monkeypatch):
+@pytest.mark.parametrize(
+    ("vector_bits", "tile", "named", "cases"),
+    [(256, 2, (0, 2, 3), NAMED_CASES[::2]), (512, 4, (0,), NAMED_CASES[1::2])],
+)
+def test_named_sizes(vector_bits, tile, named, cases, monkeypatch):
     """One program is right for sizes that grow and shrink, down to one pixel."""
     monkeypatch.setattr(winograd, "GAIN", 0)
-    model, _ = convolution_model(NAMED_CASES, vector_bits, named)
+    model, _ = convolution_model(cases, vector_bits, named)
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits, tile))
-    assert compiled.report.rewrites["winograd-conv"].count == len(NAMED_CASES)
+    assert compiled.report.rewrites["winograd-conv"].count == len(cases)
     for change in (0, 3, 21, 1, 0):
-        cases = [case.resized(named, change) for case in NAMED_CASES]
-        _, feeds = convolution_model(cases, change)
+        resized = [case.resized(named, change) for case in cases]
+        _, feeds = convolution_model(resized, change)
         results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
         for ours, theirs in results:
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
