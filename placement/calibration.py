@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..compiler.driver import package_versions
 from ..errors import OutputError, UsageError
-from ..runtime import resolve_target
-from ..runtime.device.discovery import on_this_machine
-from ..runtime.threads.usable_cpus import usable_cpus
+from ..profiling.machine import this_machine
 from .region_graph import Link
 
 FORMAT = 1
@@ -76,16 +73,6 @@ def _seconds(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
         raise ValueError(f"{value!r} is no time in seconds")
     return float(value)
-
-
-def this_machine(threads: int | None = None) -> dict[str, Any]:
-    """Facts that measured times depend on: the CPU, the number of threads, and the versions."""
-    target = on_this_machine(resolve_target("cpu"))
-    return {
-        "cpu": repr(target.cpu),
-        "threads": threads or usable_cpus(),
-        "versions": package_versions(),
-    }
 
 
 def read_calibration(path: Path | None, threads: int | None = None) -> Calibration:

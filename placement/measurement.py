@@ -1,6 +1,5 @@
 """Times of regions, measured on every backend with the values that the model really computes."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ from ..errors import PlacementError, VerificationError
 from ..frontend.onnx.partitioning.part_model import part_model
 from ..frontend.onnx.partitioning.partition import Part
 from ..frontend.onnx.partitioning.placement import Placement
+from ..frontend.onnx.structural_digest import structural_digest
 from ..runtime.execution.hybrid import Runnable
 from .backends import PartBackend
 from .calibration import Calibration
@@ -63,7 +63,7 @@ def measure_regions(
         notify(f"region {number + 1} of {len(regions)}")
         model = whole_part(placement, region.part)
         inputs = {name: values[name] for name in region.part.inputs}
-        times, results = _measure(region_digest(model), model, inputs, backends, calibration)
+        times, results = _measure(structural_digest(model), model, inputs, backends, calibration)
         if not times.seconds:
             reasons = "; ".join(times.refusals.values())
             raise PlacementError(f"{describe_region(placement, region)} runs nowhere: {reasons}")
@@ -141,32 +141,3 @@ def describe_region(placement: Placement, region: ModelRegion) -> str:
     names = [placement.nodes[index].name for index in region.home]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"region of {', '.join(names[:3])}{more}"
-
-
-def region_digest(model: onnx.ModelProto) -> str:
-    """A key of a region's model that does not depend on names or on values of large constants."""
-    graph = model.graph
-    names: dict[str, str] = {"": ""}
-
-    def renamed(name: str) -> str:
-        return names.setdefault(name, f"v{len(names)}")
-
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.value_info[:]
-    digest = hashlib.sha256()
-    for info in graph.input:
-        digest.update(f"{renamed(info.name)}:{info.type}".encode())
-    for tensor in graph.initializer:
-        digest.update(f"{renamed(tensor.name)}:{tensor.data_type}:{list(tensor.dims)}".encode())
-        if np.prod(tensor.dims, dtype=np.int64) <= 64:
-            digest.update(onnx.numpy_helper.to_array(tensor).tobytes())
-    for node in copy.graph.node:
-        node.name = ""
-        node.doc_string = ""
-        node.input[:] = [renamed(name) for name in node.input]
-        node.output[:] = [renamed(name) for name in node.output]
-        digest.update(node.SerializeToString(deterministic=True))
-    digest.update(" ".join(renamed(output.name) for output in graph.output).encode())
-    digest.update(repr(sorted((o.domain, o.version) for o in model.opset_import)).encode())
-    return digest.hexdigest()[:32]

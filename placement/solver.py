@@ -52,11 +52,13 @@ class _Programme:
         ]
         rows, columns, coefficients = zip(*entries, strict=True)
         matrix = csr_array((coefficients, (rows, columns)), shape=(len(self.rows), len(self.costs)))
-        lower, upper = ([row[side] for row in self.rows] for side in (1, 2))
+        lower = np.array([least for _, least, _ in self.rows])
+        upper = np.array([most for _, _, most in self.rows])
         scale = max(map(abs, self.costs), default=0) or 1.0
         found = milp(
             np.array(self.costs) / scale,  # HiGHS has absolute tolerances
-            constraints=LinearConstraint(matrix, lower, upper),
+            # SciPy's annotations allow numbers alone.
+            constraints=LinearConstraint(matrix, lower, upper),  # pyright: ignore[reportArgumentType]
             bounds=Bounds(0, 1),
             integrality=np.array(self.integral, np.uint8),
             options={"mip_rel_gap": 0.0},
@@ -91,7 +93,8 @@ def assign(graph: RegionGraph, table: DeviceTable) -> list[str]:
             "the constants of the model do not fit the devices: "
             + ", ".join(f"{name} has {size} bytes" for name, size in table.capacity.items())
         )
-    return [max(variables, key=lambda d: solution[variables[d]]) for variables in runs]
+    values: np.ndarray = solution
+    return [max(variables, key=lambda d: values[variables[d]]) for variables in runs]
 
 
 def _region_variables(
