@@ -161,6 +161,10 @@ FLOORS = {
     "benchmarks/measure": (),
     "placement": (
         *("errors", "dialects", "frontend", "passes", "runtime", "compiler", "debugging"),
+        *("profiling", "benchmarks/measure"),
+    ),
+    "tuning": (
+        *("errors", "frontend", "passes", "runtime", "compiler", "debugging", "profiling"),
         "benchmarks/measure",
     ),
     "benchmarks": (
@@ -170,7 +174,7 @@ FLOORS = {
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
         *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "generation"),
-        *("placement", "quantization"),
+        *("placement", "quantization", "tuning"),
     ),
 }
 """Folders and files that the files of a folder, or one file, may import beside each other; a folder

@@ -55,6 +55,7 @@ class GraphDirectConv(Pass):
 
     name = "graph-direct-conv"
     anchor = FUNCTION
+    optional = True
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
 

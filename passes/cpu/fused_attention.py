@@ -42,6 +42,7 @@ class GraphFusedAttention(Pass):
 
     name = "graph-fused-attention"
     anchor = FUNCTION
+    optional = True
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
 

@@ -55,6 +55,7 @@ class CpuFuseDepthwise(Pass):
 
     name = "cpu-fuse-depthwise"
     anchor = FUNCTION
+    optional = True
     cpu: CpuModel = GENERIC_CPU
     threads: int = 0
     """Threads that share the work; with 0 the pass does nothing."""

@@ -14,6 +14,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from ..infra.tunable import tunable
 from ..kernels.loop_cost import is_in_kernel
 from .matmul_forms import F24_BOUND, Bf16Form, Bf16x3Form, MatmulForm
 from .recurrent import PackRecurrence
@@ -52,12 +53,12 @@ class CpuSelectMatmulKernels(Pass):
     """The CPU to compile for; without vectors the pass does nothing."""
     bf16: Literal["none", "amx", "avx512bf16"] = "none"
     """The unit that multiplies factors rounded to bf16, with vectors of 512 bits."""
-    bf16x3: Literal["none", "amx"] = "none"
+    bf16x3: Literal["none", "amx"] = tunable("none", values=("none", "amx"), rounds=True)
     """The unit that multiplies factors of f32 as two of bf16."""
-    allow_f24: bool = False
+    allow_f24: bool = tunable(False, values=(False, True), rounds=True)
     """True if large weights of matmuls with few rows are rounded to 24 bits."""
 
-    allow_strassen: bool = False
+    allow_strassen: bool = tunable(False, values=(False, True), rounds=True)
     """True if large f32 matmuls are computed by blocks, with fewer multiplications."""
     threads: int = 1
     """Threads that will share the work."""

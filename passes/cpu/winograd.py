@@ -17,6 +17,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from ..infra.tunable import tunable
 from ..kernels.vector_registers import register_tile
 
 TILES = (4, 2)
@@ -46,7 +47,7 @@ class GraphWinograd(Pass):
     anchor = FUNCTION
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
-    tile: int = max(TILES)
+    tile: int = tunable(max(TILES), values=(0, *sorted(TILES)), rounds=True)
     """The largest tiles to use: 4, 2, or 0 for none."""
 
     def run(self, op: Any, state: PassState) -> None:

@@ -74,6 +74,8 @@ class Pass:
     name: ClassVar[str] = ""
     anchor: ClassVar[str] = MODULE
     """The op that the pass runs on: the module, or each function."""
+    optional: ClassVar[bool] = False
+    """True if a pipeline without the pass computes the same, so that tuning may leave it out."""
 
     @property
     def bound(self) -> float | None:

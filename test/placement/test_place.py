@@ -15,9 +15,11 @@ from graphc.errors import (
     UsageError,
     VerificationError,
 )
+from graphc.frontend.onnx.structural_digest import structural_digest
 from graphc.placement import backends as backends_module
-from graphc.placement.calibration import Calibration, read_calibration, this_machine
-from graphc.placement.measurement import agree, region_digest
+from graphc.placement.calibration import Calibration, read_calibration
+from graphc.placement.measurement import agree
+from graphc.profiling.machine import this_machine
 from graphc.tools import gc_place
 
 pytest.importorskip("scipy")
@@ -229,15 +231,15 @@ def test_calibrations_merge(tmp_path):
 
 
 def test_digests_of_regions_ignore_names_and_weights_only(residual):
-    digest = region_digest(residual)
+    digest = structural_digest(residual)
     renamed = onnx.ModelProto.FromString(residual.SerializeToString())
     for node in renamed.graph.node:
         node.name += "_"
         node.input[:] = [n if n in ("x", "w0", "w1") else n + "_" for n in node.input]
         node.output[:] = [n if n == "y" else n + "_" for n in node.output]
-    assert region_digest(renamed) == digest
+    assert structural_digest(renamed) == digest
     renamed.graph.node[1].op_type = "Sigmoid"
-    assert region_digest(renamed) != digest
+    assert structural_digest(renamed) != digest
 
 
 def test_the_tool_writes_a_placement_file(residual, tmp_path, capsys):

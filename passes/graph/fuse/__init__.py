@@ -67,6 +67,7 @@ class GraphFuseBroadcasts(Pass):
 
     name = "graph-fuse-broadcasts"
     anchor = FUNCTION
+    optional = True
     max_operands: int = 12
     """Values that a group may read; the backend takes at most 32 buffers per kernel."""
 

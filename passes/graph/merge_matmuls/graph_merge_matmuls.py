@@ -23,6 +23,7 @@ class MergeMatmuls(Pass):
 
     name = "graph-merge-matmuls"
     anchor = FUNCTION
+    optional = True
 
     def run(self, op: Any, state: PassState) -> None:
         for region in op.regions:

@@ -1,0 +1,88 @@
+"""Databases of tuning: text, merging, and files that are none."""
+
+import itertools
+
+import pytest
+
+from graphc.errors import UsageError
+from graphc.tools import gc_tune
+from graphc.tuning.database import (
+    TuningDatabase,
+    TuningRecord,
+    parse_records,
+    read_database,
+    write_database,
+)
+
+
+def _record(model="m", ratio=0.9, cpu="zen4", changes=(("graph-winograd.tile", "2"),)):
+    return TuningRecord(model, "name", {"cpu": cpu}, "f32", "cse", dict(changes), ratio, 3)
+
+
+def _database(*records):
+    database = TuningDatabase()
+    for record in records:
+        database.add(record)
+    return database
+
+
+RECORDS = [_record(), _record(ratio=0.8), _record("n"), _record(cpu="spr"), _record(ratio=0.8)]
+
+
+def test_merging_is_commutative_and_idempotent():
+    texts = set()
+    for order in itertools.permutations(RECORDS):
+        merged = TuningDatabase()
+        for record in order:
+            merged.merge(_database(record))
+        merged.merge(merged)
+        texts.add(merged.to_text())
+    (text,) = texts
+    assert len(text.splitlines()) == 3
+    assert parse_records(text.splitlines(), "text").to_text() == text
+
+
+def test_the_better_record_is_kept():
+    database = _database(*RECORDS)
+    assert database.find("m", {"cpu": "zen4"}, "f32").ratio == 0.8
+    assert database.find("m", {"cpu": "zen4"}, "strict") is None
+    assert database.find("m", {"cpu": "z80"}, "f32") is None
+
+
+def test_changes_that_paid_are_counted_for_the_cpu():
+    other = (("graph-direct-conv.run", "false"),)
+    database = _database(*RECORDS, _record("o", changes=other), _record("p", changes=()))
+    assert database.changes_of("zen4") == [dict(_record().changes), dict(other)]
+    assert database.changes_of("z80") == []
+
+
+LINE = _record().to_json()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{", "[]", "1", "null",
+        LINE.replace('"format": 1', '"format": 2'),
+        LINE.replace("0.9", "-1"), LINE.replace("0.9", '"fast"'), LINE.replace("0.9", "NaN"),
+        LINE.replace('"cse"', "3"), LINE.replace('"ratio"', '"time"'),
+        LINE.replace('"2"', "2"), LINE.replace('{"cpu": "zen4"}', "7"),
+    ],
+)  # fmt: skip
+def test_lines_that_are_no_records_are_named(line):
+    with pytest.raises(UsageError, match=r"'db.jsonl', line 3: no tuning record"):
+        parse_records([LINE, "", line], "db.jsonl")
+
+
+def test_files_are_merged_by_the_tool(tmp_path, capsys):
+    paths = [tmp_path / f"{number}.jsonl" for number in range(2)]
+    for path, records in zip(paths, (RECORDS[:2], RECORDS[2:]), strict=True):
+        write_database(_database(*records), path)
+    out = tmp_path / "all.jsonl"
+    assert gc_tune.main(["--merge", *map(str, paths), "--db", str(out)]) == 0
+    assert read_database(out).to_text() == _database(*RECORDS).to_text()
+    assert gc_tune.main(["--merge", str(tmp_path / "none"), "--db", str(out)]) == 2
+    assert "there is no database" in capsys.readouterr().err
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    assert gc_tune.main(["--merge", str(tmp_path / "bytes"), "--db", str(out)]) == 2
+    assert "cannot read" in capsys.readouterr().err

@@ -1,0 +1,127 @@
+"""Models tuned on a machine whose times are made up, so that the outcome is known."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import graphc
+from graphc import tuning
+from graphc.benchmarks.measure import Timing
+from graphc.errors import VerificationError
+from graphc.tools import gc_tune
+from graphc.tuning import tuner
+
+pytest.importorskip("optuna")
+X = np.random.default_rng(0).standard_normal((1, 16, 12, 12)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def convolution() -> onnx.ModelProto:
+    weights = np.random.default_rng(1).standard_normal((16, 16, 3, 3)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, strides=[2, 2])
+    shapes = {"x": X.shape, "y": (1, 16, 6, 6)}
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()]
+    graph = helper.make_graph(
+        [node], "convolution", infos[:1], infos[1:], [onnx.numpy_helper.from_array(weights, "w")]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine that is faster where a pipeline lacks a pass: a ratio for each text in it."""
+    ratios: dict[str, float] = {}
+
+    def in_turns(calls, plan):
+        return {
+            name: Timing(((_milliseconds(call.func.__self__, ratios),),) * plan.rounds)
+            for name, call in calls.items()
+        }
+
+    monkeypatch.setattr(tuner, "in_turns", in_turns)
+    return ratios
+
+
+def _milliseconds(model, ratios) -> float:
+    passes = {record.name for record in model.report.passes}
+    return 10 * float(np.prod([ratio for name, ratio in ratios.items() if name not in passes]))
+
+
+def test_a_faster_pipeline_is_found_and_kept(convolution, machine, tmp_path):
+    machine["graph-direct-conv"] = 0.7
+    database = tmp_path / "tuning.jsonl"
+    result = tuning.tune(convolution, {"x": X}, threads=1, database=database)
+    assert result.ratio == pytest.approx(0.7)
+    assert "graph-direct-conv" not in result.pipeline
+    assert result.record.changes == {"graph-direct-conv.run": "false"}
+    assert "0.700  graph-direct-conv.run = false: the best so far" in str(result)
+    assert tuning.pipeline_for(convolution, database, threads=1) == result.pipeline
+    (expected,) = graphc.compile(convolution, "interpret").run(None, {"x": X})
+    tuned = graphc.compile(convolution, pipeline=result.pipeline, threads=1)
+    np.testing.assert_allclose(tuned.run(None, {"x": X})[0], expected, rtol=1e-4, atol=1e-4)
+    again = tuning.tune(convolution, {"x": X}, threads=1, database=database)
+    assert again.trials[0].changes == result.record.changes
+
+
+def test_the_default_stays_where_nothing_is_faster(convolution, machine):
+    machine["graph-direct-conv"] = 1.05
+    result = tuning.tune(convolution, {"x": X}, threads=1)
+    assert result.ratio == 1.0
+    assert result.record.changes == {}
+    assert result.pipeline == graphc.compiler.options.Options.of("cpu", threads=1).pipeline
+
+
+def test_programs_that_are_the_same_are_measured_once(convolution, machine):
+    result = tuning.tune(convolution, {"x": X}, threads=1)
+    changed = [name for trial in result.trials for name in trial.changes]
+    assert not any(name.startswith(("graph-merge-matmuls", "cpu-fuse-depth")) for name in changed)
+
+
+def test_wrong_results_never_win(convolution, machine, monkeypatch):
+    machine["graph-direct-conv"] = 0.5
+
+    def refuse(compiled, expected, feeds):
+        if "graph-direct-conv" not in {record.name for record in compiled.report.passes}:
+            raise VerificationError("output 'y' differs")
+
+    monkeypatch.setattr(tuner, "require_equal_results", refuse)
+    result = tuning.tune(convolution, {"x": X}, threads=1)
+    assert result.ratio == 1.0
+    assert any(trial.outcome.startswith("wrong: output 'y'") for trial in result.trials)
+
+
+def test_results_are_compared(convolution):
+    with graphc.compile(convolution, threads=1) as model:
+        (y,) = model.run(None, {"x": X})
+        tuner.require_equal_results(model, [y], {"x": X})
+        with pytest.raises(VerificationError, match="output 'y' differs by"):
+            tuner.require_equal_results(model, [y + np.abs(y).max()], {"x": X})
+
+
+def test_an_interrupted_search_keeps_what_it_found(convolution, machine, tmp_path):
+    machine["graph-direct-conv"] = 0.7
+
+    def interrupt(event):
+        if "best 0.7" in event.stage:
+            raise KeyboardInterrupt
+
+    database = tmp_path / "tuning.jsonl"
+    tuning.tune(convolution, {"x": X}, threads=1, database=database, progress=interrupt)
+    assert "graph-direct-conv" not in tuning.pipeline_for(convolution, database, threads=1)
+
+
+def test_no_time_is_no_search(convolution, machine):
+    assert tuning.tune(convolution, {"x": X}, threads=1, budget=0).trials == ()
+
+
+def test_the_tool_prints_a_pipeline(convolution, machine, tmp_path, capsys):
+    machine["graph-direct-conv"] = 0.7
+    onnx.save(convolution, tmp_path / "m.onnx")
+    arguments = [str(tmp_path / "m.onnx"), "--db", str(tmp_path / "db"), "--threads", "1"]
+    assert gc_tune.main([*arguments, "--trials"]) == 0
+    printed = capsys.readouterr().out
+    assert "graph-direct-conv.run = false" in printed
+    assert "graph-direct-conv" not in printed.splitlines()[-1]
+    assert gc_tune.main(["model.bin"]) == 2
+    assert "takes an .onnx model" in capsys.readouterr().err

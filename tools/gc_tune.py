@@ -1,0 +1,108 @@
+"""gc-tune: find the fastest pipeline of passes for a model, by measurement."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import UsageError
+from .cli import OK, exit_with, run_tool
+from .cli_options import parse_dims
+from .explain_error import add_explain_option
+from .feeds import add_input_options, feeds_for
+from .progress import ProgressLine
+
+EPILOG = """\
+examples:
+  gc-tune model.onnx --budget 600 --db tuning.jsonl
+  gc-tune model.onnx --dim batch=8 --db tuning.jsonl --trials
+  gc-tune --merge mine.jsonl theirs.jsonl --db all.jsonl
+Prints the pipeline for --pass-pipeline of the other tools. Ctrl-C ends the search and keeps what it
+found; docs/tuning.md describes it.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool on `argv` (the process's arguments by default); returns the exit code."""
+    return run_tool(lambda: _run(_parser().parse_args(argv)))
+
+
+def _run(flags: argparse.Namespace) -> int:
+    if flags.merge:
+        return _merge(flags)
+    if flags.model is None or Path(flags.model).suffix != ".onnx":
+        raise UsageError("gc-tune takes an .onnx model, or --merge with databases")
+    from ..tuning import tune
+
+    with ProgressLine() as line:
+        result = tune(
+            flags.model,
+            _feeds(flags),
+            target=flags.target,
+            budget=flags.budget,
+            dims=parse_dims(flags.dims),
+            threads=flags.threads,
+            precision=flags.precision,
+            database=flags.db,
+            seed=flags.seed,
+            progress=line.show,
+        )
+    print(result if flags.trials else f"{result.ratio:.3f} of the default pipeline's time")
+    print(result.pipeline)
+    return OK
+
+
+def _feeds(flags: argparse.Namespace) -> dict[str, np.ndarray]:
+    """The inputs of the model: from the command line, or random."""
+    from ..compiler.compile import compile
+
+    with compile(flags.model, "interpret", dims=parse_dims(flags.dims)) as model:
+        return feeds_for(model, flags)
+
+
+def _merge(flags: argparse.Namespace) -> int:
+    from ..tuning.database import read_database, write_database
+
+    if flags.db is None or flags.model is not None:
+        raise UsageError("--merge takes databases, and --db the one to write")
+    merged = read_database(flags.db)
+    for path in flags.merge:
+        if not path.exists():
+            raise UsageError(f"there is no database '{path}'")
+        merged.merge(read_database(path))
+    write_database(merged, flags.db)
+    print(f"{len(merged.records)} records in {flags.db}")
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gc-tune",
+        description="Find the fastest pipeline of passes for a model, by measurement.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_explain_option(parser)
+    parser.add_argument("model", nargs="?", help="an .onnx model")
+    parser.add_argument(
+        "--budget", type=float, default=600.0, metavar="SECONDS", help="time to search for (600)"
+    )
+    parser.add_argument("--db", type=Path, metavar="FILE", help="keep the result in FILE")
+    parser.add_argument(
+        "--merge", type=Path, nargs="+", metavar="FILE", help="merge databases into that of --db"
+    )
+    parser.add_argument("--trials", action="store_true", help="list what was tried, with its time")
+    parser.add_argument("--target", default="cpu", help="where it runs (cpu)")
+    parser.add_argument("--precision", default="f32", help="f32, strict, f16 or bf16 (f32)")
+    parser.add_argument("--threads", type=int, default=None, help="workers")
+    parser.add_argument(
+        "--dim", dest="dims", action="append", default=[], metavar="NAME=SIZE",
+        help="fix a symbolic dimension",
+    )  # fmt: skip
+    add_input_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    exit_with(main)

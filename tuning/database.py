@@ -1,0 +1,131 @@
+"""Results of tuning, kept as JSON lines that may be read, compared and merged."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import OutputError, UsageError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class TuningRecord:
+    """The fastest pipeline that was found for a model on a machine.
+
+    `model` is a digest of the model's structure and sizes, `machine` what measured times depend on.
+    `changes` are the options that differ from the default pipeline, and `ratio` is the time of a
+    call with them over that without, measured in turns.
+    """
+
+    model: str
+    name: str
+    machine: Mapping[str, Any]
+    precision: str
+    pipeline: str
+    changes: Mapping[str, str]
+    ratio: float
+    trials: int = 0
+    format: int = FORMAT
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The model, the machine and the precision that the record is about."""
+        return self.model, json.dumps(dict(self.machine), sort_keys=True), self.precision
+
+    def to_json(self) -> str:
+        """The record as one line."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@dataclass
+class TuningDatabase:
+    """Records by their keys; of two with the same key, the one with the smaller ratio is kept."""
+
+    records: dict[tuple[str, str, str], TuningRecord] = field(
+        default_factory=dict[tuple[str, str, str], TuningRecord]
+    )
+
+    def add(self, record: TuningRecord) -> None:
+        """Keep `record` if it is better than what is known."""
+        known = self.records.get(record.key)
+        if known is None or _order(record) < _order(known):
+            self.records[record.key] = record
+
+    def merge(self, other: "TuningDatabase") -> None:
+        """Add the records of `other`; the order of merges does not matter."""
+        for record in other.records.values():
+            self.add(record)
+
+    def find(self, model: str, machine: Mapping[str, Any], precision: str) -> TuningRecord | None:
+        """The record of a model on a machine, or None."""
+        return self.records.get((model, json.dumps(dict(machine), sort_keys=True), precision))
+
+    def changes_of(self, cpu: str) -> list[Mapping[str, str]]:
+        """The changes that paid on CPU `cpu` for any model, the most frequent ones first."""
+        counts: dict[str, int] = {}
+        for record in self.records.values():
+            if record.changes and record.machine.get("cpu") == cpu:
+                key = json.dumps(dict(record.changes), sort_keys=True)
+                counts[key] = counts.get(key, 0) + 1
+        ordered = sorted(counts, key=lambda key: (-counts[key], key))
+        return [json.loads(key) for key in ordered]
+
+    def to_text(self) -> str:
+        """The lines of the database, in the order of their text."""
+        return "".join(f"{line}\n" for line in sorted(r.to_json() for r in self.records.values()))
+
+
+def _order(record: TuningRecord) -> tuple[float, str]:
+    return record.ratio, record.to_json()
+
+
+def parse_records(lines: Iterable[str], origin: str) -> TuningDatabase:
+    """The database in `lines`. Raises `UsageError`, which names `origin` and the line."""
+    database = TuningDatabase()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            database.add(_parse(json.loads(line)))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UsageError(f"'{origin}', line {number}: no tuning record: {error}") from error
+    return database
+
+
+def _parse(content: Any) -> TuningRecord:
+    if content["format"] != FORMAT:
+        raise ValueError(f"format {content['format']!r} is not {FORMAT}")
+    record = TuningRecord(**content)
+    texts = (record.model, record.name, record.precision, record.pipeline)
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("the model, its name, the precision and the pipeline are texts")
+    if isinstance(record.ratio, bool) or not 0 < float(record.ratio) < 1e6:
+        raise ValueError(f"{record.ratio!r} is no ratio")
+    if not all(isinstance(value, str) for value in dict(record.changes).values()):
+        raise TypeError("changes are texts")
+    dict(record.machine)
+    return record
+
+
+def read_database(path: Path) -> TuningDatabase:
+    """The database in file `path`; an empty one if there is no such file. Raises `UsageError`."""
+    if not path.exists():
+        return TuningDatabase()
+    try:
+        return parse_records(path.read_text().splitlines(), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read '{path}': {error}") from error
+
+
+def write_database(database: TuningDatabase, path: Path) -> None:
+    """Write `database` to file `path`, at once or not at all. Raises `OutputError`."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(database.to_text())
+        temporary.replace(path)
+    except OSError as error:
+        raise OutputError(f"cannot write '{path}': {error.strerror}") from error
