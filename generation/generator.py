@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import ExecutionError, PromptError, UsageError
 from .entry_points import StepResult
 from .language_model import LanguageModel
+from .prefill import prefill_step
 from .sampling import sampling_feeds
 from .search_options import SearchOptions
 from .token_sequence import TokenConstraint, TokenSequence
@@ -23,17 +24,19 @@ class Generator:
             print(generator.get_next_tokens()[0])
 
     `batch_size` sequences grow together, each as it would alone. `options` replaces the folder's
-    search options; keyword arguments change single ones (see `SearchOptions`). `constraints` has a
-    `TokenConstraint` or None for each sequence. Nothing is computed before a token or logits are
-    asked for. Any way to the same tokens gives the same continuation.
+    search options; keyword arguments change single ones (see `SearchOptions`). A list has those of
+    each sequence, with its seed; otherwise row ``b`` draws with ``random_seed + b``. `constraints`
+    has a `TokenConstraint` or None for each sequence. Nothing is computed before a token or logits
+    are asked for. Any way to the same tokens gives the same continuation.
 
-    Raises `UsageError` for unknown options, and for a batch of no sequences.
+    Raises `UsageError` for unknown options, for lists of another length than the batch, and for a
+    batch of no sequences.
     """
 
     def __init__(
         self,
         model: LanguageModel,
-        options: SearchOptions | None = None,
+        options: SearchOptions | Sequence[SearchOptions] | None = None,
         *,
         batch_size: int = 1,
         constraints: Sequence[TokenConstraint | None] | None = None,
@@ -45,11 +48,13 @@ class Generator:
         if len(given) != batch_size:
             raise UsageError(f"{len(given)} constraints for {batch_size} sequences")
         self._model = model
-        self._options = (options or model.config.search).replace(search_options)
-        context = model.config.context_length
-        self._max_length = min(self._options.max_length or context, context)
         self._vocab = model.config.vocab_size
-        self._rows = [TokenSequence(self._vocab, each) for each in given]
+        if options is None:
+            options = model.config.search
+        chosen = _options_of_rows(options, search_options, batch_size)
+        self._rows = [
+            TokenSequence(model.config, *each) for each in zip(chosen, given, strict=True)
+        ]
         self._cache = model.entry_points.new_cache(batch_size)
         self._logits: np.ndarray | None = None
         """Logits behind all tokens, computed or set; f32 ``[batch, vocab]``."""
@@ -65,10 +70,10 @@ class Generator:
         given = self._token_lists(tokens)
         for row, (sequence, more) in enumerate(zip(self._rows, given, strict=True)):
             total = len(sequence.tokens) + len(more)
-            if total > self._max_length:
-                what = "max_length" if self._options.max_length else "the context"
+            if total > sequence.max_length:
+                what = "max_length" if sequence.options.max_length else "the context"
                 raise PromptError(
-                    f"sequence {row} would have {total} tokens, {what} is {self._max_length}"
+                    f"sequence {row} would have {total} tokens, {what} is {sequence.max_length}"
                 )
         for sequence, more in zip(self._rows, given, strict=True):
             if more:
@@ -93,7 +98,7 @@ class Generator:
         Raises `UsageError` if all are done or a sequence is empty, and `ExecutionError` if logits
         are not numbers.
         """
-        active = [row for row in range(len(self._rows)) if not self._is_done(row)]
+        active = [row for row, each in enumerate(self._rows) if not each.is_done]
         if not active:
             raise UsageError("all sequences are done")
         if self._logits is None:
@@ -106,7 +111,7 @@ class Generator:
         for row in active:
             token = int(result.tokens[row])
             self._next[row] = token
-            self._rows[row].add_generated(token, token in self._model.config.eos_token_ids)
+            self._rows[row].add_generated(token)
 
     def _require_finite(self, result: StepResult, active: Sequence[int]) -> None:
         for row in active:
@@ -164,11 +169,7 @@ class Generator:
 
     def is_done(self) -> bool:
         """True if all sequences have ended or reached ``max_length``."""
-        return all(map(self._is_done, range(len(self._rows))))
-
-    def _is_done(self, row: int) -> bool:
-        sequence = self._rows[row]
-        return sequence.is_ended or len(sequence.tokens) >= self._max_length
+        return all(each.is_done for each in self._rows)
 
     def _compute(self) -> StepResult:
         """Run the model on all pending tokens; the sequences with several go first, alone."""
@@ -178,7 +179,7 @@ class Generator:
         results = {}
         for row, sequence in enumerate(self._rows):
             while len(sequence.pending) > 1:
-                result = self._prefill(row)
+                result = prefill_step(self._model.entry_points, sequence, self._cache, row)
                 if sequence.cached == len(sequence.tokens):
                     results[row] = result
         if len(results) < len(self._rows):
@@ -186,16 +187,6 @@ class Generator:
             for row in range(len(self._rows)):
                 results.setdefault(row, _row_of(decoded, row))
         return _stacked([results[row] for row in range(len(self._rows))])
-
-    def _prefill(self, row: int) -> StepResult:
-        """Compute the next tokens of one sequence: a chunk, or one if a chunk passes the end."""
-        sequence, entry_points = self._rows[row], self._model.entry_points
-        first = sequence.first_pending
-        fits = first + entry_points.chunk <= self._model.config.context_length
-        tokens = sequence.pending[: entry_points.chunk if fits else 1]
-        result = entry_points.step([tokens], [first], self._cache, self._sampling(row), row)
-        sequence.cached = first + len(tokens)
-        return result
 
     def _decode(self, done: Mapping[int, StepResult]) -> StepResult:
         """Compute the last token of every sequence, together.
@@ -214,27 +205,21 @@ class Generator:
             sequence.cached = len(sequence.tokens)
         return result
 
-    def _sampling(self, row: int | None = None) -> dict[str, np.ndarray]:
-        """The inputs of sampling, for all sequences or one."""
-        rows = range(len(self._rows)) if row is None else [row]
-        sequences = [self._rows[each] for each in rows]
-        seen = np.stack([each.counts > 0 for each in sequences])
-        allowed = np.stack([self._allowed(each) for each in sequences])
-        positions = {each: len(self._rows[each].tokens) for each in rows}
-        return sampling_feeds(self._options, seen, allowed, positions)
+    def _sampling(self) -> dict[str, np.ndarray]:
+        return sampling_feeds([each.sampling() for each in self._rows])
 
-    def _allowed(self, sequence: TokenSequence) -> np.ndarray:
-        allowed = np.ones(self._vocab, bool)
-        if sequence.constraint is not None and not sequence.is_ended:
-            allowed = sequence.constraint.allowed().copy()
-        if len(sequence.tokens) < self._options.min_length:
-            allowed[list(self._model.config.eos_token_ids)] = False
-        if not allowed.any():
-            raise ExecutionError(
-                f"no token is allowed behind {len(sequence.tokens)} ones: the constraint has none, "
-                f"or only the end before min_length {self._options.min_length}"
-            )
-        return allowed
+
+def _options_of_rows(
+    options: SearchOptions | Sequence[SearchOptions], changes: Mapping[str, Any], batch_size: int
+) -> list[SearchOptions]:
+    """The options of each row with `changes`; those for all get a seed for each."""
+    if isinstance(options, SearchOptions):
+        first = options.replace(changes)
+        seeds = range(first.random_seed, first.random_seed + batch_size)
+        return [first.replace({"random_seed": seed}) for seed in seeds]
+    if len(options) != batch_size:
+        raise UsageError(f"options of {len(options)} sequences, there are {batch_size}")
+    return [each.replace(changes) for each in options]
 
 
 def _row_of(result: StepResult, row: int) -> StepResult:

@@ -4,7 +4,8 @@ The operators are those that all opsets from 13 on have alike, because the nodes
 models of any opset.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -103,42 +104,52 @@ def _add_prefix(graph: onnx.GraphProto) -> None:
                 _add_prefix(attribute.g)
 
 
-def sampling_feeds(
-    options: SearchOptions,
-    seen: np.ndarray,
-    allowed: np.ndarray,
-    positions: Mapping[int, int],
-) -> dict[str, np.ndarray]:
-    """The inputs of `sampling_graph` but the logits.
+@dataclass(frozen=True)
+class RowSampling:
+    """The choice of one row's next token, by `options` with the row's own seed.
 
-    `seen` and `allowed` are bool ``[batch, vocab]``. `positions` has the lengths of sequences by
-    their numbers: the random numbers depend on both.
+    `seen` and `allowed` are bool ``[vocab]``. `position` is the length of the sequence: each
+    position has a random number of its own.
     """
-    batch, vocab = seen.shape
 
-    def column(value: float, dtype: type) -> np.ndarray:
-        return np.full((batch, 1), value, dtype)
+    options: SearchOptions
+    seen: np.ndarray
+    allowed: np.ndarray
+    position: int
 
+
+def sampling_feeds(rows: Sequence[RowSampling]) -> dict[str, np.ndarray]:
+    """The inputs of `sampling_graph` but the logits, for a batch of `rows`.
+
+    Where some rows draw, the others do so among one token, which is the most probable one.
+    """
+    vocab = rows[0].seen.size
+    options = [row.options for row in rows]
     feeds = {
-        "seen": seen,
-        "allowed": allowed,
-        "temperature": column(options.temperature, np.float32),
-        "top_k": column(min(options.top_k or vocab, vocab), np.int64),
-        "top_p": column(options.top_p, np.float32),
-        "min_p": column(options.min_p, np.float32),
-        "penalty": column(options.repetition_penalty, np.float32),
-        "uniform": _uniform(options, positions),
-        "do_sample": np.array(options.do_sample),
+        "seen": np.stack([row.seen for row in rows]),
+        "allowed": np.stack([row.allowed for row in rows]),
+        "temperature": _column([each.temperature for each in options], np.float32),
+        "top_k": _column([_candidates(each, vocab) for each in options], np.int64),
+        "top_p": _column([each.top_p for each in options], np.float32),
+        "min_p": _column([each.min_p for each in options], np.float32),
+        "penalty": _column([each.repetition_penalty for each in options], np.float32),
+        "uniform": _column([_uniform(row) for row in rows], np.float32),
+        "do_sample": np.array(any(each.do_sample for each in options)),
     }
     return {PREFIX + name: array for name, array in feeds.items()}
 
 
-def _uniform(options: SearchOptions, positions: Mapping[int, int]) -> np.ndarray:
-    """A number from 0 to 1 for each row, f32 ``[batch, 1]``, from its seed and its position."""
-    if not options.do_sample:
-        return np.zeros((len(positions), 1), np.float32)
-    drawn = [
-        np.random.Generator(np.random.Philox(key=options.random_seed + row, counter=position))
-        for row, position in positions.items()
-    ]
-    return np.array([[each.random(dtype=np.float32)] for each in drawn], np.float32)
+def _column(values: Sequence[float], dtype: type) -> np.ndarray:
+    return np.array(values, dtype)[:, None]
+
+
+def _candidates(options: SearchOptions, vocab: int) -> int:
+    return min(options.top_k or vocab, vocab) if options.do_sample else 1
+
+
+def _uniform(row: RowSampling) -> float:
+    """A number from 0 to 1, by the seed and the position."""
+    if not row.options.do_sample:
+        return 0.0
+    bits = np.random.Philox(key=row.options.random_seed, counter=row.position)
+    return np.random.Generator(bits).random(dtype=np.float32)

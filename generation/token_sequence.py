@@ -6,6 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
+from ..errors import ExecutionError
+from .config import GenerationConfig
+from .sampling import RowSampling
+from .search_options import SearchOptions
+
 
 class TokenConstraint(Protocol):
     """Decides which tokens may come next in one sequence."""
@@ -32,7 +37,9 @@ class TokenConstraint(Protocol):
 class TokenSequence:
     """Tokens of one sequence; the first `cached` have keys and values in the cache."""
 
-    vocab: int
+    config: GenerationConfig
+    options: SearchOptions
+    """The choice of its tokens, with a seed of its own."""
     constraint: TokenConstraint | None = None
     tokens: list[int] = field(default_factory=list)
     cached: int = 0
@@ -42,7 +49,7 @@ class TokenSequence:
     """True behind a token that ends the text."""
 
     def __post_init__(self) -> None:
-        self.counts = np.zeros(self.vocab, np.int32)
+        self.counts = np.zeros(self.config.vocab_size, np.int32)
         """How often each token occurs."""
 
     @property
@@ -56,6 +63,17 @@ class TokenSequence:
         """The position of the first of `pending`."""
         return min(self.cached, len(self.tokens) - 1)
 
+    @property
+    def max_length(self) -> int:
+        """The number of tokens at which it ends."""
+        context = self.config.context_length
+        return min(self.options.max_length or context, context)
+
+    @property
+    def is_done(self) -> bool:
+        """True if no token can come any more."""
+        return self.is_ended or len(self.tokens) >= self.max_length
+
     def append(self, tokens: Iterable[int]) -> None:
         """Add tokens of a prompt."""
         for token in tokens:
@@ -63,8 +81,9 @@ class TokenSequence:
             self.counts[token] += 1
         self.is_ended = False
 
-    def add_generated(self, token: int, ends: bool) -> None:
-        """Add a chosen token; `ends` says that it ends the text."""
+    def add_generated(self, token: int) -> None:
+        """Add a chosen token, which may end the text."""
+        ends = token in self.config.eos_token_ids
         self.generated.append(len(self.tokens))
         self.append([token])
         self.is_ended = ends
@@ -85,3 +104,20 @@ class TokenSequence:
         if self.constraint is not None and taken_back:
             self.constraint.rewind(len(taken_back))
         self.is_ended = False
+
+    def sampling(self) -> RowSampling:
+        """The choice of the token behind these. Raises `ExecutionError` if none is allowed."""
+        return RowSampling(self.options, self.counts > 0, self._allowed(), len(self.tokens))
+
+    def _allowed(self) -> np.ndarray:
+        allowed = np.ones(self.config.vocab_size, bool)
+        if self.constraint is not None and not self.is_ended:
+            allowed = self.constraint.allowed().copy()
+        if len(self.tokens) < self.options.min_length:
+            allowed[list(self.config.eos_token_ids)] = False
+        if not allowed.any():
+            raise ExecutionError(
+                f"no token is allowed behind {len(self.tokens)} ones: the constraint has none, "
+                f"or only the end before min_length {self.options.min_length}"
+            )
+        return allowed

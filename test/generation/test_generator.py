@@ -16,7 +16,7 @@ from sampling_reference import choose
 
 from graphc.errors import ExecutionError, UsageError
 from graphc.generation import Generator, SearchOptions, key_value_cache
-from graphc.generation.sampling import sampling_feeds
+from graphc.generation.sampling import RowSampling, sampling_feeds
 
 TOKEN_LISTS = st.lists(st.integers(2, tiny.VOCAB - 1), min_size=1, max_size=20)
 
@@ -100,7 +100,7 @@ def test_draws(model, reference):
         logits = reference(expected)
         logits[1] = -1e30
         seen = np.isin(np.arange(tiny.VOCAB), expected)
-        feeds = sampling_feeds(options, seen[None], ~seen[None], {0: len(expected)})
+        feeds = sampling_feeds([RowSampling(options, seen, ~seen, len(expected))])
         expected.append(choose(logits, seen, options, feeds["sampling_uniform"][0, 0]))
     assert continued(generator, 25) == expected
     generator.rewind_to(10)
@@ -186,6 +186,28 @@ def test_a_batch_changes_nothing(search, model):
         while not alone.is_done():
             alone.generate_next_token()
         assert batch.get_sequence(row) == alone.get_sequence()
+
+
+def test_options_of_each_sequence(model):
+    """One is greedy, others draw with penalties and seeds of their own, and end by themselves."""
+    options = [
+        SearchOptions(max_length=30),
+        SearchOptions(do_sample=True, temperature=1.3, random_seed=4, max_length=45),
+        SearchOptions(do_sample=True, top_p=0.9, min_p=0.02, random_seed=4, min_length=40),
+        SearchOptions(repetition_penalty=1.5, max_length=20),
+    ]
+    batch = Generator(model, options, batch_size=len(PROMPTS))
+    batch.append_tokens(PROMPTS)
+    while not batch.is_done():
+        batch.generate_next_token()
+    for row, prompt in enumerate(PROMPTS):
+        alone = Generator(model, options[row])
+        alone.append_tokens(prompt)
+        while not alone.is_done():
+            alone.generate_next_token()
+        assert batch.get_sequence(row) == alone.get_sequence()
+    with pytest.raises(UsageError, match="options of 4 sequences, there are 2"):
+        Generator(model, options, batch_size=2)
 
 
 def test_a_batch_that_is_changed(model):

@@ -8,7 +8,14 @@ from sampling_reference import choose, remaining
 
 import graphc
 from graphc.generation import SearchOptions
-from graphc.generation.sampling import FINITE, LOGITS, TOKENS, sampling_feeds, sampling_graph
+from graphc.generation.sampling import (
+    FINITE,
+    LOGITS,
+    TOKENS,
+    RowSampling,
+    sampling_feeds,
+    sampling_graph,
+)
 
 ROWS, VOCAB = 2, 40
 OPTIONS = {
@@ -40,9 +47,14 @@ def sampling():
         yield compiled
 
 
-def run(sampling, options, logits, seen, positions=(0, 0), allowed=None):
+def run(sampling, options, logits, seen, position=0, allowed=None):
+    """Choose by `options`, of all rows or of each; rows of one seed draw different numbers."""
     allowed = np.ones((ROWS, VOCAB), bool) if allowed is None else allowed
-    feeds = sampling_feeds(options, seen, allowed, dict(enumerate(positions)))
+    if isinstance(options, SearchOptions):
+        seed = options.random_seed
+        options = [options.replace({"random_seed": seed + row}) for row in range(ROWS)]
+    rows = zip(options, seen, allowed, strict=True)
+    feeds = sampling_feeds([RowSampling(*row, position) for row in rows])
     tokens, finite = sampling.run([TOKENS, FINITE], {LOGITS: logits, **feeds})
     return tokens, finite, feeds["sampling_uniform"][:, 0]
 
@@ -55,7 +67,7 @@ def test_tokens_are_those_of_the_reference(name, sampling):
     for position in range(30):
         logits = rng.normal(size=(ROWS, VOCAB)).astype(np.float32) * 2
         seen = rng.random((ROWS, VOCAB)) < 0.3
-        tokens, _, uniform = run(sampling, options, logits, seen, (position, position))
+        tokens, _, uniform = run(sampling, options, logits, seen, position)
         expected = [
             choose(*each, options, u) for *each, u in zip(logits, seen, uniform, strict=True)
         ]
@@ -124,14 +136,39 @@ def test_logits_that_are_not_numbers(sampling, wrong):
     assert finite.tolist() == [False, True]
 
 
-def test_random_numbers_depend_on_seed_row_and_position():
-    def draw(seed, positions):
-        options = SearchOptions(do_sample=True, random_seed=seed)
-        none = np.zeros((len(positions), VOCAB), bool)
-        return sampling_feeds(options, none, ~none, positions)["sampling_uniform"][:, 0].tolist()
+@pytest.mark.parametrize("name", OPTIONS)
+def test_rows_have_options_of_their_own(name, sampling):
+    """One row draws, and the other chooses as it would alone."""
+    options = SearchOptions(**OPTIONS[name])
+    other = SearchOptions(do_sample=True, temperature=0.7, top_k=9, min_p=0.01, random_seed=5)
+    rng = np.random.default_rng(1)
+    for position in range(20):
+        logits = rng.normal(size=(ROWS, VOCAB)).astype(np.float32) * 2
+        seen = rng.random((ROWS, VOCAB)) < 0.3
+        both, _, uniform = run(sampling, [options, other], logits, seen, position)
+        for row, each in enumerate((options, other)):
+            assert both[row] == choose(logits[row], seen[row], each, uniform[row])
+        alone, _, _ = run(sampling, [options, options], logits, seen, position)
+        assert both[0] == alone[0]
 
-    both = draw(5, {0: 9, 1: 9})
-    assert both[0] != both[1]
-    assert draw(6, {0: 9}) == both[1:]  # row 1 alone, with the next seed
-    assert draw(5, {1: 9}) == both[1:]
-    assert draw(5, {0: 10}) != both[:1]
+
+def test_the_most_probable_of_equal_tokens(sampling):
+    """The first of them, also where another row draws; zeros of both signs are equal."""
+    draws = SearchOptions(do_sample=True)
+    logits = np.full((ROWS, VOCAB), -1, np.float32)
+    for ties in ({3: 2.0, 30: 2.0}, {3: 0.0, 30: -0.0}, {3: -0.0, 30: 0.0}):
+        logits[:, list(ties)] = list(ties.values())
+        for options in ([SearchOptions()] * 2, [SearchOptions(), draws]):
+            tokens, _, _ = run(sampling, options, logits, np.zeros((ROWS, VOCAB), bool))
+            assert tokens[0] == 3
+
+
+def test_random_numbers_depend_on_seed_and_position():
+    def draw(seed, position):
+        options = SearchOptions(do_sample=True, random_seed=seed)
+        none = np.zeros(VOCAB, bool)
+        feeds = sampling_feeds([RowSampling(options, none, ~none, position)])
+        return feeds["sampling_uniform"].item()
+
+    assert draw(5, 9) == draw(5, 9)
+    assert len({draw(5, 9), draw(6, 9), draw(5, 10)}) == 3

@@ -1,0 +1,27 @@
+"""Steps of a prompt."""
+
+from .entry_points import EntryPoints, StepResult
+from .key_value_cache import KeyValueCache
+from .sampling import sampling_feeds
+from .token_sequence import TokenSequence
+
+
+def prefill_step(
+    entry_points: EntryPoints, sequence: TokenSequence, cache: KeyValueCache, row: int | None = None
+) -> StepResult:
+    """Compute the next pending tokens of `sequence`, at `row` of `cache`.
+
+    These are a chunk, or one token where a chunk would pass the end of the context. The result is
+    the choice behind them.
+    """
+    count = entry_points.chunk if has_room_for_chunk(entry_points, sequence) else 1
+    first, tokens = sequence.first_pending, sequence.pending[:count]
+    feeds = sampling_feeds([sequence.sampling()])
+    result = entry_points.step([tokens], [first], cache, feeds, row)
+    sequence.cached = first + len(tokens)
+    return result
+
+
+def has_room_for_chunk(entry_points: EntryPoints, sequence: TokenSequence) -> bool:
+    """True if a chunk, padded, fits into the context."""
+    return sequence.first_pending + entry_points.chunk <= sequence.config.context_length
