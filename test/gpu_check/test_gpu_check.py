@@ -13,7 +13,7 @@ import iree.runtime
 import ml_dtypes
 import numpy as np
 import pytest
-import serving
+import worker_substitutes
 from conformance_cases import CASES, forks
 from onnx.backend.test.runner import Runner
 from tool_models import dense, unsupported, write
@@ -224,7 +224,7 @@ def test_slow_models_get_fewer_bursts():
 
 def test_a_fault_ends_its_own_case_alone(tmp_path):
     asked = tmp_path / "asked"
-    worker = Worker(asked, serving.serve)
+    worker = Worker(asked, worker_substitutes.serve)
     ends = {"pass": "pass", "crash": "crash", "hang": "hang", "error": "error"}
     try:
         for name in ("pass", "crash", "pass", "hang", "error", "pass", "pass"):
@@ -239,7 +239,7 @@ def test_a_fault_ends_its_own_case_alone(tmp_path):
 
 def test_a_device_that_does_not_open_ends_the_run(tmp_path):
     with pytest.raises(DeviceError, match="no device"):
-        run_case(Worker(tmp_path, serving.refuse), "pass", timeout=1)
+        run_case(Worker(tmp_path, worker_substitutes.refuse), "pass", timeout=1)
 
 
 def test_arrays_come_back():
