@@ -17,7 +17,7 @@ class KeyValueCache:
     """Keys and values of `batch` sequences, ``[batch, heads, capacity, head size]`` per layer.
 
     A step takes over the memory of the tensors and returns it, updated in place: nothing is copied
-    between steps. Growing copies, and so does a step of one row of several.
+    between steps. Growing copies, and so do `insert` and a step of one row of several.
     """
 
     def __init__(self, config: GenerationConfig, batch: int, dtype: np.dtype):
@@ -67,6 +67,13 @@ class KeyValueCache:
         self._tensors = [_writable(each) for each in self._tensors]
         for tensor, new in zip(self._tensors, given, strict=True):
             tensor[row] = as_array(new)[0]
+
+    def insert(self, row: int, source: "KeyValueCache", length: int) -> None:
+        """Copy the first `length` positions of `source`, of one sequence, to `row`."""
+        self.reserve(length)
+        self._tensors = [_writable(each) for each in self._tensors]
+        for tensor, given in zip(self._tensors, source._tensors, strict=True):
+            tensor[row, :, :length] = as_array(given)[0, :, :length]
 
     @property
     def output_names(self) -> Sequence[str]:
