@@ -147,6 +147,7 @@ FLOORS = {
     "onnx_backend": ("errors", "runtime", "compiler"),
     "profiling": ("errors", "mlir", "dialects", "passes", "runtime", "compiler"),
     "generation": ("errors", "runtime", "compiler"),
+    "serving": ("errors", "generation"),
     "debugging": (
         "aliases",
         "errors",
