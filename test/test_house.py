@@ -148,6 +148,7 @@ FLOORS = {
     "profiling": ("errors", "mlir", "dialects", "passes", "runtime", "compiler"),
     "generation": ("errors", "runtime", "compiler"),
     "serving": ("errors", "generation"),
+    "serving/protocol": ("errors", "generation", "serving"),
     "debugging": (
         "aliases",
         "errors",

@@ -1,0 +1,127 @@
+"""The JSON of an answer, whole or in chunks."""
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..generation_request import (
+    FailureEvent,
+    FinishEvent,
+    FinishReason,
+    GenerationEvent,
+    GenerationRequest,
+)
+from .calls import GenerationCall
+
+
+@dataclass
+class AnswerChoice:
+    """One of the texts of an answer, as far as it has come."""
+
+    index: int
+    text: str = ""
+    tokens: int = 0
+    cached_tokens: int = 0
+    reason: FinishReason | None = None
+
+    def add(self, event: GenerationEvent) -> str:
+        """Take an event; return the text that it adds. Raises `ApiError` of a failure."""
+        if isinstance(event, FailureEvent):
+            raise event.error
+        if isinstance(event, FinishEvent):
+            self.reason, self.cached_tokens = event.reason, event.cached_tokens
+        else:
+            self.tokens += 1
+        self.text += event.text
+        return event.text
+
+
+@dataclass
+class Answer:
+    """The answer to `call`, with a choice for each of `requests`."""
+
+    call: GenerationCall
+    model_name: str
+    requests: Sequence[GenerationRequest]
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def __post_init__(self) -> None:
+        self.id = f"{'chatcmpl' if self.call.is_chat else 'cmpl'}-{uuid.uuid4().hex}"
+        self._choices = [AnswerChoice(index) for index in range(len(self.requests))]
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every text has ended."""
+        return all(each.reason is not None for each in self._choices)
+
+    def first_chunks(self) -> Iterator[dict[str, Any]]:
+        """The chunks before the texts: whose they are, in a conversation."""
+        if self.call.is_chat:
+            for choice in self._choices:
+                yield self._chunk(choice, {"role": "assistant", "content": ""})
+
+    def add(self, index: int, event: GenerationEvent) -> Iterator[dict[str, Any]]:
+        """Take an event of a choice; the chunks for it. Raises `ApiError` of a failure."""
+        choice = self._choices[index]
+        text = choice.add(event)
+        if text:
+            yield self._chunk(choice, {"content": text} if self.call.is_chat else text)
+        if choice.reason is not None:
+            yield self._chunk(choice, {} if self.call.is_chat else "", choice.reason)
+
+    def last_chunks(self) -> Iterator[dict[str, Any]]:
+        """The chunk behind the texts: the usage, if the call asks for it."""
+        if self.call.includes_usage:
+            yield {**self._head(is_chunk=True), "choices": [], "usage": self._usage()}
+
+    def whole(self) -> dict[str, Any]:
+        """The answer as one object."""
+        choices = []
+        for choice in self._choices:
+            message = {"role": "assistant", "content": choice.text, "refusal": None}
+            content = {"message": message} if self.call.is_chat else {"text": choice.text}
+            choices.append(_choice(choice, content, choice.reason))
+        return {**self._head(is_chunk=False), "choices": choices, "usage": self._usage()}
+
+    def _chunk(
+        self, choice: AnswerChoice, content: Any, reason: FinishReason | None = None
+    ) -> dict[str, Any]:
+        name = "delta" if self.call.is_chat else "text"
+        chunk = self._head(is_chunk=True)
+        chunk["choices"] = [_choice(choice, {name: content}, reason)]
+        if self.call.includes_usage:
+            chunk["usage"] = None
+        return chunk
+
+    def _head(self, *, is_chunk: bool) -> dict[str, Any]:
+        kind = "text_completion"
+        if self.call.is_chat:
+            kind = "chat.completion.chunk" if is_chunk else "chat.completion"
+        return {
+            "id": self.id, "object": kind, "created": self.created, "model": self.model_name,
+        }  # fmt: skip
+
+    def _usage(self) -> dict[str, Any]:
+        """Numbers of tokens; a prompt with several choices counts once."""
+        firsts = range(0, len(self.requests), self.call.choices)
+        prompt = sum(len(self.requests[index].prompt) for index in firsts)
+        generated = sum(each.tokens for each in self._choices)
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": generated,
+            "total_tokens": prompt + generated,
+            "prompt_tokens_details": {
+                "cached_tokens": sum(self._choices[index].cached_tokens for index in firsts)
+            },
+        }
+
+
+def _choice(
+    choice: AnswerChoice, content: dict[str, Any], reason: FinishReason | None
+) -> dict[str, Any]:
+    return {
+        "index": choice.index, **content, "logprobs": None,
+        "finish_reason": None if reason is None else reason.value,
+    }  # fmt: skip
