@@ -149,6 +149,7 @@ FLOORS = {
     "generation": ("errors", "runtime", "compiler"),
     "serving": ("errors", "generation"),
     "serving/protocol": ("errors", "generation", "serving"),
+    "serving/http": ("errors", "generation", "serving", "serving/protocol"),
     "debugging": (
         "aliases",
         "errors",
@@ -176,7 +177,7 @@ FLOORS = {
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
         *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "generation"),
-        *("placement", "quantization", "tuning"),
+        *("placement", "quantization", "serving", "tuning"),
     ),
 }
 """Folders and files that the files of a folder, or one file, may import beside each other; a folder

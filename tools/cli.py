@@ -55,13 +55,18 @@ def print_note(message: str) -> None:
     print(f"note: {message}", file=sys.stderr)
 
 
+def print_warning(message: str) -> None:
+    """Print ``warning: message`` to standard error."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
 @contextmanager
 def _old_names_shown() -> Iterator[None]:
     """Print an `OldNameWarning` as one line, unless ``-W`` or PYTHONWARNINGS says otherwise."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if issubclass(category, OldNameWarning):
-            print(f"warning: {message}", file=sys.stderr)
+            print_warning(str(message))
         else:
             others(message, category, *where)
 

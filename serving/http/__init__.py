@@ -1,0 +1,1 @@
+"""The HTTP server, on FastAPI and uvicorn."""
