@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError, MissingPackageError, UsageError
+from ..errors import ExecutionError, UsageError
 from .language_model import LanguageModel
 
 
@@ -24,21 +24,14 @@ class GrammarConstraint:
         json_schema: Any = None,
         grammar: str | None = None,
     ):
-        try:
-            import llguidance  # pyright: ignore[reportMissingImports]
-            import llguidance.numpy  # pyright: ignore[reportMissingImports]
-        except ImportError as error:
-            raise MissingPackageError("constraints", "llguidance", "llm") from error
+        tokenizer = model.grammar_tokenizer
+        import llguidance.numpy  # pyright: ignore[reportMissingImports]
+
         given = {"regex": regex, "json_schema": json_schema, "lark": grammar}
         chosen = {name: value for name, value in given.items() if value is not None}
         if len(chosen) != 1:
             raise UsageError("a constraint takes one of regex, json_schema and grammar")
         ((kind, source),) = chosen.items()
-        ends = list(model.config.eos_token_ids)
-        tokenizer = llguidance.LLTokenizer(
-            model.tokenizer.backend.to_str(), n_vocab=model.config.vocab_size,
-            eos_token=ends[0] if ends else None,
-        )  # fmt: skip
         make = getattr(llguidance.LLMatcher, f"grammar_from_{kind}")
         try:
             compiled = make(source)

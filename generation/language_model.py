@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import MissingPackageError, UsageError
 from .config import GenerationConfig, read_config
 from .entry_points import EntryPoints
 from .tokenizer import Tokenizer
@@ -32,6 +32,20 @@ class LanguageModel:
     def tokenizer(self) -> Tokenizer:
         """The folder's tokenizer, read when it is first used. Raises `ModelFolderError`."""
         return Tokenizer.read(self.config.folder, self.config.vocab_size)
+
+    @cached_property
+    def grammar_tokenizer(self) -> Any:
+        """The tokenizer as ``llguidance`` reads it, which takes seconds for large ones.
+
+        Raises `MissingPackageError` without that package.
+        """
+        try:
+            import llguidance  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise MissingPackageError("constraints", "llguidance", "llm") from error
+        ends, vocab = self.config.eos_token_ids, self.config.vocab_size
+        text = self.tokenizer.backend.to_str()
+        return llguidance.LLTokenizer(text, n_vocab=vocab, eos_token=ends[0] if ends else None)
 
     @property
     def weight_bytes(self) -> int:

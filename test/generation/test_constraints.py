@@ -47,6 +47,15 @@ def test_a_schema_and_a_grammar(speaker):
     assert allowed(GrammarConstraint(speaker, grammar='start: "y" | "n"')) == {"y", "n"}
 
 
+def test_constraints_share_the_tokenizer(speaker):
+    """One that is read once; their states are apart."""
+    first, second = (GrammarConstraint(speaker, regex="ab|cd") for _ in range(2))
+    assert speaker.grammar_tokenizer is speaker.grammar_tokenizer
+    first.accept(TOKENS.index("a"))
+    assert allowed(first) == {"b"}
+    assert allowed(second) == {"a", "c"}
+
+
 def test_errors(speaker):
     with pytest.raises(UsageError, match="one of regex, json_schema and grammar"):
         GrammarConstraint(speaker)
