@@ -339,3 +339,27 @@ class PlacementError(GraphcError):
     """A part of a model that its device, or every device, refuses to run."""
 
     remedy = "Add a device that runs the part: `onnxruntime` or `host`, as docs/placement.md says."
+
+
+class ManifestError(GraphcError):
+    """The manifest of a mapped data set that is damaged, in use, or that of another job."""
+
+    remedy = "Name another --output folder, or remove the one that the message names."
+
+
+class ClusterError(GraphcError):
+    """A scheduler that cannot be reached, or workers that are lost again and again."""
+
+    remedy = (
+        "Check the address, and the logs and the memory of the workers. Finished blocks are kept: "
+        "the same command continues from there."
+    )
+
+
+class WorkerError(GraphcError):
+    """A worker that cannot run the model: it has other versions, other files or another CPU."""
+
+    remedy = (
+        "Install the same versions of graphc and IREE on all machines. For several kinds of CPUs "
+        "compile for one that all of them can run: --target cpu:x86-64-v3."
+    )

@@ -170,6 +170,7 @@ FLOORS = {
         *("errors", "frontend", "passes", "runtime", "compiler", "debugging", "profiling"),
         "benchmarks/measure",
     ),
+    "distributed": ("errors", "frontend", "runtime", "compiler"),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
         "quantization",
@@ -177,7 +178,7 @@ FLOORS = {
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
         *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "generation"),
-        *("placement", "quantization", "serving", "tuning"),
+        *("distributed", "placement", "quantization", "serving", "tuning"),
     ),
 }
 """Folders and files that the files of a folder, or one file, may import beside each other; a folder

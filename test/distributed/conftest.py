@@ -1,0 +1,56 @@
+"""The compiled model that most tests map, and data for it."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tool_models import dense, dense_result
+
+import graphc
+from graphc.compiler.compile import compile_to_file
+
+# ``python -m pytest`` puts the current folder first, in which Dask's package `distributed` would be
+# taken for ours.
+ROOT = Path(graphc.__file__).resolve().parent
+sys.path[:] = [each for each in sys.path if Path(each or ".").resolve() != ROOT]
+
+
+@pytest.fixture(scope="session")
+def dense_file(tmp_path_factory):
+    """The model `dense`, compiled for one thread."""
+    path = tmp_path_factory.mktemp("dense") / "dense.vmfb"
+    path.write_bytes(compile_to_file(dense(), "cpu", threads=1)[0])
+    return path
+
+
+@pytest.fixture(scope="session")
+def fixed_file(tmp_path_factory):
+    """The model `dense` for eight rows, compiled for one thread."""
+    path = tmp_path_factory.mktemp("dense8") / "dense8.vmfb"
+    path.write_bytes(compile_to_file(dense(8), "cpu", threads=1)[0])
+    return path
+
+
+@pytest.fixture
+def rows():
+    """Arrays of 50 rows: the input and a key."""
+    x = np.random.default_rng(7).standard_normal((50, 4), np.float32)
+    return {"x": x, "id": np.arange(50)}
+
+
+@pytest.fixture
+def check():
+    """``check(result, rows)``: each row is there once, in order, with its result."""
+
+    def compare(result, rows):
+        found = [dict(np.load(path)) for path in result.files]
+        columns = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+        assert result.rows == len(columns["y"]) == len(rows["x"])
+        np.testing.assert_array_equal(columns["x"], rows["x"])
+        np.testing.assert_allclose(columns["y"], dense_result(rows["x"]), rtol=1e-5, atol=1e-6)
+        blocks = {path for path in result.folder.iterdir() if not path.name.startswith("_")}
+        assert blocks == set(result.files)
+        return columns
+
+    return compare
