@@ -33,21 +33,21 @@ class KeyValueCache:
         return self._shape[2]
 
     def reserve(self, length: int) -> None:
-        """Make room for `length` positions; the contents stay."""
+        """Make room for `length` positions; the contents stay, also where memory is short."""
         if length <= self.capacity:
             return
         batch, heads, old, size = self._shape
         doubled = FIRST_CAPACITY
         while doubled < length:
             doubled *= 2
-        self._shape = (batch, heads, max(length, min(doubled, self._limit)), size)
-        grown = [self._zeros() for _ in self._names]
+        shape = (batch, heads, max(length, min(doubled, self._limit)), size)
+        grown = [self._zeros(shape) for _ in self._names]
         for new, tensor in zip(grown, self._tensors, strict=bool(old)):
             new[:, :, :old] = as_array(tensor)
-        self._tensors = grown
+        self._tensors, self._shape = grown, shape
 
-    def _zeros(self) -> np.ndarray:
-        array = aligned_empty(self._shape, self._dtype)
+    def _zeros(self, shape: tuple[int, ...]) -> np.ndarray:
+        array = aligned_empty(shape, self._dtype)
         array.fill(0)
         return array
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from ..errors import GraphcError
-from ..generation.sampling import RowSampling
 from ..generation.token_sequence import TokenSequence
 from .api_error import ApiError, api_error_of
 from .generation_request import FinishEvent, FinishReason, GenerationRequest, TokenEvent
@@ -13,7 +12,7 @@ from .slots import ChosenToken
 
 @dataclass(eq=False)
 class RunningRequest:
-    """The tokens of a request; its methods raise `ApiError` where it fails."""
+    """The tokens of a request."""
 
     request: GenerationRequest
     sequence: TokenSequence
@@ -22,15 +21,11 @@ class RunningRequest:
     generated: int = 0
     last_arrival: float = 0.0
 
-    def sampling(self) -> RowSampling:
-        """The choice of the next token."""
-        try:
-            return self.sequence.sampling()
-        except GraphcError as error:
-            raise api_error_of(error) from error
-
     def take(self, chosen: ChosenToken, now: float) -> FinishEvent | None:
-        """Add a token, and tell the listener; return the end if it is reached."""
+        """Add a token, and tell the listener; return the end if it is reached.
+
+        Raises `ApiError` if the request fails.
+        """
         request, sequence = self.request, self.sequence
         if not chosen.is_finite:
             count = len(sequence.tokens)

@@ -183,9 +183,10 @@ class Scheduler:
         samplings = {}
         for slot, running in list(self._running.items()):
             try:
-                samplings[slot] = running.sampling()
-            except ApiError as error:
-                self._fail(running, error)
+                self._slots.reserve(slot)
+                samplings[slot] = running.sequence.sampling()
+            except _STEP_FAILURES as error:
+                self._fail(running, api_error_of(error))
         if not self._running:
             return False
         try:

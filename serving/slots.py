@@ -47,6 +47,12 @@ class SlotBatch:
         self._sequences[slot] = sequence
         return slot
 
+    def reserve(self, slot: int) -> None:
+        """Make room for the next token in `slot`. Raises MemoryError, which changes nothing."""
+        sequence = self._sequences[slot]
+        if sequence is not None:
+            self._cache.reserve(sequence.first_pending + 1)
+
     def remove(self, slot: int) -> None:
         """Free `slot`."""
         self._sequences[slot] = None

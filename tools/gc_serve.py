@@ -1,6 +1,7 @@
 """gc-serve: a language model behind OpenAI's API."""
 
 import argparse
+import importlib.util
 import ipaddress
 import math
 import os
@@ -38,11 +39,11 @@ def _run(flags: argparse.Namespace) -> int:
     _require_positive(flags, "slots", "context_length", "request_timeout", "max_body_bytes")
     if flags.queue < 0:
         raise UsageError("--queue takes a number from 0 on")
-    try:
-        from ..serving.http.server import open_socket
-    except ImportError as error:
-        raise MissingPackageError("a server", str(error.name), "serve") from error
+    if not 0 <= flags.port < 1 << 16:
+        raise UsageError("--port takes a number from 0 to 65535")
+    _require_packages()
     from ..generation import load
+    from ..serving.http.server import open_socket
 
     arguments = compile_arguments(flags)
     progress = ProgressLine()
@@ -82,6 +83,12 @@ def _serve(model: "LanguageModel", listener: socket.socket, flags: argparse.Name
         f"{scheduler.context_length} tokens"
     )
     ModelServer(make_application(model, engine, settings), engine).serve_on(listener)
+
+
+def _require_packages() -> None:
+    for name in ("fastapi", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise MissingPackageError("a server", name, "serve")
 
 
 def _require_positive(flags: argparse.Namespace, *names: str) -> None:

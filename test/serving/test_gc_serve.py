@@ -58,6 +58,7 @@ ERRORS = {
     "no slots": (["FOLDER", "--slots", "0"], 2, "--slots takes a positive number"),
     "no time": (["FOLDER", "--request-timeout", "nan"], 2, "--request-timeout takes a positive"),
     "a negative queue": (["FOLDER", "--queue=-1"], 2, "--queue takes a number from 0 on"),
+    "no port": (["FOLDER", "--port", "65536"], 2, "--port takes a number from 0 to 65535"),
     "another's address": (["FOLDER", "--host", "192.0.2.1"], 1, "annot assign requested address"),
 }
 
@@ -66,8 +67,16 @@ ERRORS = {
 def test_errors(case, folder, capsys):
     arguments, code, message = ERRORS[case]
     arguments = [str(folder) if each == "FOLDER" else each for each in arguments]
-    assert main([*arguments, "--port", "0"]) == code
+    assert main(["--port", "0", *arguments]) == code
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn"])
+def test_a_package_that_is_missing(package, folder, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main([str(folder), "--port", "0"]) == 1
+    expected = f"error: a server needs the package {package}: pip install 'graphc[serve]'"
+    assert capsys.readouterr().err.startswith(expected)
 
 
 def test_an_open_address(folder, model, monkeypatch, capsys):

@@ -352,6 +352,26 @@ def test_a_step_that_fails(length, model, expected, monkeypatch):
         assert (str(failed.error), failed.error.code) == ("no memory", "execution_failed")
 
 
+def test_no_memory_for_a_longer_cache(model, expected, monkeypatch):
+    """The request that needs it fails, and the one that runs keeps its cache."""
+    monkeypatch.setattr(key_value_cache, "FIRST_CAPACITY", 32)
+    allocate = key_value_cache.aligned_empty
+
+    def refuse(shape, dtype):
+        if shape[0] == SLOTS and shape[2] > 32:
+            raise MemoryError
+        return allocate(shape, dtype)
+
+    monkeypatch.setattr(key_value_cache, "aligned_empty", refuse)
+    scheduler = Scheduler(model, SLOTS)
+    short, answer = request_for(PROMPTS[1], OPTIONS[1])
+    long, failed = request_for(PROMPTS[3], GREEDY)
+    scheduler.submit([short, long])
+    run_all(scheduler)
+    assert str(failed.error) == "out of memory"
+    assert answer.tokens == expected[1, 1]
+
+
 def test_the_end_of_the_server(model):
     """Requests in slots and in the queue fail, and new ones are rejected."""
     scheduler = Scheduler(model, SLOTS)
