@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak robustness fuzz torch-ops sklearn faults digests architectures clean
+.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak robustness fuzz torch-ops sklearn faults distributed digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -173,6 +173,12 @@ placement: $(STAMP)  ## Compare placements of random graphs with all possible on
 
 cache: $(STAMP)  ## Kill compilations that share a cache, at any moment
 	$(call LONG_TESTS,"compilations that share a cache killed at any moment")
+
+# Python does not look for packages in the current folder, where `distributed` is not Dask's.
+distributed: export PYTHONSAFEPATH := 1
+distributed: $(STAMP)  ## Map data sets on local clusters of Ray and Dask whose workers are killed; run pipelines
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,ray,dask,mpi]' mpich
+	$(call LONG_TESTS,"data sets mapped by processes$(COMMA) Ray and Dask whose workers are killed",test/distributed)
 
 digests: $(STAMP)  ## Digest what the models in test/weightless/ are lowered to, to compare after a refactoring (FLAGS="--compare FILE")
 	@$(BIN)/python test/lowering_digests.py -o build/digests.json $(FLAGS)

@@ -1,8 +1,37 @@
-"""Batch inference over data sets, by processes, Ray, Dask or any executor.
+"""Batch inference over data sets, and models in pipelines: on processes, Ray, Dask, MPI.
 
-graphc.distributed.map("model.onnx", "images/", "predictions/", batch_size=32)
+    graphc.distributed.map("model.onnx", "images/", "predictions/", batch_size=32)
+
+Names are imported on first use, so that workers load neither the compiler nor ONNX.
 """
 
-from .mapping import MapResult, map
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["MapResult", "map"]
+if TYPE_CHECKING:
+    from .mapping import MapResult, map
+    from .partitioning import StageModel, partition
+    from .pipeline import Pipeline, compile_stages
+
+_EXPORTS = {
+    "MapResult": "mapping",
+    "Pipeline": "pipeline",
+    "StageModel": "partitioning",
+    "compile_stages": "pipeline",
+    "map": "mapping",
+    "partition": "partitioning",
+}
+
+__all__ = ["MapResult", "Pipeline", "StageModel", "compile_stages", "map", "partition"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -68,7 +68,7 @@ def run_on_processes(
     remaining, lost = iter(blocks), Counter[str]()
     while True:
         pending: dict[Future[BlockRecord], RowBlock] = {}
-        with _pool(workers) as pool:
+        with worker_pool(workers) as pool:
             try:
                 return (yield from _run(job, remaining, pool, BLOCKS_PER_WORKER * workers, pending))
             except BrokenProcessPool:
@@ -84,7 +84,7 @@ def run_on_processes(
 
 
 @contextlib.contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose waiting calls are dropped when an error leaves it."""
     context = multiprocessing.get_context("spawn")  # the runtime's threads do not survive a fork
     pool = ProcessPoolExecutor(workers, context, initializer=start_worker)

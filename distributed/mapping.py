@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..runtime import CompiledModel, ProgressEvent
+from ..runtime import ProgressEvent
 from ..runtime.metadata import is_path
 from . import engines
 from .array_blocks import blocks_of_arrays, blocks_of_feeds
@@ -19,7 +19,7 @@ from .blocks import RowBlock, block_key
 from .datasets import blocks_of_files
 from .manifest import MapManifest
 from .requests import request_of
-from .worker import MapJob, load_here, runtime_versions
+from .worker import MapJob, load_here, require_columns, runtime_versions
 
 ROWS_PER_BLOCK = 1024
 """Default number of rows in a block, where the data set does not say."""
@@ -44,6 +44,7 @@ def map(
     *,
     engine: str = "processes",
     executor: Executor | None = None,
+    cluster: str | None = None,
     workers: int | None = None,
     threads: int | None = None,
     batch_size: int | None = None,
@@ -70,9 +71,13 @@ def map(
     call in the same folder computes those that are missing, new or changed, and removes the results
     of blocks that are gone. Returns a `MapResult`.
 
-    The workers are processes of this machine, or `executor`, any executor of `concurrent.futures`.
-    All workers must share the folder. `workers` and `threads` are their number and the threads of
-    each, by default one worker with one thread for each CPU.
+    `engine` selects who works: ``processes`` of this machine, ``ray``, or ``dask``; `cluster` is
+    the address of their scheduler (default: a local one is started). `executor` is any executor of
+    `concurrent.futures` instead. All workers must share the folder. `workers` and `threads` are
+    their number and the threads of each, by default one worker with one thread for each CPU.
+
+    A Ray Dataset, a Dask array or a Dask bag of rows is mapped lazily, without `output`: the result
+    is another one.
 
     Raises `GraphcError`: besides errors of the compilation `FeedError`, `UsageError`,
     `ManifestError`, `ClusterError`, `WorkerError`, `OutputError` and `ExecutionError`. Finished
@@ -81,8 +86,14 @@ def map(
     for name, number in (("block_rows", block_rows), ("batch_size", batch_size)):
         if number is not None and number < 1:
             raise UsageError(f"{name} must be positive, not {number}")
-    setup = engines.Setup.of(engine, executor, workers, threads)
+    setup = engines.Setup.of(engine, executor, cluster, workers, threads)
     source = ArtifactSource.of(model, batch_size, {**options, "threads": setup.threads}, progress)
+    if engines.is_collection(dataset):
+        if output is not None:
+            raise UsageError(
+                f"a {type(dataset).__name__} is mapped lazily: write the result of map"
+            )
+        return engines.map_collection(source, dataset, setup, batch_size, columns or {})
     if output is None:
         raise UsageError("name the folder for the results")
     request = request_of(
@@ -96,20 +107,12 @@ def map(
         with load_here(artifact.path, setup.threads) as loaded:
             job = MapJob(
                 artifact, setup.threads, batching(loaded.inputs, loaded.outputs, batch_size),
-                columns_of(loaded, columns or {}), None if keep is None else tuple(keep), folder,
-                runtime_versions(),
+                require_columns(loaded, columns or {}), None if keep is None else tuple(keep),
+                folder, runtime_versions(),
             )  # fmt: skip
         column = next(iter(job.columns.values())) if len(job.columns) == 1 else None
         blocks = _blocks(dataset, column, block_rows)
         return _run(job, blocks, manifest, setup, progress)
-
-
-def columns_of(model: CompiledModel, columns: Mapping[str, str]) -> dict[str, str]:
-    """The column of each input. Raises `UsageError` for names that are no inputs."""
-    names = [spec.name for spec in model.inputs]
-    if unknown := sorted(set(columns) - set(names)):
-        raise UsageError(f"the model has no input '{unknown[0]}' (inputs: {', '.join(names)})")
-    return {name: columns.get(name, name) for name in names}
 
 
 def _place(dataset: Any) -> str:

@@ -18,6 +18,7 @@ from ..errors import (
     MissingPackageError,
     ModuleFileError,
     OutputError,
+    UsageError,
     WorkerError,
 )
 from ..runtime import CompiledModel, load
@@ -123,6 +124,14 @@ def load_here(source: Path | bytes, threads: int) -> CompiledModel:
 def worker_name() -> str:
     """``worker 1234 on node7``."""
     return f"worker {os.getpid()} on {platform.node() or 'this machine'}"
+
+
+def require_columns(model: CompiledModel, columns: Mapping[str, str]) -> dict[str, str]:
+    """The column of each input. Raises `UsageError` for names that are no inputs."""
+    names = [spec.name for spec in model.inputs]
+    if unknown := sorted(set(columns) - set(names)):
+        raise UsageError(f"the model has no input '{unknown[0]}' (inputs: {', '.join(names)})")
+    return {name: columns.get(name, name) for name in names}
 
 
 def _results(job: MapJob, model: CompiledModel, rows: Rows) -> dict[str, np.ndarray]:

@@ -173,7 +173,7 @@ FLOORS = {
     "distributed": ("errors", "frontend", "runtime", "compiler"),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
-        "quantization",
+        *("distributed", "quantization"),
     ),
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
@@ -192,6 +192,7 @@ OUTSIDE = {
         "placement/",
         "generation/",
         "quantization/",
+        "distributed/",
         "benchmarks/",
     ),
     "iree": ("runtime/", "benchmarks/peers.py"),

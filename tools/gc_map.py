@@ -14,7 +14,8 @@ EPILOG = """\
 examples:
   gc-map model.onnx --input images/ --output predictions/ --batch-size 32 --workers 4
   gc-map model.onnx --input rows.parquet --output out/ --column input_ids=tokens --keep id
-The same command again computes what is missing.
+  gc-map model.onnx --input s3://bucket/rows --output /shared/out --engine ray --cluster auto
+The same command again computes what is missing. docs/distributed.md has the rest.
 """
 
 
@@ -30,8 +31,8 @@ def _run(flags: argparse.Namespace) -> int:
     arguments = compile_arguments(flags)
     with ProgressLine() as line:
         result = map(
-            flags.model, flags.input, flags.output, workers=flags.workers,
-            batch_size=flags.batch_size, block_rows=flags.block_rows,
+            flags.model, flags.input, flags.output, engine=flags.engine, cluster=flags.cluster,
+            workers=flags.workers, batch_size=flags.batch_size, block_rows=flags.block_rows,
             columns=columns, keep=flags.keep, progress=line.show, **arguments,
         )  # fmt: skip
     earlier = f" ({result.reused} by an earlier run)" if result.reused else ""
@@ -51,6 +52,7 @@ def _names(text: str) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from ..distributed.engines import ENGINES
     from ..distributed.mapping import ROWS_PER_BLOCK
 
     parser = argparse.ArgumentParser(
@@ -83,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
         "--keep", type=_names, metavar="COLUMN,...",
         help="columns to copy to the results (default: all; --keep= for none)",
     )  # fmt: skip
+    parser.add_argument("--engine", choices=ENGINES, default="processes", help="who works")
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="scheduler of Ray or Dask (default: a local one)"
+    )
     add_compile_options(parser)
     return parser
 

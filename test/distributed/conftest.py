@@ -5,10 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from faulty_blocks import DeadlyBlock
 from tool_models import dense, dense_result
 
 import graphc
 from graphc.compiler.compile import compile_to_file
+from graphc.distributed.batching import batching
+from graphc.distributed.worker import Artifact, MapJob, runtime_versions
+from graphc.runtime.cache.digests import digest_of_file
 
 # ``python -m pytest`` puts the current folder first, in which Dask's package `distributed` would be
 # taken for ours.
@@ -54,3 +58,30 @@ def check():
         return columns
 
     return compare
+
+
+@pytest.fixture
+def job(dense_file, tmp_path):
+    """A job of `dense` that writes to ``out``."""
+    (tmp_path / "out").mkdir()
+    with graphc.load(dense_file) as model:
+        plan = batching(model.inputs, model.outputs, 4)
+    artifact = Artifact(dense_file, digest_of_file(dense_file))
+    return MapJob(artifact, 1, plan, {"x": "x"}, None, tmp_path / "out", runtime_versions())
+
+
+@pytest.fixture
+def lose_a_worker(job, tmp_path):
+    """``lose_a_worker(run)``: of `run(job, blocks)` one block kills its worker; none is lost."""
+
+    def check(run):
+        blocks = [DeadlyBlock(tmp_path, index, kills=int(index == 3)) for index in range(8)]
+        records = {record.file: record for record in run(job, blocks)}
+        assert (tmp_path / "deadly-0003.0").exists()
+        files = sorted(path.name for path in job.folder.iterdir() if path.suffix == ".npz")
+        assert files == sorted(records)
+        for block, name in zip(blocks, files, strict=True):
+            with np.load(job.folder / name) as arrays:
+                np.testing.assert_allclose(arrays["y"], dense_result(block.x), rtol=1e-5)
+
+    return check

@@ -9,42 +9,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 from faulty_blocks import DeadlyBlock
-from tool_models import dense_result
 
 import graphc.distributed
-from graphc.distributed.batching import batching
 from graphc.distributed.executor_engine import run_on_processes
 from graphc.distributed.manifest import FILE_NAME
-from graphc.distributed.worker import Artifact, MapJob, runtime_versions
 from graphc.errors import ClusterError
-from graphc.runtime.cache.digests import digest_of_file
 
 
-@pytest.fixture
-def job(dense_file, tmp_path):
-    """A job of `dense` that writes to ``out``."""
-    (tmp_path / "out").mkdir()
-    with graphc.load(dense_file) as model:
-        plan = batching(model.inputs, model.outputs, 4)
-    artifact = Artifact(dense_file, digest_of_file(dense_file))
-    return MapJob(artifact, 1, plan, {"x": "x"}, None, tmp_path / "out", runtime_versions())
-
-
-def test_the_blocks_of_a_killed_worker_go_to_another(job, tmp_path):
-    blocks = [DeadlyBlock(tmp_path, index, kills=int(index == 3)) for index in range(8)]
-    records = {record.file: record for record in run_on_processes(job, blocks, 2)}
-    assert (tmp_path / "deadly-0003.0").exists()
-    files = sorted(path.name for path in job.folder.iterdir())
-    assert files == sorted(records)
-    for block, name in zip(blocks, files, strict=True):
-        with np.load(job.folder / name) as arrays:
-            np.testing.assert_allclose(arrays["y"], dense_result(block.x), rtol=1e-5)
+def test_the_blocks_of_a_killed_worker_go_to_another(lose_a_worker):
+    lose_a_worker(lambda job, blocks: run_on_processes(job, blocks, 2))
 
 
 def test_a_block_that_kills_every_worker_ends_the_job(job, tmp_path):
     with pytest.raises(ClusterError, match="block deadly-0000: its worker was killed 3 times"):
         list(run_on_processes(job, [DeadlyBlock(tmp_path, 0, kills=9)], 1))
     assert len(list(tmp_path.glob("deadly-0000.*"))) == 3
+
+
+def test_a_worker_loads_no_compiler():
+    code = """
+import sys, graphc.distributed.executor_engine
+heavy = {"onnx", "torch_mlir", "iree.compiler", "graphc.compiler.compile"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(graphc.__file__).anchor)
 
 
 def children(pid: int) -> list[int]:

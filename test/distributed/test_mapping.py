@@ -154,6 +154,7 @@ def test_data_that_does_not_fit(run, dense_file, tmp_path, rows, change, error, 
         ({"workers": 0}, "workers must be a positive number"),
         ({"block_rows": 0}, "block_rows must be positive"),
         ({"batch_size": -1}, "batch_size must be positive"),
+        ({"cluster": "tcp://x:1"}, "has no cluster"),
     ],
 )
 def test_calls_that_are_refused(run, dense_file, tmp_path, rows, arguments, text):

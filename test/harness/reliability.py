@@ -39,6 +39,7 @@ COMMANDS = {
     "errors": "make errors",
     "placement": "make placement",
     "cache": "make cache",
+    "distributed": "make distributed",
     "soak": "make soak",
 }
 """Commands of the long runs, by file name."""

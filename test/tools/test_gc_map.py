@@ -37,6 +37,7 @@ def test_a_data_set_is_mapped_and_counted(vmfb_file, data, tmp_path, capsys):
         (["--input", "missing"], 1, "there is no data set at 'missing'"),
         (["--workers", "0"], 2, "workers must be a positive number"),
         (["--batch-size", "0"], 2, "batch_size must be positive"),
+        (["--cluster", "tcp://localhost:1"], 2, "choose the engine ray or dask"),
         (["--output", "{data}"], 1, "cannot write"),
     ],
 )

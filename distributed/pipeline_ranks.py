@@ -1,0 +1,46 @@
+"""Pipelines whose stages are ranks of MPI."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ClusterError, MissingPackageError
+from .pipeline import Stage, Values
+
+
+def run_on_ranks(
+    stages: Sequence[Stage], feeds: Iterable[Values] = (), comm: Any = None
+) -> Iterator[dict[str, np.ndarray]]:
+    """Run the stage of this MPI rank; each of the ranks of `comm` calls it.
+
+    Rank 0 reads `feeds`; the last rank yields the outputs, others yield nothing. There are as many
+    ranks as stages, and `stages` are the same on all of them. By default `comm` is
+    ``MPI.COMM_WORLD`` of mpi4py.
+    """
+    comm = _world() if comm is None else comm
+    rank, last = comm.Get_rank(), len(stages) - 1
+    if comm.Get_size() != len(stages):
+        raise ClusterError(f"{len(stages)} stages need as many ranks, not {comm.Get_size()}")
+    for values in feeds if rank == 0 else _received(comm, rank - 1):
+        found = stages[rank].run(values)
+        if rank == last:
+            yield found
+        else:
+            comm.send(found, dest=rank + 1)
+    if rank < last:
+        comm.send(None, dest=rank + 1)
+
+
+def _received(comm: Any, source: int) -> Iterator[Values]:
+    """The values that another rank sends, up to its None."""
+    while (values := comm.recv(source=source)) is not None:
+        yield values
+
+
+def _world() -> Any:
+    try:
+        from mpi4py import MPI  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise MissingPackageError("a pipeline of ranks", "mpi4py", "mpi") from error
+    return MPI.COMM_WORLD
