@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .mapping import MapResult, map
     from .partitioning import StageModel, partition
-    from .pipeline import Pipeline, compile_stages
+    from .pipeline import StagePipeline, compile_stages
 
 _EXPORTS = {
     "MapResult": "mapping",
-    "Pipeline": "pipeline",
+    "StagePipeline": "pipeline",
     "StageModel": "partitioning",
     "compile_stages": "pipeline",
     "map": "mapping",
     "partition": "partitioning",
 }
 
-__all__ = ["MapResult", "Pipeline", "StageModel", "compile_stages", "map", "partition"]
+__all__ = ["MapResult", "StageModel", "StagePipeline", "compile_stages", "map", "partition"]
 
 
 def __getattr__(name: str) -> Any:

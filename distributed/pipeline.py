@@ -28,7 +28,7 @@ AHEAD = 2
 
 
 @dataclass(frozen=True)
-class Stage:
+class CompiledStage:
     """A compiled stage of a pipeline, as its worker gets it."""
 
     artifact: Artifact
@@ -56,7 +56,7 @@ def _selected(values: Values, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 def compile_stages(
     stages: Sequence["StageModel"], folder: Path, *, threads: int = 1, **options: Any
-) -> tuple[Stage, ...]:
+) -> tuple[CompiledStage, ...]:
     """Compile each of `stages` to a file in `folder`, which all workers share.
 
     `options` are those of `graphc.compile`. Raises as that does.
@@ -69,11 +69,11 @@ def compile_stages(
         path = folder / f"stage-{index}"
         write_atomically(path, source.contents)
         artifact = Artifact(path, digest_of(source.contents))
-        made.append(Stage(artifact, threads, each.passed_on, runtime_versions()))
+        made.append(CompiledStage(artifact, threads, each.passed_on, runtime_versions()))
     return tuple(made)
 
 
-class Pipeline:
+class StagePipeline:
     """The stages of `partition`, compiled, each on a worker of its own.
 
     The workers are processes of this machine, or `executors`: one for each stage, with one worker

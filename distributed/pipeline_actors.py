@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .pipeline import AHEAD, Stage, Values
+from .pipeline import AHEAD, CompiledStage, Values
 from .ray_engine import require_ray
 
 
 def run_on_actors(
-    stages: Sequence[Stage], feeds: Iterable[Values]
+    stages: Sequence[CompiledStage], feeds: Iterable[Values]
 ) -> Iterator[dict[str, np.ndarray]]:
     """Run `stages` as actors of Ray, which send each other values; yield the outputs in order."""
     ray = require_ray()
@@ -32,9 +32,9 @@ def run_on_actors(
 class _StageActor:
     """A stage on a worker of Ray."""
 
-    def __init__(self, stage: Stage):
+    def __init__(self, stage: CompiledStage):
         self._stage = stage
 
     def run(self, values: Values) -> dict[str, np.ndarray]:
-        """`Stage.run`."""
+        """`CompiledStage.run`."""
         return self._stage.run(values)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ClusterError, MissingPackageError
-from .pipeline import Stage, Values
+from .pipeline import CompiledStage, Values
 
 
 def run_on_ranks(
-    stages: Sequence[Stage], feeds: Iterable[Values] = (), comm: Any = None
+    stages: Sequence[CompiledStage], feeds: Iterable[Values] = (), comm: Any = None
 ) -> Iterator[dict[str, np.ndarray]]:
     """Run the stage of this MPI rank; each of the ranks of `comm` calls it.
 

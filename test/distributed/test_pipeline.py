@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from tool_models import model, write
 
 import graphc
-from graphc.distributed import Pipeline, compile_stages, partition
+from graphc.distributed import StagePipeline, compile_stages, partition
 from graphc.errors import FeedError, InvalidModelError, UsageError
 
 LAYERS = 4
@@ -59,7 +59,7 @@ def feeds(batches):
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_processes_give_the_results_of_the_whole(layers, batches, expected, count):
-    with Pipeline(partition(layers, count)) as pipeline:
+    with StagePipeline(partition(layers, count)) as pipeline:
         found = np.stack([outputs["y"] for outputs in pipeline.run(feeds(batches))])
     np.testing.assert_array_equal(found, expected)
 
@@ -103,7 +103,7 @@ def test_values_pass_stages_that_do_not_need_them():
     stages = partition(whole, 3, dims={"n": 4})
     assert set(stages[0].passed_on) >= {"a", "x"}
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
-    with ThreadPoolExecutor(1) as one, Pipeline(stages, executors=[one] * 3) as pipeline:
+    with ThreadPoolExecutor(1) as one, StagePipeline(stages, executors=[one] * 3) as pipeline:
         (found,) = pipeline.run([{"x": x}])
     np.testing.assert_allclose(found["y"], 4 * np.exp(x) + x, rtol=1e-5)
     np.testing.assert_allclose(found["a"], np.exp(x), rtol=1e-5)
@@ -124,7 +124,7 @@ def test_a_stage_may_hold_control_flow():
     stages = partition(model(nodes, {"x": [3]}, {"y": [3]}), 2)
     assert "a" in stages[0].passed_on
     x = np.array([1, 2, 3], np.float32)
-    with ThreadPoolExecutor(1) as one, Pipeline(stages, executors=[one] * 2) as pipeline:
+    with ThreadPoolExecutor(1) as one, StagePipeline(stages, executors=[one] * 2) as pipeline:
         found = [outputs["y"] for outputs in pipeline.run([{"x": x}, {"x": 0 * x}])]
     np.testing.assert_allclose(found, [np.exp(-x), 0 * x], rtol=1e-5)
 
