@@ -42,8 +42,8 @@ def test_ctrl_c_ends_it(folder, model, cache_folder):
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     rest = response.read()
-    _, err = process.communicate(timeout=30)
-    assert time.monotonic() - begin < 10
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 30
     assert process.returncode == 130
     assert first.startswith(b"data: {")
     *_, last, done, _ = rest.split(b"\n\n")
