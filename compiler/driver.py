@@ -286,9 +286,13 @@ def _make_parts(
         for each in compiled_parts(plan, options, report)
     ]
     warn_of_host(report.title, report.parts)
+    return plan_metadata(plan, report.title, options), made
+
+
+def plan_metadata(plan: PartitionPlan, name: str, options: Options) -> ModelMetadata:
+    """The metadata of a model in parts."""
     inputs, outputs = value_specs(plan.inputs()), value_specs(plan.outputs())
-    metadata = _metadata(report.title, inputs, outputs, options, {}, plan.overridable)
-    return metadata, made
+    return _metadata(name, inputs, outputs, options, {}, plan.overridable)
 
 
 def plan_parts(model: Any, options: Options, report: Report) -> PartitionPlan:

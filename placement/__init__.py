@@ -5,8 +5,8 @@ print(plan)
 y, = placement.open_placed("model.onnx", plan).run(None, {"x": x})
 """
 
-from .placed_model import PlacedModel, PlacedPart
+from .placed_model import PlacedPart
 from .placer import open_placed, place
 from .plan import PlacedRegion, PlacementPlan
 
-__all__ = ["PlacedModel", "PlacedPart", "PlacedRegion", "PlacementPlan", "open_placed", "place"]
+__all__ = ["PlacedPart", "PlacedRegion", "PlacementPlan", "open_placed", "place"]

@@ -7,7 +7,13 @@ import onnx
 
 from ..compiler.compile import compile
 from ..compiler.driver import make_options
-from ..errors import GraphcError, MissingPackageError, PlacementError, UsageError
+from ..errors import (
+    ExecutionError,
+    GraphcError,
+    MissingPackageError,
+    PlacementError,
+    UsageError,
+)
 from ..runtime.execution.hybrid import Runnable, open_host_part
 from ..runtime.model import NativePart
 from ..runtime.threads.usable_cpus import usable_cpus
@@ -22,6 +28,8 @@ class PartBackend(Protocol):
     name: str
     memory: str
     """The memory that it computes in: `HOST`, or its own name."""
+    compiles: bool
+    """True if graphc compiles the parts."""
 
     def open(self, part: onnx.ModelProto) -> Runnable:
         """Prepare `part`. Raises `PlacementError`."""
@@ -30,6 +38,8 @@ class PartBackend(Protocol):
 
 class TargetBackend:
     """Compiles parts for a target of graphc."""
+
+    compiles = True
 
     def __init__(self, target: str, threads: int | None = None):
         options = make_options(target, threads=threads)
@@ -63,8 +73,12 @@ class _OnnxRuntimePart:
         self._outputs = [output.name for output in self._session.get_outputs()]
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """Outputs by name."""
-        return dict(zip(self._outputs, self._session.run(None, dict(feeds)), strict=True))
+        """Outputs by name. Raises `ExecutionError`."""
+        try:
+            results = self._session.run(None, dict(feeds))
+        except Exception as error:  # its exceptions have no common base
+            raise ExecutionError(f"{ONNXRUNTIME}: {error}") from error
+        return dict(zip(self._outputs, results, strict=True))
 
     def close(self) -> None:
         """Free the session."""
@@ -76,6 +90,7 @@ class OnnxRuntimeBackend:
 
     name = ONNXRUNTIME
     memory = HOST
+    compiles = False
 
     def __init__(self, threads: int | None = None):
         try:
@@ -94,6 +109,7 @@ class HostBackend:
 
     name = HOST
     memory = HOST
+    compiles = False
 
     def open(self, part: onnx.ModelProto) -> Runnable:
         """Load `part`. Raises `PlacementError`."""

@@ -26,14 +26,6 @@ class Calibration:
     regions: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     links: dict[tuple[str, str], Link] = field(default_factory=dict[tuple[str, str], Link])
 
-    def merge(self, other: "Calibration") -> None:
-        """Add what `other` has and this one lacks. Raises `UsageError` for another machine."""
-        if dict(other.machine) != dict(self.machine):
-            raise UsageError("calibrations of different machines or versions cannot be merged")
-        for digest, seconds in other.regions.items():
-            self.regions[digest] = {**seconds, **self.regions.get(digest, {})}
-        self.links = {**other.links, **self.links}
-
     def to_json(self) -> str:
         """The text of a calibration file."""
         links = {

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..benchmarks.measure import MeasurementPlan
-from ..frontend.onnx.partitioning.placement import Placement
+from ..frontend.onnx import PartitionPlan
 from .backends import PartBackend
 from .measurement import seconds_in_turns
 from .placed_model import open_parts
@@ -21,7 +21,7 @@ GAIN = 0.98
 
 
 def measure_placed(
-    placement: Placement,
+    parts: PartitionPlan,
     plan: PlacementPlan,
     backends: Mapping[str, PartBackend],
     feeds: Mapping[str, Any],
@@ -35,8 +35,8 @@ def measure_placed(
     best = min(plan.single, key=lambda name: plan.single[name])
     alone = dict.fromkeys(plan.device_of, best)
     models = {
-        PLACED: open_parts(placement, plan.device_of, backends),
-        best: open_parts(placement, alone, backends),
+        PLACED: open_parts(parts, plan.device_of, backends),
+        best: open_parts(parts, alone, backends),
     }
     try:
         calls = {name: partial(model.run, None, feeds) for name, model in models.items()}

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from ..benchmarks.measure import MeasurementPlan, in_turns
-from ..debugging.difference import difference, relative_difference
+from ..debugging.difference import difference, tolerance_of
 from ..errors import PlacementError, VerificationError
 from ..frontend.onnx.partitioning.part_model import part_model
 from ..frontend.onnx.partitioning.partition import Part
@@ -20,8 +20,9 @@ from .backends import PartBackend
 from .calibration import Calibration
 from .regions import ModelRegion
 
-RELATIVE_TOLERANCE = 2e-2
-"""Difference between two backends that is no rounding, relative to the largest element."""
+QUANTIZED_TOLERANCE = 2e-2
+"""Relative difference of floats that a step of 8-bit values may cause, where a tie is rounded
+otherwise."""
 
 PLAN = MeasurementPlan(rounds=5, burst_seconds=0.005, warmup_runs=1)
 """The measurement of a region."""
@@ -118,7 +119,7 @@ def _require_agreement(
     """Raise `VerificationError` if `name` and the first backend differ by more than rounding."""
     first = next(iter(results))
     for output, expected in results[first].items():
-        if not agree(expected, results[name][output]):
+        if not agree(expected, results[name][output], _is_quantized(model)):
             nodes = ", ".join(node.name for node in model.graph.node[:3])
             raise VerificationError(
                 f"value '{output}' of nodes {nodes}: '{name}' and '{first}' compute different "
@@ -126,14 +127,22 @@ def _require_agreement(
             )
 
 
-def agree(expected: Any, actual: Any) -> bool:
-    """True if two results are the same but for rounding."""
+def agree(expected: Any, actual: Any, is_quantized: bool = False) -> bool:
+    """True if two results are the same but for rounding.
+
+    Where values are quantized, those of 8 bits may differ by a step.
+    """
     if not isinstance(expected, np.ndarray) or expected.dtype.kind in "OSU":
         return repr(expected) == repr(actual)
-    actual = np.asarray(actual)
-    if expected.dtype.kind in "iu":  # a value beside a half may round either way
-        return expected.shape == actual.shape and difference(actual, expected).absolute <= 1
-    return relative_difference(actual, expected) <= RELATIVE_TOLERANCE
+    apart = difference(np.asarray(actual), expected)
+    if is_quantized and expected.dtype.kind in "iu" and expected.dtype.itemsize == 1:
+        return apart.absolute <= 1
+    least = QUANTIZED_TOLERANCE if is_quantized and expected.dtype.kind == "f" else 0.0
+    return apart.relative <= max(tolerance_of(expected.dtype, None), least)
+
+
+def _is_quantized(model: onnx.ModelProto) -> bool:
+    return any("Quantize" in node.op_type or "QLinear" in node.op_type for node in model.graph.node)
 
 
 def describe_region(placement: Placement, region: ModelRegion) -> str:

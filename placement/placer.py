@@ -10,18 +10,17 @@ from typing import Any
 from ..compiler.driver import make_options, plan_parts
 from ..compiler.model_signature import value_specs
 from ..dialects import graph
-from ..dialects.symbolic import Dim
 from ..frontend.onnx import PartitionPlan
 from ..frontend.onnx.partitioning.placement import Placement, ValueType
 from ..passes.infra.report import Report
-from ..runtime import ProgressEvent, TensorSpec, ValueSpec
+from ..runtime import CompiledModel, ProgressEvent, TensorSpec, ValueSpec
 from .backends import PartBackend, open_backends
 from .calibration import Calibration, read_calibration, write_calibration
 from .confirmation import PLACED, gains, measure_placed
 from .in_context import in_context
 from .links import measure_links
 from .measurement import RegionTimes, measure_regions
-from .placed_model import PlacedModel, open_parts
+from .placed_model import open_parts
 from .plan import PlacementPlan, make_placement_plan, read_device_of
 from .region_graph import HOST, DeviceTable, Region, RegionGraph, RegionValue
 from .regions import ModelRegion, RegionPartitioner
@@ -29,8 +28,8 @@ from .solver import assign
 
 Feeds = Mapping[str, Any] | Callable[[Sequence[TensorSpec | ValueSpec]], Mapping[str, Any]]
 
-_UNKNOWN_BYTES = 4096
-"""Assumed size of a value whose type does not tell it: text, or a size that follows values."""
+_TEXT_BYTES = 4096
+"""Assumed size of a value that is no tensor of numbers."""
 
 
 def place(
@@ -80,7 +79,7 @@ def place(
     assignment = assign(region_graph, table)
     plan = make_placement_plan(region_graph, assignment, table)
     notify("the placed model")
-    measured = measure_placed(placement, plan, backends, feeds)
+    measured = measure_placed(parts, plan, backends, feeds)
     if measured and not gains(measured):
         best = next(name for name in measured if name != PLACED)
         plan = make_placement_plan(region_graph, [best] * len(regions), table)
@@ -93,15 +92,17 @@ def open_placed(
     *,
     dims: Mapping[str, int] | None = None,
     threads: int | None = None,
-) -> PlacedModel:
+) -> CompiledModel:
     """Prepare `model` to run with the devices of a plan, or of a placement file.
+
+    The parts of the result are each a `PlacedPart`, with its device.
 
     Raises `UsageError` for a file that does not fit the model, and `PlacementError` for a part that
     its device refuses.
     """
     device_of = plan.device_of if isinstance(plan, PlacementPlan) else read_device_of(Path(plan))
     backends = open_backends(sorted(set(device_of.values())), threads)
-    return open_parts(_partition(model, dims).placement, device_of, backends)
+    return open_parts(_partition(model, dims), device_of, backends)
 
 
 def _partition(model: Any, dims: Mapping[str, int] | None) -> PartitionPlan:
@@ -187,12 +188,5 @@ def _region_graph(
 
 
 def value_bytes(type_: ValueType) -> int:
-    """The size of a value of `type_` in memory."""
-    if not isinstance(type_, graph.TensorType):
-        return _UNKNOWN_BYTES
-    count = 1
-    for size in type_.shape:
-        if isinstance(size, Dim):
-            return _UNKNOWN_BYTES
-        count *= size
-    return count * type_.dtype.itemsize
+    """The size of a value of `type_` in memory, with unknown sizes taken as 1."""
+    return graph.known_bytes(type_) if isinstance(type_, graph.TensorType) else _TEXT_BYTES

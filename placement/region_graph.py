@@ -80,7 +80,7 @@ class RegionGraph:
     regions: Sequence[Region]
     values: Sequence[RegionValue]
 
-    def sources(self, value: RegionValue, assignment: Sequence[str]) -> str:
+    def source(self, value: RegionValue, assignment: Sequence[str]) -> str:
         """The memory that `value` is computed in."""
         return HOST if value.producer is None else assignment[value.producer]
 
@@ -95,7 +95,7 @@ class RegionGraph:
         A value crosses once to each memory in which it is read.
         """
         moved = sum(
-            self.crossing_seconds(value, self.sources(value, assignment), destination, table)
+            self.crossing_seconds(value, self.source(value, assignment), destination, table)
             for value in self.values
             for destination in sorted(self.destinations(value, assignment))
         )

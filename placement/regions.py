@@ -60,13 +60,14 @@ class RegionPartitioner(Partitioner):
 
     def with_values(self, homes: list[list[int]]) -> list[ModelRegion]:
         """Parts with nodes `homes`, with the inputs and outputs of each."""
-        parts = [Part(self.native[home[0]], self._with_shared(home)) for home in homes]
-        for part in parts:
+        pairs = [(home, Part(self.native[home[0]], self._with_shared(home))) for home in homes]
+        self._add_constant_results(pairs)
+        for _, part in pairs:
             part.inputs = self._inputs(part)
-        wanted = set(self.results).union(*(part.inputs for part in parts))
-        for home, part in zip(homes, parts, strict=True):
-            part.outputs = [n for i in home for n in self.nodes[i].output if n in wanted]
-        return [ModelRegion(tuple(h), p) for h, p in zip(homes, parts, strict=True)]
+        wanted = set(self.results).union(*(part.inputs for _, part in pairs))
+        for home, part in pairs:
+            part.outputs += [n for i in home for n in self.nodes[i].output if n in wanted]
+        return [ModelRegion(tuple(home), part) for home, part in pairs]
 
     def is_shared(self, index: int) -> bool:
         """True if each region that reads a node's result computes it for itself."""
@@ -106,12 +107,6 @@ class RegionPartitioner(Partitioner):
                 (work if self.is_shared(producer) else found).append(producer)
         return found
 
-    def _with_shared(self, home: list[int]) -> list[int]:
-        nodes, work = set(home), list(home)
-        while work:
-            for name in self.reads[work.pop()]:
-                producer = self.producer.get(name)
-                if producer is not None and producer not in nodes and self.is_shared(producer):
-                    nodes.add(producer)
-                    work.append(producer)
-        return sorted(nodes)
+    def _is_shared(self, index: int, native: bool) -> bool:
+        del native  # any device may get the part
+        return self.is_shared(index)

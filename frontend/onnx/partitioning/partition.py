@@ -104,10 +104,14 @@ class Partitioner:
                 producer = self.producer.get(name)
                 if producer is None or producer in nodes:
                     continue
-                if self._is_constant(producer) or (native and self._computes_sizes(producer)):
+                if self._is_shared(producer, native):
                     nodes.add(producer)
                     work.append(producer)
         return sorted(nodes)
+
+    def _is_shared(self, index: int, native: bool) -> bool:
+        """True if a part of that kind computes the node for itself."""
+        return self._is_constant(index) or (native and self._computes_sizes(index))
 
     def _computes_sizes(self, index: int) -> bool:
         """Return whether a node computes a few integers from sizes of tensors, or from a few
