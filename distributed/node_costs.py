@@ -1,11 +1,13 @@
 """Predicted cost of the nodes of an ONNX model, from the shapes that ONNX infers."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import onnx
 from onnx import helper
+
+from ..frontend.onnx.importing.names import read_names
 
 FLOPS_PER_BYTE = 8
 """Arithmetic operations that take as long as reading a byte: one core with vectors of 256 bits."""
@@ -40,10 +42,14 @@ class GraphSizes:
         """Size in bytes."""
         return self.elements(name) * self.item_bytes.get(name, 0)
 
+    def crossing_bytes(self, names: Iterable[str]) -> float:
+        """Size of these values together; infinite if the type of one is unknown."""
+        return sum(self.bytes(name) if name in self.shapes else math.inf for name in names)
+
     def time(self, node: onnx.NodeProto) -> float:
         """Predicted time of `node`, of its arithmetic or its memory traffic, whichever is longer;
         the unit is the time for a byte."""
-        values = [*used_values(node), *node.output]
+        values = [*read_names(node), *node.output]
         return max(self._flops(node) / FLOPS_PER_BYTE, sum(map(self.bytes, values)))
 
     def _flops(self, node: onnx.NodeProto) -> float:
@@ -56,15 +62,6 @@ class GraphSizes:
             kernel = self.shapes.get(node.input[1], ())
             return 2.0 * results * math.prod(kernel[1:])
         return float(results)
-
-
-def used_values(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of the values that `node` reads, also in its subgraphs."""
-    yield from filter(None, node.input)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph.node:
-                yield from used_values(inner)
 
 
 def _item_bytes(elem_type: int) -> float:

@@ -1,5 +1,6 @@
 """`partition`: an ONNX model split into stages of a pipeline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -10,8 +11,9 @@ from onnx import shape_inference
 
 from ..errors import UsageError
 from ..frontend.onnx.importing.loading import load_model
+from ..frontend.onnx.importing.names import in_order, read_names
 from ..runtime.metadata import is_path
-from .node_costs import GraphSizes, used_values
+from .node_costs import GraphSizes
 
 SLACK = 0.1
 """Share by which the slowest stage may be slower than necessary if fewer bytes cross then."""
@@ -53,7 +55,7 @@ def partition(
         raise UsageError(f"a model of {len(nodes)} nodes has no {stages} stages")
     sizes = GraphSizes.of(whole.graph, dims or {})
     alive = _alive(whole.graph)
-    crossing = [sum(map(sizes.bytes, names)) for names in alive]
+    crossing = [sizes.crossing_bytes(names) for names in alive]
     times = [*accumulate((sizes.time(node) for node in nodes), initial=0.0)]
     weights = _Weights(whole.graph, sizes)
 
@@ -62,14 +64,15 @@ def partition(
 
     cuts = _cuts(times, crossing, stages, fits)
     if cuts is None:
-        raise UsageError(f"no {stages} stages have at most {max_weight_bytes:.0f} bytes of weights")
+        limit = f" have at most {max_weight_bytes:.0f} bytes of weights" if max_weight_bytes else ""
+        raise UsageError(f"no {stages} stages{limit or ' pass on values of known types alone'}")
     total = times[-1] or 1.0
     found = []
     for begin, end in pairwise(cuts):
         part = _stage(whole, begin, end, alive[end])
         inputs = tuple(each.name for each in part.graph.input)
         share = (times[end] - times[begin]) / total
-        held, crosses = int(weights.bytes(begin, end)), int(crossing[end])
+        held, crosses = int(weights.bytes(begin, end)), int(sum(map(sizes.bytes, alive[end])))
         found.append(StageModel(part, inputs, alive[end], held, crosses, share))
     return tuple(found)
 
@@ -83,6 +86,7 @@ def _inferred(model: Any) -> onnx.ModelProto:
         whole = onnx.ModelProto()
         whole.CopyFrom(load_model(model)[0])
     _fold_constants(whole.graph)
+    _sort(whole.graph)
     return shape_inference.infer_shapes(whole, data_prop=True)
 
 
@@ -96,6 +100,17 @@ def _fold_constants(graph: onnx.GraphProto) -> None:
             graph.node.remove(node)
 
 
+def _sort(graph: onnx.GraphProto) -> None:
+    """Put the nodes into an order in which they can run; converters append casts at the end."""
+    nodes = []
+    for _, node in in_order(graph.node):
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        nodes.append(copy)
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
 def _alive(graph: onnx.GraphProto) -> list[tuple[str, ...]]:
     """For each number of nodes, the values that are there after these and are needed later.
 
@@ -106,7 +121,7 @@ def _alive(graph: onnx.GraphProto) -> list[tuple[str, ...]]:
     known = [each.name for each in graph.input if each.name not in weights]
     last = dict.fromkeys(outputs, len(graph.node))
     for index, node in reversed([*enumerate(graph.node)]):
-        for name in used_values(node):
+        for name in read_names(node):
             last.setdefault(name, index)
     alive = []
     for index, node in enumerate(graph.node):
@@ -120,7 +135,7 @@ class _Weights:
 
     def __init__(self, graph: onnx.GraphProto, sizes: GraphSizes):
         self._sizes = sizes
-        self._used = [sizes.weights.intersection(used_values(node)) for node in graph.node]
+        self._used = [sizes.weights.intersection(read_names(node)) for node in graph.node]
 
     def bytes(self, begin: int, end: int) -> float:
         """Bytes for the nodes from `begin` to `end`."""
@@ -148,8 +163,11 @@ def _cuts(
 
 
 def _candidates(times: Sequence[float], crossing: Sequence[float]) -> list[int]:
-    """Places for borders: of each `1 / CANDIDATES` of the time the one over which least passes."""
-    inner = range(1, len(times) - 1)
+    """Places for borders: of each `1 / CANDIDATES` of the time the one over which least passes.
+
+    Where a value of unknown type passes, there is no border.
+    """
+    inner = [index for index in range(1, len(times) - 1) if crossing[index] < math.inf]
     places: dict[int, int] = {}
     for index in inner:
         bucket = int(times[index] / (times[-1] or 1.0) * CANDIDATES)
@@ -183,14 +201,12 @@ def _stage(whole: onnx.ModelProto, begin: int, end: int, outputs: Sequence[str])
     """The nodes from `begin` to `end` as a model."""
     graph, nodes = whole.graph, whole.graph.node[begin:end]
     made = {name for node in nodes for name in node.output}
-    used = dict.fromkeys(name for node in nodes for name in used_values(node))
+    used = dict.fromkeys(name for node in nodes for name in read_names(node))
     weights = [each for each in graph.initializer if each.name in used]
     constant = {each.name for each in weights}
     infos = {each.name: each for each in (*graph.value_info, *graph.output, *graph.input)}
     inputs = [name for name in used if name in infos and name not in made | constant]
     results = [name for name in outputs if name in made]
-    if unknown := [name for name in results if name not in infos]:
-        raise UsageError(f"the type of '{unknown[0]}' between two stages is unknown")
     inner = [each for each in graph.value_info if each.name in made]
     part = onnx.helper.make_graph(
         nodes, graph.name, [infos[name] for name in inputs], [infos[name] for name in results],

@@ -151,6 +151,9 @@ def _then(go_on: Callable[[Any], None], result: Future[Any]) -> Callable[[Future
     """A callback that gives the result of a future to `go_on`, or its error to `result`."""
 
     def callback(done: Future[Any]) -> None:
+        if done.cancelled():  # by the owner of the executor
+            result.set_exception(ClusterError("the call of a stage was cancelled"))
+            return
         error = done.exception()
         if error is not None:
             result.set_exception(error)

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tool_models import model, write
 
 import graphc
 from graphc.distributed import StagePipeline, compile_stages, partition
-from graphc.errors import FeedError, InvalidModelError, UsageError
+from graphc.errors import ClusterError, FeedError, InvalidModelError, UsageError
 
 LAYERS = 4
 ROOT = Path(__file__).parent.parent
@@ -127,6 +128,60 @@ def test_a_stage_may_hold_control_flow():
     with ThreadPoolExecutor(1) as one, StagePipeline(stages, executors=[one] * 2) as pipeline:
         found = [outputs["y"] for outputs in pipeline.run([{"x": x}, {"x": 0 * x}])]
     np.testing.assert_allclose(found, [np.exp(-x), 0 * x], rtol=1e-5)
+
+
+def test_a_branch_may_return_an_outer_value():
+    graphs = [
+        helper.make_graph([], name, [], [helper.make_tensor_value_info(name, 1, [3])])
+        for name in ("a", "b")
+    ]
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"]),
+        helper.make_node("Neg", ["x"], ["b"]),
+        helper.make_node("If", ["flag"], ["y"], then_branch=graphs[0], else_branch=graphs[1]),
+    ]
+    whole = model(nodes, {"x": [3]}, {"y": [3]})
+    whole.graph.input.append(helper.make_tensor_value_info("flag", onnx.TensorProto.BOOL, []))
+    stages = partition(whole, 3)
+    assert set(stages[1].passed_on) == {"a", "b", "flag"}
+
+
+def test_nodes_in_any_order(layers, batches, expected):
+    shuffled = onnx.ModelProto()
+    shuffled.CopyFrom(layers)
+    del shuffled.graph.node[:]
+    shuffled.graph.node.extend(reversed(layers.graph.node))
+    stages = partition(shuffled, 2)
+    with ThreadPoolExecutor(1) as one, StagePipeline(stages, executors=[one] * 2) as pipeline:
+        found = np.stack([outputs["y"] for outputs in pipeline.run(feeds(batches))])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_no_border_where_a_type_is_unknown():
+    nodes = [
+        helper.make_node("Neg", ["x"], ["a"]),
+        helper.make_node("FastGelu", ["a"], ["b"], domain="com.microsoft"),
+        helper.make_node("Neg", ["b"], ["y"]),
+    ]
+    whole = model(nodes, {"x": [3]}, {"y": [3]})
+    whole.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    first, second = partition(whole, 2)
+    assert first.passed_on == ("a",)
+    assert second.inputs == ("a",)
+    with pytest.raises(UsageError, match="no 3 stages pass on values of known types alone"):
+        partition(whole, 3)
+
+
+def test_a_cancelled_stage_ends_the_call(layers):
+    with ThreadPoolExecutor(1) as one, StagePipeline(partition(layers, 1), executors=[one]) as each:
+        busy = threading.Event()
+        one.submit(busy.wait)
+        calls = each.run([{"x": np.zeros((8, 64), np.float32)}])
+        waiting = threading.Timer(0.2, lambda: one.shutdown(wait=False, cancel_futures=True))
+        waiting.start()
+        with pytest.raises(ClusterError, match="cancelled"):
+            next(calls)
+        busy.set()
 
 
 def test_calls_that_are_refused(layers, tmp_path):
