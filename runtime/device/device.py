@@ -14,6 +14,7 @@ from ..threads.affinity import own_cpus, placed_workers
 from ..threads.haltpoll import IdlePolling, may_poll
 from ..threads.usable_cpus import usable_cpus
 from .dlpack import HOST, DeviceType
+from .mpi_environment import without_mpi
 
 STACK_BYTES = 1 << 20
 """Stack size of a worker. Generated code keeps tiles and the spilled registers of unrolled loops
@@ -179,7 +180,7 @@ def _create(driver: str, threads: int) -> Device:
             runtime.flags.parse_flags(
                 f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
             )
-        with placed_workers(threads if driver == "local-task" else 0):
+        with placed_workers(threads if driver == "local-task" else 0), without_mpi():
             hal, index, name = _open_first(binding.create_hal_driver(driver), driver)
     except (RuntimeError, ValueError) as error:
         help_ = f"; {_HELP[driver]}" if driver in _HELP else ""

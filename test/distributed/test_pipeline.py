@@ -196,7 +196,7 @@ def test_calls_that_are_refused(layers, tmp_path):
         stages[0].run({"z": np.zeros(1)})
 
 
-def test_ranks_of_mpi(layers, batches, expected, tmp_path):
+def run_on_two_ranks(layers, batches, tmp_path):
     pytest.importorskip("mpi4py")
     launcher = shutil.which("mpiexec", path=Path(sys.executable).parent) or shutil.which("mpiexec")
     if launcher is None:
@@ -205,7 +205,18 @@ def test_ranks_of_mpi(layers, batches, expected, tmp_path):
     np.save(tmp_path / "x.npy", batches)
     command = [launcher, "-n", "2", sys.executable, str(ROOT / "pipeline_on_ranks.py")]
     command += [str(tmp_path / name) for name in ("layers.onnx", "x.npy", "y.npz")]
-    subprocess.run(command, check=True, timeout=600)
+    return subprocess.run(command, timeout=300, stderr=subprocess.PIPE, text=True)
+
+
+def test_an_error_ends_all_ranks(layers, batches, tmp_path):
+    ended = run_on_two_ranks(layers, batches[..., :3], tmp_path)
+    assert ended.returncode != 0
+    assert "graphc.errors.FeedError" in ended.stderr
+
+
+def test_ranks_of_mpi(layers, batches, expected, tmp_path):
+    ended = run_on_two_ranks(layers, batches, tmp_path)
+    assert ended.returncode == 0, ended.stderr
     with np.load(tmp_path / "y.npz") as arrays:
         np.testing.assert_array_equal(arrays["y"], expected)
 
