@@ -97,15 +97,22 @@ def map_dask(
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
 
-def _run_rows(rows: Iterable[Mapping[str, Any]], contents: bytes, job: InlineJob) -> Iterator[Any]:
-    """The rows of a partition of a bag, with the outputs."""
+def _run_rows(
+    rows: Iterable[Mapping[str, Any]], contents: bytes, job: InlineJob
+) -> list[dict[str, Any]]:
+    """The rows of a partition of a bag, with the outputs.
+
+    In a list, as workers send partitions to each other, and generators cannot be pickled.
+    """
     rows = list(rows)
     if not rows:
-        return
+        return []
     names = [name for name in job.columns.values() if all(name in row for row in rows)]
     outputs = job.run(contents, {name: np.stack([row[name] for row in rows]) for name in names})
-    for index, row in enumerate(rows):
-        yield {**row, **{name: array[index] for name, array in outputs.items()}}
+    return [
+        {**row, **{name: array[index] for name, array in outputs.items()}}
+        for index, row in enumerate(rows)
+    ]
 
 
 def _map_arrays(job: InlineJob, contents: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,6 +79,19 @@ def test_bags(dense_file, cluster, rows):
     )
 
 
+def test_partitions_of_bags_are_sent_to_other_workers(dense_file, rows):
+    import pickle
+
+    from dask import bag
+
+    items = [{"x": x} for x in rows["x"]]
+    found = graphc.distributed.map(dense_file, bag.from_sequence(items, npartitions=2))
+    first, second = found.map_partitions(lambda rows: [pickle.dumps(rows)]).compute(
+        scheduler="sync"
+    )
+    assert len(pickle.loads(first)) + len(pickle.loads(second)) == 50
+
+
 def test_collections_are_not_written(dense_file, tmp_path, rows):
     from dask import array as da
 
