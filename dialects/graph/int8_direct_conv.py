@@ -23,10 +23,10 @@ class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
     without H. Nothing is padded.
 
     A panel holds `n` features side by side, with four consecutive channels of each adjacent (the
-    VNNI layout). `unit` names the instruction set: ``avx512vnni``, vectors of `lanes` (VPDPBUSD),
-    with the accumulators of `tile_w` output positions along W in registers, or ``amx``, tiles of
-    Intel's AMX (TDPBUSD), where the sizes are static, strides 1, `C` a multiple of 64, and `n` 32.
-    Sums wrap around.
+    VNNI layout). `unit` names the instruction set: ``avx512vnni``, ``avxvnni`` and ``avx2``,
+    vectors of `lanes` (see `int8_matmul`), with the accumulators of `tile_w` output positions along
+    W in registers, or ``amx``, tiles of Intel's AMX (TDPBUSD), where the sizes are static, strides
+    1, `C` a multiple of 64, and `n` 32. Sums wrap around.
     """
 
     x: Tensor

@@ -10,7 +10,7 @@ from .types import TensorType
 
 INT8_GROUP = 4
 """Adjacent 8-bit factors whose products one instruction adds to an accumulator."""
-INT8_K_STEPS = {"amx": 64, "avx512vnni": INT8_GROUP}
+INT8_K_STEPS = {"amx": 64, **dict.fromkeys(("avx512vnni", "avxvnni", "avx2"), INT8_GROUP)}
 """The alignment of K in a matmul of 8-bit integers, by the unit that multiplies: K is a multiple of
 it."""
 
@@ -21,8 +21,9 @@ class Int8MatmulOp(KernelContraction, name="int8_matmul"):
 
     A panel holds `n` columns side by side, with four consecutive elements of each column adjacent
     (the VNNI layout); the last panel may be padded. `unit` names the instruction set: ``amx``,
-    tiles of Intel's AMX (TDPBUSD), where `K` is a multiple of 64, or ``avx512vnni``, vectors
-    (VPDPBUSD), with the accumulators of `mr` rows in registers. Sums wrap around.
+    tiles of Intel's AMX (TDPBUSD), where `K` is a multiple of 64, or vectors with the accumulators
+    of `mr` rows in registers: ``avx512vnni`` and ``avxvnni`` (VPDPBUSD on 512 and 256 bits) or
+    ``avx2`` (VPMADDWD). Sums wrap around.
     """
 
     x: Tensor

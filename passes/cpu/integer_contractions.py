@@ -51,7 +51,7 @@ class CpuIntegerContractions(Pass):
 
     name = "cpu-integer-contractions"
     anchor = FUNCTION
-    unit: Literal["none", "amx", "avx512vnni"] = "none"
+    unit: Literal["none", "amx", "avx512vnni", "avxvnni", "avx2"] = "none"
     """The unit that multiplies 8-bit integers; without one, f32 is faster."""
 
     def run(self, op: Any, state: PassState) -> None:

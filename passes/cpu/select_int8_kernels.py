@@ -16,6 +16,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from ..kernels.group_dot import INT8_DOTS
 from ..kernels.vector_registers import choose_tile
 from .direct_convolution import MIN_PIXELS
 from .pixel_tiles import PixelTiles
@@ -37,21 +38,27 @@ class CpuSelectInt8Kernels(Pass):
     anchor = FUNCTION
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for."""
-    unit: Literal["none", "amx", "avx512vnni"] = "none"
-    """The unit that multiplies 8-bit integers, with vectors of 512 bits. Beside the tiles of AMX,
-    such vectors multiply what does not fill tiles."""
+    unit: Literal["none", "amx", "avx512vnni", "avxvnni", "avx2"] = "none"
+    """The unit that multiplies 8-bit integers. Beside the tiles of AMX, VNNI on vectors of 512 bits
+    multiplies what does not fill tiles."""
 
     def run(self, op: Any, state: PassState) -> None:
-        if self.unit != "none" and self.cpu.vector_bits == 512:
+        if self.unit != "none" and self.cpu.lanes == INT8_DOTS[vector_unit(self.unit)].lanes:
             rewrites = [PackInt8Matmul(self.cpu, self.unit), PackInt8Conv(self.cpu, self.unit)]
             apply_rewrites(op, rewrites, state)
+
+
+def vector_unit(unit: str) -> str:
+    """The vectors of a CPU with the unit `unit`."""
+    return "avx512vnni" if unit == "amx" else unit
 
 
 class _Pack(Rewrite):
     """Base of the rewrites to packed matmuls of 8-bit integers."""
 
     def __init__(self, cpu: CpuModel, unit: str):
-        self.cpu, self.unit = cpu, unit
+        self.vectors = vector_unit(unit)
+        self.cpu, self.unit = INT8_DOTS[self.vectors].free_registers(cpu), unit
 
     def _reason_against(self, x: ir.Value, weights: np.ndarray) -> str | None:
         """The reason not to pack the matmul of `x`, or rows of it, by `weights` [K, N], or None."""
@@ -74,7 +81,7 @@ class _Pack(Rewrite):
             panels = graph.constant(value=graph.pack_int8(weights, graph.AMX_WIDTH))
             return graph.int8_matmul(x, panels, mr=tile.rows, columns=columns, unit="amx")
         panels = graph.constant(value=graph.pack_int8(weights, tile.width))
-        return graph.int8_matmul(x, panels, mr=tile.rows, columns=columns, unit="avx512vnni")
+        return graph.int8_matmul(x, panels, mr=tile.rows, columns=columns, unit=self.vectors)
 
 
 class PackInt8Matmul(_Pack):
@@ -135,7 +142,7 @@ class PackInt8Conv(_Pack):
         )
         panels = graph.constant(value=graph.pack_int8_kernel(weights, tile.features))
         return graph.int8_direct_conv(
-            op.x, panels, tile_w=tile.pixels, lanes=self.cpu.lanes, unit="avx512vnni", **window
+            op.x, panels, tile_w=tile.pixels, lanes=self.cpu.lanes, unit=self.vectors, **window
         )
 
     def _fills_tiles(self, op: graph.ConvOp, weights: np.ndarray) -> bool:

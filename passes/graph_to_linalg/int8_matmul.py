@@ -8,9 +8,10 @@ from ..kernels.amx import TILES_INT8
 from ..kernels.amx_conv import AmxConvEmitter, AmxConvShape
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
 from ..kernels.epilogue import VectorEpilogue
+from ..kernels.group_dot import INT8_DOTS
 from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
 from ..kernels.int8_matmul import QuadsMatmulShape
-from ..kernels.vnni_matmul import GROUP_LANES, VnniMatmulEmitter
+from ..kernels.vnni_matmul import VnniMatmulEmitter
 from .direct_convolution import along_axes, dynamic_sizes_of, extents_of
 from .image_extents import known_extents
 from .kernel_calls import compute
@@ -28,9 +29,10 @@ def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue)
         columns = op.attrs["columns"]
         tiles = AmxMatmulShape(known, group * groups, columns, ctx.cpu, dot=TILES_INT8)
         return compute(ctx, AmxMatmulEmitter, "amx_int8_matmul", tiles, op, epilogue, sizes=sizes)
+    dot = INT8_DOTS[op.attrs["unit"]]
     shape = QuadsMatmulShape(
         known, groups, op.attrs["columns"],
-        nr=width, lanes=GROUP_LANES, mr=op.attrs["mr"], cpu=ctx.cpu,
+        nr=width, lanes=dot.lanes, mr=op.attrs["mr"], cpu=ctx.cpu, dot=dot,
     )  # fmt: skip
     return compute(ctx, VnniMatmulEmitter, "int8_matmul", shape, op, epilogue, sizes=sizes)
 
@@ -50,7 +52,7 @@ def int8_direct_conv(
     shape = Int8DirectConvShape(
         known_extents((*image, groups)), known_extents(result), along_axes(kernel, 1),
         along_axes(attrs["strides"], 1), along_axes(attrs["dilations"], 1), low=(0, 0), nr=width,
-        groups=1, tile_w=attrs["tile_w"], lanes=attrs["lanes"],
+        groups=1, tile_w=attrs["tile_w"], lanes=attrs["lanes"], dot=INT8_DOTS[attrs["unit"]],
     )  # fmt: skip
     emitter = Int8DirectConvEmitter
     return compute(ctx, emitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes)

@@ -7,9 +7,10 @@ from ...mlir import arith, ir, tensor
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
 from ..kernels.bf16_matmul import PairsMatmulShape
 from ..kernels.epilogue import VectorEpilogue
+from ..kernels.group_dot import DOT_BF16
 from ..kernels.packed_matmul import MatmulEmitter, MatmulShape
 from ..kernels.scalar_functions import compare, like
-from ..kernels.vnni_matmul import GROUP_LANES, VnniMatmulEmitter
+from ..kernels.vnni_matmul import VnniMatmulEmitter
 from . import bfloat16
 from .dispatch import behind_barrier
 from .generic import generic, loop_index, parallel, projection
@@ -105,7 +106,7 @@ def _pairs_shape(op: graph.Bf16MatmulOp, rows: int | None, cpu: CpuModel) -> Pai
     _, pairs, width, _ = graph.type_of(op.w).static_shape
     return PairsMatmulShape(
         rows, pairs, op.attrs["columns"],
-        nr=width, lanes=GROUP_LANES, mr=op.attrs["mr"], cpu=cpu,
+        nr=width, lanes=DOT_BF16.lanes, mr=op.attrs["mr"], cpu=cpu,
     )  # fmt: skip
 
 

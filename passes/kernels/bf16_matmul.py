@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from .vnni_matmul import DOT_BF16, GroupDot, VnniMatmulShape
+from .group_dot import DOT_BF16, GroupDot
+from .vnni_matmul import VnniMatmulShape
 
 L2_WEIGHTS_SHARE = 3 / 32
 """Share of the L2 for the weights. The L2 is fast enough, and with a single K block the epilogue

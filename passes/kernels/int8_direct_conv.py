@@ -1,5 +1,5 @@
 """Direct convolution of 8-bit integers: the f32 kernel with a group of four channels in place of
-each channel, and VPDPBUSD in place of the multiply-add."""
+each channel, and a dot product in place of the multiply-add."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,19 @@ from ...mlir import arith, ir
 from .direct_conv_shape import DirectConvShape
 from .direct_convolution import DirectConvEmitter, Pixel
 from .emitter import Registers, VectorSlice, short_vectors
-from .vnni_matmul import DOT_INT8
+from .group_dot import INT8_DOTS, GroupDot
 
 
 @dataclass(frozen=True)
 class Int8DirectConvShape(DirectConvShape):
     """A convolution whose channels are counted in groups of four."""
 
+    dot: GroupDot = INT8_DOTS["avx512vnni"]
+
     @property
     def flops_per_image(self) -> int:
         """See `DirectConvShape`."""
-        return DOT_INT8.size * super().flops_per_image
+        return self.dot.size * super().flops_per_image
 
     @property
     def parts(self) -> list[VectorSlice]:
@@ -29,32 +31,34 @@ class Int8DirectConvShape(DirectConvShape):
 class Int8DirectConvEmitter(DirectConvEmitter):
     """Emits the kernel. Indices of the image and the weights count groups of four."""
 
+    shape: Int8DirectConvShape
+
     @property
     def accumulator(self) -> ir.Type:
         """See `VectorEmitter`."""
-        return DOT_INT8.accumulator
+        return self.shape.dot.accumulator
 
     def channels(
         self, count: int, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """See `DirectConvEmitter`."""
-        shape, size = self.shape, DOT_INT8.size
+        shape, dot = self.shape, self.shape.dot
 
         def group(index: ir.Value, registers: Registers) -> Registers:
             line = self.add(weights, self.times(index, shape.nr))
             columns = [
-                DOT_INT8.load(self.weights, self.times(self.add(line, part.start), size))
+                dot.load(self.weights, self.times(self.add(line, part.start), dot.size))
                 for part in shape.parts
             ]
             registers = list(registers)
             for number, pixel in enumerate(pixels):
-                at = self.times(self.add(pixel.offset, index), size)
-                held = DOT_INT8.load_one(self.image, at)
+                at = self.times(self.add(pixel.offset, index), dot.size)
+                held = dot.load_one(self.image, at)
                 if pixel.inside is not None:
                     held = arith.select(pixel.inside, held, arith.constant(held.type, 0))
-                factor = DOT_INT8.repeated(held)
+                factor = dot.repeated(held)
                 for part, column in enumerate(columns, start=number * len(columns)):
-                    registers[part] = DOT_INT8.multiply_add(registers[part], factor, column)
+                    registers[part] = dot.multiply_add(registers[part], factor, column)
             return registers
 
         return self.loop((self.index(0), self.index(count)), accumulators, group)

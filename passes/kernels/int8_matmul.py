@@ -1,15 +1,16 @@
-"""The shape of matmuls of 8-bit integers on vectors (VPDPBUSD)."""
+"""The shape of matmuls of 8-bit integers on vectors."""
 
 from dataclasses import dataclass
 
-from .vnni_matmul import DOT_INT8, GroupDot, VnniMatmulShape
+from .group_dot import INT8_DOTS, GroupDot
+from .vnni_matmul import VnniMatmulShape
 
 
 @dataclass(frozen=True)
 class QuadsMatmulShape(VnniMatmulShape):
     """A matmul whose K is counted in groups of four."""
 
-    dot: GroupDot = DOT_INT8
+    dot: GroupDot = INT8_DOTS["avx512vnni"]
 
     @property
     def k_blocks(self) -> int:

@@ -1,76 +1,15 @@
-"""Matmul kernels on vectors that multiply groups of adjacent factors (the VNNI layout): the f32
-kernel with a group of 32 bits in place of each factor.
-
-VDPBF16PS adds the products of two adjacent bf16 of a row by two lines of a column to an f32
-accumulator, VPDPBUSD those of four u8 by four i8 to an i32 accumulator. The f32 kernel counts K in
-elements of four bytes; these count it in groups.
+"""Matmul kernels on vectors that multiply groups of adjacent factors: the f32 kernel with a group
+of 32 bits in place of each factor. The f32 kernel counts K in elements of four bytes; these count
+it in groups.
 """
 
 from dataclasses import dataclass
 
-from ...mlir import ir, llvm, memref, vector
+from ...mlir import ir, memref
 from .emitter import LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
+from .group_dot import DOT_BF16, GroupDot
 from .packed_matmul import MatmulEmitter, MatmulShape
 from .sizes import product
-
-GROUP_LANES = 16
-"""Groups in a vector of 512 bits."""
-GROUP_BYTES = 4
-
-
-@dataclass(frozen=True)
-class GroupDot:
-    """An instruction that adds the dot products of groups to accumulators, and its types."""
-
-    name: str
-    size: int
-    """Factors of a group."""
-
-    @property
-    def factor(self) -> ir.Type:
-        """The type of a factor; integers have no sign."""
-        bits = 8 * GROUP_BYTES // self.size
-        return ir.BF16Type.get() if bits == 16 else ir.IntegerType.get_signless(bits)
-
-    @property
-    def accumulator(self) -> ir.Type:
-        if self.size == 2:
-            return ir.F32Type.get()
-        return ir.IntegerType.get_signless(32)
-
-    @property
-    def groups(self) -> ir.VectorType:
-        """The type of a vector of groups."""
-        return ir.VectorType.get([self.size * GROUP_LANES], self.factor)
-
-    def load(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """Load a vector of groups from the element `at` on."""
-        return vector.load(self.groups, memory, [at])
-
-    def broadcast(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """Broadcast the group at the element `at` to a vector."""
-        return self.repeated(self.load_one(memory, at))
-
-    def load_one(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """Load the group at the element `at`, as an i32."""
-        i32 = ir.IntegerType.get_signless(32)
-        group = vector.load(ir.VectorType.get([self.size], self.factor), memory, [at])
-        return vector.extract(vector.bitcast(ir.VectorType.get([1], i32), group), [], [0])
-
-    def repeated(self, group: ir.Value) -> ir.Value:
-        """A vector of groups equal to `group`, an i32."""
-        many = vector.broadcast(ir.VectorType.get([GROUP_LANES], group.type), group)
-        return vector.bitcast(self.groups, many)
-
-    def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Add the dot products of the groups of `a` and `b` to `total`."""
-        type_ = ir.VectorType.get([GROUP_LANES], self.accumulator)
-        return llvm.call_intrinsic(type_, f"llvm.x86.{self.name}", [total, a, b], [], [])
-
-
-DOT_BF16 = GroupDot("avx512bf16.dpbf16ps.512", 2)
-DOT_INT8 = GroupDot("avx512.vpdpbusd.512", 4)
-"""Multiplies u8 by i8."""
 
 
 @dataclass(frozen=True)

@@ -105,22 +105,30 @@ def bf16_unit(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return "avx512bf16" if vectors else "none"
 
 
-_INT8_VECTORS = ("cascadelake", "cooperlake", "icelake-server", "znver4", "znver5")
+_INT8_VECTORS = {
+    **dict.fromkeys(
+        ("cascadelake", "cooperlake", "icelake-server", "znver4", "znver5"), "avx512vnni"
+    ),
+    **dict.fromkeys(("alderlake", "sierraforest"), "avxvnni"),
+    **dict.fromkeys(("x86-64-v3", "haswell", "skylake", "znver1", "znver2", "znver3"), "avx2"),
+}
 
 
 def int8_unit(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """The unit that multiplies 8-bit integers on the CPU of a variant of the target ``cpu``.
 
-    ``amx`` is Intel's tile unit (TDPBUSD), ``avx512vnni`` are vectors of 512 bits (VPDPBUSD);
-    ``none`` if f32 is as fast.
+    ``amx`` is Intel's tile unit (TDPBUSD), ``avx512vnni`` and ``avxvnni`` are vectors of 512 and
+    256 bits (VPDPBUSD), ``avx2`` vectors that multiply i16 (VPMADDWD); ``none`` if f32 is as fast,
+    as it is with AVX-512 without VNNI.
     """
     if variant != "host":
-        vectors = "avx512vnni" if variant in _INT8_VECTORS else "none"
-        return "amx" if variant in _TILE_CPUS else vectors
+        return "amx" if variant in _TILE_CPUS else _INT8_VECTORS.get(variant, "none")
     features = _available(cpuinfo)
     if {"amx_tile", "amx_int8", "avx512_vnni"} <= features and request_tiles():
         return "amx"
-    return "avx512vnni" if "avx512_vnni" in features else "none"
+    if "avx512f" in features:
+        return "avx512vnni" if "avx512_vnni" in features else "none"
+    return "avxvnni" if "avx_vnni" in features else "avx2" if "avx2" in features else "none"
 
 
 def has_tiles(code: bytes | memoryview) -> bool:

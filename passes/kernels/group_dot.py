@@ -1,0 +1,112 @@
+"""Dot products of groups of adjacent factors, 32 bits of them in place of each f32 (the VNNI
+layout).
+
+Every element of a vector of accumulators takes the products of a group of adjacent factors of a
+row by one of a column. VDPBF16PS has groups of two bf16 and f32 accumulators, VPDPBUSD groups of
+four u8 by four i8 and i32 accumulators.
+"""
+
+from dataclasses import dataclass, replace
+
+from ...cpu_model import CpuModel
+from ...mlir import arith, ir, llvm, vector
+
+GROUP_BYTES = 4
+
+
+@dataclass(frozen=True)
+class GroupDot:
+    """An instruction that adds the dot products of groups to accumulators, and its types."""
+
+    name: str
+    size: int
+    """Factors of a group."""
+    lanes: int
+    """Groups in a vector."""
+
+    @property
+    def factor(self) -> ir.Type:
+        """The type of a factor; integers have no sign."""
+        bits = 8 * GROUP_BYTES // self.size
+        return ir.BF16Type.get() if bits == 16 else ir.IntegerType.get_signless(bits)
+
+    @property
+    def accumulator(self) -> ir.Type:
+        if self.size == 2:
+            return ir.F32Type.get()
+        return ir.IntegerType.get_signless(32)
+
+    @property
+    def groups(self) -> ir.VectorType:
+        """The type of a vector of groups."""
+        return ir.VectorType.get([self.size * self.lanes], self.factor)
+
+    def free_registers(self, cpu: CpuModel) -> CpuModel:
+        """`cpu` with the registers that are left to accumulators, lines and factors."""
+        return cpu
+
+    def load(self, memory: ir.Value, at: ir.Value) -> ir.Value:
+        """Load a vector of groups from the element `at` on."""
+        return vector.load(self.groups, memory, [at])
+
+    def broadcast(self, memory: ir.Value, at: ir.Value) -> ir.Value:
+        """Broadcast the group at the element `at` to a vector."""
+        return self.repeated(self.load_one(memory, at))
+
+    def load_one(self, memory: ir.Value, at: ir.Value) -> ir.Value:
+        """Load the group at the element `at`, as an i32."""
+        i32 = ir.IntegerType.get_signless(32)
+        group = vector.load(ir.VectorType.get([self.size], self.factor), memory, [at])
+        return vector.extract(vector.bitcast(ir.VectorType.get([1], i32), group), [], [0])
+
+    def repeated(self, group: ir.Value) -> ir.Value:
+        """A vector of groups equal to `group`, an i32."""
+        many = vector.broadcast(ir.VectorType.get([self.lanes], group.type), group)
+        return vector.bitcast(self.groups, many)
+
+    def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Add the dot products of the groups of `a` and `b` to `total`."""
+        type_ = ir.VectorType.get([self.lanes], self.accumulator)
+        return llvm.call_intrinsic(type_, f"llvm.x86.{self.name}", [total, a, b], [], [])
+
+
+@dataclass(frozen=True)
+class WideningDot(GroupDot):
+    """Products of u8 by i8 with instructions for i16 (VPMADDWD), half of a group at a time.
+
+    VPMADDUBSW multiplies bytes, but its sums saturate. These are exact.
+    """
+
+    HELD = 4
+    """Registers for operands as i16 and for products."""
+
+    def free_registers(self, cpu: CpuModel) -> CpuModel:
+        """See `GroupDot`."""
+        return replace(cpu, vector_registers=cpu.registers - self.HELD)
+
+    def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        """See `GroupDot`."""
+        type_ = ir.VectorType.get([self.lanes], self.accumulator)
+        for left, right in zip(self._halves(a, False), self._halves(b, True), strict=True):
+            products = llvm.call_intrinsic(type_, f"llvm.x86.{self.name}", [left, right], [], [])
+            total = arith.addi(total, products)
+        return total
+
+    def _halves(self, groups: ir.Value, signed: bool) -> tuple[ir.Value, ir.Value]:
+        """The even and the odd factors of `groups`, as i16."""
+        i16 = ir.IntegerType.get_signless(16)
+        type_ = ir.VectorType.get([2 * self.lanes], i16)
+        pairs = vector.bitcast(type_, groups)
+        splat = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(i16, 8))
+        byte = arith.constant(type_, splat)
+        shift = arith.shrsi if signed else arith.shrui
+        return shift(arith.shli(pairs, byte), byte), shift(pairs, byte)
+
+
+DOT_BF16 = GroupDot("avx512bf16.dpbf16ps.512", 2, 16)
+INT8_DOTS = {
+    "avx512vnni": GroupDot("avx512.vpdpbusd.512", 4, 16),
+    "avxvnni": GroupDot("avx512.vpdpbusd.256", 4, 8),
+    "avx2": WideningDot("avx2.pmadd.wd", 4, 8),
+}
+"""The products of u8 by i8, by the unit that multiplies them."""
