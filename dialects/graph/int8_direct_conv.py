@@ -1,6 +1,6 @@
 """Direct convolutions of 8-bit integers on weights packed for the integer dot products of a CPU."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,72 +19,104 @@ AMX_WIDTH = 32
 
 class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
     """A convolution of 8-bit integers over one or two axes, accumulated in i32: `x` [N, H, W, C] of
-    u8, `w` [panels, kernel H, kernel W, C/4, n, 4] of i8, result [N, H', W', panels * n], or all
-    without H. Nothing is padded.
+    u8, `w` [panels, kernel H, kernel W, C/groups/4, n, 4] of i8, result [N, H', W', panels * n], or
+    all without H. The image is padded with `border`; other attributes are those of `conv`.
 
-    A panel holds `n` features side by side, with four consecutive channels of each adjacent (the
-    VNNI layout). `unit` names the instruction set: ``avx512vnni``, ``avxvnni`` and ``avx2``,
-    vectors of `lanes` (see `int8_matmul`), with the accumulators of `tile_w` output positions along
-    W in registers, or ``amx``, tiles of Intel's AMX (TDPBUSD), where the sizes are static, strides
-    1, `C` a multiple of 64, and `n` 32. Sums wrap around.
+    A panel holds `n` features of one group side by side, with four consecutive channels of each
+    adjacent (the VNNI layout). In a depthwise convolution, `w` is [panels, kernel H, kernel W, 1,
+    n, 1], and a panel holds `n` channels, each a group. `unit` names the instruction set:
+    ``avx512vnni``, ``avxvnni`` and ``avx2``, vectors of `lanes` (see `int8_matmul`), with the
+    accumulators of `tile_w` output positions along W in registers, or ``amx``, tiles of Intel's AMX
+    (TDPBUSD), where the sizes are static, strides 1, groups 1, `C` a multiple of 64, and `n` 32,
+    and nothing is padded. Sums wrap around.
     """
 
     x: Tensor
     w: Tensor
     strides: Ints
     dilations: Ints
+    low: Ints
+    high: Ints
+    border: Int
+    groups: Int
     tile_w: Int
     lanes: Int
     unit: Str
 
     @staticmethod
     def infer(
-        x: TensorType, w: TensorType, *, tile_w: int, lanes: int, unit: str, **window: Any
+        x: TensorType,
+        w: TensorType,
+        *,
+        border: int,
+        groups: int,
+        tile_w: int,
+        lanes: int,
+        unit: str,
+        **window: Any,
     ) -> TensorType:
         if x.dtype != np.uint8 or w.dtype != np.int8:
             raise TypeRuleError(f"convolves u8 with i8, not {x.dtype} with {w.dtype}")
         if x.rank not in (3, 4) or w.rank != x.rank + 2 or not w.is_static or tile_w < 1:
             raise TypeRuleError(f"cannot convolve {x} with panels {w}, {tile_w} pixels at a time")
-        panels, *kernel, groups, width, group = w.static_shape
-        if group != INT8_GROUP or min(lanes, width) < 1:
-            raise TypeRuleError(f"panels {w} do not hold groups of {INT8_GROUP} channels")
+        panels, *kernel, quads, width, group = w.static_shape
+        depthwise = group == quads == 1 and groups == panels * width
+        if min(lanes, width, groups) < 1 or not (
+            depthwise or (group == INT8_GROUP and panels % groups == 0)
+        ):
+            raise TypeRuleError(
+                f"panels {w} do not hold {groups} groups in groups of {INT8_GROUP} channels"
+            )
+        if not 0 <= border <= 255:
+            raise TypeRuleError(f"the border must be of u8, not {border}")
         require_equal_sizes(
-            x.shape[-1], INT8_GROUP * groups, "the weights' and the input's channels"
+            x.shape[-1], group * quads * groups, "the weights' and the input's channels"
         )
         if unit not in INT8_K_STEPS:
             raise TypeRuleError(f"unit must be one of {', '.join(INT8_K_STEPS)}, not '{unit}'")
-        if unit == "amx" and not is_regular(x, w, window["strides"]):
-            raise TypeRuleError(f"{x}, panels {w} and strides {window['strides']} fill no tiles")
-        none = [0] * len(kernel)
-        out = output_sizes(x.shape[1:-1], kernel, low=none, high=none, **window)
+        if unit == "amx" and not is_regular(x, w, groups, window):
+            raise TypeRuleError(f"{x}, panels {w} and {window} fill no tiles")
+        out = output_sizes(x.shape[1:-1], kernel, **window)
         return x.with_dtype(np.dtype(np.int32)).with_shape((x.shape[0], *out, panels * width))
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, w: np.ndarray, *, tile_w: int, lanes: int, unit: str, **window: Any
+        x: np.ndarray,
+        w: np.ndarray,
+        *,
+        low: Sequence[int],
+        high: Sequence[int],
+        border: int,
+        tile_w: int,
+        lanes: int,
+        unit: str,
+        **options: Any,
     ) -> np.ndarray:
         del tile_w, lanes, unit
         channels = np.moveaxis(w, -1, -2)  # [panels, kernel..., C/4, 4, n]
         channels = channels.reshape(*w.shape[:-3], -1, w.shape[-2])
         matrix = np.moveaxis(channels, 0, -2).reshape(*channels.shape[1:-1], -1)
-        none = [0] * (x.ndim - 2)
+        sides = [(0, 0), *zip(low, high, strict=True), (0, 0)]
+        image = np.pad(x, sides, constant_values=border)
+        none = [0] * len(low)
         return ConvOp.evaluate(
-            x, matrix, low=none, high=none, groups=1, layout="channels_last", **window
+            image, matrix, low=none, high=none, layout="channels_last", **options
         )
 
 
-def is_regular(x: TensorType, w: TensorType, strides: Sequence[int]) -> bool:
+def is_regular(x: TensorType, w: TensorType, groups: int, window: Mapping[str, Any]) -> bool:
     """Return whether the tiles of AMX convolve `x` with panels `w`."""
     channels, width = w.static_shape[-3] * INT8_GROUP, w.static_shape[-2]
-    fills = channels % INT8_K_STEPS["amx"] == 0 and width == AMX_WIDTH
-    return x.is_static and fills and all(stride == 1 for stride in strides)
+    fills = channels % INT8_K_STEPS["amx"] == 0 and width == AMX_WIDTH and groups == 1
+    steps = all(stride == 1 for stride in window["strides"])
+    return x.is_static and fills and steps and not any((*window["low"], *window["high"]))
 
 
-def pack_int8_kernel(w: np.ndarray, width: int) -> np.ndarray:
-    """[kernel..., C, F] of i8 as panels [F/width, kernel..., C/4, width, 4]."""
+def pack_int8_kernel(w: np.ndarray, width: int, group: int = INT8_GROUP) -> np.ndarray:
+    """[kernel..., C, F] of i8 as panels [F/width, kernel..., C/group, width, group]."""
     *kernel, channels, features = w.shape
-    groups = w.reshape(*kernel, channels // INT8_GROUP, INT8_GROUP, features // width, width)
-    panels = np.moveaxis(groups, -2, 0)  # [panels, kernel..., C/4, 4, n]
+    groups = w.reshape(*kernel, channels // group, group, features // width, width)
+    panels = np.moveaxis(groups, -2, 0)  # [panels, kernel..., C/group, group, n]
     return np.ascontiguousarray(np.moveaxis(panels, -1, -2))
 
 

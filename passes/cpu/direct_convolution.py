@@ -95,7 +95,7 @@ class DirectConv(Rewrite):
             return "its weights come from memory, which a matmul reads once for all pixels"
         if weights.shape[-2] == 1 and attrs["groups"] > 1:
             return self._check_depthwise(weights, attrs)
-        joined = _join_groups(weights, attrs["groups"], self.lanes)
+        joined = join_small_groups(weights, attrs["groups"], self.lanes)
         if isinstance(joined, str):
             return joined
         tile = self._tile_of(op, weights, attrs)
@@ -120,7 +120,7 @@ class DirectConv(Rewrite):
         dense, groups = self._joined(weights, attrs)
         panels = graph.constant(value=graph.pack_kernel(dense, tile.features))
         window = {name: attrs[name] for name in ("strides", "dilations", "low", "high")}
-        dense = not _is_depthwise(weights, attrs)
+        dense = not is_depthwise(weights, attrs)
         image, layout = _image(op.x) if dense else (op.x, "channels_last")
         return graph.direct_conv(
             image, panels, groups=groups, tile_w=tile.pixels, lanes=self.lanes, layout=layout,
@@ -134,16 +134,16 @@ class DirectConv(Rewrite):
 
     def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
         """The weights and the number of groups after joining small groups."""
-        if _is_depthwise(weights, attrs):
+        if is_depthwise(weights, attrs):
             return weights, attrs["groups"]
-        joined = _join_groups(weights, attrs["groups"], self.lanes)
+        joined = join_small_groups(weights, attrs["groups"], self.lanes)
         assert not isinstance(joined, str)
         return joined
 
     def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> PixelTile:
         size = graph.type_of(op.result).shape[-2]
         pixels = None if isinstance(size, Dim) else size
-        if _is_depthwise(weights, attrs):
+        if is_depthwise(weights, attrs):
             return self.tiles.depthwise(pixels, attrs["groups"])
         joined, groups = self._joined(weights, attrs)
         k = int(np.prod(joined.shape[:-1]))
@@ -160,12 +160,12 @@ def _image(x: ir.Value) -> tuple[ir.Value, str]:
     return (transposed.x, "channels_first") if moved else (x, "channels_last")
 
 
-def _is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
+def is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
     """Return whether the convolution is depthwise, with one kernel for each of several channels."""
     return weights.shape[-2] == 1 and weights.shape[-1] == attrs["groups"] > 1
 
 
-def _join_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:
+def join_small_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:
     """Join groups until their features fill vectors: the weights and the number of groups, or the
     reason why that fails. The vectors of a single group may be partial."""
     if groups == 1:

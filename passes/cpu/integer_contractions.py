@@ -145,8 +145,11 @@ class IntegerConv(Rewrite):
     ) -> str | None:
         if x is None or weights is None:
             return reason_against_operands(op.x, op.w)
-        reason = reason_against_conv(op, weights.integers)
-        return reason or weights.reason_against(0, math.prod(weights.integers.shape[1:]))
+        shape = weights.integers.shape
+        group = math.gcd(shape[1], graph.INT8_GROUP)  # 1 for depthwise convolutions
+        return reason_against_conv(op, weights.integers) or weights.reason_against(
+            0, math.prod(shape[1:]), group
+        )
 
     def rewrite(
         self, op: graph.ConvOp, x: graph.DequantizeOp, weights: QuantizedWeights
@@ -194,7 +197,8 @@ class UnsignedConv(Rewrite):
         return {"weights": weights} if graph.type_of(op.x).dtype == np.int8 else None
 
     def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
-        return reason_against_conv(op, weights) or reason_against_sums(math.prod(weights.shape[1:]))
+        terms, group = math.prod(weights.shape[1:]), math.gcd(weights.shape[1], graph.INT8_GROUP)
+        return reason_against_conv(op, weights) or reason_against_sums(terms, group)
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
         padded = producer(op.x, graph.PadOp)

@@ -14,6 +14,9 @@ MAX_K = (1 << 31) // (255 * 128)
 MAX_CONV_RANK = 4
 """Rank of the images that the kernels convolve."""
 
+CHANNEL_MULTIPLE = 8
+"""Channels of depthwise convolutions come in multiples of it, so that they fill vectors."""
+
 _I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)
 
 
@@ -55,31 +58,41 @@ class QuantizedWeights:
             return None
         return self.scales.reshape(-1)
 
-    def reason_against(self, axis: int, terms: int) -> str | None:
+    def reason_against(self, axis: int, terms: int, group: int = graph.INT8_GROUP) -> str | None:
         """The reason why the kernels do not multiply these weights, whose features are along
-        `axis` and sums of `terms` products; or None."""
+        `axis` and sums of `terms` products in groups of `group`; or None."""
         if self.per_feature(axis) is None:
             return "the scales of the weights vary within a feature"
         if self.integers.min(initial=0) < -128 or self.integers.max(initial=0) > 127:
             return "the weights less their zero point exceed 8 bits"
-        return reason_against_sums(terms)
+        return reason_against_sums(terms, group)
 
 
 def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
     """The reason why the kernels do not convolve with `weights`, channels first, or None."""
-    if op.attrs["groups"] != 1:
-        return "it has groups"
     if weights.ndim > MAX_CONV_RANK:
         return "it has more than two spatial axes"
+    if op.attrs["groups"] > 1 and weights.shape[1] == 1:
+        return reason_against_channels(*weights.shape[:1], op.attrs["groups"])
     if weights.shape[1] % graph.INT8_GROUP:
         return f"channels do not fill groups of {graph.INT8_GROUP}"
     return None
 
 
-def reason_against_sums(terms: int) -> str | None:
-    """The reason why the kernels do not compute sums of `terms` products, or None."""
-    if terms == 0 or terms % graph.INT8_GROUP:
-        return f"{terms} factors do not fill groups of {graph.INT8_GROUP}"
+def reason_against_channels(features: int, groups: int) -> str | None:
+    """The reason why the kernels do not convolve depthwise, or None."""
+    if features != groups:
+        return "it is depthwise with several features for each channel"
+    if groups % CHANNEL_MULTIPLE:
+        return f"the channels of a depthwise convolution are no multiple of {CHANNEL_MULTIPLE}"
+    return None
+
+
+def reason_against_sums(terms: int, group: int = graph.INT8_GROUP) -> str | None:
+    """The reason why the kernels do not compute sums of `terms` products, which they count in
+    groups of `group`, or None."""
+    if terms == 0 or terms % group:
+        return f"{terms} factors do not fill groups of {group}"
     return "sums would exceed 32 bits" if terms > MAX_K else None
 
 

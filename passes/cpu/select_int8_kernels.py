@@ -13,13 +13,13 @@ from ...mlir import ir
 from ..analysis.windows import is_pointwise, windows_as_rows
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
-from ..infra.query import constant_array
+from ..infra.query import constant_array, constant_scalar, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from ..kernels.group_dot import INT8_DOTS
 from ..kernels.vector_registers import choose_tile
-from .direct_convolution import MIN_PIXELS
-from .pixel_tiles import PixelTiles
+from .direct_convolution import MIN_PIXELS, is_depthwise, join_small_groups
+from .pixel_tiles import PixelTile, PixelTiles
 
 
 @register
@@ -31,7 +31,7 @@ class CpuSelectInt8Kernels(Pass):
     -->
     %1 = "graph.int8_matmul"(%x, %w') {mr = 6} : 128x768xui8, 48x192x64x4xi8
 
-    Convolutions are channels last and have one group. Exact.
+    Convolutions are channels last. Exact.
     """
 
     name = "cpu-select-int8-kernels"
@@ -104,55 +104,109 @@ class PackInt8Matmul(_Pack):
 
 
 class PackInt8Conv(_Pack):
-    """``conv(x, constant)  -->  int8_direct_conv(x, panels)``; a pointwise one ``int8_matmul``."""
+    """``conv(x, constant)  -->  int8_direct_conv(x, panels)``; a pointwise one ``int8_matmul``.
+
+    A constant around the image is read as its border."""
 
     name = "pack-int8-conv"
     root = graph.ConvOp
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         weights = constant_array(op.w)
-        if op.attrs["layout"] != "channels_last" or op.attrs["groups"] != 1 or weights is None:
+        if op.attrs["layout"] != "channels_last" or weights is None:
             return None
         return {"weights": weights} if graph.is_integer(weights.dtype) else None
 
     def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
+        if graph.type_of(op.x).dtype != np.uint8 or weights.dtype != np.int8:
+            return "only u8 is convolved with i8"
+        if op.attrs["groups"] > 1:
+            return self._reason_against_groups(op, weights)
         reason = self._reason_against(op.x, weights.reshape(-1, weights.shape[-1]))
         if reason is not None or is_pointwise(weights, op.attrs):
             return reason
         if weights.shape[-2] % graph.INT8_GROUP:
             return f"channels do not fill groups of {graph.INT8_GROUP}"
-        return "it is padded" if any((*op.attrs["low"], *op.attrs["high"])) else None
+        is_padded = any((*op.attrs["low"], *op.attrs["high"]))
+        return "it is padded" if is_padded and self._is_matmul(op, weights) else None
+
+    def _reason_against_groups(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
+        if weights.ndim not in (3, 4) or 0 in (*graph.type_of(op.x).shape, *weights.shape):
+            return "it has groups and more than two spatial axes, or is empty"
+        if is_depthwise(weights, op.attrs):
+            filled = self._depthwise_tile(op).features % self.cpu.lanes == 0
+            return None if filled or self.cpu.lanes > 8 else "channels do not fill vectors"
+        joined = join_small_groups(weights, op.attrs["groups"], self.cpu.lanes)
+        if isinstance(joined, str):
+            return joined
+        if joined[0].shape[-2] % graph.INT8_GROUP:
+            return f"channels do not fill groups of {graph.INT8_GROUP}"
+        return None
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
-        if self._is_matmul(op, weights):
+        if op.attrs["groups"] == 1 and self._is_matmul(op, weights):
             rows = windows_as_rows(op, weights, op.attrs)
             return self._build(rows, weights.reshape(-1, weights.shape[-1]))
-        window = {name: op.attrs[name] for name in ("strides", "dilations")}
+        window = {name: op.attrs[name] for name in ("strides", "dilations", "low", "high")}
         if self._fills_tiles(op, weights):
             panels = graph.constant(value=graph.pack_int8_kernel(weights, graph.AMX_WIDTH))
             return graph.int8_direct_conv(
-                op.x, panels, tile_w=1, lanes=self.cpu.lanes, unit="amx", **window
-            )
-        pixels = graph.type_of(op.result).shape[-2]
-        groups = weights.shape[-2] // graph.INT8_GROUP
-        tile = PixelTiles(self.cpu).dense(
-            pixels if isinstance(pixels, int) else None,
-            groups * math.prod(weights.shape[:-2]),
-            weights.shape[-1],
-        )
-        panels = graph.constant(value=graph.pack_int8_kernel(weights, tile.features))
+                op.x, panels, border=0, groups=1, tile_w=1, lanes=self.cpu.lanes, unit="amx",
+                **window,
+            )  # fmt: skip
+        dense, groups, tile = self._panels(op, weights)
+        image, around = self._image(op)
+        group = 1 if is_depthwise(weights, op.attrs) else graph.INT8_GROUP
+        panels = graph.constant(value=graph.pack_int8_kernel(dense, tile.features, group))
         return graph.int8_direct_conv(
-            op.x, panels, tile_w=tile.pixels, lanes=self.cpu.lanes, unit=self.vectors, **window
-        )
+            image, panels, groups=groups, tile_w=tile.pixels, lanes=self.cpu.lanes,
+            unit=self.vectors, **{**window, **around},
+        )  # fmt: skip
+
+    def _panels(self, op: graph.ConvOp, weights: np.ndarray) -> tuple[np.ndarray, int, PixelTile]:
+        """The weights and groups, small groups joined, and the register tile."""
+        if is_depthwise(weights, op.attrs):
+            return weights, op.attrs["groups"], self._depthwise_tile(op)
+        joined = join_small_groups(weights, op.attrs["groups"], self.cpu.lanes)
+        assert not isinstance(joined, str)
+        dense, groups = joined
+        k = dense.shape[-2] // graph.INT8_GROUP * math.prod(dense.shape[:-2])
+        features = dense.shape[-1] // groups
+        return dense, groups, PixelTiles(self.cpu).dense(self._pixels(op), k, features)
+
+    def _depthwise_tile(self, op: graph.ConvOp) -> PixelTile:
+        return PixelTiles(self.cpu).depthwise(self._pixels(op), op.attrs["groups"])
+
+    @staticmethod
+    def _pixels(op: graph.ConvOp) -> int | None:
+        """The length of a row of the result; None if it is dynamic."""
+        pixels = graph.type_of(op.result).shape[-2]
+        return pixels if isinstance(pixels, int) else None
+
+    @staticmethod
+    def _image(op: graph.ConvOp) -> tuple[ir.Value, dict[str, Any]]:
+        """The image without the constant around it, and the attributes that tell of that."""
+        pad = producer(op.x, graph.PadOp)
+        if pad is None or any((*op.attrs["low"], *op.attrs["high"])):
+            return op.x, {"border": 0}
+        border = constant_scalar(pad.value)
+        (batch, *low, channel), (behind, *high, last) = pad.attrs["low"], pad.attrs["high"]
+        others = (batch, channel, behind, last)
+        sizes = (*low, *high)
+        if border is None or any(others) or not all(isinstance(size, int) for size in sizes):
+            return op.x, {"border": 0}
+        return pad.x, {"border": int(border), "low": low, "high": high}
 
     def _fills_tiles(self, op: graph.ConvOp, weights: np.ndarray) -> bool:
-        """Return whether the tiles of AMX convolve: with strides of 1, over an image of static
-        sizes."""
-        if self.unit != "amx" or not graph.type_of(op.x).is_static:
+        """Return whether the tiles of AMX convolve: one group, with strides of 1, over an image of
+        static sizes."""
+        attrs = op.attrs
+        if self.unit != "amx" or not graph.type_of(op.x).is_static or attrs["groups"] > 1:
             return False
         channels, features = weights.shape[-2:]
         fills = not channels % graph.INT8_K_STEPS["amx"] and not features % graph.AMX_WIDTH
-        return fills and all(stride == 1 for stride in op.attrs["strides"])
+        is_padded = any((*attrs["low"], *attrs["high"]))
+        return fills and not is_padded and all(stride == 1 for stride in attrs["strides"])
 
     @staticmethod
     def _is_matmul(op: graph.ConvOp, weights: np.ndarray) -> bool:

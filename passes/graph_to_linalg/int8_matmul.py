@@ -46,13 +46,15 @@ def int8_direct_conv(
         tiles = _tiles_shape(ctx, op)
         return compute(ctx, AmxConvEmitter, "amx_int8_conv", tiles, op, epilogue)
     attrs, sizes = op.attrs, dynamic_sizes_of(op)
-    (*image, channels), result = extents_of(op)
-    _, *kernel, groups, width, size = graph.type_of(op.w).static_shape
-    assert channels == groups * size
+    (*image, _), result = extents_of(op)
+    _, *kernel, quads, width, _ = graph.type_of(op.w).static_shape
+    is_padded = any((*attrs["low"], *attrs["high"]))
     shape = Int8DirectConvShape(
-        known_extents((*image, groups)), known_extents(result), along_axes(kernel, 1),
-        along_axes(attrs["strides"], 1), along_axes(attrs["dilations"], 1), low=(0, 0), nr=width,
-        groups=1, tile_w=attrs["tile_w"], lanes=attrs["lanes"], dot=INT8_DOTS[attrs["unit"]],
+        known_extents((*image, attrs["groups"] * quads)), known_extents(result),
+        along_axes(kernel, 1), along_axes(attrs["strides"], 1), along_axes(attrs["dilations"], 1),
+        along_axes(attrs["low"], 0), nr=width, groups=attrs["groups"], tile_w=attrs["tile_w"],
+        lanes=attrs["lanes"], dot=INT8_DOTS[attrs["unit"]],
+        border=attrs["border"] if is_padded else 0,
     )  # fmt: skip
     emitter = Int8DirectConvEmitter
     return compute(ctx, emitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes)

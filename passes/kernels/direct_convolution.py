@@ -246,7 +246,7 @@ class DirectConvEmitter(VectorEmitter):
                 step = self.times(number, shape.dilations[1])
                 read = [self._clamped(image, self.add(left, step)) for left in lefts]
                 line = self.add(weights, self.times(number, shape.channels * shape.nr))
-                return self._multiply_inside(read, line, registers)
+                return self.multiply_inside(read, line, registers)
 
             bounds = (self.index(0), self.index(shape.kernel[1]))
             return self.loop(bounds, accumulators, tap)
@@ -277,7 +277,7 @@ class DirectConvEmitter(VectorEmitter):
             for offset in offsets
             for part, at, mask in zip(shape.parts, features, masks, strict=True)
         ]
-        accumulators = self.zeros(len(offsets), shape.parts)
+        accumulators = self.initial(len(offsets), row.taps, panel.weights)
 
         def kernel_row(tap: ir.Value, registers: Registers) -> Registers:
             step = product(product(self.sizes.width, self._pixel), shape.dilations[0])
@@ -288,6 +288,14 @@ class DirectConvEmitter(VectorEmitter):
         accumulators = self.loop(row.taps, accumulators, kernel_row)
         for spot, value in zip(spots, self.epilogue(spots, accumulators), strict=True):
             self.store(value, self.output, spot.offset, spot.mask)
+
+    def initial(
+        self, pixels: int, inside: tuple[ir.Value, ir.Value], weights: ir.Value
+    ) -> Registers:
+        """The accumulators of `pixels` pixels of a row before its taps: the sums over the kernel
+        rows that are not within the bounds `inside` the image. Padded with zeros, they are zero."""
+        del inside, weights
+        return self.zeros(pixels, self.shape.parts)
 
     def _taps(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
         """A function that accumulates the taps of a kernel row inside the image."""
@@ -303,6 +311,7 @@ class DirectConvEmitter(VectorEmitter):
 
         def one_by_one(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
             for tap, inside in enumerate(tile.inside):
+                accumulators = self.outside(tile, tap, weights, accumulators)
                 if inside:
                     start = self.add(image, tap * shape.dilations[1] * self._pixel)
                     line = self.add(weights, tap * shape.channels * shape.nr)
@@ -310,7 +319,7 @@ class DirectConvEmitter(VectorEmitter):
                     pixels = [pixel(start, position) for position in inside]
                     where = [n for p in inside for n in range(p * parts, (p + 1) * parts)]
                     some = [accumulators[n] for n in where]
-                    some = self._multiply(pixels, line, some)
+                    some = self.multiply_tap(pixels, line, some)
                     accumulators = list(accumulators)
                     for n, value in zip(where, some, strict=True):
                         accumulators[n] = value
@@ -319,17 +328,25 @@ class DirectConvEmitter(VectorEmitter):
         is_run = tile.is_interior and shape.is_one_run and not shape.is_depthwise
         return as_one_run if is_run else one_by_one
 
+    def outside(
+        self, tile: RowTile, tap: int, weights: ir.Value, accumulators: Registers
+    ) -> Registers:
+        """Accumulate `tap` of a kernel row, whose weights are given, for the pixels of `tile` for
+        which it is beside the image. Padded with zeros, they change nothing."""
+        del tile, tap, weights
+        return accumulators
+
     # Products
 
-    def _multiply_inside(
+    def multiply_inside(
         self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one tap of the `pixels` inside the image. The others are masked, or, if there
         are many channels to mask, accumulated in vain."""
         if self.shape.channels < MANY_CHANNELS:
-            return self._multiply(pixels, weights, accumulators)
+            return self.multiply_tap(pixels, weights, accumulators)
         unmasked = [Pixel(pixel.offset) for pixel in pixels]
-        sums = self._multiply(unmasked, weights, accumulators)
+        sums = self.multiply_tap(unmasked, weights, accumulators)
         parts = len(self.shape.parts)
         flags = [pixel.inside for pixel in pixels for _ in range(parts)]
         return [
@@ -337,15 +354,15 @@ class DirectConvEmitter(VectorEmitter):
             for inside, new, old in zip(flags, sums, accumulators, strict=True)
         ]
 
-    def _multiply(
+    def multiply_tap(
         self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one tap of some pixels."""
         if self.shape.is_depthwise:
-            return self._vectors(pixels, weights, accumulators)
+            return self.vectors(pixels, weights, accumulators)
         return self.channels(self.shape.channels, pixels, weights, accumulators)
 
-    def _vectors(
+    def vectors(
         self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """Accumulate one depthwise tap, vectors of channels, of some pixels."""

@@ -12,6 +12,8 @@ from ...cpu_model import CpuModel
 from ...mlir import arith, ir, llvm, vector
 
 GROUP_BYTES = 4
+WORD_PRODUCTS = {8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
+"""VPMADDWD, which adds the products of pairs of i16, by the pairs in a vector."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,8 @@ class WideningDot(GroupDot):
 
     def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """See `GroupDot`."""
-        type_ = ir.VectorType.get([self.lanes], self.accumulator)
         for left, right in zip(self._halves(a, False), self._halves(b, True), strict=True):
-            products = llvm.call_intrinsic(type_, f"llvm.x86.{self.name}", [left, right], [], [])
-            total = arith.addi(total, products)
+            total = add_word_products(total, left, right)
         return total
 
     def _halves(self, groups: ir.Value, signed: bool) -> tuple[ir.Value, ir.Value]:
@@ -103,10 +103,17 @@ class WideningDot(GroupDot):
         return shift(arith.shli(pairs, byte), byte), shift(pairs, byte)
 
 
+def add_word_products(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Add to each i32 of `total` the products of two adjacent i16 of `a` by those of `b`."""
+    (lanes,) = ir.VectorType(total.type).shape
+    name = f"llvm.x86.{WORD_PRODUCTS[lanes]}"
+    return arith.addi(total, llvm.call_intrinsic(total.type, name, [a, b], [], []))
+
+
 DOT_BF16 = GroupDot("avx512bf16.dpbf16ps.512", 2, 16)
 INT8_DOTS = {
     "avx512vnni": GroupDot("avx512.vpdpbusd.512", 4, 16),
     "avxvnni": GroupDot("avx512.vpdpbusd.256", 4, 8),
-    "avx2": WideningDot("avx2.pmadd.wd", 4, 8),
+    "avx2": WideningDot(WORD_PRODUCTS[8], 4, 8),
 }
 """The products of u8 by i8, by the unit that multiplies them."""

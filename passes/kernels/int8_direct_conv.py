@@ -1,26 +1,38 @@
 """Direct convolution of 8-bit integers: the f32 kernel with a group of four channels in place of
-each channel, and a dot product in place of the multiply-add."""
+each channel, and a dot product in place of the multiply-add.
+
+Depthwise, vectors of channels are widened to 32 bits and multiplied by VPMADDWD, whose odd factors
+are zero. An image may be padded with another value than zero: its zero point.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mlir import arith, ir
-from .direct_conv_shape import DirectConvShape
+from ...mlir import arith, ir, vector
+from .direct_conv_shape import DirectConvShape, RowTile
 from .direct_convolution import DirectConvEmitter, Pixel
 from .emitter import Registers, VectorSlice, short_vectors
-from .group_dot import INT8_DOTS, GroupDot
+from .group_dot import INT8_DOTS, GroupDot, add_word_products
 
 
 @dataclass(frozen=True)
 class Int8DirectConvShape(DirectConvShape):
-    """A convolution whose channels are counted in groups of four."""
+    """A convolution whose channels are counted in groups of four, or one by one if it is
+    depthwise."""
 
     dot: GroupDot = INT8_DOTS["avx512vnni"]
+    border: int = 0
+    """The value that the image is padded with."""
+
+    @property
+    def group(self) -> int:
+        """Adjacent factors of a channel as it is counted."""
+        return 1 if self.is_depthwise else self.dot.size
 
     @property
     def flops_per_image(self) -> int:
         """See `DirectConvShape`."""
-        return self.dot.size * super().flops_per_image
+        return self.group * super().flops_per_image
 
     @property
     def parts(self) -> list[VectorSlice]:
@@ -29,7 +41,7 @@ class Int8DirectConvShape(DirectConvShape):
 
 
 class Int8DirectConvEmitter(DirectConvEmitter):
-    """Emits the kernel. Indices of the image and the weights count groups of four."""
+    """Emits the kernel. Indices of the image and the weights count channels as the shape does."""
 
     shape: Int8DirectConvShape
 
@@ -38,27 +50,133 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """See `VectorEmitter`."""
         return self.shape.dot.accumulator
 
+    # Products
+
     def channels(
         self, count: int, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """See `DirectConvEmitter`."""
-        shape, dot = self.shape, self.shape.dot
+        dot = self.shape.dot
 
         def group(index: ir.Value, registers: Registers) -> Registers:
-            line = self.add(weights, self.times(index, shape.nr))
-            columns = [
-                dot.load(self.weights, self.times(self.add(line, part.start), dot.size))
-                for part in shape.parts
-            ]
+            columns = self._columns(self.add(weights, self.times(index, self.shape.nr)))
             registers = list(registers)
             for number, pixel in enumerate(pixels):
-                at = self.times(self.add(pixel.offset, index), dot.size)
-                held = dot.load_one(self.image, at)
+                held = dot.load_one(self.image, self.times(self.add(pixel.offset, index), dot.size))
                 if pixel.inside is not None:
-                    held = arith.select(pixel.inside, held, arith.constant(held.type, 0))
+                    held = arith.select(pixel.inside, held, self._border_group())
                 factor = dot.repeated(held)
                 for part, column in enumerate(columns, start=number * len(columns)):
                     registers[part] = dot.multiply_add(registers[part], factor, column)
             return registers
 
         return self.loop((self.index(0), self.index(count)), accumulators, group)
+
+    def vectors(
+        self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
+    ) -> Registers:
+        """See `DirectConvEmitter`."""
+        columns, masks = self._columns(weights), map(self._mask_of, self.shape.parts)
+        parts = list(zip(self.shape.parts, columns, masks, strict=True))
+        results = list(accumulators)
+        for number, pixel in enumerate(pixels):
+            for index, (part, column, mask) in enumerate(parts, start=number * len(parts)):
+                at = self.add(pixel.offset, part.start)
+                value = self._widened(self.load(self.image, at, mask), arith.extui)
+                if pixel.inside is not None:
+                    value = arith.select(pixel.inside, value, self._border_factor())
+                results[index] = self._multiply_add(results[index], value, column)
+        return results
+
+    def _columns(self, line: ir.Value) -> list[ir.Value]:
+        """The vectors of weights of a panel's line."""
+        starts = [self.add(line, part.start) for part in self.shape.parts]
+        if not self.shape.is_depthwise:
+            dot = self.shape.dot
+            return [dot.load(self.weights, self.times(at, dot.size)) for at in starts]
+        masks = map(self._mask_of, self.shape.parts)
+        loaded = [self.load(self.weights, *at) for at in zip(starts, masks, strict=True)]
+        return [self._widened(value, arith.extsi) for value in loaded]
+
+    @staticmethod
+    def _widened(value: ir.Value, extend: type[arith.ExtUIOp] | type[arith.ExtSIOp]) -> ir.Value:
+        """Bytes as 32 bits."""
+        shape = ir.VectorType(value.type).shape
+        return extend(ir.VectorType.get(shape, ir.IntegerType.get_signless(32)), value)
+
+    def _multiply_add(self, total: ir.Value, factor: ir.Value, column: ir.Value) -> ir.Value:
+        """Add the products of a vector of factors by a column to `total`."""
+        if not self.shape.is_depthwise:
+            return self.shape.dot.multiply_add(total, factor, column)
+        words = ir.VectorType.get([2 * self.lanes], ir.IntegerType.get_signless(16))
+        return add_word_products(
+            total, vector.bitcast(words, factor), vector.bitcast(words, column)
+        )
+
+    # Padding
+
+    def _border_group(self) -> ir.Value:
+        """A group of channels outside of the image, as an i32."""
+        group = int.from_bytes([self.shape.border] * self.shape.dot.size, "little", signed=True)
+        return arith.constant(self.accumulator, group)
+
+    def _border_factor(self) -> ir.Value:
+        """A vector of factors outside of the image."""
+        if self.shape.is_depthwise:
+            return self.splat(self.shape.border, element=self.accumulator)
+        return self.shape.dot.repeated(self._border_group())
+
+    def initial(
+        self, pixels: int, inside: tuple[ir.Value, ir.Value], weights: ir.Value
+    ) -> Registers:
+        """See `DirectConvEmitter`."""
+        shape = self.shape
+        if not shape.border:
+            return super().initial(pixels, inside, weights)
+        length, end = shape.kernel[1] * shape.channels, self.index(shape.kernel[0])
+
+        def kernel_row(tap: ir.Value, sums: Registers) -> Registers:
+            return self._border_sums(
+                self.add(weights, self.times(tap, length * shape.nr)), length, sums
+            )
+
+        first, last = arith.minsi(inside[0], end), inside[1]
+        sums = self.loop((self.index(0), first), self.zeros(1, shape.parts), kernel_row)
+        sums = self.loop((arith.maxsi(last, first), end), sums, kernel_row)
+        return list(sums) * pixels
+
+    def outside(
+        self, tile: RowTile, tap: int, weights: ir.Value, accumulators: Registers
+    ) -> Registers:
+        """See `DirectConvEmitter`."""
+        shape, parts = self.shape, len(self.shape.parts)
+        beside = set(range(tile.pixels)) - set(tile.inside[tap])
+        if not shape.border or not beside:
+            return accumulators
+        line = self.add(weights, tap * shape.channels * shape.nr)
+        sums = self._border_sums(line, shape.channels, self.zeros(1, shape.parts))
+        return [
+            arith.addi(total, sums[n % parts]) if n // parts in beside else total
+            for n, total in enumerate(accumulators)
+        ]
+
+    def multiply_inside(
+        self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
+    ) -> Registers:
+        """See `DirectConvEmitter`."""
+        if self.shape.border:
+            return self.multiply_tap(pixels, weights, accumulators)
+        return super().multiply_inside(pixels, weights, accumulators)
+
+    def _border_sums(self, line: ir.Value, count: int, sums: Registers) -> Registers:
+        """Add the products of the border by `count` lines of weights to `sums`."""
+        border = self._border_factor()
+
+        def step(index: ir.Value, registers: Registers) -> Registers:
+            columns = self._columns(self.add(line, self.times(index, self.shape.nr)))
+            return [
+                self._multiply_add(total, border, column)
+                for total, column in zip(registers, columns, strict=True)
+            ]
+
+        return self.loop((self.index(0), self.index(count)), sums, step)

@@ -27,7 +27,7 @@ PIPELINE = (
 MATMULS = [(1, 64, 64), (8, 40, 128), (17, 64, 33), (33, 192, 100), (197, 36, 192), (5, 1040, 200),
            (300, 256, 16)]  # fmt: skip
 
-# image, features, kernel, strides, dilations, pads
+# image, features, kernel, strides, dilations, pads; groups, where there are several
 CONVS = [
     ((1, 8, 12, 13), 32, (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
     ((2, 64, 9, 17), 48, (3, 3), (2, 2), (1, 1), (1, 0, 0, 2)),
@@ -37,6 +37,15 @@ CONVS = [
     ((1, 16, 6, 2), 24, (2, 2), (1, 1), (1, 1), (0, 0, 0, 0)),
     ((2, 64, 9, 10), 32, (3, 3), (1, 1), (2, 1), (1, 2, 1, 0)),
     ((3, 128, 21), 64, (3,), (1,), (1,), (1, 1)),
+]
+GROUPED = [
+    ((1, 32, 12, 13), 32, (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), 32),
+    ((2, 24, 11, 9), 24, (3, 3), (2, 2), (1, 1), (0, 1, 1, 0), 24),
+    ((1, 144, 8, 7), 144, (5, 3), (1, 1), (2, 1), (4, 1, 4, 1), 144),
+    ((3, 40, 30), 40, (7,), (1,), (1,), (3, 3), 40),
+    ((1, 64, 10, 8), 64, (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), 4),
+    ((2, 64, 9, 8), 64, (3, 3), (2, 1), (1, 1), (1, 0, 1, 1), 16),
+    ((1, 16, 2, 1), 16, (3, 3), (1, 1), (1, 1), (3, 3, 3, 3), 16),
 ]
 
 
@@ -88,10 +97,12 @@ def test_matmul_integer(unit, known, dtype):
 def test_conv_integer(unit, known):
     random = np.random.default_rng(1)
     nodes, inputs, weights, feeds = [], {}, {}, {}
-    cases = CONVS if known else CONVS[::3]
-    for i, (image, features, kernel, strides, dilations, pads) in enumerate(cases):
+    cases = [*CONVS, *GROUPED] if known else [*CONVS[::3], *GROUPED[::2]]
+    for i, (image, features, kernel, strides, dilations, pads, *groups) in enumerate(cases):
         feeds[f"x{i}"] = _bytes(random, np.uint8, image)
-        weights[f"w{i}"] = _bytes(random, np.int8, (features, image[1], *kernel))
+        weights[f"w{i}"] = _bytes(
+            random, np.int8, (features, image[1] // sum(groups or [1]), *kernel)
+        )
         weights[f"z{i}"] = np.uint8(7 * i)
         names = [f"{axis}{i}" for axis in "nhw"]
         shape = image if known else (names[0], image[1], *names[1 : len(image) - 1])
@@ -99,7 +110,7 @@ def test_conv_integer(unit, known):
         nodes.append(
             helper.make_node(
                 "ConvInteger", [f"x{i}", f"w{i}", f"z{i}"], [f"y{i}"], pads=pads,
-                strides=strides, dilations=dilations,
+                strides=strides, dilations=dilations, group=sum(groups or [1]),
             )
         )  # fmt: skip
     model = build_model(nodes, inputs, [f"y{i}" for i in range(len(cases))], weights)
@@ -147,7 +158,8 @@ class _Quantized:
         return self.node("DequantizeLinear", [self.constant(integers), scale, zero], axis=0)
 
     def conv(self, x: str, channels: int, features: int, size: int, **attrs) -> str:
-        w = self.weights((features, channels, size, size), axis=0)
+        shape = (features, channels // attrs.get("group", 1), size, size)
+        w = self.weights(shape, axis=0)
         return self.node("Conv", [x, w, self.bias(features)], **attrs)
 
 
@@ -158,6 +170,7 @@ def _residual_net(activations) -> _Quantized:
     a = net.quantize(net.conv(x, 16, 32, 3, pads=[1] * 4), 0.5, zero)
     b = net.quantize(net.node("Relu", [net.conv(a, 32, 32, 3, pads=[1] * 4)]), 4.0, zero)
     c = net.quantize(net.node("Add", [b, a]), 4.5, zero - 3)
+    c = net.quantize(net.conv(c, 32, 32, 3, pads=[1] * 4, group=32), 4.5, zero - 3)
     d = net.node("MaxPool", [c], kernel_shape=[2, 2], strides=[2, 2])
     d = net.quantize(d, 4.5, zero - 3)
     e = net.quantize(net.conv(d, 32, 64, 1), 40.0, zero)
@@ -178,7 +191,7 @@ def test_quantized_net(unit, activations, images):
     model.graph.output[0].type.tensor_type.elem_type = element
     compiled = graphc.compile(model, pipeline=pipeline_of(unit), threads=2)
     fired = compiled.report.rewrites
-    assert fired["integer-conv"].count == 3
+    assert fired["integer-conv"].count == 4
     assert fired["integer-matmul"].count == 1
     assert fired["pool-quantized"].count == 1
     options = onnxruntime.SessionOptions()
