@@ -4,10 +4,11 @@ import numpy as np
 import onnxruntime
 import pytest
 from numerics import build_model
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 import graphc
+from graphc.compiler.driver import make_options, to_module
 from graphc.runtime.targets import cpu_features
 
 NEEDED = {
@@ -204,6 +205,24 @@ def test_quantized_net(unit, activations, images):
         steps = np.abs(ours.astype(int) - theirs.astype(int))
         assert steps.max() <= 1
         assert len(np.unique(theirs)) > 20  # neither saturated nor constant
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "alderlake", "cascadelake"])
+def test_other_cpus(cpu):
+    """What this CPU cannot run compiles for those that can."""
+    net = _residual_net(np.int8)
+    inputs = {"x": (np.float32, (1, 16, 10, 12))}
+    model = build_model(net.nodes, inputs, [net.nodes[-1].output[0]], net.constants)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT8
+    code, report = to_module(model, make_options(f"cpu:{cpu}", threads=1))
+    assert report.rewrites["pack-int8-conv"].count == 4
+    assert newest_feature(code) == {"haswell": "fma", "alderlake": "avxvnni"}.get(cpu, "avx512vnni")
+
+
+def newest_feature(code: bytes) -> str:
+    """The newest of some features that `code` was compiled for."""
+    features = ("fma", "avxvnni", "avx512vnni")
+    return [name for name in features if f"+{name}".encode() in code][-1]
 
 
 @pytest.mark.parametrize("activations", [np.uint8, np.int8])
