@@ -57,6 +57,17 @@ def mobilenetv2(batch: int = 1) -> Architecture:
     return _image_model(MobileNetV2ForImageClassification(config), batch)
 
 
+def efficientnet_b0(batch: int = 1) -> Architecture:
+    """EfficientNet-B0: depthwise convolutions, SiLU, squeeze and excitation."""
+    from transformers import EfficientNetConfig, EfficientNetForImageClassification
+
+    config = EfficientNetConfig(
+        image_size=IMAGE_SIZE, width_coefficient=1.0, depth_coefficient=1.0, hidden_dim=1280,
+        num_labels=1000,
+    )  # fmt: skip
+    return _image_model(EfficientNetForImageClassification(config), batch)
+
+
 def vit(batch: int = 1, dynamic: bool = False) -> Architecture:
     """ViT base, patches of 16x16, 1000 classes."""
     from transformers import ViTConfig, ViTForImageClassification
@@ -201,6 +212,7 @@ ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
     "resnet50-b8": lambda: resnet50(batch=8),
     "resnet50-b32": lambda: resnet50(batch=32),
     "mobilenetv2": mobilenetv2,
+    "efficientnet-b0": efficientnet_b0,
     "bert": bert,
     "bert-dynamic": lambda: bert(dynamic=True),
     "gpt2": gpt2,

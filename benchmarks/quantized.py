@@ -47,6 +47,7 @@ CASES = (
     ("resnet50", "qdq"),
     ("resnet50-b8", "qdq"),
     ("mobilenetv2", "qdq"),
+    ("efficientnet-b0", "qdq"),
     ("bert", "qdq"),
     ("vit", "qdq"),
     ("bert", "dynamic"),
