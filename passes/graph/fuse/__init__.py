@@ -25,7 +25,8 @@ class GraphFuseEpilogue(Pass):
     name = "graph-fuse-epilogue"
     anchor = FUNCTION
     max_operands: int = 12
-    """Values that a group may read; the backend takes at most 32 buffers per kernel."""
+    """Values that a group may read, numbers known when compiling aside; the backend takes at most
+    32 buffers per kernel."""
 
     def run(self, op: Any, state: PassState) -> None:
         fuse_groups(op, graph.Contraction, "epilogue", self.max_operands, state)
@@ -45,7 +46,8 @@ class GraphFuseElementwise(Pass):
     name = "graph-fuse-elementwise"
     anchor = FUNCTION
     max_operands: int = 12
-    """Values that a group may read; the backend takes at most 32 buffers per kernel."""
+    """Values that a group may read, numbers known when compiling aside; the backend takes at most
+    32 buffers per kernel."""
 
     def run(self, op: Any, state: PassState) -> None:
         fuse_groups(op, graph.ElementwiseOp, "elementwise", self.max_operands, state)
@@ -69,7 +71,8 @@ class GraphFuseBroadcasts(Pass):
     anchor = FUNCTION
     optional = True
     max_operands: int = 12
-    """Values that a group may read; the backend takes at most 32 buffers per kernel."""
+    """Values that a group may read, numbers known when compiling aside; the backend takes at most
+    32 buffers per kernel."""
 
     def run(self, op: Any, state: PassState) -> None:
         fuse_broadcasts(op, self.max_operands, state)

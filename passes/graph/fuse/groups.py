@@ -11,7 +11,7 @@ from ....dialects import graph
 from ....dialects.locations import fuse_locations, node_name
 from ....mlir import ir
 from ...infra.base import PassState
-from ...infra.query import has_one_use, producer
+from ...infra.query import constant_scalar, has_one_use, producer
 
 Group = list[graph.GraphOp]
 
@@ -84,7 +84,7 @@ class _Grower:
             outside = _captured({**members, **joining})
             if not all(self._is_before(v, start) for v in outside):
                 continue
-            if len(outside) > self.max_operands:
+            if sum(constant_scalar(v) is None for v in outside) > self.max_operands:
                 continue
             members |= joining
             waiting |= {v: o for v, o in self._candidates(op, shape).items() if v not in members}

@@ -46,12 +46,27 @@ EXAMPLES = [
         ["gather", "dequantize"],
         ("3x5xui8",),
     ),
+    Example(
+        "pad-quantized",
+        lambda x: graph.pad(_dequantized(x), c(0.0), low=[0, 1], high=[2, 0]),
+        ["pad", "dequantize"],
+        ("2x5xui8",),
+    ),
 ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.rewrite)
 def test_fires_and_keeps_the_meaning(context, example):
     check_example(example)
+
+
+@pytest.mark.parametrize("border", [-0.0, 0.25, np.nan])
+def test_other_borders_are_kept(context, border):
+    module = build_module(
+        lambda x: graph.pad(_dequantized(x), c(border), low=[0, 1], high=[2, 0]), "2x5xui8"
+    )
+    run_pipeline(module, "graph-simplify,canonicalize")
+    assert op_names(module) == ["dequantize", "pad"]
 
 
 @pytest.mark.parametrize(
