@@ -66,10 +66,16 @@ def merge_transposes(op: graph.TransposeOp):
 
 @rewrite(graph.TransposeOp)
 def transpose_of_units(op: graph.TransposeOp):
-    """``transpose(x)  -->  reshape(x)`` if only axes of size 1 move."""
+    """``transpose(x)  -->  reshape(x)`` if only axes of size 1 move.
+
+    It first sinks through elementwise ops, which can join the kernel of a contraction then.
+    """
     type_, perm = graph.type_of(op.x), op.attrs["perm"]
     if is_identity(perm) or not moves_only_units(type_.shape, perm):
         return None
+    users = [graph.graph_op(use.owner) for use in op.result.uses]
+    if any(isinstance(user, graph.ElementwiseOp) for user in users):
+        return Decline("an elementwise op can be computed before it")
     return graph.reshape(op.x, shape=[type_.shape[axis] for axis in perm])
 
 

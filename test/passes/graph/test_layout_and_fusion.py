@@ -63,6 +63,13 @@ def squeeze_excite(x):
     return graph.mul(y, gate)
 
 
+def excitation(x):
+    """The convolutions of squeeze and excitation, of images of one pixel."""
+    x = graph.reduce_mean(x, axes=[2, 3], keepdims=True)
+    y = graph.relu(bias(conv(x, 3, 4, 1, 1, low=[0, 0], high=[0, 0]), 3))
+    return graph.sigmoid(bias(conv(y, 4, 3, 1, 1, low=[0, 0], high=[0, 0]), 4))
+
+
 def patches(x):
     y = conv(x, 8, 4, 2, 2, strides=[2, 2], low=[0, 0], high=[0, 0])
     return graph.transpose(graph.reshape(y, shape=[2, 8, 9]), perm=[0, 2, 1])
@@ -127,6 +134,7 @@ def test_transposes_stand_at_the_borders(body, transposes):
         (residual, {"epilogue": 2}),
         (transposed_convolution, {"epilogue": 1}),
         (inception, {"epilogue": 1}),
+        (excitation, {"epilogue": 2}),
         (rows, {"epilogue": 1}),
         (squeeze_excite, {}),
     ],
