@@ -11,10 +11,19 @@ from .dispatch import behind_barrier, in_own_dispatch, materialized, share_memor
 from .generic import loop_index, parallel, projection
 from .lowering import Fusion, Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
+from .row_scatter import COMBINE, RowUpdates, has_row_kernel, scatter_rows
 from .scalar import apply_number_rule
 
 _I64 = np.dtype(np.int64)
 _NOWHERE = np.iinfo(np.int64).max
+
+
+def require_not_empty(ctx: Lowering, extent: Size, reads: Size) -> None:
+    """Require that an axis of `extent` has elements, unless there are no `reads` of it."""
+    if not isinstance(extent, int):
+        enough = arith.cmpi(arith.CmpIPredicate.ne, ctx.index(extent), ctx.index(0))
+        none = arith.cmpi(arith.CmpIPredicate.eq, ctx.index(reads), ctx.index(0))
+        ctx.require(arith.ori(enough, none), "indexes an empty axis")
 
 
 class IndexedAxis:
@@ -24,10 +33,7 @@ class IndexedAxis:
     """
 
     def __init__(self, ctx: Lowering, extent: Size, dtype: np.dtype, reads: Size):
-        if not isinstance(extent, int):
-            enough = arith.cmpi(arith.CmpIPredicate.ne, ctx.index(extent), ctx.index(0))
-            none = arith.cmpi(arith.CmpIPredicate.eq, ctx.index(reads), ctx.index(0))
-            ctx.require(arith.ori(enough, none), "indexes an empty axis")
+        require_not_empty(ctx, extent, reads)
         self._unsigned = graph.is_unsigned(dtype)
         self._extent, self._last = ctx.index(extent), ctx.index(extent - 1)
         self._zero = ctx.index(0)
@@ -207,6 +213,10 @@ def scatter_elements(
     ctx: Lowering, op: graph.ScatterElementsOp, x: ir.Value, indices: ir.Value, updates: ir.Value
 ) -> ir.Value:
     source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
+    reduction, (count, *others) = op.attrs["reduction"], indices_type.shape
+    if not others and _has_kernel(ctx, source, reduction, count):
+        given = RowUpdates(op.x, source.shape, op.indices, op.updates, count, reduction)
+        return _scatter_by_kernel(ctx, given)
     _require_within(ctx, source, indices_type, op.attrs["axis"])
     rows, rows_type = _as_rows(ctx, x, source, source.rank)
     numbers = _element_numbers(ctx, indices, indices_type, source.shape, op.attrs["axis"])
@@ -249,6 +259,12 @@ def scatter_nd(
 ) -> ir.Value:
     source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
     depth = graph.static_size(indices_type.shape[-1])
+    count = graph.element_count(indices_type.shape[:-1])
+    given = RowUpdates(
+        op.x, source.shape[:depth], op.indices, op.updates, count, op.attrs["reduction"]
+    )
+    if _has_kernel(ctx, source, given.reduction, count):
+        return _scatter_by_kernel(ctx, given)
     rows, rows_type = _as_rows(ctx, x, source, depth)
     numbers = _row_numbers(ctx, indices, indices_type, source.shape[:depth], 0, outside=None)
     numbers_type = graph.TensorType(indices_type.shape[:-1], _I64)
@@ -275,7 +291,19 @@ def _as_static_as(
     return ctx.cast(numbers, known), known
 
 
-_COMBINE = {"add": graph.AddOp, "mul": graph.MulOp, "max": graph.MaxOp, "min": graph.MinOp}
+def _has_kernel(ctx: Lowering, x: graph.TensorType, reduction: str, count: Size) -> bool:
+    """Return whether the kernel scatters `count` rows to a tensor like `x`, none of them empty."""
+    return count != 0 and 0 not in x.shape and has_row_kernel(ctx, x.dtype, reduction)
+
+
+def _scatter_by_kernel(ctx: Lowering, given: RowUpdates) -> ir.Value:
+    """Check the sizes of the updates, and scatter them by the kernel."""
+    have = graph.element_count(graph.type_of(given.updates).shape)
+    wanted = given.count * graph.element_count(given.row)
+    ctx.require_equal(have, wanted, f"has {have} elements of updates for {wanted} positions")
+    for extent in given.extents:
+        require_not_empty(ctx, extent, given.count)
+    return scatter_rows(ctx, given)
 
 
 def _put(
@@ -303,7 +331,7 @@ def _put(
     def combine(update: ir.Value, element: ir.Value) -> ir.Value:
         if reduction == "none":
             return update
-        return apply_number_rule(_COMBINE[reduction], rows_type.dtype, element, update)
+        return apply_number_rule(COMBINE[reduction], rows_type.dtype, element, update)
 
     numbers = materialized(ctx, numbers, column)
     # If the rows are also the updates, the backend would copy them to its stack, or, if their

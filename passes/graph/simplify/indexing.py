@@ -90,6 +90,33 @@ def _own_axis(form: Affine | None, size: Any) -> int | None:
     return axes[0]
 
 
+@rewrite(graph.ScatterElementsOp)
+def scatter_of_rows(op: graph.ScatterElementsOp) -> Any:
+    """``scatter_elements(x, expand(i), updates)`` of whole rows  -->
+    ``scatter_nd(x, reshape(i), updates)``. PyTorch's ``index_add`` is such a scatter."""
+    x, indices = graph.type_of(op.x), graph.type_of(op.indices)
+    if op.axis != 0 or x.rank < 2 or x.shape[1:] != indices.shape[1:]:
+        return None
+    rows = _one_of_each_row(op.indices, indices)
+    if rows is None:
+        return None
+    positions = graph.reshape(rows, shape=[indices.shape[0], 1])
+    return graph.scatter_nd(op.x, positions, op.updates, reduction=op.reduction)
+
+
+def _one_of_each_row(indices: ir.Value, type_: graph.TensorType) -> ir.Value | None:
+    """The first element of each row of `indices`, of `type_`, if all of a row are known to be
+    equal."""
+    array = constant_array(indices)
+    if array is not None:
+        rows = array.reshape(len(array), -1)[:, :1] if array.size else array
+        is_equal = rows.size > 0 and bool((array.reshape(len(array), -1) == rows).all())
+        return graph.constant(value=np.ascontiguousarray(rows)) if is_equal else None
+    inner = graph.type_of(unexpanded(indices)).shape
+    is_column = inner == (type_.shape[0], *[1] * (type_.rank - 1))
+    return unexpanded(indices) if is_column else None
+
+
 @rewrite(graph.GreaterOrEqualOp, graph.GreaterOp, graph.LessOrEqualOp, graph.LessOp)
 def comparison_decided(op: graph.BinaryOp) -> Any:
     """``range >= 0  -->  true``, and other comparisons that the least difference decides."""
@@ -123,6 +150,7 @@ REWRITES = (
     gather_in_order,
     gather_of_run,
     gather_nd_in_order,
+    scatter_of_rows,
     comparison_decided,
     logical_constant,
 )

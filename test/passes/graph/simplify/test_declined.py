@@ -23,6 +23,20 @@ LEFT_ALONE = [
         ("4xf8E5M2",),
     ),
     ("indices that go back", lambda x: graph.gather(x, c([1, 0], np.int64), axis=0), ("3xf32",)),
+    (
+        "updates of parts of rows",
+        lambda x, updates: graph.scatter_elements(
+            x, c([[1, 1]], np.int64), updates, axis=0, reduction="none"
+        ),
+        ("3x4xf32", "1x2xf32"),
+    ),
+    (
+        "elements of a row that go to several",
+        lambda x, updates: graph.scatter_elements(
+            x, c([[1, 0]], np.int64), updates, axis=0, reduction="none"
+        ),
+        ("3x2xf32", "1x2xf32"),
+    ),
     ("indices outside", lambda x: graph.gather(x, c([2, 3], np.int64), axis=0), ("3xf32",)),
     ("of no known size", lambda x: graph.gather(x, c(0, np.int64), axis=0), ("nxf32",)),
     ("a constant that broadcasts", lambda x: graph.add(x, c([[0.0]])), ("3xf32",)),

@@ -57,6 +57,26 @@ EXAMPLES = [
         ),
         ["reshape"],
     ),
+    Example(
+        "scatter-of-rows",
+        lambda x, i, updates: graph.scatter_elements(
+            x,
+            graph.expand(graph.reshape(i, shape=[N, 1]), shape=[N, 4]),
+            updates,
+            axis=0,
+            reduction="add",
+        ),
+        ["reshape", "scatter_nd"],
+        ("6x4xf32", "nxi64", "nx4xf32"),
+    ),
+    Example(
+        "scatter-of-rows",
+        lambda x, updates: graph.scatter_elements(
+            x, c([[2, 2], [-1, -1], [0, 0]], np.int64), updates, axis=0, reduction="none"
+        ),
+        ["scatter_nd"],
+        ("3x2xf32", "3x2xf32"),
+    ),
 ]
 
 

@@ -1,0 +1,128 @@
+"""Scatters of whole rows against the same in numpy, in parts for several threads."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numerics import build_model, run_compiled
+from onnx.helper import make_node
+
+_random = np.random.default_rng(0)
+_COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+_ROWS, _COUNT = 37, 300
+
+
+def _numbers(dtype: Any, *shape: int) -> np.ndarray:
+    return _random.integers(0, 7, shape).astype(dtype)
+
+
+def _scattered(x: np.ndarray, rows: np.ndarray, updates: np.ndarray, reduction: str) -> np.ndarray:
+    y = x.copy()
+    for *row, update in zip(*rows.T, updates, strict=True):
+        old = y[tuple(row)]
+        y[tuple(row)] = update if reduction == "none" else _COMBINE[reduction](old, update)
+    return y
+
+
+def _check(cases: list[tuple[np.ndarray, np.ndarray, np.ndarray, str]], named: bool) -> None:
+    """Compare all `cases` of data, positions, updates and a reduction, in one model."""
+    nodes, inputs, feeds = [], {}, {}
+    for number, (x, rows, updates, reduction) in enumerate(cases):
+        names = [f"{name}{number}" for name in ("x", "rows", "updates")]
+        nodes.append(make_node("ScatterND", names, [f"y{number}"], reduction=reduction))
+        for name, array in zip(names, (x, rows, updates), strict=True):
+            sizes = [f"{name}_{axis}" for axis in range(array.ndim)]
+            if name.startswith("rows"):
+                sizes[-1] = array.shape[-1]
+            inputs[name] = array.dtype, sizes if named else list(array.shape)
+            feeds[name] = array
+    outputs = [f"y{number}" for number in range(len(cases))]
+    found = run_compiled(build_model(nodes, inputs, outputs, opset=18), feeds)
+    for case, y in zip(cases, found, strict=True):
+        np.testing.assert_array_equal(y, _scattered(*case))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_repeated_rows_in_order(named):
+    """Rows of one vector and less, of several, and of several workgroups."""
+    rows = _random.integers(-_ROWS, _ROWS, (_COUNT, 1))
+    cases = []
+    for columns in (1, 5, 67, 1100):
+        for reduction in ("none", *_COMBINE):
+            x, updates = (_numbers(np.float32, n, columns) for n in (_ROWS, _COUNT))
+            some = rows[:9] if reduction == "mul" else rows  # which f32 holds exactly
+            cases.append((x, some, updates[: len(some)], reduction))
+    _check(cases, named)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_types(named):
+    rows = _random.integers(-_ROWS, _ROWS, (50, 1))
+    cases = []
+    for dtype in (np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.float64):
+        x, updates = _numbers(dtype, _ROWS, 77), _numbers(dtype, 50, 77)
+        cases.extend((x, rows, updates, reduction) for reduction in ("none", *_COMBINE))
+    for dtype in (np.float16, ml_dtypes.bfloat16, np.bool_):
+        x, updates = _numbers(dtype, _ROWS, 77), _numbers(dtype, 50, 77)
+        cases.append((x, rows, updates, "none"))
+    _check(cases, named)
+
+
+def test_positions_along_several_axes():
+    x, updates = _numbers(np.float32, 3, 5, 2, 600), _numbers(np.float32, 80, 600)
+    axes = [_random.integers(-size, size, 80) for size in x.shape[:3]]
+    cases = [(x, np.stack(axes, axis=1), updates, reduction) for reduction in ("none", "add")]
+    _check(cases, named=True)
+    outside = np.array([[9, -9, 7], [-99, 2, 0]])  # are at the border
+    clamped = np.array([[2, 0, 1], [0, 2, 0]])
+    nodes = [make_node("ScatterND", ["x", "rows", "updates"], ["y"])]
+    inputs = {
+        "x": (np.float32, list(x.shape)),
+        "rows": (np.int64, [2, 3]),
+        "updates": (np.float32, [2, 600]),
+    }
+    feeds = {"x": x, "rows": outside, "updates": updates[:2]}
+    (y,) = run_compiled(build_model(nodes, inputs, ["y"], opset=18), feeds)
+    np.testing.assert_array_equal(y, _scattered(x, clamped, updates[:2], "none"))
+
+
+def test_numbers_that_are_none():
+    x, updates = _numbers(np.float32, _ROWS, 40), _numbers(np.float32, _COUNT, 40)
+    x[3], updates[5] = np.nan, np.nan
+    rows = _random.integers(-_ROWS, _ROWS, (_COUNT, 1))
+    _check([(x, rows, updates, reduction) for reduction in ("none", "add", "max", "min")], True)
+
+
+@pytest.mark.parametrize("sizes", [(4, 0, 3), (0, 0, 3), (4, 2, 0)])
+def test_nothing_to_scatter(sizes):
+    rows, count, columns = sizes
+    x, updates = _numbers(np.float32, rows, columns), _numbers(np.float32, count, columns)
+    _check([(x, np.zeros((count, 1), np.int64), updates, "add")], named=True)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_in_the_memory_of_the_data(named):
+    """Sums of sums on zeros that the model makes, one of which is read by others as well."""
+    names = ("rows", "updates")
+    nodes = [
+        make_node("Shape", ["like"], ["shape"]),
+        make_node("ConstantOfShape", ["shape"], ["zeros"]),
+        make_node("ScatterND", ["zeros", *names], ["first"], reduction="add"),
+        make_node("ScatterND", ["first", *names], ["second"], reduction="max"),
+        make_node("ScatterND", ["second", *names], ["third"], reduction="add"),
+        make_node("Sub", ["third", "second"], ["difference"]),
+    ]
+    sizes = (["n", "c"], ["k", 1], ["k", "c"]) if named else ([_ROWS, 600], [99, 1], [99, 600])
+    types = (np.float32, np.int64, np.float32)
+    inputs = dict(zip(("like", *names), zip(types, sizes, strict=True), strict=True))
+    rows, updates = _random.integers(-_ROWS, _ROWS, (99, 1)), _numbers(np.float32, 99, 600)
+    like = np.zeros((_ROWS, 600), np.float32)
+    feeds = {"like": like, "rows": rows, "updates": updates}
+    model = build_model(nodes, inputs, ["third", "difference"], opset=18)
+    third, difference = run_compiled(model, feeds)
+    first = _scattered(like, rows, updates, "add")
+    second = _scattered(first, rows, updates, "max")
+    wanted = _scattered(second, rows, updates, "add")
+    np.testing.assert_array_equal(third, wanted)
+    np.testing.assert_array_equal(difference, wanted - second)
