@@ -1,8 +1,10 @@
 """Decision trees: the leaf of each tree that an example reaches."""
 
+from typing import Any
+
 import numpy as np
 
-from .attributes import Int
+from .attributes import Int, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_float, require_integer
 from .traits import MixedPrecision
@@ -10,6 +12,12 @@ from .types import TensorType
 
 LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
 """Bits of a node's `outcomes`: the comparisons of a feature with the threshold that are true."""
+
+NODE_WORDS = 4
+"""Integers of a packed node: bits of the threshold, feature, and both children."""
+FEATURE_BITS = 24
+"""Bits of a packed node's feature; its outcomes follow."""
+_REDUCE: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class TreeLeavesOp(GraphOp, name="tree_leaves"):
@@ -85,3 +93,93 @@ class TreeLeavesOp(GraphOp, name="tree_leaves"):
 
 
 tree_leaves = builder(TreeLeavesOp)
+
+
+def pack_nodes(
+    features: np.ndarray, thresholds: np.ndarray, outcomes: np.ndarray, children: np.ndarray
+) -> np.ndarray:
+    """The tables of `TreeLeavesOp` as one: a row of `NODE_WORDS` integers as wide as a threshold
+    for each node."""
+    integer = np.dtype(f"i{thresholds.dtype.itemsize}")
+    packed = np.empty((len(features), NODE_WORDS), integer)
+    packed[:, 0] = thresholds.view(integer)
+    packed[:, 1] = features.astype(integer) | outcomes.astype(integer) << FEATURE_BITS
+    packed[:, 2:] = children
+    return packed
+
+
+class TreeVotesOp(GraphOp, name="tree_votes"):
+    """The weights of the leaves that each row of `x` reaches, reduced over all trees.
+
+    ``reduce(gather(weights, tree_leaves(x, ...)), axis=1)`` by one kernel, which
+    `cpu-select-tree-kernels` selects. `nodes` has the tables of `tree_leaves` in one
+    (`pack_nodes`). `outcomes` are those of all nodes, or 0 if they differ. `reduction` is ``sum``,
+    ``max`` or ``min``.
+    """
+
+    amp = MixedPrecision.KEEP
+
+    x: Tensor
+    roots: Tensor
+    nodes: Tensor
+    weights: Tensor
+    depth: Int
+    width: Int
+    outcomes: Int
+    reduction: Str
+
+    @staticmethod
+    def infer(
+        x: TensorType,
+        roots: TensorType,
+        nodes: TensorType,
+        weights: TensorType,
+        *,
+        depth: int,
+        width: int,
+        outcomes: int,
+        reduction: str,
+    ) -> TensorType:
+        require_float(x)
+        require_integer(roots)
+        wide = np.dtype(f"i{x.dtype.itemsize}")
+        is_packed = nodes.rank == 2 and nodes.shape[1] == NODE_WORDS and nodes.dtype == wide
+        fits = (x.rank, roots.rank, weights.rank) == (2, 1, 2) and weights.dtype == x.dtype
+        if not is_packed or not fits or 0 in (*nodes.shape, *weights.shape) or depth < 0:
+            raise TypeRuleError(f"nodes of {nodes} with {weights} are no packed trees for {x}")
+        if reduction not in _REDUCE or not 0 <= outcomes < 2 * UNORDERED:
+            raise TypeRuleError(f"'{reduction}' or outcomes {outcomes} are none of trees")
+        columns = x.shape[1]
+        if width < 1 or (isinstance(columns, int) and columns < width):
+            raise TypeRuleError(f"the trees compare {width} features, but rows have {columns}")
+        return x.with_shape((x.shape[0], weights.shape[1]))
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray,
+        roots: np.ndarray,
+        nodes: np.ndarray,
+        weights: np.ndarray,
+        *,
+        depth: int,
+        width: int,
+        outcomes: int,
+        reduction: str,
+    ) -> np.ndarray:
+        told = nodes[:, 1]
+        leaves = TreeLeavesOp.evaluate(
+            x,
+            roots,
+            told & ((1 << FEATURE_BITS) - 1),
+            np.ascontiguousarray(nodes[:, 0]).view(x.dtype),
+            np.full(len(nodes), outcomes) if outcomes else told >> FEATURE_BITS,
+            nodes[:, 2:],
+            depth=depth,
+            width=width,
+        )
+        votes = weights[np.clip(leaves, 0, len(weights) - 1)]
+        neutral = {"sum": 0, "max": -np.inf, "min": np.inf}[reduction]
+        return _REDUCE[reduction](votes, axis=1, initial=neutral).astype(x.dtype)
+
+
+tree_votes = builder(TreeVotesOp)

@@ -5,8 +5,10 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.graph.trees import EQUAL, GREATER, LESS, UNORDERED
 from ...mlir import arith, ir, tensor
+from ..kernels.trees import TreeVotesEmitter, TreeVotesShape
 from .dispatch import read_in_loops
 from .generic import loop_index, parallel, projection
+from .kernel_calls import operands_of, run_emitter
 from .loops import while_
 from .lowering import Lowering, lowers, plain_element, scalar_constant
 
@@ -70,3 +72,26 @@ def _comparison(value: ir.Value, threshold: ir.Value) -> ir.Value:
         holds = arith.cmpf(getattr(arith.CmpFPredicate, predicate), value, threshold)
         found = arith.select(holds, scalar_constant(bit, np.dtype(np.uint8)), found)
     return found
+
+
+@lowers(graph.TreeVotesOp)
+def tree_votes(ctx: Lowering, op: graph.TreeVotesOp, *operands: ir.Value) -> ir.Value:
+    """Compute what `cpu-select-tree-kernels` left for the kernel."""
+    del operands
+    x, result = graph.type_of(op.x), graph.type_of(op.result)
+    if 0 in result.shape:
+        return ctx.empty(result)
+    ctx.require_at_least(x.shape[1], op.width, f"has fewer features than {op.width}")
+    (trees,), nodes, weights = (
+        graph.type_of(value).static_shape for value in (op.roots, op.nodes, op.weights)
+    )
+    shape = TreeVotesShape(
+        x.shape[0], x.shape[1], trees, nodes[0], weights[0], weights[1], op.depth,
+        op.outcomes, op.reduction, max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize),
+    )  # fmt: skip
+
+    def make_emitter(*buffers: ir.Value) -> TreeVotesEmitter:
+        return TreeVotesEmitter(shape, *buffers)
+
+    read = operands_of(ctx, [op.x, op.roots, op.nodes, op.weights])
+    return run_emitter(ctx, "tree_votes", shape, (), read, [result], shape.sizes, make_emitter)

@@ -13,3 +13,17 @@ func.func @tree_leaves(%x: tensor<?x?xf32, ["n", "f"]>, %roots: tensor<2xi32>, %
   %0 = "graph.tree_leaves"(%x, %roots, %features, %thresholds, %outcomes, %children) {depth = 3 : i64, width = 3 : i64} : (tensor<?x?xf32, ["n", "f"]>, tensor<2xi32>, tensor<4xi32>, tensor<4xf32>, tensor<4xui8>, tensor<4x2xi32>) -> tensor<?x2xi32, ["n"]>
   return %0 : tensor<?x2xi32, ["n"]>
 }
+
+// -----
+
+// A kernel walks the trees and sums the weights.
+// CHECK-LABEL: func.func @tree_votes_0
+// CHECK: scf.while
+// CHECK: arith.addf
+// CHECK-LABEL: @tree_votes
+// CHECK: cf.assert {{.*}}has fewer features than 3
+// CHECK: flow.dispatch{{.*}}@tree_votes_0
+func.func @tree_votes(%x: tensor<?x?xf32, ["n", "f"]>, %roots: tensor<2xi32>, %nodes: tensor<4x4xi32>, %weights: tensor<5x2xf32>) -> tensor<?x2xf32, ["n"]> {
+  %0 = "graph.tree_votes"(%x, %roots, %nodes, %weights) {depth = 3 : i64, outcomes = 3 : i64, reduction = "sum", width = 3 : i64} : (tensor<?x?xf32, ["n", "f"]>, tensor<2xi32>, tensor<4x4xi32>, tensor<5x2xf32>) -> tensor<?x2xf32, ["n"]>
+  return %0 : tensor<?x2xf32, ["n"]>
+}

@@ -5,8 +5,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import build_model, run_compiled
+from numerics import build_model
 from onnx.helper import make_node
+
+import graphc
 
 _random = np.random.default_rng(0)
 _COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -25,6 +27,11 @@ def _scattered(x: np.ndarray, rows: np.ndarray, updates: np.ndarray, reduction: 
     return y
 
 
+def _run(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """The results by two threads of this machine."""
+    return graphc.compile(model, threads=2, cache=False).run(None, feeds)
+
+
 def _check(cases: list[tuple[np.ndarray, np.ndarray, np.ndarray, str]], named: bool) -> None:
     """Compare all `cases` of data, positions, updates and a reduction, in one model."""
     nodes, inputs, feeds = [], {}, {}
@@ -38,7 +45,7 @@ def _check(cases: list[tuple[np.ndarray, np.ndarray, np.ndarray, str]], named: b
             inputs[name] = array.dtype, sizes if named else list(array.shape)
             feeds[name] = array
     outputs = [f"y{number}" for number in range(len(cases))]
-    found = run_compiled(build_model(nodes, inputs, outputs, opset=18), feeds)
+    found = _run(build_model(nodes, inputs, outputs, opset=18), feeds)
     for case, y in zip(cases, found, strict=True):
         np.testing.assert_array_equal(y, _scattered(*case))
 
@@ -83,7 +90,7 @@ def test_positions_along_several_axes():
         "updates": (np.float32, [2, 600]),
     }
     feeds = {"x": x, "rows": outside, "updates": updates[:2]}
-    (y,) = run_compiled(build_model(nodes, inputs, ["y"], opset=18), feeds)
+    (y,) = _run(build_model(nodes, inputs, ["y"], opset=18), feeds)
     np.testing.assert_array_equal(y, _scattered(x, clamped, updates[:2], "none"))
 
 
@@ -120,7 +127,7 @@ def test_in_the_memory_of_the_data(named):
     like = np.zeros((_ROWS, 600), np.float32)
     feeds = {"like": like, "rows": rows, "updates": updates}
     model = build_model(nodes, inputs, ["third", "difference"], opset=18)
-    third, difference = run_compiled(model, feeds)
+    third, difference = _run(model, feeds)
     first = _scattered(like, rows, updates, "add")
     second = _scattered(first, rows, updates, "max")
     wanted = _scattered(second, rows, updates, "add")

@@ -1,0 +1,38 @@
+// RUN: gc-opt %s --cpu-select-tree-kernels --split-input-file | filecheck %s
+
+// All nodes have one comparison, which leaves the table.
+
+// CHECK-LABEL: @votes
+// CHECK: %[[NODES:.*]] = "graph.constant"() {value = dense<{{\[\[}}1065353216, 33554434, -1, -2]]> : tensor<1x4xi32>}
+// CHECK: "graph.tree_votes"(%arg0, %{{.*}}, %[[NODES]], %{{.*}}) {depth = 1 : i64, outcomes = 2 : i64, reduction = "sum", width = 3 : i64}
+// CHECK-NOT: tree_leaves
+func.func @votes(%x: tensor<?x5xf32, ["n"]>, %weights: tensor<2x4xf32>) -> tensor<?x4xf32, ["n"]> {
+  %roots = "graph.constant"() {value = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
+  %features = "graph.constant"() {value = dense<2> : tensor<1xi32>} : () -> tensor<1xi32>
+  %thresholds = "graph.constant"() {value = dense<1.0> : tensor<1xf32>} : () -> tensor<1xf32>
+  %outcomes = "graph.constant"() {value = dense<2> : tensor<1xui8>} : () -> tensor<1xui8>
+  %children = "graph.constant"() {value = dense<[[-1, -2]]> : tensor<1x2xi32>} : () -> tensor<1x2xi32>
+  %0 = "graph.tree_leaves"(%x, %roots, %features, %thresholds, %outcomes, %children) {depth = 1 : i64, width = 3 : i64} : (tensor<?x5xf32, ["n"]>, tensor<1xi32>, tensor<1xi32>, tensor<1xf32>, tensor<1xui8>, tensor<1x2xi32>) -> tensor<?x1xi32, ["n"]>
+  %1 = "graph.gather"(%weights, %0) {axis = 0 : i64} : (tensor<2x4xf32>, tensor<?x1xi32, ["n"]>) -> tensor<?x1x4xf32, ["n"]>
+  %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = false} : (tensor<?x1x4xf32, ["n"]>) -> tensor<?x4xf32, ["n"]>
+  return %2 : tensor<?x4xf32, ["n"]>
+}
+
+// -----
+
+// Trees that are computed, and a sum over other axes.
+
+// CHECK-LABEL: @unknown
+// CHECK: "graph.tree_leaves"
+// CHECK: "graph.reduce_sum"
+// CHECK: "graph.reduce_sum"
+func.func @unknown(%x: tensor<7x5xf32>, %weights: tensor<2x4xf32>, %features: tensor<1xi32>, %children: tensor<1x2xi32>) -> (tensor<7x4xf32>, tensor<1x4xf32>) {
+  %roots = "graph.constant"() {value = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
+  %thresholds = "graph.constant"() {value = dense<1.0> : tensor<1xf32>} : () -> tensor<1xf32>
+  %outcomes = "graph.constant"() {value = dense<2> : tensor<1xui8>} : () -> tensor<1xui8>
+  %0 = "graph.tree_leaves"(%x, %roots, %features, %thresholds, %outcomes, %children) {depth = 1 : i64, width = 3 : i64} : (tensor<7x5xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xf32>, tensor<1xui8>, tensor<1x2xi32>) -> tensor<7x1xi32>
+  %1 = "graph.gather"(%weights, %0) {axis = 0 : i64} : (tensor<2x4xf32>, tensor<7x1xi32>) -> tensor<7x1x4xf32>
+  %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = false} : (tensor<7x1x4xf32>) -> tensor<7x4xf32>
+  %3 = "graph.reduce_sum"(%1) {axes = array<i64: 0>, keepdims = false} : (tensor<7x1x4xf32>) -> tensor<1x4xf32>
+  return %2, %3 : tensor<7x4xf32>, tensor<1x4xf32>
+}

@@ -1,0 +1,106 @@
+"""The kernel for ensembles of decision trees, against the ops that it replaces, in numpy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import graphc
+from graphc.dialects.graph.interpreter import evaluate_function
+from graphc.frontend.onnx import import_onnx
+
+_random = np.random.default_rng(0)
+_LEQ, _ANY = ("BRANCH_LEQ",), ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ")
+_FEATURES = 5
+
+
+def _grow(tree: int, depth: int, modes: tuple[str, ...], nodes: list[dict[str, Any]]) -> int:
+    """Add a random tree to `nodes`; the number of its root."""
+    number = sum(node["treeids"] == tree for node in nodes)
+    is_leaf = depth == 0 or (number > 0 and _random.random() < 0.2)
+    node = {"treeids": tree, "nodeids": number, "featureids": int(_random.integers(_FEATURES))}
+    nodes.append(node)
+    node["values"] = float(_random.integers(-2, 3))
+    node["modes"] = "LEAF" if is_leaf else str(_random.choice(modes))
+    node["missing_value_tracks_true"] = int(len(modes) > 1 and _random.integers(2))
+    for side in ("truenodeids", "falsenodeids"):
+        node[side] = 0 if is_leaf else _grow(tree, depth - 1, modes, nodes)
+    return number
+
+
+def _model(trees: int, targets: int, modes: tuple[str, ...], dtype: Any, **others: Any):
+    nodes: list[dict[str, Any]] = []
+    for tree in range(trees):
+        _grow(tree, int(_random.integers(0, 7)), modes, nodes)
+    says = [
+        (node, target) for node in nodes if node["modes"] == "LEAF" for target in range(targets)
+    ]
+    attributes = {f"nodes_{name}": [node[name] for node in nodes] for name in nodes[0]}
+    attributes["target_treeids"] = [node["treeids"] for node, _ in says]
+    attributes["target_nodeids"] = [node["nodeids"] for node, _ in says]
+    attributes["target_ids"] = [target for _, target in says]
+    attributes["target_weights"] = _random.integers(-9, 9, len(says)).astype(float).tolist()
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=targets,
+        **attributes, **others,
+    )  # fmt: skip
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    x = helper.make_tensor_value_info("x", element, ["n", _FEATURES])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", targets])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    graph = helper.make_graph([node], "g", [x], [y])
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def _examples(rows: int, dtype: Any) -> np.ndarray:
+    x = _random.integers(-3, 4, (rows, _FEATURES)).astype(dtype)
+    special = _random.choice([np.nan, np.inf, -np.inf, -0.0], x.shape)
+    return np.where(_random.random(x.shape) < 0.1, special, x).astype(dtype)
+
+
+def _check(model: Any, dtype: Any, rows: tuple[int, ...]) -> None:
+    """Compare for several numbers of `rows`. The weights are integers, whose sums are exact."""
+    compiled = graphc.compile(model, cache=False)
+    assert "tree-votes" in str(compiled.report)
+    module = import_onnx(model)
+    (function,) = module.body.operations
+    for count in rows:
+        x = _examples(count, dtype)
+        (wanted,) = evaluate_function(function, [x])
+        np.testing.assert_array_equal(compiled(x), wanted)
+
+
+@pytest.mark.parametrize("modes", [_LEQ, _ANY], ids=["one comparison", "several"])
+@pytest.mark.parametrize(("trees", "targets"), [(1, 1), (8, 3), (29, 1), (13, 21)])
+def test_sums(modes, trees, targets):
+    """Rows and trees that are walked together, and those that are left."""
+    _check(_model(trees, targets, modes, np.float32), np.float32, (0, 1, 8, 67, 200))
+
+
+@pytest.mark.parametrize("aggregate", ["MIN", "MAX", "AVERAGE"])
+def test_aggregates(aggregate):
+    model = _model(8, 2, _ANY, np.float32, aggregate_function=aggregate)
+    _check(model, np.float32, (3, 16))
+
+
+def test_doubles():
+    _check(_model(9, 2, _ANY, np.float64), np.float64, (1, 9))
+
+
+@pytest.mark.parametrize("mode", [*_ANY, "BRANCH_NEQ"])
+@pytest.mark.parametrize("missing", [0, 1])
+def test_each_comparison(mode, missing):
+    """One node for all; its outcomes are not in the table."""
+    attributes = {
+        "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [1, 0, 0],
+        "nodes_values": [1.0, 0.0, 0.0], "nodes_modes": [mode, "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0],
+        "nodes_missing_value_tracks_true": [missing, 0, 0], "target_treeids": [0, 0],
+        "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [3.0, 4.0],
+    }  # fmt: skip
+    model = _model(1, 1, _LEQ, np.float32)
+    del model.graph.node[0].attribute[:]
+    given = attributes.items()
+    model.graph.node[0].attribute.extend(helper.make_attribute(*each) for each in given)
+    _check(model, np.float32, (40,))
