@@ -1,7 +1,7 @@
 """AttributeProto to Python values."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +59,18 @@ def _declared_kinds(op_type: str, opset: int, domain: str) -> Mapping[str, str]:
 def read_attribute(attribute: onnx.AttributeProto, folder: Path | None) -> Any:
     """One attribute as a Python value."""
     match attribute.type:
-        case Kind.FLOAT | Kind.INT | Kind.FLOATS | Kind.INTS | Kind.GRAPH | Kind.GRAPHS:
-            value = onnx.helper.get_attribute_value(attribute)
-            return value if attribute.type in (Kind.FLOAT, Kind.INT, Kind.GRAPH) else list(value)
+        case Kind.FLOAT | Kind.INT | Kind.GRAPH:
+            return onnx.helper.get_attribute_value(attribute)
+        case Kind.FLOATS:
+            return list(attribute.floats)
+        case Kind.INTS:
+            return list(attribute.ints)
+        case Kind.GRAPHS:
+            return list(attribute.graphs)
         case Kind.STRING:
             return _text(attribute.name, attribute.s)
         case Kind.STRINGS:
-            return [_text(attribute.name, text) for text in attribute.strings]
+            return _texts(attribute.name, attribute.strings)
         case Kind.TENSOR:
             return to_array(attribute.t, folder)
         case Kind.SPARSE_TENSOR:
@@ -74,6 +79,18 @@ def read_attribute(attribute: onnx.AttributeProto, folder: Path | None) -> Any:
             raise InvalidModelError(f"attribute '{attribute.name}' has no type")
     kind = Kind.AttributeType.Name(attribute.type)
     raise UnsupportedError(f"attribute '{attribute.name}' of kind {kind}")
+
+
+def _texts(name: str, strings: Iterable[bytes]) -> list[str]:
+    """The texts of `strings`, equal ones as one object: a forest names the modes of its nodes."""
+    known: dict[bytes, str] = {}
+    texts = []
+    for data in strings:
+        text = known.get(data)
+        if text is None:
+            text = known[data] = _text(name, data)
+        texts.append(text)
+    return texts
 
 
 def _text(name: str, data: bytes) -> str:

@@ -12,6 +12,7 @@ from ....mlir import ir
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 _MODE_NUMBERS = {mode: number for number, mode in enumerate(MODES)}
+_LEAF = "LEAF"
 _OUTCOMES = (LESS | EQUAL, LESS, GREATER | EQUAL, GREATER, EQUAL, LESS | GREATER)
 
 
@@ -52,11 +53,11 @@ class Forest:
 
 def build_forest(
     roots: Sequence[int],
-    features: Sequence[int],
+    features: Sequence[int] | np.ndarray,
     thresholds: np.ndarray,
-    modes: Sequence[int],
+    modes: Sequence[int] | np.ndarray,
     children: np.ndarray,
-    missing_is_true: Sequence[int] | None,
+    missing_is_true: Sequence[int] | np.ndarray | None,
     members: Sequence[np.ndarray] = (),
 ) -> Forest:
     """A forest from lists with an entry for each node; `modes` are positions in `MODES`.
@@ -70,14 +71,15 @@ def build_forest(
         raise graph.TypeRuleError("the lists of a tree's nodes differ in length")
     if count == 0:  # a table has one node at least
         return Forest(np.array(roots), np.zeros(1), np.zeros(1), np.zeros(1), -np.ones((1, 2)))
-    if min(features) < 0 or max(modes) > len(MODES) or min(modes) < 0:
+    modes = np.asarray(modes)
+    if np.min(features) < 0 or modes.max() > len(MODES) or modes.min() < 0:
         raise graph.TypeRuleError("a node has no such feature or mode")
     if not _are_numbers(roots, count) or not _are_numbers(children, count):
         raise graph.TypeRuleError("a node follows that is not there")
-    codes = np.array([*_OUTCOMES, EQUAL])[np.array(modes)]
+    codes = np.array([*_OUTCOMES, EQUAL])[modes]
     outcomes = np.where(missing != 0, codes | UNORDERED, codes)
     forest = Forest(np.array(roots), np.array(features), thresholds, outcomes, np.array(children))
-    asks_members = [node for node, mode in enumerate(modes) if mode == len(MODES)]
+    asks_members = np.flatnonzero(modes == len(MODES)).tolist()
     if len(asks_members) != len(members):
         raise graph.TypeRuleError(
             f"{len(members)} sets of members for {len(asks_members)} nodes that ask for them"
@@ -132,12 +134,17 @@ class NamedNodes:
 
     def __init__(self, **attributes: Any):
         self._given = attributes
-        self.modes = np.array(attributes["modes"] or [], np.str_)
+        modes = attributes["modes"] or []
+        unknown = set(modes) - {*_MODE_NUMBERS, _LEAF}
+        if unknown:
+            raise graph.TypeRuleError(f"nodes_modes holds {', '.join(sorted(unknown))}")
+        numbers = _MODE_NUMBERS | {_LEAF: len(MODES)}
+        self.modes = np.fromiter(map(numbers.__getitem__, modes), np.int8, len(modes))
         trees, ids = (np.array(attributes[name] or [], np.int64) for name in ("treeids", "nodeids"))
         if not len(trees) == len(ids) == len(self.modes):
             raise graph.TypeRuleError("the lists of a tree's nodes differ in length")
         self._index = _PairIndex(trees, ids)
-        is_leaf = self.modes == "LEAF"
+        is_leaf = self.modes == len(MODES)
         inner, leaves = np.cumsum(~is_leaf) - 1, np.cumsum(is_leaf)
         self.leaves = int(is_leaf.sum())
         self.numbers = np.where(is_leaf, -leaves, inner)
@@ -148,9 +155,6 @@ class NamedNodes:
         self.roots = self.numbers[np.sort(first)].tolist()
 
     def forest(self) -> Forest:
-        unknown = set(self.modes.tolist()) - {*MODES, "LEAF"}
-        if unknown:
-            raise graph.TypeRuleError(f"nodes_modes holds {', '.join(sorted(unknown))}")
         sides = [self._following(self._given[name]) for name in ("truenodeids", "falsenodeids")]
         values = self._given["values_as_tensor"]
         values = np.array(self._given["values"] or [], np.float32) if values is None else values
@@ -159,7 +163,7 @@ class NamedNodes:
             self.roots,
             self._of_inner(self._given["featureids"]),
             values[self.inner],
-            [_MODE_NUMBERS[mode] for mode in self.modes[self.inner].tolist()],
+            self.modes[self.inner],
             np.stack(sides, axis=1) if len(self.inner) else np.zeros((0, 2)),
             self._of_inner(missing) if missing else None,
         )
@@ -180,8 +184,8 @@ class NamedNodes:
         of_leaves = numbers < 0
         return LeafWeights(-1 - numbers[of_leaves], *(array[of_leaves] for array in arrays[2:]))
 
-    def _of_inner(self, values: Sequence[int] | None) -> list[int]:
-        return np.array(values or [], np.int64)[self.inner].tolist()
+    def _of_inner(self, values: Sequence[int] | None) -> np.ndarray:
+        return np.array(values or [], np.int64)[self.inner]
 
     def _following(self, ids: Sequence[int] | None) -> np.ndarray:
         below = np.array(ids or [], np.int64)
