@@ -69,6 +69,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "cpu-fuse-depthwise{{{cpu} threads={threads}}}",  # groups with others
         "graph-fuse-broadcasts",  # elementwise ops that are in no group
         *_CLEAN,
+        "graph-hoist-sizes",  # which have their last operands
     ),
     "cuda": _for_gpus(
         "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true}}",  # they have our tiles
