@@ -88,7 +88,7 @@ def scatter_rows(ctx: Lowering, given: RowUpdates) -> ir.Value:
         )
 
     workgroups, part = _parts(ctx, shape)
-    key = (shape, given.reduction, x_type.dtype if combine else None, *memory)
+    key = (_anonymous(shape, names), given.reduction, combine and x_type.dtype, *memory)
     scalars = [part, *map(ctx.index, names)]
     name = define(ctx, "row_scatter", key, memory, kernel, shape.flops, len(scalars))
     return iree.run_kernel(
@@ -103,6 +103,19 @@ def _shape(ctx: Lowering, given: RowUpdates) -> RowScatterShape:
         tuple(given.extents), graph.element_count(given.row), given.count, dtype.itemsize,
         graph.is_unsigned(graph.type_of(given.indices).dtype), not _is_kept(ctx, given),
         max(1, ctx.cpu.lanes * 4 // dtype.itemsize), ctx.threads,
+    )  # fmt: skip
+
+
+def _anonymous(shape: RowScatterShape, names: Sequence[Dim]) -> tuple[object, ...]:
+    """The fields of `shape`, with the number of a dynamic size for its name: kernels for sizes with
+    other names are the same."""
+
+    def number(size: Size) -> object:
+        return ("size", names.index(size)) if isinstance(size, Dim) else size
+
+    return (
+        *map(number, shape.extents), number(shape.length), number(shape.count),
+        shape.itemsize, shape.is_unsigned, shape.in_place, shape.lanes,
     )  # fmt: skip
 
 
