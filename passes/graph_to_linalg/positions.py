@@ -6,9 +6,11 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir
+from ..kernels.non_zero import NonZeroEmitter
 from .dispatch import behind_barrier, in_own_dispatch, materialized
 from .generic import fill, loop_index, parallel, projection
-from .lowering import Lowering, Size, lowers, plain_element, scalar_constant
+from .kernel_calls import define
+from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
 from .movement import extract_slice, reshape_tensor
 from .reduction import accumulator, running
 from .scalar import apply_number_rule, convert_scalar, multiply
@@ -47,13 +49,42 @@ def trilu(ctx: Lowering, op: graph.TriluOp, x: ir.Value) -> ir.Value:
 
 @lowers(graph.NonZeroOp)
 def non_zero(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Value:
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    if 0 in result.shape or 0 in source.shape:
+        return ctx.empty(result)
+    if ctx.cpu.has_vectors and not ctx.gpu and not ctx.in_kernel:
+        return _find_by_kernel(ctx, x, source, result)
+    return _find_by_scatter(ctx, op, x)
+
+
+def _find_by_kernel(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, result: graph.TensorType
+) -> ir.Value:
+    """The positions of the true elements of `x`, of type `source`, by one pass over a mask."""
+    identity, rank = ir.AffineMap.get_identity(source.rank), source.rank
+    mask = source.with_dtype(np.dtype(np.bool_))
+    if source.dtype != np.bool_:
+        x = parallel([x], [identity], ctx.empty(mask), _truth(source.dtype))
+    byte, i64 = ir.IntegerType.get_signless(8), plain_element(_I64)
+    memory = [iree.Buffer(byte, 1, tuple(range(rank))), iree.Buffer(i64, rank, (rank,))]
+
+    def kernel(workgroup_id: ir.Value, *arguments: ir.Value) -> None:
+        del workgroup_id
+        *extents, count, elements, positions = arguments
+        NonZeroEmitter(extents, count, elements, positions).workgroup()
+
+    name = define(ctx, "non_zero", rank, memory, kernel, 0, rank + 1)
+    sizes = [ctx.index(size) for size in (*source.shape, result.shape[1])]
+    plain = [plain_type(result)]
+    return iree.run_kernel(name, 1, [x], plain, sizes, ctx.dynamic_sizes(result))[0]
+
+
+def _find_by_scatter(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Value:
     """Number the true elements, and scatter the position of each to the slot of its number.
 
     False elements go to an extra last slot, which is sliced off.
     """
     source, result = graph.type_of(op.x), graph.type_of(op.result)
-    if 0 in result.shape or 0 in source.shape:
-        return ctx.empty(result)
     total, count = graph.element_count(source.shape), op.attrs["count"]
     flat = source.with_shape((total,))
     mask = reshape_tensor(ctx, x, source, flat)
