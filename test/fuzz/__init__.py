@@ -6,6 +6,7 @@
     python -m fuzz --graphs 500 --seed 7
     python -m fuzz --resume             # goes on with what --output has
     python -m fuzz --only 1234          # one graph of the seed, and what became of it
+    python -m fuzz --family qdq         # quantised graphs alone
 
 Graph `index` of a seed is the same in every run, however many processes there are. A graph is
 drawn node by node, and each node is evaluated as soon as it is drawn: that says which sizes the

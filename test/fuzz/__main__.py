@@ -14,6 +14,7 @@ from graphc.tools.cli import run_tool
 from harness.isolation import default_jobs
 from harness.reliability import write_run
 
+from .draw_registry import FAMILIES
 from .findings import reduce_findings
 from .fuzz_journal import FuzzJournal, FuzzRun
 from .graph_outcome import GraphOutcome
@@ -32,16 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
-    run = describe_run(options.seed)
+    run = describe_run(options.seed, options.family)
     with FuzzJournal(options.output / "outcomes.jsonl", run, options.resume) as journal:
         outcomes = {i: each for i, each in journal.outcomes.items() if i < options.graphs}
         left = [index for index in range(options.graphs) if index not in outcomes]
-        jobs, timeout = options.jobs, options.timeout
-        for outcome in check_graphs(options.seed, left, jobs=jobs, timeout=timeout):
+        jobs, timeout, family = options.jobs, options.timeout, options.family
+        for outcome in check_graphs(options.seed, left, jobs=jobs, timeout=timeout, family=family):
             journal.add(outcome)
             outcomes[outcome.index] = outcome
             _show(outcome, len(outcomes), options.graphs)
-    found = reduce_findings(outcomes.values(), options.seed, options.output, jobs=options.jobs)
+    found = reduce_findings(
+        outcomes.values(), options.seed, options.output, jobs=options.jobs, family=options.family
+    )
     for line in found:
         print(line, flush=True)
     summary = sum_up(journal.run, outcomes.values())
@@ -61,19 +64,22 @@ def _show(outcome: GraphOutcome, done: int, graphs: int) -> None:
 
 def _one(options: argparse.Namespace) -> int:
     """Check one graph in this process and save its finding, if it is one."""
-    outcome = check_graph(options.seed, options.timeout, {}, options.only)
+    outcome = check_graph(options.seed, options.timeout, {}, options.only, options.family)
     print(f"{outcome.status.upper()} {outcome.detail}".strip())
-    for line in reduce_findings([outcome], options.seed, options.output, jobs=1):
+    for line in reduce_findings(
+        [outcome], options.seed, options.output, jobs=1, family=options.family
+    ):
         print(line)
     return 1 if outcome.is_finding else 0
 
 
-def describe_run(seed: int) -> FuzzRun:
-    """A run of `seed` on this machine, begun today."""
+def describe_run(seed: int, family: str | None = None) -> FuzzRun:
+    """A run of `seed` and `family` on this machine, begun today."""
     others = {name: importlib.metadata.version(name) for name in ("numpy", "onnxruntime")}
     versions = {**package_versions(), **others}
     target = on_this_machine(resolve_target("cpu")).spelling
-    return FuzzRun(seed, target, versions, datetime.datetime.now(datetime.UTC).date().isoformat())
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return FuzzRun(seed, target, versions, today, family)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--graphs", type=int, default=10_000, metavar="N", help="how many (10000)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (0)")
+    parser.add_argument("--family", choices=FAMILIES, help="only graphs of it (all)")
     parser.add_argument("-j", "--jobs", type=int, default=default_jobs(), metavar="N")
     parser.add_argument(
         "--timeout", type=float, default=60, metavar="SECONDS", help="for the backend, per graph"

@@ -30,7 +30,8 @@ Accepts = Callable[[Value], bool]
 class GraphBuilder:
     """Draws inputs, weights and nodes. All draws come from `random`, in a fixed order.
 
-    A builder of a subgraph sees the values of the one `around` it, which gets what it feeds.
+    A builder of a subgraph sees the values of the one `around` it, which gets what it feeds. Floats
+    may be as large as `largest`, if given.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class GraphBuilder:
         float_type: str = "float32",
         dynamic: bool = False,
         around: "GraphBuilder | None" = None,
+        largest: float | None = None,
     ):
         self.random = random
         self.opset = opset
         self.float_type = dtype_of(float_type)
         self.dynamic = dynamic
         self.around = around
+        self.largest = largest
         self.top: GraphBuilder = around.top if around else self
         self.values: list[Value] = list(around.values) if around else []
         self.nodes: list[onnx.NodeProto] = []
@@ -84,7 +87,7 @@ class GraphBuilder:
         self.random.shuffle(shape)
         return shape
 
-    def known(self, array: np.ndarray) -> Value:
+    def known(self, array: np.ndarray | np.generic) -> Value:
         """`array` as an initializer."""
         name = self.name("c")
         array = np.asarray(array)
@@ -274,7 +277,7 @@ class GraphBuilder:
         """`node`, evaluated; see `add`."""
         read = dict.fromkeys(read_names(node))
         arrays, by = evaluate_node(node, self.arrays(read), self.opset)
-        if not all(map(is_sane, arrays)):
+        if not all(is_sane(array, self.largest) for array in arrays):
             raise Rejected("not sane")
         self.top.references[by] += 1
         before = [value.precision for value in self.values if value.name in read]

@@ -14,10 +14,10 @@ from graphc.debugging.onnx.graphs import all_nodes, read_names
 from graphc.debugging.onnx.nodes import EVALUATOR
 
 from .builder import GraphBuilder
-from .draw_registry import Registered, all_draws
+from .draw_registry import MIXED, QDQ, Registered, all_draws
 from .drawn_values import dtype_of, element_type
 from .exporter_conventions import declared_otherwise, replaced_weights
-from .node_evaluation import IR_VERSION, Rejected
+from .node_evaluation import IR_VERSION, Rejected, opsets_of
 
 OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25)
 MOST_NODES = 30
@@ -25,6 +25,13 @@ _MOST_DRAWS = 40 * MOST_NODES
 """Upper bound on draws, in case all of them are rejected."""
 EXPORTED = 0.2
 """Fraction of the models that are written as exporters write them."""
+QDQ_SHARE = 0.05
+"""Fraction of the graphs that are of the family of QDQ graphs."""
+LARGEST_QDQ = 1e8
+"""Largest magnitude of floats in a QDQ graph, which has sums of integers as floats. Its layers are
+judged one by one, so that large values hide no others."""
+NODES_OF_LAYER = 3
+"""Number of nodes of a QDQ graph in place of each node of others."""
 _FLOAT_TYPES = ("float32",) * 15 + ("float64",) * 2 + ("float16",) * 2 + ("bfloat16",)
 
 
@@ -46,6 +53,8 @@ class DrawnGraph:
     """Number of rejected draws, by reason."""
     declared: Sequence[str] = ()
     """The exporter conventions that the model follows, beyond the plain form."""
+    family: str = MIXED
+    """The family of graphs that it belongs to."""
 
     @property
     def name(self) -> str:
@@ -57,23 +66,30 @@ class DrawnGraph:
         return all_nodes(self.model.graph)
 
 
-def draw_case(seed: int, index: int) -> DrawnGraph:
-    """Draw graph number `index` of `seed`. The result is deterministic."""
+def draw_case(seed: int, index: int, family: str | None = None) -> DrawnGraph:
+    """Draw graph number `index` of `seed`. The result is deterministic.
+
+    Without `family`, the graph is of the family that its draws say.
+    """
     random = np.random.default_rng([seed, index])
+    drawn = QDQ if random.random() < QDQ_SHARE else MIXED
+    family = family or drawn
+    is_mixed = family == MIXED
     builder = GraphBuilder(
         random,
-        int(random.choice(OPSETS)),
-        str(random.choice(_FLOAT_TYPES)),
+        int(random.choice(_opsets(family))),
+        str(random.choice(_FLOAT_TYPES)) if is_mixed else "float32",
         dynamic=bool(random.random() < 0.5),
+        largest=None if is_mixed else LARGEST_QDQ,
     )
     rejected: Counter[str] = Counter()
-    wanted = min(int(random.geometric(0.14)), MOST_NODES)
+    wanted = min(int(random.geometric(0.14)) * (1 if is_mixed else NODES_OF_LAYER), MOST_NODES)
     for _ in range(_MOST_DRAWS):
         if len(builder.nodes) >= wanted:
             break
-        _extend(builder, rejected)
-    case = _finish(builder, seed, index, rejected)
-    return _declared(case, random) if random.random() < EXPORTED else case
+        _extend(builder, family, rejected)
+    case = replace(_finish(builder, seed, index, rejected), family=family)
+    return _declared(case, random) if is_mixed and random.random() < EXPORTED else case
 
 
 def _declared(case: DrawnGraph, random: np.random.Generator) -> DrawnGraph:
@@ -85,9 +101,9 @@ def _declared(case: DrawnGraph, random: np.random.Generator) -> DrawnGraph:
     return replace(case, model=model, feeds=feeds, declared=ways)
 
 
-def _extend(builder: GraphBuilder, rejected: Counter[str]) -> None:
-    """Try one draw. A rejected draw adds nothing."""
-    chosen, weights = _choices(builder.opset)
+def _extend(builder: GraphBuilder, family: str, rejected: Counter[str]) -> None:
+    """Try one draw of `family`. A rejected draw adds nothing."""
+    chosen, weights = _choices(family, builder.opset)
     draw = chosen[int(builder.random.choice(len(chosen), p=weights))].draw
     count = len(builder.nodes), len(builder.values)
     try:
@@ -103,9 +119,16 @@ def _forget(builder: GraphBuilder, nodes: int, values: int) -> None:
 
 
 @cache
-def _choices(opset: int) -> tuple[tuple[Registered, ...], np.ndarray]:
-    """The draws available in this opset, and their probabilities."""
-    chosen = tuple(each for each in all_draws() if each.since <= opset)
+def _opsets(family: str) -> tuple[int, ...]:
+    """The opsets that have draws of `family`."""
+    first = min(each.since for each in all_draws(family))
+    return tuple(opset for opset in OPSETS if opset >= first)
+
+
+@cache
+def _choices(family: str, opset: int) -> tuple[tuple[Registered, ...], np.ndarray]:
+    """The draws of `family` available in this opset, and their probabilities."""
+    chosen = tuple(each for each in all_draws(family) if each.since <= opset)
     weights = np.array([each.weight for each in chosen])
     return chosen, weights / weights.sum()
 
@@ -130,7 +153,7 @@ def _finish(
         ],
         [tensor for name, tensor in builder.weights.items() if name in read],
     )
-    opsets = [helper.make_opsetid("", builder.opset)]
+    opsets = opsets_of(builder.nodes, builder.opset)
     return DrawnGraph(
         seed,
         index,

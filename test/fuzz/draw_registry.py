@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from .builder import GraphBuilder
 
 Draw = Callable[[GraphBuilder], None]
+MIXED, QDQ = FAMILIES = ("mixed", "qdq")
+"""Families of graphs. A graph has draws of one family only, because a family has its own check."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class Registered:
     """The first opset that has the operators of the draw."""
     within: bool
     """True if the draw may occur in a subgraph."""
+    family: str
+    """The family of graphs that the draw occurs in."""
 
     @property
     def name(self) -> str:
@@ -30,22 +34,24 @@ class Registered:
 _draws: dict[str, Registered] = {}
 
 
-def draws(weight: float = 1.0, since: int = 1, within: bool = True) -> Callable[[Draw], Draw]:
+def draws(
+    weight: float = 1.0, since: int = 1, within: bool = True, family: str = MIXED
+) -> Callable[[Draw], Draw]:
     """Register the decorated function. Raises `ValueError` if its name is taken."""
 
     def register(draw: Draw) -> Draw:
         if draw.__name__ in _draws:
             raise ValueError(f"there are two draws called '{draw.__name__}'")
-        _draws[draw.__name__] = Registered(draw, weight, since, within)
+        _draws[draw.__name__] = Registered(draw, weight, since, within, family)
         return draw
 
     return register
 
 
-def all_draws() -> list[Registered]:
-    """All draws, sorted by name."""
+def all_draws(family: str = MIXED) -> list[Registered]:
+    """All draws of `family`, sorted by name."""
     from . import families
 
     for module in pkgutil.iter_modules(families.__path__):
         importlib.import_module(f"{families.__name__}.{module.name}")
-    return [_draws[name] for name in sorted(_draws)]
+    return [each for _, each in sorted(_draws.items()) if each.family == family]

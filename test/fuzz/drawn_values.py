@@ -107,15 +107,15 @@ def least_precise(names: Iterable[str]) -> str:
     return max(names, key=lambda name: order.index(name) if name in order else -1)
 
 
-def is_sane(array: np.ndarray) -> bool:
-    """Return whether a graph may use `array`: its size, rank and magnitudes are within the
-    limits."""
+def is_sane(array: np.ndarray, largest: float | None = None) -> bool:
+    """Return whether a graph may use `array`: its size, rank and magnitudes are within the limits,
+    or at most `largest`."""
     if array.size > MOST_ELEMENTS or array.ndim > 6:
         return False
     if not is_float(array.dtype):
         return True
     wide = np.abs(array.astype(np.float64))
-    within = (wide >= SMALLEST[array.dtype.name]) & (wide <= LARGEST[array.dtype.name])
+    within = (wide >= SMALLEST[array.dtype.name]) & (wide <= (largest or LARGEST[array.dtype.name]))
     return bool((within | (wide == 0)).all())  # NaN is neither
 
 

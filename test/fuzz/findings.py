@@ -23,13 +23,15 @@ from harness.isolation import Lost, call_each
 
 from .check_graph import COMPILE, ONE_THREAD, inputs_of, one_line
 from .draw import DrawnGraph, draw_case
+from .draw_registry import QDQ
 from .graph_outcome import GraphOutcome, GraphStatus
+from .qdq.check_qdq import quantized_inputs
+from .rounds import Inputs
+from .survival import LIVING_SECONDS
 
 ALIKE = 3
 """Number of findings reduced per group of similar errors."""
 REDUCTION_SECONDS = 400
-LIVING_SECONDS = 20
-"""Time limit for one reduced model, in seconds; a model that takes longer counts as a hang."""
 
 
 def reduce_findings(
@@ -40,18 +42,19 @@ def reduce_findings(
     jobs: int,
     options: Mapping[str, Any] | None = None,
     arguments: Iterable[str] = (),
+    family: str | None = None,
 ) -> Iterator[str]:
     """Write a folder in `folder` for each finding that has none yet; yield a message for each.
 
     `options` are the options that the graphs were compiled with beyond the usual ones; `arguments`
-    are the same options as command-line arguments.
+    are the same options as command-line arguments. `family` is that of the graphs, if given.
     """
     found = {
         each.index: each
         for each in chosen(outcomes)
         if not (folder / draw_name(seed, each.index) / "finding.json").exists()
     }
-    call = partial(_reduce, found, seed, folder, dict(options or {}), list(arguments))
+    call = partial(_reduce, found, seed, folder, dict(options or {}), list(arguments), family)
     for index, said in call_each(call, found, jobs=jobs, timeout=REDUCTION_SECONDS):
         if isinstance(said, Lost):  # the whole graph is saved already
             path = folder / draw_name(seed, index)
@@ -86,10 +89,11 @@ def _reduce(
     folder: Path,
     options: dict[str, Any],
     arguments: list[str],
+    family: str | None,
     index: int,
 ) -> str:
     warnings.simplefilter("ignore")
-    outcome, case = found[index], draw_case(seed, index)
+    outcome, case = found[index], draw_case(seed, index, family)
     case = _with_inputs(case, outcome.inputs)
     path = folder / case.name
     _save_whole(case, path / "whole")
@@ -98,17 +102,18 @@ def _reduce(
     except GraphcError as error:
         return _write(path, outcome, f"not reduced: {one_line(error)}")
     reference = [f"--reference={case.reference}"]
-    reduced.save(path, ["--threads=1", *arguments], reference, _predicate(outcome))
+    reduced.save(path, ["--threads=1", *arguments], reference, _predicate(case, outcome))
     culprit = ""
-    if outcome.status is GraphStatus.WRONG and outcome.alone:
+    if outcome.status is GraphStatus.WRONG and outcome.alone and case.family != QDQ:
         culprit = _culprit(reduced.subject, case, options)
     return _write(path, outcome, str(reduced), culprit, reduced.subject)
 
 
 def _reduced(case: DrawnGraph, outcome: GraphOutcome, options: dict[str, Any]) -> Reduced:
     settings = _settings(case, options)
-    if outcome.status in (GraphStatus.CRASH, GraphStatus.HANG) or not outcome.alone:
-        settings["command"] = Command(_predicate(outcome))
+    survives = outcome.status not in (GraphStatus.CRASH, GraphStatus.HANG)
+    if not survives or not outcome.alone or case.family == QDQ:
+        settings["command"] = Command(_predicate(case, outcome))
     return reduce(case.model, case.feeds, **settings)
 
 
@@ -127,16 +132,24 @@ def _tolerance(case: DrawnGraph) -> float | None:
 
 def _with_inputs(case: DrawnGraph, number: int) -> DrawnGraph:
     """`case` as if it had been drawn with inputs number `number`."""
-    inputs = inputs_of(case)[number] if number else case
+    inputs = _all_inputs(case)[number] if number else case
     return replace(case, feeds=inputs.feeds, expected=inputs.expected)
 
 
-def _predicate(outcome: GraphOutcome) -> str:
+def _all_inputs(case: DrawnGraph) -> list[Inputs]:
+    return quantized_inputs(case) if case.family == QDQ else inputs_of(case)
+
+
+def _predicate(case: DrawnGraph, outcome: GraphOutcome) -> str:
     """The predicate command for test case reduction.
 
-    It exits with 0 if a model crashes or hangs, or if its results depend on earlier calls.
+    It exits with 0 if a model crashes or hangs, if its results depend on earlier calls, or if its
+    judgement as a QDQ graph ends as before.
     """
     python = f"{shlex.quote(sys.executable)} -m fuzz"
+    if case.family == QDQ and outcome.status in (GraphStatus.WRONG, GraphStatus.ERROR):
+        way = outcome.detail.partition(": ")[0]
+        return f"{python}.qdq.same_ending {shlex.quote(outcome.status)} {shlex.quote(way)} {{}}"
     if outcome.alone:
         return f"{python}.survival {LIVING_SECONDS:g} {{}}"
     return f"{python}.history {{}}"

@@ -19,6 +19,8 @@ class FuzzRun:
     """Versions of the packages that determine the graphs and the results."""
     date: str = field(compare=False)
     """The day on which the run began."""
+    family: str | None = None
+    """The family that all graphs are of; None if they are of several."""
 
 
 class FuzzJournal(journal.Journal[FuzzRun, GraphOutcome]):

@@ -1,6 +1,6 @@
 """Evaluation of a single node."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -8,6 +8,8 @@ from onnx import helper
 
 from graphc.debugging.onnx import nodes
 from graphc.errors import ReferenceRunError
+
+from .qdq.qlinear_bodies import DOMAIN, body_of
 
 IR_VERSION = 10
 
@@ -23,9 +25,12 @@ def evaluate_node(
 
     Raises `Rejected` if no evaluator can, or if the node does not fit the operator's schema.
     """
+    body = body_of(node)
+    if body is not None:
+        return _evaluate_body(body, feeds, opset)
     around = helper.make_model(
         helper.make_graph([], "node", [], []),
-        opset_imports=[helper.make_opsetid("", opset)],
+        opset_imports=opsets_of([node], opset),
         ir_version=IR_VERSION,
     )
     names = [name for name in node.output if name]
@@ -37,6 +42,30 @@ def evaluate_node(
         raise Rejected("no reference")
     _check(nodes.model_of_node(node, feeds, around), found)
     return [found[name] for name in names], by
+
+
+def opsets_of(used: Iterable[onnx.NodeProto], opset: int) -> list[onnx.OperatorSetIdProto]:
+    """The operator sets of a model of the nodes `used`."""
+    found = [helper.make_opsetid("", opset)]
+    if any(node.domain == DOMAIN for node in used):
+        found.append(helper.make_opsetid(DOMAIN, 1))
+    return found
+
+
+def _evaluate_body(
+    body: Sequence[onnx.NodeProto], feeds: Mapping[str, np.ndarray], opset: int
+) -> tuple[list[np.ndarray], str]:
+    """The results of the last node of `body`, and the evaluator that computed the least."""
+    values, evaluators = dict(feeds), list[str]()
+    for node in body:
+        found, by = evaluate_node(node, {name: values[name] for name in node.input if name}, opset)
+        values |= zip((name for name in node.output if name), found, strict=True)
+        evaluators.append(by)
+    return [values[name] for name in body[-1].output], max(evaluators, key=_is_fallback)
+
+
+def _is_fallback(by: str) -> bool:
+    return by == nodes.EVALUATOR
 
 
 def _check(model: onnx.ModelProto, results: Mapping[str, np.ndarray]) -> None:

@@ -75,7 +75,24 @@ def other_inputs(
     Without named sizes, other values are drawn twice. Inputs for which the reference has no answer
     are left out.
     """
-    evaluation = ReferenceEvaluation(model, reference)
+    return evaluated_inputs(model, feeds, ReferenceEvaluation(model, reference).of, random)
+
+
+def evaluated_inputs(
+    model: onnx.ModelProto,
+    feeds: Feeds,
+    evaluate: Callable[[Feeds], Inputs | None],
+    random: np.random.Generator,
+) -> list[Inputs]:
+    """Inputs like those of `other_inputs`, with the outputs that `evaluate` expects."""
+    found = (_first(way, evaluate) for way in _variations(model, feeds, random))
+    return [inputs for inputs in found if inputs is not None]
+
+
+def _variations(
+    model: onnx.ModelProto, feeds: Feeds, random: np.random.Generator
+) -> list[Callable[[], Feeds | None]]:
+    """Functions that draw inputs like `feeds`."""
     dims = {info.name: _dims(info) for info in model.graph.input}
     named = any(isinstance(dim, str) for each in dims.values() for dim in each)
 
@@ -85,16 +102,15 @@ def other_inputs(
     def sizes(larger: bool) -> Feeds | None:
         return other_sizes(dims, feeds, random, larger)
 
-    ways: list[Callable[[], Feeds | None]] = [values]
-    ways += [partial(sizes, True), partial(sizes, False)] if named else [values]
-    found = (_first(way, evaluation) for way in ways)
-    return [inputs for inputs in found if inputs is not None]
+    return [values, *([partial(sizes, True), partial(sizes, False)] if named else [values])]
 
 
-def _first(draw: Callable[[], Feeds | None], evaluation: ReferenceEvaluation) -> Inputs | None:
+def _first(
+    draw: Callable[[], Feeds | None], evaluate: Callable[[Feeds], Inputs | None]
+) -> Inputs | None:
     for _ in range(TRIES):
         feeds = draw()
-        inputs = None if feeds is None else evaluation.of(feeds)
+        inputs = None if feeds is None else evaluate(feeds)
         if inputs is not None:
             return inputs
     return None

@@ -12,8 +12,9 @@ from harness.isolation import Lost, call_each
 
 from .check_graph import CheckResult, check_case
 from .draw import DrawnGraph, draw_case
-from .draw_registry import all_draws
+from .draw_registry import QDQ, all_draws
 from .graph_outcome import GraphOutcome, GraphStatus
+from .qdq.check_qdq import check_qdq
 
 GRACE = 15.0
 """Seconds that a graph has beyond the backend timeout, for drawing and running it."""
@@ -26,13 +27,15 @@ def check_graphs(
     jobs: int,
     timeout: float,
     options: Mapping[str, Any] | None = None,
+    family: str | None = None,
 ) -> Iterator[GraphOutcome]:
     """Draw and check graphs of `seed`, `jobs` at a time; yield outcomes as they arrive.
 
-    Each has `timeout` seconds for the backend. `options` are further options of `compile`.
+    Each has `timeout` seconds for the backend. `options` are further options of `compile`. With
+    `family`, all graphs are of that family.
     """
     all_draws()  # imported once, before the processes are forked
-    check = partial(check_graph, seed, timeout, options or {})
+    check = partial(check_graph, seed, timeout, options or {}, family=family)
     for index, ended in call_each(check, indices, jobs=jobs, timeout=timeout + GRACE):
         if isinstance(ended, Lost):
             status = GraphStatus.CRASH if ended.crashed else GraphStatus.HANG
@@ -40,13 +43,16 @@ def check_graphs(
         yield ended
 
 
-def check_graph(seed: int, timeout: float, options: Mapping[str, Any], index: int) -> GraphOutcome:
+def check_graph(
+    seed: int, timeout: float, options: Mapping[str, Any], index: int, family: str | None = None
+) -> GraphOutcome:
     """Draw and check graph `index` of `seed` in this process."""
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)
     start = time.perf_counter()
-    case = draw_case(seed, index)
-    ending = check_case(case, timeout, **options)
+    case = draw_case(seed, index, family)
+    check = check_qdq if case.family == QDQ else check_case
+    ending = check(case, timeout, **options)
     gc.collect()
     return describe(case, ending, time.perf_counter() - start)
 

@@ -39,7 +39,8 @@ class Summary:
         """The entry for ``docs/reliability.md`` of this run, which used `jobs` processes."""
         counts = {"models": self.graphs, "nodes": self.nodes, "operators": len(self.operators)}
         counts |= {status: self.counts[status] for status in GraphStatus if status not in FINDINGS}
-        what = f"models of seed {self.run.seed} for {self.run.target}, beside ONNX Runtime"
+        family = f" of the family {self.run.family}" if self.run.family else ""
+        what = f"models{family} of seed {self.run.seed} for {self.run.target}, beside ONNX Runtime"
         found, seconds = len(self.findings), self.core_seconds / jobs
         return finished(what, "make fuzz", counts, violations=found, seconds=seconds)
 

@@ -19,6 +19,9 @@ from harness.variation import order_of_calls
 
 from .check_graph import COMPILE, ONE_THREAD
 
+LIVING_SECONDS = 20
+"""Time limit for one reduced model, in seconds; a model that takes longer counts as a hang."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if the model in `arguments` crashes or hangs, otherwise 1."""

@@ -1,0 +1,1 @@
+"""Quantised (QDQ) graphs: how their parts are drawn, and how their results are judged."""
