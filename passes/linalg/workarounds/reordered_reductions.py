@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....dialects import iree
-from ....mlir import ir
+from ....mlir import ir, linalg
 from ...graph_to_linalg.aliasing import kernel_of, ops_within
 from ...graph_to_linalg.dispatch import has_reduction
 from ...graph_to_linalg.generic import linalg_inputs
@@ -39,7 +39,8 @@ class WorkaroundReorderedReductions(Pass):
     %max = linalg.generic {(i, j) -> (i), (i, j) -> (j)} ins(%0, %1)
 
     The backend would fuse the reduction into the op, and use the element of one index map for that
-    of the other.
+    of the other. Matrices of one column times one row are such a reader, and convolutions and
+    matmuls are reductions.
     """
 
     name = "workaround-reordered-reductions"
@@ -48,8 +49,20 @@ class WorkaroundReorderedReductions(Pass):
     def run(self, op: Any, state: PassState) -> None:
         del state
         for each in list(ops_within(op.operation)):
-            if each.name == "linalg.generic" and kernel_of(each) is None:
+            if _is_reader(each) and kernel_of(each) is None:
                 _insert_barriers(each)
+
+
+def _is_reader(op: ir.Operation) -> bool:
+    """Return whether `op` is a generic, or a matmul that the backend turns into one because its
+    reduction has one element."""
+    if op.name not in _MATMULS:
+        return op.name == "linalg.generic"
+    return ir.RankedTensorType(op.operands[0].type).shape[-1] == 1
+
+
+def _is_reduction(op: ir.Operation) -> bool:
+    return has_reduction(op) or op.name.startswith(_NAMED_REDUCTIONS)
 
 
 def _insert_barriers(reader: ir.Operation) -> None:
@@ -79,7 +92,7 @@ def _reductions_read(
             continue
         seen.add(found)
         op = x.owner.operation
-        if has_reduction(op):
+        if _is_reduction(op):
             yield x, coordinates
         elif op.name == "linalg.generic":
             waiting += _reads(op, coordinates)
@@ -89,19 +102,18 @@ def _reductions_read(
 
 
 def _reads(
-    generic: ir.Operation, coordinates: Sequence[Coordinate] | None = None
+    reader: ir.Operation, coordinates: Sequence[Coordinate] | None = None
 ) -> list[tuple[ir.Value, tuple[Coordinate, ...]]]:
-    """The inputs of `generic`, and the element of each that the result at `coordinates` reads, in
-    terms of the loops of `generic` if `coordinates` is None."""
-    maps = [
-        ir.AffineMapAttr(each).value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])
-    ]
+    """The inputs of `reader`, and the element of each that the result at `coordinates` reads, in
+    terms of the loops of `reader` if `coordinates` is None."""
+    maps = [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(reader) or ()]
     loops: list[Coordinate] = [*range(maps[-1].n_dims)]
     if coordinates is not None:
         loops = [None] * len(loops)
         for expression, coordinate in zip(maps[-1].results, coordinates, strict=True):
             loops[ir.AffineDimExpr(expression).position] = coordinate
-    inputs = zip(linalg_inputs(generic), maps, strict=False)
+    generic = reader.name == "linalg.generic"
+    inputs = zip(linalg_inputs(reader) if generic else reader.operands, maps[:-1], strict=False)
     return [
         (x, _only_long(x, [_coordinate(each, loops) for each in map_.results]))
         for x, map_ in inputs
@@ -173,6 +185,10 @@ def _as_it_is(view: ir.Operation, coordinates: Sequence[Coordinate]) -> Sequence
     del view
     return coordinates
 
+
+_MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+_NAMED_REDUCTIONS = (*_MATMULS, "linalg.conv", "linalg.depthwise_conv", "linalg.pooling")
+"""How the names of the ops of `linalg` begin that reduce, beside generics."""
 
 _VIEWS = {
     "tensor.cast": _as_it_is,

@@ -81,3 +81,19 @@ func.func @there_and_back(%x: tensor<3x4x2xf32>, %zero: tensor<3x4xf32>, %flat: 
   } -> tensor<3x4xf32>
   return %product : tensor<3x4xf32>
 }
+
+// A matmul is a reduction, and columns times rows are an elementwise reader.
+// CHECK-LABEL: @column_by_row
+// CHECK: %[[SUM:.*]] = linalg.batch_matmul
+// CHECK: %[[TURNED:.*]] = linalg.transpose ins(%[[SUM]]
+// CHECK-DAG: %[[COLUMN:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[SUM]], %
+// CHECK-DAG: %[[ROW:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[TURNED]], %
+// CHECK: linalg.batch_matmul ins(%[[COLUMN]], %[[ROW]] :
+// CHECK-NOT: compute_barrier
+func.func @column_by_row(%x: tensor<?x2x8xf32>, %w: tensor<?x8x1xf32>, %zero: tensor<?x2x1xf32>, %row: tensor<?x1x2xf32>, %square: tensor<?x2x2xf32>, %v: tensor<?x8x2xf32>) -> (tensor<?x2x2xf32>, tensor<?x2x2xf32>) {
+  %sum = linalg.batch_matmul ins(%x, %w : tensor<?x2x8xf32>, tensor<?x8x1xf32>) outs(%zero : tensor<?x2x1xf32>) -> tensor<?x2x1xf32>
+  %turned = linalg.transpose ins(%sum : tensor<?x2x1xf32>) outs(%row : tensor<?x1x2xf32>) permutation = [0, 2, 1]
+  %outer = linalg.batch_matmul ins(%sum, %turned : tensor<?x2x1xf32>, tensor<?x1x2xf32>) outs(%square : tensor<?x2x2xf32>) -> tensor<?x2x2xf32>
+  %inner = linalg.batch_matmul ins(%x, %v : tensor<?x2x8xf32>, tensor<?x8x2xf32>) outs(%square : tensor<?x2x2xf32>) -> tensor<?x2x2xf32>
+  return %outer, %inner : tensor<?x2x2xf32>, tensor<?x2x2xf32>
+}
