@@ -70,10 +70,20 @@ def _reads_by_element(x: ir.Value) -> bool:
 def _is_widened(x: ir.Value) -> bool:
     """Return whether the producer of `x` is a cast to a wider element type."""
     maker = _generic_behind(x)
-    return maker is not None and any(op.name in _WIDENING for op in ops_within(maker))
+    return maker is not None and any(map(_widens, ops_within(maker)))
 
 
-_WIDENING = ("arith.extf", "arith.extsi", "arith.extui")
+def _widens(op: ir.Operation) -> bool:
+    """Return whether `op` is a cast of an element to more bits."""
+    return op.name in _CASTS and _width(op.operands[0].type) < _width(op.results[0].type)
+
+
+def _width(element: ir.Type) -> int:
+    assert isinstance(element, ir.IntegerType | ir.FloatType)
+    return element.width
+
+
+_CASTS = ("arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp")
 
 
 def _generic_behind(x: ir.Value) -> ir.Operation | None:

@@ -94,3 +94,29 @@ func.func @widened(%x: tensor<?x5xf16>, %wide: tensor<?x5xf64>, %n: index) -> (t
   %first = tensor.extract_slice %y[0, 0] [%n, 5] [1, 1] : tensor<?x5xf64> to tensor<?x5xf64>
   return %even, %first : tensor<?x5xf64>, tensor<?x5xf64>
 }
+
+// -----
+
+// So is a cast of integers to floats of more bits, and none of as many bits.
+// CHECK-LABEL: @integers
+// CHECK: %[[WIDE:.*]] = linalg.generic
+// CHECK: arith.sitofp {{.*}} : i8 to f32
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[WIDE]], %
+// CHECK: tensor.extract_slice %[[STORED]]
+// CHECK: arith.sitofp {{.*}} : i32 to f32
+// CHECK-NOT: compute_barrier
+func.func @integers(%x: tensor<?x5xi8>, %y: tensor<?x5xi32>, %wide: tensor<?x5xf32>, %n: index) -> (tensor<?x5xf32>, tensor<?x5xf32>) {
+  %1 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?x5xi8>) outs(%wide : tensor<?x5xf32>) {
+  ^bb0(%in: i8, %out: f32):
+    %z = arith.sitofp %in : i8 to f32
+    linalg.yield %z : f32
+  } -> tensor<?x5xf32>
+  %2 = tensor.extract_slice %1[0, 0] [%n, 5] [2, 1] : tensor<?x5xf32> to tensor<?x5xf32>
+  %3 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<?x5xi32>) outs(%wide : tensor<?x5xf32>) {
+  ^bb0(%in: i32, %out: f32):
+    %z = arith.sitofp %in : i32 to f32
+    linalg.yield %z : f32
+  } -> tensor<?x5xf32>
+  %4 = tensor.extract_slice %3[0, 0] [%n, 5] [2, 1] : tensor<?x5xf32> to tensor<?x5xf32>
+  return %2, %4 : tensor<?x5xf32>, tensor<?x5xf32>
+}
