@@ -50,21 +50,21 @@ def _binds(op: ir.Operation) -> bool:
 
 
 def _needed(ops: Sequence[ir.Operation]) -> list[set[int]]:
-    """The numbers of the ops that must come before each of `ops`: those that compute its operands
-    and name its sizes. Ops with other effects than names stay in order."""
+    """The numbers of the ops that must come before each of `ops`: those that compute its operands,
+    name its sizes, and require what may be assumed behind them."""
     makers: dict[ir.Value, int] = {}
     binders: dict[str, int] = {}
-    effect: int | None = None
+    requirement: int | None = None
     needed: list[set[int]] = []
     for number, op in enumerate(ops):
         before = {makers[value] for value in operands_of(op) if value in makers}
         before.update(binders[name] for name in _words(op) if name in binders)
+        before.update(() if requirement is None else (requirement,))
         if _binds(op):
             names = (ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["names"]))
             binders.update(dict.fromkeys(names, number))
         elif op.name == graph.RequireOp.OPERATION_NAME:
-            before.update(() if effect is None else (effect,))
-            effect = number
+            requirement = number
         makers.update(dict.fromkeys(op.results, number))
         needed.append(before)
     return needed

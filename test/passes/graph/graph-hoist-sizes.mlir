@@ -42,3 +42,24 @@ func.func @one(%x: tensor<i64>, %y: tensor<f32>) -> tensor<?xf32, ["n"]> {
   %2 = "graph.expand"(%0) {shape = ["n"]} : (tensor<f32>) -> tensor<?xf32, ["n"]>
   return %2 : tensor<?xf32, ["n"]>
 }
+
+// -----
+
+// What is required comes first, with what it needs.
+
+// CHECK-LABEL: @required
+// CHECK-NEXT: "graph.require"(%arg1)
+// CHECK-NEXT: %[[A:.*]] = "graph.abs"(%arg0)
+// CHECK-NEXT: "graph.bind_sizes"(%arg0) {names = ["n"]}
+// CHECK-NEXT: "graph.bind_sizes"(%[[A]]) {names = ["m"]}
+// CHECK-NEXT: "graph.exp"
+func.func @required(%x: tensor<i64>, %ok: tensor<i1>, %y: tensor<f32>) -> (tensor<?xf32, ["n"]>, tensor<?xf32, ["m"]>) {
+  %0 = "graph.exp"(%y) : (tensor<f32>) -> tensor<f32>
+  %1 = "graph.bind_sizes"(%x) {names = ["n"]} : (tensor<i64>) -> tensor<i64>
+  "graph.require"(%ok) {message = "too few"} : (tensor<i1>) -> ()
+  %2 = "graph.abs"(%x) : (tensor<i64>) -> tensor<i64>
+  %3 = "graph.bind_sizes"(%2) {names = ["m"]} : (tensor<i64>) -> tensor<i64>
+  %4 = "graph.expand"(%0) {shape = ["n"]} : (tensor<f32>) -> tensor<?xf32, ["n"]>
+  %5 = "graph.expand"(%0) {shape = ["m"]} : (tensor<f32>) -> tensor<?xf32, ["m"]>
+  return %4, %5 : tensor<?xf32, ["n"]>, tensor<?xf32, ["m"]>
+}
