@@ -82,6 +82,11 @@ def is_windowed(x: ir.Value) -> bool:
     return _comes_from(x, lambda op: has_reduction(op) or op.name.startswith(_WINDOWED))
 
 
+def follows_reduction(x: ir.Value) -> bool:
+    """Return whether `x` is a reduction, or computed elementwise from one, possibly transposed."""
+    return _comes_from(x, has_reduction)
+
+
 _WINDOWED = ("linalg.conv_", "linalg.depthwise_conv_", "linalg.pooling_")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from .dispatch import behind_barrier, in_own_dispatch, materialized
+from .dispatch import behind_barrier, follows_reduction, in_own_dispatch, materialized
 from .generic import fill, generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
 from .movement import reshape_tensor
@@ -34,7 +34,9 @@ def reduce_axes(
 ) -> ir.Value:
     """Reduce `x`, of `type_`, over `axes`, which the result lacks.
 
-    The result has the accumulator's element type.
+    The result has the accumulator's element type. The operand of a reduction over several axes is
+    materialized if it depends on other reductions, such as those of a normalisation: the backend
+    would fuse them, and reduce a row again for each of its elements.
     """
     wide = accumulator(type_.dtype)
     kept = [axis for axis in range(type_.rank) if axis not in axes]
@@ -42,6 +44,10 @@ def reduce_axes(
     output = fill(scalar_constant(initial, wide), ctx.empty(result))
     if 0 in type_.shape:
         return output
+
+    several = sum(type_.shape[axis] != 1 for axis in axes) > 1
+    if several and not ctx.gpu and follows_reduction(x):
+        x = behind_barrier(ctx, x, type_)
 
     def body(element: ir.Value, total: ir.Value) -> ir.Value:
         return combine(convert_scalar(element, type_.dtype, wide), total)

@@ -41,3 +41,19 @@ func.func @arg_max(%x: tensor<4x8xf32>) -> tensor<4xi64> {
   %0 = "graph.arg_max"(%x) {axis = 1 : i64, keepdims = false, last_index = false} : (tensor<4x8xf32>) -> tensor<4xi64>
   return %0 : tensor<4xi64>
 }
+
+// -----
+
+// The backend would sum the row again for each element of a fused reduction over rows and columns.
+// CHECK-LABEL: @of_all_rows
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "reduction"]
+// CHECK: iree_tensor_ext.compute_barrier.start
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["reduction", "reduction"]
+func.func @of_all_rows(%x: tensor<4x8xf32>) -> tensor<f32> {
+  %0 = "graph.reduce_sum"(%x) {axes = array<i64: 1>, keepdims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %1 = "graph.div"(%x, %0) : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %2 = "graph.reduce_max"(%1) {axes = array<i64: 0, 1>, keepdims = false} : (tensor<4x8xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
