@@ -48,7 +48,7 @@ func.func @arg_max(%x: tensor<4x8xf32>) -> tensor<4xi64> {
 // CHECK-LABEL: @of_all_rows
 // CHECK: linalg.generic
 // CHECK-SAME: iterator_types = ["parallel", "reduction"]
-// CHECK: iree_tensor_ext.compute_barrier.start
+// CHECK: iree_tensor_ext.compute_barrier.end
 // CHECK: linalg.generic
 // CHECK-SAME: iterator_types = ["reduction", "reduction"]
 func.func @of_all_rows(%x: tensor<4x8xf32>) -> tensor<f32> {

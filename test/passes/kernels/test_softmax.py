@@ -5,7 +5,7 @@ from onnx import TensorProto, helper
 
 import graphc
 
-SHAPES = [(3, 17), (2, 5, 197), (7, 31), (1, 1000), (4, 3, 1, 33)]
+SHAPES = [(2, 4096), (3, 17), (2, 5, 197), (7, 31), (1, 1000), (4, 3, 1, 33)]
 
 
 def _expected(x):
