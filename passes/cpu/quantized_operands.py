@@ -73,7 +73,7 @@ def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
     if weights.ndim > MAX_CONV_RANK:
         return "it has more than two spatial axes"
     if op.attrs["groups"] > 1 and weights.shape[1] == 1:
-        return reason_against_channels(*weights.shape[:1], op.attrs["groups"])
+        return reason_against_channels(weights.shape[0], op.attrs["groups"])
     if weights.shape[1] % graph.INT8_GROUP:
         return f"channels do not fill groups of {graph.INT8_GROUP}"
     return None

@@ -82,7 +82,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         for number, pixel in enumerate(pixels):
             for index, (part, column, mask) in enumerate(parts, start=number * len(parts)):
                 at = self.add(pixel.offset, part.start)
-                value = self._widened(self.load(self.image, at, mask), arith.extui)
+                value = arith.extui(self._wide, self.load(self.image, at, mask))
                 if pixel.inside is not None:
                     value = arith.select(pixel.inside, value, self._border_factor())
                 results[index] = self._multiply_add(results[index], value, column)
@@ -96,13 +96,12 @@ class Int8DirectConvEmitter(DirectConvEmitter):
             return [dot.load(self.weights, self.times(at, dot.size)) for at in starts]
         masks = map(self._mask_of, self.shape.parts)
         loaded = [self.load(self.weights, *at) for at in zip(starts, masks, strict=True)]
-        return [self._widened(value, arith.extsi) for value in loaded]
+        return [arith.extsi(self._wide, value) for value in loaded]
 
-    @staticmethod
-    def _widened(value: ir.Value, extend: type[arith.ExtUIOp] | type[arith.ExtSIOp]) -> ir.Value:
-        """Bytes as 32 bits."""
-        shape = ir.VectorType(value.type).shape
-        return extend(ir.VectorType.get(shape, ir.IntegerType.get_signless(32)), value)
+    @property
+    def _wide(self) -> ir.VectorType:
+        """The type of a vector of channels, or of their weights, as 32 bits."""
+        return self.vector_of(self.lanes, self.accumulator)
 
     def _multiply_add(self, total: ir.Value, factor: ir.Value, column: ir.Value) -> ir.Value:
         """Add the products of a vector of factors by a column to `total`."""
