@@ -209,7 +209,7 @@ def test_quantized_net(unit, activations, images):
 
 @pytest.mark.parametrize("cpu", ["haswell", "alderlake", "cascadelake"])
 def test_other_cpus(cpu):
-    """What this CPU cannot run compiles for those that can."""
+    """Code for CPUs that this one is not."""
     net = _residual_net(np.int8)
     inputs = {"x": (np.float32, (1, 16, 10, 12))}
     model = build_model(net.nodes, inputs, [net.nodes[-1].output[0]], net.constants)
