@@ -14,6 +14,7 @@ import graphc
 from graphc.debugging.onnx.evaluators import by_runtime
 from graphc.errors import QuantizationError, UsageError
 from graphc.quantization.settings import QuantizationSettings
+from graphc.runtime.targets.cpu_features import host_features
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +161,9 @@ def test_dynamic_quantisation_needs_no_data():
     want = by_runtime(three_layers(), feed, ["y"])["y"]
     assert np.abs(graphc.compile(found.model).run(None, feed)[0] - want).max() < 0.05
     measured = graphc.quantize(three_layers(), uniform_feeds(), dynamic=True)
-    assert measured.error < 0.05
+    # measured by ONNX Runtime, whose sums of 16 bits saturate without VNNI
+    exact = {"avx512_vnni", "avx_vnni"} & set(host_features())
+    assert measured.error < (0.05 if exact else 0.5)
     assert set(measured.quantized) == {"first", "second", "third"}
 
 

@@ -15,6 +15,7 @@ from backend_faults import FOLDER, Program
 
 import graphc
 from graphc.runtime.iree_compile.compiler import find_compiler
+from graphc.runtime.targets.cpu_features import host_features
 
 ROOT = Path(graphc.__file__).parent
 INDEX = "passes/linalg/workarounds/__init__.py"
@@ -104,6 +105,8 @@ def test_a_type_with_an_offset_has_it_in_the_code(tmp_path):
 
 @pytest.mark.parametrize("name", MISCOMPUTED)
 def test_values_are_wrong(name, tmp_path):
+    if name == "reduction_of_several_uses" and "avx512f" not in host_features():
+        pytest.skip("values are right with vectors of 256 bits")
     feeds, expected = MISCOMPUTED[name]
     assert differ(Program(name).run(tmp_path, *feeds), expected())
 
