@@ -106,7 +106,8 @@ class PackInt8Matmul(_Pack):
 class PackInt8Conv(_Pack):
     """``conv(x, constant)  -->  int8_direct_conv(x, panels)``; a pointwise one ``int8_matmul``.
 
-    A constant around the image is read as its border."""
+    A constant around the image is read as its border.
+    """
 
     name = "pack-int8-conv"
     root = graph.ConvOp
@@ -134,8 +135,9 @@ class PackInt8Conv(_Pack):
         if weights.ndim not in (3, 4) or 0 in (*graph.type_of(op.x).shape, *weights.shape):
             return "it has groups and more than two spatial axes, or is empty"
         if is_depthwise(weights, op.attrs):
-            filled = self._depthwise_tile(op).features % self.cpu.lanes == 0
-            return None if filled or self.cpu.lanes > 8 else "channels do not fill vectors"
+            fills = self._depthwise_tile(op).features % self.cpu.lanes == 0
+            masks_bytes = self.cpu.vector_bits == 512
+            return None if fills or masks_bytes else "channels do not fill vectors"
         joined = join_small_groups(weights, op.attrs["groups"], self.cpu.lanes)
         if isinstance(joined, str):
             return joined

@@ -6,6 +6,7 @@ row by one of a column. VDPBF16PS has groups of two bf16 and f32 accumulators, V
 four u8 by four i8 and i32 accumulators.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 from ...cpu_model import CpuModel
@@ -17,10 +18,9 @@ WORD_PRODUCTS = {8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
 
 
 @dataclass(frozen=True)
-class GroupDot:
-    """An instruction that adds the dot products of groups to accumulators, and its types."""
+class GroupDot(ABC):
+    """A way to add the dot products of groups to accumulators, and its types."""
 
-    name: str
     size: int
     """Factors of a group."""
     lanes: int
@@ -66,8 +66,19 @@ class GroupDot:
         many = vector.broadcast(ir.VectorType.get([self.lanes], group.type), group)
         return vector.bitcast(self.groups, many)
 
+    @abstractmethod
     def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """Add the dot products of the groups of `a` and `b` to `total`."""
+
+
+@dataclass(frozen=True)
+class DotInstruction(GroupDot):
+    """One instruction, by the name of its intrinsic."""
+
+    name: str
+
+    def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        """See `GroupDot`."""
         type_ = ir.VectorType.get([self.lanes], self.accumulator)
         return llvm.call_intrinsic(type_, f"llvm.x86.{self.name}", [total, a, b], [], [])
 
@@ -110,10 +121,10 @@ def add_word_products(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     return arith.addi(total, llvm.call_intrinsic(total.type, name, [a, b], [], []))
 
 
-DOT_BF16 = GroupDot("avx512bf16.dpbf16ps.512", 2, 16)
+DOT_BF16 = DotInstruction(2, 16, "avx512bf16.dpbf16ps.512")
 INT8_DOTS = {
-    "avx512vnni": GroupDot("avx512.vpdpbusd.512", 4, 16),
-    "avxvnni": GroupDot("avx512.vpdpbusd.256", 4, 8),
-    "avx2": WideningDot(WORD_PRODUCTS[8], 4, 8),
+    "avx512vnni": DotInstruction(4, 16, "avx512.vpdpbusd.512"),
+    "avxvnni": DotInstruction(4, 8, "avx512.vpdpbusd.256"),
+    "avx2": WideningDot(4, 8),
 }
 """The products of u8 by i8, by the unit that multiplies them."""

@@ -71,8 +71,7 @@ class GraphFuseBroadcasts(Pass):
     anchor = FUNCTION
     optional = True
     max_operands: int = 12
-    """Values that a group may read, numbers known when compiling aside; the backend takes at most
-    32 buffers per kernel."""
+    """Values that a group may read; the backend takes at most 32 buffers per kernel."""
 
     def run(self, op: Any, state: PassState) -> None:
         fuse_broadcasts(op, self.max_operands, state)
