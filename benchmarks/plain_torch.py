@@ -1,4 +1,4 @@
-"""torch.compile on ResNet-50 and BERT base in 16 bits, where only torch is installed.
+"""torch.compile on ResNet-50 and BERT base, where only torch is installed.
 
 ::
 
@@ -112,9 +112,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(description="Time torch.compile on plain modules on CUDA.")
     parser.add_argument("--batch", nargs="+", type=int, default=[1, 8, 32], help="of ResNet-50")
-    parser.add_argument("--dtype", choices=("float16", "bfloat16"), default="float16")
+    parser.add_argument(
+        "--dtype", choices=("float16", "bfloat16", "float32", "tf32"), default="float16"
+    )
     options = parser.parse_args(arguments)
-    dtype = getattr(torch, options.dtype)
+    torch.backends.cuda.matmul.allow_tf32 = options.dtype == "tf32"
+    torch.backends.cudnn.allow_tf32 = options.dtype == "tf32"
+    dtype = getattr(torch, "float32" if options.dtype == "tf32" else options.dtype)
     where = {"device": "cuda", "dtype": dtype}
     tokens = torch.randint(0, 1000, (1, TOKENS), device="cuda")
     time_ = milliseconds(bert().eval().to(**where), [tokens, torch.ones_like(tokens)])

@@ -95,6 +95,7 @@ class Compilation:
             pinned=target.knows_its_core,
             transients=transients,
             sized_by_shapes=not data_dependent_sizes(main_function(self.module)),
+            precision=self.options.precision,
         )
         self._run("linalg", text)
         check_linalg(self.module)

@@ -110,7 +110,8 @@ class Options:
         default="f32",
         metadata=_option(
             "f32; strict: nothing but the order of sums differs from the model; f16 or bf16: "
-            "computed in these, accumulated in f32 (f32)",
+            "computed in these, accumulated in f32; tf32: f32, but products of 11 bits on NVIDIA's "
+            "tensor cores (f32)",
             _flag("--precision"),
             group=Group.GRAPH,
             recorded=True,

@@ -72,8 +72,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-hoist-sizes",  # which have their last operands
     ),
     "cuda": _for_gpus(
-        "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true}}",  # they have our tiles
-        "graph-transpose-weights",  # after all that folds transposes
+        "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true tf32={tf32}}}",  # our tiles
+        "graph-transpose-weights{{tf32={tf32}}}",  # after all that folds transposes
     ),
     "gpu": _for_gpus(
         "graph-conv-to-matmul{{narrow=none}}",  # tensor cores read windows as they are
@@ -104,7 +104,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         # of the first one
     ),
     "cuda": (
-        "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true}}",  # in tiles of our choice
+        "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true tf32={tf32}}}",  # our tiles
         *_LOWERED,
         "workaround-shared-rows",  # what is computed twice is one value by now
     ),
@@ -130,6 +130,15 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "winograd_tile": 4,
         "compute": "f32",
         "convert": "f32",
+        "tf32": 3,
+    },
+    "tf32": {
+        "allow_reduced_precision": "true",
+        "exact": "false",
+        "winograd_tile": 4,
+        "compute": "f32",
+        "convert": "f32",
+        "tf32": 1,
     },
     "strict": {
         "allow_reduced_precision": "false",
@@ -137,6 +146,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "winograd_tile": 0,
         "compute": "f32",
         "convert": "f32",
+        "tf32": 0,
     },
     "f16": {
         "allow_reduced_precision": "false",
@@ -144,6 +154,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "winograd_tile": 0,
         "compute": "f16",
         "convert": "f16",
+        "tf32": 3,
     },
     "bf16": {
         "allow_reduced_precision": "true",
@@ -151,14 +162,16 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "winograd_tile": 4,
         "compute": "bf16",
         "convert": "f32",
+        "tf32": 3,
     },
 }
 """Pass options by precision: the rounding that may differ from the model's. In ``f32``,
 convolutions and matmuls may use algorithms with fewer multiplications (errors of some 1e-6 of the
-largest element), three bf16 matmuls per matmul (some 5e-6), or weights of 24 bits (2e-6). In
-``strict``, only the order of sums changes. In ``f16`` and ``bf16``, f32 values of the model are
-computed in these types. CPUs convert only the operands of matmuls to bf16, and only if they have a
-unit that multiplies it."""
+largest element), three matmuls in bf16 (some 5e-6) or TF32 (1e-6) for one, or weights of 24 bits
+(2e-6). In ``strict``, only the order of sums changes. In ``f16`` and ``bf16``, f32 values of the
+model are computed in these types. CPUs convert only the operands of matmuls to bf16, and only if
+they have a unit that multiplies it. In ``tf32``, which GPUs of NVIDIA have, operands of matmuls and
+convolutions are rounded to 10 bits of fraction; elsewhere it is ``f32``."""
 
 
 def graph_pipeline(
@@ -183,7 +196,7 @@ def graph_pipeline(
         "cpu": options.render(cpu),
         "threads": threads,
         "bf16_unit": bf16_unit if allowed["compute"] == "bf16" else "none",
-        "bf16x3": "amx" if bf16_unit == "amx" and precision == "f32" else "none",
+        "bf16x3": "amx" if bf16_unit == "amx" and precision in ("f32", "tf32") else "none",
     }
     return ",".join(PIPELINES[name]).format(**filled_in, **allowed)
 
@@ -196,11 +209,12 @@ def lowering_pipeline(
     pinned: bool = False,
     transients: int = 0,
     sized_by_shapes: bool = False,
+    precision: str = "f32",
 ) -> str:
     """The text of the pipeline that follows the graph pipeline called `name`, for `threads` threads
-    of `cpu`. `pinned` threads are pinned to cores, and choose their share of the work by the core.
-    Intermediate results take `transients` bytes at their peak, 0 if that is not known.
-    `sized_by_shapes` says that the shapes of the inputs determine the sizes of all outputs.
+    of `cpu`, in `precision`. `pinned` threads are pinned to cores, and choose their share of the
+    work by the core. Intermediate results take `transients` bytes at their peak, 0 if that is not
+    known. `sized_by_shapes` says that the shapes of the inputs determine the sizes of all outputs.
 
     At its end, duplicate size computations and casts between equal types are removed.
     """
@@ -212,4 +226,5 @@ def lowering_pipeline(
         sharing=sharing,
         transients=transients,
         sized_by_shapes=str(sized_by_shapes).lower(),
+        tf32=PRECISIONS[precision]["tf32"],
     )

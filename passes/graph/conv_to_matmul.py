@@ -53,9 +53,13 @@ class GraphConvToMatmul(Pass):
     implicit: bool = False
     """True to leave those for which the lowering has a tile as implicit GEMM, by which no windows
     are copied (`kernels.gpu_tiles`)."""
+    tf32: int = 0
+    """Products of TF32 in which tensor cores multiply f32 (`kernels.split_floats`), 0 if they do
+    not."""
 
     def run(self, op: Any, state: PassState) -> None:
-        apply_rewrites(op, [ConvToMatmul(self.narrow, self.pointwise, self.implicit)], state)
+        rewrite = ConvToMatmul(self.narrow, self.pointwise, self.implicit, self.tf32)
+        apply_rewrites(op, [rewrite], state)
 
 
 class ConvToMatmul(Rewrite):
@@ -64,10 +68,11 @@ class ConvToMatmul(Rewrite):
     name = "conv-to-matmul"
     root = graph.ConvOp
 
-    def __init__(self, narrow: str, pointwise: bool, implicit: bool):
+    def __init__(self, narrow: str, pointwise: bool, implicit: bool, tf32: int):
         self.narrow = narrow
         self.pointwise = pointwise
         self.implicit = implicit
+        self.tf32 = tf32
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs = op.attrs
@@ -83,7 +88,7 @@ class ConvToMatmul(Rewrite):
             return "integers are left to the backend"
         if self._is_matmul(weights, attrs):
             return None if self.pointwise else "is a matmul as it is"
-        if self.implicit and (isinstance(conv_shape(op), MmaShape) or implicit_tile(op)):
+        if self.implicit and self._is_implicit_gemm(op):
             return "becomes an implicit GEMM"
         if weights.dtype.itemsize < 4 and not self._takes_narrow(op, weights, attrs):
             return "the backend itself lays out windows of 16 bits"
@@ -91,6 +96,9 @@ class ConvToMatmul(Rewrite):
         if math.prod([*pixels, *weights.shape[:-1]]) * weights.dtype.itemsize > MAX_BYTES:
             return "the windows would take too much memory"
         return None
+
+    def _is_implicit_gemm(self, op: graph.ConvOp) -> bool:
+        return isinstance(conv_shape(op, self.tf32), MmaShape) or implicit_tile(op) is not None
 
     def _takes_narrow(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> bool:
         if self.narrow != "few":

@@ -12,12 +12,14 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from ..kernels.mma_matmul import MmaShape
+from ..kernels.mma_tiles import MMA_TYPES, conv_shape, matmul_shape
 
 
 @register
 @dataclass(frozen=True)
 class GraphTransposeWeights(Pass):
-    """Store weights of 16 bits with the reduction dimension innermost.
+    """Store weights for tensor cores with the reduction dimension innermost.
 
     %1 = "graph.matmul"(%x, %w) : 128x768, 768x3072
     -->
@@ -31,15 +33,20 @@ class GraphTransposeWeights(Pass):
 
     name = "graph-transpose-weights"
     anchor = FUNCTION
+    tf32: int = 0
+    """Products of TF32 in which tensor cores multiply f32 (`kernels.split_floats`), 0 if they do
+    not."""
 
     def run(self, op: Any, state: PassState) -> None:
-        apply_rewrites(op, [TransposeMatmulWeights(), TransposeConvWeights()], state)
+        rewrites = [TransposeMatmulWeights(self.tf32), TransposeConvWeights(self.tf32)]
+        apply_rewrites(op, rewrites, state)
 
 
-def _check(weights: np.ndarray) -> str | None:
-    if not graph.is_float(weights.dtype) or weights.dtype.itemsize != 2:
-        return "tensor cores are used for floats of 16 bits alone"
-    return None
+def _check(weights: np.ndarray, shape: MmaShape | str) -> str | None:
+    """The reason against; `shape` is that of our kernel for tensor cores, if it is one."""
+    if isinstance(shape, MmaShape) or weights.dtype in MMA_TYPES:
+        return None  # the backend has tensor cores for 16 bits too
+    return "no tensor cores multiply it"
 
 
 def _transposed(weights: np.ndarray, order: list[int]) -> ir.Value:
@@ -54,12 +61,15 @@ class TransposeMatmulWeights(Rewrite):
     name = "transpose-matmul-weights"
     root = graph.MatmulOp
 
+    def __init__(self, tf32: int):
+        self.tf32 = tf32
+
     def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
         weights = constant_array(op.b)
         return None if weights is None else {"weights": weights}
 
     def check(self, op: graph.MatmulOp, weights: np.ndarray) -> str | None:
-        return _check(weights)
+        return _check(weights, matmul_shape(op, self.tf32))
 
     def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
         *batch, k, n = range(weights.ndim)
@@ -72,6 +82,9 @@ class TransposeConvWeights(Rewrite):
     name = "transpose-conv-weights"
     root = graph.ConvOp
 
+    def __init__(self, tf32: int):
+        self.tf32 = tf32
+
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         weights = constant_array(op.w)
         if weights is None or op.attrs["layout"] != "channels_last":
@@ -81,7 +94,7 @@ class TransposeConvWeights(Rewrite):
     def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
         if op.attrs["groups"] != 1:
             return "groups are convolutions of their own"
-        return _check(weights)
+        return _check(weights, conv_shape(op, self.tf32))
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
         *kernel, channels, filters = range(weights.ndim)

@@ -34,6 +34,9 @@ class ConvertGraphToLinalg(Pass):
     """Dynamic rows that are multiplied at a time; 0 for all."""
     mma_sync: bool = False
     """True for NVIDIA GPUs, for which tiles are chosen here (`gpu_tiles`)."""
+    tf32: int = 0
+    """Products of TF32 in which tensor cores multiply f32 (`kernels.split_floats`), 0 if they do
+    not."""
     threads: int = 1
     """Threads that will run the program."""
     cpu: CpuModel = GENERIC_CPU
@@ -41,7 +44,13 @@ class ConvertGraphToLinalg(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         ctx = Lowering(
-            self.gpu, self.row_tile, self.threads, self.cpu, self.mma_sync, state.statistics
+            self.gpu,
+            self.row_tile,
+            self.threads,
+            self.cpu,
+            self.mma_sync,
+            self.tf32,
+            state.statistics,
         )
         _lower_function(op, ctx)
 

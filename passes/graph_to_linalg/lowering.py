@@ -116,12 +116,15 @@ class Lowering:
         threads: int = 1,
         cpu: CpuModel = GENERIC_CPU,
         mma_sync: bool = False,
+        tf32: int = 0,
         statistics: Callable[[str], RewriteStatistics] = _forgotten,
     ) -> None:
         self.gpu = gpu
         """True for GPUs."""
         self.mma_sync = mma_sync
         """True for NVIDIA GPUs, for which tiles are chosen here."""
+        self.tf32 = tf32
+        """Products of TF32 in which tensor cores multiply f32, 0 if they do not."""
         self.statistics = statistics
         """Gives the statistics of a kernel that rules choose, by its name, for the report."""
         self.row_tile = row_tile

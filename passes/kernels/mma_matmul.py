@@ -1,5 +1,9 @@
 """Matmuls and convolutions on the tensor cores of NVIDIA GPUs, by ``mma.sync``.
 
+Operands of f32 are multiplied as TF32, or split into two terms each, for the precision of f32
+(`split_floats`). The unit truncates sums, so that errors of one sign add up: then the sums of a few
+products are added to the accumulators by ordinary additions.
+
 A workgroup computes a tile of the result. Its steps along K are a software pipeline: while the
 products of one step are accumulated, the operands of the next ones are on their way to shared
 memory by ``cp.async``. At the end the accumulators are exchanged through shared memory, so that
@@ -7,21 +11,25 @@ each thread applies the epilogue to neighbouring columns and stores them at once
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...mlir import arith, ir, vector
 from .emitter import Registers
-from .mma_operands import VECTOR, ImageWindows, Matrix, SharedTile, TileCopy
+from .mma_operands import ImageWindows, Matrix, SharedTile, TileCopy
+from .split_floats import PRODUCTS, TERMS, split
 from .thread_emitter import SUBGROUP, Finish, Number, Prepare, ThreadEmitter
 
 F32 = np.dtype(np.float32)
 MMA = (16, 8, 16)
-"""M, N and K of the instruction ``mma.sync``."""
+"""M, N and K of the instruction ``mma.sync`` for elements of 16 bits."""
 STORED = 8
 """Columns that a thread stores at once."""
+SUMMED = 4
+"""Instructions along K whose products are summed by the unit before they are added to the
+accumulators, for f32 of split operands."""
 SKEW = 8
 """Elements between the rows of accumulators in shared memory, beyond their number: the eight rows
 that a warp stores at once are in different banks."""
@@ -47,10 +55,9 @@ class MmaTile:
     def threads(self) -> int:
         return SUBGROUP * math.prod(self.across)
 
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of shared memory."""
-        operands = 2 * self.stages * (self.rows + self.columns) * self.k
+    def shared_bytes(self, itemsize: int) -> int:
+        """Bytes of shared memory for operands of `itemsize` bytes an element."""
+        operands = itemsize * self.stages * (self.rows + self.columns) * self.k
         return max(operands, 4 * self.accumulators)
 
     @property
@@ -65,7 +72,7 @@ class MmaShape:
 
     The rows of the left operand are in memory, or those of `windows`. The right operand is stored
     as ``[N, K]`` if `k_innermost`, else as ``[K, N]``. K is split into `parts`, whose products are
-    results of their own.
+    results of their own. Operands of f32 are multiplied in `products` of TF32: 1 or 3.
     """
 
     m: int
@@ -77,6 +84,7 @@ class MmaShape:
     windows: ImageWindows | None = None
     k_innermost: bool = True
     parts: int = 1
+    products: int = 1
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -97,15 +105,19 @@ class MmaShape:
         return -(-self.k // (self.tile.k * self.parts))
 
     @property
+    def vector(self) -> int:
+        """Elements of the operands in 16 bytes."""
+        return 16 // self.dtype.itemsize
+
+    @property
     def left(self) -> Matrix | ImageWindows:
-        return self.windows or Matrix(self.m, self.k, self.k)
+        return self.windows or Matrix(self.m, self.k, self.k, vector=self.vector)
 
     @property
     def right(self) -> Matrix:
         """The right operand as it is stored."""
-        return (
-            Matrix(self.n, self.k, self.k) if self.k_innermost else Matrix(self.k, self.n, self.n)
-        )
+        rows, columns = (self.n, self.k) if self.k_innermost else (self.k, self.n)
+        return Matrix(rows, columns, columns, vector=self.vector)
 
     @property
     def stored(self) -> int:
@@ -135,11 +147,17 @@ class MmaMatmulEmitter(ThreadEmitter):
         sizes = [tile.stages * size * tile.k for size in (tile.rows, tile.columns)]
         operands = [(shape.dtype, size) for size in sizes]
         (a, b), (self.exchanged,) = self.shared([operands, [(F32, tile.accumulators)]])
-        right_tile = (tile.columns, tile.k) if shape.k_innermost else (tile.k, tile.columns)
-        self.a = SharedTile(self, a, tile.rows, tile.k)
-        self.b = SharedTile(self, b, *right_tile)
+        self.a = SharedTile(self, a, tile.rows, tile.k, shape.vector)
+        self.b = self._right_tile(b)
         self.copy_a = TileCopy(self.a, shape.left, left, thread, tile.threads)
         self.copy_b = TileCopy(self.b, shape.right, right, thread, tile.threads)
+
+    def _right_tile(self, memory: ir.Value) -> SharedTile:
+        tile, vector_ = self.tile, self.shape.vector
+        if self.shape.k_innermost:
+            return SharedTile(self, memory, tile.columns, tile.k, vector_)
+        across = MMA[1] // vector_  # a fragment has so many vectors of each row
+        return SharedTile(self, memory, tile.k, tile.columns, vector_, across)
 
     def workgroup(self, number: ir.Value, prepare: Prepare) -> None:
         """Emit the workgroup with the given number. `prepare` is called for vectors of
@@ -215,10 +233,16 @@ class MmaMatmulEmitter(ThreadEmitter):
 
     def _multiply(self, slot: Number, accumulators: Registers) -> Registers:
         """Accumulate the products of the tiles in `slot`."""
+        steps = range(self.tile.k // (2 * self.shape.vector))
+        if self.shape.products == PRODUCTS:
+            for first in steps[::SUMMED]:
+                following = steps[first : first + SUMMED]
+                accumulators = self._multiply_split(slot, following, accumulators)
+            return accumulators
         along_m, along_n = self._fragments
-        for k in range(self.tile.k // MMA[2]):
+        for k in steps:
             a = [self._left(slot, i, k) for i in range(along_m)]
-            b = [each for j in range(along_n // 2) for each in self._right(slot, j, k)]
+            b = self._columns(slot, k)
             accumulators = [
                 self.multiply_fragments(a[i], b[j], accumulators[i * along_n + j])
                 for i in range(along_m)
@@ -226,29 +250,68 @@ class MmaMatmulEmitter(ThreadEmitter):
             ]
         return accumulators
 
+    def _multiply_split(
+        self, slot: Number, steps: Sequence[int], accumulators: Registers
+    ) -> Registers:
+        """Add the products of `steps` along K of operands that are split into terms."""
+        along_m, along_n = self._fragments
+        columns = [[split(b) for b in self._columns(slot, k)] for k in steps]
+        found: Registers = []
+        for i in range(along_m):
+            sums = [self._zero()] * along_n
+            for k, b in zip(steps, columns, strict=True):
+                a = split(self._left(slot, i, k))
+                for left, right in TERMS:
+                    sums = [
+                        self.multiply_fragments(a[left], b[j][right], sums[j])
+                        for j in range(along_n)
+                    ]
+            row = accumulators[i * along_n : (i + 1) * along_n]
+            found += [arith.addf(total, sum_) for total, sum_ in zip(row, sums, strict=True)]
+        return found
+
+    def _columns(self, slot: Number, k: int) -> list[ir.Value]:
+        """The fragments of the right operand along N."""
+        return [x for j in range(self._fragments[1] // 2) for x in self._right(slot, j, k)]
+
     def _left(self, slot: Number, i: int, k: int) -> ir.Value:
-        """The 16x16 fragment of the left operand: of the four matrices, the second is below the
-        first, and the other two on their right."""
+        """The fragment of the left operand, 16 by two vectors: of the four matrices, the second is
+        below the first, and the other two on their right."""
         half, row = self.divide(self.lane, MMA[0])
         row = self.add(self.multiply(self.warp_row, self.tile.warp[0]), self.add(row, i * MMA[0]))
-        vector_ = self.add(half, k * MMA[2] // VECTOR)
+        vector_ = self.add(half, 2 * k)
         return self.load_fragments(self.a.memory, self.a.at(slot, row, vector_), 4)
 
     def _right(self, slot: Number, j: int, k: int) -> list[ir.Value]:
-        """Two neighbouring 16x8 fragments of the right operand."""
+        """Two neighbouring fragments of the right operand, two vectors by 8."""
         first = self.add(self.multiply(self.warp_column, self.tile.warp[1]), j * 2 * MMA[1])
+        if not self.shape.k_innermost and self.shape.dtype == F32:
+            return [self._right_by_elements(slot, self.add(first, n), k) for n in (0, MMA[1])]
         if self.shape.k_innermost:
-            upper, row = self.divide(self.lane, VECTOR)
+            upper, row = self.divide(self.lane, MMA[1])
             right, lower = self.divide(upper, 2)
             row = self.add(first, self.add(row, self.multiply(right, MMA[1])))
-            at = self.b.at(slot, row, self.add(lower, k * MMA[2] // VECTOR))
+            at = self.b.at(slot, row, self.add(lower, 2 * k))
         else:
             half, row = self.divide(self.lane, MMA[2])
-            first_vector, _ = self.divide(first, VECTOR)
+            first_vector, _ = self.divide(first, self.shape.vector)
             at = self.b.at(slot, self.add(row, k * MMA[2]), self.add(first_vector, half))
         both = self.load_fragments(self.b.memory, at, 4, transpose=not self.shape.k_innermost)
-        type_ = ir.VectorType.get([2, 2], ir.VectorType(both.type).element_type)
+        lanes = ir.VectorType(both.type).shape[1]
+        type_ = ir.VectorType.get([2, lanes], ir.VectorType(both.type).element_type)
         return [vector.extract_strided_slice(type_, both, [start], [2], [1]) for start in (0, 2)]
+
+    def _right_by_elements(self, slot: Number, first: Number, k: int) -> ir.Value:
+        """The fragment of the right operand from column `first` on, f32 and its rows in memory,
+        which ``ldmatrix`` does not transpose."""
+        column, row = self.divide(self.lane, 4)
+        at_vector, within = self.divide(self.add(first, column), self.shape.vector)
+        elements: list[ir.Value] = []
+        for below in (0, 4):
+            at_row = self.add(row, k * MMA[1] + below)
+            at = self.add(self.b.at(slot, at_row, at_vector), within)
+            elements.append(vector.extract(self.load(self.b.memory, at, 1), [], [0]))
+        return vector.from_elements(ir.VectorType.get([2, 1], ir.F32Type.get()), elements)
 
     def _vectors(
         self, prepare: Prepare, outer: Number, first_row: Number, first_column: Number

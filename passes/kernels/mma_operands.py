@@ -15,10 +15,12 @@ from .thread_emitter import Number, ThreadEmitter
 
 VECTOR = 8
 """Elements of 16 bits in a vector of 16 bytes."""
+LINE = 8
+"""Vectors of 16 bytes in the width of all banks of shared memory."""
 
 
 class TileSource(Protocol):
-    """A matrix of 16-bit elements, possibly one that is only computed as it is copied."""
+    """A matrix, possibly one that is only computed as it is copied."""
 
     @property
     def copied(self) -> int:
@@ -53,10 +55,12 @@ class Matrix:
     stride: int
     aligned: int = VECTOR
     """Elements of which the start of the matrix is a multiple."""
+    vector: int = VECTOR
+    """Elements in 16 bytes."""
 
     @property
     def copied(self) -> int:
-        return widest_copy(math.gcd(self.columns, self.stride, self.aligned))
+        return widest_copy(math.gcd(self.columns, self.stride, self.aligned), self.vector)
 
     def row(self, emitter: ThreadEmitter, row: Number, tile: tuple[int, int]) -> "Row":
         inside = emitter.below(row, self.rows) if self.rows % tile[0] else None
@@ -92,6 +96,8 @@ class ImageWindows:
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     low: tuple[int, ...]
+    vector: int = VECTOR
+    """Elements in 16 bytes."""
 
     @property
     def channels(self) -> int:
@@ -107,7 +113,7 @@ class ImageWindows:
 
     @property
     def copied(self) -> int:
-        return widest_copy(self.channels)
+        return widest_copy(self.channels, self.vector)
 
     def row(self, emitter: ThreadEmitter, row: Number, tile: tuple[int, int]) -> "Row":
         inside = emitter.below(row, self.rows) if self.rows % tile[0] else None
@@ -165,28 +171,43 @@ class _Window:
         return emitter.add(self.start, index), emitter.all_of(valid)
 
 
-def widest_copy(columns: int) -> int:
-    """Elements that ``cp.async`` copies at once from rows of `columns` elements: 8, 4, or 2; 0 if
-    rows start at odd elements."""
-    return next((count for count in (8, 4, 2) if columns % count == 0), 0)
+def widest_copy(columns: int, vector: int = VECTOR) -> int:
+    """Elements that ``cp.async`` copies at once from rows of `columns` elements, of which `vector`
+    are 16 bytes: 16 bytes, 8 or 4; 0 if rows do not start at multiples of 4 bytes."""
+    count = math.gcd(columns, vector)
+    return count if 4 * count >= vector else 0
 
 
 class SharedTile:
-    """Tiles of `rows` by `columns` elements in shared memory, one behind the other."""
+    """Tiles of `rows` by `columns` elements in shared memory, one behind the other.
 
-    def __init__(self, emitter: ThreadEmitter, memory: ir.Value, rows: int, columns: int):
+    `vector` elements are 16 bytes. Threads that read a column find all banks, as long as they read
+    `across` neighbouring vectors of each row.
+    """
+
+    def __init__(
+        self,
+        emitter: ThreadEmitter,
+        memory: ir.Value,
+        rows: int,
+        columns: int,
+        vector: int = VECTOR,
+        across: int = 1,
+    ):
         self.emitter, self.memory = emitter, memory
         self.rows, self.columns = rows, columns
+        self.vector, self.across = vector, across
 
     def at(self, slot: Number, row: Number, vector: Number) -> Number:
         """The index of a vector of tile `slot`."""
-        emitter, vectors = self.emitter, self.columns // VECTOR
-        shared = max(1, VECTOR // vectors)  # rows within 128 bytes, the width of all banks
+        emitter, vectors = self.emitter, self.columns // self.vector
+        shared = max(1, LINE // vectors)  # rows within the width of all banks
         line, _ = emitter.divide(row, shared)
-        _, swizzle = emitter.divide(line, min(vectors, VECTOR))
+        _, swizzle = emitter.divide(line, max(1, min(vectors, LINE) // self.across))
+        swizzled = emitter.xor(vector, emitter.multiply(swizzle, self.across))
         start = emitter.add(emitter.multiply(slot, self.rows), row)
         start = emitter.multiply(start, self.columns)
-        return emitter.add(start, emitter.multiply(emitter.xor(vector, swizzle), VECTOR))
+        return emitter.add(start, emitter.multiply(swizzled, self.vector))
 
 
 class TileCopy:
@@ -230,7 +251,7 @@ class TileCopy:
         for (row, column, takes_part), source in zip(self.chunks, rows, strict=True):
 
             def copy(row: Number = row, column: Number = column, source: Row = source) -> None:
-                vector, within = emitter.divide(column, VECTOR)
+                vector, within = emitter.divide(column, tile.vector)
                 target = emitter.add(tile.at(slot, row, vector), within)
                 at, valid = source.element(column, step)
                 at = emitter.add(base, at)

@@ -12,6 +12,7 @@ from .mma_operands import VECTOR, ImageWindows, widest_copy
 
 MMA_TYPES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 """Element types of the operands of ``mma.sync``; the accumulators are f32."""
+F32 = np.dtype(np.float32)
 MAX_ELEMENTS = 1 << 31
 """Elements of an operand or result, less than these: indices have 32 bits."""
 
@@ -59,6 +60,22 @@ COSTS = {
 """Tiles, and a regression over 931 kernels on an H200: the matmuls and convolutions of ResNet-50 at
 batch 1, 8 and 32 and of BERT, in f16, with and without an epilogue. The tile that it finds is 4 %
 slower than the best one, on average."""
+F32_COSTS = {
+    MmaTile(128, 128, 32, (2, 4), 3): TileCost(4.5, 0.6, 2.3, 2),
+    MmaTile(128, 64, 32, (2, 2), 3): TileCost(3.0, 0.6, 1.4, 3),
+    MmaTile(64, 128, 32, (2, 4), 3): TileCost(2.5, 0.6, 1.4, 2),
+    MmaTile(64, 64, 32, (2, 2), 3): TileCost(3.3, 0.5, 0.75, 4),
+    MmaTile(64, 32, 32, (2, 2), 4): TileCost(2.8, 0.35, 0.5, 4),
+    MmaTile(32, 64, 32, (2, 2), 4): TileCost(2.8, 0.35, 0.5, 4),
+    MmaTile(32, 64, 64, (2, 2), 3): TileCost(2.4, 0.7, 1.0, 3),
+    MmaTile(32, 32, 32, (2, 2), 4): TileCost(2.0, 0.3, 0.35, 4),
+    MmaTile(32, 32, 64, (2, 2), 4): TileCost(2.0, 0.5, 0.7, 3),
+    MmaTile(16, 64, 64, (1, 4), 3): TileCost(2.1, 0.55, 0.6, 3),
+    MmaTile(16, 32, 64, (1, 2), 4): TileCost(2.1, 0.5, 0.4, 4),
+}
+"""As `COSTS`, for f32 in three products of TF32."""
+TF32_COSTS = {replace(tile, k=tile.k // 2): cost for tile, cost in COSTS.items()}
+"""As `COSTS`, for TF32: a step has the bytes and instructions of one of 16 bits."""
 MAX_PARTS = 16
 MIN_STEPS = 2
 """Minimum steps along K of a workgroup if K is split."""
@@ -66,8 +83,18 @@ SUM_COST = 4.0
 """Microseconds that the sum of the parts of a split K takes, in a kernel of its own."""
 
 
-def conv_shape(op: graph.ConvOp) -> MmaShape | str:
+def costs_of(dtype: np.dtype, products: int) -> dict[MmaTile, TileCost]:
+    """The tiles for operands of `dtype`, and their costs; those of f32 are multiplied in `products`
+    of TF32."""
+    if dtype != F32:
+        return COSTS
+    return TF32_COSTS if products == 1 else F32_COSTS
+
+
+def conv_shape(op: graph.ConvOp, tf32: int) -> MmaShape | str:
     """The kernel for a convolution, or the reason why it has none.
+
+    Operands of f32 are multiplied in `tf32` products; 0 for no kernel.
 
     The image of its windows may be wider than that of `op`, and have more channels: zeros, so that
     vectors can be copied (`image_of`).
@@ -78,7 +105,7 @@ def conv_shape(op: graph.ConvOp) -> MmaShape | str:
         return "its groups are convolutions of their own"
     if attrs["layout"] != "channels_last":
         return "its channels are not last"
-    if (reason := _reason_against(x, w, result)) is not None:
+    if (reason := _reason_against(tf32, x, w, result)) is not None:
         return reason
     windows = ImageWindows(
         x.static_shape,
@@ -87,23 +114,25 @@ def conv_shape(op: graph.ConvOp) -> MmaShape | str:
         tuple(attrs["strides"]),
         tuple(attrs["dilations"]),
         tuple(attrs["low"]),
+        16 // x.dtype.itemsize,
     )
     windows = _in_pairs(windows) if _has_pairs(windows) else _in_vectors(windows)
     filters = result.static_shape[-1]
-    return _shape(windows.rows, filters, windows.columns, x.dtype, windows)
+    return _shape(windows.rows, filters, windows.columns, x.dtype, tf32, windows)
 
 
 def _in_vectors(windows: ImageWindows) -> ImageWindows:
     """The windows of the image with so many channels that a pixel is whole vectors, or half one."""
-    channels = windows.channels
-    padded = 4 if channels <= 4 else -(-channels // VECTOR) * VECTOR
+    channels, vector = windows.channels, windows.vector
+    padded = vector // 2 if channels <= vector // 2 else -(-channels // vector) * vector
     return replace(windows, image=(*windows.image[:-1], padded))
 
 
 def _has_pairs(windows: ImageWindows) -> bool:
     """Return whether every window starts at an even pixel of a row of less than half a vector."""
     even = windows.strides[-1] % 2 == 0 and windows.dilations[-1] == 1
-    return even and windows.channels <= VECTOR // 2 and windows.kernel[-1] > 1
+    few = windows.channels <= VECTOR // 2 and windows.vector == VECTOR
+    return even and few and windows.kernel[-1] > 1
 
 
 def _in_pairs(windows: ImageWindows) -> ImageWindows:
@@ -145,26 +174,27 @@ def copied_image(op: graph.ConvOp, windows: ImageWindows) -> CopiedImage | None:
     return CopiedImage((*others, 2 * row, channels // 2), low, 2 * windows.kernel[-1])
 
 
-def matmul_shape(op: graph.MatmulOp) -> MmaShape | str:
+def matmul_shape(op: graph.MatmulOp, tf32: int) -> MmaShape | str:
     """The kernel for ``[..., M, K] x [K, N]``, or equal batches on the right, or the reason why
-    there is none."""
+    there is none; `tf32` as for `conv_shape`."""
     a, b, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
-    if (reason := _reason_against(a, b, result)) is not None:
+    if (reason := _reason_against(tf32, a, b, result)) is not None:
         return reason
     k, n = b.static_shape[-2:]
     batch = math.prod(b.static_shape[:-2])
-    if not widest_copy(k):
+    if not widest_copy(k, 16 // a.dtype.itemsize):
         return ODD_ROWS
     if batch > 1 and a.shape[:-2] != b.shape[:-2]:
         return "its batches broadcast"
-    return _shape(math.prod(a.static_shape[:-1]) // batch, n, k, a.dtype, batch=batch)
+    return _shape(math.prod(a.static_shape[:-1]) // batch, n, k, a.dtype, tf32, batch=batch)
 
 
-def _reason_against(*types: graph.TensorType) -> str | None:
+def _reason_against(tf32: int, *types: graph.TensorType) -> str | None:
     """The reason why the kernel does not compute tensors of `types`; None if it does."""
     left, right, _ = types
-    if left.dtype not in MMA_TYPES or right.dtype != left.dtype:
-        return "its operands are no floats of 16 bits"
+    allowed = (*MMA_TYPES, F32) if tf32 else MMA_TYPES
+    if left.dtype not in allowed or right.dtype != left.dtype:
+        return "its operands are " + ("neither f32 nor" if tf32 else "no") + " floats of 16 bits"
     return None if can_index(*types) else UNKNOWN_SIZES
 
 
@@ -176,12 +206,19 @@ def can_index(*types: graph.TensorType) -> bool:
 
 
 def _shape(
-    m: int, n: int, k: int, dtype: np.dtype, windows: ImageWindows | None = None, batch: int = 1
+    m: int,
+    n: int,
+    k: int,
+    dtype: np.dtype,
+    tf32: int,
+    windows: ImageWindows | None = None,
+    batch: int = 1,
 ) -> MmaShape:
     """The shape with the tile and the parts of K of least cost."""
+    products = tf32 if dtype == F32 else 1
     shapes = (
-        MmaShape(m, n, k, dtype, tile, batch=batch, windows=windows, parts=parts)
-        for tile in COSTS
+        MmaShape(m, n, k, dtype, tile, batch, windows, parts=parts, products=products)
+        for tile in costs_of(dtype, products)
         for parts in (_possible_parts(k, tile) if batch == 1 else [1])
     )
     best = min(shapes, key=_cost)
@@ -197,5 +234,5 @@ def _possible_parts(k: int, tile: MmaTile) -> list[int]:
 
 def _cost(shape: MmaShape) -> float:
     """The time of the kernel in microseconds."""
-    time = COSTS[shape.tile].time(shape.workgroups, shape.steps)
+    time = costs_of(shape.dtype, shape.products)[shape.tile].time(shape.workgroups, shape.steps)
     return time if shape.parts == 1 else time + SUM_COST

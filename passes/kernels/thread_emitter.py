@@ -216,17 +216,28 @@ class ThreadEmitter:
     def load_fragments(
         self, memory: ir.Value, at: Number, count: int, transpose: bool = False
     ) -> ir.Value:
-        """Load `count` 8x8 matrices of 16-bit elements, as the operands of `multiply_fragments`.
+        """Load `count` matrices of eight rows of 16 bytes, as the operands of `multiply_fragments`:
+        for each, a thread has four bytes.
 
-        Thread ``8 i + j`` gives the start `at` of row j of matrix i.
+        Thread ``8 i + j`` gives the start `at` of row j of matrix i. Only elements of 16 bits can
+        be transposed.
         """
-        element = ir.MemRefType(memory.type).element_type
-        type_ = ir.VectorType.get([count, 2], element)
+        memory_type = ir.MemRefType(memory.type)
+        type_ = ir.VectorType.get([count, 4 // _width(memory_type)], memory_type.element_type)
         return nvgpu.LdMatrixOp(type_, memory, [self.index(at)], transpose, count).res
 
     def multiply_fragments(self, a: ir.Value, b: ir.Value, accumulator: ir.Value) -> ir.Value:
-        """`accumulator` (16x8, f32) plus `a` (16x16) by `b` (16x8)."""
-        return nvgpu.MmaSyncOp(accumulator.type, a, b, accumulator, [16, 8, 16]).res
+        """`accumulator` (16x8, f32) plus `a` (16xK) by `b` (Kx8).
+
+        K is 16 for elements of 16 bits, and 8 for f32, of which 10 bits of the fraction count
+        (TF32).
+        """
+        type_ = ir.VectorType(a.type)
+        k = 8 * type_.shape[1]
+        tf32 = isinstance(type_.element_type, ir.F32Type)
+        return nvgpu.MmaSyncOp(
+            accumulator.type, a, b, accumulator, [16, 8, k], tf32Enabled=tf32
+        ).res
 
 
 def _bytes(dtype: np.dtype, count: int) -> int:

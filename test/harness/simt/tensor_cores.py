@@ -25,13 +25,17 @@ def _ldmatrix(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
     if (starts * itemsize % 16).any():
         raise UndefinedBehaviour("a row of a matrix is not aligned")
     _check_banks(starts * itemsize // 16)
-    at = starts[..., None] + np.arange(8)
-    rows = state.known[memory].load(givers.reshape(-1), at.reshape(-1, 8))
-    matrices = rows.reshape(-1, count, 8, 8)
+    vector = 16 // itemsize
+    at = starts[..., None] + np.arange(vector)
+    rows = state.known[memory].load(givers.reshape(-1), at.reshape(-1, vector))
+    matrices = rows.reshape(-1, count, 8, vector)
     if transpose:
+        if itemsize != 2:
+            raise UndefinedBehaviour("ldmatrix transposes elements of 16 bits alone")
         matrices = matrices.swapaxes(2, 3)
-    pairs = matrices.reshape(-1, count, WARP, 2)  # thread 4 r + c has columns 2 c, 2 c + 1 of row r
-    return [pairs.swapaxes(1, 2).reshape(state.threads, count, 2)]
+    # thread 4 r + c has the four bytes with number c of row r
+    words = matrices.reshape(-1, count, WARP, vector // 4)
+    return [words.swapaxes(1, 2).reshape(state.threads, count, vector // 4)]
 
 
 def _check_banks(vectors: Values) -> None:
@@ -44,17 +48,36 @@ def _check_banks(vectors: Values) -> None:
 @rule("nvgpu.mma.sync")
 def _mma(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
     state.all_active("mma.sync")
+    tf32 = isinstance(ir.VectorType(op.operands[0].type).element_type, ir.F32Type)
+    if tf32 != ("tf32Enabled" in op.attributes):
+        raise UndefinedBehaviour("f32 is multiplied as TF32, and nothing else is")
     a, b, c = (state.known[v].astype(np.float32).reshape(-1, WARP, *state.known[v].shape[1:])
                for v in op.operands)  # fmt: skip
+    c = c.astype(np.float64)
+    if tf32:
+        a, b = (_as_tf32(each) for each in (a, b))
     g, t = np.divmod(np.arange(WARP), 4)
-    warps, pair = len(a), np.arange(2)
-    left = np.zeros((warps, 16, 16), np.float32)
-    for number, (row, column) in enumerate([(0, 0), (8, 0), (0, 8), (8, 8)]):
-        left[:, (g + row)[:, None], (2 * t + column)[:, None] + pair] = a[:, :, number]
-    right = np.zeros((warps, 16, 8), np.float32)
+    warps, width = len(a), a.shape[-1]
+    within, half = np.arange(width), 4 * width
+    left = np.zeros((warps, 16, 2 * half))
+    for number, (row, column) in enumerate([(0, 0), (8, 0), (0, half), (8, half)]):
+        left[:, (g + row)[:, None], (width * t + column)[:, None] + within] = a[:, :, number]
+    right = np.zeros((warps, 2 * half, 8))
     for number in range(2):
-        right[:, (2 * t + 8 * number)[:, None] + pair, g[:, None]] = b[:, :, number]
-    result = left @ right
+        right[:, (width * t + half * number)[:, None] + within, g[:, None]] = b[:, :, number]
+    result, pair = left @ right, np.arange(2)
     for number in range(2):
         c[:, :, number] += result[:, (g + 8 * number)[:, None], (2 * t)[:, None] + pair]
-    return [c.reshape(state.threads, 2, 2)]
+    return [_truncated(c).reshape(state.threads, 2, 2)]
+
+
+def _truncated(x: Values) -> Values:
+    """`x` rounded to f32 towards zero, as the sums of tensor cores are (Fasi et al., "Numerical
+    behavior of NVIDIA tensor cores", 2021)."""
+    nearest = x.astype(np.float32)
+    return np.where(np.abs(nearest) > np.abs(x), np.nextafter(nearest, np.float32(0)), nearest)
+
+
+def _as_tf32(x: Values) -> Values:
+    """`x` without the 13 bits of its fraction that TF32 does not have."""
+    return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)

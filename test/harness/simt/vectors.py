@@ -8,7 +8,7 @@ import numpy as np
 
 from graphc.mlir import ir
 
-from .lock_step import rule
+from .lock_step import element_dtype, rule
 from .state import Workgroup
 
 
@@ -48,3 +48,8 @@ def _slice(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
         ir.IntegerAttr(ir.ArrayAttr(op.attributes[name])[0]).value for name in ("offsets", "sizes")
     )
     return [state.known[op.operands[0]][:, start : start + size]]
+
+
+@rule("vector.bitcast")
+def _bitcast(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
+    return [state.known[op.operands[0]].view(element_dtype(op.results[0].type))]

@@ -14,17 +14,18 @@ from graphc.passes.kernels.mma_tiles import UNKNOWN_SIZES
 from harness import simt
 
 PASSES = (
-    "graph-transpose-weights,graph-fuse-epilogue,canonicalize,"
-    "convert-graph-to-linalg{gpu=true mma-sync=true},canonicalize"
+    "graph-transpose-weights{tf32=3},graph-fuse-epilogue,canonicalize,"
+    "convert-graph-to-linalg{gpu=true mma-sync=true tf32=3},canonicalize"
 )
 F16 = np.float16
+DTYPES = {"f16": F16, "f32": np.float32}
 
 
-def weights(*shape):
-    return graph.constant(value=(np.random.default_rng(1).standard_normal(shape) / 8).astype(F16))
+def weights(*shape, dtype=F16):
+    return graph.constant(value=(np.random.default_rng(1).standard_normal(shape) / 8).astype(dtype))
 
 
-def check(body, *types, kernels=1, passes=PASSES):
+def check(body, *types, kernels=1, passes=PASSES, bound=None):
     """Lower the program that `body` builds: it is `kernels` kernels, which compute the same."""
     with ir.Context(), ir.Location.unknown():
         graph.Graph.load()
@@ -39,14 +40,18 @@ def check(body, *types, kernels=1, passes=PASSES):
         assert len(simt.find_all(module.operation, "flow.dispatch")) == kernels
         for have, want in zip(simt.run_program(module, inputs), expected, strict=True):
             assert have.dtype == want.dtype
-            assert largest_difference(have, want.astype(np.float64)) <= 2e-3
+            bound = bound or (2e-3 if F16 in dtypes else 1e-6)
+            assert largest_difference(have, want.astype(np.float64)) <= bound
 
 
-def test_convolution_and_what_follows():
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_convolution_and_what_follows(dtype):
+    element = DTYPES[dtype]
+
     def body(x, r):
         y = graph.conv(
             x,
-            weights(3, 3, 16, 40),
+            weights(3, 3, 16, 40, dtype=element),
             strides=(2, 1),
             dilations=(1, 1),
             low=(1, 1),
@@ -54,24 +59,26 @@ def test_convolution_and_what_follows():
             groups=1,
             layout="channels_last",
         )
-        return graph.relu(graph.add(graph.add(y, weights(40)), r))
+        return graph.relu(graph.add(graph.add(y, weights(40, dtype=element)), r))
 
-    check(body, "2x9x8x16xf16", "2x5x8x40xf16")
+    check(body, f"2x9x8x16x{dtype}", f"2x5x8x40x{dtype}")
 
 
 @pytest.mark.parametrize(
     ("channels", "strides", "kernel", "low"),
     [(3, (2, 2), (7, 7), (3, 3)), (3, (1, 1), (3, 3), (1, 1)), (9, (1, 2), (2, 3), (0, 1))],
 )
-def test_images_of_odd_channels(channels, strides, kernel, low):
-    """They get more channels, and pairs of pixels where windows start at even ones."""
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_images_of_odd_channels(channels, strides, kernel, low, dtype):
+    """They get more channels, and pairs of pixels of 16 bits where windows start at even ones."""
+    element = DTYPES[dtype]
 
     def body(x):
-        x = graph.cast(graph.max_(x, graph.constant(value=np.float32(-1))), to=np.dtype(F16))
+        x = graph.cast(graph.max_(x, graph.constant(value=np.float32(-1))), to=np.dtype(element))
         x = graph.transpose(x, perm=[0, 2, 3, 1])
         return graph.conv(
             x,
-            weights(*kernel, channels, 16),
+            weights(*kernel, channels, 16, dtype=element),
             strides=strides,
             dilations=(1, 1),
             low=low,
@@ -80,18 +87,18 @@ def test_images_of_odd_channels(channels, strides, kernel, low):
             layout="channels_last",
         )
 
-    check(body, f"2x{channels}x12x11xf32", kernels=2)
+    check(body, f"2x{channels}x12x11xf32", kernels=2, bound=2e-3 if dtype == "f16" else 1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("channels", [24, 6])
 def test_depthwise_convolution_and_what_follows(dtype, channels):
-    element = F16 if dtype == "f16" else np.float32
+    element = DTYPES[dtype]
 
     def body(x):
         y = graph.conv(
             x,
-            graph.cast(weights(3, 3, 1, channels), to=np.dtype(element)),
+            weights(3, 3, 1, channels, dtype=element),
             strides=(2, 1),
             dilations=(1, 2),
             low=(1, 2),
@@ -99,9 +106,9 @@ def test_depthwise_convolution_and_what_follows(dtype, channels):
             groups=channels,
             layout="channels_last",
         )
-        return graph.relu(graph.add(y, graph.cast(weights(channels), to=np.dtype(element))))
+        return graph.relu(graph.add(y, weights(channels, dtype=element)))
 
-    check(body, f"2x9x8x{channels}x{dtype}", passes="graph-fold-constants," + PASSES)
+    check(body, f"2x9x8x{channels}x{dtype}")
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
@@ -128,12 +135,18 @@ def test_matmul_and_what_follows():
     check(body, "2x5x64xf16")
 
 
-def test_matmul_with_a_computed_operand():
-    check(graph.matmul, "33x64xf16", "64x40xf16")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_matmul_with_a_computed_operand(dtype):
+    check(graph.matmul, f"33x64x{dtype}", f"64x40x{dtype}")
 
 
-def test_batches_of_matmuls():
-    check(graph.matmul, "2x3x9x16xf16", "2x3x16x10xf16")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batches_of_matmuls(dtype):
+    check(graph.matmul, f"2x3x9x16x{dtype}", f"2x3x16x10x{dtype}")
+
+
+def test_odd_rows_of_f32():
+    check(graph.matmul, "5x7xf32", "7x3xf32")
 
 
 def test_batches_of_matmuls_with_a_transposed_operand():

@@ -1,5 +1,7 @@
 """Tests of the matmul kernel for tensor cores: interpreted, and compiled for CUDA."""
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,10 +11,14 @@ from graphc.dialects import graph, iree
 from graphc.mlir import arith, ir
 from graphc.passes.kernels.mma_matmul import MmaMatmulEmitter, MmaShape, MmaTile
 from graphc.passes.kernels.mma_operands import ImageWindows
-from graphc.passes.kernels.mma_tiles import COSTS
+from graphc.passes.kernels.mma_tiles import COSTS, F32_COSTS, TF32_COSTS
 from harness import simt
 
 F16, BF16, F32 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32))
+
+
+def products_of(dtype):
+    return 3 if dtype == F32 else 1
 
 
 def run(context, shape, left, right):
@@ -57,18 +63,19 @@ def run(context, shape, left, right):
         (5, 36, 66, MmaTile(16, 32, 64, (1, 2), 2), {}),  # copies of four bytes, stores of eight
         (64, 64, 256, MmaTile(64, 64, 64, (2, 2), 3), {"parts": 2}),
         (40, 32, 64, MmaTile(32, 32, 32, (2, 2), 3), {"batch": 3, "k_innermost": False}),
+        (16, 32, 2048, MmaTile(16, 32, 64, (1, 2), 4), {}),  # a long sum
     ],
 )
-@pytest.mark.parametrize("dtype", [F16, BF16])
+@pytest.mark.parametrize("dtype", [F16, BF16, F32])
 def test_products(context, m, n, k, tile, options, dtype):
-    shape = MmaShape(m, n, k, dtype, tile, **options)
+    shape = MmaShape(m, n, k, dtype, tile, products=products_of(dtype), **options)
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((shape.batch, *s)).astype(dtype) for s in ((m, k), (k, n)))
     stored = np.ascontiguousarray(b.swapaxes(1, 2) if shape.k_innermost else b)
     y = run(context, shape, a, stored).astype(np.float32)
     y = y.sum(0, keepdims=True) if shape.parts > 1 else y
-    bound = 1e-3 if dtype == F16 else 8e-3
-    assert largest_difference(y, a.astype(np.float32) @ b.astype(np.float32)) <= bound
+    bound = {F16: 1e-3, BF16: 8e-3, F32: 5e-7}[dtype]
+    assert largest_difference(y, a.astype(np.float64) @ b.astype(np.float64)) <= bound
 
 
 @pytest.mark.parametrize(
@@ -84,19 +91,23 @@ def test_products(context, m, n, k, tile, options, dtype):
         (ImageWindows((1, 4, 5, 6, 8), (2, 3, 1), (3, 3, 6), (1, 1, 1), (1, 1, 1), (0, 0, 0)), 16),
     ],
 )
-def test_windows(context, windows, filters):
+@pytest.mark.parametrize("dtype", [F16, F32])
+def test_windows(context, windows, filters, dtype):
     rng = np.random.default_rng(0)
-    x = rng.standard_normal(windows.image).astype(F16)
-    w = rng.standard_normal((filters, *windows.kernel, windows.channels)).astype(F16)
+    windows = replace(windows, vector=16 // dtype.itemsize)
+    x = rng.standard_normal(windows.image).astype(dtype)
+    w = rng.standard_normal((filters, *windows.kernel, windows.channels)).astype(dtype)
     tile = MmaTile(32, 32, 64, (2, 2), 3)
-    shape = MmaShape(windows.rows, filters, windows.columns, F16, tile, windows=windows)
+    sizes = windows.rows, filters, windows.columns
+    shape = MmaShape(*sizes, dtype, tile, windows=windows, products=products_of(dtype))
     y = run(context, shape, x, w)
-    expected = convolved(x.astype(np.float32), w.astype(np.float32), windows)
-    assert largest_difference(y.reshape(expected.shape), expected) <= 1e-3
+    expected = convolved(x.astype(np.float64), w.astype(np.float64), windows)
+    bound = {F16: 1e-3, F32: 5e-7}[dtype]
+    assert largest_difference(y.reshape(expected.shape), expected) <= bound
 
 
 def convolved(x, w, windows):
-    result = np.zeros((len(x), *windows.positions, len(w)), np.float32)
+    result = np.zeros((len(x), *windows.positions, len(w)))
     for tap in np.ndindex(*windows.kernel):
         for position in np.ndindex(*windows.positions):
             steps = zip(position, windows.strides, windows.low, tap, windows.dilations, strict=True)
@@ -107,12 +118,21 @@ def convolved(x, w, windows):
     return result
 
 
-@pytest.mark.parametrize("tile", COSTS, ids=str)
-def test_tiles_fit(context, tile):
+@pytest.mark.parametrize(
+    ("tile", "dtype", "products"),
+    [
+        *[(t, F16, 1) for t in COSTS],
+        *[(t, F32, 3) for t in F32_COSTS],
+        (next(iter(TF32_COSTS)), F32, 1),
+    ],
+    ids=str,
+)
+def test_tiles_fit(context, tile, dtype, products):
     """Every tile computes a border, with fewer stages too, and fits into shared memory."""
-    assert tile.shared_bytes <= 99 * 1024
+    assert tile.shared_bytes(dtype.itemsize) <= 99 * 1024
     rng = np.random.default_rng(0)
     m, n, k = tile.rows + 1, tile.columns - 8, 2 * tile.k + 8
-    a, b = (rng.standard_normal(s).astype(F16) for s in ((m, k), (n, k)))
-    y = run(context, MmaShape(m, n, k, F16, tile), a, b)
-    assert largest_difference(y[0], a.astype(np.float32) @ b.astype(np.float32).T) <= 1e-3
+    a, b = (rng.standard_normal(s).astype(dtype) for s in ((m, k), (n, k)))
+    y = run(context, MmaShape(m, n, k, dtype, tile, products=products), a, b)
+    bound = 5e-7 if products == 3 else 1e-3
+    assert largest_difference(y[0], a.astype(np.float64) @ b.astype(np.float64).T) <= bound
