@@ -33,8 +33,8 @@ def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> 
     """
     if not ctx.mma_sync or not isinstance(op, _Product):
         return None
-    find = conv_shape if isinstance(op, graph.ConvOp) else matmul_shape
-    shape = find(op, ctx.tf32)
+    is_conv = isinstance(op, graph.ConvOp)
+    shape = conv_shape(op, ctx.tf32) if is_conv else matmul_shape(op, ctx.tf32)
     built = shape if isinstance(shape, str) else _built(ctx, op, shape, steps)
     statistics, node = ctx.statistics("mma-matmul"), node_name(op.operation)
     if isinstance(built, str):

@@ -7,7 +7,7 @@ of them find all banks.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ...mlir import ir
@@ -96,7 +96,7 @@ class ImageWindows:
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     low: tuple[int, ...]
-    vector: int = VECTOR
+    vector: int = field(default=VECTOR, kw_only=True)
     """Elements in 16 bytes."""
 
     @property
