@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 RUNS = 60
+LAYOUTS = ("contiguous_format", "channels_last")
 STAGES = ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2))
 """Blocks, channels and stride of the stages of ResNet-50."""
 LAYERS, HIDDEN, HEADS, TOKENS = 12, 768, 12, 128
@@ -112,6 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(description="Time torch.compile on plain modules on CUDA.")
     parser.add_argument("--batch", nargs="+", type=int, default=[1, 8, 32], help="of ResNet-50")
+    parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=LAYOUTS, help="of images")
     parser.add_argument(
         "--dtype", choices=("float16", "bfloat16", "float32", "tf32"), default="float16"
     )
@@ -124,12 +126,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     time_ = milliseconds(bert().eval().to(**where), [tokens, torch.ones_like(tokens)])
     print(f"BERT base, {TOKENS} tokens, {options.dtype}: {time_:.3f} ms", flush=True)
     for batch in options.batch:
-        for layout in (torch.contiguous_format, torch.channels_last):
+        for name in options.layouts:
+            layout = getattr(torch, name)
             torch.compiler.reset()
             module = resnet50().eval().to(**where).to(memory_format=layout)
             image = torch.randn(batch, 3, 224, 224, **where).to(memory_format=layout)
             time_ = milliseconds(module, [image])
-            name = str(layout).removeprefix("torch.")
             print(f"ResNet-50, batch {batch}, {options.dtype}, {name}: {time_:.3f} ms", flush=True)
     return 0
 

@@ -73,7 +73,7 @@ F32_COSTS = {
     MmaTile(16, 64, 64, (1, 4), 3): TileCost(2.3, 0.67, 0.45, 6),
     MmaTile(16, 32, 64, (1, 2), 4): TileCost(1.7, 0.72, 0.25, 6),
 }
-"""As `COSTS`, for f32 in three products of TF32, over 864 kernels: 3 % slower than the best tile."""
+"""As `COSTS`, for f32 in three products of TF32; over 864 kernels, 3 % slower than the best one."""
 TF32_COSTS = {replace(tile, k=tile.k // 2): cost for tile, cost in COSTS.items()}
 """As `COSTS`, for TF32: a step has the bytes and instructions of one of 16 bits."""
 MAX_PARTS = 16
