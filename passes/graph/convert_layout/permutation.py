@@ -1,4 +1,4 @@
-"""Permutations of axes, and transposes that move no data."""
+"""Layouts as permutations of axes, and transposes that move no data."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,8 @@ import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
+from ...analysis.permutations import Perm, is_identity, moves_only_units
 from ...infra.query import constant_array
-
-Perm = tuple[int, ...]
 
 
 def to_channels_last(rank: int) -> Perm:
@@ -19,26 +18,6 @@ def to_channels_last(rank: int) -> Perm:
 def to_channels_first(rank: int) -> Perm:
     """``[N, spatial..., C]`` to ``[N, C, spatial...]``."""
     return (0, rank - 1, *range(1, rank - 1))
-
-
-def inverse(perm: Sequence[int]) -> Perm:
-    """The permutation that undoes `perm`."""
-    return tuple(int(axis) for axis in np.argsort(perm))
-
-
-def compose(first: Sequence[int], second: Sequence[int]) -> Perm:
-    """The permutation of a transpose by `first` followed by one by `second`."""
-    return tuple(first[axis] for axis in second)
-
-
-def is_identity(perm: Sequence[int]) -> bool:
-    return list(perm) == list(range(len(perm)))
-
-
-def moves_only_units(shape: Sequence[object], perm: Sequence[int]) -> bool:
-    """Return whether transposing `shape` by `perm` keeps the order of all axes longer than 1."""
-    kept = [axis for axis in perm if shape[axis] != 1]
-    return kept == sorted(kept)
 
 
 def transposed(value: ir.Value, perm: Sequence[int]) -> ir.Value:

@@ -13,17 +13,10 @@ import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
+from ...analysis.permutations import Perm, compose, inverse, is_identity, moves_only_units
 from ...infra.query import constant_array, producer
 from ...infra.rewrite import Decline, Rewrite, rewrite
-from .permutation import (
-    Perm,
-    compose,
-    inverse,
-    is_identity,
-    moves_only_units,
-    transposed,
-    transposes_freely,
-)
+from .permutation import transposed, transposes_freely
 
 ELEMENTWISE_OPS = graph.op_classes_of(graph.ElementwiseOp)
 ALONG_ONE_AXIS = tuple(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ....dialects import graph
+from ...analysis.permutations import compose, moves_only_units
 from ...infra.query import producer, same_type
 from ...infra.rewrite import rewrite
 
@@ -20,16 +21,13 @@ def transpose_of_transpose(op: graph.TransposeOp) -> Any:
     inner = producer(op.x, graph.TransposeOp)
     if inner is None:
         return None
-    first = inner.attrs["perm"]
-    return graph.transpose(inner.x, perm=[first[axis] for axis in op.attrs["perm"]])
+    return graph.transpose(inner.x, perm=compose(inner.attrs["perm"], op.attrs["perm"]))
 
 
 @rewrite(graph.TransposeOp)
 def transpose_of_unit_axes(op: graph.TransposeOp) -> Any:
     """``transpose(x)  -->  reshape(x)`` if the order of all axes longer than 1 stays."""
-    shape = graph.type_of(op.x).shape
-    kept = [axis for axis in op.attrs["perm"] if shape[axis] != 1]
-    if kept != sorted(kept):
+    if not moves_only_units(graph.type_of(op.x).shape, op.attrs["perm"]):
         return None
     return graph.reshape(op.x, shape=graph.type_of(op.operation.results[0]).shape)
 
