@@ -168,7 +168,7 @@ def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, colum
     weights = [numpy_helper.from_array(w, "w")]
     graph = helper.make_graph([node], "g", infos[:1], infos[1:], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    with graphc.compile(model, cuda_without_tiles) as compiled:
+    with graphc.compile(model, cuda_without_tiles, precision="strict") as compiled:
         (y,) = compiled.run(None, {"x": x})
     expected = x.astype(np.float64) @ w.astype(np.float64)
     assert largest_difference(y, expected) <= 5e-6
@@ -195,10 +195,13 @@ def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stri
     weights = [numpy_helper.from_array(each, name) for name, each in (("w", w), ("b", b))]
     graph = helper.make_graph(nodes, "g", infos[:2], infos[2:], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    options = make_options(cuda_without_tiles, extra_flags=["--compile-to=input"], host=False)
+    strict = {"precision": "strict"}  # f32 is not multiplied on tensor cores
+    options = make_options(
+        cuda_without_tiles, extra_flags=["--compile-to=input"], host=False, **strict
+    )
     contents, _ = to_module(model, options)
     assert b"iree_linalg_ext.im2col" in contents
-    with graphc.compile(model, cuda_without_tiles) as compiled:
+    with graphc.compile(model, cuda_without_tiles, precision="strict") as compiled:
         (y,) = compiled.run(None, {"x": x, "r": r})
     wide = [each.astype(np.float64) for each in (x, w, b, r)]
     expected = reference_convolution(*wide, stride)
