@@ -1,8 +1,8 @@
 """The default pipelines, one for each kind of target, each a list read from top to bottom.
 
-A line is a pass and the reason for its position. ``{cpu}``, ``{bf16_unit}`` and ``{bf16x3}`` are
-filled in with features of the target, ``{threads}`` with the number of threads, ``{sharing}`` with
-the number of those that claim work themselves, the others with options of the precision.
+A line is a pass and the reason for its position. ``{cpu}``, ``{bf16x3}`` and units are filled in
+with features of the target, ``{threads}`` with the number of threads, ``{sharing}`` with the number
+of those that claim work themselves, the others with options of the precision.
 """
 
 from collections.abc import Mapping
@@ -49,6 +49,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
         "graph-expand-cached-attention{{kernels=true}}",  # likewise
         *GRAPH,
+        "cpu-byte-tables{{unit={byte_unit}}}",  # of composites, in the types of the model
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
         "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors
         "cpu-select-nbits-kernels{{{cpu} bf16x3={bf16x3} exact={exact}}}",  # others
@@ -174,6 +175,10 @@ they have a unit that multiplies it. In ``tf32``, which GPUs of NVIDIA have, ope
 convolutions are rounded to 10 bits of fraction; elsewhere it is ``f32``."""
 
 
+_BYTE_UNITS = {256: "avx2", 512: "avx512bw"}
+"""The units that look up vectors of bytes, by the width of vectors in bits."""
+
+
 def graph_pipeline(
     name: str,
     cpu: CpuModel,
@@ -191,6 +196,7 @@ def graph_pipeline(
     int8_unit = "none" if precision == "strict" else int8_unit
     filled_in = {
         "int8_unit": int8_unit,
+        "byte_unit": _BYTE_UNITS.get(cpu.vector_bits, "none"),
         "keep_quantized": str(int8_unit != "none").lower(),
         "keep_blocks": str(name == "cpu" and cpu.has_vectors).lower(),
         "cpu": options.render(cpu),

@@ -1,12 +1,18 @@
-"""Lookup of keys in tables that are known at compile time."""
+"""Lookup of keys, and of bytes, in tables that are known at compile time."""
 
 import numpy as np
 
-from .attributes import Ints
+from .attributes import ElementType, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .cuckoo import MAX_SLOTS, SIDES, key_bits, key_dtype, slots_of
+from .elementwise import ElementwiseOp
 from .traits import MixedPrecision
 from .types import TensorType
+
+BYTE_UNITS = ("avx2", "avx512bw")
+"""Units that look up bytes in vectors, by the names of their instruction sets."""
+
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
 class HashLookupOp(GraphOp, name="hash_lookup"):
@@ -60,4 +66,38 @@ class HashLookupOp(GraphOp, name="hash_lookup"):
         return np.where(first, values[0, at[0]], found)
 
 
+class TableOp(ElementwiseOp, name="table"):
+    """The element of `table` for each byte of `x` (TOSA's TABLE): `x` of u8 or i8, result of `to`,
+    which is one of both.
+
+    The table has an element for each of the 256 bit patterns, in the order of the unsigned numbers
+    that they stand for. `unit` names the instruction set that looks up vectors of bytes: ``avx2``
+    (VPSHUFB on 256 bits) or ``avx512bw`` (on 512 bits).
+    """
+
+    amp = MixedPrecision.KEEP
+
+    x: Tensor
+    table: Ints
+    to: ElementType
+    unit: Str
+
+    @staticmethod
+    def infer(x: TensorType, *, table: tuple[int, ...], to: np.dtype, unit: str) -> TensorType:
+        if x.dtype not in _BYTES or to not in _BYTES:
+            raise TypeRuleError(f"maps bytes to bytes, not {x.dtype} to {to}")
+        limits = np.iinfo(to)
+        if len(table) != 256 or min(table) < limits.min or max(table) > limits.max:
+            raise TypeRuleError(f"the table has {len(table)} elements, not 256 of {to}")
+        if unit not in BYTE_UNITS:
+            raise TypeRuleError(f"unit must be one of {', '.join(BYTE_UNITS)}, not '{unit}'")
+        return x.with_dtype(to)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, table: tuple[int, ...], to: np.dtype, unit: str) -> np.ndarray:
+        del unit
+        return np.array(table, to)[x.view(np.uint8)]
+
+
 hash_lookup = builder(HashLookupOp)
+table = builder(TableOp)

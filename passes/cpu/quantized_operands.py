@@ -122,7 +122,11 @@ def as_unsigned(op: graph.DequantizeOp) -> tuple[ir.Value, int]:
 
 
 def moved_up(x: ir.Value) -> ir.Value:
-    """``x + 128`` of i8, as u8."""
+    """``x + 128`` of i8, as u8; a table gives that instead of `x`."""
+    source = producer(x, graph.TableOp)
+    if source is not None:
+        moved = [n + 128 for n in source.attrs["table"]]
+        return graph.table(source.x, **{**source.attrs, "table": moved, "to": _U8})
     shift = graph.constant(value=np.array(128, np.int32))
     return graph.cast(graph.add(graph.cast(x, to=_I32), shift), to=_U8)
 

@@ -5,9 +5,11 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.graph.cuckoo import MIX, key_dtype
 from ...mlir import arith, ir, tensor
+from ..kernels.byte_table import BYTE_SHUFFLES, look_up
 from .conversion import convert_scalar
 from .generic import parallel
 from .lowering import Fusion, Lowering, lowers, plain_element, scalar_constant
+from .scalar_rules import NOT_F32, scalar_rule
 
 _I64 = np.dtype(np.int64)
 
@@ -72,3 +74,16 @@ def _slot(mixed: ir.Value, multiplier: int, slots: int) -> ir.Value:
 
 def _high(x: ir.Value) -> ir.Value:
     return arith.shrui(x, scalar_constant(32, _I64))
+
+
+@scalar_rule(graph.TableOp, vector=NOT_F32, any_vector=True)
+def table(op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    """Look up one byte, or a vector of bytes in a kernel."""
+    elements = op.attrs["table"]
+    if isinstance(x.type, ir.VectorType):
+        return look_up(x, elements, BYTE_SHUFFLES[op.attrs["unit"]])
+    i8 = plain_element(op.attrs["to"])
+    bytes_ = [ir.IntegerAttr.get(i8, n - 256 if n > 127 else n) for n in elements]
+    type_ = ir.RankedTensorType.get([len(bytes_)], i8)
+    memory = arith.constant(type_, ir.DenseElementsAttr.get(bytes_, type_))
+    return tensor.extract(memory, [arith.index_castui(ir.IndexType.get(), x)])

@@ -8,6 +8,7 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import ir
 from ..infra.query import splat_of
+from .byte_table import BYTE_SHUFFLES, cut, joined
 from .emitter import Registers, VectorEmitter
 
 Body = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
@@ -40,6 +41,9 @@ class VectorEpilogue:
     """Equal for epilogues that compute the same."""
     stored_dtype: np.dtype
     """Element type of the results. If it is bf16, they are rounded to it when they are stored."""
+    lanes: int = 0
+    """Elements that the body computes at a time, if there are so many: lookups in tables take whole
+    vectors of bytes."""
 
     @staticmethod
     def nothing(root: ir.Value) -> "VectorEpilogue":
@@ -62,7 +66,7 @@ class VectorEpilogue:
         if len(known) != len(leaves):
             return None
         key = (stored_dtype, *map(repr, known.values()), *steps_key(steps, [root, *known]))
-        return VectorEpilogue(root, body, known, key, stored_dtype)
+        return VectorEpilogue(root, body, known, key, stored_dtype, _lanes_for(steps))
 
     @property
     def memory(self) -> list[ir.Value]:
@@ -107,10 +111,24 @@ class VectorEpilogue:
                 known[key] = load(value, position.feature, position)
             return known[key]
 
-        return [
-            self.body({self.root: total, **{value: read(value, position) for value in self.leaves}})
-            for position, total in zip(positions, accumulators, strict=True)
-        ]
+        results: Registers = []
+        for batch in self._batches(positions, accumulators):
+            values = {value: joined([read(value, at) for at, _ in batch]) for value in self.leaves}
+            result = self.body({self.root: joined([total for _, total in batch]), **values})
+            results += cut(result, batch[0][0].lanes)
+        return results[: len(positions)]
+
+    def _batches(
+        self, positions: Sequence[OutputPosition], accumulators: Registers
+    ) -> Iterator[Sequence[tuple[OutputPosition, ir.Value]]]:
+        """The accumulators, with their positions, that the body takes at a time; the last ones are
+        repeated to fill a batch."""
+        pairs = list(zip(positions, accumulators, strict=True))
+        lanes = {position.lanes for position in positions}
+        count = max(1, self.lanes // max(lanes)) if len(lanes) == 1 else 1
+        for start in range(0, len(pairs), count):
+            batch = pairs[start : start + count]
+            yield batch + batch[-1:] * (count - len(batch))
 
 
 @dataclass(frozen=True)
@@ -140,6 +158,12 @@ class _Leaf:
         *others, last = type_.shape
         is_line = last == shape[-1] and all(size == 1 for size in others)
         return _Leaf(type_.dtype) if is_line else None
+
+
+def _lanes_for(steps: Sequence[graph.GraphOp]) -> int:
+    """See `VectorEpilogue.lanes`."""
+    units = [step.attrs["unit"] for step in steps if isinstance(step, graph.TableOp)]
+    return max((BYTE_SHUFFLES[unit].size for unit in units), default=0)
 
 
 def _element(dtype: np.dtype) -> ir.Type:
