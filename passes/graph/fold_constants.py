@@ -45,7 +45,8 @@ class FoldConstants(Pass):
     anchor = FUNCTION
     max_bytes: int = 1 << 20
     keep_quantized: bool = False
-    """True if dequantized constants stay so, for kernels that multiply integers."""
+    """True if dequantized constants of several elements stay so, for kernels that multiply
+    integers."""
     keep_blocks: bool = False
     """True if constants that are dequantized by blocks stay so, for kernels that widen them."""
     min_bits: int = 8
@@ -82,6 +83,8 @@ class FoldConstants(Pass):
 
     def _growth_problem(self, op: graph.GraphOp) -> str | None:
         if isinstance(op, graph.DequantizeOp) and graph.type_of(op.x).dtype.itemsize == 1:
+            if math.prod(graph.type_of(op.result).static_shape) == 1:
+                return None
             if self.keep_quantized or (self.keep_blocks and _is_by_blocks(op)):
                 return "kernels multiply integers"
             if _is_gathered(op):

@@ -1,5 +1,6 @@
 // RUN: gc-opt --graph-fold-constants=max-bytes=64 %s | filecheck %s
 // RUN: gc-opt --graph-fold-constants=max-bytes=64 --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt --graph-fold-constants=keep-quantized=true %s | filecheck %s --check-prefix=KEEP
 
 // CHECK-LABEL: @chain
 // CHECK-NEXT: "graph.constant"() {value = dense<[2, 4]> : tensor<2xi64>}
@@ -79,4 +80,19 @@ func.func @perhaps_none(%x: tensor<2x0x?xf32, ["n"]>) -> tensor<2x?xf32, ["n"]> 
   %0 = "graph.reduce_sum"(%x) {axes = array<i64: 1>, keepdims = false}
     : (tensor<2x0x?xf32, ["n"]>) -> tensor<2x?xf32, ["n"]>
   return %0 : tensor<2x?xf32, ["n"]>
+}
+
+// Kernels multiply weights as they are. A number, such as that of a padding, is none.
+// KEEP-LABEL: @weights
+// KEEP: "graph.dequantize"{{.*}}tensor<2xf32>
+// KEEP-NEXT: "graph.constant"() {value = dense<4.000000e+00> : tensor<f32>}
+// KEEP-NEXT: return
+func.func @weights() -> (tensor<2xf32>, tensor<f32>) {
+  %w = "graph.constant"() {value = dense<[1, 2]> : tensor<2xi8>} : () -> tensor<2xi8>
+  %p = "graph.constant"() {value = dense<9> : tensor<i8>} : () -> tensor<i8>
+  %s = "graph.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<1> : tensor<i8>} : () -> tensor<i8>
+  %0 = "graph.dequantize"(%w, %s, %z) {to = f32} : (tensor<2xi8>, tensor<f32>, tensor<i8>) -> tensor<2xf32>
+  %1 = "graph.dequantize"(%p, %s, %z) {to = f32} : (tensor<i8>, tensor<f32>, tensor<i8>) -> tensor<f32>
+  return %0, %1 : tensor<2xf32>, tensor<f32>
 }
