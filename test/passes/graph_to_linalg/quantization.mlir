@@ -1,17 +1,31 @@
 // RUN: gc-opt --convert-graph-to-linalg --canonicalize --split-input-file %s | filecheck %s
 
-// One generic: rounds, cuts off, adds the zero point, all in registers.
+// One generic: cuts off, rounds, adds the zero point, all in registers.
 // CHECK-LABEL: @quantize
+// CHECK: %[[ROUND:.*]] = arith.constant 0x4B400000 : f32
 // CHECK: linalg.generic
 // CHECK: arith.divf
-// CHECK: math.roundeven
-// CHECK: arith.fptosi {{.*}} : f32 to i32
+// CHECK: arith.select
+// CHECK: %[[INSIDE:.*]] = arith.select
+// CHECK: %[[SUM:.*]] = arith.addf %[[INSIDE]], %[[ROUND]]
+// CHECK: arith.bitcast %[[SUM]] : f32 to i32
 // CHECK: arith.trunci {{.*}} : i32 to i8
 // CHECK-NOT: linalg.generic
 // CHECK: return
 func.func @quantize(%x: tensor<2x4xf32>, %s: tensor<4xf32>, %z: tensor<4xui8>) -> tensor<2x4xui8> {
   %0 = "graph.quantize"(%x, %s, %z) : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xui8>) -> tensor<2x4xui8>
   return %0 : tensor<2x4xui8>
+}
+
+// -----
+
+// Wide integers are more than such a sum rounds.
+// CHECK-LABEL: @wide
+// CHECK: math.roundeven
+// CHECK: arith.fptosi
+func.func @wide(%x: tensor<4xf32>, %s: tensor<f32>, %z: tensor<i32>) -> tensor<4xi32> {
+  %0 = "graph.quantize"(%x, %s, %z) : (tensor<4xf32>, tensor<f32>, tensor<i32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
 }
 
 // -----
