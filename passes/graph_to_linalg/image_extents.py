@@ -13,5 +13,6 @@ def known_extents(shape: Shape) -> Extents:
 
 
 def dynamic_sizes(image: Shape, result: Shape) -> list[Dim]:
-    """The scalars of a kernel: the dynamic sizes of `image`, then those of `result`."""
-    return [size for size in (*image, *result) if isinstance(size, Dim)]
+    """The scalars of a kernel: the dynamic sizes of `image`, then those of `result`, both [N, H, W,
+    C]. Kernels know C, even where the type of the image does not."""
+    return [size for size in (*image[:3], *result[:3]) if isinstance(size, Dim)]

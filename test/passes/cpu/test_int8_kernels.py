@@ -122,6 +122,28 @@ def test_conv_integer(unit, known):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("groups", [1, 16])
+def test_channels_that_the_weights_know(groups):
+    """Images whose channels only the weights tell."""
+    unit, random = cpu_features.int8_unit("host"), np.random.default_rng(7)
+    if unit == "none":
+        pytest.skip("this CPU has no unit that multiplies 8-bit integers")
+    x = _bytes(random, np.uint8, (3, 16, 9, 14))
+    w = {"w": _bytes(random, np.int8, (16, 16 // groups, 3, 3)), "z": np.uint8(5)}
+    nodes = [
+        helper.make_node("Transpose", ["t"], ["x"], perm=[0, 3, 1, 2]),
+        helper.make_node(
+            "ConvInteger", ["x", "w", "z"], ["y"], group=groups, pads=[0, 1, 1, 0], strides=[2, 1]
+        ),
+    ]
+    model = build_model(nodes, {"t": (np.uint8, ("n", "h", "w_", "c"))}, ["y"], w)
+    compiled = graphc.compile(model, pipeline=pipeline_of(unit), threads=1)
+    assert compiled.report.rewrites["pack-int8-conv"].count == 1
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    feeds = {"t": np.ascontiguousarray(x.transpose(0, 2, 3, 1))}
+    np.testing.assert_array_equal(compiled.run(None, feeds)[0], session.run(None, feeds)[0])
+
+
 class _Quantized:
     """A model whose nodes are quantized as ONNX Runtime's quantizer does it."""
 
