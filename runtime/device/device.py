@@ -20,6 +20,13 @@ STACK_BYTES = 1 << 20
 """Stack size of a worker. Generated code keeps tiles and the spilled registers of unrolled loops
 on the stack: more than the default of 128 KiB."""
 
+_CACHED_BYTES = 1 << 30
+_CACHED_BUFFERS = 64
+_CACHING = {"local-sync": [f"caching:*=*;{_CACHED_BYTES};{_CACHED_BUFFERS}"]}
+"""Allocator that keeps released buffers, of at most so many bytes together, for later calls that
+need the same sizes. IREE's heap zeroes every buffer, which may take longer than the kernels that
+write it. ``local-task`` has a pool of its own (`externalize_transients.POOL_BYTES`)."""
+
 # Creating an instance, a driver, a context or an executable writes unguarded process-wide state
 # inside IREE, so that all of it happens under this lock. Running a model does not take it.
 setup_lock = threading.RLock()
@@ -90,6 +97,11 @@ class Device:
                 for key in [key for key, device in devices.items() if device is self]:
                     del devices[key]
 
+    def trim(self) -> None:
+        """Return the memory of released buffers to the operating system."""
+        if self.driver in _CACHING:
+            self.hal.allocator.trim()
+
     def pin(self) -> None:
         """Keep the device alive for good: other libraries hold its memory for an unknown time."""
         with setup_lock:
@@ -158,19 +170,19 @@ def open_device(driver: str, threads: int | None = None) -> Device:
         key = driver, threads
         device = _devices.get(key) or _in_software.get(key)
         if device is None:
-            device = _create(driver, threads)
+            device = _create(driver, threads, _CACHING.get(driver))
             (_in_software if device.in_software else _devices)[key] = device
         return device
 
 
 def accounting_device(driver: str) -> Device:
-    """Open an unshared device with allocator statistics. ``local-task`` keeps none, so
-    ``local-sync`` is opened instead. Raises `DeviceError`."""
+    """Open an unshared device with allocator statistics, which keeps no released buffers.
+    ``local-task`` has none, so ``local-sync`` is opened instead. Raises `DeviceError`."""
     with setup_lock:
         return _create("local-sync" if driver == "local-task" else driver, 1)
 
 
-def _create(driver: str, threads: int) -> Device:
+def _create(driver: str, threads: int, allocators: list[str] | None = None) -> Device:
     runtime = import_runtime()
     binding = runtime._binding
     try:
@@ -181,7 +193,7 @@ def _create(driver: str, threads: int) -> Device:
                 f"--task_topology_group_count={threads}", f"--task_worker_stack_size={STACK_BYTES}"
             )
         with placed_workers(threads if driver == "local-task" else 0), without_mpi():
-            hal, index, name = _open_first(binding.create_hal_driver(driver), driver)
+            hal, index, name = _open_first(binding.create_hal_driver(driver), driver, allocators)
     except (RuntimeError, ValueError) as error:
         help_ = f"; {_HELP[driver]}" if driver in _HELP else ""
         raise DeviceError(f"cannot open device '{driver}': {brief(error)}{help_}") from error
@@ -197,7 +209,7 @@ def _idle_polling(threads: int) -> IdlePolling | None:
     return IdlePolling(cpus)
 
 
-def _open_first(driver: Any, name: str) -> tuple[Any, int, str]:
+def _open_first(driver: Any, name: str, allocators: list[str] | None) -> tuple[Any, int, str]:
     """Open the driver's first device; return it, its index, and its name."""
     devices = ranked_devices(driver)
     if not devices:
@@ -205,7 +217,7 @@ def _open_first(driver: Any, name: str) -> tuple[Any, int, str]:
     number = devices[0]["device_id"]
     # The runtime numbers CUDA and HIP devices from 1: its 0 stands for any device.
     index = number - 1 if name in ("cuda", "hip") else 0
-    return driver.create_device(devices[0]), index, devices[0]["name"]
+    return driver.create_device(devices[0], allocators=allocators), index, devices[0]["name"]
 
 
 def ranked_devices(driver: Any) -> list[dict[str, Any]]:

@@ -30,18 +30,20 @@ class CallSpec:
 class EntryPoint:
     """The `entry` function of a loaded program, with element types at the ABI for `inputs`.
 
-    `into` is the entry point that writes to preallocated outputs; None if there is none, or if
-    values of inputs determine the size of an output, so that two calls with the same shapes may
-    differ. `is_static` is set if all inputs have static shapes. The inputs numbered in `donated`
-    hand their memory over. `transients` is the size in bytes
-    of the buffer for intermediate results that the entry takes, 0 if it allocates them itself; if
-    the size depends on the inputs, `transients_query` computes it.
+    `is_sized_by_shapes` is set if the shapes of the inputs determine those of all outputs;
+    otherwise values of inputs do, and two calls with the same shapes may differ. `into` is the
+    entry point that writes to preallocated outputs; None if there is none, or if sizes depend on
+    values. `is_static` is set if all inputs have static shapes. The inputs numbered in `donated`
+    hand their memory over. `transients` is the size in bytes of the buffer for intermediate results
+    that the entry takes, 0 if it allocates them itself; if the size depends on the inputs,
+    `transients_query` computes it.
     """
 
     entry: Any
     inputs: Sequence[int]
     outputs: Sequence[np.dtype]
     into: Any
+    is_sized_by_shapes: bool
     is_static: bool
     donated: Collection[int] = ()
     transients: int = 0

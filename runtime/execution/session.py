@@ -25,6 +25,13 @@ _SPARE_CONTEXTS = 4
 """Maximum number of idle contexts that are kept; only one if a context holds memory for
 intermediate results. More contexts exist only while more calls run at once."""
 
+_CALLS_BETWEEN_TRIMS = 256
+"""Number of calls after which the device drops released buffers: those of sizes that are no longer
+needed would stay otherwise, until others find no room."""
+
+_CALLS_OF_OTHER_SIZES = 4
+"""The same for calls that each need other sizes than the one before: all of their buffers stay."""
+
 
 class Session:
     """Runs the entry function of `file` on `device`.
@@ -41,7 +48,10 @@ class Session:
         self._failed = f"model '{self._name}' failed"
         self._specs = require_tensors(file.metadata.inputs)
         self._input_names = [spec.name for spec in self._specs]
-        self._entry_point: EntryPoint | None = _entry_point(file)
+        entry_point = _entry_point(file)
+        self._entry_point: EntryPoint | None = entry_point
+        self._is_static = entry_point.is_static
+        self._is_sized_by_shapes = entry_point.is_sized_by_shapes
         self._reflection = file.function.reflection
         is_large = file.transients or file.transients_query is not None
         self._spare_contexts = 1 if is_large else _SPARE_CONTEXTS
@@ -51,6 +61,11 @@ class Session:
         self._contexts: list[ExecutionContext] = []
         self._made = 0
         """Number of contexts, idle or in use."""
+        self._calls = 0
+        """Number of calls since the last trim, one of other sizes counted as several. Calls side by
+        side may count as one."""
+        self._shapes: list[tuple[int, ...]] = []
+        """Shapes of the inputs of the last call."""
         with setup_lock:
             try:
                 hal_module = runtime.create_hal_module(vm_instance(), device.hal)
@@ -71,6 +86,7 @@ class Session:
         try:
             self.device.require_working()
             if self._is_alone:
+                self._count_call(inputs)
                 return context.run(self._vm_context, inputs, call_spec)
             return self._run(context, inputs, call_spec)
         except STATUS_ERRORS as error:
@@ -97,6 +113,18 @@ class Session:
             self.device.polling.record_call(time.perf_counter() - start)
         return outputs
 
+    def _count_call(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> None:
+        """Trim the device now and then."""
+        shapes = [] if self._is_static else [given.shape for given in inputs]
+        if shapes == self._shapes and self._is_sized_by_shapes:
+            self._calls += 1
+        else:
+            self._calls += _CALLS_BETWEEN_TRIMS // _CALLS_OF_OTHER_SIZES
+            self._shapes = shapes
+        if self._calls >= _CALLS_BETWEEN_TRIMS:
+            self._calls = 0
+            self.device.trim()
+
     def _needs(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> str:
         """The message about the predicted memory of a run on `inputs`; empty if the module has no
         estimate."""
@@ -119,6 +147,7 @@ class Session:
             self._returned.wait_for(lambda: len(self._contexts) == self._made)
             self._contexts, self._made = [], 0
             self._vm_context = self._entry_point = None
+        self.device.trim()
 
     def transient_bytes(self, inputs: Sequence[np.ndarray | DeviceTensor]) -> int:
         """The bytes that a call with `inputs` takes from its caller for intermediate results."""
@@ -172,11 +201,13 @@ class Session:
 def _entry_point(file: ModuleFile) -> EntryPoint:
     inputs = require_tensors(file.metadata.inputs)
     outputs = require_tensors(file.metadata.outputs)
+    is_sized_by_shapes = _are_sized_by_shapes(inputs, outputs)
     return EntryPoint(
         entry=file.function,
         inputs=[hal_type(ELEMENT_TYPES[spec.dtype].dtype) for spec in inputs],
         outputs=[ELEMENT_TYPES[spec.dtype].dtype for spec in outputs],
-        into=file.into if _are_sized_by_shapes(inputs, outputs) else None,
+        into=file.into if is_sized_by_shapes else None,
+        is_sized_by_shapes=is_sized_by_shapes,
         is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
         donated=frozenset(file.metadata.options.get(DONATED_KEY, ())),
         transients=file.transients,

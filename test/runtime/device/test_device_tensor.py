@@ -125,7 +125,8 @@ def test_tensors_outlive_the_model(model):
     np.testing.assert_array_equal(array, rows(3))
 
 
-def test_tensors_outlive_their_device_and_the_interpreter(compiled, tmp_path):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tensors_outlive_their_device_and_the_interpreter(compiled, tmp_path, threads):
     path = tmp_path / "add.vmfb"
     path.write_bytes(compiled("add"))
     script = f"""
@@ -133,18 +134,19 @@ import gc
 import numpy as np
 from graphc.runtime import load
 from graphc.runtime.device import device
-model = load({str(path)!r}, threads=2)
+model = load({str(path)!r}, threads={threads})
 x = np.ones((1 << 14, 4), np.float32)
+array = model(x, x)
 kept, given = (model.run(None, {{"x": x, "y": x}}, on_device=True)[0] for _ in range(2))
 given = np.from_dlpack(given)
 model.close()
 del model
 device._devices.clear()
 gc.collect()
-print(kept.numpy().sum() + given.sum())
+print(kept.numpy().sum() + given.sum() + array.sum())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "262144.0\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "393216.0\n", "")
 
 
 def test_a_tensor_that_is_not_used_any_more_is_freed(model):
