@@ -167,6 +167,8 @@ def _writes(op: ir.Operation, position: int) -> bool:
         return kernel_of(op) is not None
     if op.name == "tensor.insert_slice":
         return position == 1
+    if op.name == "flow.dispatch":  # of the kernels that call this, the first result alone is tied
+        return position == iree.operand_in_place(op)
     if op.name.startswith(("linalg.", "iree_linalg_ext.")):
         return position >= len(op.operands) - len(op.results)  # outputs come last
     return True
