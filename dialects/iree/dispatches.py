@@ -6,8 +6,9 @@ from typing import Any
 from ...mlir import arith, func, ir, memref
 
 _DISPATCH, _NUMBER = "flow.dispatch", "stream.dispatch.workgroup.id"
-_WORK, _GIVEN = 0, 1
+_WORK, _GIVEN, _SIZES, _RESULTS = range(4)
 """Operand segments of a dispatch."""
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 class Dispatch:
@@ -44,6 +45,28 @@ class Dispatch:
         arguments, ties = [*self._arguments, state], [*self._ties, self.given]
         return self._remade(self._work, arguments, ties, [state.type])
 
+    @property
+    def own_result(self) -> int | None:
+        """The number of the result that has memory of its own, beside others that lie in memory of
+        arguments; None if there is no such result, or there are several."""
+        own = [number for number, tie in enumerate(self._ties) if tie < 0]
+        return own[0] if len(own) == 1 < len(self._ties) else None
+
+    def place(self, memory: ir.Value) -> None:
+        """Replace this dispatch by one that computes `own_result` in the tensor `memory`."""
+        number = self.own_result
+        assert number is not None
+        ties = [self.given if tie < 0 else tie for tie in self._ties]
+        self._remade(self._work, [*self._arguments, memory], ties, [], self.sizes_of(number))
+
+    def sizes_of(self, number: int) -> list[ir.Value]:
+        """The dynamic sizes of a result."""
+        types = [ir.RankedTensorType(result.type) for result in self.op.results]
+        dynamic = [type_.shape.count(_DYNAMIC) for type_ in types]
+        before = sum(dynamic[:number])
+        sizes = list(self.op.operands)[len(self.op.operands) - self._segments[_RESULTS] :]
+        return sizes[before : before + dynamic[number]]
+
     def call(self, times: int) -> "Dispatch":
         """Replace this dispatch by one of at most `times` workgroups. The kernel receives the
         original number of workgroups as its last scalar."""
@@ -78,12 +101,16 @@ class Dispatch:
         arguments: Sequence[ir.Value],
         ties: Sequence[int],
         types: Sequence[ir.Type],
+        more_sizes: Sequence[ir.Value] = (),
     ) -> "Dispatch":
-        """Rebuild the dispatch with other operands, and results of `types` after its own."""
+        """Rebuild the dispatch with other operands, and results of `types` after its own. The
+        dynamic sizes of additional arguments are `more_sizes`."""
         op, index = self.op, ir.IndexType.get()
         sizes = list(op.operands)[1 + self.given :]
+        sizes[self._segments[_SIZES] : self._segments[_SIZES]] = more_sizes
         segments = [*self._segments]
         segments[_GIVEN] = len(arguments)
+        segments[_SIZES] += len(more_sizes)
         new = ir.Operation.create(
             op.name,
             results=[*(result.type for result in op.results), *types],

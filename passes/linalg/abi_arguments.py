@@ -8,6 +8,12 @@ from ...mlir import ir
 BUFFER = "!hal.buffer"
 """The type of such an argument."""
 
+OUTPUT = "iree.abi.output"
+"""The mark of the buffer for a result, whose number it holds."""
+
+TRANSIENTS = "iree.abi.transients"
+"""The mark of the buffer for intermediate results."""
+
 
 def append_buffers(function: Any, marks: Sequence[dict[str, ir.Attribute]]) -> None:
     """Append a buffer argument to `function` (a ``func.func``) for each of `marks`, the attribute

@@ -1,13 +1,17 @@
 """A destination-passing entry for small programs: results in caller-allocated buffers."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from ...mlir import ir
 from ..graph_to_linalg.aliasing import consumes_arguments, ops_within
+from ..graph_to_linalg.buffer_views import bytes_of
 from ..infra.base import MODULE, Pass, PassState
 from ..infra.registry import register
-from .abi_arguments import BUFFER, append_buffers
+from .abi_arguments import BUFFER, OUTPUT, TRANSIENTS, append_buffers
+from .externalize_transients import POOL_BYTES
+from .placed_results import place_results
 
 DESTINATION_ENTRY = "main_into"
 """The name that the runtime looks for (`runtime/metadata.py`)."""
@@ -30,6 +34,9 @@ class DpsEntry(Pass):
     A call of @main allocates each result, and the caller frees it when it has copied it: half the
     time of a call with little to compute. @main_into writes to buffers that live from call to call
     (destination-passing style). Kernels are those of @main; the backend merges equal ones.
+
+    Results too large for the runtime to keep their memory go to buffers of the caller likewise, as
+    do the intermediate results of such a program (`externalize-transients`).
 
     A buffer of an earlier call fits only where shapes of arguments decide the sizes of results. Of
     dynamic results that is known from the `graph` program, and said by `sized_by_shapes`.
@@ -57,7 +64,7 @@ class DpsEntry(Pass):
             return "there is no result"
         if consumes_arguments(function.operation):
             return "results lie in memory of donated inputs"
-        if any(str(type_) == BUFFER for type_ in function.type.inputs):
+        if _takes_buffer(function) and not any(map(_may_exceed_pool, function.type.results)):
             return "its intermediate results lie in memory of the caller's"
         if not self.sized_by_shapes and not all(map(_is_static, function.type.results)):
             return "the size of a result depends on values of inputs"
@@ -70,18 +77,50 @@ def _is_static(type_: ir.Type) -> bool:
     return ir.RankedTensorType(type_).has_static_shape
 
 
+def _takes_buffer(function: Any) -> bool:
+    return any(str(type_) == BUFFER for type_ in function.type.inputs)
+
+
+def _may_exceed_pool(type_: ir.Type) -> bool:
+    """Return whether the runtime may have to allocate a result of `type_` in each call."""
+    tensor = ir.RankedTensorType(type_)
+    if not tensor.has_static_shape:
+        return True
+    return math.prod(tensor.shape) * bytes_of(tensor.element_type) > POOL_BYTES
+
+
 def _add_entry(function: Any) -> None:
-    index = ir.IndexType.get()
+    index, results = ir.IndexType.get(), len(function.type.results)
     with ir.InsertionPoint.after(function.operation), function.location:
         entry = function.operation.clone()
         entry.attributes["sym_name"] = ir.StringAttr.get(DESTINATION_ENTRY)
-        for kind in ("arg_attrs", "res_attrs"):  # names are for who reads the other one
-            if kind in entry.attributes:
-                del entry.attributes[kind]
+        _drop_names(entry)
         append_buffers(
             entry,
-            [
-                {"iree.abi.output": ir.IntegerAttr.get(index, number)}
-                for number in range(len(function.type.results))
-            ],
+            [{OUTPUT: ir.IntegerAttr.get(index, number)} for number in range(results)],
         )
+        _place_results(entry, results)
+
+
+def _place_results(entry: ir.Operation, results: int) -> None:
+    if len(entry.regions[0].blocks) > 1:
+        return
+    buffers = list(entry.regions[0].blocks[0].arguments)[-results:]
+    placed = place_results(entry, buffers)
+    marks = list(ir.ArrayAttr(entry.attributes["arg_attrs"]))
+    for number in placed:
+        marks[number - results] = ir.DictAttr.get({})
+    entry.attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
+
+
+def _drop_names(entry: Any) -> None:
+    """Remove the names of inputs and results, which are for who reads the other function."""
+    if "res_attrs" in entry.attributes:
+        del entry.attributes["res_attrs"]
+    if "arg_attrs" not in entry.attributes:
+        return
+    kept = [
+        {each.name: each.attr for each in ir.DictAttr(given) if each.name == TRANSIENTS}
+        for given in ir.ArrayAttr(entry.attributes["arg_attrs"])
+    ]
+    entry.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in kept])

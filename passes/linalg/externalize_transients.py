@@ -6,7 +6,7 @@ from typing import Any
 from ...mlir import ir
 from ..infra.base import MODULE, Pass, PassState
 from ..infra.registry import register
-from .abi_arguments import append_buffers
+from .abi_arguments import TRANSIENTS, append_buffers
 
 POOL_BYTES = 64 << 20
 """The size up to which the backend's CPU runtime keeps the memory of a call for the next one
@@ -42,4 +42,4 @@ class ExternalizeTransients(Pass):
                     statistics = state.statistics(self.name)
                     statistics.record_declined("main", "it branches between kernels")
                     continue
-                append_buffers(function, [{"iree.abi.transients": ir.UnitAttr.get()}])
+                append_buffers(function, [{TRANSIENTS: ir.UnitAttr.get()}])
