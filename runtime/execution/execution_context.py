@@ -11,9 +11,11 @@ from ..device.device import Device, import_runtime
 from ..device.device_local import RemoteInput, RemoteMemory, RemoteOutput
 from ..device.device_tensor import DeviceTensor
 from ..device.host_visible import LocalInput, LocalMemory, LocalOutput
+from ..files.module_file import TransientsSize
 from .arguments import Arguments, Slot
 from .donated_input import DonatedInput
 from .preallocated_outputs import PreallocatedOutputs, are_small
+from .recycled_outputs import RecycledOutputs
 from .transients import Transients
 
 
@@ -34,9 +36,8 @@ class EntryPoint:
     otherwise values of inputs do, and two calls with the same shapes may differ. `into` is the
     entry point that writes to preallocated outputs; None if there is none, or if sizes depend on
     values. `is_static` is set if all inputs have static shapes. The inputs numbered in `donated`
-    hand their memory over. `transients` is the size in bytes of the buffer for intermediate results
-    that the entry takes, 0 if it allocates them itself; if the size depends on the inputs,
-    `transients_query` computes it.
+    hand their memory over. `transients` and `into_transients` are the sizes of the buffers for
+    intermediate results that the entry points take.
     """
 
     entry: Any
@@ -45,9 +46,9 @@ class EntryPoint:
     into: Any
     is_sized_by_shapes: bool
     is_static: bool
+    transients: TransientsSize
+    into_transients: TransientsSize
     donated: Collection[int] = ()
-    transients: int = 0
-    transients_query: Any = None
 
 
 class ExecutionContext:
@@ -70,13 +71,13 @@ class ExecutionContext:
             self._memory = RemoteMemory
         for number in entry_point.donated:
             self.slots[number] = DonatedInput(device, entry_point.inputs[number])
-        self._transients = Transients(device, entry_point.transients, entry_point.transients_query)
+        self._transients = Transients(device, entry_point.transients)
         self._arguments: Arguments | None = None
         """Created by the first call, which fails if their memory cannot be allocated."""
         self._shapes: list[tuple[int, ...]] | None = []
         """Shapes of the feeds of the last call without preallocated outputs; None for a static
         program."""
-        self._preallocated: PreallocatedOutputs | None = None
+        self._preallocated: PreallocatedOutputs | RecycledOutputs | None = None
 
     def run(
         self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
@@ -96,12 +97,28 @@ class ExecutionContext:
     def _record_sizes(
         self, shapes: list[tuple[int, ...]] | None, given: Sequence[Any], call_spec: CallSpec
     ) -> None:
-        """Preallocate outputs like `given` if two calls in a row had the same `shapes`, asked for
-        all outputs, and these are small."""
+        """Take the memory of outputs like `given` from the caller if two calls in a row had the
+        same `shapes`, asked for all outputs, and these are small, or too large for the device to
+        keep their memory."""
         again, self._shapes, self._preallocated = shapes == self._shapes, shapes, None
-        if again and [*call_spec.outputs] == [*range(len(self._outputs))] and are_small(given):
-            into = self._entry_point.into
-            self._preallocated = PreallocatedOutputs(self._device, into, self.slots, given, shapes)
+        if not again or [*call_spec.outputs] != [*range(len(self._outputs))]:
+            return
+        if all(map(np.size, given)):
+            self._preallocated = self._preallocate(given, shapes)
+
+    def _preallocate(
+        self, outputs: Sequence[np.ndarray], shapes: list[tuple[int, ...]] | None
+    ) -> PreallocatedOutputs | RecycledOutputs | None:
+        device, into = self._device, self._entry_point.into
+        size = self._entry_point.into_transients
+        if device.pool_bytes is not None and any(e.nbytes > device.pool_bytes for e in outputs):
+            self._transients.release()
+            self._arguments = None
+            transients = Transients(device, size)
+            return RecycledOutputs(device, into, self.slots, outputs, shapes, transients)
+        if are_small(outputs) and not size.buffers:
+            return PreallocatedOutputs(device, into, self.slots, outputs, shapes)
+        return None
 
     def _run_entry(
         self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec

@@ -15,8 +15,8 @@ _MOST_BYTES = 1 << 15
 
 
 def are_small(outputs: Sequence[np.ndarray]) -> bool:
-    """Return whether to preallocate and copy `outputs`: they are small, and none is empty."""
-    return sum(each.nbytes for each in outputs) <= _MOST_BYTES and all(map(np.size, outputs))
+    """Return whether to preallocate and copy `outputs`: they are small."""
+    return sum(each.nbytes for each in outputs) <= _MOST_BYTES
 
 
 class PreallocatedOutputs:

@@ -92,7 +92,7 @@ def _input(array: np.ndarray, path: Path) -> str:
 def _transients(contents: bytes | memoryview, inputs: Sequence[np.ndarray]) -> list[str]:
     """The argument for the buffer of intermediate results, if the module takes one."""
     file = read_module(open_file(bytes(contents)))
-    if not file.transients and file.transients_query is None:
+    if not file.transients.buffers:
         return []
     session = Session(file, open_device("local-sync", 1))
     try:

@@ -53,8 +53,7 @@ class Session:
         self._is_static = entry_point.is_static
         self._is_sized_by_shapes = entry_point.is_sized_by_shapes
         self._reflection = file.function.reflection
-        is_large = file.transients or file.transients_query is not None
-        self._spare_contexts = 1 if is_large else _SPARE_CONTEXTS
+        self._spare_contexts = 1 if file.transients.buffers else _SPARE_CONTEXTS
         self._lock = threading.Lock()
         self._returned = threading.Condition(self._lock)
         self._closed = False
@@ -211,7 +210,7 @@ def _entry_point(file: ModuleFile) -> EntryPoint:
         is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
         donated=frozenset(file.metadata.options.get(DONATED_KEY, ())),
         transients=file.transients,
-        transients_query=file.transients_query,
+        into_transients=file.into_transients,
     )
 
 

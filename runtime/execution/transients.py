@@ -5,18 +5,19 @@ from typing import Any
 
 from ..device.buffers import LOCAL, allocate
 from ..device.device import Device, import_runtime
+from ..files.module_file import TransientsSize
 
 _SURPLUS = 4
 """A buffer of more than so many times the size that a call needs is replaced by a smaller one."""
 
 
 class Transients:
-    """The buffer of a program that takes one from its caller: of `size` bytes, or of as many as the
-    function `query` computes from the arguments of a call."""
+    """The buffer of a program that takes one from its caller, as `size` tells."""
 
-    def __init__(self, device: Device, size: int, query: Any):
-        self._device, self.size, self._query = device, size, query
-        """The size of the buffer, 0 if there is none yet."""
+    def __init__(self, device: Device, size: TransientsSize):
+        self._device, self._query = device, size.query
+        self.size = size.constant
+        """The size of the buffer, 0 if it is not known yet."""
         self._made: list[Any] = []
         self._shapes: list[tuple[int, ...]] | None = None
 
@@ -25,6 +26,10 @@ class Transients:
         if not self._made and (self.size or self._query is not None):
             self._made = [allocate(self._device, max(self.size, 1), LOCAL, "DEFAULT|MAPPING")]
         return self._made
+
+    def release(self) -> None:
+        """Free the buffer. The next call that needs it allocates another."""
+        self._made = []
 
     def fit(self, vm_context: Any, shapes: list[tuple[int, ...]], arguments: Sequence[Any]) -> bool:
         """Make the buffer fit inputs of `shapes`, which `arguments` begins with. Returns whether it

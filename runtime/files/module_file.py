@@ -43,6 +43,23 @@ _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(complex<\w+>|\w+)>")
 
 
 @dataclass(frozen=True)
+class TransientsSize:
+    """The size of the buffer for intermediate results that a function takes from its caller.
+
+    `constant` is the size in bytes. If the sizes of inputs determine it, `query` is the function
+    that computes it from the arguments. 0 and None if the function takes no such buffer.
+    """
+
+    constant: int = 0
+    query: Any = None
+
+    @property
+    def buffers(self) -> int:
+        """The number of buffers that the function takes for this."""
+        return 1 if self.constant or self.query is not None else 0
+
+
+@dataclass(frozen=True)
 class ModuleFile:
     """A module that passed all checks, mapped or copied into memory."""
 
@@ -53,11 +70,10 @@ class ModuleFile:
     function: Any
     into: Any = None
     """The entry point that writes to preallocated outputs, if there is one."""
-    transients: int = 0
-    """Size in bytes of the buffer for intermediate results that the caller passes to `function`; 0
-    if it takes none, or if the sizes of inputs determine it."""
-    transients_query: Any = None
-    """The function that computes this size from the arguments of `function`, if it is dynamic."""
+    transients: TransientsSize = TransientsSize()
+    """Of `function`."""
+    into_transients: TransientsSize = TransientsSize()
+    """Of `into`."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +133,19 @@ def read_module(file: OpenedFile) -> ModuleFile:
                 f"{origin}: the module multiplies by the tiles of AMX, which the system does not "
                 "let this process use (arch_prctl refuses them); compile it with precision strict"
             )
-        transients = _read_transients(function)
-        query = None if transients else _find_query(module, function)
-        _check_signature(metadata, function, buffers=1 if transients or query is not None else 0)
+        transients = _read_transients(module, function)
+        _check_signature(metadata, function, buffers=transients.buffers)
         into = module.lookup_function(DESTINATION_ENTRY)
+        into_transients = TransientsSize()
         if into is not None:
-            _check_signature(metadata, into, buffers=len(metadata.outputs))
+            into_transients = _read_transients(module, into)
+            buffers = into_transients.buffers + len(metadata.outputs)
+            _check_signature(metadata, into, buffers=buffers)
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
-    return ModuleFile(origin, contents, metadata, module, function, into, transients, query)
+    return ModuleFile(
+        origin, contents, metadata, module, function, into, transients, into_transients
+    )
 
 
 def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
@@ -168,7 +188,12 @@ def _read_metadata(function: Any) -> ModelMetadata:
     return ModelMetadata.from_json(text)
 
 
-def _read_transients(function: Any) -> int:
+def _read_transients(module: Any, function: Any) -> TransientsSize:
+    size = _read_size(function)
+    return TransientsSize(size, None if size else _find_query(module, function))
+
+
+def _read_size(function: Any) -> int:
     text = function.reflection.get(_TRANSIENTS, "0")
     if not text.isdecimal() or len(text) > _LONGEST_SIZE:
         raise ModuleFileError(f"the code takes {text!r} bytes for intermediate results")

@@ -16,6 +16,7 @@ from graphc.runtime import compile_module, resolve_target
 from graphc.runtime.device.device import open_device
 from graphc.runtime.execution.execution_context import CallSpec
 from graphc.runtime.execution.session import Session
+from graphc.runtime.files.module_file import TransientsSize
 
 ROWS, COLUMNS = 300, 128
 
@@ -50,7 +51,7 @@ def without_pool(monkeypatch):
 
 
 def _transients(model):
-    return model._measured[0].transients
+    return model._measured[0].transients.constant
 
 
 def test_small_ones_are_the_runtimes():
@@ -85,7 +86,7 @@ def test_named_sizes(threads):
     made = _images()
     with graphc.compile(made, threads=threads) as model:
         assert _transients(model) == 0
-        assert model._measured[0].transients_query is not None
+        assert model._measured[0].transients.query is not None
         for n, h, w in ((1, 20, 30), (1, 20, 30), (2, 9, 8), (1, 90, 100), (1, 7, 7), (1, 90, 100)):
             _check(model, made, (n, 3, h, w))
 
@@ -116,7 +117,7 @@ def test_sizes_that_follow_values_are_the_runtimes():
     made = build_model(nodes, {"x": (np.float32, ("rows", 4))}, ["y"], {}, opset=17)
     x = np.arange(-8, 16, dtype=np.float32).reshape(6, 4)
     with graphc.compile(made) as model:
-        assert model._measured[0].transients_query is None
+        assert model._measured[0].transients.query is None
         assert model(x) == np.sum(np.nonzero(np.maximum(x, 0)))
 
 
@@ -131,7 +132,7 @@ def test_long_formulas_of_sizes():
     made = build_model(nodes, {"x": (np.float32, (1, 3, "h", 4))}, ["y"], {}, opset=17)
     with graphc.compile(made) as model:
         assert "size" in str(graphc.import_onnx(made))
-        assert model._measured[0].transients_query is not None
+        assert model._measured[0].transients.query is not None
         for h in (64, 95, 32):
             _check(model, made, (1, 3, h, 4))
 
@@ -163,7 +164,7 @@ def test_they_count_as_memory_of_a_run(monkeypatch):
 @pytest.mark.usefixtures("without_pool")
 def test_more_than_there_is():
     with graphc.compile(_model()[0], threads=1) as model:
-        file = replace(model._measured[0], transients=1 << 60)
+        file = replace(model._measured[0], transients=TransientsSize(1 << 60))
     session = Session(file, open_device("local-sync", 1))
     for _ in range(2):
         with pytest.raises(OutOfMemoryError, match="there is no memory for it"):
