@@ -6,11 +6,17 @@ from typing import Any
 import numpy as np
 
 from ...dialects import graph, iree
-from ...mlir import arith, ir, tensor
+from ...mlir import arith, ir, tensor, vector
 from .dispatch import behind_barrier, follows_reduction, in_own_dispatch, materialized
 from .generic import fill, generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
 from .movement import reshape_tensor
+from .reduction_kernel import (
+    AxisReduction,
+    has_reduction_kernel,
+    reduce_by_kernel,
+    scan_by_kernel,
+)
 from .scalar import apply_number_rule, convert_scalar
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
@@ -135,11 +141,16 @@ def _reduction(
     @lowers(op_class)
     def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         type_ = graph.type_of(op.operation.operands[0])
-        wide = accumulator(type_.dtype)
-        reduced = reduce_axes(
-            ctx, x, type_, op.attrs["axes"], initial(wide),
-            lambda element, total: apply_number_rule(scalar_class, wide, element, total),
-        )  # fmt: skip
+        axes, wide = op.attrs["axes"], accumulator(type_.dtype)
+
+        def combine(element: ir.Value, total: ir.Value) -> ir.Value:
+            return apply_number_rule(scalar_class, wide, element, total)
+
+        if has_reduction_kernel(ctx, op, axes):
+            key = scalar_class.OPERATION_NAME
+            given = AxisReduction(x, type_, axes, combine, initial(wide), key)
+            return _finish(ctx, op, reduce_by_kernel(ctx, given, None))
+        reduced = reduce_axes(ctx, x, type_, axes, initial(wide), combine)
         return _finish(ctx, op, reduced)
 
 
@@ -152,16 +163,29 @@ _reduction(graph.ReduceMinOp, graph.MinOp, graph.highest)
 @lowers(graph.ReduceMeanOp)
 def reduce_mean(ctx: Lowering, op: graph.ReduceMeanOp, x: ir.Value) -> ir.Value:
     type_ = graph.type_of(op.operation.operands[0])
-    wide = accumulator(type_.dtype)
-    count = graph.element_count([type_.shape[axis] for axis in op.attrs["axes"]])
-    reduced = reduce_axes(
-        ctx, x, type_, op.attrs["axes"], 0,
-        lambda element, total: apply_number_rule(graph.AddOp, wide, element, total),
-    )  # fmt: skip
+    axes, wide = op.attrs["axes"], accumulator(type_.dtype)
+    count = graph.element_count([type_.shape[axis] for axis in axes])
+
+    def add(element: ir.Value, total: ir.Value) -> ir.Value:
+        return apply_number_rule(graph.AddOp, wide, element, total)
+
+    if graph.is_float(type_.dtype) and has_reduction_kernel(ctx, op, axes):
+        given = AxisReduction(x, type_, axes, add, 0, op.OPERATION_NAME)
+        return _finish(ctx, op, reduce_by_kernel(ctx, given, _divide))
+    reduced = reduce_axes(ctx, x, type_, axes, 0, add)
     divisor = _count_scalar(ctx, count, wide)
     return _finish(
         ctx, op, reduced, lambda total: apply_number_rule(graph.DivOp, wide, total, divisor)
     )
+
+
+def _divide(total: ir.Value, count: ir.Value) -> ir.Value:
+    """`total`, a float or a vector of floats, divided by an index."""
+    element = total.type.element_type if isinstance(total.type, ir.VectorType) else total.type
+    number = arith.uitofp(element, arith.index_cast(ir.IntegerType.get_signless(64), count))
+    if element != total.type:
+        number = vector.broadcast(total.type, number)
+    return arith.divf(total, number)
 
 
 def _count_scalar(ctx: Lowering, count: Size, dtype: np.dtype) -> ir.Value:
@@ -286,7 +310,14 @@ def _cumulative(op_class: type[graph.GraphOp], combine: type[graph.GraphOp], sta
     @lowers(op_class)
     def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         type_, attrs = graph.type_of(op.operation.operands[0]), op.attrs
-        wide = accumulator(type_.dtype)
+        axis, wide = attrs["axis"], accumulator(type_.dtype)
+        if axis < type_.rank - 1 and has_reduction_kernel(ctx, op, [axis]):
+            given = AxisReduction(
+                x, type_, [axis],
+                lambda element, total: apply_number_rule(combine, wide, element, total),
+                start, combine.OPERATION_NAME,
+            )  # fmt: skip
+            return scan_by_kernel(ctx, given, bool(attrs["exclusive"]), bool(attrs["reverse"]))
         backwards = attrs["axis"] if attrs["reverse"] else None
         x = _converted(ctx, x, type_, wide, backwards)
         x = running(
