@@ -35,21 +35,30 @@ HERE = Path(__file__).parent
 LONGEST = tuple(
     HERE / name
     for name in (
-        "conformance/test_cuda_suite.py",
         "test_gpu_targets.py",
+        "conformance/test_cuda_suite.py",
+        "frontend/onnx/operators/test_resize.py",
         "frontend/onnx/operators/test_recurrent.py",
-        "fuzz/test_fuzz.py",
-        "frontend/onnx/operators/test_attention.py",
-        "debugging/test_reduction.py",
-        "passes/infra/test_checked_models.py",
-        "frontend/onnx/microsoft/test_attention.py",
         "frontend/onnx/operators/test_movement.py",
+        "passes/cpu/test_winograd.py",
+        "fuzz/test_fuzz.py",
+        "frontend/onnx/operators/test_indexing.py",
+        "passes/cpu/test_int8_kernels.py",
+        "frontend/onnx/operators/test_pooling.py",
+        "test_shared_kernels.py",
+        "debugging/test_reduction.py",
+        "frontend/onnx/operators/test_attention.py",
+        "frontend/onnx/operators/test_convolution.py",
+        "passes/cpu/test_direct_convolution.py",
+        "frontend/onnx/operators/test_detection.py",
+        "test_data_dependent_sizes.py",
+        "frontend/onnx/operators/test_elementwise.py",
         "frontend/onnx/operators/test_reduction.py",
-        "frontend/onnx/operators/test_contraction.py",
-        "test_models.py",
+        "frontend/onnx/microsoft/test_attention.py",
+        "passes/cpu/test_fused_attention.py",
     )
 )
-"""The files that take longest, about 15 s of one processor and more, in that order."""
+"""The files that take longest, 25 s of one processor and more, in that order."""
 
 
 def pytest_collection_modifyitems(items):
