@@ -71,9 +71,9 @@ class ModuleFile:
     into: Any = None
     """The entry point that writes to preallocated outputs, if there is one."""
     transients: TransientsSize = TransientsSize()
-    """Of `function`."""
+    """Buffers that `function` takes for intermediate results."""
     into_transients: TransientsSize = TransientsSize()
-    """Of `into`."""
+    """Buffers that `into` takes for them."""
 
 
 @dataclass(frozen=True)

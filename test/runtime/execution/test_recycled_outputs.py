@@ -26,7 +26,7 @@ def small_pool(monkeypatch):
 
 @pytest.fixture
 def model(compiled):
-    """Of threes, the sums 6 and 9, or, written to given memory, the products 9 and 27."""
+    """A model of sums; written to given memory, the results are products: 6 and 9, or 9 and 27."""
     with load(compiled("destined"), threads=2) as model:
         model._session._choice.decided_on_workers = True
         yield model
