@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dialects import graph, iree
+from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
 from ..kernels.reduction import (
@@ -15,7 +16,6 @@ from ..kernels.reduction import (
     WORKGROUPS_PER_THREAD,
     Columns,
     Combine,
-    Finish,
     ReductionEmitter,
     ReductionShape,
 )
@@ -45,23 +45,36 @@ class AxisReduction:
 
 
 def has_reduction_kernel(ctx: Lowering, op: graph.GraphOp, axes: Sequence[int]) -> bool:
-    """Return whether the kernel applies to `op` on its first operand along `axes`.
+    """Return whether the kernel applies to `op` on its first operand along `axes`; the report says
+    why not."""
+    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors:
+        return False
+    reason = _reason_against(ctx, op, axes)
+    statistics, node = ctx.statistics("reduction-kernel"), node_name(op.operation)
+    if reason is not None:
+        statistics.record_declined(node, reason)
+        return False
+    statistics.record_fired(node)
+    return True
 
-    It does not follow or precede an elementwise op, which the backend fuses with a reduction.
-    """
+
+def _reason_against(ctx: Lowering, op: graph.GraphOp, axes: Sequence[int]) -> str | None:
     operand, *_ = op.operation.operands
     type_ = graph.type_of(operand)
-    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or type_.dtype not in _DTYPES:
-        return False
-    if not _are_adjacent(axes) or 0 in type_.shape or not _is_alone(op):
-        return False
+    if type_.dtype not in _DTYPES:
+        return "it has no kernel for the element type"
+    if not _are_adjacent(axes) or 0 in type_.shape:
+        return "its axes are not adjacent, or an axis is empty"
+    if not _is_alone(op):
+        return "the backend fuses it with an elementwise op beside it"
     outer, extent, inner = _merged(type_, axes)
     if isinstance(inner, int) and inner < ctx.cpu.lanes and inner != 1:
-        return False
+        return "what lies behind its axes does not fill a vector"
     if inner == 1 and isinstance(extent, int) and extent < _LEAST_ROW:
-        return False
+        return "its rows do not fill vectors"
     total = outer * extent * inner
-    return not isinstance(total, int) or total >= _LEAST_ELEMENTS
+    is_small = isinstance(total, int) and total < _LEAST_ELEMENTS
+    return "it has few elements" if is_small else None
 
 
 def _are_adjacent(axes: Sequence[int]) -> bool:
@@ -95,7 +108,9 @@ def reduce_by_kernel(
     def workgroup(
         emitter: ReductionEmitter, workgroup_id: ir.Value, columns: Columns, is_rows: bool
     ) -> None:
-        finished: Finish = lambda x: x if finish is None else finish(x, emitter.extent)  # noqa: E731
+        def finished(total: ir.Value) -> ir.Value:
+            return total if finish is None else finish(total, emitter.extent)
+
         reduce = emitter.reduce_rows if is_rows else emitter.reduce_columns
         reduce(workgroup_id, columns, finished)
 

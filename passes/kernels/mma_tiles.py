@@ -7,12 +7,11 @@ import ml_dtypes
 import numpy as np
 
 from ...dialects import graph
-from .mma_matmul import MmaShape, MmaTile
+from .mma_matmul import F32, MmaShape, MmaTile
 from .mma_operands import VECTOR, ImageWindows, widest_copy
 
 MMA_TYPES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 """Element types of the operands of ``mma.sync``; the accumulators are f32."""
-F32 = np.dtype(np.float32)
 MAX_ELEMENTS = 1 << 31
 """Elements of an operand or result, less than these: indices have 32 bits."""
 
