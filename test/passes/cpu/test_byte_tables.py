@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import onnxruntime
 import pytest
+from node_list import NodeList
 from numerics import build_model
 from onnx import helper
 
@@ -39,21 +40,8 @@ def pipeline_of(unit: str) -> str:
     return PIPELINE.format(unit, multiplies, UNITS[unit][1])
 
 
-class _Net:
+class _Net(NodeList):
     """Nodes between quantizations, as a QDQ model has them."""
-
-    def __init__(self):
-        self.nodes, self.constants = [], {}
-
-    def constant(self, array) -> str:
-        name = f"c{len(self.constants)}"
-        self.constants[name] = np.asarray(array)
-        return name
-
-    def node(self, op, inputs, **attrs) -> str:
-        name = f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], **attrs))
-        return name
 
     def dequantize(self, x: str, scale: float, zero: np.generic) -> str:
         parameters = [self.constant(np.float32(scale)), self.constant(zero)]

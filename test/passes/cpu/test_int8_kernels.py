@@ -3,6 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+from node_list import NodeList
 from numerics import build_model
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
@@ -144,22 +145,12 @@ def test_channels_that_the_weights_know(groups):
     np.testing.assert_array_equal(compiled.run(None, feeds)[0], session.run(None, feeds)[0])
 
 
-class _Quantized:
+class _Quantized(NodeList):
     """A model whose nodes are quantized as ONNX Runtime's quantizer does it."""
 
     def __init__(self, activations: type, seed: int):
-        self.random = np.random.default_rng(seed)
-        self.nodes, self.constants, self.activations = [], {}, activations
-
-    def constant(self, array) -> str:
-        name = f"c{len(self.constants)}"
-        self.constants[name] = np.asarray(array)
-        return name
-
-    def node(self, op, inputs, **attrs) -> str:
-        name = f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], **attrs))
-        return name
+        super().__init__()
+        self.random, self.activations = np.random.default_rng(seed), activations
 
     def quantize(self, x: str, scale: float, zero: int, back: bool = True) -> str:
         parameters = [self.constant(np.float32(scale)), self.constant(self.activations(zero))]
