@@ -11,7 +11,7 @@ import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
-from ..operators.convolution import integer_conv, per_filter
+from ..operators.integer_convolution import integer_conv, per_filter
 from ..operators.movement import concat
 from ..operators.pooling import by_kernel, pool_window, window_means
 from ..operators.quantization import (

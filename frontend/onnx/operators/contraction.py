@@ -117,7 +117,11 @@ def as_signed(x: ir.Value, zero: ir.Value | None) -> tuple[ir.Value, ir.Value | 
         raise graph.TypeRuleError(f"needs integers of 8 bits, not {dtype}")
     shift = 0 if dtype == np.int8 else 128
     middle = graph.constant(value=np.array(shift, np.int32))
-    if shift:
+    constant = graph.graph_op(x.owner)
+    if shift and isinstance(constant, graph.ConstantOp):  # however large it would be in between
+        signed = (constant.attrs["value"] ^ np.uint8(128)).view(np.int8)
+        x = graph.constant(value=signed)
+    elif shift:
         x = graph.cast(graph.sub(graph.cast(x, to=np.int32), middle), to=np.int8)
     if zero is None:
         return x, graph.constant(value=np.array(-shift, np.int32)) if shift else None

@@ -1,16 +1,12 @@
 """Convolutions."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from ....dialects import graph
 from ....dialects.symbolic import Dim, floordiv, maximum
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
 from . import window_matmul
-from .contraction import as_signed, reshaped_constant, sum_over
 from .windows import apply_symbolic, pad_spatial, resolve_window
 
 
@@ -152,66 +148,3 @@ def _transposed_padding(image, kernel, strides, dilations, extra, pads, auto_pad
     less = [floordiv(t, 2) for t in totals]
     more = [t - half for t, half in zip(totals, less, strict=True)]
     return (*((less, more) if auto_pad == "SAME_UPPER" else (more, less)), extra)
-
-
-@onnx_op("ConvInteger", since=10)
-def conv_integer(x, w, x_zero_point=None, w_zero_point=None, **attributes):
-    """Zero points have one element, or one per filter of `w`."""
-    return integer_conv(x, w, x_zero_point, w_zero_point, **attributes)
-
-
-def integer_conv(
-    x: ir.Value,
-    w: ir.Value,
-    x_zero: ir.Value | None,
-    w_zero: ir.Value | None,
-    *,
-    auto_pad="NOTSET",
-    dilations=None,
-    group=1,
-    kernel_shape=None,
-    pads=None,
-    strides=None,
-) -> ir.Value:
-    """The convolution of 8-bit ``x - x_zero`` with ``w - w_zero`` as i32; padding is with `x_zero`.
-
-    It runs on i8, with ``x_zero sum(w)`` taken off afterwards; where weights have a zero point
-    even among signed numbers, on the differences, which take 16 bits.
-    """
-    image, weights = graph.type_of(x), graph.type_of(w)
-    kernel = spatial_kernel(image, weights, kernel_shape)
-    window = resolve_window(image.shape[2:], kernel, strides, dilations, pads, auto_pad)
-    x, x_zero = as_signed(x, None if x_zero is None else reshaped_constant(x_zero, []))
-    w, w_zero = as_signed(w, None if w_zero is None else per_filter(w_zero, weights.rank))
-    if w_zero is not None:
-        x, x_zero = _difference(x, x_zero), None
-        w = _difference(w, w_zero)
-    if x_zero is not None or window.is_symbolic:
-        low, high = window.low, window.high
-        zero = graph.constant(value=np.array(0, np.int32)) if x_zero is None else x_zero
-        zero = graph.cast(zero, to=graph.type_of(x).dtype)
-        x = graph.pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
-        window = replace(window, low=(0,) * len(kernel), high=(0,) * len(kernel))
-    offsets = None
-    if x_zero is not None:
-        sums = sum_over(w, range(1, weights.rank))
-        sums = graph.reshape(sums, shape=[weights.shape[0], *[1] * len(kernel)])
-        offsets = graph.mul(sums, x_zero)
-    y = graph.conv(
-        x, w, strides=window.strides, dilations=window.dilations, low=window.static_low,
-        high=window.static_high, groups=group, layout="channels_first",
-    )  # fmt: skip
-    return y if offsets is None else graph.sub(y, offsets)
-
-
-def per_filter(value: ir.Value, rank: int) -> ir.Value:
-    """A parameter of weights of `rank`: one element as a scalar, one per filter along axis 0."""
-    shape = graph.type_of(value).shape
-    if shape in ((), (1,)):
-        return reshaped_constant(value, [])
-    return reshaped_constant(value, [*shape, *[1] * (rank - 1)])
-
-
-def _difference(x: ir.Value, zero: ir.Value | None) -> ir.Value:
-    wide = graph.cast(x, to=np.int32)
-    return graph.cast(wide if zero is None else graph.sub(wide, zero), to=np.int16)

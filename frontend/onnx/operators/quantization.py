@@ -11,7 +11,7 @@ from ....mlir import ir
 from ..importing.registry import onnx_op
 from ..importing.tensors import dtype_of
 from .contraction import integer_matmul, matmul_of_any_rank, reshaped_constant
-from .convolution import integer_conv, per_filter
+from .integer_convolution import integer_conv, per_filter
 from .scales import require_quantized, require_scale
 
 _F32 = np.dtype(np.float32)

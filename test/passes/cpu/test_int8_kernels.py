@@ -123,6 +123,44 @@ def test_conv_integer(unit, known):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_weights_with_zero_points(unit, known):
+    """Unsigned weights: their zero point takes off sums over windows, or rows, of the input."""
+    random = np.random.default_rng(3)
+    nodes, weights, feeds = [], {}, {}
+    inputs = {"zero": (np.uint8, ())}
+    feeds["zero"] = np.array(131, np.uint8)
+    cases = [*CONVS[:5], *GROUPED[::2]] if known else [CONVS[1], CONVS[4], GROUPED[1], GROUPED[4]]
+    expected = []
+    for i, (image, features, kernel, strides, dilations, pads, *groups) in enumerate(cases):
+        group = sum(groups or [1])
+        x = feeds[f"x{i}"] = _bytes(random, np.uint8, image)
+        w = _bytes(random, np.uint8, (features, image[1] // group, *kernel))
+        zero = random.integers(0, 255, features if i % 2 else (), np.uint8)
+        weights |= {f"w{i}": w, f"z{i}": zero}
+        names = [f"{axis}{i}" for axis in "nhw"]
+        shape = image if known else (names[0], image[1], *names[1 : len(image) - 1])
+        inputs[f"x{i}"] = (np.uint8, shape)
+        attributes = {"pads": pads, "strides": strides, "dilations": dilations, "group": group}
+        names = [f"x{i}", f"w{i}", "zero", f"z{i}"]
+        nodes.append(helper.make_node("ConvInteger", names, [f"y{i}"], **attributes))
+        per_filter = zero.reshape(-1, *[1] * (w.ndim - 1)) if i % 2 else zero
+        expected.append(_convolved(x - np.int64(131), w - per_filter.astype(np.int64), attributes))
+    model = build_model(nodes, inputs, [f"y{i}" for i in range(len(cases))], weights)
+    compiled = graphc.compile(model, pipeline=pipeline_of(unit), threads=2)
+    assert compiled.report.rewrites["pack-int8-conv"].count == len(cases)
+    for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):
+        np.testing.assert_array_equal(ours, truth)
+
+
+def _convolved(x: np.ndarray, w: np.ndarray, attributes: dict) -> np.ndarray:
+    """Exact: f64 holds all sums."""
+    node = helper.make_node("Conv", ["x", "w"], ["y"], **attributes)
+    model = build_model([node], {n: (np.float64, a.shape) for n, a in (("x", x), ("w", w))}, ["y"])
+    feeds = {"x": x.astype(np.float64), "w": w.astype(np.float64)}
+    return ReferenceEvaluator(model).run(None, feeds)[0]
+
+
 @pytest.mark.parametrize("groups", [1, 16])
 def test_channels_that_the_weights_know(groups):
     """Images whose channels only the weights tell."""
