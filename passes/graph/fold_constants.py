@@ -33,7 +33,8 @@ class FoldConstants(Pass):
     whatever its operands are.
 
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
-    larger by `max-bytes` at most: the result, less the operands that nothing else uses. Constants
+    larger by `max-bytes` at most: the result, less the operands that nothing else uses. Slices of
+    one constant that nothing else uses free it together. Constants
     that are dequantized from `min-bits` to 8 bits may grow, as kernels want weights that are
     constants. Ops with regions, and results with symbolic sizes, are left alone. One walk in
     program order suffices, since operands come before their uses.
@@ -95,7 +96,7 @@ class FoldConstants(Pass):
         if isinstance(op, graph.ExpandOp) and size > BROADCAST_BYTES:
             return "broadcasting is cheaper than reading the result"
         constants = {value for value in op.operation.operands if _is_constant(value)}
-        growth = size - sum(_bytes(value) for value in constants if _dies_with(op, value))
+        growth = size - sum(_freed_bytes(op, value) for value in constants)
         if growth > self.max_bytes:
             return f"the constants would grow by {growth:,} bytes"
         return None
@@ -169,6 +170,19 @@ def _no_elements(value: ir.Value) -> np.ndarray:
 def _bytes(value: ir.Value) -> int:
     type_ = graph.type_of(value)
     return math.prod(type_.static_shape) * type_.dtype.itemsize
+
+
+def _freed_bytes(op: graph.GraphOp, value: ir.Value) -> int:
+    """Bytes of the constant `value` that `op` frees when it is computed: all if nothing else uses
+    it; its share if all that uses it are slices, which are computed one after the other."""
+    if _dies_with(op, value):
+        return _bytes(value)
+    users = [graph.graph_op(use.owner) for use in value.uses]
+    slices = [user for user in users if isinstance(user, graph.SliceOp) and _is_foldable(user)]
+    if len(slices) < len(users):
+        return 0
+    total = sum(_bytes(each.result) for each in slices)
+    return _bytes(value) * _bytes(op.operation.results[0]) // max(total, 1)
 
 
 def _dies_with(op: graph.GraphOp, value: ir.Value) -> bool:

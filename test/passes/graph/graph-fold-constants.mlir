@@ -50,6 +50,17 @@ func.func @no_growth() -> tensor<6x4xf32> {
   return %1 : tensor<6x4xf32>
 }
 
+// Slices free the constant together, which nothing else uses.
+// CHECK-LABEL: @slices
+// CHECK-NOT: graph.slice
+// CHECK: return
+func.func @slices() -> (tensor<6x6xf32>, tensor<2x6xf32>) {
+  %0 = "graph.constant"() {value = dense<1.0> : tensor<8x6xf32>} : () -> tensor<8x6xf32>
+  %1 = "graph.slice"(%0) {starts = [0, 0], sizes = [6, 6], steps = array<i64: 1, 1>} : (tensor<8x6xf32>) -> tensor<6x6xf32>
+  %2 = "graph.slice"(%0) {starts = [6, 0], sizes = [2, 6], steps = array<i64: 1, 1>} : (tensor<8x6xf32>) -> tensor<2x6xf32>
+  return %1, %2 : tensor<6x6xf32>, tensor<2x6xf32>
+}
+
 // CHECK-LABEL: @broadcast
 // CHECK: graph.expand
 // REPORT-DAG: 1 declined by fold-constants, broadcasting is cheaper than reading the result
