@@ -4,7 +4,8 @@ Ops are identified by their results: an op of a group has exactly one, and the P
 are not unique in the bindings.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from ....dialects import graph
@@ -14,6 +15,9 @@ from ...infra.base import PassState
 from ...infra.query import constant_scalar, has_one_use, producer
 
 Group = list[graph.GraphOp]
+
+MAX_MOVED = 16
+"""Ops that are moved before a root so that one more op can join its group."""
 
 
 def fuse_groups(
@@ -59,10 +63,12 @@ class _Grower:
     def __init__(self, operations: Iterable[Any], max_operands: int):
         self.max_operands = max_operands
         self.taken: set[ir.Value] = set()
-        self.position: dict[ir.Value, int] = {}
+        self.moved: dict[Fraction, Fraction] = {}
+        """The position of the last op that was moved before the root at each position."""
+        self.position: dict[ir.Value, Fraction] = {}
         for index, operation in enumerate(operations):
             for result in operation.results:
-                self.position[result] = index
+                self.position[result] = Fraction(index)
 
     def group(self, root: graph.GraphOp) -> Group:
         """The root and the longest run of elementwise ops on its result with a single live-out."""
@@ -81,11 +87,14 @@ class _Grower:
             value = min(waiting, key=self.position.__getitem__)
             op = waiting.pop(value)
             joining = {**self._expansions(op, members, shape), value: op}
-            outside = _captured({**members, **joining})
-            if not all(self._is_before(v, start) for v in outside):
-                continue
+            together = {**members, **joining}
+            outside = _captured(together)
             if sum(constant_scalar(v) is None for v in outside) > self.max_operands:
                 continue
+            moving = self._to_move(outside, together, start)
+            if moving is None:
+                continue
+            self._move_before(root, moving)
             members |= joining
             waiting |= {v: o for v, o in self._candidates(op, shape).items() if v not in members}
         return list(members.values())  # each after its operands, as users were taken in order
@@ -115,7 +124,33 @@ class _Grower:
                 found[value] = inner
         return found
 
-    def _is_before(self, value: ir.Value, start: int) -> bool:
+    def _to_move(
+        self, values: Iterable[ir.Value], members: Mapping[ir.Value, graph.GraphOp], start: Fraction
+    ) -> list[graph.GraphOp] | None:
+        """The ops to move before the root at `start`, so that `values` are available there; None if
+        one depends on the group, begins one itself, or if they are many."""
+        found: dict[Fraction, graph.GraphOp] = {}
+        waiting = [value for value in values if not self._is_before(value, start)]
+        while waiting:
+            value = waiting.pop()
+            op = graph.graph_op(value.owner)
+            if op is None or value in members or not _is_movable(op) or len(found) == MAX_MOVED:
+                return None
+            found[self.position[value]] = op
+            waiting += [v for v in op.operation.operands if self.position.get(v, -1) >= start]
+        return [found[position] for position in sorted(found)]
+
+    def _move_before(self, root: graph.GraphOp, ops: Sequence[graph.GraphOp]) -> None:
+        """Move `ops`, in order, directly before `root`."""
+        start = self.position[_result(root)]
+        low = self.moved.get(start, start - 1)
+        for index, op in enumerate(ops, start=1):
+            op.operation.move_before(root.operation)
+            place = low + (start - low) * index / (len(ops) + 1)
+            self.position |= {result: place for result in op.operation.results}
+            self.moved[start] = place
+
+    def _is_before(self, value: ir.Value, start: Fraction) -> bool:
         """Return whether `value` is available at the root, or is a constant."""
         if isinstance(value.owner, ir.Block):
             return True
@@ -124,6 +159,11 @@ class _Grower:
 
 def _result(op: graph.GraphOp) -> ir.Value:
     return op.operation.results[0]
+
+
+def _is_movable(op: graph.GraphOp) -> bool:
+    """Return whether `op` may be computed earlier: contractions stay, and groups of ops."""
+    return op.pure and not isinstance(op, graph.Contraction) and not len(op.operation.regions)
 
 
 def _users(op: graph.GraphOp) -> list[Any]:

@@ -4,7 +4,7 @@
 // RUN: not gc-opt --graph-fuse-epilogue=max-operands=many %s 2>&1 | filecheck %s --check-prefix=OPTION
 
 // OPTION: error: graph-fuse-epilogue: option 'max-operands': 'many' is not an integer
-// REPORT: 3 x fuse-epilogue (3 checked): product
+// REPORT: 5 x fuse-epilogue (5 checked): product
 
 // Bias, activation and residual join the product, in order.
 // CHECK-LABEL: @bias_activation_residual
@@ -62,18 +62,50 @@ func.func @silu(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
 
 // -----
 
-// Neither a broadcast of the product, nor a reduction, nor an operand that is computed later.
+// Neither a broadcast of the product, nor a reduction.
 // CHECK-LABEL: @left_alone
 // CHECK-NOT: graph.fused
 // CHECK: return
-func.func @left_alone(%x: tensor<1x8xf32>, %w: tensor<8x4xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<1xf32>, tensor<1x4xf32>) {
+func.func @left_alone(%x: tensor<1x8xf32>, %w: tensor<8x4xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<1xf32>) {
   %0 = "graph.matmul"(%x, %w) : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
   %1 = "graph.add"(%0, %y) : (tensor<1x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   %2 = "graph.matmul"(%x, %w) : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
   %3 = "graph.reduce_sum"(%2) {axes = array<i64: 1>, keepdims = false} : (tensor<1x4xf32>) -> tensor<1xf32>
-  %4 = "graph.matmul"(%x, %w) : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
-  %5 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<1x8xf32>) -> tensor<1x8xf32>
-  %6 = "graph.slice"(%5) {starts = [0, 0], sizes = [1, 4], steps = array<i64: 1, 1>} : (tensor<1x8xf32>) -> tensor<1x4xf32>
-  %7 = "graph.mul"(%4, %6) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
-  return %1, %3, %7 : tensor<3x4xf32>, tensor<1xf32>, tensor<1x4xf32>
+  return %1, %3 : tensor<3x4xf32>, tensor<1xf32>
+}
+
+// -----
+
+// What is computed behind the product, but not from it, moves before it: the constant, too.
+// CHECK-LABEL: @moved
+// CHECK: %[[S:.*]] = "graph.reduce_sum"
+// CHECK: %[[M:.*]] = "graph.mul"(%[[S]], %{{.*}})
+// CHECK-NEXT: graph.fused
+// CHECK: graph.matmul
+// CHECK-NEXT: "graph.sub"(%{{.*}}, %[[M]])
+// CHECK-NEXT: graph.yield
+func.func @moved(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %1 = "graph.reduce_sum"(%x) {axes = array<i64: 1>, keepdims = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %2 = "graph.constant"() {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
+  %3 = "graph.mul"(%1, %2) : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %4 = "graph.sub"(%0, %3) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  return %4 : tensor<2x4xf32>
+}
+
+// -----
+
+// The sum is one of results: the group ends before it.
+// CHECK-LABEL: @not_moved
+// CHECK: graph.matmul
+// CHECK-NEXT: graph.relu
+// CHECK-NEXT: graph.yield
+// CHECK: graph.reduce_sum
+// CHECK: graph.sub
+func.func @not_moved(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %1 = "graph.relu"(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = true} : (tensor<2x4xf32>) -> tensor<2x1xf32>
+  %3 = "graph.sub"(%1, %2) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  return %3 : tensor<2x4xf32>
 }

@@ -260,10 +260,20 @@ def test_random_programs(data):
     rewrite(Programs(data), "1x2x3x4xf32", "2x3x3x3xf32", passes=PASSES, tolerance=1e-4)
 
 
-def test_an_operand_computed_after_the_root_stays_out():
+def test_an_operand_computed_after_the_root_moves_before_it():
     def body(x):
         product = graph.matmul(x, weights(4, 4))
         later = graph.softmax(x, axis=1)
+        return graph.mul(product, later)
+
+    outcome = rewrite(body, "4x4xf32", passes="graph-fuse-epilogue")
+    assert outcome.counts == {"fuse-epilogue": 1}
+
+
+def test_a_contraction_after_the_root_stays_there():
+    def body(x):
+        product = graph.matmul(x, weights(4, 4))
+        later = graph.reduce_sum(graph.matmul(x, x), axes=[0], keepdims=True)
         return graph.mul(product, later)
 
     outcome = rewrite(body, "4x4xf32", passes="graph-fuse-epilogue")
