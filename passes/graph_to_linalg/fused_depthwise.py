@@ -50,7 +50,7 @@ def _epilogues(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> list[VectorEpilogue
     """The epilogue of each step; None if the steps cannot be one kernel."""
     epilogues = [epilogue_of(root, steps, cpu) for root, *steps in op.stages]
     known = [epilogue for epilogue in epilogues if epilogue is not None]
-    if len(known) < len(epilogues) or any(each.reads_whole for each in known[:-1]):
+    if len(known) < len(epilogues) or any(each.reads_rows for each in known[:-1]):
         return None
     return known
 

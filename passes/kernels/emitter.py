@@ -117,9 +117,9 @@ class VectorEmitter:
             attribute = ir.FloatAttr.get(type_.element_type, value)
         return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, attribute))
 
-    def broadcast(self, memory: ir.Value, lanes: int) -> ir.Value:
-        """Broadcast the first element of `memory` to a vector of `lanes`."""
-        element = memref.load(memory, [self.index(0)])
+    def broadcast(self, memory: ir.Value, lanes: int, at: ir.Value | int = 0) -> ir.Value:
+        """Broadcast an element of `memory` to a vector of `lanes`."""
+        element = memref.load(memory, [self.index(at)])
         return vector.broadcast(self.vector_of(lanes, element.type), element)
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dialects import graph
-from ...mlir import ir
+from ...mlir import arith, ir
 from ..infra.query import splat_of
 from .byte_table import BYTE_SHUFFLES, cut, joined
 from .emitter import Registers, VectorEmitter
@@ -74,9 +74,9 @@ class VectorEpilogue:
         return [value for value, leaf in self.leaves.items() if leaf.splat is None]
 
     @property
-    def reads_whole(self) -> bool:
-        """True if some leaf has one element for each element of the result."""
-        return any(leaf.whole for leaf in self.leaves.values())
+    def reads_rows(self) -> bool:
+        """True if some leaf has other elements for each row of the result."""
+        return any(leaf.whole or leaf.columns for leaf in self.leaves.values())
 
     def apply(
         self,
@@ -101,6 +101,9 @@ class VectorEpilogue:
                 if key not in known:
                     known[key] = emitter.splat(leaf.splat, position.lanes, _element(leaf.dtype))
                 return known[key]
+            if leaf.columns:
+                row = _row(position, leaf.columns)
+                return emitter.broadcast(where[value], position.lanes, row)
             if leaf.single:
                 key = (value, position.lanes)
                 if key not in known:
@@ -134,12 +137,14 @@ class VectorEpilogue:
 @dataclass(frozen=True)
 class _Leaf:
     """Access pattern of an operand of the epilogue: one number, known when compiling (`splat`) or
-    not (`single`), one per feature, or one per element (`whole`)."""
+    not (`single`), one per feature, one per element (`whole`), or one per row of a result with
+    `columns`."""
 
     dtype: np.dtype
     splat: float | None = None
     whole: bool = False
     single: bool = False
+    columns: int = 0
 
     @staticmethod
     def of(value: ir.Value, shape: graph.Shape) -> "_Leaf | None":
@@ -156,8 +161,16 @@ class _Leaf:
         if all(size == 1 for size in type_.shape):
             return _Leaf(type_.dtype, single=True)
         *others, last = type_.shape
+        if (*others, shape[-1]) == shape and last == 1 and isinstance(shape[-1], int):
+            return _Leaf(type_.dtype, columns=shape[-1])
         is_line = last == shape[-1] and all(size == 1 for size in others)
         return _Leaf(type_.dtype) if is_line else None
+
+
+def _row(position: OutputPosition, columns: int) -> ir.Value:
+    """The row of a result with `columns` that holds `position`."""
+    start = arith.subi(position.offset, position.feature)
+    return arith.divui(start, arith.constant(ir.IndexType.get(), columns))
 
 
 def _lanes_for(steps: Sequence[graph.GraphOp]) -> int:
