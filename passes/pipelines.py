@@ -15,6 +15,7 @@ _CLEAN = ("canonicalize", "cse")
 GRAPH = (
     "canonicalize",  # drop what nothing uses: shape computations above all
     "cse",  # exporters repeat constants and shape arithmetic
+    "graph-refine-shapes",  # the passes below want sizes that are numbers
     "graph-fold-constants{{"  # weights and shapes
     "keep-quantized={keep_quantized} keep-blocks={keep_blocks}}}",
     "graph-simplify",  # the forms below expect normalised spellings

@@ -23,13 +23,23 @@ def reassociation(source: Sequence[int | Dim], target: Sequence[int | Dim]) -> G
             break
         groups.append((list(range(i, end[0])), list(range(j, end[1]))))
         i, j = end
-    rest = (list(range(i, len(source))), list(range(j, len(target))))
+    kept = _kept_at_end(source[i:], target[j:])
+    rest = (list(range(i, len(source) - kept)), list(range(j, len(target) - kept)))
     if rest[0] and rest[1]:
         groups.append(rest)
+        groups += [([len(source) - n], [len(target) - n]) for n in range(kept, 0, -1)]
     elif rest[0] or rest[1]:  # trailing unit axes join the last group
         old, new = groups.pop()
         groups.append((old + rest[0], new + rest[1]))
     return groups
+
+
+def _kept_at_end(source: Sequence[int | Dim], target: Sequence[int | Dim]) -> int:
+    """The number of last axes that have equal sizes; others are left on both sides."""
+    most = max(min(len(source), len(target)) - 1, 0)
+    pairs = zip(reversed(source), reversed(target), strict=False)
+    differing = (n for n, (old, new) in enumerate(pairs) if old != new)
+    return min(next(differing, most), most)
 
 
 def _next_group(

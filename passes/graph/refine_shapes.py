@@ -1,0 +1,90 @@
+"""The pass `graph-refine-shapes`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...dialects import graph
+from ...dialects.locations import node_name
+from ...dialects.symbolic import Dim
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.registry import register
+
+REWRITE = "refine-shapes"
+
+
+@register
+@dataclass(frozen=True)
+class RefineShapes(Pass):
+    """Give operands the sizes that an op requires of them.
+
+        %1 = "graph.conv"(%x, %w) : 1x"c"x"t", 128x512x1
+        -->
+        "graph.require"(c == 512)
+        %0 = "graph.reshape"(%x) : 1x512x"t"
+        %1 = "graph.conv"(%0, %w)
+
+    Sizes that are computed from others in a way that the compiler does not follow are often known
+    from the weights that they meet. Kernels need them when compiling.
+    """
+
+    name = "graph-refine-shapes"
+    anchor = FUNCTION
+
+    def run(self, op: Any, state: PassState) -> None:
+        statistics = state.statistics(REWRITE)
+        for view in list(_graph_ops(op)):
+            sizes = _required_sizes(view)
+            if sizes:
+                _refine(view, sizes)
+                statistics.record_fired(node_name(view))
+
+
+def _graph_ops(operation: Any) -> Iterator[graph.GraphOp]:
+    """The ops in the regions of `operation`, at any depth, that have none themselves."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                view = graph.graph_op(inner)
+                if len(inner.operation.regions):
+                    yield from _graph_ops(inner.operation)
+                elif view is not None and not isinstance(view, graph.ConstantOp):
+                    yield view
+
+
+def _required_sizes(op: graph.GraphOp) -> dict[Dim, graph.Equal]:
+    """The sizes of operands that `op` requires to be a number, unless its results have them."""
+    with graph.collect_constraints() as constraints:
+        op.verify_op()
+    required: dict[Dim, graph.Equal] = {}
+    for constraint in constraints:
+        if not isinstance(constraint, graph.Equal) or constraint.broadcasts:
+            continue
+        for size, other in ((constraint.a, constraint.b), (constraint.b, constraint.a)):
+            if isinstance(size, Dim) and isinstance(other, int):
+                required.setdefault(size, constraint)
+    shapes = [graph.type_of(result).shape for result in op.operation.results]
+    return {size: found for size, found in required.items() if not any(size in s for s in shapes)}
+
+
+def _refine(op: graph.GraphOp, required: dict[Dim, graph.Equal]) -> None:
+    """Reshape the operands of `op`, and check that they have the `required` sizes."""
+    known = {size: _number(found) for size, found in required.items()}
+    with ir.InsertionPoint(op.operation), op.operation.location:
+        for size, found in required.items():
+            same = graph.equal(_scalar(size), _scalar(known[size]))
+            graph.require(same, message=str(found))
+        for index, operand in enumerate(op.operation.operands):
+            shape = graph.type_of(operand).shape
+            refined = [known.get(size, size) if isinstance(size, Dim) else size for size in shape]
+            if refined != list(shape):
+                op.operation.operands[index] = graph.reshape(operand, shape=refined)
+
+
+def _number(constraint: graph.Equal) -> int:
+    return constraint.a if isinstance(constraint.a, int) else graph.static_size(constraint.b)
+
+
+def _scalar(size: int | Dim) -> ir.Value:
+    return graph.reshape(graph.sizes(sizes=[size]), shape=[])
